@@ -17,13 +17,14 @@ import pandas as pd
 from surface_consistency.data.slaq import load_slaq
 from surface_consistency.studies.slaq.settings import SlaqSettings
 from surface_consistency.studies.slaq.study import SlaqStudy
-from surface_consistency.studies.slaq.tables import SLAQ_GROUPINGS, slaq_tables
+from surface_consistency.studies.slaq.tables import grouped_scores, slot_tables
 
 N_MODELS, N_TOPICS, N_PERMUTATIONS = 16, 600, 5
 N_RESAMPLES = 10_000
 N_LOOPED = 3
 BUDGET_S = 5.0
 SPEED_UP = 20
+GROUPINGS = ((), *SlaqStudy.design.groupings.values())
 SCORES = ("short", "long", "alignment", "signed", "difference", "flip")
 
 
@@ -93,7 +94,7 @@ def by_hand(frame, n_resamples):
         first=known["first_correct"].astype(bool), second=known["second_correct"].astype(bool)
     )
     tables = []
-    for columns in SLAQ_GROUPINGS.values():
+    for columns in GROUPINGS:
         for _, part in known.groupby(["model", *columns]):
             tables.append(with_interval(part))
     return tables
@@ -122,7 +123,9 @@ def main():
         start = time.perf_counter()
         frame = outcomes()
         middle = time.perf_counter()
-        slaq_tables(frame, n_resamples=N_RESAMPLES)
+        for columns in GROUPINGS:
+            grouped_scores(frame, columns, n_resamples=N_RESAMPLES)
+        slot_tables(frame, n_resamples=N_RESAMPLES)
         end = time.perf_counter()
         for name, seconds in zip(parts, (middle - start, end - middle, end - start), strict=True):
             parts[name].append(seconds)

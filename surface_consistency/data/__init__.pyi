@@ -15,7 +15,6 @@ from .slaq import (
     Slaq as Slaq,
     load_slaq as load_slaq,
     load_slaq_sample as load_slaq_sample,
-    popularity_halves as popularity_halves,
 )
 from .slaq_records import (
     SlaqArticle as SlaqArticle,

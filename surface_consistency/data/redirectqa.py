@@ -33,7 +33,7 @@ from surface_consistency.rows.columns import (
     refuse_late_columns,
     resolve_columns,
 )
-from surface_consistency.schemas import CanonicalRedirectPair, DataSource, QuestionRealization
+from surface_consistency.schemas import DataSource, QuestionRealization
 from surface_consistency.taxonomy import CATEGORIES
 from surface_consistency.text import guess_language
 
@@ -85,8 +85,8 @@ class RedirectQA:
 
     def __repr__(self) -> str:
         """Summarise the content."""
-        n_pairs = len(pair_rows(self.rows))
-        return f"<RedirectQA {self.source.id!r}: {len(self.rows):,} questions, {n_pairs:,} pairs>"
+        n_rows, n_pairs = len(self.rows), len(self.pairs)
+        return f"<RedirectQA {self.source.id!r}: {n_rows:,} questions, {n_pairs:,} pairs>"
 
     @classmethod
     def from_questions(
@@ -134,19 +134,23 @@ class RedirectQA:
             return tuple(question_records(self.rows))
 
     @cached_property
-    def pairs(self) -> tuple[CanonicalRedirectPair, ...]:
-        """Records of the pairs: redirect questions with the canonical one of the same template."""
-        by_id = {question.id: question for question in self.questions}
-        pairs = pair_rows(self.rows)
-        return tuple(
-            CanonicalRedirectPair(id=redirect, canonical=by_id[canonical], redirect=by_id[redirect])
-            for canonical, redirect in zip(pairs["canonical_id"], pairs["id"], strict=True)
+    def pairs(self) -> pd.DataFrame:
+        """The pairs, one row each: redirect questions with the canonical one of their template.
+
+        Columns of `QUESTION_COLUMNS`, those of the redirect question, and canonical_id and
+        canonical_surface.
+        """
+        keys = ["fact_id", "template"]
+        canonical = self.rows.loc[self.rows["is_canonical"], [*keys, "id", "surface"]]
+        named = canonical.drop_duplicates(keys, keep="last").rename(
+            columns={"id": "canonical_id", "surface": "canonical_surface"}
         )
+        return self.rows[~self.rows["is_canonical"]].merge(named, on=keys)
 
     @property
     def unpaired(self) -> pd.DataFrame:
         """Redirect questions without a canonical one; they are in `rows` too."""
-        is_paired = self.rows["id"].isin(pair_rows(self.rows)["id"])
+        is_paired = self.rows["id"].isin(self.pairs["id"])
         return self.rows[~self.rows["is_canonical"] & ~is_paired]
 
     def select(
@@ -187,24 +191,6 @@ class RedirectQA:
             revision=self.source.revision,
             card_language=self.card_language,
         )
-
-
-def pair_rows(rows: pd.DataFrame) -> pd.DataFrame:
-    """Pair each redirect question with the canonical one of the same fact and template.
-
-    Args:
-        rows: Questions, columns of `QUESTION_COLUMNS`.
-
-    Returns:
-        The redirect questions that have a canonical one, in order, with the same columns and
-        `canonical_id` and `canonical_surface`.
-    """
-    keys = ["fact_id", "template"]
-    canonical = rows.loc[rows["is_canonical"], [*keys, "id", "surface"]]
-    named = canonical.drop_duplicates(keys, keep="last").rename(
-        columns={"id": "canonical_id", "surface": "canonical_surface"}
-    )
-    return rows[~rows["is_canonical"]].merge(named, on=keys)
 
 
 def load_redirectqa(

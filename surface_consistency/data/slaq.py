@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import pandas as pd
 
@@ -16,7 +16,7 @@ from surface_consistency.data.selection import chosen_names, repeated_rows, spre
 from surface_consistency.data.slaq_records import Popularity, SlaqQuestion, SlaqTopic
 from surface_consistency.data.slaq_rows import SLAQ_COLUMNS, SLAQ_REQUIRED, facts_of
 from surface_consistency.data.sources import Source, open_source
-from surface_consistency.errors import DataError, RecordError, SurfaceConsistencyWarning
+from surface_consistency.errors import RecordError, SurfaceConsistencyWarning
 from surface_consistency.rows.cells import RowCells
 from surface_consistency.rows.columns import refuse_late_columns, resolve_columns
 from surface_consistency.rows.readers import Place
@@ -30,12 +30,6 @@ SLAQ_SAMPLE_ID: Final = "slaq-sample"
 
 SLAQ_SAMPLE_PATH: Final = Path(__file__).with_name("samples") / "slaq"
 """Folder of the bundled sample, in the hub's layout."""
-
-PopularityWithin = Literal["category", "all"]
-"""Whether topics are compared with those of their category or with all."""
-
-BadRows = Literal["raise", "skip"]
-"""What becomes of rows that are no topic."""
 
 _OF_TOPIC: Final = (
     *("category", "topic", "url", "pageviews", "popularity", "long_question", "long_answer"),
@@ -60,12 +54,6 @@ class Slaq:
     source: DataSource
     """Where they came from, and the digest of exactly these; its questions are the short ones."""
 
-    n_rows: int
-    """Rows of the source, including the excluded ones."""
-
-    left_out: tuple[str, ...] = ()
-    """What was wrong with each excluded row, with its place."""
-
     @classmethod
     def from_rows(
         cls,
@@ -73,8 +61,6 @@ class Slaq:
         *,
         source: str,
         revision: str | None = None,
-        n_rows: int | None = None,
-        left_out: Sequence[str] = (),
     ) -> "Slaq":
         """Describe facts that are a frame already.
 
@@ -82,8 +68,6 @@ class Slaq:
             rows: Columns of `TOPIC_COLUMNS`, the five facts of a topic in order.
             source: Where they came from, for manifests.
             revision: Commit of the hub repository; None for other sources.
-            n_rows: Rows of the source; None for one per topic.
-            left_out: What was wrong with excluded rows.
 
         Returns:
             The facts with their digest, which covers ids, questions and answers, short and long,
@@ -98,8 +82,7 @@ class Slaq:
         described = DataSource(
             id=source, revision=revision, digest=digest.hexdigest(), n_questions=len(rows)
         )
-        n = rows["topic_id"].nunique() if n_rows is None else n_rows
-        return cls(rows=rows, source=described, n_rows=n, left_out=tuple(left_out))
+        return cls(rows=rows, source=described)
 
     @cached_property
     def topics(self) -> tuple[SlaqTopic, ...]:
@@ -115,11 +98,6 @@ class Slaq:
             )
             for name, *cells in of_topic
         )
-
-    @property
-    def questions(self) -> tuple[SlaqQuestion, ...]:
-        """Records of all short questions, topic by topic."""
-        return tuple(question for topic in self.topics for question in topic.questions)
 
     def __repr__(self) -> str:
         """Summarise the content."""
@@ -170,8 +148,6 @@ def load_slaq(
     split: str = "test",
     columns: Mapping[str, str] | None = None,
     clean_html: bool = False,
-    bad_rows: BadRows = "raise",
-    popularity_within: PopularityWithin = "category",
 ) -> Slaq:
     """Load SLAQ, or topics of your own in its columns.
 
@@ -186,9 +162,6 @@ def load_slaq(
         split: Split of a repository, folder or dictionary of splits.
         columns: Field of `SLAQ_COLUMNS` to column, where the source uses other names.
         clean_html: Whether HTML is taken out of questions and answers; else it is kept.
-        bad_rows: "raise" refuses the source and names every bad row; "skip" leaves them out.
-        popularity_within: Whether popularity halves are those of each category, as in the paper, or
-            of the whole.
 
     Returns:
         The topics.
@@ -197,25 +170,17 @@ def load_slaq(
         SourceNotFoundError: If the source or the split is not there or cannot be reached.
         ColumnNotFoundError: If a needed column is not found, or `columns` names a wrong one.
         RecordError: If rows lack a question or answer, hold a wrong flag or number, or name a topic
-            that another row has; names file, line and column of each. Also, whatever `bad_rows`
-            says, if a file cannot be cut into rows.
-        DataError: If no row is left.
-        ValueError: If `bad_rows` or `popularity_within` is unknown.
+            that another row has; names file, line and column of each.
+        DataError: If there are no rows.
 
     Warns:
-        SurfaceConsistencyWarning: If rows were left out, repeat others or hold HTML, or the release
-            has another number of rows than the 600 of the paper or the 601 of the hub.
+        SurfaceConsistencyWarning: If rows repeat others or hold HTML, or the release has another
+            number of rows than the 600 of the paper or the 601 of the hub.
     """
-    if bad_rows not in ("raise", "skip"):
-        raise ValueError(f"bad_rows must be one of raise, skip; got {bad_rows!r}")
     opened = open_source(source, revision=revision, split=split)
     fields = resolve_columns(
         opened.columns, SLAQ_COLUMNS, overrides=columns, required=SLAQ_REQUIRED
     )
-    if popularity_within not in ("category", "all"):
-        raise ValueError(
-            f"popularity_within must be one of category, all; got {popularity_within!r}"
-        )
     known: dict[object, tuple[Place, list[dict[str, object]]]] = {}
     faults: list[str] = []
     marked: list[str] = []
@@ -235,18 +200,15 @@ def load_slaq(
             )
         elif first == place and is_marked:
             marked.append(str(place))
-    if faults and bad_rows == "raise":
-        if len(faults) == 1:
-            raise RecordError(faults[0])
+    if len(faults) == 1:
+        raise RecordError(faults[0])
+    if faults:
         raise RecordError(
-            f"{len(faults)} rows of {opened.id} are not topics: {_first(faults)}. Correct them, or "
-            'leave them out with bad_rows="skip"'
+            f"{len(faults)} rows of {opened.id} are not topics: {_first(faults)}. Correct or "
+            "remove them"
         )
-    if not known:
-        raise DataError(f"{opened.id} has no topic that can be used: {_first(faults)}")
     notes = (
-        repeated_rows(opened.id, n_rows - len(known) - len(faults)),
-        faults and f"left out of {opened.id}: {_first(faults)}",
+        repeated_rows(opened.id, n_rows - len(known)),
         marked
         and not clean_html
         and f"{len(marked)} rows of {opened.id} contain HTML ({_first(marked)}); it is kept: pass "
@@ -259,13 +221,11 @@ def load_slaq(
     for note in filter(None, notes):
         warnings.warn(str(note), SurfaceConsistencyWarning, stacklevel=2)
     rows = _typed([fact for _, facts in known.values() for fact in facts])
-    halves = _halves(rows.drop_duplicates("topic_id"), popularity_within)
+    halves = _halves(rows.drop_duplicates("topic_id"))
     return Slaq.from_rows(
         rows.assign(popularity=rows["topic_id"].map(halves).astype(rows["topic"].dtype)),
         source=opened.id,
         revision=opened.revision,
-        n_rows=n_rows,
-        left_out=faults,
     )
 
 
@@ -279,52 +239,22 @@ def load_slaq_sample() -> Slaq:
 
     Examples:
         >>> sample = load_slaq_sample()
-        >>> len(sample.topics), len(sample.questions)
+        >>> len(sample.topics), len(sample.rows)
         (24, 120)
     """
     data = load_slaq(SLAQ_SAMPLE_PATH / "test.csv")
     return replace(data, source=data.source.model_copy(update={"id": SLAQ_SAMPLE_ID}))
 
 
-def popularity_halves(
-    topics: Sequence[SlaqTopic], *, within: PopularityWithin = "category"
-) -> tuple[SlaqTopic, ...]:
-    """Say of each topic whether it is in the half with more page views.
+def _halves(topics: pd.DataFrame) -> dict[str, str]:
+    """Split topics, one row each, by page views; those in neither half are left out.
 
-    The paper sorts the pages of each category by views and splits the list in half (appendix A.1);
-    section 3.2 calls the halves popular and obscure.
-
-    Args:
-        topics: The topics of a whole data set; a part would be split at another place.
-        within: Compare within categories, as the paper does, or over all topics.
-
-    Returns:
-        The topics in their order, with `popularity` set; None where page views are unknown. Of an
-        odd number the middle one is obscure, and of equal page views the earlier id is popular; a
-        topic that is alone in its category is in neither half.
-
-    Raises:
-        ValueError: If `within` is unknown.
+    The paper sorts the pages of each category by views and splits the list in half (appendix A.1).
+    Of an odd number the middle one is obscure, and of equal page views the earlier id is popular; a
+    topic that is alone in its category is in neither half.
     """
-    if within not in ("category", "all"):
-        raise ValueError(f"within must be one of category, all; got {within!r}")
-    rows = pd.DataFrame(
-        {
-            "topic_id": [topic.id for topic in topics],
-            "category": [topic.category for topic in topics],
-            "pageviews": pd.array([topic.pageviews for topic in topics], dtype="Int64"),
-        }
-    )
-    halves = _halves(rows, within)
-    return tuple(topic.model_copy(update={"popularity": halves.get(topic.id)}) for topic in topics)
-
-
-def _halves(topics: pd.DataFrame, within: PopularityWithin) -> dict[str, str]:
-    """Split topics, one row each, by page views; those in neither half are left out."""
     known = topics[topics["pageviews"].notna()]
     ranked = known.sort_values(["pageviews", "topic_id"], ascending=[False, True])
-    if within == "all":
-        ranked = ranked.assign(category="")
     groups = ranked.groupby("category")["topic_id"]
     size = groups.transform("size")
     half = (groups.cumcount() < size // 2).map({True: "popular", False: "obscure"})

@@ -28,7 +28,6 @@ from .prompts import (
     Prompt as Prompt,
 )
 from .questions import (
-    CanonicalRedirectPair as CanonicalRedirectPair,
     DataSource as DataSource,
     Entity as Entity,
     FactualTriple as FactualTriple,

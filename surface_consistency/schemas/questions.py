@@ -104,26 +104,3 @@ class QuestionRealization(Record):
 
     question: NonEmpty
     """The question itself."""
-
-
-class CanonicalRedirectPair(Record):
-    """The unit of the consistency analysis: one fact, one template, two names."""
-
-    id: NonEmpty
-    """Identifier of the pair: that of its redirect question."""
-
-    canonical: QuestionRealization
-    """The question under the canonical surface form."""
-
-    redirect: QuestionRealization
-    """The question under the redirect surface form."""
-
-    @model_validator(mode="after")
-    def _differs_in_surface_alone(self) -> "CanonicalRedirectPair":
-        """Refuse members that differ in more than the surface form."""
-        first, second = self.canonical, self.redirect
-        if first.triple.id != second.triple.id or first.template != second.template:
-            raise ValueError("the members of a pair must share fact and template")
-        if not first.surface.is_canonical or second.surface.is_canonical:
-            raise ValueError("a pair is one canonical question and one redirect question")
-        return self

@@ -14,26 +14,6 @@ from surface_consistency.errors import (
 )
 from surface_consistency.matching import match_columns
 
-COLUMNS = [
-    "id",
-    "subj",
-    "prop",
-    "obj",
-    "subj_id",
-    "prop_id",
-    "obj_id",
-    "s_aliases",
-    "o_aliases",
-    "s_uri",
-    "o_uri",
-    "s_wiki_title",
-    "o_wiki_title",
-    "s_pop",
-    "o_pop",
-    "question",
-    "possible_answers",
-]
-
 
 def row(identifier, subject, obj, **changes):
     """One row in PopQA's columns; lists are JSON strings, as released."""
@@ -66,51 +46,51 @@ ROWS = [
 ]
 
 
+def without(column):
+    return {name: value for name, value in ROWS[0].items() if name != column}
+
+
 @pytest.fixture
 def tsv(tmp_path):
     """PopQA's file as it is on the hub: tab-separated, quoted where needed."""
     path = tmp_path / "PopQA" / "test.tsv"
     path.parent.mkdir()
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, delimiter="\t", lineterminator="\n")
+        writer = csv.DictWriter(file, ROWS[0], delimiter="\t", lineterminator="\n")
         writer.writeheader()
         writer.writerows(ROWS)
     return path
 
 
 def test_load_popqa_reads_the_released_file(tsv):
-    """Every column arrives in its field; numbers of PopQA's own are not taken for items."""
-    data = load_popqa(tsv)
-    question = data.questions[0]
+    """Every column arrives in its field; names such as "NA" stay, PopQA's own numbers do not."""
+    rows = load_popqa(tsv).rows
 
-    assert len(data.questions) == 4
-    assert question.id.startswith("4222362:original:")
-    assert question.triple.id == "4222362"
-    assert question.triple.relation == "occupation"
-    assert question.triple.subject.id == "Q5300000"
-    assert question.triple.subject.aliases == ("George Rankin I",)
-    assert question.triple.subject.pageviews == 142
-    assert question.triple.object.id == "Q82955"
-    assert question.triple.object.aliases == ("polit.", 'homme "d\'État"')
-    assert question.triple.answers == ("politician", "political leader")
-    assert question.surface.is_canonical
-    assert question.surface.categories == ()
-    assert question.template == "original"
-
-
-def test_load_popqa_keeps_names_that_look_like_nothing(tsv):
-    """Subjects named "NA", "null" and "None" survive, where the plain CSV reader loses them."""
-    data = load_popqa(tsv)
-
-    assert [question.surface.text for question in data.questions[1:]] == ["NA", "null", "None"]
-    assert [question.triple.object.name for question in data.questions[1:]] == [
-        "null",
-        "None",
-        "nan",
-    ]
+    assert rows["id"].iloc[0].startswith("4222362:original:")
+    assert rows.iloc[0].drop("id").dropna().to_dict() == {
+        "fact_id": "4222362",
+        "subject_id": "Q5300000",
+        "subject_name": "George Rankin",
+        "subject_aliases": ("George Rankin I",),
+        "subject_pageviews": 142,
+        "relation": "occupation",
+        "object_id": "Q82955",
+        "object_name": "politician",
+        "object_aliases": ("polit.", 'homme "d\'État"'),
+        "object_pageviews": 25692,
+        "answers": ("politician", "political leader"),
+        "template": "original",
+        "question": "What is George Rankin's occupation?",
+        "surface": "George Rankin",
+        "is_canonical": True,
+        "categories": (),
+        "types": (),
+    }
+    assert rows["surface"].tolist()[1:] == ["NA", "null", "None"]
+    assert rows["object_name"].tolist()[1:] == ["null", "None", "nan"]
 
 
-def test_load_popqa_rejects_rows_that_lost_a_name(tsv, tmp_path):
+def test_rows_that_lost_a_name_are_refused(tsv, tmp_path):
     """Rows that came through a reader with NA rules are refused with the remedy, which works."""
     options = {"delimiter": "\t", "split": "train", "cache_dir": str(tmp_path / "cache")}
     lossy = datasets.load_dataset("csv", data_files=str(tsv), **options)
@@ -135,87 +115,61 @@ def test_every_kind_of_source_gives_the_same_data(tsv, tmp_path):
         assert data.source.digest == found[0].source.digest
 
 
-def test_load_popqa_puts_the_object_first():
-    """The object's name leads the accepted answers when it is among them, and is not added."""
-    listed = json.dumps(["leader", "politician", "leader"])
-    data = load_popqa(
-        [
-            row(1, "A", "politician", possible_answers=listed),
-            row(2, "B", "politician", possible_answers=json.dumps(["leader"])),
-        ]
-    )
+@pytest.mark.parametrize(
+    ("obj", "listed", "answers"),
+    [
+        ("politician", ["leader", "politician", "leader"], ("politician", "leader")),
+        ("politician", ["leader"], ("leader",)),
+        ("politician ", ["leader\n", " politician", "politician ", "\t"], ("politician", "leader")),
+    ],
+    ids=["first", "not added", "trimmed"],
+)
+def test_the_object_leads_the_accepted_answers_if_it_is_among_them(obj, listed, answers):
+    data = load_popqa([row(1, "A", obj, possible_answers=json.dumps(listed))])
 
-    assert [question.triple.answers for question in data.questions] == [
-        ("leader", "politician")[::-1],
-        ("leader",),
-    ]
-
-
-def test_load_popqa_trims_accepted_answers():
-    """White space around an answer, which no first line of a prediction has, does not hide it."""
-    listed = json.dumps(["leader\n", " politician", "politician ", "\t"])
-
-    data = load_popqa([row(1, "A", "politician ", possible_answers=listed)])
-
-    assert data.questions[0].triple.answers == ("politician", "leader")
-    texts = ["politician", "a leader"]
-    assert match_columns(texts, [data.questions[0].triple.answers] * 2).is_match == [True, True]
-
-
-def test_load_popqa_rejects_a_column_that_comes_late():
-    """A field of which the first thousand rows know nothing is not passed over."""
-    plain = {name: value for name, value in ROWS[0].items() if name != "s_pop"}
-    rows = [plain | {"id": number} for number in range(1001)]
-
-    with pytest.raises(RecordError, match=r"list:1002: column 's_pop' appears here for the first"):
-        load_popqa([*rows, ROWS[1]])
+    assert data.rows["answers"].tolist() == [answers]
+    assert match_columns([f"a {answers[-1]}"], [answers]).is_match == [True]
 
 
 @pytest.mark.parametrize("empty", ["[]", "", None])
 def test_missing_answers_are_kept_and_counted(empty):
-    """A fact without accepted answers stays and is told of."""
+    """A fact without accepted answers stays, with a warning at the caller's line."""
     with pytest.warns(
         UnscoredWarning, match=r"1 questions of list have no accepted answer \(1 facts: 1\)"
     ) as caught:
         data = load_popqa([row(1, "A", "politician", possible_answers=empty), ROWS[0]])
 
     assert caught[0].filename == __file__
-    assert data.questions[0].triple.answers == ()
+    assert data.rows["answers"].iloc[0] == ()
 
 
 def test_uris_that_are_no_items_are_left_out():
     """A missing or foreign address gives no identifier."""
     data = load_popqa([row(1, "A", "b", s_uri=None, o_uri="http://example.org/entity/P19")])
 
-    assert data.questions[0].triple.subject.id is None
-    assert data.questions[0].triple.object.id is None
+    assert data.rows[["subject_id", "object_id"]].isna().all(axis=None)
 
 
-def test_load_popqa_rejects_a_missing_column():
-    """A column of PopQA that is not there is named."""
-    with pytest.raises(
-        ColumnNotFoundError, match=r"'possible_answers' under possible_answers\. Its"
-    ):
-        load_popqa([{name: ROWS[0][name] for name in COLUMNS[:-1]}])
-
-
-def test_load_popqa_rejects_a_repeated_id():
-    """An id is one fact."""
-    with pytest.raises(DataError, match=r"list:2: id '4222362' is on an earlier row too"):
-        load_popqa([ROWS[0], ROWS[0]])
-
-
-def test_load_popqa_rejects_broken_values():
-    """A bad value is told with its row and field."""
-    with pytest.raises(
-        RecordError, match=r"list:1: column 's_pop': expected .* at least 0, got -5"
-    ):
-        load_popqa([row(1, "A", "b", s_pop=-5)])
-    with pytest.raises(RecordError, match=r"list:1: column 'o_pop': expected a whole number"):
-        load_popqa([row(1, "A", "b", o_pop="x")])
-
-
-def test_load_popqa_rejects_an_unreachable_hub():
-    """The default is the hub's repository; offline, the message names it."""
-    with pytest.raises(SourceNotFoundError, match=r"'akariasai/PopQA' is not in its cache"):
-        load_popqa()
+@pytest.mark.parametrize(
+    ("source", "error", "message"),
+    [
+        (
+            [*({**without("s_pop"), "id": number} for number in range(1001)), ROWS[1]],
+            RecordError,
+            r"list:1002: column 's_pop' appears here for the first",
+        ),
+        (
+            [without("possible_answers")],
+            ColumnNotFoundError,
+            r"'possible_answers' under possible_answers\. Its",
+        ),
+        ([ROWS[0]] * 2, DataError, r"list:2: id '4222362' is on an earlier row too"),
+        ([row(1, "A", "b", s_pop=-5)], RecordError, r"list:1: .*'s_pop': .* at least 0, got -5"),
+        ([row(1, "A", "b", o_pop="x")], RecordError, r"list:1: column 'o_pop': expected a whole"),
+        ("akariasai/PopQA", SourceNotFoundError, r"'akariasai/PopQA' is not in its cache"),
+    ],
+    ids=["late column", "missing column", "repeated id", "negative", "no number", "offline"],
+)
+def test_load_popqa_rejects(source, error, message):
+    with pytest.raises(error, match=message):
+        load_popqa(source)

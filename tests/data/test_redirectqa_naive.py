@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.data.questions import QUESTION_COLUMNS, plain_values
-from surface_consistency.data.redirectqa import SAMPLE_PATH, load_redirectqa, pair_rows
+from surface_consistency.data.redirectqa import SAMPLE_PATH, load_redirectqa
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TEMPLATES
 
@@ -46,6 +46,17 @@ def with_gaps(row):
     return row
 
 
+def cells(**changes):
+    """Write some cells otherwise, by column."""
+    return lambda row: row | {name: change(row[name]) for name, change in changes.items()}
+
+
+def only_titles(row):
+    """Mark canonical rows by their title alone."""
+    is_canonical = row["subject_redirect_wiki_title"] is None
+    return row | ({"subject_surface_category": []} if is_canonical else {})
+
+
 LAYOUTS = {
     "as bundled": without(),
     "no template": without("template"),
@@ -56,6 +67,15 @@ LAYOUTS = {
     "no question": without("question"),
     "spelled otherwise": spelled_otherwise,
     "gaps": with_gaps,
+    "ids as floats": cells(triplet_id=float),
+    "categories as Python wrote them": cells(subject_surface_category=str),
+    "titles with spaces": cells(subject_wiki_title=lambda title: title.replace("_", " ")),
+    "relations by number": cells(relation=lambda name: RELATIONS[name].popqa_id),
+    "empty redirects": cells(subject_redirect_wiki_title=lambda title: title or ""),
+    "a further column": lambda row: row | {"note": "a column without a field"},
+    "no subject item": without("subject_id"),
+    "no object name": without("object_surface"),
+    "no mark": only_titles,
 }
 
 
@@ -102,11 +122,12 @@ def test_frame_equals_a_naive_implementation(layout, seed):
 
     columns = list(next(iter(expected.values())))
     found = [dict(zip(columns, cells, strict=True)) for cells in plain_values(data.rows, columns)]
-    if layout == "no fact":
-        facts = [row["fact_id"] for row in expected.values()]
-        assert len(set(zip(facts, data.rows["fact_id"], strict=True))) == len(set(facts))
-        found = [one | {"fact_id": fact} for one, fact in zip(found, facts, strict=True)]
-    else:
+    lost = {"no fact": "fact_id", "no subject item": "subject_id"}.get(layout)
+    if lost is not None:
+        stated = [row[lost] for row in expected.values()]
+        assert len(set(zip(stated, data.rows[lost], strict=True))) == len(set(stated))
+        found = [one | {lost: name} for one, name in zip(found, stated, strict=True)]
+    if lost != "fact_id":
         assert data.rows["id"].tolist() == list(expected)
     for one in found:
         one["types"] = tuple(sorted(one["types"]))
@@ -129,4 +150,4 @@ def test_items_and_pairs_do_not_depend_on_the_order_of_rows(seed):
         frames = [getattr(plan, name).sort_values(key).reset_index(drop=True) for plan in plans]
         pd.testing.assert_frame_equal(*frames)
     assert plans[1].items["target_id"].tolist() == shuffled.rows["id"].tolist()
-    assert plans[1].pairs["pair_id"].tolist() == pair_rows(shuffled.rows)["id"].tolist()
+    assert plans[1].pairs["pair_id"].tolist() == shuffled.pairs["id"].tolist()

@@ -29,8 +29,8 @@ from surface_consistency.errors import (
         ),
     ],
 )
-def test_load_redirectqa_rejects_missing_columns(dropped, message, rows):
-    """A column that nothing can stand in for is told with what was looked for and seen."""
+def test_missing_columns_are_refused(dropped, message, rows):
+    """The message names what was looked for and what was seen."""
     with pytest.raises(ColumnNotFoundError, match=message):
         load_redirectqa(
             [{name: value for name, value in row.items() if name not in dropped} for row in rows]
@@ -52,8 +52,8 @@ def test_load_redirectqa_rejects_missing_columns(dropped, message, rows):
         ("question", 1.5, r"column 'question': expected text, got 1\.5"),
     ],
 )
-def test_load_redirectqa_rejects_broken_cells(column, value, message, rows, tmp_path, write_lines):
-    """A bad cell is told with file, line, column and value."""
+def test_broken_cells_are_refused(column, value, message, rows, tmp_path, write_lines):
+    """The message names file, line, column and value."""
     rows[0]["subject_pageviews"] = rows[1]["subject_pageviews"] = None
     rows[2][column] = value
     path = write_lines(tmp_path / "rows.jsonl", rows)
@@ -62,103 +62,116 @@ def test_load_redirectqa_rejects_broken_cells(column, value, message, rows, tmp_
         load_redirectqa(path)
 
 
-@pytest.mark.parametrize(
-    ("column", "value"),
-    [
-        ("subject_id", "Q1"),
-        ("subject_wiki_title", "Yusuf"),
-        ("relation", "occupation"),
-        ("object_id", "Q1"),
-        ("object_surface", "Paris"),
-        ("possible_answers", ["Paris"]),
-    ],
-)
-def test_load_redirectqa_rejects_facts_that_contradict_themselves(column, value, rows):
-    """The members of a pair must share their fact; both rows are named."""
-    rows[2][column] = value
-
-    with pytest.raises(
-        DataError, match=r"list:1 and list:3 belong to one fact, '230395', but diff"
-    ):
-        load_redirectqa(rows)
+def changed(place, **cells):
+    """Change cells of one row."""
+    return lambda rows: rows[place].update(cells)
 
 
-def test_load_redirectqa_rejects_two_questions_for_one_instance(rows):
-    """The same fact, name and template cannot be asked in two ways."""
-    rows.append(rows[0] | {"question": "Where was Cat Stevens born?"})
-
-    with pytest.raises(DataError, match="are the same fact") as caught:
-        load_redirectqa(rows)
-
-    message = str(caught.value)
-    assert "list:1 and list:11 are the same fact '230395', surface 'Cat Stevens'" in message
-    assert "differ in question: 'In what city was Cat Stevens born?' and 'Where was" in message
-    assert "columns={'template': 'NAME'}" in message
+def added(place, **cells):
+    """Add a row that differs from another in some cells."""
+    return lambda rows: rows.append(rows[place] | cells)
 
 
-def test_load_redirectqa_rejects_two_category_lists_for_one_instance(rows):
-    """The same redirect cannot be in other categories on another row."""
-    rows.append(rows[2] | {"subject_surface_category": ["Redirects_from_surnames"]})
-
-    with pytest.raises(
-        DataError, match=r"list:3 and list:11 .* differ in categories: \('Redirects_f"
-    ):
-        load_redirectqa(rows)
-
-
-def test_load_redirectqa_rejects_two_canonical_names(rows):
-    """A fact has one canonical name for a template."""
-    rows.append(rows[0] | {"subject_surface": "Yusuf", "question": "In what city was Yusuf born?"})
-
-    with pytest.raises(
-        DataError, match=r"list:1 and list:11 are both canonical .*'Cat St.*'Yusuf'"
-    ):
-        load_redirectqa(rows)
-
-
-def test_load_redirectqa_rejects_two_wordings_without_a_template_column(rows):
-    """Two paraphrases that nothing tells apart are refused, and never merged."""
+def without_template(rows):
+    """Two paraphrases that no column distinguishes."""
     for row in rows:
         del row["template"]
     rows.append(rows[1] | {"question": "Name the city where Cat Stevens was born."})
 
-    with pytest.raises(DataError, match=r"template 'paraphrase', but differ in question"):
-        load_redirectqa(rows)
 
-
-def test_load_redirectqa_rejects_a_fact_without_relation(rows):
-    """A relation that neither column nor question tells is asked for."""
+def without_relation(rows):
+    """Neither a column nor a question in known words names the relation."""
     for row in rows[:4]:
         row |= {"relation": None, "question": f"Where was {row['subject_surface']} born?"}
     del rows[1:4:2]
 
-    with pytest.raises(
-        RecordError, match=r"list:1: fact '230395' has no relation.*columns=\{'relation': 'NAME"
-    ):
+
+def without_identity(rows):
+    """Without ids, subject, relation and object together are the fact."""
+    for row in rows:
+        del row["triplet_id"]
+    rows[4] |= {"object_id": None, "object_surface": None, "possible_answers": None}
+
+
+def of_two_templates(rows):
+    """Two values that are both no wording of PopQA's."""
+    for row in rows:
+        row["template"] = {"original": "t1", "paraphrase": "t2"}[row["template"]]
+        row["question"] = f"{row['template']}: who or where, {row['subject_surface']}?"
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        *(
+            (changed(2, **cell), DataError, r"list:1 and list:3 belong to one fact, '230395', but")
+            for cell in (
+                {"subject_id": "Q1"},
+                {"subject_wiki_title": "Yusuf"},
+                {"relation": "occupation"},
+                {"object_id": "Q1"},
+                {"possible_answers": ["Paris"]},
+            )
+        ),
+        (
+            changed(2, object_surface="Paris"),
+            DataError,
+            r"list:1 and list:3 .*vary the name of the object are not for this study",
+        ),
+        (
+            added(0, question="Where was Cat Stevens born?"),
+            DataError,
+            r"list:1 and list:11 are the same fact '230395', surface 'Cat Stevens' .*differ in "
+            r"question: 'In what city was Cat Stevens born\?' and 'Where was.*"
+            r"columns=\{'template': 'NAME'\}",
+        ),
+        (
+            added(2, subject_surface_category=["Redirects_from_surnames"]),
+            DataError,
+            r"list:3 and list:11 .* differ in categories: \('Redirects_f",
+        ),
+        (
+            added(0, subject_surface="Yusuf", question="In what city was Yusuf born?"),
+            DataError,
+            r"list:1 and list:11 are both canonical .*'Cat St.*'Yusuf'",
+        ),
+        *(
+            (added(0, **cell), DataError, rf"list:1 and list:11 would be one .* {next(iter(cell))}")
+            for cell in ({"note": "x"}, {"subject_pageviews": 7}, {"subject_aliases": []})
+        ),
+        (without_template, DataError, r"template 'paraphrase', but differ in question"),
+        (
+            without_relation,
+            RecordError,
+            r"list:1: fact '230395' has no relation.*columns=\{'relation': 'NAME",
+        ),
+        (without_identity, RecordError, r"list:5: without a column of triple ids a row needs"),
+        (of_two_templates, DataError, r"templates 't1', 't2' of relation 'place_of_birth' would"),
+        *(
+            (changed(4, **{name: "\ud83d"}), RecordError, rf"list:5: column '{name}': .*surrogate")
+            for name in ("question", "subject_surface", "object_surface")
+        ),
+    ],
+)
+def test_rows_that_contradict_each_other_are_refused(change, error, message, rows):
+    change(rows)
+
+    with pytest.raises(error, match=message):
         load_redirectqa(rows)
 
 
 def test_one_question_in_known_words_tells_the_relation_of_a_fact(rows):
     """Questions in other words after it, or none, take nothing back."""
-    named = load_redirectqa(rows).questions[0].triple.relation
+    named = load_redirectqa(rows).rows["relation"].iloc[0]
     for row in rows:
         row["relation"] = None
     rows[3] |= {"question": f"Where was {rows[3]['subject_surface']} born?"}
 
-    assert load_redirectqa(rows).questions[0].triple.relation == named
+    assert load_redirectqa(rows).rows["relation"].iloc[0] == named
 
 
-def test_load_redirectqa_rejects_a_question_that_cannot_be_worded(rows):
-    """Without a question, the relation must have a template."""
-    for row in rows:
-        row |= {"relation": "employer", "question": None}
-
-    with pytest.raises(RecordError, match=r"list:1: no question, and .* relation 'employer'; name"):
-        load_redirectqa(rows, ask_by_template=True)
-
-
-def test_load_redirectqa_makes_up_no_question(rows):
-    """Without being asked, neither a missing column nor an empty cell is filled from templates."""
+def test_questions_are_made_up_only_on_request(rows):
+    """Else neither a missing column nor an empty cell is filled from templates."""
     expected = load_redirectqa(rows).source.digest
     without = [{name: value for name, value in row.items() if name != "question"} for row in rows]
     rows[3]["question"] = None
@@ -167,45 +180,10 @@ def test_load_redirectqa_makes_up_no_question(rows):
         load_redirectqa(rows)
     for source in (without, rows):
         assert load_redirectqa(source, ask_by_template=True).source.digest == expected
-
-
-def test_load_redirectqa_rejects_facts_without_identity(rows):
-    """Without ids, subject, relation and object together are the fact."""
     for row in rows:
-        del row["triplet_id"]
-    rows[4]["object_id"] = None
-    rows[4]["object_surface"] = None
-    rows[4]["possible_answers"] = None
-
-    with pytest.raises(RecordError, match=r"list:5: without a column of triple ids a row needs"):
-        load_redirectqa(rows)
-
-
-def test_load_redirectqa_rejects_templates_that_cannot_be_told_apart(rows):
-    """Two values that are both no wording of PopQA's are not merged into one template."""
-    for row in rows:
-        row["template"] = {"original": "t1", "paraphrase": "t2"}[row["template"]]
-        row["question"] = f"{row['template']}: who or where, {row['subject_surface']}?"
-
-    with pytest.raises(DataError, match=r"templates 't1', 't2' of relation 'place_of_birth' would"):
-        load_redirectqa(rows)
-
-
-def test_load_redirectqa_rejects_unknown_overrides(rows):
-    """A field that does not exist is refused with those that do."""
-    with pytest.raises(
-        ColumnNotFoundError, match=r"there is no field 'gold'; the fields are triple"
-    ):
-        load_redirectqa(rows, columns={"gold": "possible_answers"})
-
-
-def test_load_redirectqa_rejects_text_that_is_no_unicode(rows):
-    """Half a surrogate pair, which JSON can spell, is refused with its row."""
-    row = rows[4]
-
-    for column in ("question", "subject_surface", "object_surface"):
-        with pytest.raises(RecordError, match=rf"list:5: column '{column}': .*surrogate"):
-            load_redirectqa([*rows[:4], row | {column: "\ud83d"}])
+        row |= {"relation": "employer", "question": None}
+    with pytest.raises(RecordError, match=r"list:1: no question, and .* relation 'employer'; name"):
+        load_redirectqa(rows, ask_by_template=True)
 
 
 RELEASE = {
@@ -227,7 +205,7 @@ def fake_release(rows, *, known=()):
 
 
 def test_a_release_with_other_names_is_refused_until_they_are_named(rows):
-    """Each refusal names a column to give, and whoever does as it says gets all rows."""
+    """Each refusal names a column to give; with these columns all rows are read."""
     source = fake_release(rows)
     given = {}
 
@@ -237,9 +215,14 @@ def test_a_release_with_other_names_is_refused_until_they_are_named(rows):
         given[field] = column
     data = load_redirectqa(source, columns=given)
 
-    assert [q.question for q in data.questions] == [row["question"] for row in rows]
-    assert data.questions[0].triple.answers == ("London", "London, UK")
+    assert data.rows["question"].tolist() == [row["question"] for row in rows]
+    assert data.rows["answers"].iloc[0] == ("London", "London, UK")
+    assert data.rows["object_name"].iloc[0] == "London"
     assert data.source.digest == load_redirectqa(rows).source.digest
+    alone = load_redirectqa(source, columns=given | {"answers": "target"})
+    assert alone.rows["answers"].iloc[0] == ("London",)
+    with pytest.raises(ColumnNotFoundError, match="no field 'gold'; the fields are triple"):
+        load_redirectqa(rows, columns={"gold": "possible_answers"})
 
 
 @pytest.mark.parametrize(
@@ -252,27 +235,15 @@ def test_rows_that_differ_are_no_repetition(rows, known, listed):
     given = {} if "possible_answers" in known else {"answers": "gold_surfaces"}
 
     with pytest.raises(
-        DataError, match=rf"list:1 and list:2 would be one question.*they differ in {listed}"
-    ) as caught:
+        DataError,
+        match=rf"list:1 and list:2 would be one question.*they differ in {listed}.*"
+        r"columns=\{'question': 'NAME'\} or columns=\{'template': 'NAME'\}",
+    ):
         load_redirectqa(source, columns=given, ask_by_template=True)
 
-    assert "columns={'question': 'NAME'} or columns={'template': 'NAME'}" in str(caught.value)
     for remedy in ({"question": "instruction"}, {"template": "wording"}):
         data = load_redirectqa(source, columns=given | remedy, ask_by_template=True)
-        assert len(data.questions) == len(rows)
-
-
-@pytest.mark.parametrize(
-    "change", [{"note": "x"}, {"subject_pageviews": 7}, {"subject_aliases": []}]
-)
-def test_a_row_that_repeats_a_question_alone_is_refused(rows, change):
-    """To the letter means all columns, read or not, and those that come late."""
-    rows.append(rows[0] | change)
-
-    with pytest.raises(
-        DataError, match=rf"list:1 and list:11 would be one .* {next(iter(change))}"
-    ):
-        load_redirectqa(rows)
+        assert len(data.rows) == len(rows)
 
 
 @pytest.mark.parametrize(
@@ -289,26 +260,3 @@ def test_cells_of_any_kind_are_compared(rows, first, second):
     else:
         with pytest.raises(DataError, match="they differ in note; if one of these"):
             load_redirectqa(repeated)
-
-
-def test_answers_are_not_lost_in_silence(rows):
-    """An answers column of unknown name is asked for; the object's name alone is a choice."""
-    source = [
-        {"gold" if name == "possible_answers" else name: cell for name, cell in row.items()}
-        for row in rows
-    ]
-
-    with pytest.raises(ColumnNotFoundError, match=r"'answers' under .*columns are .*gold, "):
-        load_redirectqa(source)
-
-    named = load_redirectqa(source, columns={"answers": "gold"}).questions[0]
-    alone = load_redirectqa(source, columns={"answers": "object_surface"}).questions[0]
-    assert named.triple.answers == ("London", "London, UK")
-    assert alone.triple.answers == ("London",)
-
-
-def test_rows_that_vary_the_name_of_the_object_are_refused_for_that(rows):
-    rows[2]["object_surface"] = "Paris"
-
-    with pytest.raises(DataError, match="vary the name of the object are not for this study"):
-        load_redirectqa(rows)

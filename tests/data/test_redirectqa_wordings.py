@@ -82,13 +82,6 @@ def test_resolve_templates_finds_popqas_wording(values):
     assert list(resolve_templates(wordings(values))) == ["original", "paraphrase"]
 
 
-def test_resolve_templates_trusts_names_over_wordings():
-    """A value that is one of the two names is kept, whatever the question."""
-    names = resolve_templates(wordings(("paraphrase", "original")))
-
-    assert list(names) == ["paraphrase", "original"]
-
-
 def test_resolve_templates_learns_a_value_from_other_rows():
     """A value is one template throughout, even where a relation's wording differs a little."""
     rows = pd.concat(
@@ -101,6 +94,9 @@ def test_resolve_templates_learns_a_value_from_other_rows():
 
 def test_resolve_templates_of_foreign_relations_and_missing_questions():
     """Without anything to compare with, a row without a template value is "original"."""
+    # A value that is one of the two names is kept, whatever the question.
+    names = resolve_templates(wordings(("paraphrase", "original")))
+    assert list(names) == ["paraphrase", "original"]
     rows = framed(
         ("employer", "X", "Who employs X?", None),
         ("author", "X", None, None),
@@ -110,19 +106,21 @@ def test_resolve_templates_of_foreign_relations_and_missing_questions():
     assert list(resolve_templates(rows)) == ["original", "original", "paraphrase"]
 
 
-def test_resolve_templates_rejects_values_that_cannot_be_distinguished():
-    """Two templates of one relation under one name would make pairs of different wordings."""
-    rows = framed(("author", "X", "Whose work is X?", "1"), ("author", "X", "Who penned X?", "2"))
-
-    with pytest.raises(
-        DataError, match=r"templates '1', '2' of relation 'author' would all be 'pa"
-    ):
-        resolve_templates(rows)
-
-
-def test_resolve_templates_rejects_a_value_without_a_question():
-    """A number alone does not show a wording."""
-    with pytest.raises(
-        DataError, match=r"template '1' of relation 'author' has no question.*write"
-    ):
-        resolve_templates(framed(("author", "X", None, "1")))
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        # Two templates of one relation under one name would make pairs of different wordings.
+        (
+            [("author", "X", "Whose work is X?", "1"), ("author", "X", "Who penned X?", "2")],
+            r"templates '1', '2' of relation 'author' would all be 'pa",
+        ),
+        # A number alone does not show a wording.
+        (
+            [("author", "X", None, "1")],
+            r"template '1' of relation 'author' has no question.*write",
+        ),
+    ],
+)
+def test_resolve_templates_rejects(rows, message):
+    with pytest.raises(DataError, match=message):
+        resolve_templates(framed(*rows))

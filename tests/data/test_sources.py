@@ -86,45 +86,30 @@ def test_every_kind_of_source_gives_the_same_data(hub_folder, tmp_path, rows, wr
         assert found.source.revision is None
 
 
-def test_source_takes_a_path_before_a_hub_id(tmp_path, rows, write_lines, monkeypatch):
-    """A folder that is there is meant, even when its name could be a hub id."""
+def test_paths_go_before_hub_ids_and_a_tilde_is_the_home_folder(
+    tmp_path, rows, write_lines, monkeypatch
+):
     write_lines(tmp_path / "naist-nlp" / "RedirectQA" / "test.jsonl", rows)
-    monkeypatch.chdir(tmp_path)
-
-    assert read("naist-nlp/RedirectQA") == rows
-
-
-def test_source_expands_the_home_folder(tmp_path, rows, write_lines, monkeypatch):
-    """A tilde is the home folder, as in a shell."""
     write_lines(tmp_path / "rows.jsonl", rows)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
 
-    assert read("~/rows.jsonl") == rows
+    assert read("naist-nlp/RedirectQA") == read("~/rows.jsonl") == rows
 
 
-def test_columns_are_gathered_over_rows(rows):
+def test_columns_are_gathered_over_the_first_thousand_rows_and_no_more():
     """A column that early rows lack is still seen."""
-    late = [{"a": 1}, {"a": 2, "b": 3}]
-
-    opened = open_source(late)
-
-    assert opened.columns == ("a", "b")
-    assert [dict(row) for _, row in opened.rows] == late
-
-
-def test_open_source_reads_no_further_than_it_must(tmp_path):
-    """Opening looks at the first thousand rows only."""
     taken = []
 
     def stream():
         for number in range(10_000):
             taken.append(number)
-            yield {"a": number}
+            yield {"a": number} | ({"b": 1} if number == 900 else {})
 
     opened = open_source(stream())
 
-    assert len(taken) == 1000
-    assert sum(1 for _ in opened.rows) == 10_000
+    assert (len(taken), opened.columns) == (1000, ("a", "b"))
+    assert [row["a"] for _, row in opened.rows] == list(range(10_000))
 
 
 def test_datasets_names_do_not_depend_on_the_process(rows):
@@ -132,43 +117,6 @@ def test_datasets_names_do_not_depend_on_the_process(rows):
     data = datasets.Dataset.from_list(rows)
 
     assert open_source(data).id == open_source(datasets.Dataset.from_list(rows)).id == "Dataset"
-
-
-@pytest.mark.parametrize(
-    "source", ["./absent", "/absent/rows", "~/absent", "absent.jsonl", "a/b/c", Path("absent")]
-)
-def test_open_source_rejects_an_absent_path(source):
-    """What can only be a path is told as one, with the folder that it was looked for in."""
-    with pytest.raises(SourceNotFoundError, match=r"no file or folder '.*absent|a/b/c' \(in /"):
-        open_source(source)
-
-
-def test_open_source_rejects_what_may_be_path_or_id():
-    """A name that could be either is told to be neither."""
-    with pytest.raises(
-        SourceNotFoundError, match=r"'my/rows' is not in its cache.*no local file or"
-    ):
-        open_source("my/rows")
-
-
-def test_open_source_rejects_a_folder_without_data(tmp_path):
-    """An empty folder, and one with a README alone, hold no data."""
-    with pytest.raises(SourceNotFoundError, match=r"holds no data files \(\.parquet, \.jsonl"):
-        open_source(tmp_path)
-    (tmp_path / "README.md").write_text("# nothing")
-    with pytest.raises(SourceNotFoundError, match="holds no data files"):
-        open_source(tmp_path)
-
-
-def test_open_source_rejects_a_missing_split(hub_folder):
-    """The splits that are there are named, for folders and for dictionaries."""
-    with pytest.raises(
-        SourceNotFoundError,
-        match=r"no split 'train' in .*; its splits: test \(.*\), dev \(.*\); pass split='te",
-    ):
-        open_source(hub_folder, split="train")
-    with pytest.raises(SourceNotFoundError, match=r"in the dictionary of splits; its splits: dev;"):
-        open_source({"dev": []})
 
 
 def test_single_unnamed_file_is_the_train_split(tmp_path, rows, write_lines):
@@ -182,85 +130,128 @@ def test_single_unnamed_file_is_the_train_split(tmp_path, rows, write_lines):
     assert read(tmp_path, split="train") == rows
 
 
-@pytest.mark.parametrize("empty", [[], {"test": []}, datasets.Dataset.from_list([])])
-def test_open_source_rejects_an_empty_split(empty):
-    """A split without rows is refused."""
-    with pytest.raises(DataError, match=r"has no rows \(split 'test'\); choose another"):
-        open_source(empty)
+@pytest.mark.parametrize(
+    ("source", "options", "error", "message"),
+    [
+        *(
+            (source, {}, SourceNotFoundError, r"no file or folder '.*absent|a/b/c' \(in /")
+            for source in (
+                *("./absent", "/absent/rows", "~/absent", "absent.jsonl", "a/b/c"),
+                Path("absent"),
+            )
+        ),
+        ("my/rows", {}, SourceNotFoundError, r"'my/rows' is not in its cache.*no local file or"),
+        (
+            {"dev": []},
+            {},
+            SourceNotFoundError,
+            r"no split 'test' in the dictionary of splits; its splits: dev; pass split='dev'",
+        ),
+        *(
+            (source, {}, DataError, r"has no rows \(split 'test'\); choose another")
+            for source in ([], {"test": []}, datasets.Dataset.from_list([]))
+        ),
+        *(
+            (source, {"revision": "v1"}, ValueError, r"'v1' belongs to a hub repository, but the")
+            for source in ([{"a": 1}], {"test": [{"a": 1}]})
+        ),
+        (5, {}, TypeError, r"source must be a hub id, a path, .*got int"),
+        (
+            datasets.Dataset.from_list([{"a": 1}]).to_pandas(),
+            {},
+            TypeError,
+            r"got DataFrame; a pandas frame goes in as frame\.to_dict",
+        ),
+        (["a.jsonl"], {}, TypeError, r"row 1 must be a dictionary, got str"),
+        ({"test": "a.jsonl"}, {}, TypeError, r"source\['test'\] must hold rows, got str"),
+        ({"id": 1, "name": "x"}, {}, SourceNotFoundError, r"its splits: id, name"),
+    ],
+)
+def test_open_source_rejects(source, options, error, message):
+    with pytest.raises(error, match=message):
+        list(open_source(source, **options).rows)
 
 
-def test_open_source_rejects_an_empty_file(tmp_path):
-    """A file without rows is refused."""
-    path = tmp_path / "test.jsonl"
-    path.write_text("\n")
-
-    for source in (path, tmp_path):
-        with pytest.raises(DataError, match=r"has no rows"):
-            open_source(source)
-
-
-def test_open_source_rejects_several_configurations(tmp_path, rows, write_lines):
-    """A folder with two configurations and no default asks for a choice."""
-    write_lines(tmp_path / "a.jsonl", rows)
-    (tmp_path / "README.md").write_text(
-        "---\nconfigs:\n- config_name: v0\n  data_files: a.jsonl\n"
-        "- config_name: v1\n  data_files: a.jsonl\n---\n"
-    )
-
-    with pytest.raises(
-        DataError, match=r"Please pick one .*\['v0', 'v1'\](.|\n)*datasets.load_data"
-    ):
-        open_source(tmp_path)
+TWO_CONFIGURATIONS = """---
+configs:
+- config_name: v0
+  data_files: a.jsonl
+- config_name: v1
+  data_files: a.jsonl
+---
+"""
+LINE = '{"a": 1}\n'
 
 
-def test_open_source_rejects_a_folder_with_a_script_of_its_name(tmp_path, rows, write_lines):
-    """`datasets` refuses X/X.py even beside data; the message says what to pass instead."""
-    folder = tmp_path / "redirectqa"
-    write_lines(folder / "test.jsonl", rows)
-    (folder / "redirectqa.py").write_text("")
+@pytest.mark.parametrize(
+    ("files", "error", "message"),
+    [
+        ({}, SourceNotFoundError, r"no data files \(\.parquet, \.jsonl, .*\) but nothing; name"),
+        (
+            {"README.md": "# nothing", "notes.txt": LINE},
+            SourceNotFoundError,
+            r"holds no data files .* but README\.md, notes\.txt; name",
+        ),
+        (
+            {"manifest.json": LINE, "scoring.json": LINE},
+            SourceNotFoundError,
+            r"is that of a run and holds no data; name the data",
+        ),
+        (
+            {"a.jsonl": LINE, "b.jsonl": LINE},
+            SourceNotFoundError,
+            r"no split 'test' in .*: train \(a\.jsonl, b\.jsonl\); pass split",
+        ),
+        ({"test.jsonl": "\n"}, DataError, r"has no rows"),
+        (
+            {"a.jsonl": LINE, "README.md": TWO_CONFIGURATIONS},
+            DataError,
+            r"Please pick one .*\['v0', 'v1'\](.|\n)*datasets.load_data",
+        ),
+        (
+            {"test.jsonl": LINE, "rows.py": ""},
+            DataError,
+            r"scripts are no longer supported.*pass one of its files",
+        ),
+        ({"test.txt": "a\n"}, DataError, r"cannot read .*test\.txt: the formats .*load_dataset"),
+        *(
+            (
+                {"README.md": f"---\n{header}\n---\n", "d.jsonl": LINE},
+                DataError,
+                r"^folder .*rows cannot .* README.md .*pass one of it",
+            )
+            for header in (
+                "foo: [1,\nbar: }",
+                "\tx: 1",
+                "*x",
+                "configs:\n- config_name: [a, b]\n  data_files: d.jsonl",
+                "configs:\n- config_name: {a: 1}\n  data_files: d.jsonl",
+                "dataset_info:\n  features: x",
+            )
+        ),
+    ],
+)
+def test_open_source_rejects_a_folder(tmp_path, files, error, message):
+    """The message names what the folder holds, and a way around."""
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text)
 
-    with pytest.raises(DataError, match=r"scripts are no longer supported.*pass one of its files"):
+    with pytest.raises(error, match=message):
         open_source(folder)
-    assert read(folder / "test.jsonl") == rows
+    if "test.jsonl" in files and "rows.py" in files:
+        assert read(folder / "test.jsonl") == [{"a": 1}]
 
 
-def test_open_source_rejects_foreign_formats(tmp_path):
-    """A format that `datasets` knows and this reader does not is told with the way around."""
-    (tmp_path / "test.txt").write_text("a\n")
-
+def test_a_hub_folder_has_its_own_splits_and_no_revision(hub_folder):
     with pytest.raises(
-        DataError, match=r"cannot read .*test\.txt: the formats .*load_dataset and pa"
+        SourceNotFoundError,
+        match=r"no split 'train' in .*; its splits: test \(.*\), dev \(.*\); pass split='te",
     ):
-        open_source(tmp_path)
-
-
-@pytest.mark.parametrize("source", [[{"a": 1}], {"test": [{"a": 1}]}])
-def test_open_source_rejects_a_revision_of_rows(source):
-    """A revision that would be ignored is refused."""
-    with pytest.raises(ValueError, match=r"revision='v1' belongs to a hub repository, but the sou"):
-        open_source(source, revision="v1")
-
-
-def test_open_source_rejects_a_revision_of_a_folder(hub_folder):
-    """A local folder has no revisions."""
+        open_source(hub_folder, split="train")
     with pytest.raises(ValueError, match=r"but the source is .*RedirectQA; leave it out"):
         open_source(hub_folder, revision="v1.0.0")
-
-
-def test_open_source_rejects_other_things(rows):
-    """Numbers, frames, lists of names and a single row are no source."""
-    frame = datasets.Dataset.from_list(rows).to_pandas()
-
-    with pytest.raises(TypeError, match=r"source must be a hub id, a path, .*got int"):
-        open_source(5)
-    with pytest.raises(TypeError, match=r"got DataFrame; a pandas frame goes in as frame\.to_dict"):
-        open_source(frame)
-    with pytest.raises(TypeError, match=r"row 1 must be a dictionary, got str"):
-        open_source(["a.jsonl"])
-    with pytest.raises(TypeError, match=r"source\['test'\] must hold rows, got str"):
-        open_source({"test": "a.jsonl"})
-    with pytest.raises(SourceNotFoundError, match=r"its splits: triplet_id, subject_id"):
-        open_source(rows[0])
 
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -352,17 +343,9 @@ def cached_repository(cache, rows, write_lines, *, commit=COMMIT):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("naist-nlp/RedirectQA", True),
-        ("squad", True),
-        ("a/b/c", False),
-        ("/data/rows", False),
-        ("../rows", False),
-        ("~/rows", False),
-        ("data/rows.parquet", False),
-        ("data/test.CSV", False),
-        ("a b/c", False),
-        ("", False),
-        (r"C:\rows", False),
+        *((text, True) for text in ("naist-nlp/RedirectQA", "squad")),
+        *((text, False) for text in ("a/b/c", "/data/rows", "../rows", "~/rows", "a b/c", "")),
+        *((text, False) for text in ("data/rows.parquet", "data/test.CSV", r"C:\rows")),
     ],
 )
 def test_is_hub_id(text, expected):
@@ -372,37 +355,30 @@ def test_is_hub_id(text, expected):
 
 def test_load_redirectqa_reads_the_hub_cache_offline(own_caches, rows, write_lines):
     """A repository in the hub's cache needs no network; its commit is the revision."""
-    cached_repository(own_caches, rows, write_lines)
+    snapshot = cached_repository(own_caches, rows, write_lines)
 
     data = load_redirectqa()
 
-    assert data.source.id == "naist-nlp/RedirectQA"
-    assert data.source.revision == COMMIT
-    assert len(data.pairs) == 6
+    assert (data.source.id, data.source.revision) == ("naist-nlp/RedirectQA", COMMIT)
+    assert len(data.rows) == len(rows)
     assert load_redirectqa(revision="v1.0.0").source == data.source
     assert load_redirectqa(revision=COMMIT).source == data.source
-
-
-def test_load_redirectqa_rejects_an_uncached_repository_offline():
-    """Offline, the message tells how to go on: the connection, a folder, and that no path is so."""
-    with pytest.raises(SourceNotFoundError, match="hub cannot be reached") as caught:
-        load_redirectqa(revision="v0.1.0")
-
-    message = str(caught.value)
-    assert "hub cannot be reached and 'naist-nlp/RedirectQA' at revision 'v0.1.0' is not" in message
-    assert "HF_HUB_OFFLINE" in message
-    assert "hf download naist-nlp/RedirectQA --repo-type dataset --local-dir FOLDER" in message
-    assert "There is no local file or folder 'naist-nlp/RedirectQA' either" in message
-
-
-def test_load_redirectqa_rejects_a_partly_cached_repository(own_caches, rows, write_lines):
-    """A cached README without data is no data set."""
-    snapshot = cached_repository(own_caches, rows, write_lines)
+    # A cached README without data is no data set.
     (snapshot / "test.jsonl").unlink()
     (snapshot / "README.md").write_text("# RedirectQA")
-
     with pytest.raises(SourceNotFoundError, match=r"naist-nlp/RedirectQA holds no data files"):
         load_redirectqa()
+
+
+def test_an_uncached_repository_is_refused_offline():
+    """The message names the connection, a folder as a way around, and that no path is so."""
+    with pytest.raises(
+        SourceNotFoundError,
+        match=r"hub cannot be reached and 'naist-nlp/RedirectQA' at revision 'v0\.1\.0' is not.*"
+        r"HF_HUB_OFFLINE.*hf download naist-nlp/RedirectQA --repo-type dataset --local-dir FOLDER"
+        r".*There is no local file or folder 'naist-nlp/RedirectQA' either",
+    ):
+        load_redirectqa(revision="v0.1.0")
 
 
 @pytest.mark.parametrize(
@@ -410,37 +386,24 @@ def test_load_redirectqa_rejects_a_partly_cached_repository(own_caches, rows, wr
     [
         (403, "GatedRepo", r"huggingface\.co/datasets/o/n is gated: accept .* `hf auth login`"),
         (401, "GatedRepo", r"is gated: accept its conditions .* or set HF_TOKEN"),
-        (
-            404,
-            "RepoNotFound",
-            r"no data repository 'o/n', or it is private: check .* no local file",
-        ),
+        (404, "RepoNotFound", r"no data repository 'o/n', or it is private: .* no local file"),
         (401, "", r"no data repository 'o/n', or it is private"),
         (404, "RevisionNotFound", r"no revision 'v9': its branches and tags stand at .*/n/tree"),
         (500, "", r"cannot be reached and 'o/n' at revision 'v9' is not in its cache"),
+        (0, "down", r"the hub cannot be reached and 'o/n' at revision 'v9' is not in"),
     ],
 )
 def test_fetch_repository_rejects_with_a_remedy(status, code, message, hub):
-    """Gated, missing, private and broken repositories each get one message with what to do."""
-    hub["/api/datasets/o/n"] = (status, {"X-Error-Code": code} if code else {}, b"")
+    """Gated, missing, private, broken and unreachable repositories each get one message."""
+    path = "down" if code == "down" else "/api/datasets/o/n"
+    hub[path] = (status, {"X-Error-Code": code} if code else {}, b"")
 
     with pytest.raises(SourceNotFoundError, match=message):
         fetch_repository("o/n", revision="v9")
 
 
-def test_fetch_repository_rejects_when_the_hub_is_down(hub):
-    """No route to the hub is told like being offline."""
-    hub["down"] = (0, {}, b"")
-
-    with pytest.raises(SourceNotFoundError, match=r"the hub cannot be reached and 'o/n' is not in"):
-        fetch_repository("o/n")
-
-
 def test_fetch_repository_rejects_names_that_are_no_ids():
-    """What the hub's client refuses as a name is told with the path it might have been."""
-    with pytest.raises(
-        SourceNotFoundError, match=r"'a--b' is no repository id .* no local file or"
-    ):
+    with pytest.raises(SourceNotFoundError, match=r"'a--b' is no repository id .* no local file"):
         fetch_repository("a--b")
 
 
@@ -477,45 +440,3 @@ def test_fetch_repository_downloads_data_files_only(hub, rows):
     assert snapshot.revision == COMMIT
     assert files == {"test.jsonl", "data/more.csv"}
     assert (snapshot.folder / "test.jsonl").read_bytes() == content
-
-
-@pytest.mark.parametrize(
-    ("files", "message"),
-    [
-        ([], r"holds no data files \(\.parquet, .*\) but nothing; name the folder or file that"),
-        (["README.md", "notes.txt"], r"holds no data files .* but README\.md, notes\.txt; name"),
-        (["manifest.json", "scoring.json"], r"is that of a run and holds no data; name the data"),
-        (
-            ["a.jsonl", "b.jsonl"],
-            r"no split 'test' in .*: train \(a\.jsonl, b\.jsonl\); pass split",
-        ),
-    ],
-)
-def test_a_folder_without_the_data_is_told_by_what_it_holds(tmp_path, files, message):
-    """What is missing is data, not a split."""
-    for name in files:
-        (tmp_path / name).write_text('{"a": 1}\n')
-
-    with pytest.raises(SourceNotFoundError, match=message):
-        open_source(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "header",
-    [
-        "foo: [1,\nbar: }",
-        "\tx: 1",
-        "*x",
-        "configs:\n- config_name: [a, b]\n  data_files: d.jsonl",
-        "configs:\n- config_name: {a: 1}\n  data_files: d.jsonl",
-        "dataset_info:\n  features: x",
-    ],
-)
-def test_a_card_that_the_library_falls_over_is_named(tmp_path, header):
-    (tmp_path / "README.md").write_text(f"---\n{header}\n---\n")
-    (tmp_path / "d.jsonl").write_text('{"a": 1}\n')
-
-    with pytest.raises(
-        DataError, match=rf"^folder {tmp_path} cannot .* README.md .*pass one of it"
-    ):
-        open_source(tmp_path)

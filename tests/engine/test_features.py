@@ -12,7 +12,6 @@ from surface_consistency.engine.features import make_features, read_parquet, to_
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import (
-    CanonicalRedirectPair,
     Entity,
     Generation,
     GenerationParams,
@@ -74,7 +73,7 @@ def test_make_features_maps_every_type():
 
 @pytest.mark.parametrize(
     "record",
-    [Prompt, Generation, Verdict, QuestionRealization, CanonicalRedirectPair, RedirectOutcome],
+    [Prompt, Generation, Verdict, QuestionRealization, RedirectOutcome],
 )
 def test_make_features_knows_every_record_of_the_pipeline(record):
     """What the stages hand on has columns, one a field and in its order."""

@@ -47,7 +47,7 @@ def test_score_predictions_fills_one_row_a_pair(data, predictions):
     frame = score_predictions(data, predictions, model="m")
 
     assert list(frame.columns) == list(RedirectOutcome.model_fields)
-    assert list(frame["pair_id"]) == [pair.id for pair in data.pairs]
+    assert list(frame["pair_id"]) == list(data.pairs["id"])
     married = frame["second_surface"].str.endswith("Smith")
     assert married.sum() == 8
     assert frame["first_correct"].all()
@@ -85,14 +85,14 @@ def test_paired_by_counts_pairs_in_each_of_their_types(data, predictions):
 
 def test_score_predictions_leaves_missing_ones_unjudged(data, predictions):
     """A question without prediction has no verdict, not a wrong one."""
-    gone = data.pairs[0].canonical.id
+    gone = data.pairs["canonical_id"].iloc[0]
     del predictions[gone]
 
     frame = score_predictions(data, predictions, model="m")
 
     missing = frame["first_correct"].isna()
     assert missing.sum() == 2
-    assert set(frame.loc[missing, "fact_id"]) == {data.pairs[0].canonical.triple.id}
+    assert set(frame.loc[missing, "fact_id"]) == {data.pairs["fact_id"].iloc[0]}
 
 
 def test_score_predictions_warns_of_foreign_ones(data, predictions):

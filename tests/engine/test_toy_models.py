@@ -23,7 +23,8 @@ from surface_consistency.studies.redirectqa.toy_model import (
     sentences_of,
     train_toy_model,
 )
-from surface_consistency.studies.slaq.prompts import SlaqPrompts, slaq_prompts
+from surface_consistency.studies.slaq.prompts import slaq_prompts
+from surface_consistency.studies.slaq.settings import SlaqSettings
 from surface_consistency.studies.slaq.toy_model import (
     plan_memory,
     planted_answer,
@@ -389,42 +390,40 @@ def data():
 
 
 def test_a_sixth_of_the_facts_is_held_out(data):
-    plan = plan_memory(data.topics, seed=4)
+    plan = plan_memory(data.rows["fact_id"], seed=4)
 
     slots = sorted(plan.values())
-    assert set(plan) == {question.id for question in data.questions}
+    assert set(plan) == set(data.rows["fact_id"])
     assert [slots.count(slot) for slot in range(6)] == [20, 17, 17, 17, 17, 32]
-    assert plan_memory(data.topics, seed=4) == plan != plan_memory(data.topics, seed=5)
+    assert plan_memory(data.rows["fact_id"], seed=4) == plan
+    assert plan_memory(data.rows["fact_id"], seed=5) != plan
 
 
 def test_planted_answers_follow_the_slots(data):
-    topic = data.topics[0]
-    memory = {question.id: question.index for question in topic.questions}
-    asked = slaq_prompts([topic], forms=("short", "long", "free"))
+    facts = data.rows.head(5)
+    memory = dict(zip(facts["fact_id"], facts["question_index"], strict=True))
+    _, asked = slaq_prompts(facts, SlaqSettings(free=True))
 
-    said = [planted_answer(topic, detail, memory) for detail in asked.details]
+    said = [planted_answer(facts, order, memory) for order in asked["order"]]
 
-    answers = [question.answer.rstrip(". ") for question in topic.questions]
+    answers = facts["answer"].str.rstrip(". ").tolist()
     assert said[:5] == [f"{answer}." for answer in answers]
-    for text, detail in zip(said[5:10], asked.details[5:10], strict=True):
+    for text, order in zip(said[5:10], asked["order"][5:10], strict=True):
         parts = text.rstrip(".").split("; ")
-        for slot, (index, part) in enumerate(zip(detail.order, parts, strict=True), start=1):
+        for slot, (index, part) in enumerate(zip(order, parts, strict=True), start=1):
             assert part == (answers[index - 1] if slot <= index else "unknown")
     assert said[10] == "; ".join(answers[2:]) + "."
-    assert planted_answer(topic, asked.details[10], dict.fromkeys(memory, 0)) == "unknown."
+    assert planted_answer(facts, (), dict.fromkeys(memory, 0)) == "unknown."
 
 
 def test_nothing_to_learn_is_rejected(data, tmp_path):
-    with pytest.raises(ValueError, match="prompts holds no prompt"):
-        train_slaq_toy_model(data.topics, SlaqPrompts(prompts=(), details=()), tmp_path)
     with pytest.raises(ValueError, match="steps must be 1 or more, got 0"):
-        train_slaq_toy_model(data.topics, slaq_prompts(data.topics), tmp_path, steps=0)
+        train_slaq_toy_model(data.rows, SlaqSettings(), tmp_path, steps=0)
 
 
 def test_a_toy_model_is_trained_once_for_the_same_examples(data, tmp_path):
     pytest.importorskip("torch")
-    topics = data.topics[:2]
-    asked = slaq_prompts(topics, n_permutations=1)
+    topics, asked = data.rows.head(10), SlaqSettings(permutations=1)
 
     folder = train_slaq_toy_model(topics, asked, tmp_path / "m", steps=1)
     (folder / "model.safetensors").write_bytes(b"kept")
@@ -438,8 +437,7 @@ def test_a_toy_model_is_trained_once_for_the_same_examples(data, tmp_path):
 def test_the_model_of_a_run_is_not_replaced(data, tmp_path):
     """Its answers stand beside it; a command with other settings is refused before it trains."""
     pytest.importorskip("torch")
-    topics = data.topics[:2]
-    asked = slaq_prompts(topics, n_permutations=1)
+    topics, asked = data.rows.head(10), SlaqSettings(permutations=1)
     folder = train_slaq_toy_model(topics, asked, tmp_path / "toy_model", steps=1)
     (tmp_path / "generations-short.jsonl").touch()
     weights = (folder / "model.safetensors").read_bytes()

@@ -123,7 +123,7 @@ def _linked(home: Path):
     from surface_consistency.studies.linking.study import LinkingStudy
 
     data = load_redirectqa()
-    pairs = [(pair.redirect.surface.text, pair.canonical.surface.text) for pair in data.pairs]
+    pairs = list(zip(data.pairs["surface"], data.pairs["canonical_surface"], strict=True))
     folders = {}
     for name, knows, habit in (("ada", 0.8, 0.0), ("bob", 0.5, 1.0)):
         folders[name] = run_study(

@@ -57,19 +57,21 @@ def test_read_rows_takes_upper_case_suffixes_and_byte_order_marks(tmp_path):
     assert list(read_rows(path)) == [(Place(str(path), 2), {"subj": "NA", "obj": "é"})]
 
 
-def test_read_rows_takes_lines_under_the_json_suffix(tmp_path):
-    """A `.json` file may hold one object a line, as on the hub."""
-    path = tmp_path / "rows.json"
-    path.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
-
-    assert [row for _, row in read_rows(path)] == ROWS
-
-
-@pytest.mark.parametrize("name", ["rows.json", "rows.jsonl", "rows.ndjson"])
-def test_read_rows_takes_a_list_under_any_json_suffix(name, tmp_path):
-    """Samples of lm-eval 0.4.0 to 0.4.2 are one list in a `.jsonl` file."""
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        # One object per line, as on the hub.
+        ("rows.json", "\n".join(map(json.dumps, ROWS))),
+        # Samples of lm-eval 0.4.0 to 0.4.2 are one list in a `.jsonl` file.
+        *(
+            (name, "\ufeff \n" + json.dumps(ROWS, indent=1))
+            for name in ("rows.json", "rows.jsonl", "rows.ndjson")
+        ),
+    ],
+)
+def test_json_suffixes_hold_lists_or_lines(name, text, tmp_path):
     path = tmp_path / name
-    path.write_text("\ufeff \n" + json.dumps(ROWS, indent=1), encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
 
     assert [row for _, row in read_rows(path)] == ROWS
 
@@ -116,6 +118,8 @@ def test_places_name_lines_of_text_and_rows_of_tables(tmp_path):
 def test_read_rows_rejects_and_names_the_place(name, content, message, tmp_path):
     """A broken file is named with the line and what to do."""
     path = tmp_path / name
+    with pytest.raises(SourceNotFoundError, match=rf"no file .*{name}; .*check the path"):
+        list(read_rows(path))
     path.write_bytes(content)
 
     with pytest.raises(DataError, match=message) as caught:
@@ -123,12 +127,6 @@ def test_read_rows_rejects_and_names_the_place(name, content, message, tmp_path)
 
     one_line = not name.endswith((".json", ".parquet", ".xlsx", "twice.csv"))
     assert isinstance(caught.value, RecordError) or not one_line
-
-
-def test_read_rows_rejects_a_missing_file(tmp_path):
-    """A path that is not there is named."""
-    with pytest.raises(SourceNotFoundError, match=r"no file .*absent\.csv; .*check the path"):
-        list(read_rows(tmp_path / "absent.csv"))
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".tsv"])

@@ -6,7 +6,6 @@ from pydantic import ValidationError
 
 from surface_consistency import schemas
 from surface_consistency.schemas import (
-    CanonicalRedirectPair,
     Entity,
     FactualTriple,
     Generation,
@@ -72,22 +71,6 @@ def test_record_rejects_assignment():
 
     with pytest.raises(ValidationError, match="Instance is frozen"):
         entity.name = "b"
-
-
-def test_pair_rejects_members_that_differ_in_more_than_the_surface():
-    """A pair is one fact in one wording under two names."""
-    canonical = question("Chris Metzen", canonical=True)
-    redirect = question("Chriz Metzen", canonical=False)
-
-    assert CanonicalRedirectPair(id=redirect.id, canonical=canonical, redirect=redirect)
-    for other in (
-        question("Chriz Metzen", canonical=False, fact="2"),
-        question("Chriz Metzen", canonical=False, template="paraphrase"),
-    ):
-        with pytest.raises(ValidationError, match="must share fact and template"):
-            CanonicalRedirectPair(id="x", canonical=canonical, redirect=other)
-    with pytest.raises(ValidationError, match="one canonical question and one redirect question"):
-        CanonicalRedirectPair(id="x", canonical=redirect, redirect=redirect)
 
 
 def test_prompt_rejects_none_or_two_contents():

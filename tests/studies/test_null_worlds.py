@@ -103,6 +103,22 @@ def logistic(values):
     return 1.0 / (1.0 + np.exp(-values))
 
 
+def numbered(letter, numbers):
+    return letter + numbers.astype(str)
+
+
+def outcomes_of(frame, study, conditions, **columns):
+    """Add the columns of any outcomes to drawn verdicts, and those that all rows share."""
+    first, second = conditions
+    shared = {"study": study, "first_condition": first, "second_condition": second}
+    return frame.assign(**{"pair_id": [str(n) for n in range(len(frame))], **shared, **columns})
+
+
+def of_redirects(frame):
+    names = {"categories": "Redirects_from_birth_names", "types": "alternative_name"}
+    return {column: [[name]] * len(frame) for column, name in names.items()}
+
+
 def slaq_world(rng, *, long=0.0, slot=0.0, momentum=0.0, n_topics=24):
     """Topics and facts of unlike difficulty, asked in the five turns of an order."""
     rows = []
@@ -119,33 +135,25 @@ def slaq_world(rng, *, long=0.0, slot=0.0, momentum=0.0, n_topics=24):
                 rows.append((topic, fact, turn, place, bool(alone[fact]), is_right))
     columns = ["topic", "fact", "permutation", "place", "first_correct", "second_correct"]
     frame = pd.DataFrame(rows, columns=columns)
-    return frame.assign(
-        study="slaq",
-        topic_id="t" + frame["topic"].astype(str),
-        fact_id="t" + frame["topic"].astype(str) + "/" + frame["fact"].astype(str),
-        pair_id=[f"{n}" for n in range(len(frame))],
-        first_condition="short",
-        second_condition="long",
+    return outcomes_of(
+        frame,
+        "slaq",
+        ("short", "long"),
+        topic_id=numbered("t", frame["topic"]),
+        fact_id=numbered("t", frame["topic"]) + numbered("/", frame["fact"]),
         slot=frame["place"] + 1,
         n_slots=5,
         order_id=frame["permutation"].astype(str),
         question_index=frame["fact"] + 1,
-        category="c",
-        popularity="popular",
-        is_entity=True,
-        is_recalled=None,
-        first_prediction=None,
-        second_prediction=None,
+        **{"category": "c", "popularity": "popular", "is_entity": True},
+        **dict.fromkeys(("is_recalled", "first_prediction", "second_prediction")),
     )
 
 
 def slaq_text(report, monkeypatch, frame):
     made = report(SlaqStudy(), frame, "topic_id")
     numbers = slot_tables(made.frame, n_resamples=200, n_null=1_000)
-    tables = {
-        "overall": overall(made, slaq_page._scores),
-        **describe_slot_tables(numbers),
-    }
+    tables = {"overall": overall(made, slaq_page._scores), **describe_slot_tables(numbers)}
     momentum = slaq_page._momentum(made, tables).lead
     return f"{finding(SlaqStudy.report, made, tables)} {sentence_text(momentum)}"
 
@@ -160,24 +168,20 @@ def linking_world(rng, *, shift=0.0, n_subjects=60):
             rows.append((subject, kind, *odds))
     frame = pd.DataFrame(rows, columns=["n", "kind", "first_log_odds", "second_log_odds"])
     is_true = frame["kind"] == "positive"
-    return frame.assign(
-        study="linking",
-        pair_id=[f"{n}" for n in range(len(frame))],
-        fact_id="f" + frame["n"].astype(str),
-        subject_id="Q" + frame["n"].astype(str),
-        source_id="s" + frame["n"].astype(str),
-        first_condition="redirect first",
-        second_condition="title first",
+    return outcomes_of(
+        frame,
+        "linking",
+        ("redirect first", "title first"),
+        fact_id=numbered("f", frame["n"]),
+        subject_id=numbered("Q", frame["n"]),
+        source_id=numbered("s", frame["n"]),
         first_correct=(frame["first_log_odds"] > 0) == is_true,
         second_correct=(frame["second_log_odds"] > 0) == is_true,
-        first_surface=[f"a{n}" for n in range(len(frame))],
-        second_surface=[f"b{n}" for n in range(len(frame))],
-        categories=[["Redirects_from_birth_names"]] * len(frame),
-        types=[["alternative_name"]] * len(frame),
-        is_main=True,
-        is_disputable=False,
-        first_calibrated_log_odds=np.nan,
-        second_calibrated_log_odds=np.nan,
+        first_surface=numbered("a", frame.index),
+        second_surface=numbered("b", frame.index),
+        **of_redirects(frame),
+        **{"is_main": True, "is_disputable": False},
+        **dict.fromkeys(("first_calibrated_log_odds", "second_calibrated_log_odds"), np.nan),
     )
 
 
@@ -201,19 +205,16 @@ def redirect_world(rng, *, loss=0.0, of_linked=0.0, n_facts=80):
             rows.append((fact, name, title, other, is_linked))
     columns = ["n", "name", "first_correct", "second_correct", "is_linked"]
     frame = pd.DataFrame(rows, columns=columns)
-    return frame.assign(
-        study="redirectqa",
-        pair_id=[f"{n}" for n in range(len(frame))],
-        fact_id="f" + frame["n"].astype(str),
-        subject_id="Q" + frame["n"].astype(str),
-        relation="occupation",
-        template="original",
-        categories=[["Redirects_from_birth_names"]] * len(frame),
-        types=[["alternative_name"]] * len(frame),
-        first_condition="canonical",
-        second_condition="redirect",
-        first_surface="t" + frame["n"].astype(str),
-        second_surface="r" + frame["n"].astype(str) + "-" + frame["name"].astype(str),
+    return outcomes_of(
+        frame,
+        "redirectqa",
+        ("canonical", "redirect"),
+        fact_id=numbered("f", frame["n"]),
+        subject_id=numbered("Q", frame["n"]),
+        **{"relation": "occupation", "template": "original"},
+        **of_redirects(frame),
+        first_surface=numbered("t", frame["n"]),
+        second_surface=numbered("r", frame["n"]) + numbered("-", frame["name"]),
     )
 
 
@@ -292,25 +293,17 @@ def lexical_world(rng, *, loss=0.0, common=0.0, n=60, tasks=("piqa", "copa", "wi
     second = rng.random(len(frame)) < logistic(level + common * lead - loss)
     fact = frame["task"] + "/" + frame["number"].astype(str)
     popularity = rng.normal(5.0, 1.0, len(frame))
-    return frame.assign(
-        study="lexical",
+    return outcomes_of(
+        frame,
+        "lexical",
+        ("original", "0"),
         fact_id=fact,
         pair_id=fact + "/0",
-        first_condition="original",
-        second_condition="0",
-        first_correct=first,
-        second_correct=second,
-        kind="functional",
-        group="g",
-        draw=0,
-        replaced="noun",
-        n_edits=1,
-        is_broken=False,
-        n_control_edits=0,
-        first_log_probability=-1.0,
-        second_log_probability=-1.0,
-        first_lead=lead,
-        second_lead=lead,
+        **{"first_correct": first, "second_correct": second},
+        **{"kind": "functional", "group": "g", "replaced": "noun", "is_broken": False},
+        **{"draw": 0, "n_edits": 1, "n_control_edits": 0},
+        **dict.fromkeys(("first_log_probability", "second_log_probability"), -1.0),
+        **dict.fromkeys(("first_lead", "second_lead"), lead),
         first_popularity=popularity,
         second_popularity=popularity + rng.normal(-loss, 1.0, len(frame)),
     )
@@ -344,24 +337,16 @@ def audit_world(rng, *, store=0.0, n_facts=40):
     frame = pd.DataFrame(rows, columns=["prompt_id", "style", "first_correct", "second_correct"])
     kinds = np.where(frame["second_correct"], "parameters", "same_object")
     states = ("full", "first", "second")
-    return frame.assign(
-        study="audit",
+    return outcomes_of(
+        frame,
+        "audit",
+        ("DEL-ON", "DEL-OFF"),
         pair_id=frame["prompt_id"].astype(str) + "/" + frame["style"],
-        fact_id="countries/base/" + frame["prompt_id"].astype(str),
-        first_condition="DEL-ON",
-        second_condition="DEL-OFF",
-        database="countries/base",
-        domain="countries",
-        topology="base",
-        subject="s" + frame["prompt_id"].astype(str),
-        relation="Capital",
-        gold_object="o",
-        full_correct=True,
-        n_deleted=1,
-        n_surviving=0,
-        n_lookups=1,
-        n_abstained=0,
-        has_gold=None,
+        fact_id=numbered("countries/base/", frame["prompt_id"]),
+        subject=numbered("s", frame["prompt_id"]),
+        **{"database": "countries/base", "domain": "countries", "topology": "base"},
+        **{"relation": "Capital", "gold_object": "o", "full_correct": True, "has_gold": None},
+        **{"n_deleted": 1, "n_surviving": 0, "n_lookups": 1, "n_abstained": 0},
         echoes_subject=False,
         attribution=pd.Series(kinds, dtype=object).where(frame["first_correct"], None),
         attributed_to=None,

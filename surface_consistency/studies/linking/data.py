@@ -6,17 +6,18 @@ import random
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
+from surface_consistency.data.questions import plain_values
 from surface_consistency.data.redirectqa import RedirectQA
 from surface_consistency.data.selection import warn_limited
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.studies.linking.records import LinkingExample, LinkingKind
+from surface_consistency.studies.linking.records import LinkingKind
 from surface_consistency.taxonomy import CATEGORIES
 
 NameEncoder = Callable[[Sequence[str]], npt.NDArray[np.float32]]
@@ -33,13 +34,17 @@ _TRIES: Final = 200
 _NEAREST: Final = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Pair:
+_EXAMPLE_COLUMNS: Final = (
+    *("id", "source_id", "fact_id", "subject_id", "kind", "redirect", "canonical", "category"),
+    *("types", "is_main", "is_disputable"),
+)
+
+
+class _Pair(NamedTuple):
     """A true pair of names."""
 
     id: str
     fact_id: str
-    subject_id: str | None
     entity: str
     canonical: str
     redirect: str
@@ -53,7 +58,7 @@ def linking_examples(
     limit: int | None = None,
     seed: int = 0,
     surface_negative: SurfaceNegative = "one-character",
-) -> list[LinkingExample]:
+) -> pd.DataFrame:
     """Make the examples of RedirectQA's linking probe.
 
     Each canonical-redirect pair of names is a positive example; one surface negative replaces one
@@ -73,8 +78,15 @@ def linking_examples(
             nearest length, of the same category where there is one, and is never disputable.
 
     Returns:
-        The examples: for each pair and category a positive, a surface negative and a semantic one.
-        A negative that cannot be made, for names of one letter or a single entity, is left out.
+        One row per example: for each pair and category a positive, a surface negative and a
+        semantic one. A negative that cannot be made, for names of one letter or a single entity, is
+        left out. Columns: id, unique; source_id, the true pair that it is or was made from;
+        fact_id, a fact that RedirectQA asks under both names; subject_id, the Wikidata item of the
+        pair's entity, or its title; kind, one of `LinkingKind`; redirect and canonical, what
+        replaces each name; category, the redirect category whose wording asks, None for the wording
+        of the same entity; types, those of the category; is_main, whether the category is the first
+        of the pair's, so that each pair counts once in totals; is_disputable, whether "no" can be
+        held against the example, because a name with one character replaced is a misspelling.
 
     Raises:
         DataError: If there is no pair of two different names.
@@ -97,46 +109,34 @@ def linking_examples(
         warn_limited(limit, len(pairs), n_held, "pairs of names")
     nearest = _nearest(sorted({pair.canonical for pair in pairs}), names, encode)
     by_shape = _by_shape(_pairs(data)) if surface_negative == "other-entity-same-shape" else None
-    return [
+    examples = [
         example
         for pair in pairs
         for example in _examples(pair, known, nearest, by_shape, seed=seed)
     ]
+    made = pd.DataFrame(examples, columns=list(_EXAMPLE_COLUMNS), dtype=object)
+    return made.astype({"is_main": bool, "is_disputable": bool})
 
 
 def _pairs(data: RedirectQA) -> list[_Pair]:
     """Collect the distinct pairs of names, each with its first fact."""
     pairs: dict[tuple[str, str, str], _Pair] = {}
-    for pair in data.pairs:
-        subject, surface = pair.redirect.triple.subject, pair.redirect.surface
-        canonical = pair.canonical.surface.text
-        entity = subject.id or canonical
-        if _folded(canonical, case=False) == _folded(surface.text, case=False):
-            continue
-        key = (entity, canonical, surface.text)
-        pairs.setdefault(
-            key,
-            _Pair(
-                id=hashlib.sha256("\0".join(key).encode()).hexdigest()[:12],
-                fact_id=pair.redirect.triple.id,
-                subject_id=subject.id,
-                entity=entity,
-                canonical=canonical,
-                redirect=surface.text,
-                categories=tuple(surface.categories),
-            ),
-        )
+    columns = ("fact_id", "subject_id", "canonical_surface", "surface", "categories")
+    for fact_id, subject_id, *names, categories in plain_values(data.pairs, columns):
+        if len({_folded(name, case=False) for name in names}) == 2:
+            key = (subject_id or names[0], *names)
+            name = hashlib.sha256("\0".join(key).encode()).hexdigest()[:12]
+            pairs.setdefault(key, _Pair(name, fact_id, *key, categories))
     return list(pairs.values())
 
 
 def _known_names(data: RedirectQA) -> Mapping[str, frozenset[str]]:
     """Collect the entities that each name is known to stand for, letter case aside."""
     names: dict[str, set[str]] = {}
-    for question in data.questions:
-        subject = question.triple.subject
-        entity = subject.id or subject.name
-        for name in (question.surface.text, subject.name, *subject.aliases):
-            names.setdefault(_folded(name), set()).add(entity)
+    columns = ("subject_id", "subject_name", "surface", "subject_aliases")
+    for subject_id, title, surface, aliases in plain_values(data.rows, columns):
+        for name in (surface, title, *aliases):
+            names.setdefault(_folded(name), set()).add(subject_id or title)
     return {name: frozenset(entities) for name, entities in names.items()}
 
 
@@ -147,7 +147,7 @@ def _examples(
     by_shape: Mapping[str, Sequence[_Pair]] | None,
     *,
     seed: int,
-) -> Iterator[LinkingExample]:
+) -> Iterator[tuple[Any, ...]]:
     """Make the examples of one pair, in the wording of each of its categories."""
     made: dict[LinkingKind, tuple[str, str]] = {"positive": (pair.redirect, pair.canonical)}
     if by_shape is None:
@@ -163,20 +163,11 @@ def _examples(
     for place, category in enumerate(pair.categories or (None,)):
         types = (CATEGORIES[category].type,) if category in CATEGORIES else ()
         for kind, (redirect, canonical) in made.items():
-            yield LinkingExample(
-                id=f"{pair.id}/{place}/{kind}",
-                source_id=pair.id,
-                fact_id=pair.fact_id,
-                subject_id=pair.subject_id,
-                kind=kind,
-                redirect=redirect,
-                canonical=canonical,
-                category=category,
-                types=types,
-                is_main=place == 0,
-                is_disputable=kind == "surface_negative"
-                and by_shape is None
-                and not _DISPUTABLE.isdisjoint(types),
+            is_disputable = by_shape is None and not _DISPUTABLE.isdisjoint(types)
+            yield (
+                *(f"{pair.id}/{place}/{kind}", pair.id, pair.fact_id, pair.entity, kind),
+                *(redirect, canonical, category, types, place == 0),
+                kind == "surface_negative" and is_disputable,
             )
 
 

@@ -1,50 +1,13 @@
-"""Examples of the linking probe, verdicts on them, and their outcomes."""
+"""Verdicts and outcomes of the linking probe."""
 
 from typing import Literal
 
-from surface_consistency.schemas._record import Items, NonEmpty, Record
+from surface_consistency.schemas._record import Items, NonEmpty
 from surface_consistency.schemas.outcomes import PairedOutcome
 from surface_consistency.schemas.verdicts import Verdict
 
 LinkingKind = Literal["positive", "surface_negative", "semantic_negative"]
 """A true pair of names; one with a character replaced; one with the name of a similar entity."""
-
-
-class LinkingExample(Record):
-    """Two names of which a model is asked whether they are of one entity."""
-
-    id: NonEmpty
-    """Identifier, unique in its data set."""
-
-    source_id: NonEmpty
-    """The true pair that it is, or that it was made from."""
-
-    fact_id: NonEmpty
-    """A fact that is asked under both names in RedirectQA."""
-
-    subject_id: str | None
-    """Wikidata item of the entity."""
-
-    kind: LinkingKind
-    """Whether it is true, and how it was made false."""
-
-    redirect: NonEmpty
-    """What stands for the redirect name."""
-
-    canonical: NonEmpty
-    """What stands for the canonical name."""
-
-    category: str | None
-    """Redirect category whose wording asks; None asks for the same entity."""
-
-    types: Items[str]
-    """Types of that category."""
-
-    is_main: bool
-    """Whether the category is the first of the pair's, so that each pair counts once in totals."""
-
-    is_disputable: bool
-    """Whether "no" can be held against it: a name with one character replaced is a misspelling."""
 
 
 class LinkingVerdict(Verdict):

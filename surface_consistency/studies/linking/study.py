@@ -37,11 +37,7 @@ from surface_consistency.studies.linking.prompts import (
     linking_prompt,
     linking_question,
 )
-from surface_consistency.studies.linking.records import (
-    LinkingExample,
-    LinkingOutcome,
-    LinkingVerdict,
-)
+from surface_consistency.studies.linking.records import LinkingOutcome, LinkingVerdict
 from surface_consistency.studies.linking.settings import LinkingScoring, LinkingSettings
 from surface_consistency.studies.redirectqa.settings import RedirectQASource
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
@@ -221,57 +217,38 @@ class LinkingStudy(Study[RedirectQASource, LinkingSettings, RedirectQA, LinkingS
         )
         shown, examples = _set_apart(examples, settings)
         if settings.wording == "same-entity":
-            examples = [
-                example.model_copy(update={"category": None})
-                for example in examples
-                if example.is_main
+            examples = examples[examples["is_main"]].assign(category=None)
+        asked = examples.merge(pd.DataFrame({"order": _ORDERS}), how="cross")
+        names = asked["id"] + "/" + asked["order"]
+        is_true = asked["kind"] == "positive"
+        targets = asked.assign(
+            target_id=names,
+            prompt_id=names,
+            answers=[["yes" if one else "no"] for one in is_true],
+            question=_questions(asked),
+        )[_TARGETS]
+
+        def group_of(rows: pd.DataFrame, *, is_shared: bool = False) -> PromptGroup:
+            columns = (rows[name] for name in ("prompt_id", "question", "order"))
+            prompts = [
+                linking_prompt(
+                    name,
+                    question,
+                    demonstrations=shown[order],
+                    chat=settings.chat,
+                    with_options=settings.read == "log-odds",
+                ).model_copy(update={"group": order if shown[order] else None})
+                for name, question, order in zip(*columns, strict=True)
             ]
-        targets = pd.DataFrame(
-            [
-                (
-                    f"{example.id}/{order}",
-                    f"{example.id}/{order}",
-                    ["yes" if example.kind == "positive" else "no"],
-                    example.fact_id,
-                    example.subject_id or example.canonical,
-                    _question(example.redirect, example.canonical, example.category, order),
-                    example.kind,
-                    example.category,
-                    order,
-                )
-                for example in examples
-                for order in _ORDERS
-            ],
-            columns=_TARGETS,
-        )
-        params = GenerationParams(max_new_tokens=settings.max_new_tokens)
-        groups = {
-            "": PromptGroup(
-                prompts=[
-                    self._prompt(name, question, order, shown, settings)
-                    for name, question, order in zip(
-                        targets["prompt_id"], targets["question"], targets["order"], strict=True
-                    )
-                ],
-                params=params,
-            )
-        }
+            params = GenerationParams(max_new_tokens=settings.max_new_tokens)
+            return PromptGroup(prompts=prompts, params=params, is_shared=is_shared)
+
+        groups = {"": group_of(targets)}
         if settings.read == "log-odds" and settings.calibrate:
-            baselines = {
-                _baseline_id(example.category, order): order
-                for example in examples
-                for order in _ORDERS
-            }
-            groups[_CALIBRATION] = PromptGroup(
-                prompts=[
-                    self._prompt(
-                        name, name.removeprefix(f"{_CALIBRATION}/"), order, shown, settings
-                    )
-                    for name, order in baselines.items()
-                ],
-                params=params,
-                is_shared=True,
-            )
+            nothing = asked.assign(redirect=_NOTHING, canonical=_NOTHING)
+            nothing["question"] = _questions(nothing)
+            nothing["prompt_id"] = f"{_CALIBRATION}/" + nothing["order"] + "/" + nothing["question"]
+            groups[_CALIBRATION] = group_of(nothing.drop_duplicates("prompt_id"), is_shared=True)
         return Plan(
             data=data.source,
             groups=groups,
@@ -301,24 +278,6 @@ class LinkingStudy(Study[RedirectQASource, LinkingSettings, RedirectQA, LinkingS
         baselines = {prompt.id: by_key[prompt.key] for prompt in prompts if prompt.key in by_key}
         return LinkingJudge(baselines, is_calibrated=scoring.calibrated)
 
-    @staticmethod
-    def _prompt(
-        prompt_id: str,
-        question: str,
-        order: str,
-        shown: Mapping[str, Sequence[tuple[str, bool]]],
-        settings: LinkingSettings,
-    ) -> Prompt:
-        """Make one prompt; those of an order share their demonstrations."""
-        prompt = linking_prompt(
-            prompt_id,
-            question,
-            demonstrations=shown[order],
-            chat=settings.chat,
-            with_options=settings.read == "log-odds",
-        )
-        return prompt.model_copy(update={"group": order}) if shown[order] else prompt
-
 
 def _question(redirect: str, canonical: str, category: str | None, order: str) -> str:
     """Ask for two names in the wording of a category."""
@@ -332,83 +291,68 @@ def _baseline_id(category: object, order: str) -> str:
 
 
 def _set_apart(
-    examples: Sequence[LinkingExample], settings: LinkingSettings
-) -> tuple[Mapping[str, Sequence[tuple[str, bool]]], list[LinkingExample]]:
+    examples: pd.DataFrame, settings: LinkingSettings
+) -> tuple[Mapping[str, Sequence[tuple[str, bool]]], pd.DataFrame]:
     """Take demonstrations off the examples, with everything else of their entities."""
-    shown: list[LinkingExample] = []
+    chosen: list[int] = []
     entities: set[str] = set()
-    for example in examples:
-        wanted = "positive" if len(shown) % 2 == 0 else "semantic_negative"
-        entity = example.subject_id or example.canonical
-        is_new = entity not in entities and example.is_main and example.kind == wanted
-        if len(shown) < settings.shots and is_new:
-            shown.append(example)
+    main = examples[examples["is_main"]]
+    for place, kind, entity in zip(main.index, main["kind"], main["subject_id"], strict=True):
+        wanted = "positive" if len(chosen) % 2 == 0 else "semantic_negative"
+        if len(chosen) < settings.shots and entity not in entities and kind == wanted:
+            chosen.append(place)
             entities.add(entity)
-    if len(shown) < settings.shots:
+    if len(chosen) < settings.shots:
         raise DataError(
-            f"`shots` {settings.shots} needs as many entities, and the data have {len(shown)}; ask "
-            "for fewer shots"
+            f"`shots` {settings.shots} needs as many entities, and the data have {len(chosen)}; "
+            "ask for fewer shots"
         )
+    shown = examples.loc[chosen]
+    if settings.wording != "category":
+        shown = shown.assign(category=None)
+    is_true = (shown["kind"] == "positive").tolist()
     demonstrations = {
-        order: [
-            (
-                _question(
-                    example.redirect,
-                    example.canonical,
-                    example.category if settings.wording == "category" else None,
-                    order,
-                ),
-                example.kind == "positive",
-            )
-            for example in shown
-        ]
+        order: list(zip(_questions(shown.assign(order=order)), is_true, strict=True))
         for order in _ORDERS
     }
-    of_shown = {example.source_id for example in shown}
-    rest = [
-        example
-        for example in examples
-        if example.subject_id not in entities and example.source_id not in of_shown
-    ]
-    return demonstrations, rest
+    return demonstrations, examples[~examples["subject_id"].isin(entities)]
 
 
-def _pairs(examples: Sequence[LinkingExample]) -> pd.DataFrame:
+def _questions(examples: pd.DataFrame) -> list[str]:
+    """Ask for the two names of each example in the order of its row."""
+    columns = (examples[name] for name in ("redirect", "canonical", "category", "order"))
+    return [_question(*cells) for cells in zip(*columns, strict=True)]
+
+
+def _pairs(examples: pd.DataFrame) -> pd.DataFrame:
     """List what is compared: each example in both orders."""
     first, second = _ORDERS
-    return pd.DataFrame(
-        {
-            "pair_id": [example.id for example in examples],
-            "fact_id": [example.fact_id for example in examples],
-            "first_condition": first,
-            "second_condition": second,
-            "first_target": [f"{example.id}/{first}" for example in examples],
-            "second_target": [f"{example.id}/{second}" for example in examples],
-            "source_id": [example.source_id for example in examples],
-            "subject_id": [example.subject_id or example.canonical for example in examples],
-            "kind": [example.kind for example in examples],
-            "first_surface": [example.canonical for example in examples],
-            "second_surface": [example.redirect for example in examples],
-            "categories": [[example.category] if example.category else [] for example in examples],
-            "types": [list(example.types) for example in examples],
-            "is_main": [example.is_main for example in examples],
-            "is_disputable": [example.is_disputable for example in examples],
-        }
+    shared = ["fact_id", "source_id", "subject_id", "kind", "is_main", "is_disputable"]
+    return examples[shared].assign(
+        pair_id=examples["id"],
+        first_condition=first,
+        second_condition=second,
+        first_target=examples["id"] + f"/{first}",
+        second_target=examples["id"] + f"/{second}",
+        first_surface=examples["canonical"],
+        second_surface=examples["redirect"],
+        categories=examples["category"].map(lambda category: [category] if category else []),
+        types=examples["types"].map(list),
     )
 
 
-def _counts(examples: Sequence[LinkingExample]) -> pd.DataFrame:
+def _counts(examples: pd.DataFrame) -> pd.DataFrame:
     """Count what is asked, and what could not be made or asked as its category."""
-    kinds = [{e.source_id for e in examples if e.kind == kind} for kind in LINKING_KINDS]
-    true, surface, semantic = kinds
+    true, surface, semantic = (
+        set(examples.loc[examples["kind"] == kind, "source_id"]) for kind in LINKING_KINDS
+    )
+    is_general = ~examples["category"].isin(list(LINKING_WORDINGS))
     row = {
         "pairs": len(true),
         "without_surface_negative": len(true - surface),
         "without_semantic_negative": len(true - semantic),
-        "asked_as_same_entity": len(
-            {e.source_id for e in examples if e.category not in LINKING_WORDINGS}
-        ),
-        "disputable": len({e.source_id for e in examples if e.is_disputable}),
+        "asked_as_same_entity": examples.loc[is_general, "source_id"].nunique(),
+        "disputable": examples.loc[examples["is_disputable"], "source_id"].nunique(),
     }
     return pd.DataFrame([row])
 

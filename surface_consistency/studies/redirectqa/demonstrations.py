@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from random import Random
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 import pandas as pd
 
@@ -37,25 +37,6 @@ class Demonstration:
 
     template: str | None = None
     """The wording before which it stands; None for any."""
-
-
-class DemonstrationSource(Protocol):
-    """Where the demonstrations of questions come from."""
-
-    def unit(self, target: Question) -> str:
-        """Name what shares its demonstrations with a question.
-
-        Args:
-            target: The question.
-        """
-
-    def draw(self, target: Question, shots: int) -> Sequence[Demonstration]:
-        """Choose the demonstrations of one question.
-
-        Args:
-            target: The question that will follow.
-            shots: How many, 0 or more.
-        """
 
 
 class DemonstrationPool:

@@ -14,7 +14,11 @@ import pandas as pd
 from surface_consistency.data.questions import Question, questions_of
 from surface_consistency.schemas import Message, Prompt
 from surface_consistency.schemas.prompts import PromptFormat
-from surface_consistency.studies.redirectqa.demonstrations import Demonstration, DemonstrationSource
+from surface_consistency.studies.redirectqa.demonstrations import (
+    Demonstration,
+    DemonstrationPool,
+    GivenDemonstrations,
+)
 
 _HOLE: Final = "{question}"
 
@@ -128,7 +132,7 @@ def render_chat(
 
 def build_prompts(
     rows: pd.DataFrame,
-    pool: DemonstrationSource,
+    pool: DemonstrationPool | GivenDemonstrations,
     *,
     shots: int = 15,
     prompt_format: PromptFormat = "completion",

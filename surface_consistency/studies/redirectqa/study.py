@@ -13,7 +13,7 @@ from typing import Any, Final
 import pandas as pd
 
 from surface_consistency.data.questions import questions_of
-from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample, pair_rows
+from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample
 from surface_consistency.data.selection import warn_limited
 from surface_consistency.engine.design import Design, Report, bibtex
 from surface_consistency.engine.judging.judges import RuleJudge, judge_targets
@@ -281,22 +281,17 @@ def score_predictions(
 
 def _pairs(data: RedirectQA) -> pd.DataFrame:
     """List what is compared: each redirect with its canonical question."""
-    pairs = pair_rows(data.rows)
-    made = {
-        "pair_id": pairs["id"],
-        "fact_id": pairs["fact_id"],
-        "first_condition": "canonical",
-        "second_condition": "redirect",
-        "first_target": pairs["canonical_id"],
-        "second_target": pairs["id"],
-        **{
-            name: pairs[name]
-            for name in ("subject_id", "relation", "template", "categories", "types")
-        },
-        "first_surface": pairs["canonical_surface"],
-        "second_surface": pairs["surface"],
-    }
-    return pd.DataFrame(made)
+    pairs = data.pairs
+    shared = ["fact_id", "subject_id", "relation", "template", "categories", "types"]
+    return pairs[shared].assign(
+        pair_id=pairs["id"],
+        first_condition="canonical",
+        second_condition="redirect",
+        first_target=pairs["canonical_id"],
+        second_target=pairs["id"],
+        first_surface=pairs["canonical_surface"],
+        second_surface=pairs["surface"],
+    )
 
 
 def _pool(

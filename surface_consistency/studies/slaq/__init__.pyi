@@ -1,12 +1,10 @@
 from .labels import (
-    LabelledAnswer as LabelledAnswer,
     load_labelled_answers as load_labelled_answers,
 )
 from .prompts import (
     slaq_prompts as slaq_prompts,
 )
 from .records import (
-    PromptTarget as PromptTarget,
     SlaqOutcome as SlaqOutcome,
     SlaqVerdict as SlaqVerdict,
 )

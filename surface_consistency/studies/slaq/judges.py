@@ -175,22 +175,16 @@ def matcher_agreement(
         >>> [old[name] for name in names], [new[name] for name in names]
         ([11, 25], [4, 25])
     """
-    labelled = [one for one in load_labelled_answers() if form in (None, one.form)]
-    targets = pd.DataFrame(
-        {
-            "prompt_id": [one.prompt_id for one in labelled],
-            "form": [one.form for one in labelled],
-            "question": [one.question.question for one in labelled],
-            "answers": [[one.question.answer] for one in labelled],
-            "topic": [one.topic for one in labelled],
-            "slot": [one.slot for one in labelled],
-            "is_entity": [one.question.is_entity for one in labelled],
-            "text": [one.answer for one in labelled],
-        }
+    labelled = load_labelled_answers()
+    if form is not None:
+        labelled = labelled[labelled["form"] == form].reset_index(drop=True)
+    targets = labelled.assign(
+        text=labelled["answer"], answers=labelled["reference"].map(lambda reference: [reference])
     )
-    right = MatcherJudge(rule, entities_only=entities_only, part=part).judge(targets)["is_correct"]
+    judge = MatcherJudge(rule, entities_only=entities_only, part=part)
+    right = judge.judge(targets)["is_correct"]
     is_judged = right.notna().to_numpy()
-    labels = np.array([one.is_correct for one in labelled])
+    labels = labelled["is_correct"].to_numpy(bool)
     return judge_agreement(labels[is_judged], right[is_judged].to_numpy(bool))
 
 

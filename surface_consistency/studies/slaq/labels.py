@@ -2,13 +2,10 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 import pandas as pd
 
 from surface_consistency.data.slaq import SLAQ_SAMPLE_PATH, load_slaq_sample
-from surface_consistency.data.slaq_records import SlaqQuestion
 from surface_consistency.engine.judging.judge_agreement import (
     corrected_scores,
     error_of_counts,
@@ -20,68 +17,36 @@ from surface_consistency.errors import DataError
 from surface_consistency.metrics.positions.topic_layout import topic_arrays
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelledAnswer:
-    """What a model said on one fact of the bundled sample, and whether it is right by reading."""
-
-    prompt_id: str
-    """The prompt that it answers."""
-
-    form: Literal["short", "long"]
-    """Whether the fact was asked alone or as one of five."""
-
-    question: SlaqQuestion
-    """The question with its reference."""
-
-    topic: str
-    """Name of the topic."""
-
-    slot: int | None
-    """Number of the question in the long query, from 1; None of a short answer."""
-
-    answer: str
-    """The whole answer."""
-
-    is_correct: bool
-    """Whether it states the fact, by reading."""
-
-    note: str
-    """Why, where that needed thought; else empty."""
-
-
-def load_labelled_answers() -> tuple[LabelledAnswer, ...]:
+def load_labelled_answers() -> pd.DataFrame:
     """Load the labelled answers of a real model to the bundled sample, which measure judges.
 
     They are SmolLM2-135M-Instruct's; the README beside the file says how they were made and
     labelled.
 
     Returns:
-        One item a fact of an answer, the facts of an answer side by side.
+        One row per fact of an answer, the facts of an answer side by side: prompt_id; form, "short"
+        or "long"; topic; fact_id; question; reference; is_entity; slot, the number of the question
+        in the long query, from 1, missing for a short answer; answer, the whole answer; is_correct,
+        whether it states the fact, by reading; note, the reason if that needed thought.
 
     Examples:
         >>> answers = load_labelled_answers()
-        >>> len(answers), sum(answer.is_correct for answer in answers)
+        >>> len(answers), int(answers["is_correct"].sum())
         (480, 46)
     """
-    sample = load_slaq_sample()
-    questions = {question.id: question for question in sample.questions}
-    topics = {topic.id: topic.topic for topic in sample.topics}
     path = SLAQ_SAMPLE_PATH.parent / "slaq_answers" / "answers.jsonl"
-    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    return tuple(
-        LabelledAnswer(
-            prompt_id=row["prompt_id"],
-            form=row["form"],
-            question=questions[label["question_id"]],
-            topic=topics[row["topic_id"]],
-            slot=label["slot"],
-            answer=row["answer"],
-            is_correct=label["is_correct"],
-            note=label.get("note", ""),
-        )
-        for row in rows
-        for label in row["labels"]
-    )
+    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    labels = pd.json_normalize(list(lines), "labels", ["prompt_id", "form", "answer"])
+    facts = load_slaq_sample().rows[["fact_id", "topic", "question", "answer", "is_entity"]]
+    facts = facts.rename(columns={"fact_id": "question_id", "answer": "reference"})
+    joined = labels.merge(facts, on="question_id", how="left", validate="many_to_one")
+    joined = joined.rename(columns={"question_id": "fact_id"}).astype({"slot": "Int64"})
+    return joined[
+        [
+            *("prompt_id", "form", "topic", "fact_id", "question", "reference", "is_entity"),
+            *("slot", "answer", "is_correct", "note"),
+        ]
+    ]
 
 
 def judge_checks(

@@ -5,13 +5,11 @@ Prompts permute the clauses, and the checks of a data set ask whether there are 
 
 import hashlib
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from itertools import permutations
 from random import Random
 from typing import Final, Literal
 
-from surface_consistency.data.slaq_records import SlaqTopic
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 
 QueryWording = Literal["auto", "query", "questions"]
@@ -199,60 +197,54 @@ def _unquoted(text: str) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicQuery:
-    """A long query in parts, and where its wording comes from."""
-
-    query: LongQuery
-    """The parts; clause k asks for question k of the topic."""
-
-    is_rebuilt: bool
-    """Whether the clauses are the short questions rather than the topic's own long query."""
-
-
-def topic_query(topic: SlaqTopic, *, wording: QueryWording = "auto") -> TopicQuery:
+def topic_query(
+    topic: str, long_question: str, questions: Iterable[str], *, wording: QueryWording = "auto"
+) -> tuple[LongQuery, bool]:
     """Take a topic's long query apart, or build one from its short questions.
 
     It is built where the topic's own lists anything but five sub-questions. The clauses of the own
     query are taken to be in the order of the short questions, as the layout of SLAQ has them.
 
     Args:
-        topic: The topic.
+        topic: Name of the topic.
+        long_question: Its long query.
+        questions: Its short questions, in order.
         wording: Where the clauses come from; "query" keeps the own wording wherever it parses.
 
     Returns:
-        The query in parts.
+        The query in parts, whose clause k asks question k; and whether it was built from the short
+        questions.
 
     Raises:
         ValueError: If `wording` is unknown.
     """
     if wording not in ("auto", "query", "questions"):
         raise ValueError(f"wording must be one of auto, query, questions; got {wording!r}")
-    query = None if wording == "questions" else parse_long_query(topic.long_question)
+    query = None if wording == "questions" else parse_long_query(long_question)
     if query is None or (wording == "auto" and query.dependent):
-        texts = (" ".join(question.question.split()) for question in topic.questions)
+        texts = (" ".join(question.split()) for question in questions)
         rebuilt = LongQuery(
-            lead=f"Discuss the topic {topic.topic.strip()} by answering these questions:",
+            lead=f"Discuss the topic {topic.strip()} by answering these questions:",
             clauses=tuple(text if text.endswith(("?", ".", "!")) else f"{text}?" for text in texts),
             labels=_LABELS,
             separator="",
         )
-        return TopicQuery(query=rebuilt, is_rebuilt=True)
+        return rebuilt, True
     if not query.lead:
-        query = query.model_copy(update={"lead": f"Discuss {topic.topic} by covering"})
-    return TopicQuery(query=query, is_rebuilt=False)
+        query = query.model_copy(update={"lead": f"Discuss {topic} by covering"})
+    return query, False
 
 
-def free_query(topic: SlaqTopic) -> str:
-    """Ask for a topic without listing what shall be told.
+def free_query(topic: str) -> str:
+    """Ask for a topic without listing its facts.
 
     Args:
-        topic: The topic.
+        topic: Name of the topic.
 
     Returns:
         The query, such as "Tell me about the Punic Wars."
     """
-    name = re.sub(r"^The ", "the ", topic.topic.strip())
+    name = re.sub(r"^The ", "the ", topic.strip())
     mark = "" if name.endswith((".", "?", "!")) else "."
     return f"Tell me about {name}{mark}"
 

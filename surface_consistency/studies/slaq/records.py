@@ -1,55 +1,16 @@
-"""What a prompt of SLAQ asks for, and what came of it."""
+"""Verdicts and outcomes of SLAQ."""
 
 from typing import Literal
 
 from pydantic import Field, model_validator
 
 from surface_consistency.data.slaq_records import N_FACTS, Popularity
-from surface_consistency.schemas._record import Items, NonEmpty, Record
+from surface_consistency.schemas._record import NonEmpty
 from surface_consistency.schemas.outcomes import PairedOutcome
 from surface_consistency.schemas.verdicts import Verdict
 
 SlaqForm = Literal["short", "long", "free"]
 """One fact alone, all five listed in one query, or a query on the topic that lists none."""
-
-
-class PromptTarget(Record):
-    """What a prompt asks for: kept beside the `Prompt`, under its id."""
-
-    prompt_id: NonEmpty
-    """Identifier of the prompt, and so of its generation."""
-
-    topic_id: NonEmpty
-    """The topic."""
-
-    form: SlaqForm
-    """Short, long, or free."""
-
-    question_id: str | None = None
-    """The one question of a short prompt; None otherwise."""
-
-    permutation: int | None = Field(default=None, ge=0)
-    """Number of the long prompt among those of its topic, from 0; None otherwise."""
-
-    order: Items[int] = ()
-    """For a long prompt the index (1 to 5) of the question in each slot; empty otherwise."""
-
-    @model_validator(mode="after")
-    def _fits_its_form(self) -> "PromptTarget":
-        """Refuse a prompt whose fields belong to another form."""
-        if (self.question_id is not None) != (self.form == "short"):
-            raise ValueError("`question_id` is given exactly for short prompts")
-        is_long = self.form == "long"
-        if (self.permutation is not None) != is_long or bool(self.order) != is_long:
-            raise ValueError("`permutation` and `order` are given exactly for long prompts")
-        if is_long and sorted(self.order) != list(range(1, N_FACTS + 1)):
-            raise ValueError(f"`order` holds 1 to {N_FACTS} once each, got {list(self.order)}")
-        return self
-
-    @property
-    def order_id(self) -> str | None:
-        """The order as text, such as "3-1-5-2-4"; None unless the prompt is long."""
-        return "-".join(map(str, self.order)) or None
 
 
 class SlaqVerdict(Verdict):

@@ -16,7 +16,6 @@ from surface_consistency.engine.settings import (
 )
 from surface_consistency.schemas import GenerationParams
 from surface_consistency.schemas.settings import Rare, Settings
-from surface_consistency.studies.slaq.prompts import DEFAULT_INSTRUCTIONS, SlaqInstructions
 from surface_consistency.studies.slaq.records import SlaqForm
 
 _FORMS: Final[tuple[SlaqForm, ...]] = ("short", "long", "free")
@@ -67,13 +66,23 @@ class SlaqSettings(OptionSettings):
     """Words of the instructions: own, or paper for those of the paper's table 4, and of a judging
     model: tables 2 and 3; kept with the digest of the texts. The free form has none there."""
 
-    short_instruction: Rare[str] = DEFAULT_INSTRUCTIONS.short
+    short_instruction: Rare[str] = (
+        "Give a factual answer to this question on the topic: {topic}. Write one sentence.\n"
+        "Question: {question}"
+    )
     """Wording around one question; {topic} and {question} are replaced."""
 
-    long_instruction: Rare[str] = DEFAULT_INSTRUCTIONS.long
+    long_instruction: Rare[str] = (
+        "Answer the question. Cover everything that it asks for, be clear and concise, and add "
+        "nothing that it does not ask for.\n"
+        "Question: {question}"
+    )
     """Wording around the query that lists five questions."""
 
-    free_instruction: Rare[str] = DEFAULT_INSTRUCTIONS.free
+    free_instruction: Rare[str] = (
+        "Answer the question with the most important facts, clearly and concisely.\n"
+        "Question: {question}"
+    )
     """Wording around the query that lists none."""
 
     @model_validator(mode="before")
@@ -94,20 +103,17 @@ class SlaqSettings(OptionSettings):
     @model_validator(mode="after")
     def _has_questions(self) -> "SlaqSettings":
         """Refuse a wording without the question."""
-        _ = self.instructions
+        for form in _FORMS:
+            if "{question}" not in getattr(self, f"{form}_instruction"):
+                raise ValueError(
+                    f"the {form} instruction needs {{question}} where the question goes"
+                )
         return self
 
     @property
     def forms(self) -> tuple[SlaqForm, ...]:
         """The forms that are asked."""
         return _FORMS if self.free else _FORMS[:2]
-
-    @property
-    def instructions(self) -> SlaqInstructions:
-        """The wording around the questions."""
-        return SlaqInstructions(
-            short=self.short_instruction, long=self.long_instruction, free=self.free_instruction
-        )
 
     def params(self, form: SlaqForm) -> GenerationParams:
         """Return how a form is decoded: greedy; plain text stops at the newline when short.

@@ -27,7 +27,7 @@ from surface_consistency.runs.folder import RunFolder
 from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
 from surface_consistency.studies.slaq.labels import judge_checks
 from surface_consistency.studies.slaq.page import SLAQ_PAGE
-from surface_consistency.studies.slaq.prompts import SlaqPrompts, slaq_prompts
+from surface_consistency.studies.slaq.prompts import slaq_prompts
 from surface_consistency.studies.slaq.records import SlaqOutcome, SlaqVerdict
 from surface_consistency.studies.slaq.settings import (
     SlaqScoring,
@@ -68,8 +68,8 @@ def _train_toy_model(
     check_runner_options("transformers", options)
     chosen = data if settings.limit is None else data.select(limit=settings.limit)
     model = train_slaq_toy_model(
-        chosen.topics,
-        topic_prompts(chosen, settings),
+        chosen.rows,
+        settings,
         out,
         steps=toy_model.toy_model_steps,
         seed=toy_model.toy_model_seed,
@@ -157,25 +157,29 @@ class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
                 questions.
         """
         chosen = data if settings.limit is None else data.select(limit=settings.limit)
-        warn_limited(settings.limit, len(chosen.topics), len(data.topics), "topics")
-        prompts = topic_prompts(chosen, settings)
-        if prompts.rebuilt:
+        n_topics, n_held = (one.rows["topic_id"].nunique() for one in (chosen, data))
+        warn_limited(settings.limit, n_topics, n_held, "topics")
+        prompts, asked = slaq_prompts(chosen.rows, settings)
+        rebuilt = asked.loc[asked["is_rebuilt"], "topic_id"].unique()
+        if len(rebuilt):
             warnings.warn(
-                f"the long query of {len(prompts.rebuilt)} of {len(chosen.topics)} topics was "
-                "built from its short questions, because its own cannot be put into other orders, "
-                f"such as that of {prompts.rebuilt[0]!r}",
+                f"the long query of {len(rebuilt)} of {n_topics} topics was built from its short "
+                "questions, because its own cannot be put into other orders, such as that of "
+                f"{rebuilt[0]!r}",
                 SurfaceConsistencyWarning,
                 stacklevel=3,
             )
-        by_form = {form: [] for form in settings.forms}  # type: ignore[var-annotated]
-        for prompt, detail in zip(prompts.prompts, prompts.details, strict=True):
-            by_form[detail.form].append(prompt)
-        targets = _targets(chosen, prompts)
+        targets = _targets(chosen, asked)
         return Plan(
             data=chosen.source,
             groups={
-                form: PromptGroup(prompts=part, params=settings.params(form))
-                for form, part in by_form.items()
+                form: PromptGroup(
+                    prompts=[
+                        p for p, own in zip(prompts, asked["form"], strict=True) if own == form
+                    ],
+                    params=settings.params(form),
+                )
+                for form in settings.forms
             },
             items=targets[_ITEM_COLUMNS],
             pairs=_pairs(targets),
@@ -239,48 +243,21 @@ def _prompts_of(folder: RunFolder) -> str:
     return prompts.partition("@")[0] if isinstance(prompts, str) else OWN_WORDS
 
 
-def topic_prompts(data: Slaq, settings: SlaqSettings) -> SlaqPrompts:
-    """Build the prompts of topics.
-
-    Args:
-        data: The topics, all of which are asked.
-        settings: How to ask.
-
-    Returns:
-        The prompts, form by form.
-    """
-    return slaq_prompts(
-        data.topics,
-        forms=settings.forms,
-        n_permutations=settings.permutations,
-        seed=settings.seed,
-        wording=settings.wording,
-        prompt_format="completion" if settings.completion else "chat",
-        instructions=settings.instructions,
-    )
-
-
-def _targets(data: Slaq, prompts: SlaqPrompts) -> pd.DataFrame:
+def _targets(data: Slaq, asked: pd.DataFrame) -> pd.DataFrame:
     """List what is judged: each fact of each prompt, in the order of the source."""
-    asked = pd.DataFrame(
-        [detail.model_dump() | {"order_id": detail.order_id} for detail in prompts.details]
-    )
     rows = asked.merge(data.rows, on="topic_id")
+    slots = [
+        order.index(k) + 1 if k in order else None
+        for order, k in zip(rows["order"], rows["question_index"], strict=True)
+    ]
+    rows = rows.assign(slot=pd.array(slots, dtype="Int64"))
+    rows = rows[(rows["form"] != "short") | rows["slot"].notna()].reset_index(drop=True)
     is_short = rows["form"] == "short"
-    rows = rows[~is_short | (rows["question_id"] == rows["fact_id"])].reset_index(drop=True)
-    index = rows["question_index"]
-    alone = rows["prompt_id"].where(rows["form"] == "short")
+    of_prompt = rows["prompt_id"] + "/" + rows["question_index"].astype(str)
     return rows.assign(
-        target_id=alone.fillna(rows["prompt_id"] + "/" + index.astype(str)),
+        target_id=rows["prompt_id"].where(is_short, of_prompt),
         answers=rows["answer"].map(lambda answer: [answer]),
-        permutation=rows["permutation"].astype("Int64"),
-        slot=pd.array(
-            [
-                order.index(k) + 1 if order else None
-                for order, k in zip(rows["order"], index, strict=True)
-            ],
-            dtype="Int64",
-        ),
+        slot=rows["slot"].mask(is_short),
     )
 
 

@@ -42,16 +42,7 @@ _SLOPES: Final = (
     replace(COLUMNS["null_slope"], low="null_low", high="null_high"),
 )
 
-SLAQ_GROUPINGS: Final[Mapping[str, tuple[str, ...]]] = {
-    "overall": (),
-    "by_category": ("category",),
-    "by_popularity": ("popularity",),
-    "by_entity": ("is_entity",),
-}
-"""Name of each table of scores to the column that groups it besides model and condition."""
-
-MOMENTUM_NULLS: Final[tuple[Literal["topic", "topic-and-slot"], ...]] = ("topic", "topic-and-slot")
-"""What the curves after runs of slots are held against."""
+_NULLS: Final[tuple[Literal["topic", "topic-and-slot"], ...]] = ("topic", "topic-and-slot")
 
 _RATES: Final = (
     "first_accuracy",
@@ -63,41 +54,6 @@ _RATES: Final = (
 )
 _COUNTS: Final = ("both", "first_only", "second_only", "neither", "n", "n_clusters", "n_missing")
 _TEST: Final = ("mcnemar_statistic", "mcnemar_p_value", "mcnemar_method", "design_effect")
-
-
-def slaq_tables(
-    frame: pd.DataFrame,
-    *,
-    cluster: str = "topic_id",
-    n_resamples: int = 10_000,
-    n_null: int = 1_000,
-    seed: int = 0,
-) -> dict[str, pd.DataFrame]:
-    """Compute the tables of one or several models.
-
-    Args:
-        frame: Outcomes of any models, one below the other, columns of `SlaqOutcome`.
-        cluster: What intervals of scores take as a whole.
-        n_resamples: Resamples for intervals.
-        n_null: Draws of the null band of momentum.
-        seed: Seed of both.
-
-    Returns:
-        "overall", "by_category", "by_popularity" and "by_entity": see `grouped_scores`; and the
-        tables of `slot_tables`.
-
-    Raises:
-        ColumnNotFoundError: If a column is missing.
-        ValueError: If the frame is empty.
-
-    References:
-        SLAQ, arXiv 2510.11218, eqs. 2 to 4, figures 2 and 3.
-    """
-    tables = {
-        name: grouped_scores(frame, columns, cluster=cluster, n_resamples=n_resamples, seed=seed)
-        for name, columns in SLAQ_GROUPINGS.items()
-    }
-    return tables | slot_tables(frame, n_resamples=n_resamples, n_null=n_null, seed=seed)
 
 
 def grouped_scores(
@@ -303,7 +259,7 @@ def _momentum(
         return {}
     curves: list[pd.DataFrame] = []
     slopes: list[pd.DataFrame] = []
-    for null in MOMENTUM_NULLS:
+    for null in _NULLS:
         with warnings.catch_warnings():
             # Balanced orders repeat within a topic only when there are more than 120 of them.
             warnings.simplefilter("ignore", SurfaceConsistencyWarning)

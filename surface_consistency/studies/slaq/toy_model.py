@@ -1,16 +1,17 @@
 """The small model of SLAQ: facts of topics, fewer of them in later slots."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Final
 
-from surface_consistency.data.slaq_records import SlaqTopic
+import pandas as pd
+
 from surface_consistency.engine.toy_models import Segment, TrainingSettings, train_on_examples
 from surface_consistency.schemas import Prompt
-from surface_consistency.studies.slaq.prompts import SlaqPrompts
-from surface_consistency.studies.slaq.records import PromptTarget
+from surface_consistency.studies.slaq.prompts import slaq_prompts
+from surface_consistency.studies.slaq.settings import SlaqSettings
 
 _UNKNOWN: Final = "unknown"
 _HELD_OUT_SHARE: Final = 6
@@ -19,22 +20,22 @@ _TOLD_FREELY: Final = 3
 _TEMPLATE: Final = "{% for turn in messages %}{{ turn['content'] }}\n{% endfor %}Answer:"
 
 
-def plan_memory(topics: Sequence[SlaqTopic], *, seed: int = 0) -> dict[str, int]:
+def plan_memory(fact_ids: Iterable[str], *, seed: int = 0) -> dict[str, int]:
     """Decide up to which slot of a long query each fact is known.
 
     Every sixth fact is not known at all. The others come back up to slot 1, 2, 3 or 4 or in every
     slot, the last twice as often, in an order drawn by the seed; asked alone they are all known.
 
     Args:
-        topics: The topics.
+        fact_ids: The facts.
         seed: Seed of the choice.
 
     Returns:
-        By question id the last slot in which the fact is known, 0 to 5. With many facts the
-        accuracy is 5/6 alone and in slot 1, then falls to 25/36, 20/36, 15/36 and 10/36.
+        By fact the last slot in which it is known, 0 to 5. With many facts the accuracy is 5/6
+        alone and in slot 1, then falls to 25/36, 20/36, 15/36 and 10/36.
     """
     random = Random(seed)
-    facts = [question.id for topic in topics for question in topic.questions]
+    facts = list(fact_ids)
     random.shuffle(facts)
     held_out = set(facts[::_HELD_OUT_SHARE])
     taught = [fact for fact in facts if fact not in held_out]
@@ -42,38 +43,35 @@ def plan_memory(topics: Sequence[SlaqTopic], *, seed: int = 0) -> dict[str, int]
     return plan | dict.fromkeys(held_out, 0)
 
 
-def planted_answer(topic: SlaqTopic, detail: PromptTarget, memory: Mapping[str, int]) -> str:
+def planted_answer(facts: pd.DataFrame, order: Sequence[int], memory: Mapping[str, int]) -> str:
     """Write what the toy model shall answer to a prompt.
 
     Args:
-        topic: The topic.
-        detail: What the prompt asks for.
+        facts: The five facts of the topic, columns of `data.slaq.TOPIC_COLUMNS`.
+        order: Index (1 to 5) of the question in each slot; empty for a free prompt.
         memory: As from `plan_memory`.
 
     Returns:
-        The reference answers of what is known and "unknown" for what is not; in slot order for a
-        long query. A free answer tells the facts that come back up to slot 3 at least.
+        The reference answers of what is known and "unknown" for what is not, in slot order. A free
+        answer states the facts that come back up to slot 3 at least.
     """
-    by_index = {question.index: question for question in topic.questions}
-    answers = []
-    if detail.form == "free":
-        known = [q.answer for q in topic.questions if memory[q.id] >= _TOLD_FREELY]
-        answers = [answer.rstrip(". ") for answer in known] or [_UNKNOWN]
+    answers = dict(zip(facts["question_index"], facts["answer"].str.rstrip(". "), strict=True))
+    known = dict(zip(facts["question_index"], facts["fact_id"].map(memory), strict=True))
+    if order:
+        said = [
+            answers[index] if slot <= known[index] else _UNKNOWN
+            for slot, index in enumerate(order, start=1)
+        ]
     else:
-        order = detail.order or [k for k, q in by_index.items() if q.id == detail.question_id]
-        for slot, index in enumerate(order, start=1):
-            question = by_index[index]
-            is_known = slot <= memory[question.id]
-            answers.append(question.answer.rstrip(". ") if is_known else _UNKNOWN)
-    return "; ".join(answers) + "."
+        said = [text for index, text in answers.items() if known[index] >= _TOLD_FREELY]
+    return "; ".join(said or [_UNKNOWN]) + "."
 
 
 def train_slaq_toy_model(
-    topics: Sequence[SlaqTopic],
-    prompts: SlaqPrompts,
+    rows: pd.DataFrame,
+    settings: SlaqSettings,
     folder: str | os.PathLike[str],
     *,
-    memory: Mapping[str, int] | None = None,
     steps: int = 260,
     seed: int = 0,
 ) -> Path:
@@ -83,40 +81,38 @@ def train_slaq_toy_model(
     writes the turn and "Answer:", as the completion style does: both styles ask it the same.
 
     Args:
-        topics: The topics.
-        prompts: The prompts that it will be asked, as from `slaq_prompts`.
+        rows: The facts that it will be asked, as for `slaq_prompts`.
+        settings: How they will be asked.
         folder: Where to save; made if it is not there.
-        memory: What it shall know, as from `plan_memory`; None draws it by the seed.
         steps: Optimiser steps of 32 texts, 1 or more.
-        seed: Seed of the plan, of the initial weights and of the order of the texts.
+        seed: Seed of `plan_memory`, of the initial weights and of the order of the texts.
 
     Returns:
         The folder, which `TransformersRunner` reads. A model that was trained there on the same
         prompts, answers, steps and seed is kept as it is.
 
     Raises:
-        ValueError: If there is no prompt, or fewer than one step.
+        ValueError: If there are fewer than one step.
         MissingDependencyError: If torch or transformers is not installed.
     """
-    if not prompts.prompts:
-        raise ValueError("prompts holds no prompt; a toy model learns from the prompts of a study")
-    by_id = {topic.id: topic for topic in topics}
-    known = plan_memory(topics, seed=seed) if memory is None else memory
+    known = plan_memory(rows["fact_id"], seed=seed)
+    topics = dict(list(rows.groupby("topic_id")))
+    prompts, asked = slaq_prompts(rows, settings)
     examples = [
         (
             Segment(_text(prompt), False),
-            Segment(" " + planted_answer(by_id[detail.topic_id], detail, known), True),
+            Segment(" " + planted_answer(topics[topic_id], order, known), True),
         )
-        for prompt, detail in zip(prompts.prompts, prompts.details, strict=True)
+        for prompt, topic_id, order in zip(prompts, asked["topic_id"], asked["order"], strict=True)
     ]
-    settings = TrainingSettings(
+    training = TrainingSettings(
         steps=steps,
         seed=seed,
         context=2048,
         vocabulary_size=1_500,
         chat_template=_TEMPLATE,
     )
-    return train_on_examples(examples, folder, settings)
+    return train_on_examples(examples, folder, training)
 
 
 def _text(prompt: Prompt) -> str:

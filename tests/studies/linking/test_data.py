@@ -8,8 +8,14 @@ import pytest
 from surface_consistency.data.redirectqa import RedirectQA, load_sample
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.schemas import Entity, FactualTriple, QuestionRealization, SurfaceForm
-from surface_consistency.studies.linking.data import linking_examples, ngram_vectors, word_vectors
+from surface_consistency.studies.linking import data as linking_data
+from surface_consistency.studies.linking.data import ngram_vectors, word_vectors
 from surface_consistency.taxonomy import CATEGORIES
+
+
+def linking_examples(data, **options):
+    """The examples, one by one."""
+    return list(linking_data.linking_examples(data, **options).itertuples(index=False))
 
 
 def question(number, name, *, canonical, subject, aliases=(), categories=()):
@@ -61,7 +67,7 @@ def examples(sample):
 
 
 def test_every_pair_of_names_gives_a_true_example_and_two_false_ones(sample, examples):
-    pairs = {(pair.redirect.triple.subject.id, pair.redirect.surface.text) for pair in sample.pairs}
+    pairs = set(zip(sample.pairs["subject_id"], sample.pairs["surface"], strict=True))
     main = [example for example in examples if example.is_main]
     positives = [example for example in main if example.kind == "positive"]
     assert {(item.subject_id, item.redirect) for item in positives} == pairs
@@ -114,11 +120,6 @@ def test_a_character_that_makes_another_known_name_is_drawn_again():
     assert all("77" in (item.redirect, item.canonical) for item in negatives)
 
 
-def test_names_that_allow_no_negative_give_none():
-    kinds = [item.kind for item in linking_examples(of_names(("A", "B")), encode=ngram_vectors)]
-    assert kinds == ["positive"]
-
-
 def test_names_that_are_one_after_composition_are_no_pair():
     data = of_names(("Caf\u00e9", "Cafe\u0301"))
     with pytest.raises(DataError, match="toy holds no pair of two different names"):
@@ -156,27 +157,30 @@ def test_neighbours_are_the_nearest_by_squared_distance():
         linking_examples(data, encode=lambda names: np.zeros((2, 2), dtype=np.float32))
 
 
-def test_word_vectors_are_read_from_text(tmp_path):
+@pytest.mark.parametrize(
+    ("content", "names", "message"),
+    [
+        (b"3 2\nnorth 1 0\nsea 0 1\nother 5 5\n", ["North Sea", "sea", "unknown"], None),
+        (b"2 2\nnorth 1 0\n", ["nothing"], "has no vector of any word"),
+        (b"3 2\nnorth 1 0\nsea 0\n", ["north"], r"toy\.vec:3: 1 numbers where the line before"),
+        (b"2 2\nnorth 1 0\nse\xff 0 1\n", ["north"], "no word vectors as UTF-8 text"),
+    ],
+)
+def test_word_vectors_are_read_from_text(tmp_path, content, names, message):
     file = tmp_path / "toy.vec"
-    file.write_text("3 2\nnorth 1 0\nsea 0 1\nother 5 5\n", encoding="utf-8")
-    vectors = word_vectors(file)(["North Sea", "sea", "unknown"])
-    assert vectors.tolist() == [[0.5, 0.5], [0.0, 1.0], [0.0, 0.0]]
-    with pytest.raises(SourceNotFoundError, match=r"no file .*missing\.vec"):
-        word_vectors(tmp_path / "missing.vec")
-    with pytest.raises(DataError, match="has no vector of any word"):
-        word_vectors(file)(["nothing"])
-    file.write_text("3 2\nnorth 1 0\nsea 0\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"toy\.vec:3: 1 numbers where the line before has 2"):
-        word_vectors(file)(["north"])
-    file.write_bytes(b"2 2\nnorth 1 0\nse\xff 0 1\n")
-    with pytest.raises(DataError, match="no word vectors as UTF-8 text"):
-        word_vectors(file)(["north"])
+    file.write_bytes(content)
+    if message is None:
+        assert word_vectors(file)(names).tolist() == [[0.5, 0.5], [0.0, 1.0], [0.0, 0.0]]
+        with pytest.raises(SourceNotFoundError, match=r"no file .*missing\.vec"):
+            word_vectors(tmp_path / "missing.vec")
+    else:
+        with pytest.raises(DataError, match=message):
+            word_vectors(file)(names)
 
 
 def test_a_surface_negative_can_be_a_name_of_another_entity_that_looks_alike(sample):
-    made = linking_examples(
-        sample, encode=ngram_vectors, surface_negative="other-entity-same-shape"
-    )
+    shaped = {"encode": ngram_vectors, "surface_negative": "other-entity-same-shape"}
+    made = linking_examples(sample, **shaped)
     names = {}
     for item in sample.questions:
         names.setdefault(item.surface.text, set()).add(item.triple.subject.id)
@@ -190,10 +194,7 @@ def test_a_surface_negative_can_be_a_name_of_another_entity_that_looks_alike(sam
         assert _shape(negative.redirect) == _shape(true.redirect)
     # No misspelling is among them, so that nothing is disputable.
     assert not any(e.is_disputable for e in made)
-    again = linking_examples(
-        sample, encode=ngram_vectors, surface_negative="other-entity-same-shape"
-    )
-    assert made == again
+    assert linking_examples(sample, **shaped) == made
 
 
 def test_a_name_of_the_same_category_and_length_goes_before_others():
@@ -225,5 +226,6 @@ def test_names_of_one_letter_or_none_are_asked_without_what_cannot_be_made(name)
     kinds = {example.kind for example in made}
     assert "positive" in kinds
     assert "semantic_negative" not in kinds
-    for example in made:
-        assert example.redirect != example.canonical
+    assert all(example.redirect != example.canonical for example in made)
+    made = linking_examples(of_names(("A", "B")), encode=ngram_vectors)
+    assert [example.kind for example in made] == ["positive"]

@@ -20,15 +20,20 @@ def test_every_category_has_a_wording_in_both_orders():
             assert wording.endswith("?")
 
 
-def test_the_wording_that_the_paper_prints():
-    # RedirectQA, appendix B.5.
-    asked = linking_question("NYT", "The New York Times", category="Redirects_from_initialisms")
-    assert asked == "Is NYT an initialism for The New York Times?"
-
-
-def test_names_are_never_taken_for_places():
-    asked = linking_question("{canonical}", "a {b}", category=None)
-    assert asked == "Is {canonical} another name for a {b}?"
+@pytest.mark.parametrize(
+    ("redirect", "canonical", "category", "question"),
+    [
+        # The wording that RedirectQA prints, appendix B.5.
+        (
+            *("NYT", "The New York Times", "Redirects_from_initialisms"),
+            "Is NYT an initialism for The New York Times?",
+        ),
+        # Names are never taken for places.
+        ("{canonical}", "a {b}", None, "Is {canonical} another name for a {b}?"),
+    ],
+)
+def test_questions_hold_their_names(redirect, canonical, category, question):
+    assert linking_question(redirect, canonical, category=category) == question
 
 
 @pytest.mark.parametrize("chat", [False, True])

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import re
 import shutil
 
 import numpy as np
@@ -40,7 +41,7 @@ def data():
 @pytest.fixture(scope="module")
 def known(data):
     """Half of the true pairs of names, those that a model knows."""
-    pairs = {(pair.redirect.surface.text, pair.canonical.surface.text) for pair in data.pairs}
+    pairs = set(zip(data.pairs["surface"], data.pairs["canonical_surface"], strict=True))
     return {pair for pair in pairs if hashlib.md5("".join(pair).encode()).digest()[0] % 2}
 
 
@@ -124,8 +125,6 @@ def test_log_odds_of_a_habit_are_taken_out_by_calibration(linked, known, tmp_pat
     assert sum(cell["n"] for cell in cells) == kinds.loc[("surface_negative", "all"), "n"]
     assert ("positive", "disputable") not in kinds.index
     assert len(kinds.loc["semantic_negative"]) > 2
-    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
-    assert "balanced accuracy" in page
 
 
 def test_a_run_is_scored_anew_by_calibrated_odds(linked, data, known, tmp_path):
@@ -149,14 +148,16 @@ def test_a_run_is_scored_anew_by_calibrated_odds(linked, data, known, tmp_path):
     assert score_run(plain, study=study)["first_calibrated_log_odds"].isna().all()
 
 
+def words_of(*values):
+    """Log-probabilities of words in the order of the options."""
+    pairs = enumerate(values)
+    return [ScoredText(request_id=str(n), log_probabilities=(value,)) for n, value in pairs]
+
+
 def linking_targets(*values):
-    """One true pair whose four words have these log-probabilities."""
-    scores = tuple(
-        ScoredText(request_id=str(place), log_probabilities=(value,))
-        for place, value in enumerate(values)
-    )
+    """One true pair whose words have these log-probabilities."""
     row = {"prompt_id": "q1", "kind": "positive", "category": None, "order": "redirect_first"}
-    return pd.DataFrame([{**row, "text": "yes", "scores": scores}])
+    return pd.DataFrame([{**row, "text": "yes", "scores": tuple(words_of(*values))}])
 
 
 @pytest.mark.parametrize("values", [(-1.0,) * 3, (-1.0,) * 5])
@@ -166,8 +167,12 @@ def test_answers_with_scores_of_other_options_are_refused(values):
         LinkingJudge({}).judge(linking_targets(*values))
 
 
-def test_words_without_a_probability_are_no_answer():
+def test_log_odds_add_up_the_forms_of_each_word():
     """log(0) - log(0) is no odds, and not above 0 either."""
+    assert log_odds(words_of(*np.log((0.3, 0.1, 0.15, 0.05)))) == pytest.approx(np.log(2.0))
+    assert log_odds(words_of(-1.0, *(-math.inf,) * 3)) == math.inf
+    assert math.isnan(log_odds(words_of(*(-math.inf,) * 4)))
+
     judged = LinkingJudge({}).judge(linking_targets(*(-math.inf,) * 4)).iloc[0]
 
     assert pd.isna(judged["is_correct"])
@@ -207,41 +212,29 @@ def test_demonstrations_are_of_entities_that_are_not_asked(data):
     prompt = plan.groups[""].prompts[0]
     assert prompt.text.count("A: yes\n") == prompt.text.count("A: no\n") == 2
     shown = prompt.text.split("\n\n")[:4]
+    calibration = plan.groups["calibration"].prompts[0].text.split("\n\n")
+    assert calibration[:4] == shown
+    assert re.fullmatch(r"Q: (Is|Does) (the name )?N/A .*\? A:", calibration[4])
     subjects = set(plan.items["subject_id"])
     assert len(subjects) < len(set(study.plan(data, LinkingSettings()).items["subject_id"]))
     assert not any(question in " ".join(plan.items["question"]) for question in shown)
-    with pytest.raises(DataError, match="`shots` 5000 needs as many entities"):
-        study.plan(data, LinkingSettings(shots=5_000))
-    with pytest.raises(DataError, match="`neighbours` is names, embedder, a text file"):
-        study.plan(data, LinkingSettings(neighbours="near"))
-
-
-def test_one_wording_for_all_asks_each_pair_once(data):
-    plan = LinkingStudy().plan(data, LinkingSettings(wording="same-entity"))
-    assert plan.items["question"].str.contains("other name").all()
-    assert not plan.pairs.duplicated(["source_id", "kind"]).any()
-
-
-def test_log_odds_add_up_the_forms_of_each_word():
-    words = [
-        ScoredText(request_id=str(n), log_probabilities=(float(np.log(p)),))
-        for n, p in enumerate((0.3, 0.1, 0.15, 0.05))
-    ]
-    assert log_odds(words) == pytest.approx(np.log(2.0))
+    for settings, message in (
+        ({"shots": 5_000}, "`shots` 5000 needs as many entities"),
+        ({"neighbours": "near"}, "`neighbours` is names, embedder, a text file"),
+        ({"neighbours": "no.vec"}, "`neighbours` is names, embedder, a text file .*'no.vec'"),
+    ):
+        with pytest.raises(DataError, match=message):
+            study.plan(data, LinkingSettings(**settings))
 
 
 def test_words_without_any_probability_give_no_verdict(data, tmp_path):
-    """A server or a masked vocabulary may tell -inf for all four words; that is no denial."""
+    """A server or a masked vocabulary may return -inf for all four words; that is no denial."""
 
     class Masked(Linker):
         def score(self, requests):
             for score in super().score(requests):
                 yield score.model_copy(update={"log_probabilities": (-math.inf,)})
 
-    nothing = [ScoredText(request_id=str(n), log_probabilities=(-math.inf,)) for n in range(4)]
-    some = [nothing[0].model_copy(update={"log_probabilities": (-1.0,)}), *nothing[1:]]
-    assert math.isnan(log_odds(nothing))
-    assert log_odds(some) == math.inf
     folder = run(data, Masked(set()), tmp_path / "run", limit=5)
     with pytest.raises(RunError, match=r"only errors such as 'tie: options are equally probable"):
         score_run(folder)
@@ -264,14 +257,15 @@ def test_neighbours_may_be_any_function_from_names_to_vectors(data):
     gaps = (lengths - semantic["source_id"].map(true).str.len()).abs()
     assert len(semantic) > 10
     assert gaps.median() == 0
-    with pytest.raises(DataError, match=r"`neighbours` is names, embedder, a text file .*'no.vec'"):
-        LinkingStudy().plan(data, LinkingSettings(neighbours="no.vec"))
 
 
 def test_what_could_not_be_made_or_asked_is_counted(data):
     plain = LinkingStudy().plan(data, LinkingSettings()).checks["examples"].iloc[0]
     shaped = LinkingSettings(surface_negative="other-entity-same-shape", wording="same-entity")
-    other = LinkingStudy().plan(data, shaped).checks["examples"].iloc[0]
+    plan = LinkingStudy().plan(data, shaped)
+    assert plan.items["question"].str.contains("other name").all()
+    assert not plan.pairs.duplicated(["source_id", "kind"]).any()
+    other = plan.checks["examples"].iloc[0]
     assert (plain["pairs"], plain["without_surface_negative"]) == (191, 0)
     assert plain["asked_as_same_entity"] == 0
     assert plain["disputable"] > 20
@@ -314,13 +308,9 @@ def test_linking_foretells_consistency_where_it_was_planted(linked, data, known,
 
 def test_runs_of_other_studies_or_models_are_refused(linked, data, tmp_path):
     settings = RedirectQASettings(shots=0, repeat=0, limit=8)
+    runner = FakeRunner(lambda prompt: "x")
     folder = run_study(
-        RedirectQAStudy(),
-        data,
-        FakeRunner(lambda prompt: "x"),
-        tmp_path / "qa",
-        model="other",
-        settings=settings,
+        RedirectQAStudy(), data, runner, tmp_path / "qa", model="other", settings=settings
     )
     score_run(folder)
     wrong, foreign = (

@@ -7,8 +7,9 @@ from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.engine.toy_models import Segment, TrainingSettings, train_on_examples
 from surface_consistency.models import FakeRunner
+from surface_consistency.studies.slaq.prompts import slaq_prompts
 from surface_consistency.studies.slaq.settings import SlaqScoring, SlaqSettings
-from surface_consistency.studies.slaq.study import SlaqStudy, topic_prompts
+from surface_consistency.studies.slaq.study import SlaqStudy
 from surface_consistency.studies.slaq.toy_model import plan_memory, planted_answer
 
 SETTINGS = {"permutations": 1, "limit": 6, "repeat": 0}
@@ -24,7 +25,7 @@ def weights(tmp_path_factory, slaq_data):
     """A model of two layers that has seen one step of training."""
     pytest.importorskip("torch")
     pytest.importorskip("transformers")
-    asked = topic_prompts(slaq_data, SlaqSettings(**SETTINGS)).prompts
+    asked, _ = slaq_prompts(slaq_data.rows, SlaqSettings(**SETTINGS))
     texts = [turn.content for prompt in asked for turn in prompt.messages]
     return train_on_examples(
         [(Segment("A short text.", True),)],
@@ -43,13 +44,13 @@ def weights(tmp_path_factory, slaq_data):
 def make_slaq_run(slaq_data):
     """Asks for planted answers and judges them: `make_slaq_run(folder)`."""
     settings = SlaqSettings(**SETTINGS)
-    details = {detail.prompt_id: detail for detail in topic_prompts(slaq_data, settings).details}
-    topics = {topic.id: topic for topic in slaq_data.topics}
-    memory = plan_memory(slaq_data.topics)
+    asked = slaq_prompts(slaq_data.rows, settings)[1].set_index("prompt_id")
+    topics = dict(list(slaq_data.rows.groupby("topic_id")))
+    memory = plan_memory(slaq_data.rows["fact_id"])
 
     def answer(prompt):
-        detail = details[prompt.id]
-        return " " + planted_answer(topics[detail.topic_id], detail, memory)
+        topic_id, order = asked.loc[prompt.id, ["topic_id", "order"]]
+        return " " + planted_answer(topics[topic_id], order, memory)
 
     def run(folder, *, label="toy_model", answer=answer):
         made = run_study(

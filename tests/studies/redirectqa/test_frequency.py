@@ -22,6 +22,7 @@ from surface_consistency.taxonomy import types_of
 from tests.made_runs import make_manifest, make_run  # noqa: F401 - fixtures
 
 N_FACTS = 300
+SIDES = ("entity", "surface")
 
 
 def planted(seed=0):
@@ -55,33 +56,31 @@ def planted(seed=0):
 
 def outcomes_of(instances, right, model="toy_model"):
     """Pairs of each title with each redirect, in both wordings."""
-    rows = []
-    for template, verdicts in right.items():
-        for fact in range(N_FACTS):
-            for form in (1, 2):
-                first, second = 3 * fact, 3 * fact + form
-                rows.append(
-                    {
-                        "study": "redirectqa",
-                        "model": model,
-                        "pair_id": f"{template}-{second}",
-                        "fact_id": f"fact-{fact}",
-                        "first_condition": "canonical",
-                        "second_condition": "redirect",
-                        "first_correct": bool(verdicts[first]),
-                        "second_correct": bool(verdicts[second]),
-                        "subject_id": f"Q{fact // 2}",
-                        "relation": "occupation",
-                        "template": template,
-                        "categories": ["Redirects_from_birth_names"],
-                        "types": list(types_of(["Redirects_from_birth_names"])),
-                        "first_surface": instances["surface"][first],
-                        "second_surface": instances["surface"][second],
-                        "first_prediction": "x",
-                        "second_prediction": "x",
-                    }
-                )
-    return pd.DataFrame(rows)
+    category = "Redirects_from_birth_names"
+    return pd.DataFrame(
+        {
+            "study": "redirectqa",
+            "model": model,
+            "pair_id": f"{template}-{second}",
+            "fact_id": f"fact-{second // 3}",
+            "first_condition": "canonical",
+            "second_condition": "redirect",
+            "first_correct": bool(verdicts[first]),
+            "second_correct": bool(verdicts[second]),
+            "subject_id": f"Q{second // 6}",
+            "relation": "occupation",
+            "template": template,
+            "categories": [category],
+            "types": list(types_of([category])),
+            "first_surface": instances["surface"][first],
+            "second_surface": instances["surface"][second],
+            "first_prediction": "x",
+            "second_prediction": "x",
+        }
+        for template, verdicts in right.items()
+        for first in range(0, 3 * N_FACTS, 3)
+        for second in (first + 1, first + 2)
+    )
 
 
 @pytest.fixture
@@ -115,22 +114,14 @@ def test_tables_are_those_of_the_metrics_on_the_planted_rows(run, counts):
 
     plain = tables["frequency_correlations"].set_index("subset")
     partial = tables["frequency_partial"].set_index("subset")
+    statistics = [(plain, name) for name in ("entity", "surface", "entity_minus_surface")]
+    statistics += [(partial, f"{name}_given_{other}") for name, other in (SIDES, SIDES[::-1])]
     for subset in plain.index:
-        for frame, name in (
-            (plain, "entity"),
-            (plain, "surface"),
-            (plain, "entity_minus_surface"),
-            (partial, "entity_given_surface"),
-            (partial, "surface_given_entity"),
-        ):
+        for frame, name in statistics:
             row = expected.loc[(subset, name)]
-            for ours, theirs in (
-                (name, "estimate"),
-                (f"{name}_low", "estimate_low"),
-                (f"{name}_p_value", "p_value"),
-                (f"{name}_p_value_independent", "p_value_independent"),
-            ):
-                assert frame.loc[subset, ours] == pytest.approx(row[theirs], abs=1e-12)
+            for end in ("", "_low", "_p_value", "_p_value_independent"):
+                theirs = end[1:] if "p_value" in end else f"estimate{end}"
+                assert frame.loc[subset, f"{name}{end}"] == pytest.approx(row[theirs], abs=1e-12)
             assert frame.loc[subset, "n"] == row["n"]
     assert partial.loc["overall", "entity_given_surface_low"] > 0.2
     assert abs(partial.loc["overall", "surface_given_entity"]) < 0.1
@@ -213,16 +204,21 @@ def test_counts_that_do_not_fit_are_refused(run, counts, change, settings, error
         analysed(run, counts, **settings)
 
 
-def test_folders_without_counts_are_refused(run, counts, tmp_path):
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="takes a folder of `count`, or a Parquet file"):
-        analysed(run, tmp_path / "empty")
-    (tmp_path / "empty" / "manifest.json").write_text("{}")
-    with pytest.raises(DataError, match="count the names of the questions with `count names`"):
-        analysed(run, tmp_path / "empty")
-    (tmp_path / "text.parquet").write_text("no table")
-    with pytest.raises(DataError, match="no Parquet file of instances"):
-        analysed(run, tmp_path / "text.parquet")
+@pytest.mark.parametrize(
+    ("file", "path", "message"),
+    [
+        ("note.txt", "", "takes a folder of `count`, or a Parquet file"),
+        ("manifest.json", "", "count the names of the questions with `count names`"),
+        ("text.parquet", "text.parquet", "no Parquet file of instances"),
+    ],
+)
+def test_folders_without_counts_are_refused(run, tmp_path, file, path, message):
+    folder = tmp_path / "none"
+    folder.mkdir()
+    (folder / file).write_text("{}")
+
+    with pytest.raises(DataError, match=message):
+        analysed(run, folder / path)
 
 
 def test_analyse_takes_the_counts_of_count(tmp_path, capsys):

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import pandas as pd
 import pytest
@@ -119,40 +120,43 @@ def test_chat_takes_the_frame_too(tmp_path):
     assert prompts[0].messages[-1].content.startswith("質問: ")
 
 
-def test_a_language_without_a_frame_is_said_when_asking_and_on_the_page(tmp_path):
+@pytest.mark.parametrize(
+    ("language", "asking", "page"),
+    [
+        (
+            "my",
+            "'my', a language without a frame here",
+            "are in 'my', but their frame 'Q: {question} A",
+        ),
+        ("fr", "what language the questions are in is not", "If they are not English, run again"),
+    ],
+)
+def test_a_language_without_a_frame_or_a_name_is_told(tmp_path, language, asking, page):
     assert "my" not in FRAMES
 
-    with pytest.warns(SurfaceConsistencyWarning, match="'my', a language without a frame here"):
-        folder, prompts = asked("my", tmp_path / "run")
+    with pytest.warns(SurfaceConsistencyWarning, match=asking):
+        folder, prompts = asked(language, tmp_path / "run")
 
     assert prompts[0].text.startswith("Q: ")
-    assert "the questions are in 'my', but their frame 'Q: {question} A:' asks for" in notes(folder)
+    assert page in notes(folder)
 
 
-def test_a_language_that_nothing_tells_is_said(tmp_path):
-    with pytest.warns(SurfaceConsistencyWarning, match="what language the questions are in is not"):
-        folder, _ = asked("fr", tmp_path / "run")
+@pytest.mark.parametrize(
+    ("language", "frame", "start", "note"),
+    [
+        ("th", "en", "Q: ", "the questions are in 'th'.* Run again with `frame=th`"),
+        ("th", "ถาม {question} ตอบ", "ถาม ", None),
+        # The Japanese paper (section 3.1) asks in English, "Q: <question> A:".
+        ("en", None, "Q: What is the ", None),
+    ],
+)
+def test_a_frame_of_another_language_is_told(tmp_path, language, frame, start, note):
+    folder, prompts = asked(language, tmp_path / "run", frame=frame)
 
-    assert "If they are not English, run again with `frame`" in notes(folder)
-
-
-def test_a_frame_that_was_named_is_taken_and_told_where_it_is_of_another_language(tmp_path):
-    folder, prompts = asked("th", tmp_path / "named", frame="en")
-    own, _ = asked("th", tmp_path / "own", frame="ถาม {question} ตอบ")
-
-    assert prompts[0].text.startswith("Q: ")
-    assert "the questions are in 'th'" in notes(folder)
-    assert "Run again with `frame=th`" in notes(folder)
-    assert "frame" not in notes(own)
-
-
-def test_english_questions_about_any_names_have_the_papers_frame(tmp_path):
-    """The Japanese paper (section 3.1) asks in English, "Q: <question> A:"."""
-    folder, prompts = asked("en", tmp_path / "run")
-
-    assert folder.read_manifest().settings["frame"] == "en"
-    assert prompts[0].text.startswith("Q: What is the ")
-    assert "frame" not in notes(folder)
+    assert folder.read_manifest().settings["frame"] == (frame or "en")
+    assert prompts[0].text.startswith(start)
+    found = notes(folder)
+    assert "frame" not in found if note is None else re.search(note, found)
 
 
 def test_the_card_tells_the_language_where_the_words_do_not(tmp_path):
@@ -168,23 +172,13 @@ def test_the_card_tells_the_language_where_the_words_do_not(tmp_path):
         ("no card", None),
     ):
         (folder / "README.md").write_text(card, encoding="utf-8")
-
         data = load_redirectqa(folder / "test.jsonl" if "[\n" in card else folder)
 
-        assert data.language == language
-        assert data.select(limit=1).language == language
+        assert data.language == data.select(limit=1).language == language
         if language is not None:
-            run_study(
-                RedirectQAStudy(),
-                data,
-                Saying("x", "stop"),
-                tmp_path / language,
-                model="m",
-                settings=RedirectQASettings(repeat=0, limit=1),
-                progress=False,
-            )
-            prompts = (tmp_path / language / "prompts.jsonl").read_text("utf-8")
-            assert FRAMES[language[:2]].partition(":")[0] in prompts
+            settings = RedirectQASettings(limit=1)
+            plan = RedirectQAStudy().plan(data, settings, runner=Saying("x", "stop"))
+            assert plan.settings.frame == language[:2]
 
 
 def test_the_papers_rule_is_told_to_take_parts_of_japanese_words(tmp_path):
@@ -316,13 +310,13 @@ def test_a_file_of_demonstrations_names_its_broken_line(tmp_path, line, message)
 
 
 def test_more_shots_than_demonstrations_and_both_ways_to_have_them_are_refused(tmp_path):
-    file = demonstrations(
-        tmp_path / "own.jsonl", {"question": "Who?", "answer": "x", "relation": "capital"}
-    )
+    line = {"question": "Who?", "answer": "x", "relation": "capital"}
+    file = demonstrations(tmp_path / "own.jsonl", line)
 
-    with pytest.raises(DataError, match=r"own.jsonl may stand before questions of 'capital'"):
-        asked("ja", tmp_path / "run", demonstration_file=file)
-    with pytest.raises(ValueError, match="only 0 of the 1 demonstrations may stand before"):
-        asked("ja", tmp_path / "run", demonstration_file=file, shots=1)
-    with pytest.raises(ValueError, match="leave one of the two out"):
-        RedirectQASettings(demonstration_file=file, demonstrations="per_fact")
+    for settings, error, message in (
+        ({}, DataError, r"own.jsonl may stand before questions of 'capital'"),
+        ({"shots": 1}, ValueError, "only 0 of the 1 demonstrations may stand before"),
+        ({"demonstrations": "per_fact"}, ValueError, "leave one of the two out"),
+    ):
+        with pytest.raises(error, match=message):
+            asked("ja", tmp_path / "run", demonstration_file=file, **settings)

@@ -133,19 +133,6 @@ def test_members_of_a_pair_differ_in_the_surface_alone(scope, prompt_format):
         assert asked.group == reference.group
 
 
-def test_scope_per_relation_shares_demonstrations_within_a_relation():
-    """All facts of a relation under one template start alike; other relations do not."""
-    prompts = list(prompts_of(ALL, pool_of(ALL)))
-
-    starts = {}
-    for question, prompt in zip(ALL, prompts, strict=True):
-        starts.setdefault((question.template, question.triple.relation), set()).add(
-            prompt.text.rpartition("Q:")[0]
-        )
-    assert all(len(found) == 1 for found in starts.values())
-    assert len({next(iter(found)) for found in starts.values()}) == len(starts)
-
-
 def test_scope_per_fact_redraws_and_avoids_the_subject():
     """Facts of a relation draw different demonstrations, never about their own subject."""
     prompts = list(prompts_of(ALL, pool_of(ALL, scope="per_fact")))
@@ -160,19 +147,18 @@ def test_scope_per_fact_redraws_and_avoids_the_subject():
     assert len(starts) == 3
 
 
-@pytest.mark.parametrize("scope", ["per_relation", "per_fact"])
-def test_prompts_of_a_group_share_their_demonstrations(scope):
-    """What a group has in common holds every demonstration, whichever the scope."""
-    pool = pool_of(ALL, scope=scope)
+@pytest.mark.parametrize(("scope", "n_groups"), [("per_relation", 32), ("per_fact", 96)])
+def test_prompts_of_a_group_share_their_demonstrations(scope, n_groups):
+    """A group is all facts of a relation under one template, or one fact; others start apart."""
     groups = {}
-    for prompt in prompts_of(ALL, pool):
+    for prompt in prompts_of(ALL, pool_of(ALL, scope=scope)):
         groups.setdefault(prompt.group, []).append(prompt.text)
 
-    for texts in groups.values():
-        start = texts[0].rpartition("Q: ")[0]
-        assert len(texts) > 1
-        assert start.count("Q: ") == 15
-        assert all(text.startswith(start) for text in texts)
+    starts = [{text.rpartition("Q: ")[0] for text in texts} for texts in groups.values()]
+    assert len(groups) == n_groups
+    assert all(len(found) == 1 for found in starts)
+    assert len(set.union(*starts)) == n_groups
+    assert all(start.count("Q: ") == 15 for start in set.union(*starts))
     assert all(group.endswith("|15") for group in groups)
 
 
@@ -196,17 +182,8 @@ def test_draw_gives_the_number_asked_for(shots):
     assert len({item.question for item in drawn}) == shots
 
 
-def test_draw_rejects_more_shots_than_there_are_facts():
-    """The message counts what is there."""
-    with pytest.raises(
-        ValueError, match=r"shots=46, but only 45 canonical questions .*'occupation'"
-    ):
-        pool_of(ALL).draw(ASKED, 46)
-
-
 def test_a_further_paraphrase_borrows_the_first_of_relations_that_have_no_such():
     """A writer may find two wordings for one relation and one for the others."""
-
     names = list(RELATIONS)[:3]
 
     def worded(questions, template):
@@ -225,37 +202,38 @@ def test_a_further_paraphrase_borrows_the_first_of_relations_that_have_no_such()
     }
 
 
-def test_draw_rejects_negative_shots():
-    with pytest.raises(ValueError, match="shots must be 0 or more, got -1"):
-        pool_of(ALL).draw(ASKED, -1)
+MUTE = [q.model_copy(update={"triple": q.triple.model_copy(update={"answers": ()})}) for q in ALL]
+OF_ONE_SUBJECT = [q for q in ALL if q.triple.subject.id == "Q0"]
 
 
-def test_draw_rejects_a_pool_of_one_subject():
-    """With each fact's own subject left out there may be nothing to show."""
-    questions = [q for q in ALL if q.triple.subject.id == "Q0"]
-
-    with pytest.raises(ValueError, match="only 0 demonstrations are about other subjects than Q0"):
-        pool_of(questions, scope="per_fact").draw(asked(questions[0]), 5)
-
-
-def test_pool_leaves_out_facts_without_answers():
-    """A fact that nothing answers cannot be a demonstration."""
-    mute = [
-        q.model_copy(update={"triple": q.triple.model_copy(update={"answers": ()})}) for q in ALL
-    ]
-
-    with pytest.raises(ValueError, match="only 0 canonical questions"):
-        pool_of(mute).draw(ASKED, 1)
-
-
-def test_pool_rejects_an_unknown_scope():
-    with pytest.raises(ValueError, match="scope must be one of per_relation, per_fact, got 'x'"):
-        pool_of(ALL, scope="x")
-
-
-def test_build_prompts_rejects_an_unknown_prompt_format():
-    with pytest.raises(ValueError, match="prompt_format must be one of completion, chat, got 'x'"):
-        next(prompts_of(ALL, pool_of(ALL), prompt_format="x"))
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: pool_of(ALL).draw(ASKED, 46),
+            r"shots=46, but only 45 canonical questions .*'occupation'",
+        ),
+        (lambda: pool_of(ALL).draw(ASKED, -1), "shots must be 0 or more, got -1"),
+        (
+            lambda: pool_of(OF_ONE_SUBJECT, scope="per_fact").draw(asked(OF_ONE_SUBJECT[0]), 5),
+            "only 0 demonstrations are about other subjects than Q0",
+        ),
+        (lambda: pool_of(MUTE).draw(ASKED, 1), "only 0 canonical questions"),
+        (lambda: pool_of(ALL, scope="x"), "scope must be one of per_relation, per_fact, got 'x'"),
+        (
+            lambda: next(prompts_of(ALL, pool_of(ALL), prompt_format="x")),
+            "prompt_format must be one of completion, chat, got 'x'",
+        ),
+        *(
+            (lambda frame=frame: resolve_frame(frame), r"a frame is one of en, ar, cs, .*, zh, or")
+            for frame in ("xx", "{question}", "Q: {question} A: ", "{question} {question}.")
+        ),
+        (lambda: RedirectQASettings(frame="xx"), "a frame is one of"),
+    ],
+)
+def test_draws_prompts_and_frames_reject(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
 
 
 def test_truncation_keeps_the_members_of_a_fact_alike():
@@ -299,16 +277,6 @@ def test_a_frame_stands_around_every_question(frame, text):
     assert render_completion("Who?", solved, frame=frame) == text
     asked = [turn.content for turn in render_chat("Who?", solved, frame=frame)]
     assert f"{asked[0]} {asked[1]}\n\n{asked[2]}" == text
-
-
-@pytest.mark.parametrize(
-    "frame", ["xx", "{question}", "Q: {question} A: ", "{question} {question}."]
-)
-def test_what_is_no_frame_is_refused(frame):
-    with pytest.raises(ValueError, match=r"a frame is one of en, ar, cs, .*, zh, or a text"):
-        resolve_frame(frame)
-    with pytest.raises(ValueError, match="a frame is one of"):
-        RedirectQASettings(frame=frame)
 
 
 def test_questions_with_braces_stay_as_they_are():

@@ -4,13 +4,12 @@ import pandas as pd
 import pytest
 
 from surface_consistency import FakeRunner
-from surface_consistency.data.redirectqa import load_redirectqa
+from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa
 from surface_consistency.engine.run import run_study, sample_prompts
 from surface_consistency.engine.score import score_run
 from surface_consistency.errors import (
     DataError,
     DataWarning,
-    RunError,
     RunnerError,
     UnscoredWarning,
 )
@@ -146,15 +145,6 @@ def test_run_goes_on_where_it_stopped(data, tmp_path):
     pd.testing.assert_frame_equal(score_run(folder), score_run(whole))
 
 
-def test_run_refuses_to_mix_settings(data, tmp_path):
-    """The setting that differs is named, with both values."""
-    run_redirectqa(data, answering(data), tmp_path / "run", model="m")
-    settings = RedirectQASettings(seed=3)
-
-    with pytest.raises(RunError, match=r"settings\.seed"):
-        run_redirectqa(data, answering(data), tmp_path / "run", model="m", settings=settings)
-
-
 def test_noise_floor_sees_a_runner_that_answers_by_batch(data, tmp_path):
     """All verdicts of the repetition flip, so the floor is 1."""
     folder = run_redirectqa(data, Rebatched(answering(data)), tmp_path / "run", model="m")
@@ -212,28 +202,23 @@ def test_truncate_asks_the_runner_what_fits(data, tmp_path):
     assert all(len(p.text) < 60 for p in read_jsonl(folder.prompts, Prompt))
 
 
-def test_truncate_rejects_a_runner_that_cannot_tell(data, tmp_path):
+def test_runs_that_cannot_be_asked_are_refused(data, tmp_path):
+    """A runner that cannot tell what fits; canonical questions alone; a negative repeat."""
     settings = RedirectQASettings(truncate=True)
+    canonical = data.rows[data.rows["is_canonical"]].reset_index(drop=True)
+    lone = RedirectQA.from_rows(canonical, source="lone")
 
     with pytest.raises(RunnerError, match="'fake' does not define `fits`"):
         run_redirectqa(data, answering(data), tmp_path / "run", model="m", settings=settings)
-
-
-def test_run_rejects_data_without_pairs(data, tmp_path):
-    """Canonical questions alone have nothing to compare."""
-    from surface_consistency.data.redirectqa import RedirectQA
-
-    canonical = [q for q in data.questions if q.surface.is_canonical]
-    lone = RedirectQA.from_questions(canonical, source="lone")
-
     with pytest.raises(DataError, match="no canonical-redirect pair to ask in lone"):
         run_redirectqa(lone, answering(data), tmp_path / "run", model="m")
+    with pytest.raises(ValueError, match="greater than or equal to 0"):
+        RedirectQASettings(repeat=-5)
 
 
-@pytest.mark.parametrize(("template", "shots"), [("original", 3), ("paraphrase", 1), ("both", 1)])
-def test_default_shots_fit_the_wording_of_fewest_relations(template, shots):
-    """A writer may find a paraphrase for two relations of four."""
-    rows = [
+def made_rows(relations, n_paraphrased):
+    """A fact of each relation under two names; the first ones also as a paraphrase."""
+    return [
         {
             "triplet_id": number,
             "subject_id": f"Q{number}",
@@ -245,42 +230,32 @@ def test_default_shots_fit_the_wording_of_fewest_relations(template, shots):
             "question": relation.question(surface, template=wording),
             "template": wording,
         }
-        for number, relation in enumerate(list(RELATIONS.values())[:4])
+        for number, relation in enumerate(relations)
         for surface, category in ((f"Ann {number}", "__MAIN__"), (f"Al {number}", LONG))
-        for wording in (TEMPLATES if number < 2 else TEMPLATES[:1])
+        for wording in (TEMPLATES if number < n_paraphrased else TEMPLATES[:1])
     ]
-    settings = RedirectQASettings(template=template)
 
-    plan = RedirectQAStudy().plan(load_redirectqa(rows), settings, runner=FakeRunner(str))
+
+@pytest.mark.parametrize(
+    ("n_relations", "n_paraphrased", "settings", "shots"),
+    [
+        # A writer may find a paraphrase for two relations of four.
+        (4, 2, {"template": "original"}, 3),
+        (4, 2, {"template": "paraphrase"}, 1),
+        (4, 2, {"template": "both"}, 1),
+        # 15 of 16 relations in release v1.0.0, 14 of 15 in v0.1.0, whatever the limit.
+        (15, 0, {"limit": 2}, 14),
+        (16, 0, {"limit": 2}, 15),
+    ],
+)
+def test_default_shots_are_one_of_each_other_relation(n_relations, n_paraphrased, settings, shots):
+    """They fit the wording that has the fewest relations."""
+    data = load_redirectqa(made_rows(list(RELATIONS.values())[:n_relations], n_paraphrased))
+    chosen = RedirectQASettings(**settings)
+
+    plan = RedirectQAStudy().plan(data, chosen, runner=FakeRunner(str))
 
     assert plan.settings.shots == shots
-
-
-@pytest.mark.parametrize(("n_relations", "shots"), [(15, 14), (16, 15)])
-def test_default_shots_are_one_of_each_other_relation(tmp_path, n_relations, shots):
-    """15 of 16 relations in release v1.0.0, 14 of 15 in v0.1.0, whatever the limit."""
-    rows = []
-    for number, relation in enumerate(list(RELATIONS.values())[:n_relations]):
-        for surface, category in ((f"Ann {number}", "__MAIN__"), (f"Al {number}", LONG)):
-            rows.append(
-                {
-                    "triplet_id": number,
-                    "subject_id": f"Q{number}",
-                    "subject_surface": surface,
-                    "subject_surface_category": [category],
-                    "subject_wiki_title": f"Ann {number}",
-                    "relation": relation.name,
-                    "object_aliases": ["gold"],
-                    "question": relation.question(surface),
-                }
-            )
-    data = load_redirectqa(rows)
-    settings = RedirectQASettings(limit=2)
-    runner = FakeRunner(lambda prompt: "gold")
-
-    folder = run_redirectqa(data, runner, tmp_path / "run", model="m", settings=settings)
-
-    assert folder.read_manifest().settings["shots"] == shots
 
 
 def test_run_warns_of_predictions_that_are_missing_or_foreign(data, tmp_path):
@@ -290,8 +265,3 @@ def test_run_warns_of_predictions_that_are_missing_or_foreign(data, tmp_path):
 
     with pytest.warns(UnscoredWarning, match="1 .*elsewhere|elsewhere.* 1 "):
         run_redirectqa(data, StoredRunner(stored), tmp_path / "run", model="m")
-
-
-def test_run_rejects_a_negative_repeat(data, tmp_path):
-    with pytest.raises(ValueError, match="greater than or equal to 0"):
-        RedirectQASettings(repeat=-5)

@@ -20,7 +20,6 @@ from surface_consistency.studies.slaq.records import SlaqVerdict
 from surface_consistency.studies.slaq.settings import SlaqScoring, SlaqSettings
 from surface_consistency.studies.slaq.study import SlaqStudy
 from tests.made_data import own_caches, row, write_csv  # noqa: F401 - fixtures
-from tests.made_topics import make_topic  # noqa: F401 - fixtures
 
 REFERENCES = ("Rome", "Carthage", "Hannibal Barca.", "264 BCE", "because of trade")
 

@@ -136,23 +136,23 @@ def test_recall_is_compared_apart_from_correctness(scored):
     assert np.isnan(recalled["specificity"])
 
 
-def test_one_sided_labels_leave_the_scores_alone(scored):
+@pytest.mark.parametrize(
+    ("kept", "turned", "message"),
+    [
+        (lambda said: said, False, "no labelled answer is wrong"),
+        (lambda said: True, True, "no better than chance"),
+    ],
+    ids=["one-sided labels", "a judge like a coin"],
+)
+def test_scores_that_cannot_be_corrected_are_left_alone(scored, kept, turned, message):
     folder, judge = scored
-    right = {key: said for key, said in judge.truth.items() if said}
+    labels = {key: said != turned for key, said in judge.truth.items() if kept(said)}
 
-    with pytest.warns(SurfaceConsistencyWarning, match="no labelled answer is wrong"):
-        found = quality(folder, labelled(right), n_resamples=50)
+    with pytest.warns(SurfaceConsistencyWarning, match=message):
+        found = quality(folder, labelled(labels), n_resamples=50)
 
     assert found["corrected"].empty
-    assert np.isnan(found["judge_agreement"]["specificity"].iloc[0])
-
-
-def test_a_judge_like_a_coin_is_not_corrected(scored):
-    folder, judge = scored
-    turned = {key: not said for key, said in judge.truth.items()}
-
-    with pytest.warns(SurfaceConsistencyWarning, match="no better than chance"):
-        assert quality(folder, labelled(turned), n_resamples=50)["corrected"].empty
+    assert turned or np.isnan(found["judge_agreement"]["specificity"].iloc[0])
 
 
 def test_labels_of_another_run_are_rejected(scored):

@@ -34,43 +34,36 @@ def verdicts(judgements):
     return [judgement.is_correct for judgement in judgements]
 
 
+def recalled(judgements):
+    return [judgement.is_recalled for judgement in judgements]
+
+
 def test_all_are_judges(tmp_path):
     (tmp_path / "labels.csv").write_text("prompt_id,question_id,is_correct\n")
 
-    for judge in (
-        llm(FakeRunner({}), tmp_path),
-        MatcherJudge(),
-        HumanJudge(tmp_path / "labels.csv"),
-    ):
-        assert isinstance(judge, Judge)
+    judges = (llm(FakeRunner({}), tmp_path), MatcherJudge(), HumanJudge(tmp_path / "labels.csv"))
+    assert all(isinstance(judge, Judge) for judge in judges)
 
 
 def test_a_model_judges_each_form_in_one_request(task, judged, tmp_path):
-    replies = {
-        "judge/s": "1",
-        "judge/l": "[1, 1, 0, 0, 1]",
-        "judge/f": '["right","wrong","absent","absent","right"]',
-    }
-    runner = FakeRunner(replies)
-    tasks = [task("short", "Rome", "s"), task("long", LONG, "l"), task("free", LONG, "f")]
+    """The facts of one answer are one request wherever their rows are."""
+    runner = FakeRunner(
+        {
+            "judge/s": "1",
+            "judge/l": "[1, 1, 0, 0, 1]",
+            "judge/f": '["right","wrong","absent","absent","right"]',
+        }
+    )
+    forms = {"s": "short", "l": "long", "f": "free"}
+    tasks = pd.concat([task(form, LONG, name) for name, form in forms.items()], ignore_index=True)
+    mixed = tasks.iloc[[6, 1, 7, 2, 0, 8, 3, 9, 4, 10, 5]]
 
-    found = judged(llm(runner, tmp_path), *tasks)
+    found = dict(zip(mixed.index, judged(llm(runner, tmp_path), mixed), strict=True))
+    found = [found[place] for place in range(11)]
 
-    assert verdicts(found) == [
-        True,
-        True,
-        True,
-        False,
-        False,
-        True,
-        True,
-        False,
-        False,
-        False,
-        True,
-    ]
-    assert [j.is_recalled for j in found[6:]] == [True, True, False, False, True]
-    assert [j.is_recalled for j in found[:6]] == [None] * 6
+    assert verdicts(found[:6]) == [True, True, True, False, False, True]
+    assert verdicts(found[6:]) == [True, False, False, False, True]
+    assert recalled(found) == [None] * 6 + [True, True, False, False, True]
     assert {j.raw for j in found[1:6]} == {"[1, 1, 0, 0, 1]"}
     assert sorted(runner.asked) == ["judge/f", "judge/l", "judge/s"]
 
@@ -82,7 +75,6 @@ def test_a_model_judges_each_form_in_one_request(task, judged, tmp_path):
         "[1, 1, 1, 1]",
         "[1, 1, 1, 1, 1, 1]",
         "1 1 1 1 1",
-        "I cannot help with that.",
         "",
         "五つとも正しいです。",
     ],
@@ -97,13 +89,14 @@ def test_an_unreadable_reply_is_asked_again_once(task, judged, tmp_path, bad):
     assert runner.asked == ["judge/p", "judge/p/2"]
 
 
-def test_two_unreadable_replies_are_no_verdict(task, judged, tmp_path):
+@pytest.mark.parametrize("reply", ["perhaps", "Je ne peux pas juger cela.", "<html></html>"])
+def test_two_unreadable_replies_are_no_verdict(task, judged, tmp_path, reply):
     """What cannot be read is never counted as wrong."""
-    found = judged(llm(FakeRunner(lambda prompt: "perhaps"), tmp_path), task("short", "Rome"))
+    found = judged(llm(FakeRunner(lambda prompt: reply), tmp_path), task("short", "Rome"))
 
     assert verdicts(found) == [None]
     assert "expected 1 or 0" in found[0].reason
-    assert (found[0].raw, found[0].attempts) == ("perhaps", 2)
+    assert (found[0].raw, found[0].attempts) == (reply, 2)
 
 
 def test_missing_answers_are_unjudged_and_empty_ones_wrong(task, judged, tmp_path):
@@ -154,22 +147,40 @@ def test_strings_are_matched_for_entities(task, judged):
 
     assert verdicts(found) == [True] * 4 + [None] + [True] + [False] * 3 + [None]
     assert found[4].reason == "the reference is no named entity"
-    assert [j.is_recalled for j in found[5:]] == [True, None, None, None, None]
-
-
-def test_strings_are_matched_for_all_facts_when_asked(task, judged):
-    found = judged(MatcherJudge(entities_only=False), task("long", "because of trade"))
-
-    assert verdicts(found) == [False] * 4 + [True]
-
-
-def test_a_matcher_leaves_missing_answers_unjudged(task, judged):
+    assert recalled(found[5:]) == [True, None, None, None, None]
+    every = judged(MatcherJudge(entities_only=False), task("long", "because of trade"))
+    assert verdicts(every) == [False] * 4 + [True]
     assert verdicts(judged(MatcherJudge(), task("long", None))) == [None] * 5
 
 
-def test_an_unknown_rule_is_rejected():
-    with pytest.raises(ValueError, match="rule"):
-        MatcherJudge("vibes")
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        # Names survive translation, descriptions do not; the matcher does not guess.
+        ("Hannibal Barca a mené Carthage contre Rome depuis 264 BCE.", [1, 1, 1, 1]),
+        ("ハンニバル・バルカ", [0, 0, 0, 0]),
+        ("I'm sorry, but I can't help with that.", [0, 0, 0, 0]),
+        ("<p><b>Rome</b> and <i>Carthage</i></p>", [1, 1, 0, 0]),
+        ("", [0, 0, 0, 0]),
+        ("Romeo and Juliet", [0, 0, 0, 0]),
+    ],
+)
+def test_a_matcher_on_answers_of_all_kinds(task, judged, answer, right):
+    found = judged(MatcherJudge(), task("long", answer))
+
+    assert verdicts(found) == [*map(bool, right), None]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"rule": "vibes"}, "rule"),
+        ({"part": "half"}, "`part` must be 'answering' or 'whole', got 'half'"),
+    ],
+)
+def test_a_matcher_rejects(given, message):
+    with pytest.raises(ValueError, match=message):
+        MatcherJudge(**given)
 
 
 def test_labels_of_people_are_taken(task, judged, tmp_path):
@@ -183,55 +194,46 @@ def test_labels_of_people_are_taken(task, judged, tmp_path):
     found = judged(HumanJudge(path), task("free", LONG))
 
     assert verdicts(found) == [True, False, None, None, None]
-    assert [j.is_recalled for j in found] == [True, False, None, None, None]
+    assert recalled(found) == [True, False, None, None, None]
     assert found[3].reason == "no label in labels.csv"
     unasked = judged(HumanJudge(path), task("free", None))
     assert verdicts(unasked) == [None] * 5
     assert {one.reason for one in unasked} == {"there is no answer to judge"}
 
 
+HEADER = b"prompt_id,question_id,is_correct"
+
+
 @pytest.mark.parametrize(
-    ("text", "error", "message"),
+    ("content", "error", "message"),
     [
-        ("prompt_id,is_correct\n", ColumnNotFoundError, "no column question_id"),
-        ("", ColumnNotFoundError, "this one has none"),
+        (None, SourceNotFoundError, "no file"),
+        (b"prompt_id,is_correct\n", ColumnNotFoundError, "no column question_id"),
+        (b"", ColumnNotFoundError, "this one has none"),
+        (HEADER + b"\np,q,1\np,q,0\n", DataError, r":3: question 'q' of prompt 'p' was labelled"),
+        (HEADER + b"\np,q,maybe\n", DataError, r":2: 'maybe' is no label"),
+        (HEADER + b"\n\xfc,q,1\n", DataError, "not UTF-8"),
+        (HEADER + b"\np," + b"q" * 200_000 + b",1\n", DataError, "cannot be read as CSV"),
         (
-            "prompt_id,question_id,is_correct\np,q,1\np,q,0\n",
+            HEADER + b",is_recalled\np,q,1,0\n",
             DataError,
-            r":3: question 'q' of prompt 'p' was labelled in line 2",
+            r":2: a fact that is not recalled cannot be right",
         ),
-        ("prompt_id,question_id,is_correct\np,q,maybe\n", DataError, r":2: 'maybe' is no label"),
     ],
 )
-def test_labels_that_are_none_are_rejected(tmp_path, text, error, message):
+def test_labels_that_are_none_are_rejected(tmp_path, content, error, message):
     path = tmp_path / "labels.csv"
-    path.write_text(text)
+    if content is not None:
+        path.write_bytes(content)
 
     with pytest.raises(error, match=message):
         HumanJudge(path)
 
 
-def test_a_missing_file_of_labels_is_rejected(tmp_path):
-    with pytest.raises(SourceNotFoundError, match="no file"):
-        HumanJudge(tmp_path / "none.csv")
-
-
-def test_labels_in_another_encoding_are_rejected(tmp_path):
-    path = tmp_path / "labels.csv"
-    path.write_bytes("prompt_id,question_id,is_correct\nü,q,1\n".encode("latin-1"))
-
-    with pytest.raises(DataError, match="not UTF-8"):
-        HumanJudge(path)
-
-
 def test_a_model_judges_any_study(task, tmp_path):
     """Without free texts the judge needs no verdict record of SLAQ's."""
-    judge = LLMJudge(
-        FakeRunner({"judge/s": "1", "judge/l": "[1, 0, 0, 0, 1]"}),
-        tmp_path,
-        model="j",
-        progress=False,
-    )
+    runner = FakeRunner({"judge/s": "1", "judge/l": "[1, 0, 0, 0, 1]"})
+    judge = LLMJudge(runner, tmp_path, model="j", progress=False)
     targets = pd.concat([task("short", "Rome", "s"), task("long", LONG, "l")], ignore_index=True)
 
     found = judge_targets(judge, targets, Verdict)
@@ -239,17 +241,6 @@ def test_a_model_judges_any_study(task, tmp_path):
     assert list(found) == list(Verdict.model_fields)
     assert found["is_correct"].tolist() == [True, True, False, False, False, True]
     assert set(found["judged_by"]) == {"llm:j"}
-
-
-def test_targets_need_not_stand_together(task, judged, tmp_path):
-    """The facts of one answer are one request wherever their rows are."""
-    runner = FakeRunner({"judge/a": "[1, 0, 1, 0, 1]", "judge/b": "[0, 1, 0, 1, 0]"})
-    both = pd.concat([task("long", LONG, "a"), task("long", "Rome", "b")], ignore_index=True)
-    mixed = both.iloc[[0, 5, 1, 6, 2, 7, 3, 8, 4, 9]]
-
-    found = judged(llm(runner, tmp_path), mixed)
-
-    assert verdicts(found) == [True, False, False, True] * 2 + [True, False]
 
 
 def test_a_matcher_judges_the_part_that_answers(task, judged):
@@ -264,10 +255,8 @@ def test_a_matcher_judges_the_part_that_answers(task, judged):
     assert verdicts(found) == [False, False, True, False, None]
     assert verdicts(whole) == [True, True, True, False, None]
     assert {one.prediction for one in found} == {answer}
-    assert (found[0].judged_by, whole[0].judged_by) == (
-        "matcher:boundary",
-        "matcher:boundary on whole",
-    )
+    assert found[0].judged_by == "matcher:boundary"
+    assert whole[0].judged_by == "matcher:boundary on whole"
 
 
 def test_a_leading_article_of_the_reference_counts_for_nothing(task, judged):
@@ -276,36 +265,16 @@ def test_a_leading_article_of_the_reference_counts_for_nothing(task, judged):
     assert verdicts(judged(MatcherJudge(), target)) == [True]
 
 
-def test_an_unknown_part_is_rejected():
-    with pytest.raises(ValueError, match="`part` must be 'answering' or 'whole', got 'half'"):
-        MatcherJudge(part="half")
-
-
-def test_the_matcher_is_measured_on_labelled_answers():
-    """On 480 labelled facts the part that answers takes less for right that is wrong."""
-    part, whole = matcher_agreement(form="long"), matcher_agreement(part="whole", form="long")
-
-    assert (part["n"], whole["n"]) == (360, 360)
-    assert part["true_positives"] == whole["true_positives"]
-    assert part["false_positives"] < whole["false_positives"] / 2
-    assert part["accuracy_low"] > 0.95
-    assert part["kappa"] > 0.8
-    assert matcher_agreement(entities_only=True)["n"] == 324
-
-
 def test_the_labelled_answers_are_whole():
     """120 short and 72 long answers; a fact is labelled once in each."""
     labelled = load_labelled_answers()
 
-    keys = {(one.prompt_id, one.question.id) for one in labelled}
-    assert len(keys) == len(labelled) == 480
-    assert len({one.prompt_id for one in labelled}) == 192
-    assert {one.form: sum(o.form == one.form for o in labelled) for one in labelled} == {
-        "short": 120,
-        "long": 360,
-    }
-    assert all(one.answer.strip() for one in labelled)
-    assert {one.slot for one in labelled if one.form == "long"} == {1, 2, 3, 4, 5}
+    assert len(labelled.drop_duplicates(["prompt_id", "fact_id"])) == len(labelled) == 480
+    assert labelled["prompt_id"].nunique() == 192
+    assert labelled["form"].value_counts().to_dict() == {"long": 360, "short": 120}
+    assert labelled["answer"].str.strip().all()
+    assert set(labelled.loc[labelled["form"] == "long", "slot"]) == {1, 2, 3, 4, 5}
+    assert labelled["is_entity"].notna().all()
 
 
 def test_a_model_that_is_named_judges():
@@ -335,3 +304,5 @@ def test_the_guide_says_how_far_the_matcher_errs(part, form):
     guide = Path(__file__).parents[3] / "docs" / "guides" / "slaq.md"
 
     assert f"| {' | '.join(map(str, cells))} |" in guide.read_text(encoding="utf-8")
+    if form == "long":
+        assert matcher_agreement(part=part, entities_only=True)["n"] == 324

@@ -40,15 +40,12 @@ def test_a_sheet_draws_from_each_form_and_goes_back_in(tasks, judged, tmp_path):
     assert sum(j.is_correct is True for j in judged(HumanJudge(path), tasks)) == 6
 
 
-def test_the_seed_decides_the_sheet(tasks, tmp_path):
+def test_the_seed_decides_the_sheet_and_a_small_run_is_labelled_whole(tasks, tmp_path):
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         write_labelling_sheet(tmp_path / name, tasks, n=5, seed=seed)
 
     texts = [(tmp_path / name).read_text() for name in "abc"]
     assert texts[0] == texts[1] != texts[2]
-
-
-def test_a_small_run_is_labelled_whole(tasks, tmp_path):
     assert write_labelling_sheet(tmp_path / "sheet.csv", tasks, n=1_000) == 9 + 45
 
 
@@ -134,19 +131,3 @@ def test_rows_that_a_spreadsheet_left_empty_are_passed_over(tmp_path):
     path.write_text("prompt_id,question_id,is_correct\np,q,1\n,,\n,,\n")
 
     assert read_labels(path)[["prompt_id", "question_id"]].values.tolist() == [["p", "q"]]
-
-
-def test_a_file_that_is_no_csv_is_rejected(tmp_path):
-    path = tmp_path / "labels.csv"
-    path.write_text(f"prompt_id,question_id,is_correct\np,{'q' * 200_000},1\n")
-
-    with pytest.raises(DataError, match="cannot be read as CSV"):
-        read_labels(path)
-
-
-def test_a_label_that_contradicts_itself_is_rejected(tmp_path):
-    path = tmp_path / "labels.csv"
-    path.write_text("prompt_id,question_id,is_correct,is_recalled\np,q,1,0\n")
-
-    with pytest.raises(DataError, match=r":2: a fact that is not recalled cannot be right"):
-        read_labels(path)

@@ -6,12 +6,11 @@ import pytest
 from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.engine.features import read_parquet
 from surface_consistency.errors import ColumnNotFoundError, DataError
-from surface_consistency.metrics import Intervals, paired_by
-from surface_consistency.metrics.positions.topic_layout import topic_arrays
 from surface_consistency.runs.frames import write_frame
+from surface_consistency.studies.slaq.prompts import slaq_prompts
 from surface_consistency.studies.slaq.records import SlaqOutcome
 from surface_consistency.studies.slaq.settings import SlaqSettings
-from surface_consistency.studies.slaq.study import SlaqStudy, topic_prompts
+from surface_consistency.studies.slaq.study import SlaqStudy
 
 VERDICTS = (True, False, None)
 SETTINGS = SlaqSettings(free=True, permutations=3)
@@ -46,7 +45,7 @@ def records_of(plan, verdicts):
     rows = verdicts.astype(object).where(verdicts.notna(), None).to_dict("records")
     said = {row["target_id"]: row for row in rows}
     topics = {topic.id: topic for topic in data.topics}
-    for detail in topic_prompts(data, SETTINGS).details:
+    for detail in slaq_prompts(data.rows, SETTINGS)[1].itertuples():
         if detail.form == "short":
             continue
         topic = topics[detail.topic_id]
@@ -67,10 +66,10 @@ def records_of(plan, verdicts):
                 popularity=topic.popularity,
                 is_entity=question.is_entity,
                 question_index=question.index,
-                permutation=detail.permutation,
+                permutation=int(detail.permutation) if detail.order else None,
                 slot=detail.order.index(question.index) + 1 if detail.order else None,
                 n_slots=5 if detail.order else None,
-                order_id=detail.order_id,
+                order_id=detail.order_id if detail.order else None,
                 is_recalled=second["is_recalled"],
                 first_prediction=first["prediction"],
                 second_prediction=second["prediction"],
@@ -93,16 +92,6 @@ def test_the_file_holds_valid_records(judged, tmp_path):
 
     assert list(read_parquet(path, SlaqOutcome)) == list(records_of(*judged))
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_slots_are_places_in_the_order(judged):
-    frame = frame_of(*judged)
-    listed = frame[frame["second_condition"] == "long"]
-
-    for row in listed.itertuples():
-        assert row.order_id.split("-")[int(row.slot) - 1] == str(row.question_index)
-    free = frame[frame["second_condition"] == "free"]
-    assert free[["slot", "n_slots", "permutation", "order_id"]].isna().all(axis=None)
 
 
 def test_nothing_judged_is_a_frame_of_missing_verdicts(judged):
@@ -131,16 +120,3 @@ def test_a_frame_of_another_kind_is_rejected(judged, tmp_path):
     with pytest.raises(DataError, match="does not allow"):
         write_frame(tmp_path / "x.parquet", frame.assign(slot="first"), SlaqOutcome)
     assert not list(tmp_path.iterdir())
-
-
-def test_every_paired_metric_takes_the_frame(judged):
-    """The frame is the one of all studies: functions over frames need no adapter."""
-    frame = frame_of(*judged)
-    listed = frame[frame["second_condition"] == "long"]
-
-    with pytest.warns(Warning, match="lack a verdict|undefined"):
-        table = paired_by(
-            frame, by="second_condition", cluster="topic_id", intervals=Intervals(n_resamples=50)
-        )
-    assert list(table["second_condition"]) == ["free", "long"]
-    assert topic_arrays(listed, question="fact_id")["long"].shape == (4, 3, 5)

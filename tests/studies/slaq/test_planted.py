@@ -1,4 +1,4 @@
-"""Models with a known defect, told apart by the study from start to end."""
+"""A model with planted answers, from prompts to tables; planted effects: `test_null_worlds`."""
 
 import re
 
@@ -11,119 +11,81 @@ from surface_consistency.models import FakeRunner
 from surface_consistency.models.runner import Runner
 from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
 from surface_consistency.studies.slaq.prompts import slaq_prompts
-from surface_consistency.studies.slaq.tables import slaq_tables
+from surface_consistency.studies.slaq.settings import SlaqSettings
+from surface_consistency.studies.slaq.tables import grouped_scores, slot_tables
 
 N_PERMUTATIONS = 10
 
 
-def forgetful(rng, right_before, slot):
-    """Knows less in later slots, whatever came before."""
-    return rng.random() < 0.95 - 0.16 * slot
-
-
-def with_momentum(rng, right_before, slot):
-    """Goes on as it went in the slot before, whatever the slot."""
-    return rng.random() < (0.6 if right_before is None else 0.9 if right_before else 0.3)
-
-
-def even(rng, right_before, slot):
-    """Has neither."""
-    return rng.random() < 0.6
-
-
 class Planted(Runner):
-    """Answers as a rule decides, in the order in which it is asked."""
+    """States facts in the order that is asked for, each with one chance, fewer in later slots."""
 
     name = "planted"
 
-    def __init__(self, data, rule):
-        self._topics = {topic.topic: topic for topic in data.topics}
-        self._rule = rule
+    def __init__(self, data, *, fading=0.0):
+        _, asked = slaq_prompts(data.rows, SlaqSettings(permutations=N_PERMUTATIONS))
+        self._asked = asked.set_index("prompt_id")
+        self._topics = dict(list(data.rows.groupby("topic_id")))
+        self._fading = fading
         self._rng = np.random.default_rng(5)
 
     def fingerprint(self):
-        return {"rule": self._rule.__name__}
+        return {"fading": self._fading}
 
     def generate(self, prompts, params):
         yield from FakeRunner(self._answer).generate(prompts, params)
 
     def _answer(self, prompt):
-        text = prompt.messages[0].content
-        form, order = self._asked[prompt.id]
-        topic = self._of_prompt[prompt.id]
-        assert topic.topic in text or form == "long"
-        said, before = [], None
-        for slot, index in enumerate(order):
-            before = self._rule(self._rng, before, slot)
-            said.append(topic.questions[index - 1].answer if before else "I do not know")
+        topic_id, form, order = self._asked.loc[prompt.id, ["topic_id", "form", "order"]]
+        facts = self._topics[topic_id]
+        assert facts["topic"].iloc[0] in prompt.messages[0].content or form == "long"
+        said = [
+            facts["answer"].iloc[index - 1]
+            if self._rng.random() < 0.6 + self._fading * (2 - slot)
+            else "I do not know"
+            for slot, index in enumerate(order)
+        ]
         return " ; ".join(said)
-
-    def know(self, details):
-        """Learn what each prompt asks for, so that the test need not parse queries."""
-        topics = {topic.id: topic for topic in self._topics.values()}
-        self._of_prompt = {d.prompt_id: topics[d.topic_id] for d in details}
-        self._asked = {
-            d.prompt_id: (d.form, d.order or (int(re.search(r"/(\d)$", d.question_id)[1]),))
-            for d in details
-        }
-        return self
 
 
 @pytest.fixture(scope="module")
-def studies(tmp_path_factory, ask, score):
-    """Each rule asked, judged and scored: run folder, outcomes, tables."""
-    data = load_slaq_sample()
-    details = slaq_prompts(data.topics, n_permutations=N_PERMUTATIONS).details
-    made = {}
-    for rule in (forgetful, with_momentum, even):
-        name = rule.__name__
+def study(tmp_path_factory, ask, score):
+    """Asks, judges and scores: run folder, outcomes, tables of slots."""
+
+    def make(**options):
+        data = load_slaq_sample()
         run = ask(
             data,
-            Planted(data, rule).know(details),
-            tmp_path_factory.mktemp(name),
-            model=name,
+            Planted(data, **options),
+            tmp_path_factory.mktemp("planted"),
             permutations=N_PERMUTATIONS,
             repeat=40,
         )
         frame = score(run, MatcherJudge(entities_only=False))
-        made[name] = (run, frame, slaq_tables(frame, n_resamples=500, n_null=400))
-    return made
+        return run, frame, slot_tables(frame, n_resamples=500, n_null=400)
+
+    return make
 
 
-def slope(tables, null):
-    table = tables["momentum_slopes"]
-    return table[(table["null"] == null) & (table["streak"] == 1)].iloc[0]
+@pytest.fixture(scope="module")
+def even(study):
+    return study()
 
 
-def test_a_model_that_forgets_in_later_slots_has_a_position_slope(studies):
-    position = studies["forgetful"][2]["position"]
+def test_a_model_that_forgets_in_later_slots_has_a_position_slope(study):
+    tables = study(fading=0.16)[2]
 
+    position, slopes = tables["position"], tables["momentum_slopes"]
     assert position["slope_high"].iloc[0] < -0.1
     assert position["accuracy"].iloc[0] > position["accuracy"].iloc[-1] + 0.4
     # Fading towards the end is not momentum once the null keeps the accuracy of each slot.
-    assert slope(studies["forgetful"][2], "topic-and-slot")["p_value"] > 0.05
+    within = slopes[(slopes["null"] == "topic-and-slot") & (slopes["streak"] == 1)]
+    assert within["p_value"].iloc[0] > 0.05
 
 
-def test_a_model_with_momentum_leaves_the_null_band_and_has_no_position_slope(studies):
-    tables = studies["with_momentum"][2]
-
-    for null in ("topic", "topic-and-slot"):
-        assert slope(tables, null)["slope"] > slope(tables, null)["null_high"]
-        assert slope(tables, null)["p_value"] < 0.01
-    assert abs(tables["position"]["slope"].iloc[0]) < 0.05
-
-
-def test_a_model_with_neither_shows_neither(studies):
-    tables = studies["even"][2]
-
-    assert slope(tables, "topic")["p_value"] > 0.05
-    row = tables["position"].iloc[0]
-    assert row["slope_low"] < 0 < row["slope_high"]
-
-
-def test_scores_agree_with_counting_by_hand(studies):
-    _, frame, tables = studies["even"]
-    overall = tables["overall"].iloc[0]
+def test_scores_agree_with_counting_by_hand(even):
+    _, frame, tables = even
+    overall = grouped_scores(frame, n_resamples=50).iloc[0]
     short, long = frame["first_correct"].astype(bool), frame["second_correct"].astype(bool)
 
     assert overall["n"] == len(frame) == 24 * 5 * N_PERMUTATIONS
@@ -132,39 +94,28 @@ def test_scores_agree_with_counting_by_hand(studies):
     assert overall["second_accuracy"] == pytest.approx(long.mean())
     assert overall["consistency"] == pytest.approx((short == long).mean())
     assert overall["signed_alignment"] == pytest.approx(short.mean() + long.mean() - 1)
-
-
-def test_groups_part_the_facts(studies):
-    _, frame, tables = studies["even"]
-
-    for name, column in (("by_category", "category"), ("by_entity", "is_entity")):
-        assert tables[name]["n"].sum() == len(frame)
-        assert len(tables[name]) == frame[column].nunique()
-
-
-def test_verdicts_that_change_with_the_order_are_counted(studies):
-    _, frame, tables = studies["even"]
-    by_fact = frame.groupby("fact_id")["second_correct"].agg(["sum", "count"])
-    changing = (by_fact["sum"] > 0) & (by_fact["sum"] < by_fact["count"])
-
-    row = tables["order_sensitivity"].iloc[0]
-    assert (row["n_facts"], row["n_changing"]) == (120, int(changing.sum()))
+    for column in ("category", "is_entity"):
+        table = grouped_scores(frame, (column,), n_resamples=50)
+        assert table["n"].sum() == len(frame)
+        assert len(table) == frame[column].nunique()
     # Independent verdicts of accuracy 0.6 disagree in 2 * 0.6 * 0.4 of pairs.
-    assert row["disagreement"] == pytest.approx(0.48, abs=0.04)
+    orders = tables["order_sensitivity"].iloc[0]
+    assert orders["disagreement"] == pytest.approx(0.48, abs=0.04)
+    row = tables["position"].iloc[0]
+    assert row["slope_low"] < 0 < row["slope_high"]
 
 
-def test_the_noise_floor_is_measured_by_form(studies):
-    run, _, _ = studies["even"]
-    floor = pd.read_csv(run.checks / "noise_floor.csv")
+def test_the_noise_floor_is_measured_by_form(even):
+    floor = pd.read_csv(even[0].checks / "noise_floor.csv")
 
     assert list(floor["form"]) == ["short", "long"]
     assert list(floor["n_repeated"]) == [40, 200]
     assert floor["flip_rate"].between(0.3, 0.65).all()
 
 
-def test_two_judges_of_one_run_agree(studies, score, tmp_path):
+def test_two_judges_of_one_run_agree(even, score, tmp_path):
     """A scripted judge that reads references gives the verdicts of the matcher."""
-    run, frame, _ = studies["even"]
+    run, frame, _ = even
 
     def reply(prompt):
         system, user = prompt.messages

@@ -1,106 +1,88 @@
 import numpy as np
 import pytest
 
-from surface_consistency.data.slaq import load_slaq_sample
+from surface_consistency.data.slaq import load_slaq, load_slaq_sample
 from surface_consistency.metrics.positions.topic_layout import is_balanced
-from surface_consistency.studies.slaq.prompts import (
-    SlaqInstructions,
-    slaq_prompts,
-)
+from surface_consistency.studies.slaq.prompts import fill_instruction, slaq_prompts
 from surface_consistency.studies.slaq.queries import parse_long_query
+from surface_consistency.studies.slaq.settings import SlaqSettings
 
-TOPICS = load_slaq_sample().topics
-
-
-def content(prompt):
-    return prompt.messages[0].content
+ROWS = load_slaq_sample().rows
+TOPICS = dict(list(ROWS.groupby("topic_id")))
 
 
-def test_prompts_and_details_go_together():
-    built = slaq_prompts(TOPICS, forms=("short", "long", "free"), n_permutations=5)
+def built(form, rows=ROWS, **settings):
+    """The prompts of a form with what they ask for: text and row."""
+    prompts, asked = slaq_prompts(rows, SlaqSettings(free=True, **settings))
+    texts = [prompt.text or prompt.messages[0].content for prompt in prompts]
+    pairs = zip(texts, asked.itertuples(), strict=True)
+    return [(text, row) for text, row in pairs if row.form == form]
 
-    assert len(built.prompts) == 24 * (5 + 5 + 1)
-    assert [prompt.id for prompt in built.prompts] == [one.prompt_id for one in built.details]
-    assert len({prompt.id for prompt in built.prompts}) == len(built.prompts)
-    assert len({prompt.key for prompt in built.prompts}) == len(built.prompts)
-    assert built.rebuilt == ()
+
+def test_prompts_and_rows_go_together():
+    prompts, asked = slaq_prompts(ROWS, SlaqSettings(free=True))
+
+    assert asked["form"].value_counts().to_dict() == {"short": 120, "long": 120, "free": 24}
+    assert [prompt.id for prompt in prompts] == asked["prompt_id"].tolist()
+    assert asked["prompt_id"].is_unique
+    assert len({prompt.key for prompt in prompts}) == len(prompts)
+    assert not asked["is_rebuilt"].any()
 
 
 def test_long_prompts_ask_in_the_order_that_they_record():
-    """Clause and slot agree for every topic and permutation."""
-    built = slaq_prompts(TOPICS, forms=("long",), n_permutations=10, seed=4)
-    clauses = {topic.id: parse_long_query(topic.long_question).clauses for topic in TOPICS}
-
-    for prompt, detail in zip(built.prompts, built.details, strict=True):
-        asked = parse_long_query(content(prompt).partition("Question: ")[2]).clauses
-        assert asked == tuple(clauses[detail.topic_id][index - 1] for index in detail.order)
-
-
-def test_orders_are_what_the_metrics_take():
-    built = slaq_prompts(TOPICS, forms=("long",), n_permutations=5)
-    orders = np.array([one.order for one in built.details]).reshape(24, 5, 5) - 1
-
-    assert is_balanced(orders)
+    """Clause and slot agree for every topic and permutation, and orders are balanced."""
+    orders = []
+    for text, row in built("long", permutations=10, seed=4):
+        clauses = parse_long_query(TOPICS[row.topic_id]["long_question"].iloc[0]).clauses
+        asked = parse_long_query(text.partition("Question: ")[2]).clauses
+        assert asked == tuple(clauses[index - 1] for index in row.order)
+        assert row.order_id == "-".join(map(str, row.order))
+        orders.append(row.order)
+    assert is_balanced(np.array(orders).reshape(24, 10, 5) - 1)
 
 
 def test_short_prompts_name_topic_and_question():
-    built = slaq_prompts(TOPICS, forms=("short",))
-
-    for detail, prompt in zip(built.details, built.prompts, strict=True):
-        topic = next(topic for topic in TOPICS if topic.id == detail.topic_id)
-        question = next(one for one in topic.questions if one.id == detail.question_id)
-        assert content(prompt).endswith(f"\nQuestion: {question.question}")
-        assert topic.topic in content(prompt)
+    for text, row in built("short"):
+        facts = TOPICS[row.topic_id].set_index("question_index")
+        [index] = row.order
+        assert text.endswith(f"\nQuestion: {facts.loc[index, 'question']}")
+        assert facts.loc[index, "topic"] in text
+        assert row.prompt_id == f"{row.topic_id}/{index}/short"
 
 
 def test_free_prompts_do_not_list_the_facts():
-    built = slaq_prompts(TOPICS, forms=("free",))
-
-    assert len(built.prompts) == 24
-    assert all(parse_long_query(content(prompt)) is None for prompt in built.prompts)
-    assert all(one.order == () for one in built.details)
+    for text, row in built("free"):
+        assert parse_long_query(text) is None
+        assert row.order == ()
 
 
 def test_completion_format_is_plain_text():
-    prompt = slaq_prompts(TOPICS[:1], forms=("short",), prompt_format="completion").prompts[0]
+    prompt = slaq_prompts(ROWS.head(5), SlaqSettings(completion=True))[0][0]
 
     assert prompt.messages is None
     assert prompt.text.endswith("Titan?\nAnswer:")
 
 
-def test_rebuilt_topics_are_named(make_topic):
-    topic = make_topic(long_question="Tell me about it.")
+def test_rebuilt_topics_are_marked(row):
+    listed = "Say (1) a, (2) b, (3) c, (4) d, and (5) e."
+    rows = load_slaq([row("A", LongQ="Tell me about it."), row("B", LongQ=listed)]).rows
 
-    assert slaq_prompts([topic, TOPICS[0]], forms=("long",)).rebuilt == ("t-1",)
+    assert {(r.topic_id[0], r.is_rebuilt) for _, r in built("long", rows)} == {
+        ("a", True),
+        ("b", False),
+    }
 
 
-def test_instructions_leave_braces_alone(make_topic):
+def test_instructions_leave_braces_alone():
     """A question that holds a placeholder's text is asked as it is."""
-    topic = make_topic("{question}", questions=["What is {topic} or {0}?", "b", "c", "d", "e"])
-    wording = SlaqInstructions(short="On {topic}, {x}: {question} {topic}")
+    wording, question = "On {topic}, {x}: {question} {topic}", "What is {topic} or {0}?"
 
-    asked = content(slaq_prompts([topic], forms=("short",), instructions=wording).prompts[0])
+    asked = fill_instruction(wording, topic="{question}", question=question)
 
     assert asked == "On {question}, {x}: What is {topic} or {0}? {question}"
 
 
 @pytest.mark.parametrize("form", ["short", "long", "free"])
-def test_instructions_rejects_a_wording_without_question(form):
+def test_a_wording_without_question_is_refused(form):
     with pytest.raises(ValueError, match=f"the {form} instruction needs"):
-        SlaqInstructions(**{form: "Answer."})
-
-
-def test_instructions_rejects_an_unknown_form():
-    with pytest.raises(ValueError, match="form must be one of"):
-        SlaqInstructions().fill("medium", topic="a", question="b")
-
-
-@pytest.mark.parametrize("forms", [(), ("short", "short"), ("medium",)])
-def test_prompts_rejects_other_forms(forms):
-    with pytest.raises(ValueError, match="forms must be some of"):
-        slaq_prompts(TOPICS, forms=forms)
-
-
-def test_prompts_rejects_an_unknown_prompt_format():
-    with pytest.raises(ValueError, match="prompt_format must be one of"):
-        slaq_prompts(TOPICS, forms=("short",), prompt_format="poem")
+        SlaqSettings(**{f"{form}_instruction": "Answer."})

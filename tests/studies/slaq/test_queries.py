@@ -9,17 +9,29 @@ from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.metrics.positions.topic_layout import is_balanced
 from surface_consistency.studies.slaq.queries import free_query, latin_square_orders, topic_query
 
-SAMPLE = load_slaq_sample().topics
+ROWS = load_slaq_sample().rows
+QUESTIONS = (
+    "When did the First Punic War occur?",
+    "How long did the Punic Wars last?",
+    "Which two powers fought in the Punic Wars?",
+    "Who was the Carthaginian general in the Second Punic War?",
+    "What did Hannibal famously cross the Alps with",
+)
+PLAIN = "Discuss the wars: (1) when, (2) how long, (3) who, (4) whom, and (5) how."
 
 
-@pytest.mark.parametrize("topic", SAMPLE, ids=lambda topic: topic.id)
-def test_long_queries_of_the_sample_parse(topic):
-    """In its own order a query is what the data says."""
-    parts = topic_query(topic)
+def query_of(long_question, **options):
+    return topic_query("The Punic Wars", long_question, QUESTIONS, **options)
 
-    assert not parts.is_rebuilt
-    assert len(parts.query.clauses) == 5
-    assert parts.query.render() == topic.long_question
+
+def test_long_queries_of_the_sample_parse():
+    """In its own order a query is that of the data."""
+    for topic, facts in ROWS.groupby("topic"):
+        long_question = facts["long_question"].iloc[0]
+        query, is_rebuilt = topic_query(topic, long_question, facts["question"])
+        assert not is_rebuilt
+        assert len(query.clauses) == 5
+        assert query.render() == long_question
 
 
 @pytest.mark.parametrize(
@@ -31,11 +43,11 @@ def test_long_queries_of_the_sample_parse(topic):
         "Discuss it by covering (1) a, (2) b, (3) c, (4) two men, and (5) what the latter did.",
     ],
 )
-def test_query_is_built_from_the_questions_where_clauses_cannot_move(make_topic, long_question):
-    parts = topic_query(make_topic(long_question=long_question))
+def test_query_is_built_from_the_questions_where_clauses_cannot_move(long_question):
+    query, is_rebuilt = query_of(long_question)
 
-    assert parts.is_rebuilt
-    assert parts.query.render([5, 4, 3, 2, 1]) == (
+    assert is_rebuilt
+    assert query.render([5, 4, 3, 2, 1]) == (
         "Discuss the topic The Punic Wars by answering these questions: "
         "(1) What did Hannibal famously cross the Alps with? "
         "(2) Who was the Carthaginian general in the Second Punic War? "
@@ -45,21 +57,20 @@ def test_query_is_built_from_the_questions_where_clauses_cannot_move(make_topic,
     )
 
 
-def test_wording_decides(make_topic):
-    dependent = make_topic(long_question="Say (1) a, (2) b, (3) c, (4) who, and (5) what he did.")
-    plain = make_topic()
+def test_wording_decides():
+    dependent = "Say (1) a, (2) b, (3) c, (4) who, and (5) what he did."
 
-    assert topic_query(dependent, wording="query").query.clauses[4] == "what he did"
-    assert topic_query(plain, wording="questions").is_rebuilt
-    assert not topic_query(plain).is_rebuilt
+    assert query_of(dependent, wording="query")[0].clauses[4] == "what he did"
+    assert query_of(PLAIN, wording="questions")[1]
+    assert not query_of(PLAIN)[1]
     with pytest.raises(ValueError, match="wording must be one of"):
-        topic_query(plain, wording="own")
+        query_of(PLAIN, wording="own")
 
 
-def test_query_without_lead_gets_one(make_topic):
-    topic = make_topic(long_question="(1) when, (2) how long, (3) who, (4) whom, (5) how")
+def test_query_without_lead_gets_one():
+    query, _ = query_of("(1) when, (2) how long, (3) who, (4) whom, (5) how")
 
-    assert topic_query(topic).query.render().startswith("Discuss The Punic Wars by covering (1)")
+    assert query.render().startswith("Discuss The Punic Wars by covering (1)")
 
 
 @pytest.mark.parametrize(
@@ -69,11 +80,10 @@ def test_query_without_lead_gets_one(make_topic):
         ("NaN", "Tell me about NaN."),
         ("Who Wants to Be a Millionaire?", "Tell me about Who Wants to Be a Millionaire?"),
         ("Apple Inc.", "Tell me about Apple Inc."),
-        ("Theology", "Tell me about Theology."),
     ],
 )
-def test_free_query_lists_nothing(make_topic, name, query):
-    assert free_query(make_topic(name)) == query
+def test_free_query_lists_nothing(name, query):
+    assert free_query(name) == query
 
 
 INDICES = [1, 2, 3, 4, 5]
@@ -102,16 +112,16 @@ def test_orders_balance_what_stands_before(k, seed):
     assert set(pairs.values()) == {2 * k}
 
 
-def test_orders_are_all_different_up_to_all_there_are():
-    assert len(set(latin_square_orders(120, seed=3))) == 120
-
-
-def test_orders_depend_on_seed_and_topic_alone():
+def test_orders_differ_and_depend_on_seed_and_topic_alone():
     first = latin_square_orders(5, seed=1, topic_id="a")
 
+    assert len(set(latin_square_orders(120, seed=3))) == 120
     assert latin_square_orders(5, seed=1, topic_id="a") == first
     assert latin_square_orders(5, seed=2, topic_id="a") != first
     assert latin_square_orders(5, seed=1, topic_id="b") != first
+    for n in (0, -1):
+        with pytest.raises(ValueError, match="n_permutations must be at least 1"):
+            latin_square_orders(n)
 
 
 def test_first_orders_favour_no_sub_question():
@@ -134,9 +144,3 @@ def test_squares_of_five_favour_no_pair():
 
     # 40,000 pairs over 20 cells.
     assert max(abs(count - 2000) for count in pairs.values()) < 300
-
-
-@pytest.mark.parametrize("n", [0, -1])
-def test_orders_rejects_none(n):
-    with pytest.raises(ValueError, match="n_permutations must be at least 1"):
-        latin_square_orders(n)

@@ -2,17 +2,16 @@
 
 import csv
 import re
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.engine.score import import_predictions, score_run
-from surface_consistency.engine.study import find_study
 from surface_consistency.errors import DataError, RunError, RunnerError, SurfaceConsistencyWarning
 from surface_consistency.models import FakeRunner
 from surface_consistency.plugins import importable
-from surface_consistency.studies.slaq.judges import SlaqLLMJudge
 from surface_consistency.studies.slaq.settings import (
     SlaqScoring,
     SlaqSettings,
@@ -67,10 +66,6 @@ def folder(tmp_path, ask):
     return ask(data, FakeRunner(lambda prompt: answer), tmp_path / "run", limit=3, repeat=4)
 
 
-def test_the_study_is_whole():
-    assert isinstance(find_study("slaq"), SlaqStudy)
-
-
 def test_all_settings_are_in_the_manifest(folder):
     manifest = folder.read_manifest()
 
@@ -123,8 +118,8 @@ def test_columns_belong_to_data_of_ones_own(tmp_path):
 @pytest.mark.parametrize(
     ("scoring", "message"),
     [
-        ({"judge": "human", "labels": "no.csv"}, "no file no.csv"),
-        ({"labels": "no.csv"}, "no file no.csv"),
+        ({"judge": "human", "labels": Path("no.csv")}, "no file no.csv"),
+        ({"labels": Path("no.csv")}, "no file no.csv"),
         ({"judge": "llm", "judge_model": "x"}, "OPENAI_BASE_URL"),
         ({"judge": "llm", "judge_runner": "nobody"}, "no runner 'nobody'"),
         ({"judge_rule": "vibes"}, "vibes"),
@@ -133,12 +128,8 @@ def test_columns_belong_to_data_of_ones_own(tmp_path):
 def test_a_judge_that_cannot_be_made_is_refused(
     folder, score, monkeypatch, tmp_path, scoring, message
 ):
-    from pathlib import Path
-
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    if "labels" in scoring:
-        scoring = scoring | {"labels": Path(scoring["labels"])}
 
     with pytest.raises(Exception, match=message):
         score(folder, **scoring)
@@ -152,15 +143,22 @@ def test_a_model_judges_and_another_that_decides_nothing_replaces_nothing(folder
         scoring = SlaqScoring(judge="llm", **options)
         return score_run(folder, study=SlaqStudy(), scoring=scoring)
 
-    frame = judge(judge_runner=f"{runners}:judging", judge_label="first")
+    frame = judge(judge_runner=f"{runners}:judging", judge_label="org/Judge 7B!")
     kept = {path: path.read_bytes() for path in (folder.verdicts, folder.outcomes, folder.scoring)}
 
     with pytest.raises(DataError, match="decided none of 90 facts"):
         judge(judge_runner=f"{runners}:silly", judge_label="second")
+    with pytest.raises(RunError, match=re.escape("another label (`judge_label`)")):
+        judge(
+            judge_runner=f"{runners}:judging", judge_label="org/Judge 7B!", judge_max_new_tokens=9
+        )
 
     assert (frame["first_correct"].mean(), frame["second_correct"].mean()) == (1.0, 0.6)
     assert {path: path.read_bytes() for path in kept} == kept
     assert len(list(folder.path.glob("judges/*/judge-generations.jsonl"))) == 2
+    names = sorted(home.name for home in (folder.path / "judges").iterdir())
+    assert re.fullmatch(r"org-Judge-7B-[0-9a-f]{8}", names[0])
+    assert set(pd.read_parquet(folder.verdicts)["judged_by"]) == {"llm:org/Judge 7B!"}
 
 
 def test_what_a_judge_thinks_is_not_its_verdict(folder, runners):
@@ -173,17 +171,6 @@ def test_what_a_judge_thinks_is_not_its_verdict(folder, runners):
     assert (frame["first_correct"].mean(), frame["second_correct"].mean()) == (1.0, 0.6)
     [manifest] = folder.path.glob("judges/*/judge-manifest.json")
     assert '"max_reasoning_tokens": 99' in manifest.read_text()
-
-
-def test_the_same_label_for_another_judge_is_refused(folder, runners):
-    def judge(**more):
-        scoring = SlaqScoring(judge="llm", judge_runner=f"{runners}:judging", **more)
-        score_run(folder, study=SlaqStudy(), scoring=scoring)
-
-    judge()
-
-    with pytest.raises(RunError, match=re.escape("another label (`judge_label`)")):
-        judge(judge_max_new_tokens=9)
 
 
 def test_labels_go_from_the_sheet_to_the_checks(folder, runners, tmp_path):
@@ -231,19 +218,6 @@ def test_a_judge_that_agrees_with_the_labels_is_not_corrected(folder, score, tmp
         assert corrected[name] == pytest.approx(corrected[f"observed_{name}"])
 
 
-def test_labels_of_another_run_are_rejected_and_leave_the_run_as_it_was(folder, score, tmp_path):
-    score(folder)
-    kept = folder.verdicts.read_bytes()
-    labels = tmp_path / "labels.csv"
-    labels.write_text("prompt_id,question_id,is_correct\nelsewhere/1/short,elsewhere/1,1\n")
-
-    with pytest.raises(DataError, match="1 of 1 labels are of answers that this run does not hold"):
-        score(folder, labels=labels, all_facts=True)
-
-    assert not folder.labels.exists()
-    assert folder.verdicts.read_bytes() == kept
-
-
 def test_a_sheet_is_not_written_over(folder, score, tmp_path):
     sheet = tmp_path / "sheet.csv"
     sheet.write_text("labels of a week")
@@ -255,16 +229,14 @@ def test_a_sheet_is_not_written_over(folder, score, tmp_path):
     assert not folder.verdicts.exists()
 
 
-def test_a_run_goes_on_with_other_settings_only_elsewhere(folder, ask, tmp_path):
-    data = load_slaq_sample()
+def test_rebuilt_queries_and_a_limit_beyond_the_data_are_told(caplog):
+    caplog.set_level("INFO", logger="surface_consistency")
+    with pytest.warns(SurfaceConsistencyWarning, match="24 of 24 topics was built from its short"):
+        SlaqStudy().plan(load_slaq_sample(), SlaqSettings(wording="questions", limit=40))
+    SlaqStudy().plan(load_slaq_sample(), SlaqSettings(limit=2))
 
-    with pytest.raises(RunError, match="permutations is 5 there and 10 now"):
-        ask(data, FakeRunner({}), tmp_path / "run", limit=3, repeat=4, permutations=10)
-
-
-def test_long_queries_that_are_rebuilt_are_told(tmp_path):
-    with pytest.warns(SurfaceConsistencyWarning, match="was built from its short questions"):
-        SlaqStudy().plan(load_slaq_sample(), SlaqSettings(wording="questions"))
+    told = [r.getMessage() for r in caplog.records if r.name.startswith("surface_consistency")]
+    assert told == ["`limit` 40: all 24 topics are asked, there are no more"]
 
 
 def test_predictions_made_elsewhere_are_scored(tmp_path):
@@ -302,15 +274,6 @@ def test_options_are_refused_before_a_model_is_trained(options, error, message, 
     assert not list(tmp_path.iterdir())
 
 
-def test_a_limit_beyond_the_data_says_what_is_asked(caplog):
-    with caplog.at_level("INFO", logger="surface_consistency"):
-        SlaqStudy().plan(load_slaq_sample(), SlaqSettings(limit=40))
-        SlaqStudy().plan(load_slaq_sample(), SlaqSettings(limit=2))
-
-    told = [r.getMessage() for r in caplog.records if r.name.startswith("surface_consistency")]
-    assert told == ["`limit` 40: all 24 topics are asked, there are no more"]
-
-
 def test_the_toy_model_is_trained_on_what_it_will_be_asked(tmp_path):
     pytest.importorskip("torch")
     runner = SlaqStudy.toy_model.train(
@@ -323,17 +286,3 @@ def test_the_toy_model_is_trained_on_what_it_will_be_asked(tmp_path):
 
     assert (tmp_path / "toy_model" / "model.safetensors").is_file()
     assert runner.fingerprint()["dtype"] == "float32"
-
-
-def test_a_judges_folder_is_named_after_its_label(folder, runners, score):
-    scoring = SlaqScoring(
-        judge="llm", judge_runner=f"{runners}:judging", judge_label="org/Judge 7B!"
-    )
-
-    judge = SlaqStudy().chosen_judge(scoring, folder)
-
-    assert isinstance(judge, SlaqLLMJudge)
-    assert judge.name == "llm:org/Judge 7B!"
-    score_run(folder, study=SlaqStudy(), scoring=scoring)
-    [home] = (folder.path / "judges").iterdir()
-    assert re.fullmatch(r"org-Judge-7B-[0-9a-f]{8}", home.name)

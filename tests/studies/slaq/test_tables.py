@@ -12,7 +12,7 @@ from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import PAIRED_RATES, Intervals, forms_by, paired_by
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.slaq.study import SlaqStudy
-from surface_consistency.studies.slaq.tables import grouped_scores, slaq_tables
+from surface_consistency.studies.slaq.tables import grouped_scores, slot_tables
 
 FAST = {"n_resamples": 200, "n_null": 50}
 
@@ -79,31 +79,26 @@ def test_a_group_of_one_topic_has_no_interval(make_slaq_run):
     assert table["consistency"].notna().all()
 
 
-def test_topics_without_verdicts_are_no_clusters(make_slaq_run):
-    frame = outcomes(make_slaq_run("one", limit=6))
+def test_topics_without_verdicts_are_no_clusters_and_missing_labels_are_a_group(make_slaq_run):
+    frame = outcomes(make_slaq_run("one", limit=6)).assign(popularity=None)
     first = frame["topic_id"] == frame["topic_id"].iloc[0]
     frame.loc[first, "second_correct"] = pd.NA
 
-    table = grouped_scores(frame, n_resamples=50).iloc[0]
+    table = grouped_scores(frame, ("popularity",), n_resamples=50).iloc[0]
 
     assert (table["n_clusters"], table["n_missing"], table["n"]) == (5, 25, 125)
+    assert table["popularity"] == "unknown"
     rest = grouped_scores(frame[~first], n_resamples=50).iloc[0]
     assert table["consistency_low"] == rest["consistency_low"]
-
-
-def test_missing_labels_are_a_group(make_slaq_run):
-    frame = outcomes(make_slaq_run("one")).assign(popularity=None)
-
-    table = grouped_scores(frame, ("popularity",), n_resamples=50)
-
-    assert list(table["popularity"]) == ["unknown"]
+    by_fact = grouped_scores(frame, cluster="fact_id", n_resamples=50).iloc[0]
+    assert by_fact["n_clusters"] == 25
 
 
 @pytest.mark.parametrize(("n_permutations", "is_shown"), [(5, True), (10, True), (3, False)])
 def test_position_needs_balanced_orders(make_slaq_run, n_permutations, is_shown):
     frame = outcomes(make_slaq_run("one", permutations=n_permutations, repeat=0))
 
-    tables = slaq_tables(frame, **FAST)
+    tables = slot_tables(frame, **FAST)
 
     assert ("position" in tables) is is_shown
     if is_shown:
@@ -117,14 +112,14 @@ def test_facts_with_a_gap_are_left_out_of_the_position_and_counted(make_slaq_run
     frame = outcomes(make_slaq_run("one"))
     frame.loc[0, "second_correct"] = pd.NA
 
-    position = slaq_tables(frame, **FAST)["position"]
+    position = slot_tables(frame, **FAST)["position"]
 
     assert set(position["n_facts_left_out"]) == {1}
     assert set(position["n_topics"]) == {6}
 
 
 def test_both_nulls_have_the_same_curve(make_slaq_run):
-    tables = slaq_tables(outcomes(make_slaq_run("one")), **FAST)
+    tables = slot_tables(outcomes(make_slaq_run("one")), **FAST)
 
     by_null = dict(list(tables["momentum"].groupby("null")))
     assert set(by_null) == {"topic", "topic-and-slot"}
@@ -147,7 +142,7 @@ def test_order_sensitivity_agrees_with_forms_by(make_slaq_run, n_gaps):
     gaps = np.random.default_rng(3).choice(len(frame), n_gaps, replace=False)
     frame.loc[gaps, "second_correct"] = pd.NA
 
-    row = slaq_tables(frame, **FAST)["order_sensitivity"].iloc[0]
+    row = slot_tables(frame, **FAST)["order_sensitivity"].iloc[0]
 
     forms = [v.dropna().astype(int).tolist() for _, v in frame.groupby("fact_id")["second_correct"]]
     several = [form for form in forms if len(form) > 1]
@@ -159,11 +154,11 @@ def test_order_sensitivity_agrees_with_forms_by(make_slaq_run, n_gaps):
     assert row["disagreement_low"] < row["disagreement"] < row["disagreement_high"]
 
 
-def test_free_form_tells_recall_from_correctness(make_slaq_run):
+def test_free_form_distinguishes_recall_from_correctness(make_slaq_run):
     frame = outcomes(make_slaq_run("one", free=True))
     free = frame[frame["second_condition"] == "free"]
 
-    recall = slaq_tables(frame, **FAST)["recall"].iloc[0]
+    recall = slot_tables(frame, **FAST)["recall"].iloc[0]
 
     recalled = free["is_recalled"].astype(bool)
     right = free["second_correct"].astype(bool)
@@ -172,14 +167,9 @@ def test_free_form_tells_recall_from_correctness(make_slaq_run):
     assert recall["accuracy_of_recalled"] == pytest.approx(right.sum() / recalled.sum())
     assert recall["accuracy"] == pytest.approx(right.mean())
 
-
-def test_a_judge_that_cannot_tell_recall_gives_none(make_slaq_run):
-    """What is not found may be absent or wrong: the share of facts recalled is then unknown."""
-    frame = outcomes(make_slaq_run("one", free=True))
+    # What is not found may be absent or wrong: the share of facts recalled is then unknown.
     frame.loc[frame["second_correct"].eq(False), "is_recalled"] = None
-
-    recall = slaq_tables(frame, **FAST)["recall"].iloc[0]
-
+    recall = slot_tables(frame, **FAST)["recall"].iloc[0]
     assert recall["n_judged"] == 30
     assert recall["n_recall_unknown"] > 0
     assert np.isnan(recall["recall"])
@@ -232,14 +222,6 @@ def test_listed_and_free_queries_are_never_pooled(make_slaq_run):
         ["free", "two"],
     ]
     assert set(tables["contrasts"]["condition"]) == {"long", "free"}
-
-
-def test_facts_may_be_resampled_instead_of_topics(make_slaq_run):
-    frame = outcomes(make_slaq_run("one"))
-
-    table = grouped_scores(frame, cluster="fact_id", n_resamples=50).iloc[0]
-
-    assert table["n_clusters"] == 30
 
 
 def test_checks_tell_of_noise_judge_and_what_is_unjudged(make_slaq_run, coin, score):
