@@ -20,7 +20,7 @@ from surface_consistency.models.options import MultipleChoiceRunner
 from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import Prompt
 from surface_consistency.schemas.scoring import ScoredText
-from surface_consistency.studies.lexical.benchmarks import load_benchmark
+from surface_consistency.studies.lexical.benchmarks import Benchmark, load_benchmark
 from surface_consistency.studies.lexical.perturbation import (
     JudgedSense,
     SenseQuestion,
@@ -32,7 +32,7 @@ from surface_consistency.studies.lexical.settings import (
     LexicalSettings,
     LexicalSource,
 )
-from surface_consistency.studies.lexical.study import LexicalData, LexicalJudge, LexicalStudy
+from surface_consistency.studies.lexical.study import LexicalJudge, LexicalStudy
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::surface_consistency.errors.UndefinedMetricWarning",
@@ -100,7 +100,7 @@ class Prefers(Runner):
 
 def data_of(**tasks):
     loaded = [load_benchmark(task, rows) for task, rows in tasks.items()]
-    return LexicalData(
+    return Benchmark(
         instances=tuple(instance for item in loaded for instance in item.instances),
         source=loaded[0].source,
     )

@@ -18,10 +18,10 @@ from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.lexical.benchmarks import load_benchmark
 from surface_consistency.studies.lexical.memorization import memorization_scores
 from surface_consistency.studies.lexical.perturbation import (
-    FrequencyMatch,
     WordNet,
     corpus_frequencies,
-    perturb,
+    match_frequency,
+    perturb_all,
     read_word_counts,
 )
 from surface_consistency.studies.lexical.prompts import (
@@ -32,7 +32,7 @@ from surface_consistency.studies.lexical.prompts import (
 from surface_consistency.studies.lexical.quality import rouge_l
 from surface_consistency.studies.lexical.records import BenchmarkInstance
 from surface_consistency.studies.lexical.settings import LexicalScoring, LexicalSettings
-from surface_consistency.studies.lexical.study import LexicalData, LexicalStudy
+from surface_consistency.studies.lexical.study import LexicalStudy
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::surface_consistency.errors.UndefinedMetricWarning",
@@ -72,11 +72,6 @@ class Dislikes(Runner):
             yield ScoredText(request_id=request.id, token_ids=(1,), log_probabilities=(value,))
 
 
-def data():
-    loaded = load_benchmark("anaphor_agreement", ROWS)
-    return LexicalData(instances=loaded.instances, source=loaded.source)
-
-
 @pytest.fixture
 def counts(tmp_path):
     path = tmp_path / "words.csv"
@@ -88,7 +83,7 @@ def asked(runner, out, **settings):
     given = {"wordnet": WORDNET, "repeat": 0} | settings
     folder = run_study(
         LexicalStudy().with_output_dir(out),
-        data(),
+        load_benchmark("anaphor_agreement", ROWS),
         runner,
         out,
         model="m",
@@ -147,8 +142,8 @@ def test_frequencies_of_wordnet_and_of_counts(tmp_path, counts):
     instance = BenchmarkInstance(
         id="0", task="t", kind="formal", options=("Use a dog.", "Use a cat."), correct=0
     )
-    match = FrequencyMatch(corpus_frequencies(counts))
-    changed = perturb(instance, lexicon=lexicon, synonyms=match.rarer)
+    rarer = match_frequency(corpus_frequencies(counts), "rarer")
+    (changed,) = perturb_all([instance], lexicon=lexicon, synonyms=rarer)
     assert changed.instance.options == ("Utilise a dog.", "Utilise a cat.")
 
 
@@ -184,7 +179,7 @@ def test_word_counts_of_longer_ngrams_are_refused(tmp_path):
     with pytest.raises(DataError, match="'a dog' has 2 n-grams, so it is no word"):
         read_word_counts(tmp_path)
     with pytest.raises(ValueError, match="within is a factor of at least 1"):
-        FrequencyMatch(lambda lemma, pos: 1.0, within=0.5)
+        match_frequency(lambda lemma, pos: 1.0, "rarer", within=0.5)
 
 
 @pytest.mark.parametrize(

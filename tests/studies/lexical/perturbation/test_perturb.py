@@ -16,7 +16,6 @@ from surface_consistency.studies.lexical.perturbation import (
     Word,
     WordNetTagger,
     lemminflect_inflector,
-    perturb,
     perturb_all,
     write_senses,
 )
@@ -27,6 +26,12 @@ def instance(*options, context="", correct=0, name="1"):
     return BenchmarkInstance(
         id=name, task="t", kind="formal", context=context, options=options, correct=correct
     )
+
+
+def perturb(one, draw=0, **options):
+    """Give one draw of one instance."""
+    (made,) = perturb_all([one], draws=(draw,), **options)
+    return made
 
 
 def tagged(tagger, text):
