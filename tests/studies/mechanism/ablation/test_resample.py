@@ -88,15 +88,6 @@ def test_both_seams_hold_in_every_architecture(name, unit):
     assert scores.floor == pytest.approx(expected, abs=1e-4)
 
 
-def test_whole_attention_is_one_component_a_layer():
-    names = [
-        component.name
-        for component in prepare_model(tiny("llama"), unit="attention").map.components
-    ]
-
-    assert names == ["0.attn", "0.mlp", "1.attn", "1.mlp"]
-
-
 def twins():
     """Two models of which only the layers differ."""
     ours, theirs = llama(3), llama(4)
