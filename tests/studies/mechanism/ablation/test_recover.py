@@ -177,10 +177,9 @@ def test_negative_bases_lose_where_they_fall():
 )
 def test_rejects_options_by_name(options, message):
     model = prepare_model(tiny("llama"))
-    scores = ablate(model, ANSWER)
 
     with pytest.raises(ValueError, match=message):
-        recover(model, scores, **options)
+        recover(model, ablate(model, ANSWER), **options)
 
 
 def test_planted_circuits_are_told_apart():
