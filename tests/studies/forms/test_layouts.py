@@ -156,7 +156,7 @@ def test_bmlama_reads_quotes_and_takes_right_answers_off_the_wrong_candidates(
     _, rows = read(tmp_path, "bmlama")
 
     assert rows.loc[("1", "he"), "question"] == "צ'ארלס ה-2 (צה\"ל) נולד ב"
-    assert rows["choices"].tolist() == [("Toronto", "Madrid")] * 2 + [("Toronto", "London")] * 2
+    assert rows["choices"].tolist() == [("Toronto", "Madrid"), ("Toronto", "London")] * 2
     assert rows["cluster"].nunique() == 1
 
 
