@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
-from surface_consistency.cli.main import main
 from surface_consistency.engine.design import Report
 from surface_consistency.errors import (
     DataError,
@@ -373,19 +372,3 @@ def test_reasoning_and_inserted_facts_are_left_out(slaq_run, tmp_path):
 
     with pytest.raises(DataError, match="no pair to look into: written after reasoning: "):
         sample_pairs(loaded, per_class=2, seed=0, cluster="topic_id")
-
-
-def test_the_command_writes_page_and_tables(slaq_run, weights, tmp_path, capsys):
-    out = tmp_path / "page"
-    code = main(
-        [
-            *("analyse", "mechanism", str(slaq_run), "--out", str(out)),
-            *("--model", str(weights), "--per-class", "1", "--folds", "2"),
-            *("--store", str(tmp_path / "store"), "--device", "cpu"),
-        ]
-    )
-
-    assert code == 0, capsys.readouterr()
-    html = (out / "report.html").read_text(encoding="utf-8")
-    assert html.count('class="heat map"') == 4
-    assert (out / "tables" / "mechanism_pairs.csv").is_file()
