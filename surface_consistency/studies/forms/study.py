@@ -381,7 +381,7 @@ def _tells(other: Mapping[Any, Any], row: Mapping[Any, Any]) -> bool:
     is_like = other["item"] == row["item"] or any(
         row[name] is not None and other[name] == row[name] for name in ("relation", "cluster")
     )
-    return is_like or bool({*other["answers"]} & {*row["answers"]})
+    return bool(is_like or {*other["answers"]} & {*row["answers"]})
 
 
 def _rank(seed: int, item: str) -> bytes:
