@@ -260,7 +260,7 @@ def test_rejects_layers_compiled_in_place():
         ({"ids": IDS, "start": 0}, {}, ValueError, "first token, which nothing predicts"),
         ({"ids": (IDS, IDS), "start": 1}, {}, TypeError, "one text without padding"),
         ({"ids": (3, 99), "start": 1}, {}, ValueError, "token 99 is none of the model's 61"),
-        ({"ids": tuple(range(60)) + IDS, "start": 9}, {}, RunnerError, "72 tokens up to"),
+        ({"ids": tuple(range(1, 61)) + IDS, "start": 9}, {}, RunnerError, "72 tokens up to"),
         ({"ids": (0, 0, *IDS), "start": 10}, {}, ValueError, "with the padding token 0"),
         (None, {"positions": "end"}, ValueError, "positions must be 'all', 'answer' or 'last'"),
         (None, {"readout": "loss"}, ValueError, "readout must be 'logit'"),
