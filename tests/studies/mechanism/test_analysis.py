@@ -296,7 +296,7 @@ def other_weights(run):
         (None, {"spans": "judge"}, ValueError, "`spans=judge` needs `judge_model`"),
         (
             None,
-            {"device": None, "device_map": "auto"},
+            {"device_map": "auto"},
             *(ValueError, "`device` is one place for the whole model"),
         ),
         (None, {"model": ("a", "b")}, ValueError, "`model` names 2 models for 1 runs"),

@@ -1,5 +1,6 @@
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -387,7 +388,7 @@ FULL, RETRAINED = ((MODELS[0], side) for side in SIDES)
         ([FULL], [], {}, ValueError, "is held against none: give at least two"),
         ([FULL], ["refusal"], {}, ValueError, "logs or folders of runs, not both"),
         (
-            *([FULL, RETRAINED], [], {"short_answers": "answers.tsv"}),
+            *([FULL, RETRAINED], [], {"short_answers": Path("answers.tsv")}),
             *(DataError, "answers to other questions than"),
         ),
     ],
