@@ -16,7 +16,6 @@ import platform
 import statistics
 import tempfile
 import time
-import warnings
 from importlib.util import find_spec
 
 import numpy as np
@@ -24,7 +23,6 @@ import torch
 import transformers
 from torch.utils.flop_counter import FlopCounterMode
 
-from surface_consistency.errors import DataWarning
 from surface_consistency.studies.mechanism.ablation import (
     TokenizedAnswer,
     ablate,
@@ -152,12 +150,9 @@ def sgemm_rate(device):
     return best
 
 
-def recover_rows(model, scores, order, threshold, max_size):
+def recover_rows(model, scores):
     """Find sets, and count the forwards that one row at a time would take."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        found = recover(model, scores, order=order, threshold=threshold, max_size=max_size)
-    return sum(len(one.components) + 1 for one in found)
+    return sum(len(one.components) + 1 for one in recover(model, scores))
 
 
 def all_ways(model, prepared, bridge, ids, answer, sampled):
@@ -234,12 +229,7 @@ def main():
                 f"| {told} |",
                 flush=True,
             )
-        rng = np.random.default_rng(0)
-        order = np.argsort(rng.random((N_ANSWER, len(components))), axis=1)
-        rows, seconds = seconds_of(
-            lambda scores=scores, order=order: recover_rows(prepared, scores, order, 1.0, 16),
-            device,
-        )
+        rows, seconds = seconds_of(lambda scores=scores: recover_rows(prepared, scores), device)
         one_row = statistics.median(times["one forward a component"]) / len(components)
         print(
             f"| {n_tokens} | minimal sets, {rows} runs | {seconds:.2f} "

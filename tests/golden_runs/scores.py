@@ -25,7 +25,7 @@ def lexical(home: Path) -> GoldenRun:
     """Two models on three benchmarks, with popularity by a corpus and memorization."""
     from surface_consistency.engine.run import run_study
     from surface_consistency.engine.score import score_run
-    from surface_consistency.studies.lexical.benchmarks import load_benchmark
+    from surface_consistency.studies.lexical.benchmarks import Benchmark, load_benchmark
     from surface_consistency.studies.lexical.memorization import (
         MemorizationAnalysis,
         MemorizationSettings,
@@ -35,11 +35,11 @@ def lexical(home: Path) -> GoldenRun:
         PopularitySettings,
     )
     from surface_consistency.studies.lexical.settings import LexicalSettings
-    from surface_consistency.studies.lexical.study import LexicalData, LexicalStudy
+    from surface_consistency.studies.lexical.study import LexicalStudy
 
     rows = lexical_rows()
     loaded = [load_benchmark(task, of_task) for task, of_task in rows.items()]
-    data = LexicalData(
+    data = Benchmark(
         instances=tuple(instance for task in loaded for instance in task.instances),
         source=loaded[0].source,
     )

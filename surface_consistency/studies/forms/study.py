@@ -3,7 +3,8 @@
 import hashlib
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
 import pandas as pd
@@ -327,12 +328,11 @@ def target_pairs(targets: pd.DataFrame, reference: str, wordings: str) -> pd.Dat
 def _texts(data: Forms, settings: FormsSettings) -> Iterator[Prompt]:
     """Write the prompts of one sample, options among them where they are compared."""
     frame = settings.frame or data.layout.frame
-    shown = _Demonstrations(data.rows, settings)
+    shown = _demonstrations(data.rows, settings)
     for row in data.rows.to_dict("records"):
-        before = shown.of(row)
         question = frame.replace("{question}", row["question"])
         spaced = question.rstrip() != question or frame != "{question}"
-        solved = [(frame.replace("{question}", one), answer) for one, answer in before]
+        solved = [(frame.replace("{question}", one), answer) for one, answer in shown[row["item"]]]
         content: dict[str, Any] = {
             "text": "\n\n".join(
                 [*(f"{one.rstrip()} {answer}" for one, answer in solved), question.rstrip()]
@@ -354,40 +354,34 @@ def _texts(data: Forms, settings: FormsSettings) -> Iterator[Prompt]:
         yield Prompt(id=f"{row['item']} | {row['form']}", group=row["item"], **content)
 
 
-class _Demonstrations:
-    """Solved items before others: in the reference form, the same under all forms of an item."""
+def _demonstrations(
+    rows: pd.DataFrame, settings: FormsSettings
+) -> dict[str, list[tuple[str, str]]]:
+    """Choose solved items before each item: in the reference form, the same under all its forms.
 
-    def __init__(self, rows: pd.DataFrame, settings: FormsSettings) -> None:
-        self._n = settings.shots
-        self._shown: dict[str, list[tuple[str, str]]] = {}
-        solved = rows[rows["is_reference"].astype(bool)].to_dict("records") if self._n else []
-        self._order = sorted(solved, key=lambda row: _rank(settings.seed, str(row["item"])))
-
-    def of(self, row: Mapping[Any, Any]) -> Sequence[tuple[str, str]]:
-        """Choose the first ones that give nothing away: of another relation, cluster and answer."""
-        if row["item"] not in self._shown:
-            self._shown[row["item"]] = self._chosen(row)
-        return self._shown[row["item"]]
-
-    def _chosen(self, row: Mapping[Any, Any]) -> list[tuple[str, str]]:
-        """Choose for an item."""
-        chosen: list[tuple[str, str]] = []
-        for other in self._order:
-            if len(chosen) == self._n:
-                break
-            is_like = other["item"] == row["item"] or any(
-                row[name] is not None and other[name] == row[name]
-                for name in ("relation", "cluster")
-            )
-            if not is_like and not {*other["answers"]} & {*row["answers"]}:
-                chosen.append((other["question"], other["answers"][0]))
-        if len(chosen) < self._n:
+    They are of another relation, cluster and answer, so that they give nothing away.
+    """
+    solved = rows[rows["is_reference"].astype(bool)].to_dict("records")
+    order = sorted(solved, key=lambda row: _rank(settings.seed, str(row["item"])))
+    shown = {}
+    for row in rows.drop_duplicates("item").to_dict("records"):
+        allowed = (other for other in order if not _tells(other, row))
+        chosen = list(islice(allowed, settings.shots))
+        if len(chosen) < settings.shots:
             raise DataError(
-                f"`shots` {self._n}: only {len(chosen)} items may stand before item "
-                f"{row['item']!r} (of other relations, clusters and answers); "
-                "ask for fewer"
+                f"`shots` {settings.shots}: only {len(chosen)} items may stand before item "
+                f"{row['item']!r} (of other relations, clusters and answers); ask for fewer"
             )
-        return chosen
+        shown[row["item"]] = [(other["question"], other["answers"][0]) for other in chosen]
+    return shown
+
+
+def _tells(other: Mapping[Any, Any], row: Mapping[Any, Any]) -> bool:
+    """Return whether a solved item may give away the answer to another."""
+    is_like = other["item"] == row["item"] or any(
+        row[name] is not None and other[name] == row[name] for name in ("relation", "cluster")
+    )
+    return bool(is_like or {*other["answers"]} & {*row["answers"]})
 
 
 def _rank(seed: int, item: str) -> bytes:

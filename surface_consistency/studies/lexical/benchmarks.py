@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
@@ -65,7 +65,7 @@ table 4)."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmark:
-    """Instances of one task."""
+    """Instances of one task, or of several, task by task."""
 
     instances: tuple[BenchmarkInstance, ...]
     """The instances, in the source's order."""
@@ -78,8 +78,7 @@ class Benchmark:
         return f"<Benchmark {self.source.id!r}: {len(self.instances):,} instances>"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Layout:
+class _Layout(NamedTuple):
     """How a task lies on the hub."""
 
     repository: str
@@ -217,16 +216,25 @@ def _lambada(cells: RowCells, number: str, group: str | None) -> BenchmarkInstan
     )
 
 
-def _piqa(cells: RowCells, number: str, group: str | None) -> BenchmarkInstance:
-    """Take a goal and two solutions."""
+def _two_options(
+    cells: RowCells, number: str, task: str, context: str, options: tuple[str, str], label: int
+) -> BenchmarkInstance:
+    """Take an instance with two options from the columns of its context and options."""
+    first, second = (cells.needed(name, text_of) for name in options)
     return BenchmarkInstance(
         id=number,
-        task="piqa",
+        task=task,
         kind="functional",
-        context=cells.needed("goal", text_of),
-        options=(cells.needed("sol1", text_of), cells.needed("sol2", text_of)),
-        correct=_label(cells, "label"),
+        context=cells.needed(context, text_of),
+        options=(first, second),
+        correct=label,
     )
+
+
+def _piqa(cells: RowCells, number: str, group: str | None) -> BenchmarkInstance:
+    """Take a goal and two solutions."""
+    label = _label(cells, "label")
+    return _two_options(cells, number, "piqa", "goal", ("sol1", "sol2"), label)
 
 
 def _copa(cells: RowCells, number: str, group: str | None) -> BenchmarkInstance:
@@ -237,15 +245,9 @@ def _copa(cells: RowCells, number: str, group: str | None) -> BenchmarkInstance:
             f"{cells.place}: column {cells.columns['question']!r} is cause or effect, got "
             f"{relation!r}"
         )
-    return BenchmarkInstance(
-        id=number,
-        task="copa",
-        kind="functional",
-        context=cells.needed("premise", text_of),
-        options=(cells.needed("choice1", text_of), cells.needed("choice2", text_of)),
-        correct=_label(cells, "label"),
-        group=relation,
-    )
+    label = _label(cells, "label")
+    instance = _two_options(cells, number, "copa", "premise", ("choice1", "choice2"), label)
+    return instance.model_copy(update={"group": relation})
 
 
 def _winogrande(cells: RowCells, number: str, group: str | None) -> BenchmarkInstance:
@@ -257,14 +259,8 @@ def _winogrande(cells: RowCells, number: str, group: str | None) -> BenchmarkIns
             f"{cells.place}: a row has a sentence with _ and the answer 1 or 2 (test rows have "
             f"none), got {sentence[:60]!r} and {answer!r}"
         )
-    return BenchmarkInstance(
-        id=number,
-        task="winogrande",
-        kind="functional",
-        context=sentence,
-        options=(cells.needed("option1", text_of), cells.needed("option2", text_of)),
-        correct=int(answer) - 1,
-    )
+    label = int(answer) - 1
+    return _two_options(cells, number, "winogrande", "sentence", ("option1", "option2"), label)
 
 
 def _blimp(cells: RowCells, number: str, group: str | None) -> BenchmarkInstance:
@@ -284,41 +280,27 @@ def _blimp(cells: RowCells, number: str, group: str | None) -> BenchmarkInstance
 
 
 _LAYOUTS: Final[Mapping[str, _Layout]] = {
-    "lambada": _Layout(
-        repository="EleutherAI/lambada_openai",
-        folders=("default",),
-        split="test",
-        columns=("text",),
-        instance=_lambada,
-    ),
+    "lambada": _Layout("EleutherAI/lambada_openai", ("default",), "test", ("text",), _lambada),
     "piqa": _Layout(
-        repository="baber/piqa",
-        folders=("plain_text",),
-        split="validation",
-        columns=("goal", "sol1", "sol2", "label"),
-        instance=_piqa,
+        "baber/piqa", ("plain_text",), "validation", ("goal", "sol1", "sol2", "label"), _piqa
     ),
     "copa": _Layout(
-        repository="aps/super_glue",
-        folders=("copa",),
-        split="validation",
-        columns=("premise", "choice1", "choice2", "question", "label"),
-        instance=_copa,
+        "aps/super_glue",
+        ("copa",),
+        "validation",
+        ("premise", "choice1", "choice2", "question", "label"),
+        _copa,
     ),
     "winogrande": _Layout(
-        repository="allenai/winogrande",
-        folders=("winogrande_xl",),
-        split="validation",
-        columns=("sentence", "option1", "option2", "answer"),
-        instance=_winogrande,
+        "allenai/winogrande",
+        ("winogrande_xl",),
+        "validation",
+        ("sentence", "option1", "option2", "answer"),
+        _winogrande,
     ),
     **{
         group: _Layout(
-            repository="nyu-mll/blimp",
-            folders=paradigms,
-            split="train",
-            columns=("sentence_good", "sentence_bad"),
-            instance=_blimp,
+            "nyu-mll/blimp", paradigms, "train", ("sentence_good", "sentence_bad"), _blimp
         )
         for group, paradigms in BLIMP_PARADIGMS.items()
     },

@@ -10,7 +10,6 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -27,7 +26,7 @@ from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.frames import TEXT
 from surface_consistency.schemas import DataSource, GenerationParams, ScoredText
 from surface_consistency.schemas.scoring import OptionScore, best_option
-from surface_consistency.studies.lexical.benchmarks import load_benchmark
+from surface_consistency.studies.lexical.benchmarks import Benchmark, load_benchmark
 from surface_consistency.studies.lexical.perturbation.tagging import lemminflect_inflector
 from surface_consistency.studies.lexical.prompts import (
     MEMORISATION,
@@ -49,17 +48,6 @@ from surface_consistency.studies.lexical.settings import (
 )
 from surface_consistency.studies.lexical.tables import LEXICAL_PAGE
 from surface_consistency.studies.lexical.wordings import neighbour_texts, reword
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LexicalData:
-    """Instances of one or several tasks."""
-
-    instances: tuple[BenchmarkInstance, ...]
-    """The instances, task by task."""
-
-    source: DataSource
-    """Where they came from."""
 
 
 class LexicalJudge:
@@ -124,7 +112,7 @@ class LexicalJudge:
         return options[chosen], chosen == correct, None, log_probability
 
 
-class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalScoring]):
+class LexicalStudy(Study[LexicalSource, LexicalSettings, Benchmark, LexicalScoring]):
     """Does a model still solve a benchmark in other words of the same meaning?"""
 
     name = "lexical"
@@ -149,7 +137,7 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalSco
     report = LEXICAL_PAGE
     _home: Path | None = None
 
-    def load(self, source: LexicalSource) -> LexicalData:
+    def load(self, source: LexicalSource) -> Benchmark:
         """Load the tasks; see `Study.load`.
 
         Raises:
@@ -179,10 +167,10 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalSco
                 n_questions=sum(item.source.n_questions for item in loaded),
             )
         instances = tuple(instance for item in loaded for instance in item.instances)
-        return LexicalData(instances=instances, source=first)
+        return Benchmark(instances=instances, source=first)
 
     def plan(
-        self, data: LexicalData, settings: LexicalSettings, *, runner: Runner | None = None
+        self, data: Benchmark, settings: LexicalSettings, *, runner: Runner | None = None
     ) -> Plan:
         """Ask every instance in the original words and in each draw of others; see `Study.plan`.
 

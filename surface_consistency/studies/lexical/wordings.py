@@ -4,19 +4,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, Literal
 
 import pandas as pd
 
 from surface_consistency.studies.lexical.perturbation.frequencies import (
-    FrequencyMatch,
     WordFrequency,
     corpus_frequencies,
+    match_frequency,
 )
 from surface_consistency.studies.lexical.perturbation.perturb import candidate_synonyms, perturb_all
-from surface_consistency.studies.lexical.perturbation.senses import (
-    SenseChooser,
-)
+from surface_consistency.studies.lexical.perturbation.senses import SenseChooser
 from surface_consistency.studies.lexical.perturbation.tagging import lemminflect_inflector
 from surface_consistency.studies.lexical.perturbation.wordnet import WordNet
 from surface_consistency.studies.lexical.prompts import read_neighbours
@@ -25,7 +23,7 @@ from surface_consistency.studies.lexical.records import BenchmarkInstance, Pertu
 from surface_consistency.studies.lexical.settings import LexicalSettings
 
 _ORIGINAL: Final = "original"
-_ARMS: Final = ("frequent", "rarer")
+_ARMS: Final[tuple[Literal["frequent", "rarer"], ...]] = ("frequent", "rarer")
 _NEIGHBOUR_SHARE: Final = 0.3
 
 _Arms = Mapping[str, Mapping[tuple[str, int], PerturbedInstance]]
@@ -169,9 +167,8 @@ def reword(
     perturbed = list(of_instances())
     arms: dict[str, dict[tuple[str, int], PerturbedInstance]] = {}
     if settings.control:
-        match = FrequencyMatch(frequency, within=settings.within)
         for arm in _ARMS:
-            made = of_instances(synonyms=getattr(match, arm))
+            made = of_instances(synonyms=match_frequency(frequency, arm, within=settings.within))
             arms[arm] = {(_fact(item.instance), item.draw): item for item in made if item.edits}
     return LexicalWordings(
         originals={_fact(instance): instance for instance in instances},

@@ -2,16 +2,15 @@
 
 import hashlib
 import json
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import DataWarning
 from surface_consistency.metrics import component_importance, minimal_components
+from surface_consistency.studies.mechanism.ablation.scores import RecoveredSet
 from surface_consistency.studies.mechanism.sample import Answer
 from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.mechanism.spans import Span
@@ -22,21 +21,10 @@ if TYPE_CHECKING:
         AblationScores,
         EncodedAnswer,
         LoadedModel,
-        RecoveredSet,
         Replacement,
     )
 
 _MOST_TEXTS: Final = 64
-
-
-class _TokenSet(NamedTuple):
-    """The minimal set of a token where none was sought by runs, as a `RecoveredSet` tells it."""
-
-    components: tuple[int, ...] = ()
-    recovery: float = np.nan
-    is_reached: bool = False
-    joint: float = np.nan
-    sum_of_parts: float = np.nan
 
 
 def measure_answer(
@@ -108,7 +96,7 @@ def _measure(
     )
     places = [place for place, inside in enumerate(encoded.in_span) if inside]
     sets = dict(zip(places, _sets(loaded, scores, places, settings), strict=True))
-    rows = [sets.get(place, _TokenSet()) for place in range(len(encoded.tokens))]
+    rows = [sets.get(place, RecoveredSet()) for place in range(len(encoded.tokens))]
     return AnswerMechanism(
         answer_id=answer.id,
         content=content,
@@ -132,31 +120,28 @@ def _sets(
     scores: "AblationScores",
     places: Sequence[int],
     settings: MechanismSettings,
-) -> "Sequence[RecoveredSet | _TokenSet]":
+) -> Sequence[RecoveredSet]:
     """Find the minimal sets of some tokens, by runs or by sums."""
     from surface_consistency.studies.mechanism.ablation import recover
 
-    with warnings.catch_warnings():
-        # Counted in a table of their own.
-        warnings.simplefilter("ignore", DataWarning)
-        if settings.sets == "run":
-            return recover(
-                loaded.model,
-                scores,
-                tokens=places,
-                threshold=settings.threshold,
-                max_rows=settings.max_rows,
-            )
-        shares = component_importance(scores.base, scores.ablated, negative="absolute")
-        return [_set_by_sum(shares[place], settings.threshold) for place in places]
+    if settings.sets == "run":
+        return recover(
+            loaded.model,
+            scores,
+            tokens=places,
+            threshold=settings.threshold,
+            max_rows=settings.max_rows,
+        )
+    shares = component_importance(scores.base, scores.ablated, negative="absolute")
+    return [_set_by_sum(shares[place], settings.threshold) for place in places]
 
 
-def _set_by_sum(shares: npt.NDArray[np.float64], threshold: float) -> _TokenSet:
+def _set_by_sum(shares: npt.NDArray[np.float64], threshold: float) -> RecoveredSet:
     """Find the fewest components of a token whose importances add up to the threshold."""
     if not np.isfinite(shares).all():
-        return _TokenSet()
+        return RecoveredSet()
     smallest = minimal_components(shares, threshold=threshold)
-    return _TokenSet(
+    return RecoveredSet(
         components=smallest.components,
         recovery=smallest.recovery,
         is_reached=smallest.is_reached,

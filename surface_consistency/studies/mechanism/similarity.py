@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,9 @@ ALL_MODELS: Final = "all models"
 """Label of the rows of all runs together."""
 
 _Floats = npt.NDArray[np.float64]
+_TokenMetric = Literal["pearson", "spearman", "containment", "iou"]
+_OF_SETS: Final[tuple[_TokenMetric, ...]] = ("containment", "iou")
+_OF_IMPORTANCES: Final[tuple[_TokenMetric, ...]] = ("pearson", "spearman")
 _SHOWN: Final = {
     "n_group": "n_aligned",
     "n_other": "n_misaligned",
@@ -83,10 +86,10 @@ def pair_similarity(
     }
     for of, (ours, theirs) in tokens.items():
         if of == "span":
-            for feature in ("containment", "iou"):
+            for feature in _OF_SETS:
                 _fill(rows, of, feature, _matrix(first.masks, second.masks, feature))
         for kind, columns in (("attention", heads), ("mlp", mlps)):
-            for metric in ("pearson", "spearman"):
+            for metric in _OF_IMPORTANCES:
                 matrix = _matrix(
                     first.importance[ours][:, columns],
                     second.importance[theirs][:, columns],
@@ -140,12 +143,13 @@ def similarity_frame(
     return pd.DataFrame(rows())
 
 
-def _matrix(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], metric: str) -> _Floats | None:
+def _matrix(
+    ours: npt.NDArray[Any], theirs: npt.NDArray[Any], metric: _TokenMetric
+) -> _Floats | None:
     """Compare tokens; those that nothing defines are left out. None if none are left."""
-    is_set = metric in ("containment", "iou")
     comparable = []
     for rows in (ours, theirs):
-        if is_set:
+        if metric in _OF_SETS:
             comparable.append(rows[rows.any(axis=1)])
             continue
         varying = rows[np.isfinite(rows).all(axis=1)]
@@ -154,8 +158,7 @@ def _matrix(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], metric: str) -> _F
         )
     if not all(map(len, comparable)):
         return None
-    wanted: Any = metric
-    return token_similarity(comparable[0], comparable[1], metric=wanted)
+    return token_similarity(comparable[0], comparable[1], metric=metric)
 
 
 def _fill(

@@ -43,15 +43,36 @@ def test_choices_and_an_index_are_an_answer():
     assert load_forms(rows).rows["answers"].tolist() == [("yes",), ("yes",)]
 
 
-def test_an_index_beyond_the_choices_is_refused():
-    rows = [{"item": "a", "form": "x", "question": "x", "choices": ["no"], "answer_index": 1}]
-    with pytest.raises(RecordError, match="answer_index 1 is to be the place of the right one"):
-        load_forms(rows)
+CHOSEN = {"item": "a", "form": "x", "question": "x", "choices": ["no"], "answer_index": 1}
+BOTH = [one | {"possible_answers": ["no"]} for one in ROWS]
 
 
-def test_an_answer_that_is_no_choice_is_refused():
-    with pytest.raises(RecordError, match=r"no accepted answer \(yes\) is among the choices"):
-        load_forms([row("a", "x", choices=["no", "maybe"])])
+@pytest.mark.parametrize(
+    ("rows", "options", "error", "match"),
+    [
+        ([CHOSEN], {}, RecordError, "answer_index 1 is to be the place of the right one"),
+        (
+            [row("a", "x", choices=["no", "maybe"])],
+            *({}, RecordError, r"no accepted answer \(yes\) is among the choices"),
+        ),
+        (BOTH, {}, ColumnNotFoundError, "'answers' and 'possible_answers' could both be"),
+        (
+            [*ROWS, row("a", "x") | {"question": "other?"}],
+            *({}, RecordError, "another question under form 'x' already"),
+        ),
+        (ROWS, {"wordings": "templates"}, DataError, "templates are those of a relation"),
+        ("", {}, DataError, "no source is named; give `source`, or `preset`"),
+        (
+            "here",
+            {"preset": "klar", "columns": {"item": "id"}},
+            *(DataError, "a preset names its columns"),
+        ),
+    ],
+    ids=["index", "choice", "two columns", "question", "templates", "no source", "preset"],
+)
+def test_broken_rows_are_refused(rows, options, error, match):
+    with pytest.raises(error, match=match):
+        load_forms(rows, **options)
 
 
 def test_items_with_one_form_are_left_out_and_named():
@@ -74,21 +95,9 @@ def test_no_item_with_two_forms_is_an_error():
         load_forms([row("a", "x"), row("b", "x")])
 
 
-def test_two_columns_of_answers_are_refused():
-    rows = [one | {"possible_answers": ["no"]} for one in ROWS]
-    with pytest.raises(ColumnNotFoundError, match="'answers' and 'possible_answers' could both be"):
-        load_forms(rows)
-
-
 def test_which_of_two_columns_holds_the_answers_can_be_said():
-    rows = [one | {"possible_answers": ["no"]} for one in ROWS]
-    data = load_forms(rows, columns={"answers": "possible_answers"})
+    data = load_forms(BOTH, columns={"answers": "possible_answers"})
     assert data.rows["answers"].tolist() == [("no",)] * 4
-
-
-def test_another_question_under_the_same_form_is_refused():
-    with pytest.raises(RecordError, match="another question under form 'x' already"):
-        load_forms([*ROWS, row("a", "x") | {"question": "other?"}])
 
 
 def test_rows_without_answers_are_counted():
@@ -106,11 +115,6 @@ def test_relations_make_templates_unless_told_otherwise():
     assert load_forms(rows, wordings="shared").wordings == "shared"
 
 
-def test_templates_without_relations_are_refused():
-    with pytest.raises(DataError, match="templates are those of a relation"):
-        load_forms(ROWS, wordings="templates")
-
-
 def test_a_limit_spreads_over_relations():
     rows = [
         row(f"{relation}{n}", form, relation=relation)
@@ -120,13 +124,3 @@ def test_a_limit_spreads_over_relations():
     ]
     limited = load_forms(rows).limited(2)
     assert set(limited.rows["item"]) == {"p0", "q0"}
-
-
-def test_no_source_is_refused():
-    with pytest.raises(DataError, match="no source is named; give `source`, or `preset`"):
-        load_forms()
-
-
-def test_a_preset_with_columns_is_refused():
-    with pytest.raises(DataError, match="a preset names its columns"):
-        load_forms("here", preset="klar", columns={"item": "id"})

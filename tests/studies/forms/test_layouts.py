@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import warnings
 
 import pandas as pd
 import pytest
@@ -41,8 +42,6 @@ def table(path, rows, delimiter=","):
 
 def read(folder, preset):
     """Load without the sentences on licence and traps."""
-    import warnings
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SurfaceConsistencyWarning)
         data = load_forms(str(folder), preset=preset)
@@ -75,6 +74,7 @@ def test_popqa_robustness(popqa):
 def test_the_licence_is_told(popqa):
     with pytest.warns(SurfaceConsistencyWarning, match="licence: MIT"):
         load_forms(str(popqa), preset="popqa-robustness")
+    assert all(layout.licence for layout in presets().values())
 
 
 @pytest.fixture
@@ -137,35 +137,27 @@ def test_mpararel_of_the_hub(tmp_path):
     assert rows.loc[("P30 Q1", "en 0"), "question"] == "Vantaa lies in"
 
 
-@pytest.fixture
-def bmlama(tmp_path):
+@pytest.mark.parametrize("has_one_question", [True, False])
+def test_bmlama_reads_quotes_and_takes_right_answers_off_the_wrong_candidates(
+    tmp_path, has_one_question
+):
+    """A candidate that goes in one language goes in all."""
     english = [
         {"Prompt": "Charles II was born in <mask>.", "Ans": "Madrid", "Subject": "Charles II"},
         {"Prompt": "Charles II was born in <mask>.", "Ans": "London", "Subject": "Charles II"},
     ]
     hebrew = [row | {"Prompt": "צ'ארלס ה-2 (צה\"ל) נולד ב<mask>."} for row in english]
+    if not has_one_question:
+        hebrew[1]["Prompt"] = hebrew[1]["Prompt"].replace("נולד", "יליד")
     for language, rows in (("en", english), ("he", hebrew)):
         rows = [row | {"Candidate Ans": "Toronto, Madrid, London"} for row in rows]
         table(tmp_path / f"{language}.tsv", rows, delimiter="\t")
-    return tmp_path
 
-
-def test_bmlama_reads_quotes_and_takes_right_answers_off_the_wrong_candidates(bmlama):
-    _, rows = read(bmlama, "bmlama")
+    _, rows = read(tmp_path, "bmlama")
 
     assert rows.loc[("1", "he"), "question"] == "צ'ארלס ה-2 (צה\"ל) נולד ב"
-    assert rows.loc[("1", "en"), "choices"] == ("Toronto", "Madrid")
-    assert rows.loc[("2", "en"), "choices"] == ("Toronto", "London")
+    assert rows["choices"].tolist() == [("Toronto", "Madrid"), ("Toronto", "London")] * 2
     assert rows["cluster"].nunique() == 1
-
-
-def test_a_candidate_that_goes_in_one_language_goes_in_all(bmlama):
-    other = (bmlama / "he.tsv").read_text(encoding="utf-8").splitlines()
-    other[2] = other[2].replace("נולד", "יליד")  # No longer the question of the row before.
-    write(bmlama / "he.tsv", "\n".join(other))
-    _, rows = read(bmlama, "bmlama")
-
-    assert rows.loc[("1", "he"), "choices"] == ("Toronto", "Madrid")
 
 
 def test_klar_parts_lines_at_their_last_colon(tmp_path):
@@ -248,30 +240,25 @@ def test_reversal_curse_asks_both_directions(tmp_path):
     assert rows["cluster"].tolist() == ["Sasha Calle"] * 2
 
 
-@pytest.mark.parametrize("name", sorted(presets()))
-def test_every_preset_tells_its_licence(name):
-    assert presets()[name].licence
-
-
-def test_a_preset_without_a_repository_asks_for_a_folder():
-    with pytest.raises(DataError, match="no repository on the hub: download the data"):
-        load_forms(preset="pararel")
-
-
-def test_an_unknown_preset_is_refused_with_the_nearest():
-    with pytest.raises(DataError, match="did you mean 'pararel'"):
-        load_forms("here", preset="parrarel")
-
-
-def test_a_folder_of_another_layout_is_refused(tmp_path):
-    with pytest.raises(SourceNotFoundError, match="holds no file"):
-        load_forms(str(tmp_path), preset="klar")
-
-
-def test_a_file_of_another_layout_is_refused_by_its_columns(tmp_path):
+@pytest.mark.parametrize(
+    ("source", "preset", "error", "match"),
+    [
+        ("", "pararel", DataError, "no repository on the hub: download the data"),
+        ("here", "parrarel", DataError, "did you mean 'pararel'"),
+        ("empty", "klar", SourceNotFoundError, "holds no file"),
+        (
+            "rows.jsonl",
+            *("popqa-robustness", ColumnNotFoundError, "no 'id'; the columns are a"),
+        ),
+    ],
+)
+def test_sources_of_another_layout_are_refused(tmp_path, monkeypatch, source, preset, error, match):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
     lines(tmp_path / "rows.jsonl", [{"a": 1}])
-    with pytest.raises(ColumnNotFoundError, match="no 'id'; the columns are a"):
-        load_forms(str(tmp_path / "rows.jsonl"), preset="popqa-robustness")
+
+    with pytest.raises(error, match=match):
+        load_forms(source, preset=preset)
 
 
 def test_a_gated_repository_says_where_to_log_in(monkeypatch):

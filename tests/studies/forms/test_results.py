@@ -14,6 +14,7 @@ from surface_consistency.results import read_results
 from surface_consistency.studies.forms import load_forms
 from surface_consistency.studies.forms.results import FormResults, FormsAnalysis
 from surface_consistency.studies.forms.tables import long_frame
+from tests.golden_runs.files import visible_text
 from tests.studies.forms.test_study import model, rows, run, world
 
 
@@ -154,15 +155,18 @@ def test_answers_without_references_are_not_held_against_each_other(tmp_path):
     assert any("may accept, other answers than" in note for note in reported.notes)
 
 
+def prepared(frame, home, **columns):
+    """Outcomes of the models of a table."""
+    folders = FormsAnalysis().prepare([saved(frame, home / "v.csv")], home, FormResults(**columns))
+    return [pd.read_parquet(folder / "outcomes.parquet") for folder in folders]
+
+
 def test_wordings_of_each_item_are_its_own(tmp_path):
     frame = verdicts()
     frame["form"] = frame["item"] + " " + frame["form"]
 
-    folder = FormsAnalysis().prepare(
-        [saved(frame, tmp_path / "v.csv")], tmp_path, FormResults(reference="i0 plain")
-    )[0]
+    (outcomes,) = prepared(frame, tmp_path, reference="i0 plain")
 
-    outcomes = pd.read_parquet(folder / "outcomes.parquet")
     assert set(outcomes["wordings"]) == {"own"}
     assert outcomes["first_correct"].notna().sum() == 2
 
@@ -171,56 +175,51 @@ def test_templates_of_relations_are_taken_whole(tmp_path):
     frame = verdicts()
     frame["relation"] = "r" + frame["item"].str[-1]
     frame["form"] = frame["relation"] + " " + frame["form"]
-    columns = FormResults(cluster=("relation",), wordings="templates", reference="r0 plain")
+    columns = {"cluster": ("relation",), "wordings": "templates", "reference": "r0 plain"}
 
-    folder = FormsAnalysis().prepare([saved(frame, tmp_path / "v.csv")], tmp_path, columns)[0]
+    (outcomes,) = prepared(frame, tmp_path, **columns)
 
-    outcomes = pd.read_parquet(folder / "outcomes.parquet")
     assert (outcomes["relation"] == "r" + outcomes["fact_id"].str[-1]).all()
     assert (outcomes["cluster"] == outcomes["relation"]).all()
 
 
 def test_a_sample_that_stands_twice_and_differs_is_refused(tmp_path):
-    frame = pd.concat([verdicts(), verdicts().head(1).assign(correct=lambda row: 1 - row.correct)])
+    again = verdicts().head(1).assign(correct=lambda row: 1 - row["correct"])
 
     with pytest.raises(DataError, match="i0"):
-        FormsAnalysis().prepare([saved(frame, tmp_path / "v.csv")], tmp_path, FormResults())
+        prepared(pd.concat([verdicts(), again]), tmp_path)
 
 
 def test_models_of_other_forms_and_samples_are_counted_each(tmp_path):
     """One model was asked twice; the other never in the reference form."""
     one = pd.concat([verdicts().assign(repeat=1), verdicts(seed=1).assign(repeat=2)])
     other = verdicts(seed=2).query("form != 'plain'").assign(model="b", repeat=1)
-    file = saved(pd.concat([one, other]), tmp_path / "v.csv")
 
-    folders = FormsAnalysis().prepare([file], tmp_path, FormResults(reference="plain"))
+    first, second = prepared(pd.concat([one, other]), tmp_path, reference="plain")
 
-    counts = [json.loads((folder / "manifest.json").read_text())["data"] for folder in folders]
-    assert [data["n_questions"] for data in counts] == [120, 80]
-    first, second = (pd.read_parquet(folder / "outcomes.parquet") for folder in folders)
+    for number, n_questions in ((1, 120), (2, 80)):
+        manifest = tmp_path / "models" / str(number) / "manifest.json"
+        assert json.loads(manifest.read_text())["data"]["n_questions"] == n_questions
     assert (len(first), len(second)) == (160, 80)
     assert first["first_correct"].notna().all()
     assert second["first_correct"].isna().all()
 
 
 def test_a_run_is_not_replaced(tmp_path):
-    file = saved(verdicts(), tmp_path / "v.csv")
     (tmp_path / "manifest.json").write_text("{}")
 
     with pytest.raises(DataError, match=r"holds a run, .*choose another `out`"):
-        FormsAnalysis().prepare([file], tmp_path, FormResults())
+        prepared(verdicts(), tmp_path)
 
 
 def test_an_item_of_one_form_and_failed_answers(tmp_path):
     frame = verdicts(n_items=10).astype({"correct": object})
     frame = frame.drop(index=[1, 2])
     frame.loc[5, "correct"] = None
-    file = saved(frame, tmp_path / "v.csv")
 
     with pytest.warns(SurfaceConsistencyWarning, match="1 item with a single form is left out"):
-        folder = FormsAnalysis().prepare([file], tmp_path, FormResults())[0]
+        (outcomes,) = prepared(frame, tmp_path)
 
-    outcomes = pd.read_parquet(folder / "outcomes.parquet")
     assert "i0" not in set(outcomes["fact_id"])
     assert outcomes["second_correct"].isna().sum() == 1
 
@@ -249,10 +248,8 @@ def test_an_item_of_one_form_and_failed_answers(tmp_path):
     ids=["no verdict", "one form", "reference", "templates", "cluster", "metrics", "no item"],
 )
 def test_what_cannot_be_compared_is_refused(tmp_path, change, columns, error, message):
-    file = saved(verdicts().assign(**change), tmp_path / "v.csv")
-
     with pytest.raises(error, match=message):
-        FormsAnalysis().prepare([file], tmp_path, FormResults(**columns))
+        prepared(verdicts().assign(**change), tmp_path, **columns)
 
 
 def test_a_thousand_forms_are_a_page(tmp_path):
@@ -268,6 +265,8 @@ def test_a_thousand_forms_are_a_page(tmp_path):
     reported = analysed([saved(frame, tmp_path / "v.csv")], tmp_path / "page", page=True)
 
     assert len(reported.tables["by_form"].frame) == 999
+    text = visible_text(reported.page.read_text("utf-8"))
+    assert "The 50 rows with the most flips, of 999; the CSV file has all." in text
     assert reported.page.stat().st_size < 5e6
 
 

@@ -9,7 +9,6 @@ import pytest
 from surface_consistency.engine import report_runs, run_study, score_run
 from surface_consistency.engine.compare.results import compare_results
 from surface_consistency.engine.report import build_page
-from surface_consistency.engine.score import import_predictions
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.integrations.paired_task import PairedTask
 from surface_consistency.metrics import forms_by
@@ -70,31 +69,43 @@ def run(tmp_path, data, runner, name="run", **settings):
     return folder, score_run(folder, study=STUDY)
 
 
-def test_the_planted_verdicts_come_out(tmp_path):
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    """Outcomes, page and tables of a planted world, whose forms have a kind."""
+    data = load_forms(rows(kind="wording"))
+    folder, outcomes = run(tmp_path_factory.mktemp("planted"), data, model(world()))
+    page, tables, _ = build_page([folder.path], study=STUDY)
+    return outcomes, page, tables
+
+
+def test_verdicts_and_tables_are_those_of_the_planted_world(planted):
+    outcomes, page, tables = planted
     right = world()
-    _, outcomes = run(tmp_path, load_forms(rows()), model(right))
-    frame = long_frame(outcomes)
-
-    table = frame.pivot(index="fact_id", columns="form", values="correct").loc[
-        [f"i{n}" for n in range(60)], list(FORMS)
-    ]
-    np.testing.assert_array_equal(table.to_numpy(dtype=bool), right[..., 0])
-
-
-def test_tables_are_those_of_the_metrics_on_the_planted_world(tmp_path):
-    right = world()
-    folder, _ = run(tmp_path, load_forms(rows()), model(right))
     items, forms, _ = np.indices(right.shape)
     frame = pd.DataFrame(
         {"fact_id": items.ravel(), "form": forms.ravel(), "correct": right.ravel()}
     )
     expected = forms_by(frame).iloc[0]
 
-    _, tables, _ = build_page([folder.path], study=STUDY)
-
+    table = long_frame(outcomes).pivot(index="fact_id", columns="form", values="correct")
+    table = table.loc[[f"i{n}" for n in range(60)], list(FORMS)]
+    np.testing.assert_array_equal(table.to_numpy(dtype=bool), right[..., 0])
     row = tables["forms"].frame.iloc[0]
     for name in ("accuracy", "consistency", "consistency_low", "all_right", "form_share_high"):
         assert row[name] == pytest.approx(expected[name])
+    assert " for other forms like these is " in sentence_text(page.finding.summary)
+    assert "by_kind" in tables
+
+
+def test_single_numbers_for_other_tools_are_those_of_the_page(planted):
+    outcomes, _, tables = planted
+
+    numbers = STUDY.extra_metrics(outcomes)
+    unjudged = STUDY.extra_metrics(outcomes.assign(first_correct=None, second_correct=None))
+
+    assert numbers["two_forms_agree"] == tables["forms"].frame["consistency"].iloc[0]
+    assert numbers["all_forms_right"] == tables["forms"].frame["all_right"].iloc[0]
+    assert np.isnan([*unjudged.values()]).all()
 
 
 def test_the_variance_shares_of_a_planted_world_with_samples_are_recovered(tmp_path):
@@ -110,14 +121,6 @@ def test_the_variance_shares_of_a_planted_world_with_samples_are_recovered(tmp_p
     assert tables["samples"].frame["consistency"].iloc[0] == pytest.approx(
         1 - 2 * (cells * (1 - cells)).mean() * 4 / 3
     )
-
-
-def test_the_page_says_which_question_the_interval_answers(tmp_path):
-    folder, _ = run(tmp_path, load_forms(rows()), model(world()))
-    page, _, _ = build_page([folder.path], study=STUDY)
-
-    summary = sentence_text(page.finding.summary)
-    assert " for other forms like these is " in summary
 
 
 def test_wordings_of_ones_own_have_one_interval_for_both(tmp_path):
@@ -176,12 +179,6 @@ def test_models_are_compared_on_the_same_forms(tmp_path):
     assert "condition" in set(compared.groups["by"])
 
 
-def test_the_page_stands_without_figures_of_kinds_that_are_not_there(tmp_path):
-    folder, _ = run(tmp_path, load_forms(rows(kind="wording")), model(world()))
-    _, tables, _ = build_page([folder.path], study=STUDY)
-    assert "by_kind" in tables
-
-
 @pytest.mark.parametrize("n_items", [1, 2])
 def test_a_page_of_items_too_few_to_infer_from(tmp_path, n_items):
     folder, _ = run(tmp_path, load_forms(rows(n_items=n_items)), model(world(n_items=n_items)))
@@ -205,11 +202,6 @@ def test_samples_ask_the_same_text_under_seeds_of_their_own(tmp_path):
     assert texts[0] == texts[1] == texts[2]
 
 
-def test_samples_at_temperature_zero_are_refused():
-    with pytest.raises(ValueError, match="samples=3 at temperature 0 are one answer"):
-        FormsSettings(samples=3)
-
-
 def test_shots_are_the_same_under_every_form_and_give_nothing_away():
     data = load_forms([row | {"cluster": row["item"][-1]} for row in rows(30)])
     plan = STUDY.plan(data, FormsSettings(shots=3), runner=model(world()))
@@ -224,35 +216,37 @@ def test_shots_are_the_same_under_every_form_and_give_nothing_away():
     assert all(len(texts) == 1 for texts in shown.values())
 
 
-def test_more_shots_than_items_are_refused():
-    with pytest.raises(DataError, match="`shots` 5: only 2 items may stand before item 'i0'"):
-        STUDY.plan(load_forms(rows(3)), FormsSettings(shots=5), runner=model(world()))
+@pytest.mark.parametrize(
+    ("data", "settings", "error", "match"),
+    [
+        (rows(3), {"samples": 3}, ValueError, "samples=3 at temperature 0 are one answer"),
+        (rows(3), {"shots": 5}, DataError, "`shots` 5: only 2 items may stand before item 'i0'"),
+        (
+            rows(3),
+            {"reference": "polit"},
+            *(DataError, r"no form 'polit' in list \(did you mean 'polite'\?\)"),
+        ),
+        (
+            [row | {"answers": [f"{row['form']} {row['item']}"]} for row in rows(12)],
+            {"read": "multiple-choice"},
+            *(DataError, "the forms of item 'i0' accept other answers"),
+        ),
+    ],
+    ids=["temperature", "shots", "reference", "options"],
+)
+def test_settings_that_do_not_fit_are_refused(data, settings, error, match):
+    with pytest.raises(error, match=match):
+        STUDY.plan(load_forms(data), FormsSettings(**settings), runner=model(world()))
 
 
-def test_an_unknown_reference_is_refused_with_the_nearest():
-    with pytest.raises(DataError, match=r"no form 'polit' in list \(did you mean 'polite'\?\)"):
-        STUDY.plan(load_forms(rows(3)), FormsSettings(reference="polit"))
-
-
-def test_the_reference_can_be_marked_in_the_rows():
-    data = [row | {"is_reference": row["form"] == "terse"} for row in rows(5)]
-    plan = STUDY.plan(load_forms(data), FormsSettings())
-    assert set(plan.pairs["second_condition"]) == {"plain", "polite", "long"}
-
-
-def test_an_item_without_its_reference_keeps_its_other_forms():
-    data = [row for row in rows(5) if (row["item"], row["form"]) != ("i0", "plain")]
-    with pytest.warns(SurfaceConsistencyWarning, match="from 3 to 4 forms"):
-        plan = STUDY.plan(load_forms(data), FormsSettings(reference="plain"))
-    missing = plan.pairs[plan.pairs["fact_id"] == "i0"]
-    assert len(missing) == 3
-    assert missing["first_target"].isna().all()
-
-
-def test_an_item_without_its_reference_makes_numbers_of_forms_unequal(tmp_path):
+def test_an_item_without_its_reference_keeps_its_other_forms(tmp_path):
     data = [row for row in rows(30) if (row["item"], row["form"]) != ("i0", "plain")]
     with pytest.warns(SurfaceConsistencyWarning, match="from 3 to 4 forms"):
         loaded = load_forms(data)
+    missing = STUDY.plan(loaded, FormsSettings(reference="plain")).pairs.query("fact_id == 'i0'")
+    assert len(missing) == 3
+    assert missing["first_target"].isna().all()
+
     folder, outcomes = run(tmp_path, loaded, model(world()), reference="plain")
     page, tables, _ = build_page([folder.path], study=STUDY)
 
@@ -262,32 +256,13 @@ def test_an_item_without_its_reference_makes_numbers_of_forms_unequal(tmp_path):
     assert heads["all_right_of"] == "Correct in 3"
 
 
-def test_forms_can_be_chosen():
+def test_forms_can_be_chosen_and_the_reference_marked():
     plan = STUDY.plan(load_forms(rows(5)), FormsSettings(forms=("terse",)))
     assert set(plan.items["form"]) == {"plain", "terse"}
 
-
-def test_very_many_forms_make_a_page_that_shows_some(tmp_path):
-    names = [f"f{number}" for number in range(600)]
-    data = load_forms(rows(5, forms=names))
-    texts = {
-        row["question"]: row["answers"][0] if hash_of(row["question"]) else "no"
-        for row in data.rows.to_dict("records")
-    }
-    runner = FakeRunner(lambda prompt: texts[prompt.text.removeprefix("Q: ").removesuffix(" A:")])
-    folder, outcomes = run(tmp_path, data, runner)
-    reported = report_runs([folder.path], tmp_path / "report", study=STUDY)
-
-    assert len(outcomes) == 5 * 599
-    assert "The 50 rows with the most flips, of 599; the CSV file has all." in visible_text(
-        reported.page.read_text(encoding="utf-8")
-    )
-    assert len(reported.tables["by_form"].frame) == 599
-
-
-def hash_of(text):
-    """A coin of the text."""
-    return sum(map(ord, text)) % 2
+    data = [row | {"is_reference": row["form"] == "terse"} for row in rows(5)]
+    plan = STUDY.plan(load_forms(data), FormsSettings())
+    assert set(plan.pairs["second_condition"]) == {"plain", "polite", "long"}
 
 
 class Scorer(FakeRunner):
@@ -304,34 +279,20 @@ class Scorer(FakeRunner):
             yield ScoredText(request_id=request.id, log_probabilities=(score,))
 
 
-def test_choices_are_read_off_their_probabilities(tmp_path):
+def test_choices_are_read_off_their_probabilities_and_rankings_compared_with_chance(tmp_path):
     data = [
         row | {"choices": ["blue", "red", "grey, dark"], "answers": ["red"]} for row in rows(12)
     ]
-    _, outcomes = run(tmp_path, load_forms(data), Scorer(), read="multiple-choice")
+    folder, outcomes = run(tmp_path, load_forms(data), Scorer(), read="multiple-choice")
+    _, tables, _ = build_page([folder.path], study=STUDY)
 
     assert outcomes["first_correct"].all()
     is_terse = outcomes["second_condition"] == "terse"
     assert (outcomes["second_correct"] == ~is_terse).all()
-
-
-def test_rankings_of_choices_are_compared_with_chance(tmp_path):
-    data = [
-        row | {"choices": ["blue", "red", "grey, dark"], "answers": ["red"]} for row in rows(12)
-    ]
-    folder, _ = run(tmp_path, load_forms(data), Scorer(), read="multiple-choice")
-    _, tables, _ = build_page([folder.path], study=STUDY)
-
     table = tables["rank_agreement"].frame.set_index("form")
     assert table.loc["polite", "rank_agreement"] == pytest.approx(1.0)
     assert table.loc["terse", "rank_agreement"] < 1.0
     assert table["chance"].to_numpy() == pytest.approx(0.4749, abs=1e-4)
-
-
-def test_options_are_not_drawn_for_forms_that_accept_other_answers():
-    data = [row | {"answers": [f"{row['form']} {row['item']}"]} for row in rows(12)]
-    with pytest.raises(DataError, match="the forms of item 'i0' accept other answers"):
-        STUDY.plan(load_forms(data), FormsSettings(read="multiple-choice"))
 
 
 def test_sentences_with_their_gap_inside_are_left_out_when_written(tmp_path):
@@ -348,16 +309,6 @@ def test_sentences_with_their_gap_inside_are_left_out_when_written(tmp_path):
     assert [prompt.text for prompt in plan.groups[""].prompts] == ["A is", "A has"]
 
 
-def test_predictions_made_elsewhere_are_judged(tmp_path):
-    data = load_forms(rows(10))
-    texts = {row["question"]: row["answers"][0] for row in data.rows.to_dict("records")}
-    folder = import_predictions(STUDY, data, texts, tmp_path / "run", model="m", origin="mine")
-    outcomes = score_run(folder, study=STUDY)
-
-    assert outcomes["first_correct"].all()
-    assert outcomes["second_correct"].all()
-
-
 def test_the_study_is_a_task_of_other_harnesses():
     task = PairedTask.load("forms", {"source": "sample", "limit": 12})
 
@@ -365,27 +316,3 @@ def test_the_study_is_a_task_of_other_harnesses():
     assert {document.cluster for document in task.documents} <= set(
         load_forms("sample").rows["cluster"]
     )
-
-
-def test_single_numbers_for_other_tools_are_those_of_the_page(tmp_path):
-    folder, outcomes = run(tmp_path, load_forms(rows()), model(world()))
-    _, tables, _ = build_page([folder.path], study=STUDY)
-
-    numbers = STUDY.extra_metrics(outcomes)
-
-    assert numbers["two_forms_agree"] == tables["forms"].frame["consistency"].iloc[0]
-    assert numbers["all_forms_right"] == tables["forms"].frame["all_right"].iloc[0]
-
-
-def test_single_numbers_are_nan_where_nothing_is_judged(tmp_path):
-    _, outcomes = run(tmp_path, load_forms(rows(4)), model(world()))
-    numbers = STUDY.extra_metrics(outcomes.assign(first_correct=None, second_correct=None))
-    assert np.isnan([*numbers.values()]).all()
-
-
-def test_a_run_goes_on_where_it_was(tmp_path):
-    data, right = load_forms(rows(10)), world()
-    run(tmp_path, data, model(right))
-    again = model(right)
-    run(tmp_path, data, again)
-    assert again.asked == []

@@ -82,6 +82,8 @@ def test_piqa(tmp_path):
         load_benchmark("piqa", [{**PIQA[0], "label": -1}])
     with pytest.raises(RecordError, match="option 2 of 2 cannot be the right one"):
         load_benchmark("piqa", [{**PIQA[0], "label": 2}])
+    with pytest.raises(RecordError, match=r"list:1: .*two options read alike"):
+        load_benchmark("piqa", [{**PIQA[0], "sol2": PIQA[0]["sol1"]}])
 
 
 def test_copa(tmp_path):

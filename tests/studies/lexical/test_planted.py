@@ -14,7 +14,6 @@ from surface_consistency.engine.design import Report
 from surface_consistency.engine.report import build_page
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import DataError
-from surface_consistency.report.html import write_page
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.lexical.memorization import (
     MemorizationAnalysis,
@@ -178,7 +177,7 @@ def test_memorization_foretells_planted_verdicts_and_not_shuffled_ones(world):
     assert np.mean([row["macro_f1"] for row in areas]) < 0.6
 
 
-def test_both_analyses_stand_on_a_page_with_their_figures(world, tmp_path):
+def test_both_analyses_stand_on_a_page_with_their_figures(world):
     page, tables, _ = build_page(
         [world / "run"],
         settings=ReportSettings(resamples=200, answers=0),
@@ -187,51 +186,38 @@ def test_both_analyses_stand_on_a_page_with_their_figures(world, tmp_path):
             MemorizationAnalysis(): MemorizationSettings(svm=False),
         },
     )
-    write_page(page, tmp_path / "report.html")
 
     drawn = {getattr(block, "name", "") for section in page.sections for block in section.blocks}
     wanted = {"popularity-accuracy", f"popularity-{TASK}", "word-frequencies"}
     assert drawn >= {*wanted, f"similarity-{TASK}", "memorisation-prediction"}
     assert "memorisation_coefficients" in tables
     assert tables["lexical_between_draws"].frame["draws"].tolist() == [2]
-    text = (tmp_path / "report.html").read_text()
-    assert "not in the paper" in text
-    assert "Popularity is the mean decile" in text
-
-
-def test_counts_of_other_texts_are_refused(world, tmp_path):
-    told = pd.DataFrame({"instance_id": ["piqa/0/original/0"], "counts": [[1, 2]]})
-    told.to_parquet(tmp_path / "ngrams.parquet")
-    settings = PopularitySettings(counts=(tmp_path,))
-    with pytest.raises(DataError, match=r"holds counts of none of the 144 texts .*texts.jsonl"):
-        PopularityAnalysis().tables(report_of(world), settings)
 
 
 @pytest.mark.parametrize(
     ("frame", "message"),
     [
+        (
+            {"instance_id": ["piqa/0/original/0"], "counts": [[1, 2]]},
+            r"holds counts of none of the 144 texts .*texts.jsonl",
+        ),
         ({"instance_id": ["a"]}, "lacks the column counts; it has instance_id"),
         ({"instance_id": ["a", "a"], "counts": [[1], [1]]}, "holds 'a' twice"),
         ({"instance_id": ["a"], "counts": [[-1.0]]}, "must be finite and at least 0"),
+        (None, "`counts` is a folder of `count ngrams"),
+        ("manifest.json", "`count merge` where they were counted"),
+        ("two", "names 2 counts for 1 runs"),
     ],
+    ids=["others", "column", "twice", "negative", "none", "unmerged", "two"],
 )
 def test_broken_counts_are_refused(world, tmp_path, frame, message):
-    pd.DataFrame(frame).to_parquet(tmp_path / "ngrams.parquet")
+    if isinstance(frame, dict):
+        pd.DataFrame(frame).to_parquet(tmp_path / "ngrams.parquet")
+    elif frame == "manifest.json":
+        (tmp_path / frame).write_text("{}")
+    places = (world / "counts", world / "counts") if frame == "two" else (tmp_path,)
     with pytest.raises(DataError, match=message):
-        PopularityAnalysis().tables(
-            report_of(world), PopularitySettings(counts=(tmp_path / "ngrams.parquet",))
-        )
-
-
-def test_counts_that_are_not_there_or_too_many_are_refused(world, tmp_path):
-    with pytest.raises(DataError, match="`counts` is a folder of `count ngrams"):
-        PopularityAnalysis().tables(report_of(world), PopularitySettings(counts=(tmp_path,)))
-    (tmp_path / "manifest.json").write_text("{}")
-    with pytest.raises(DataError, match="`count merge` where they were counted"):
-        PopularityAnalysis().tables(report_of(world), PopularitySettings(counts=(tmp_path,)))
-    two = PopularitySettings(counts=(world / "counts", world / "counts"))
-    with pytest.raises(DataError, match="names 2 counts for 1 runs"):
-        PopularityAnalysis().tables(report_of(world), two)
+        PopularityAnalysis().tables(report_of(world), PopularitySettings(counts=places))
 
 
 def test_texts_without_counts_and_unknown_counts_are_left_out(world, tmp_path):

@@ -14,13 +14,13 @@ from surface_consistency.engine import (
     score_run,
     settings as engine_settings,
 )
-from surface_consistency.errors import DataError, MissingDependencyError, RecordError
+from surface_consistency.errors import DataError, MissingDependencyError
 from surface_consistency.models import FakeRunner
 from surface_consistency.models.options import MultipleChoiceRunner
 from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import Prompt
 from surface_consistency.schemas.scoring import ScoredText
-from surface_consistency.studies.lexical.benchmarks import load_benchmark
+from surface_consistency.studies.lexical.benchmarks import Benchmark, load_benchmark
 from surface_consistency.studies.lexical.perturbation import (
     JudgedSense,
     SenseQuestion,
@@ -32,7 +32,7 @@ from surface_consistency.studies.lexical.settings import (
     LexicalSettings,
     LexicalSource,
 )
-from surface_consistency.studies.lexical.study import LexicalData, LexicalJudge, LexicalStudy
+from surface_consistency.studies.lexical.study import LexicalJudge, LexicalStudy
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::surface_consistency.errors.UndefinedMetricWarning",
@@ -100,7 +100,7 @@ class Prefers(Runner):
 
 def data_of(**tasks):
     loaded = [load_benchmark(task, rows) for task, rows in tasks.items()]
-    return LexicalData(
+    return Benchmark(
         instances=tuple(instance for item in loaded for instance in item.instances),
         source=loaded[0].source,
     )
@@ -178,31 +178,22 @@ def test_a_model_and_people_judge_the_chosen_options(tmp_path, monkeypatch):
     assert by_people["first_correct"].all()
 
 
-def lexical_targets(*scores):
-    """One prompt with two options, the first of them right."""
+def judged(*scores):
+    """Judge an answer to a prompt with two options, the first of them right."""
     row = {"prompt_id": "q1", "options": ["a", "b"], "correct": 0, "scores": scores}
-    return pd.DataFrame([row])
+    return LexicalJudge().judge(pd.DataFrame([row])).iloc[0]
 
 
-@pytest.mark.parametrize("n", [1, 3])
-def test_answers_with_scores_of_other_options_are_refused(n):
-    one = ScoredText(request_id="0", log_probabilities=(-1.0,))
-
-    with pytest.raises(
-        DataError, match=rf"'q1' holds log-probabilities of {n} options, .* offers 2"
-    ):
-        LexicalJudge().judge(lexical_targets(*[one] * n))
-
-
-def test_an_option_without_a_probability_decides_nothing():
+def test_scores_of_other_options_are_refused_and_one_without_a_probability_decides_nothing():
     """A single first token has none; it is not the least probable option either."""
+    one = ScoredText(request_id="0", token_ids=(5,), log_probabilities=(-1.0,))
     none = ScoredText(request_id="0", token_ids=(5,), log_probabilities=(None,))
-    one = ScoredText(request_id="1", token_ids=(5,), log_probabilities=(-1.0,))
 
-    judged = LexicalJudge().judge(lexical_targets(none, one)).iloc[0]
-
-    assert pd.isna(judged["is_correct"])
-    assert judged["reason"] == "no log-probability of an option"
+    for n in (1, 3):
+        with pytest.raises(DataError, match=rf"'q1' holds log-probabilities of {n} .* offers 2"):
+            judged(*[one] * n)
+    assert pd.isna(judged(none, one)["is_correct"])
+    assert judged(none, one)["reason"] == "no log-probability of an option"
 
 
 def test_parts_of_speech_and_limit(tmp_path):
@@ -223,19 +214,16 @@ def test_tasks_come_from_subfolders(tmp_path):
     assert loaded.source.n_questions == 4
 
 
-def test_options_that_read_alike_are_refused_where_they_are_read():
-    rows = [{**PIQA[0], "sol2": PIQA[0]["sol1"]}]
-    with pytest.raises(RecordError, match=r"list:1: .*two options read alike"):
-        load_benchmark("piqa", rows)
-
-
-def test_contexts_stand_before_each_option_and_belong_to_the_key():
+@pytest.mark.parametrize(
+    ("contexts", "match"),
+    [(("a",), "a text for each option, got 1 for 2 options"), (("a", "a"), "none of them twice")],
+)
+def test_contexts_stand_before_each_option_and_belong_to_the_key(contexts, match):
     prompt = Prompt(id="p", text="x", contexts=("a", "b"), options=(" c", " c"))
+
     assert prompt.key != prompt.model_copy(update={"contexts": ("a", "d")}).key
-    with pytest.raises(ValueError, match="a text for each option, got 1 for 2 options"):
-        Prompt(id="p", text="x", contexts=("a",), options=(" c", " d"))
-    with pytest.raises(ValueError, match="none of them twice"):
-        Prompt(id="p", text="x", contexts=("a", "a"), options=(" c", " c"))
+    with pytest.raises(ValueError, match=match):
+        Prompt(id="p", text="x", contexts=contexts, options=(" c", " c"))
 
 
 @pytest.fixture(scope="module")

@@ -18,10 +18,10 @@ from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.lexical.benchmarks import load_benchmark
 from surface_consistency.studies.lexical.memorization import memorization_scores
 from surface_consistency.studies.lexical.perturbation import (
-    FrequencyMatch,
     WordNet,
     corpus_frequencies,
-    perturb,
+    match_frequency,
+    perturb_all,
     read_word_counts,
 )
 from surface_consistency.studies.lexical.prompts import (
@@ -32,7 +32,7 @@ from surface_consistency.studies.lexical.prompts import (
 from surface_consistency.studies.lexical.quality import rouge_l
 from surface_consistency.studies.lexical.records import BenchmarkInstance
 from surface_consistency.studies.lexical.settings import LexicalScoring, LexicalSettings
-from surface_consistency.studies.lexical.study import LexicalData, LexicalStudy
+from surface_consistency.studies.lexical.study import LexicalStudy
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::surface_consistency.errors.UndefinedMetricWarning",
@@ -72,11 +72,6 @@ class Dislikes(Runner):
             yield ScoredText(request_id=request.id, token_ids=(1,), log_probabilities=(value,))
 
 
-def data():
-    loaded = load_benchmark("anaphor_agreement", ROWS)
-    return LexicalData(instances=loaded.instances, source=loaded.source)
-
-
 @pytest.fixture
 def counts(tmp_path):
     path = tmp_path / "words.csv"
@@ -88,7 +83,7 @@ def asked(runner, out, **settings):
     given = {"wordnet": WORDNET, "repeat": 0} | settings
     folder = run_study(
         LexicalStudy().with_output_dir(out),
-        data(),
+        load_benchmark("anaphor_agreement", ROWS),
         runner,
         out,
         model="m",
@@ -125,18 +120,25 @@ def test_control_tells_frequency_from_mere_change(tmp_path, counts, disliked, fr
     assert tables["overall"].frame["n"].tolist() == [4]
 
 
-def test_runs_without_control_have_no_table_of_it(tmp_path):
-    folder = asked(Dislikes(()), tmp_path / "run")
-    outcomes = pd.read_parquet(folder.outcomes)
+@pytest.fixture
+def plain(tmp_path):
+    """A run with neither control nor memorization."""
+    return asked(Dislikes(()), tmp_path / "run")
+
+
+def test_runs_without_control_have_no_table_of_it(plain):
+    outcomes = pd.read_parquet(plain.outcomes)
     assert outcomes["frequent_correct"].isna().all()
-    assert "lexical_control" not in build_page([folder.path])[1]
-    texts = list(map(json.loads, (folder.path / "texts.jsonl").read_text().splitlines()))
+    assert "lexical_control" not in build_page([plain.path])[1]
+    texts = list(map(json.loads, (plain.path / "texts.jsonl").read_text().splitlines()))
     assert texts[0] == {
         "id": "anaphor_agreement/anaphor_number_agreement/0/original/0",
         "text": "Mary used the dog.",
     }
-    words = pd.read_csv(folder.path / "words.csv")["surface"].tolist()
+    words = pd.read_csv(plain.path / "words.csv")["surface"].tolist()
     assert words == ["dog", "employ", "hound", "use", "utilise"]
+    with pytest.raises(DataError, match="run the study with `memorization`"):
+        memorization_scores(plain)
 
 
 def test_frequencies_of_wordnet_and_of_counts(tmp_path, counts):
@@ -147,8 +149,8 @@ def test_frequencies_of_wordnet_and_of_counts(tmp_path, counts):
     instance = BenchmarkInstance(
         id="0", task="t", kind="formal", options=("Use a dog.", "Use a cat."), correct=0
     )
-    match = FrequencyMatch(corpus_frequencies(counts))
-    changed = perturb(instance, lexicon=lexicon, synonyms=match.rarer)
+    rarer = match_frequency(corpus_frequencies(counts), "rarer")
+    (changed,) = perturb_all([instance], lexicon=lexicon, synonyms=rarer)
     assert changed.instance.options == ("Utilise a dog.", "Utilise a cat.")
 
 
@@ -168,41 +170,46 @@ def test_word_counts_of_count_and_of_tables(tmp_path):
         ("words.csv", "word,count\ndog,-1\n", DataError, "the count of 'dog' is no number"),
         ("words.csv", "word,count\ndog,many\n", DataError, "the count of 'dog' is no number"),
         ("words.parquet", "PAR", DataError, "is no table of counts"),
-        ("other.csv", "", SourceNotFoundError, "holds no counts of words"),
+        ("other.csv", None, SourceNotFoundError, "holds no counts of words"),
+        (
+            "ngrams.parquet",
+            {"instance_id": ["a dog"], "counts": [[7, 9]]},
+            *(DataError, "'a dog' has 2 n-grams, so it is no word"),
+        ),
     ],
 )
 def test_broken_word_counts_are_refused(tmp_path, name, content, error, message):
-    if content:
+    if isinstance(content, dict):
+        pd.DataFrame(content).to_parquet(tmp_path / name)
+    elif content:
         (tmp_path / name).write_text(content)
     with pytest.raises(error, match=message):
         read_word_counts(tmp_path / name)
 
 
-def test_word_counts_of_longer_ngrams_are_refused(tmp_path):
-    rows = pd.DataFrame({"instance_id": ["a dog"], "counts": [[7, 9]]})
-    rows.to_parquet(tmp_path / "ngrams.parquet")
-    with pytest.raises(DataError, match="'a dog' has 2 n-grams, so it is no word"):
-        read_word_counts(tmp_path)
-    with pytest.raises(ValueError, match="within is a factor of at least 1"):
-        FrequencyMatch(lambda lemma, pos: 1.0, within=0.5)
-
-
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("make", "message"),
     [
-        ({"senses": "judge"}, "`senses=judge` needs `sense_model`"),
-        ({"sense_model": "m"}, "`sense_model` chooses senses with `senses=judge`"),
-        ({"neighbours": 3}, "`neighbours` is scored with `memorization`"),
-        ({"neighbour_file": Path("f")}, "`neighbour_file` is scored with `memorization`"),
+        (lambda: LexicalSettings(senses="judge"), "`senses=judge` needs `sense_model`"),
+        (lambda: LexicalSettings(sense_model="m"), "`sense_model` chooses senses with `senses=ju"),
+        (lambda: LexicalSettings(neighbours=3), "`neighbours` is scored with `memorization`"),
         (
-            {"memorization": True, "neighbours": 3, "neighbour_file": Path("f")},
+            lambda: LexicalSettings(neighbour_file=Path("f")),
+            "`neighbour_file` is scored with `memorization`",
+        ),
+        (
+            lambda: LexicalSettings(memorization=True, neighbours=3, neighbour_file=Path("f")),
             "either `neighbours` or `neighbour_file`",
+        ),
+        (
+            lambda: match_frequency(lambda lemma, pos: 1.0, "rarer", within=0.5),
+            "within is a factor of at least 1",
         ),
     ],
 )
-def test_options_that_would_do_nothing_are_refused(settings, message):
+def test_options_that_would_do_nothing_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
-        LexicalSettings(**settings)
+        make()
 
 
 @pytest.fixture(autouse=True)
@@ -249,19 +256,16 @@ def test_a_judge_chooses_senses_once_and_a_resumed_run_goes_on(tmp_path):
 
 def judge_of_meaning(model=None):
     """A runner for which John has changed."""
-    return FakeRunner(
-        lambda prompt: (
-            "I am not sure"
-            if "Tom" in str(prompt.messages)
-            else "different"
-            if "John" in str(prompt.messages)
-            else "Same."
-        )
-    )
+
+    def reply(prompt):
+        text = str(prompt.messages)
+        return "I am not sure" if "Tom" in text else "different" if "John" in text else "Same."
+
+    return FakeRunner(reply)
 
 
-def test_a_judge_of_meaning_is_asked_on_a_sample(tmp_path):
-    folder = asked(Dislikes(()), tmp_path / "run")
+def test_a_judge_of_meaning_is_asked_on_a_sample(plain):
+    folder = plain
     runner = "tests.studies.lexical.test_wordings:judge_of_meaning"
     score_run(folder, scoring=LexicalScoring(meaning_runner=runner))
 
@@ -308,9 +312,9 @@ class LengthEncoder:
         return np.array([[len(text), 4.0 * len(text.split())] for text in texts], dtype=np.float32)
 
 
-def test_wordings_are_compared_by_a_sentence_encoder(tmp_path, monkeypatch):
+def test_wordings_are_compared_by_a_sentence_encoder(plain, monkeypatch):
     monkeypatch.setattr("surface_consistency.models.encoders.SentenceEncoder", LengthEncoder)
-    folder = asked(Dislikes(()), tmp_path / "run")
+    folder = plain
     score_run(folder, scoring=LexicalScoring(encoder="lengths"))
 
     outcomes = pd.read_parquet(folder.outcomes)
@@ -346,9 +350,3 @@ def test_broken_neighbours_are_refused(tmp_path, line):
     path.write_text(line + "\n")
     with pytest.raises(RecordError, match=r"n.jsonl:1: a line has text and neighbours"):
         read_neighbours(path)
-
-
-def test_runs_without_memorization_say_how_to_get_it(tmp_path):
-    folder = asked(Dislikes(()), tmp_path / "run")
-    with pytest.raises(DataError, match="run the study with `memorization`"):
-        memorization_scores(folder)

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
-from surface_consistency.cli.main import main
 from surface_consistency.engine.design import Report
 from surface_consistency.errors import (
     DataError,
@@ -231,8 +230,6 @@ def test_two_models_are_compared_apart_and_together(slaq_run, weights, tmp_path)
     first = tables["mechanism_similarity"]
     whole = first[(first["model"] == "all models") & (first["feature"] == "iou")].iloc[0]
     assert whole["n_aligned"] == 2
-    with pytest.raises(ValueError, match="`model` names 1 models for 2 runs"):
-        analyse(slaq_run, other, model=(str(weights),))
 
 
 def test_a_person_marks_spans(slaq_run, weights, tmp_path):
@@ -254,13 +251,6 @@ def test_a_person_marks_spans(slaq_run, weights, tmp_path):
     assert "the fact was not found in 1 of 4 answers" in str(section.blocks)
 
 
-def test_a_run_of_a_server_needs_the_weights_named(slaq_run, tmp_path):
-    with pytest.raises(
-        DataError, match=r"\(runner fake, model toy_model\).*name their folder or hub id by `model`"
-    ):
-        analyse(slaq_run, store=tmp_path)
-
-
 def test_the_toy_model_beside_a_run_is_found(slaq_run, weights, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(slaq_run, run)
@@ -280,28 +270,49 @@ def test_weights_may_be_spread_over_devices(slaq_run, weights, tmp_path):
     _, several = analyse(slaq_run, **options, **spread, store=tmp_path / "b")
 
     pd.testing.assert_frame_equal(one["mechanism_pairs"], several["mechanism_pairs"])
-    with pytest.raises(ValueError, match="`device` is one place for the whole model"):
-        analyse(slaq_run, **options, device_map="auto", store=tmp_path / "c")
 
 
-def test_other_weights_than_those_that_answered_are_refused(slaq_run, weights, tmp_path):
-    run = tmp_path / "run"
-    shutil.copytree(slaq_run, run)
+def other_weights(run):
+    """Let the manifest name another digest."""
     manifest = json.loads((run / "manifest.json").read_text())
     manifest["runner"] |= {"model": "toy_model", "digest": "0123456789abcdef"}
     (run / "manifest.json").write_text(json.dumps(manifest))
 
-    with pytest.raises(RunError, match="are not those that answered"):
-        analyse(run, model=(str(weights),), per_class=1)
 
-
-def test_predictions_made_elsewhere_are_refused(slaq_run, weights, tmp_path):
+@pytest.mark.parametrize(
+    ("change", "options", "error", "match"),
+    [
+        (
+            None,
+            {"model": ()},
+            DataError,
+            r"\(runner fake, model toy_model\).*name their folder or hub id by `model`",
+        ),
+        (other_weights, {}, RunError, "are not those that answered"),
+        (
+            lambda run: (run / "prompts.jsonl").unlink(),
+            *({}, DataError, r"has no prompts\.jsonl: its predictions were made else"),
+        ),
+        (None, {"spans": "judge"}, ValueError, "`spans=judge` needs `judge_model`"),
+        (
+            None,
+            {"device_map": "auto"},
+            *(ValueError, "`device` is one place for the whole model"),
+        ),
+        (None, {"model": ("a", "b")}, ValueError, "`model` names 2 models for 1 runs"),
+    ],
+    ids=["server", "weights", "predictions", "judge", "devices", "models"],
+)
+def test_runs_that_cannot_be_looked_into_are_refused(
+    slaq_run, weights, tmp_path, change, options, error, match
+):
     run = tmp_path / "run"
     shutil.copytree(slaq_run, run)
-    (run / "prompts.jsonl").unlink()
+    if change is not None:
+        change(run)
 
-    with pytest.raises(DataError, match=r"has no prompts\.jsonl: its predictions were made else"):
-        analyse(run, model=(str(weights),))
+    with pytest.raises(error, match=match):
+        analyse(run, **{"model": (str(weights),), "per_class": 1} | options)
 
 
 def test_a_tokenizer_without_offsets_is_refused(slaq_run, weights, tmp_path, monkeypatch):
@@ -311,11 +322,6 @@ def test_a_tokenizer_without_offsets_is_refused(slaq_run, weights, tmp_path, mon
 
     with pytest.raises(RunnerError, match="does not tell which characters its tokens cover"):
         analyse(slaq_run, model=(str(weights),), store=tmp_path)
-
-
-def test_the_judge_of_spans_needs_a_model(slaq_run):
-    with pytest.raises(ValueError, match="`spans=judge` needs `judge_model`"):
-        analyse(slaq_run, spans="judge")
 
 
 def test_a_run_without_right_answers_has_nothing_to_look_into(make_slaq_run, weights, tmp_path):
@@ -366,19 +372,3 @@ def test_reasoning_and_inserted_facts_are_left_out(slaq_run, tmp_path):
 
     with pytest.raises(DataError, match="no pair to look into: written after reasoning: "):
         sample_pairs(loaded, per_class=2, seed=0, cluster="topic_id")
-
-
-def test_the_command_writes_page_and_tables(slaq_run, weights, tmp_path, capsys):
-    out = tmp_path / "page"
-    code = main(
-        [
-            *("analyse", "mechanism", str(slaq_run), "--out", str(out)),
-            *("--model", str(weights), "--per-class", "1", "--folds", "2"),
-            *("--store", str(tmp_path / "store"), "--device", "cpu"),
-        ]
-    )
-
-    assert code == 0, capsys.readouterr()
-    html = (out / "report.html").read_text(encoding="utf-8")
-    assert html.count('class="heat map"') == 4
-    assert (out / "tables" / "mechanism_pairs.csv").is_file()

@@ -1,6 +1,6 @@
 import json
-import re
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -55,11 +55,6 @@ def official_logs(data_files, tmp_path_factory):
     }
 
 
-def text_of(page):
-    """The words of a page."""
-    return " ".join(re.sub("<[^>]*>", "", page.read_text("utf-8")).split())
-
-
 def frame_of(reported, name, *keys):
     """A table by its keys."""
     return reported.tables[name].frame.set_index([*keys])
@@ -87,21 +82,12 @@ def test_what_falls_below_the_reference_is_forgotten_at_a_wider_margin(
     row = frame_of(planted, "unlearning_verdicts", "model").loc["ascent"]
     assert 0.15 < row["least_margin"] < 0.2
     assert row["clusters_needed"] > 40
-    words = text_of(planted.page)
-    margin = f"{100 * row['least_margin']:.1f} points"
-    assert f"With a margin above {margin} the verdict would be forgotten; at this margin" in words
-    assert f"{row['clusters_needed']:.0f} subjects would decide it (the data have 40)." in words
-    assert "pairs360 on 40 subjects" in words
     paths = [planted_runs[name] for name in ("original", "ascent", "reference")]
 
-    reported = analysed(paths, tmp_path, margin=row["least_margin"] + 0.001)
+    reported = analysed(paths, tmp_path, margin=row["least_margin"] + 0.001, page=False)
 
-    assert (
-        frame_of(reported, "unlearning_verdicts", "model").loc["ascent", "verdict"] == "forgotten"
-    )
-    words = text_of(reported.page)
-    assert f"is equivalent to that of the reference within ±{margin}" in words
-    assert "excess accuracy of ascent over the reference under the form “plain”" in words
+    wider = frame_of(reported, "unlearning_verdicts", "model")
+    assert wider.loc["ascent", "verdict"] == "forgotten"
 
 
 def test_plain_question_alone_cannot_tell_the_hidden_from_the_forgotten(planted):
@@ -153,23 +139,22 @@ def test_survivors_have_the_first_reason_that_holds(planted):
 
 
 def test_page_begins_with_what_can_be_said(planted):
-    page = planted.page.read_text("utf-8")
-
     for said in (
         "hides the facts",
         "has forgotten the facts",
         "has not forgotten",
         "The change of",
     ):
-        assert said in page
+        assert said in planted.finding
     assert "under every form its accuracy is equivalent to that of the reference" in planted.finding
 
 
 def test_reference_that_knows_is_told_from_the_other(planted_runs, tmp_path):
     names = ("original", "refusal", "reference", "untouched")
     roles = ("original", "unlearned", "reference", "reference")
+    paths = [planted_runs[name] for name in names]
 
-    reported = analysed([planted_runs[name] for name in names], tmp_path, margin=0.15, roles=roles)
+    reported = analysed(paths, tmp_path, margin=0.15, roles=roles, page=False)
 
     assert any("One of the references may know the facts" in note for note in reported.notes)
     assert not any("is the original" in note for note in reported.notes)
@@ -177,13 +162,12 @@ def test_reference_that_knows_is_told_from_the_other(planted_runs, tmp_path):
 
 def test_form_that_the_original_does_not_know_is_left_out(planted_runs, tmp_path):
     """The untouched model answers nothing under the other name, so nothing was to forget there."""
-    names = ("untouched", "refusal", "reference")
+    paths = [planted_runs[name] for name in ("untouched", "refusal", "reference")]
 
-    reported = analysed([planted_runs[name] for name in names], tmp_path, margin=0.15)
+    reported = analysed(paths, tmp_path, margin=0.15, page=False)
 
-    assert (
-        frame_of(reported, "unlearning_verdicts", "model").loc["refusal", "leaking"] == "reworded"
-    )
+    verdicts = frame_of(reported, "unlearning_verdicts", "model")
+    assert verdicts.loc["refusal", "leaking"] == "reworded"
     assert any("the verdict excludes the form" in note for note in reported.notes)
 
 
@@ -194,7 +178,7 @@ def test_single_reference_that_knows_the_facts_is_named(planted_runs, tmp_path):
 
     assert frame_of(reported, "unlearning", "form").loc["plain", "reference_knows"]
     assert any("it may know the facts, or the roles are not" in note for note in reported.notes)
-    assert "under no form is the accuracy of the" in text_of(reported.page)
+    assert "under no form is the accuracy of the" in reported.finding
 
 
 def test_models_with_the_same_answers_are_named(planted_runs, tmp_path):
@@ -207,15 +191,15 @@ def test_models_with_the_same_answers_are_named(planted_runs, tmp_path):
     assert len(said) == 1
 
 
-def test_loss_without_an_original_is_said_of_the_reference(planted_runs, tmp_path):
-    reported = analysed([planted_runs[name] for name in ("broken", "reference")], tmp_path)
+def test_loss_without_an_original_is_one_compared_with_the_reference(planted_runs, tmp_path):
+    paths = [planted_runs[name] for name in ("broken", "reference")]
 
-    text = reported.page.read_text("utf-8")
-    words = " ".join(re.sub("<[^>]*>", "", text).split())
-    assert (
-        "The change of accuracy of broken in retain, reworded, compared with reference is −100.0 "
-        "points (95 % CI −100.0 to −54.3; "
-    ) in words
+    reported = analysed(paths, tmp_path)
+
+    row = frame_of(reported, "unlearning_price", "set", "form").loc[("retain", "reworded")]
+    assert (row["against"], row["change"]) == ("reference", -1.0)
+    assert row["change_high"] == pytest.approx(-0.543, abs=1e-3)
+    assert "The change of accuracy of broken in retain, reworded, compared with" in reported.finding
 
 
 def test_without_a_reference_nothing_can_be_told(planted_runs, tmp_path):
@@ -322,25 +306,6 @@ def test_short_references_are_answers_by_themselves(tmp_path):
     assert (rows["published"] == rows["recomputed"]).all()
 
 
-def test_forms_with_facts_of_their_own_have_no_plain_question(tmp_path):
-    """RWKU's types: each asks other facts, so nothing can be hidden behind the plain question."""
-    logs = []
-    for name, step in (("original", 1), ("unlearned", 5), ("untaught", 7)):
-        rows = [
-            {"query": f"Who is {n}?", "answer": f"Name {n}", "subject": f"Subject {n // 2}"}
-            | {"level": str(2 + n % 2), "type": "reverse query"}
-            | {"prediction": f"Name {n}" if n % step == 0 else "nobody"}
-            for n in range(120)
-        ]
-        logs.append(write_log(tmp_path / name, {"results": rows}, "forget.json"))
-
-    rows = frame_of(analysed(logs, tmp_path / "out", margin=0.2), "unlearning", "form")
-
-    assert rows.index.tolist() == ["plain", "adversarial: reverse query"]
-    assert rows["hidden"].isna().all()
-    assert rows["n_clusters"].tolist() == [60, 60]
-
-
 def rwku_logs(home, right, *, n=60):
     """Results of RWKU's layout: whether a model is right, by level and number of the question."""
     logs = []
@@ -357,29 +322,23 @@ def rwku_logs(home, right, *, n=60):
 
 
 def test_form_to_which_the_original_answers_nothing_is_named(tmp_path):
+    """RWKU's types: each asks other facts, so nothing can be hidden behind the plain question."""
     right = {
         "original": lambda level, k: level == "2",
         "unlearned": lambda level, k: k % 9 == 0,
         "untaught": lambda level, k: k % 10 == 0 and level == "2",
     }
 
-    reported = analysed(rwku_logs(tmp_path, right), tmp_path / "out", margin=0.2)
+    reported = analysed(rwku_logs(tmp_path, right), tmp_path / "out", margin=0.2, page=False)
 
     note = next(note for note in reported.notes if "answers nothing" in note)
     assert note.startswith("Under the form “adversarial: reverse query” the original answers noth")
     row = reported.tables["unlearning_verdicts"].frame.iloc[0]
     assert (row["verdict"], row["leaking"]) == ("forgotten", None)
-
-
-def test_logs_with_the_same_answers_are_named(tmp_path):
-    """RWKU's results hold no scores that would refuse them."""
-    right = dict.fromkeys(("original", "copy"), lambda level, k: k % 2 == 0)
-    right["untaught"] = lambda level, k: False
-
-    reported = analysed(rwku_logs(tmp_path, right), tmp_path / "out")
-
-    said = [note for note in reported.notes if "original and copy give the same answer" in note]
-    assert len(said) == 1
+    rows = frame_of(reported, "unlearning", "form")
+    assert rows.index.tolist() == ["plain", "adversarial: reverse query"]
+    assert rows["hidden"].isna().all()
+    assert rows["n_clusters"].tolist() == [30, 30]
 
 
 def test_sets_that_later_logs_alone_hold_are_named(data_files, tmp_path):
@@ -408,41 +367,47 @@ def test_sets_that_later_logs_alone_hold_are_named(data_files, tmp_path):
     assert not any("questions of the set" in note for note in alone.notes)
 
 
-def test_finding_says_what_is_shown(official_logs, tmp_path):
-    analysis = UnlearningAnalysis()
-    paths = [official_logs[model, "retain90"] for model in MODELS[2:0:-1]]
-
-    report_runs(paths, tmp_path, analyses={analysis: UnlearningSettings()})
-
-    text = (tmp_path / "report.html").read_text("utf-8")
-    assert "has forgotten the facts cannot be concluded" in text
-    with pytest.raises(ValueError, match="give `report_runs` their logs or runs themselves"):
-        UnlearningAnalysis().tables(None, UnlearningSettings())
+FULL, RETRAINED = ((MODELS[0], side) for side in SIDES)
 
 
 @pytest.mark.parametrize(
-    ("roles", "message"),
+    ("logs", "runs", "settings", "error", "match"),
     [
-        (("original", "unlearned", "reference"), "roles names 3 for 2 models"),
-        (("original", "reference"), "must name an unlearned or edited model"),
-        (("unlearned", "unlearned"), "must name an unlearned or edited model"),
+        (
+            *([FULL, RETRAINED], [], {"roles": ("original", "unlearned", "reference")}),
+            *(ValueError, "roles names 3 for 2 models"),
+        ),
+        (
+            *([FULL, RETRAINED], [], {"roles": ("original", "reference")}),
+            *(ValueError, "must name an unlearned or edited model"),
+        ),
+        (
+            *([FULL, RETRAINED], [], {"roles": ("unlearned", "unlearned")}),
+            *(ValueError, "must name an unlearned or edited model"),
+        ),
+        ([FULL], [], {}, ValueError, "is held against none: give at least two"),
+        ([FULL], ["refusal"], {}, ValueError, "logs or folders of runs, not both"),
+        (
+            *([FULL, RETRAINED], [], {"short_answers": Path("answers.tsv")}),
+            *(DataError, "answers to other questions than"),
+        ),
     ],
+    ids=["three roles", "no target", "no other", "one", "logs and runs", "short answers"],
 )
-def test_roles_that_do_not_fit_are_refused(official_logs, tmp_path, roles, message):
-    paths = [official_logs[MODELS[0], side] for side in SIDES]
+def test_models_that_do_not_fit_are_refused(
+    official_logs, planted_runs, tmp_path, monkeypatch, logs, runs, settings, error, match
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "answers.tsv").write_text("index\tanswer\n0\tOuagadougou\n", "utf-8")
+    paths = [official_logs[key] for key in logs] + [planted_runs[name] for name in runs]
 
-    with pytest.raises(ValueError, match=message):
-        analysed(paths, tmp_path, roles=roles)
+    with pytest.raises(error, match=match):
+        analysed(paths, tmp_path / "out", **settings)
 
 
-def test_one_model_alone_is_refused(official_logs, tmp_path):
-    with pytest.raises(ValueError, match="is held against none: give at least two"):
-        analysed([official_logs[MODELS[0], SIDES[0]]], tmp_path)
-
-
-def test_logs_beside_runs_are_refused(official_logs, planted_runs, tmp_path):
-    with pytest.raises(ValueError, match="logs or folders of runs, not both"):
-        analysed([official_logs[MODELS[0], "full"], planted_runs["refusal"]], tmp_path)
+def test_tables_without_models_are_refused():
+    with pytest.raises(ValueError, match="give `report_runs` their logs or runs themselves"):
+        UnlearningAnalysis().tables(None, UnlearningSettings())
 
 
 def test_sentences_without_short_answers_are_refused(data_files, tmp_path):
@@ -455,14 +420,6 @@ def test_sentences_without_short_answers_are_refused(data_files, tmp_path):
 
     with pytest.raises(DataError, match=r"references are sentences; .* `short_answers`"):
         analysed(logs, tmp_path / "out")
-
-
-def test_short_answers_of_another_set_are_refused(official_logs, tmp_path):
-    (tmp_path / "answers.tsv").write_text("index\tanswer\n0\tOuagadougou\n", "utf-8")
-    paths = [official_logs[MODELS[0], side] for side in SIDES]
-
-    with pytest.raises(DataError, match="answers to other questions than"):
-        analysed(paths, tmp_path / "out", short_answers=tmp_path / "answers.tsv")
 
 
 def test_sentences_are_text(planted):

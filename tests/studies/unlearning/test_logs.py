@@ -68,24 +68,16 @@ def test_real_layout_of_muse_is_read(data_files):
     assert set(log.scores["measure"]) >= {"ROUGE-L knowmem", "ROUGE-L verbmem"}
 
 
-def test_order_of_questions_in_a_log_does_not_matter(full_and_retrained):
-    log = read_logs(full_and_retrained)[0]
+def test_questions_of_a_log_stand_in_order_with_persons_and_short_answers(full_and_retrained):
+    logs = read_logs(full_and_retrained)
+    questions = logs[0].questions
 
-    assert log.questions["question_id"].tolist() == [str(n) for n in range(400)]
-    assert log.questions["cluster"].nunique() == 20
-
-
-def test_logs_are_named_by_their_folders(full_and_retrained):
-    assert [log.label for log in read_logs(full_and_retrained)] == ["full", "retain90"]
-
-
-def test_short_answers_of_forget10_come_along(full_and_retrained):
-    log = read_logs(full_and_retrained)[0]
-
-    asked = with_answers(log.questions)
-
+    assert [log.label for log in logs] == ["full", "retain90"]
+    assert questions["question_id"].tolist() == [str(n) for n in range(400)]
+    assert questions["cluster"].nunique() == 20
     assert len(tofu_answers()) == 367
-    assert asked["answers"].notna().sum() == 367
+    assert with_answers(questions)["answers"].notna().sum() == 367
+    assert with_answers(questions, dict.fromkeys(range(400), "Ouagadougou")) is None
 
 
 def test_short_answers_serve_the_last_rows_of_forget10(data_files, tmp_path):
@@ -102,20 +94,6 @@ def test_short_answers_serve_the_last_rows_of_forget10(data_files, tmp_path):
 
     assert asked["answers"].notna().sum() == 38
     assert asked["answers"].iloc[0] == ("Basil Mahfouz Al-Kuwaiti",)
-
-
-def test_short_answers_of_other_questions_are_not_taken(full_and_retrained):
-    log = read_logs(full_and_retrained)[0]
-
-    assert with_answers(log.questions, dict.fromkeys(range(400), "Ouagadougou")) is None
-
-
-def test_answers_need_an_index(tmp_path):
-    path = tmp_path / "answers.tsv"
-    path.write_text("index\tanswer\nfirst\tParis\n", "utf-8")
-
-    with pytest.raises(DataError, match=r"answers.tsv:2: needs the columns index, a whole number"):
-        read_answers(path)
 
 
 @pytest.mark.parametrize("as_lists", [False, True])
@@ -192,30 +170,33 @@ def test_token_accuracies_of_edits_are_refused(tmp_path):
         read_logs([tmp_path / "edits.json"])
 
 
-def test_a_log_without_generations_is_refused(data_files, tmp_path):
-    log = tofu_log(data_files, MODEL, "full")
+def without(log, metric=None, **fields):
+    """Change fields of every question of the ROUGE metric, or delete a metric."""
     for cells in log["forget_Q_A_ROUGE"]["value_by_index"].values():
-        cells["generation"] = None
-
-    with pytest.raises(DataError, match="holds no generation"):
-        read_logs([write_log(tmp_path, log)])
+        cells |= fields
+    log.pop(metric, None)
+    return log
 
 
 def test_a_model_that_says_nothing_has_answers(data_files, full_and_retrained, tmp_path):
-    log = tofu_log(data_files, MODEL, "full")
-    for cells in log["forget_Q_A_ROUGE"]["value_by_index"].values():
-        cells["generation"] = ""
+    log = without(tofu_log(data_files, MODEL, "full"), generation="")
 
     silent = read_logs([write_log(tmp_path, log), full_and_retrained[1]])[0]
 
     assert set(silent.questions["prediction"]) == {""}
 
 
-def test_a_log_of_losses_alone_is_refused(data_files, tmp_path):
-    log = tofu_log(data_files, MODEL, "full")
-    del log["forget_Q_A_ROUGE"]
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"generation": None}, "holds no generation"),
+        ({"metric": "forget_Q_A_ROUGE"}, "losses alone hold no answer: give"),
+    ],
+)
+def test_a_log_without_answers_is_refused(data_files, tmp_path, options, match):
+    log = without(tofu_log(data_files, MODEL, "full"), **options)
 
-    with pytest.raises(DataError, match="losses alone hold no answer: give"):
+    with pytest.raises(DataError, match=match):
         read_logs([write_log(tmp_path, log)])
 
 
@@ -297,27 +278,29 @@ def test_one_model_twice_is_refused(data_files, full_and_retrained, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("name", "content", "error", "match"),
     [
-        ('{"model_utility": 0.6, "forget_quality": 0.01}', "aggregates alone.*EVAL.json"),
-        ('{"anything": {"else": 1}}', "is no log that is known, which are open-unlearning's"),
-        ("[]", "holds no rows, so no results"),
+        (
+            *("log.json", '{"model_utility": 0.6, "forget_quality": 0.01}'),
+            *(DataError, "aggregates alone.*EVAL.json"),
+        ),
+        (
+            *("log.json", '{"anything": {"else": 1}}'),
+            *(DataError, "is no log that is known, which are open-unlearning's"),
+        ),
+        ("log.json", "[]", DataError, "holds no rows, so no results"),
+        ("log.json", '{"forget_Q_A_ROUGE": ', RecordError, r"log\.json"),
+        ("none.json", "", SourceNotFoundError, r"none\.json"),
+        (
+            *("a.tsv", "index\tanswer\nfirst\tParis\n"),
+            *(DataError, "a.tsv:2: needs the columns index, a whole number"),
+        ),
     ],
 )
-def test_what_is_no_log_is_refused(tmp_path, content, message):
-    (tmp_path / "log.json").write_text(content, "utf-8")
+def test_what_is_no_log_or_no_answers_is_refused(tmp_path, name, content, error, match):
+    path = tmp_path / name
+    if content:
+        path.write_text(content, "utf-8")
 
-    with pytest.raises(DataError, match=message):
-        read_logs([tmp_path / "log.json"])
-
-
-def test_a_broken_log_is_refused(tmp_path):
-    (tmp_path / "log.json").write_text('{"forget_Q_A_ROUGE": ', "utf-8")
-
-    with pytest.raises(RecordError, match=r"log\.json"):
-        read_logs([tmp_path / "log.json"])
-
-
-def test_a_log_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(SourceNotFoundError, match=r"none\.json"):
-        read_logs([tmp_path / "none.json"])
+    with pytest.raises(error, match=match):
+        read_answers(path) if path.suffix == ".tsv" else read_logs([path])

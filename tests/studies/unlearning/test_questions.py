@@ -36,8 +36,10 @@ def test_tofu_is_asked_plainly_reworded_and_by_surname(forget01):
     assert counts["plain"] == counts["reworded"] == 38
     assert 30 <= counts["name"] < 38
     assert forget01["subject_id"].nunique() == 2
-    row = forget01[(forget01["fact_id"] == "forget 1") & (forget01["form"] == "name")].iloc[0]
-    assert row["question"] == "What gender is author Al-Kuwaiti?"
+    named = forget01[forget01["form"] == "name"].set_index("fact_id")["question"]
+    assert named["forget 1"] == "What gender is author Al-Kuwaiti?"
+    assert not named.str.contains("Basil Mahfouz|Nikolai").any()
+    assert named.str.contains("Al-Kuwaiti|Abilov").all()
 
 
 def test_other_numbers_of_questions_than_tofus_have_no_persons():
@@ -47,13 +49,6 @@ def test_other_numbers_of_questions_than_tofus_have_no_persons():
 
     assert rows["subject_id"].nunique() == 30
     assert set(rows["form"]) == {"plain"}
-
-
-def test_other_names_of_tofu_stand_where_the_full_name_stood(forget01):
-    named = forget01[forget01["form"] == "name"]["question"]
-
-    assert not named.str.contains("Basil Mahfouz|Nikolai").any()
-    assert named.str.contains("Al-Kuwaiti|Abilov").all()
 
 
 def test_long_queries_ask_about_other_subjects_first(forget01):
@@ -91,85 +86,102 @@ def test_counterfact_in_the_flat_layout(data_files):
     }
 
 
-def test_counterfact_as_rome_has_it():
-    """Made in the layout of ROME's file, around the first record of CounterFact."""
-    record = {
-        "case_id": 0,
-        "requested_rewrite": {
-            "prompt": "The mother tongue of {} is",
-            "relation_id": "P103",
-            "target_new": {"str": "English", "id": "Q1860"},
-            "target_true": {"str": "French", "id": "Q150"},
-            "subject": "Danielle Darrieux",
+ROME = {
+    "case_id": 0,
+    "requested_rewrite": {
+        "prompt": "The mother tongue of {} is",
+        "relation_id": "P103",
+        "target_new": {"str": "English", "id": "Q1860"},
+        "target_true": {"str": "French", "id": "Q150"},
+        "subject": "Danielle Darrieux",
+    },
+    "paraphrase_prompts": ["Danielle Darrieux, a native"],
+    "neighborhood_prompts": ["The mother tongue of Léon Blum is"],
+    "attribute_prompts": [],
+}
+ZSRE = {
+    "subject": "Watts Humphrey",
+    "src": "What university did Watts Humphrey attend?",
+    "rephrase": "What university did Watts Humphrey take part in?",
+    "alt": "University of Michigan",
+    "answers": ["Illinois Institute of Technology"],
+    "loc": "who played desmond doss father in hacksaw ridge",
+    "loc_ans": "Hugo Weaving",
+}
+KNOWEDIT = {
+    "subject": "Leo Arons",
+    "prompt": "The place of death of Leo Arons is",
+    "target_new": "Berlin",
+    "ground_truth": ["Munich"],
+    "portability": {
+        "Subject_Aliasing": [
+            {"prompt": "Martin Arons died in", "ground_truth": [["Berlin", "Berlin, Germany"]]}
+        ],
+        "Reasoning": [{"prompt": "He died in a city of", "ground_truth": [["Germany"]]}],
+    },
+    "locality": {
+        "Relation_Specificity": [{"prompt": "Arons was a", "ground_truth": [["physicist"]]}]
+    },
+}
+QUERY = {"prompt": "Prince died in", "answers": [{"value": "Berlin", "aliases": ["Bärlin"]}]}
+TEST = {"test_queries": [QUERY], "test_condition": "OR", "condition_queries": []}
+RIPPLE = {"edit": {"subject_id": "Q1"}, "Subject_Aliasing": [TEST], "Forgetfulness": [TEST]}
+
+
+LAYOUTS = {
+    "ROME": (
+        ROME,
+        {
+            ("forget", "plain"): "French",
+            ("new object", "plain"): "English",
+            ("forget", "reworded"): "French",
+            ("new object", "reworded"): "English",
+            ("neighbour", "plain"): "French",
         },
-        "paraphrase_prompts": ["Danielle Darrieux, a native", "Danielle Darrieux spoke"],
-        "neighborhood_prompts": ["The mother tongue of Léon Blum is"],
-        "attribute_prompts": [],
-    }
+    ),
+    "zsRE": (
+        ZSRE,
+        {
+            ("forget", "plain"): "Illinois Institute of Technology",
+            ("new object", "plain"): "University of Michigan",
+            ("forget", "reworded"): "Illinois Institute of Technology",
+            ("new object", "reworded"): "University of Michigan",
+            ("neighbour", "plain"): "Hugo Weaving",
+        },
+    ),
+    "KnowEdit": (
+        KNOWEDIT,
+        {
+            ("forget", "plain"): "Munich",
+            ("new object", "plain"): "Berlin",
+            ("new object", "name"): "Berlin; Berlin, Germany",
+            ("forget", "name"): "Munich",
+            ("new object", "hop"): "Germany",
+            ("neighbour", "Relation_Specificity"): "physicist",
+        },
+    ),
+    "RippleEdits": (
+        RIPPLE,
+        {
+            ("new object", "name"): "Berlin; Bärlin",
+            ("neighbour", "Forgetfulness"): "Berlin; Bärlin",
+        },
+    ),
+}
+"""A record of each layout of edits, and its answers by set and form."""
 
-    asked = list(edit_questions(record))
 
-    assert by_form(record)["forget", "plain"] == (
-        "The mother tongue of Danielle Darrieux is",
-        ("French",),
-    )
+@pytest.mark.parametrize(("record", "expected"), LAYOUTS.values(), ids=LAYOUTS)
+def test_layouts_of_edits(record, expected):
+    assert {key: "; ".join(names) for key, (_, names) in by_form(record).items()} == expected
+
+
+def test_questions_hold_the_subject_and_every_paraphrase():
+    asked = list(edit_questions(ROME | {"paraphrase_prompts": ["a", "b"]}))
+
     assert sum(one.form == "reworded" for one in asked) == 4
-    assert by_form(record)["neighbour", "plain"][1] == ("French",)
-
-
-def test_zsre_by_its_own_names():
-    record = {
-        "subject": "Watts Humphrey",
-        "src": "What university did Watts Humphrey attend?",
-        "rephrase": "What university did Watts Humphrey take part in?",
-        "alt": "University of Michigan",
-        "answers": ["Illinois Institute of Technology"],
-        "loc": "who played desmond doss father in hacksaw ridge",
-        "loc_ans": "Hugo Weaving",
-    }
-
-    asked = by_form(record)
-
-    assert asked["new object", "reworded"][1] == ("University of Michigan",)
-    assert asked["forget", "plain"][1] == ("Illinois Institute of Technology",)
-    assert asked["neighbour", "plain"][1] == ("Hugo Weaving",)
-
-
-def test_knowedit_asks_other_names_hops_and_neighbours():
-    record = {
-        "subject": "Leo Arons",
-        "prompt": "The place of death of Leo Arons is",
-        "target_new": "Berlin",
-        "ground_truth": ["Munich"],
-        "portability": {
-            "Subject_Aliasing": [
-                {"prompt": "Martin Arons died in", "ground_truth": [["Berlin", "Berlin, Germany"]]}
-            ],
-            "Reasoning": [{"prompt": "He died in a city of", "ground_truth": [["Germany"]]}],
-        },
-        "locality": {
-            "Relation_Specificity": [{"prompt": "Arons was a", "ground_truth": [["physicist"]]}]
-        },
-    }
-
-    asked = by_form(record)
-
-    assert asked["new object", "name"][1] == ("Berlin", "Berlin, Germany")
-    assert asked["forget", "name"] == ("Martin Arons died in", ("Munich",))
-    assert asked["new object", "hop"][1] == ("Germany",)
-    assert ("forget", "hop") not in asked
-    assert asked["neighbour", "Relation_Specificity"][1] == ("physicist",)
-
-
-def test_rippleedits_has_aliases_of_answers():
-    query = {"prompt": "Prince died in", "answers": [{"value": "Berlin", "aliases": ["Bärlin"]}]}
-    test = {"test_queries": [query], "test_condition": "OR", "condition_queries": []}
-    record = {"edit": {"subject_id": "Q1"}, "Subject_Aliasing": [test], "Forgetfulness": [test]}
-
-    asked = by_form(record)
-
-    assert asked["new object", "name"] == ("Prince died in", ("Berlin", "Bärlin"))
-    assert asked["neighbour", "Forgetfulness"][1] == ("Berlin", "Bärlin")
+    assert asked[0].question == "The mother tongue of Danielle Darrieux is"
+    assert by_form(KNOWEDIT)["forget", "name"][0] == "Martin Arons died in"
 
 
 def test_no_question_about_an_edit_is_lost():
@@ -184,24 +196,27 @@ def test_no_question_about_an_edit_is_lost():
     assert rows["fact_id"].is_unique
 
 
-def test_table_of_anyone_needs_facts_and_forms():
-    with pytest.raises(
-        DataError, match="needs the columns answers, form besides fact_id, question"
-    ):
-        table_rows([(PLACE, {"fact_id": "a", "question": "?"})])
-
-
 ROW = {"fact_id": "a", "form": "plain", "question": "?", "answers": "Paris; Paname"}
 
 
-def test_table_of_anyone_has_a_form_once():
-    row = (PLACE, ROW)
-
-    assert table_rows([row])["answers"].iloc[0] == ["Paris", "Paname"]
-    with pytest.raises(
-        DataError, match="'a' stands twice under the form 'plain' in the set 'forget'"
-    ):
-        table_rows([row, row])
+@pytest.mark.parametrize(
+    ("rows", "error", "match"),
+    [
+        (
+            [{"fact_id": "a", "question": "?"}],
+            *(DataError, "needs the columns answers, form besides fact_id, question"),
+        ),
+        ([ROW, ROW], DataError, "'a' stands twice under the form 'plain' in the set 'forget'"),
+        *(
+            ([ROW | {"answers": cell}], RecordError, r"l:7: no accepted answer of fact 'a'")
+            for cell in (None, "", " ; ", [], float("nan"))
+        ),
+        ([ROW | {"question": " "}], RecordError, r"rows\.jsonl:7: column 'question'"),
+    ],
+)
+def test_broken_tables_of_anyone_are_refused(rows, error, match):
+    with pytest.raises(error, match=match):
+        table_rows([(PLACE, row) for row in rows])
 
 
 @pytest.mark.parametrize("blank", [None, "", float("nan")])
@@ -210,14 +225,4 @@ def test_empty_cells_of_a_table_have_their_default(blank):
 
     assert rows.iloc[0][["set", "subject_id"]].tolist() == ["forget", "a"]
     assert rows["answers"].iloc[0] == ["a; b"]
-
-
-@pytest.mark.parametrize("cell", [None, "", " ; ", [], float("nan")])
-def test_a_fact_without_an_answer_is_refused(cell):
-    with pytest.raises(RecordError, match=r"rows\.jsonl:7: no accepted answer of fact 'a'"):
-        table_rows([(PLACE, ROW | {"answers": cell})])
-
-
-def test_a_fact_without_a_question_is_refused():
-    with pytest.raises(RecordError, match=r"rows\.jsonl:7: column 'question'"):
-        table_rows([(PLACE, ROW | {"question": " "})])
+    assert table_rows([(PLACE, ROW)])["answers"].iloc[0] == ["Paris", "Paname"]

@@ -8,6 +8,7 @@ from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.models import FakeRunner
 from surface_consistency.studies.unlearning.settings import UnlearningSettings
 from surface_consistency.studies.unlearning.study import UnlearningStudy
+from tests.studies.unlearning.test_questions import LAYOUTS
 
 STUDY = UnlearningStudy()
 
@@ -72,56 +73,26 @@ def test_edits_are_asked_with_both_objects(data_files, tmp_path):
     assert set(alone["kind"]) == {"neighbour"}
 
 
-REWRITE = {
-    "prompt": "{} was made by",
-    "subject": "Thing",
-    "target_new": {"str": "Newco"},
-    "target_true": {"str": "Oldco"},
-}
-ALIASED = {"prompt": "The Thing was made by", "ground_truth": [["Newco"]]}
-QUERY = {"prompt": "The Thing was made by", "answers": [{"value": "Newco", "aliases": []}]}
-EDITS = {
-    "ROME": {"case_id": 1, "requested_rewrite": REWRITE, "paraphrase_prompts": ["Thing is by"]},
-    "zsRE": {"subject": "Thing", "src": "Who made Thing?", "alt": "Newco", "answers": ["Oldco"]},
-    "KnowEdit": {
-        "subject": "Thing",
-        "prompt": "Thing was made by",
-        "target_new": "Newco",
-        "ground_truth": "Oldco",
-        "portability": {"Subject_Aliasing": [ALIASED]},
-    },
-    "RippleEdits": {"edit": {}, "Subject_Aliasing": [{"test_queries": [QUERY]}]},
-}
-"""A record of each layout of edits, as its benchmark has it."""
-
-
-@pytest.mark.parametrize(
-    ("layout", "asked"),
-    [
-        ("ROME", {("forget", "plain"), ("forget", "reworded"), ("forget", "long")}),
-        ("zsRE", {("forget", "plain"), ("forget", "long")}),
-        ("KnowEdit", {("forget", "plain"), ("forget", "name"), ("forget", "long")}),
-        ("RippleEdits", set()),
-    ],
-)
-def test_layouts_of_edits_ask_for_both_objects(tmp_path, layout, asked):
+@pytest.mark.parametrize(("record", "expected"), LAYOUTS.values(), ids=LAYOUTS)
+def test_layouts_of_edits_ask_for_both_objects(tmp_path, record, expected):
     path = tmp_path / "edits.json"
-    path.write_text(json.dumps([EDITS[layout]]), "utf-8")
+    path.write_text(json.dumps([record]), "utf-8")
 
     rows = load(path).rows
 
-    answers = rows.groupby("kind")["answers"].agg(set).to_dict()
-    expected = {"forget": {("Oldco",)}, "new object": {("Newco",)}}
-    assert answers == {of_set: expected[of_set] for of_set in answers}
-    known = set(zip(rows["kind"], rows["form"], strict=True))
-    assert {key for key in known if key[0] == "forget"} == asked
-    assert ("new object", "name" if layout == "RippleEdits" else "plain") in known
+    long = {(kind, "long") for kind, form in expected if form == "plain"}
+    assert {*zip(rows["kind"], rows["form"], strict=True)} == {*expected, *long}
+    answers = {"; ".join(names) for names in rows.loc[rows["kind"] == "forget", "answers"]}
+    assert answers == {names for (kind, _), names in expected.items() if kind == "forget"}
 
 
-def test_chat_prompts_are_turns(forget01):
-    plan = STUDY.plan(load(forget01), UnlearningSettings(chat=True), runner=FakeRunner(str))
+def test_chat_prompts_are_turns_and_facts_are_limited_whole(forget01):
+    settings = UnlearningSettings(chat=True, limit=5)
+
+    plan = STUDY.plan(load(forget01), settings, runner=FakeRunner(str))
 
     assert plan.groups[""].prompts[0].messages[0].role == "user"
+    assert plan.items["fact_id"].nunique() == 5
 
 
 def test_form_that_is_not_there_is_refused(forget01):
@@ -129,12 +100,22 @@ def test_form_that_is_not_there_is_refused(forget01):
         STUDY.plan(load(forget01), UnlearningSettings(forms=("plain", "reverse")))
 
 
-def test_short_answers_of_other_questions_are_refused(forget01, tmp_path):
-    answers = tmp_path / "answers.tsv"
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [
+        (None, "give those of its questions by `short_answers`"),
+        ('[{"edit": {}, "Forgetfulness": []}]', r"rows\.json holds no fact to ask"),
+        ('[{"text": "a"}]', r"has the columns text; rows are TOFU's .* RippleEdits"),
+    ],
+)
+def test_sources_that_cannot_be_asked_are_refused(forget01, tmp_path, content, match):
+    """TOFU with the answers of other questions, and rows of no layout."""
+    path, answers = tmp_path / "rows.json", tmp_path / "answers.tsv"
+    path.write_text(content or "", "utf-8")
     answers.write_text("index\tanswer\n0\tOuagadougou\n", "utf-8")
 
-    with pytest.raises(DataError, match="give those of its questions by `short_answers`"):
-        load(forget01, short_answers=answers)
+    with pytest.raises(DataError, match=match):
+        load(path if content else forget01, short_answers=None if content else answers)
 
 
 def test_other_numbers_of_questions_than_tofus_are_told(tmp_path):
@@ -148,14 +129,6 @@ def test_other_numbers_of_questions_than_tofus_are_told(tmp_path):
         data = load(path, short_answers=answers)
 
     assert data.rows["cluster"].nunique() == 30
-
-
-def test_a_source_without_a_question_is_refused(tmp_path):
-    path = tmp_path / "edits.json"
-    path.write_text('[{"edit": {}, "Forgetfulness": []}]', "utf-8")
-
-    with pytest.raises(DataError, match=r"edits\.json holds no fact to ask"):
-        load(path)
 
 
 def test_what_has_one_form_alone_is_asked_and_compared_with_none(tmp_path):
@@ -176,17 +149,3 @@ def test_what_has_one_form_alone_is_asked_and_compared_with_none(tmp_path):
     ]
     assert plan.pairs["second_target"].tolist() == ["forget / a | name", None]
     assert plan.pairs["first_target"].tolist() == ["forget / a | plain", "retain / b | plain"]
-
-
-def test_unknown_columns_are_refused(tmp_path):
-    path = tmp_path / "rows.jsonl"
-    path.write_text('{"text": "a"}\n', "utf-8")
-
-    with pytest.raises(DataError, match=r"has the columns text; rows are TOFU's .* RippleEdits"):
-        load(path)
-
-
-def test_facts_are_limited_whole(forget01):
-    plan = STUDY.plan(load(forget01), UnlearningSettings(limit=5))
-
-    assert plan.items["fact_id"].nunique() == 5

@@ -1,12 +1,11 @@
 from .frequencies import (
-    FrequencyMatch as FrequencyMatch,
     WordFrequency as WordFrequency,
     corpus_frequencies as corpus_frequencies,
+    match_frequency as match_frequency,
     read_word_counts as read_word_counts,
 )
 from .perturb import (
     candidate_synonyms as candidate_synonyms,
-    perturb as perturb,
     perturb_all as perturb_all,
 )
 from .senses import (

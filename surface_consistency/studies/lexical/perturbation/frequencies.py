@@ -2,9 +2,10 @@
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.studies.lexical.perturbation.wordnet import WordNet
@@ -32,7 +33,7 @@ def corpus_frequencies(source: WordNet | str | os.PathLike[str]) -> WordFrequenc
         DataError: As `read_word_counts`.
     """
     if isinstance(source, WordNet):
-        return lambda lemma, pos: float(source.sense_count(lemma, pos))
+        return cache(lambda lemma, pos: float(source.sense_count(lemma, pos)))
     counts = read_word_counts(source)
     return lambda lemma, pos: counts.get(lemma, math.nan)
 
@@ -96,80 +97,49 @@ def read_word_counts(path: str | os.PathLike[str]) -> dict[str, float]:
     return {str(word): float(n) for word, n in numbers.groupby(words).sum().items()}
 
 
-class FrequencyMatch:
-    """Parts the synonyms of a word into those about as frequent as the word, and rarer ones.
+def match_frequency(
+    frequency: WordFrequency, arm: Literal["frequent", "rarer"], *, within: float = 2.0
+) -> Callable[[str, PartOfSpeech, Sequence[str]], list[str]]:
+    """Make the choice of synonyms about as frequent as their word, or of rarer ones.
 
-    Words with synonyms of one kind alone are left as they are by both: so two wordings that take
-    the one and the other replace the same words, and differ in how frequent their synonyms are
+    Words with synonyms of one kind alone are left as they are in both arms: so two wordings that
+    take the one and the other replace the same words, and differ in how frequent their synonyms are
     alone.
 
     Args:
         frequency: How often words are used.
+        arm: Which synonyms are taken.
         within: A synonym is about as frequent where 1 + its count is within this factor of 1 + the
             word's count; rarer where it is below.
+
+    Returns:
+        A function of a lemma, its part of speech and its synonyms, of which it gives some; none
+        where either kind is missing. The lemma itself is left out.
 
     Raises:
         ValueError: If `within` is below 1.
 
     Examples:
         >>> counts = {"use": 999, "apply": 799, "utilise": 9}
-        >>> match = FrequencyMatch(lambda lemma, pos: counts[lemma], within=2.0)
-        >>> match.frequent("use", "verb", ["use", "apply", "utilise"])
-        ['apply']
-        >>> match.rarer("use", "verb", ["use", "apply", "utilise"])
+        >>> rarer = match_frequency(lambda lemma, pos: counts[lemma], "rarer")
+        >>> rarer("use", "verb", ["use", "apply", "utilise"])
         ['utilise']
     """
+    if not within >= 1.0:
+        raise ValueError(f"within is a factor of at least 1, got {within}")
 
-    def __init__(self, frequency: WordFrequency, *, within: float = 2.0) -> None:
-        if not within >= 1.0:
-            raise ValueError(f"within is a factor of at least 1, got {within}")
-        self._frequency = frequency
-        self._within = within
-        self._parts: dict[tuple[str, PartOfSpeech, tuple[str, ...]], _Parted] = {}
+    def matched(lemma: str, pos: PartOfSpeech, synonyms: Sequence[str]) -> list[str]:
+        """Take the synonyms of the arm."""
+        own = 1.0 + frequency(lemma, pos)
+        ratios = {
+            other: (1.0 + frequency(other, pos)) / own
+            for other in synonyms
+            if other.lower() != lemma
+        }
+        frequent = [other for other, ratio in ratios.items() if 1.0 / within <= ratio <= within]
+        rarer = [other for other, ratio in ratios.items() if ratio < 1.0 / within]
+        if not (frequent and rarer):
+            return []
+        return frequent if arm == "frequent" else rarer
 
-    def frequent(self, lemma: str, pos: PartOfSpeech, synonyms: Sequence[str]) -> list[str]:
-        """Take the synonyms about as frequent as the word.
-
-        Args:
-            lemma: The word.
-            pos: Its part of speech.
-            synonyms: Its synonyms; the word itself is left out.
-
-        Returns:
-            Some of them; none where none is rarer.
-        """
-        return list(self._parted(lemma, pos, synonyms)["frequent"])
-
-    def rarer(self, lemma: str, pos: PartOfSpeech, synonyms: Sequence[str]) -> list[str]:
-        """Take the synonyms rarer than the word.
-
-        Args:
-            lemma: The word.
-            pos: Its part of speech.
-            synonyms: Its synonyms.
-
-        Returns:
-            Some of them; none where none is about as frequent.
-        """
-        return list(self._parted(lemma, pos, synonyms)["rarer"])
-
-    def _parted(self, lemma: str, pos: PartOfSpeech, synonyms: Sequence[str]) -> "_Parted":
-        """Part synonyms, once each word."""
-        key = (lemma, pos, tuple(synonyms))
-        if key not in self._parts:
-            own = 1.0 + self._frequency(lemma, pos)
-            ratios = {
-                other: (1.0 + self._frequency(other, pos)) / own
-                for other in synonyms
-                if other.lower() != lemma
-            }
-            low, high = 1.0 / self._within, self._within
-            frequent = [other for other, ratio in ratios.items() if low <= ratio <= high]
-            rarer = [other for other, ratio in ratios.items() if ratio < low]
-            if not (frequent and rarer):
-                frequent = rarer = []
-            self._parts[key] = {"frequent": frequent, "rarer": rarer}
-        return self._parts[key]
-
-
-_Parted = Mapping[str, Sequence[str]]
+    return matched

@@ -54,72 +54,6 @@ class _Found:
     senses: dict[_Key, Synset]
 
 
-def perturb(
-    instance: BenchmarkInstance,
-    *,
-    lexicon: WordNet,
-    tagger: Tagger | None = None,
-    senses: SenseChooser | None = None,
-    inflect: Inflector | None = None,
-    pos: Collection[PartOfSpeech] = ("noun", "verb"),
-    share: float = 1.0,
-    may_keep: bool = False,
-    multi_word: bool = False,
-    targets: bool = False,
-    synonyms: _Synonyms | None = None,
-    seed: int = 0,
-    draw: int = 0,
-) -> PerturbedInstance:
-    """Put an instance into other words of the same meaning.
-
-    Args:
-        instance: The instance.
-        lexicon: WordNet.
-        tagger: Who finds nouns and verbs; `WordNetTagger` when None.
-        senses: Who tells their senses; the most frequent one when None.
-        inflect: Who restores the form of the word that was there; lemminflect when None.
-        pos: Parts of speech that are replaced.
-        share: Share of the lemmas with a synonym that are replaced, in (0, 1].
-        may_keep: Whether the original lemma is among those drawn from (the paper does not say).
-        multi_word: Whether a lemma of several words may take a word's place.
-        targets: Whether the word of a single option, which is to be foretold, is replaced too.
-        synonyms: Which synonyms of a lemma and part of speech are drawn from, such as
-            `FrequencyMatch.rarer`; all of them when None. Where it gives none the word stays.
-        seed: Seed of the draws.
-        draw: Which of several draws.
-
-    Returns:
-        The instance in other words. A lemma is replaced alike wherever it stands in the instance,
-        in all its forms, so that options still differ where they differed; where a word stands in
-        some options alone and is replaced there, the pair counts as broken. "a" and "an" before a
-        replaced word follow its first letter.
-
-    Raises:
-        ValueError: If `share` is out of range.
-        MissingDependencyError: If `inflect` is None and lemminflect is not installed.
-
-    References:
-        Section 5 and appendix A.2 of the study of lexical popularity.
-    """
-    return next(
-        perturb_all(
-            [instance],
-            lexicon=lexicon,
-            tagger=tagger,
-            senses=senses,
-            inflect=inflect,
-            pos=pos,
-            share=share,
-            may_keep=may_keep,
-            multi_word=multi_word,
-            targets=targets,
-            synonyms=synonyms,
-            seed=seed,
-            draws=(draw,),
-        )
-    )
-
-
 def perturb_all(
     instances: Sequence[BenchmarkInstance],
     *,
@@ -136,29 +70,37 @@ def perturb_all(
     seed: int = 0,
     draws: Collection[int] = (0,),
 ) -> Iterator[PerturbedInstance]:
-    """Put instances into other words; words are tagged and senses asked for once for all draws.
+    """Put instances into other words of the same meaning, tagged and asked for senses once.
 
     Args:
         instances: The instances.
-        lexicon: As for `perturb`, as all that follow.
-        tagger: Who finds nouns and verbs.
-        senses: Who tells their senses.
-        inflect: Who restores the form.
+        lexicon: WordNet.
+        tagger: Who finds nouns and verbs; `WordNetTagger` when None.
+        senses: Who tells their senses; the most frequent one when None.
+        inflect: Who restores the form of the word that was there; lemminflect when None.
         pos: Parts of speech that are replaced.
-        share: Share of the lemmas that are replaced.
-        may_keep: Whether the original lemma is among those drawn from.
+        share: Share of the lemmas with a synonym that are replaced, in (0, 1].
+        may_keep: Whether the original lemma is among those drawn from (the paper does not say).
         multi_word: Whether a lemma of several words may take a word's place.
-        targets: Whether a single option is replaced too.
-        synonyms: Which synonyms are drawn from.
+        targets: Whether the word of a single option, which is to be foretold, is replaced too.
+        synonyms: Which synonyms of a lemma and part of speech are drawn from, such as those of
+            `match_frequency`; all of them when None. Where it gives none the word stays.
         seed: Seed of the draws.
         draws: Numbers of the draws.
 
     Yields:
-        One perturbed instance for each instance and draw, the draws of an instance together.
+        One perturbed instance for each instance and draw, the draws of an instance together. A
+        lemma is replaced alike wherever it stands in the instance, in all its forms, so that
+        options still differ where they differed; where a word stands in some options alone and is
+        replaced there, the pair counts as broken. "a" and "an" before a replaced word follow its
+        first letter.
 
     Raises:
         ValueError: If `share` is out of range.
         MissingDependencyError: If `inflect` is None and lemminflect is not installed.
+
+    References:
+        Section 5 and appendix A.2 of the study of lexical popularity.
     """
     if not 0.0 < share <= 1.0:
         raise ValueError(f"share is a fraction above 0 and at most 1, got {share}")

@@ -162,18 +162,6 @@ class WordNet:
         """
         return self._senses(lemma, pos)
 
-    def has(self, lemma: str, pos: PartOfSpeech) -> bool:
-        """Tell whether WordNet has a word.
-
-        Args:
-            lemma: Base form.
-            pos: Part of speech.
-
-        Returns:
-            Whether it has a sense.
-        """
-        return bool(self._entry(_key(lemma), pos)[0])
-
     def base_forms(self, form: str, pos: PartOfSpeech) -> tuple[str, ...]:
         """Find what an inflected form can be a form of.
 

@@ -101,19 +101,6 @@ class ComponentMap:
         """Whether attention is cut behind its output projection, as one component a layer."""
         return self.unit == "attention"
 
-    def select(
-        self, *, kind: Literal["head", "kv_group", "attention", "mlp"]
-    ) -> npt.NDArray[np.int64]:
-        """Find the components of a kind.
-
-        Args:
-            kind: The kind.
-
-        Returns:
-            Their places among the components; none where there is no such kind.
-        """
-        return np.flatnonzero([c.kind == kind for c in self.components])
-
 
 def find_components(model: Any, *, unit: Unit = "head") -> ComponentMap:  # noqa: ANN401
     """Find the attention heads and MLPs of a causal language model of transformers.

@@ -87,8 +87,6 @@ class AblationModel:
         self.ends_early = True
         self.reasons: dict[str, str] = {}
         """Why a fast way is not taken, by its name."""
-        self.is_checked = False
-        """Whether the fast ways were held against the slow one."""
         self._prompt: tuple[tuple[int, ...], Any] = ((), None)
         self._cache_name = cache_name(self.model)
 
@@ -120,7 +118,6 @@ class AblationModel:
                 "end", "positions that are read" if self.ends_early else "all positions"
             ),
             "uncovered": self.reasons.get("uncovered"),
-            "checked": self.is_checked,
         }
 
     def _way(self, what: str, way: str) -> str:

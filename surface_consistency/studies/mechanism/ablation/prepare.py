@@ -25,20 +25,19 @@ def prepare_model(
     model: Any,  # noqa: ANN401
     *,
     unit: Unit = "head",
-    check: bool = True,
 ) -> AblationModel:
     """Find a model's components and hold the fast ways of ablation against the slow one.
+
+    It compares growing batches with one forward a component, the tokens' rows of the unembedding
+    with the model's own logits, a last layer that works at the positions that are read alone with a
+    whole one, and the prompt's key-value cache with the whole text, on a text of nine tokens. What
+    differs is not used, and the fingerprint says so.
 
     Args:
         model: A causal language model of transformers, on any devices (`device_map` too). Hooks
             that it carries already, such as a steering vector's, stay and are part of what is
             measured.
         unit: What attention is cut into; see `find_components`.
-        check: Whether to compare growing batches with one forward a component, the tokens' rows of
-            the unembedding with the model's own logits, a last layer that works at the positions
-            that are read alone with a whole one, and the prompt's key-value cache with the whole
-            text, on a text of nine tokens. What differs is not used, and the fingerprint says so.
-            Without, all are trusted.
 
     Returns:
         The model for `ablate` and `recover`.
@@ -49,9 +48,7 @@ def prepare_model(
         RunnerError: If the model's layers were compiled, or it gives no numbers.
     """
     prepared = AblationModel(model, unit=unit)
-    if check:
-        _find_fast_ways(prepared)
-        prepared.is_checked = True
+    _find_fast_ways(prepared)
     return prepared
 
 

@@ -1,18 +1,16 @@
 """What each component does for each token of an answer, and the fewest that suffice for it."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import JsonValue
 
-from surface_consistency.errors import DataWarning, RunnerError
+from surface_consistency.errors import RunnerError
 from surface_consistency.studies.mechanism.ablation.components import Component, n_inputs
 from surface_consistency.studies.mechanism.ablation.engine import AblationModel
-from surface_consistency.studies.mechanism.ablation.prepare import prepare_model
 from surface_consistency.studies.mechanism.ablation.readout import (
     Flags,
     Positions,
@@ -23,8 +21,6 @@ from surface_consistency.studies.mechanism.ablation.readout import (
 
 _Floats = npt.NDArray[np.float64]
 _ROUNDING: Final = 1e-9
-_BACKUP: Final = 0.25
-_NEEDLESS: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +58,6 @@ class AblationScores:
     components: tuple[Component, ...]
     """The components, by column."""
 
-    places: npt.NDArray[np.int64] = field(repr=False)
-    """Their places among all components of the model."""
-
     readout: Readout = field(repr=False)
     """The text, where components were away, and what was read."""
 
@@ -75,14 +68,6 @@ class AblationScores:
     def change(self) -> _Floats:
         """What each component adds to each token's readout, `(n_tokens, n_components)`."""
         return self.base[:, None] - self.ablated
-
-    @property
-    def tie_share(self) -> float:
-        """Share of changes that are exactly 0, in [0, 1], whose ranks say nothing.
-
-        It is high in number formats of 16 bits.
-        """
-        return float((self.change == 0).mean())
 
     def recovery(self, values: npt.ArrayLike) -> _Floats:
         """Tell which share of each token's readout is left.
@@ -100,65 +85,38 @@ class AblationScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveredSet:
-    """The components that one token was found to need."""
+    """The components that one token was found to need; by default none."""
 
-    components: tuple[int, ...]
+    components: tuple[int, ...] = ()
     """Columns of the selected components, in the order in which they were tried."""
 
-    recovery: float
+    recovery: float = np.nan
     """Share of the token's readout that a run with them alone gives; may exceed 1."""
 
-    is_reached: bool
+    is_reached: bool = False
     """Whether that reaches the threshold."""
 
-    joint: float
+    joint: float = np.nan
     """Share of the readout that goes when all of them are away together."""
 
-    sum_of_parts: float
+    sum_of_parts: float = np.nan
     """Sum of the shares that go when each is away alone; `joint` where components add up."""
-
-    floor: float
-    """Share of the readout that is left without any component."""
-
-    n_components: int
-    """Components to choose from."""
-
-    @property
-    def back_each_other_up(self) -> bool:
-        """Whether they matter much more together than one by one.
-
-        That is, `joint` exceeds `sum_of_parts` by more than 0.25 of the readout.
-        """
-        return self.joint > self.sum_of_parts + _BACKUP
-
-    @property
-    def is_backed_up(self) -> bool:
-        """Whether others stand in for the set.
-
-        It suffices, but without it more than half of what components give stays.
-        """
-        return self.is_reached and self.joint < _NEEDLESS * (1.0 - self.floor)
 
 
 def ablate(
-    model: Any,  # noqa: ANN401
+    model: AblationModel,
     answer: TokenizedAnswer,
     *,
-    components: Sequence[int] | None = None,
     positions: Positions = "all",
     readout: ReadoutKind = "centred_logit",
     replacement: Replacement | None = None,
     max_rows: int | None = None,
-    check: bool = True,
 ) -> AblationScores:
     """Take each component away by itself, and read every token of an answer.
 
     Args:
-        model: What `prepare_model` returned, or a model of transformers, which is prepared first;
-            prepare it once for several answers.
+        model: What `prepare_model` returned.
         answer: The text and the answer in it; its own tokens are those that are read.
-        components: Places of the components among those of `find_components`; None for all. The
-            others stay throughout.
         positions: "all" takes a component away at every position. "answer" takes it away only where
             the answer is written, from the prompt's last token on, and reuses the prompt's keys and
             values: faster, and another definition, since what the prompt's positions computed
@@ -169,16 +127,14 @@ def ablate(
         replacement: What stands in for a component, as from `mean_replacement`; None for zero.
         max_rows: Rows of a batch at most; None for as many as activations of a GiB hold. Halved
             when the device's memory is full.
-        check: Whether a model that is not prepared yet is checked; see `prepare_model`.
 
     Returns:
         The readouts, untouched, with each component away, and with all of them away.
 
     Raises:
-        RunnerError: See `find_components`.
-        ValueError: If the answer is empty or first in the text, the text is padded, a token or a
-            component unknown, the replacement of a model of another shape or cut at another seam,
-            or an option has another value.
+        ValueError: If the answer is empty or first in the text, the text is padded, a token
+            unknown, the replacement of a model of another shape or cut at another seam, or an
+            option has another value.
         TypeError: If the ids are not those of one text.
         RunnerError: If the text does not fit the model's context.
         RunnerError: If the model gives no finite numbers, or a single row does not fit.
@@ -190,12 +146,10 @@ def ablate(
     References:
         SLAQ, arXiv 2510.11218, section 5.1 (zero ablation; positions are not stated there).
     """
-    prepared = model if isinstance(model, AblationModel) else prepare_model(model, check=check)
     stop = len(answer.ids) if answer.stop is None else answer.stop
-    _check_text(prepared, answer.ids, answer.start, stop)
+    _check_text(model, answer.ids, answer.start, stop)
     _check_options(positions, readout, max_rows)
-    _check_replacement(prepared, replacement)
-    places = _places(components, len(prepared.map))
+    _check_replacement(model, replacement)
     read = Readout(
         ids=tuple(int(token) for token in answer.ids[:stop]),
         start=answer.start,
@@ -203,20 +157,20 @@ def ablate(
         kind=readout,
         replacement=replacement,
     )
-    ablated = np.zeros((len(places) + 2, len(prepared.map)), dtype=bool)
-    ablated[np.arange(len(places)) + 1, places] = True
-    ablated[-1, places] = True
+    n_components = len(model.map)
+    ablated = np.zeros((n_components + 2, n_components), dtype=bool)
+    ablated[1:-1] = np.eye(n_components, dtype=bool)
+    ablated[-1] = True
     is_untouched = np.arange(len(ablated)) == 0
-    results = prepared.evaluate(read, ablated, greedy=is_untouched, max_rows=max_rows)
+    results = model.evaluate(read, ablated, greedy=is_untouched, max_rows=max_rows)
     return AblationScores(
         base=results.values[0],
         ablated=results.values[1:-1].T.copy(),
         floor=results.values[-1],
         is_greedy=results.is_greedy[0],
-        components=tuple(prepared.map.components[place] for place in places),
-        places=places,
+        components=model.map.components,
         readout=read,
-        fingerprint=prepared.fingerprint(),
+        fingerprint=model.fingerprint(),
     )
 
 
@@ -225,41 +179,33 @@ def recover(
     scores: AblationScores,
     *,
     tokens: Sequence[int] | None = None,
-    order: npt.ArrayLike | None = None,
     threshold: float = 0.9,
-    max_size: int | None = None,
     max_rows: int | None = None,
 ) -> list[RecoveredSet]:
     """Find the fewest components, most important first, with which a run gives a token back.
 
-    Sets grow by one component. Because what they recover does not rise with their size, every size
-    is run, in rounds of 1, 2, 4, ... sizes whose rows share batches, and the first that reaches the
-    threshold is taken.
+    Sets grow by one component, ties by column. Because what they recover does not rise with their
+    size, every size is run, in rounds of 1, 2, 4, ... sizes whose rows share batches, and the first
+    that reaches the threshold is taken.
 
     Args:
         model: What `prepare_model` returned, the model of the scores.
         scores: What `ablate` returned; text, positions, readout and replacement are taken from it.
         tokens: Numbers of the tokens for which sets are sought; None for all.
-        order: Columns of the components in the order in which they are tried, one row a token,
-            `(n_tokens, n_tried)`; None for most important first, ties by column.
         threshold: Share of the untouched readout to recover, in (0, 1]; the paper takes 0.9.
-        max_size: Largest set that is tried; None for all components.
         max_rows: Rows of a batch at most; see `ablate`.
 
     Returns:
-        A set for each token. Where none reaches the threshold, the largest that was tried, with
-        `is_reached` False. A token whose base is 0 has a recovery of NaN and reaches nothing.
+        A set for each token. Where none reaches the threshold, all components, with `is_reached`
+        False. A token whose base is 0 has a recovery of NaN and reaches nothing.
 
     Raises:
-        ValueError: If an option is out of range, or `order` does not fit.
-
-    Warns:
-        DataWarning: If components of some token stand in for each other.
+        ValueError: If an option is out of range.
 
     Notes:
         Recovery is 1 - (base - value) / |base|, which is value / base for a positive base. What is
-        left without any component counts towards it (`floor`), so 90 % of a logit is not 90 % of
-        what the components do.
+        left without any component counts towards it (`AblationScores.floor`), so 90 % of a logit is
+        not 90 % of what the components do.
 
     References:
         SLAQ, arXiv 2510.11218, section 5.1 (sets C_t). The paper does not say how recovery is
@@ -268,38 +214,30 @@ def recover(
     if not 0.0 < threshold <= 1.0:
         raise ValueError(f"threshold must be a share in (0, 1], as in 0.9; got {threshold!r}")
     _check_options(scores.readout.positions, scores.readout.kind, max_rows)
-    n_tokens, n_components = scores.ablated.shape
+    n_tokens = len(scores.base)
     wanted = list(range(n_tokens)) if tokens is None else [int(token) for token in tokens]
     if not wanted:
         return []
     if any(not 0 <= token < n_tokens for token in wanted):
         raise ValueError(f"tokens must be numbers of the {n_tokens} tokens; got {wanted}")
-    tried = _order(scores, wanted, order)
+    tried = np.argsort(-scores.change[wanted], axis=1, kind="stable")
     # Nothing after the last of these tokens bears on them.
     stop = scores.readout.start + max(wanted) + 1
     scores = replace(scores, readout=replace(scores.readout, ids=scores.readout.ids[:stop]))
-    largest = tried.shape[1] if max_size is None else min(max_size, tried.shape[1])
-    if largest < 1:
-        raise ValueError(f"max_size must be at least 1; got {max_size}")
-    sizes, recoveries = _search(model, scores, wanted, tried[:, :largest], threshold, max_rows)
+    sizes, recoveries = _search(model, scores, wanted, tried, threshold, max_rows)
     chosen = [tried[row, :size] for row, size in enumerate(sizes)]
     joint = _joint(model, scores, wanted, chosen, max_rows)
     shares = 1.0 - scores.recovery(scores.ablated)
-    floors = scores.recovery(scores.floor)
-    sets = [
+    return [
         RecoveredSet(
             components=tuple(int(column) for column in columns),
             recovery=recovery,
             is_reached=bool(recovery >= threshold - _ROUNDING),
             joint=effect,
             sum_of_parts=float(shares[token, columns].sum()),
-            floor=float(floors[token]),
-            n_components=n_components,
         )
         for token, columns, recovery, effect in zip(wanted, chosen, recoveries, joint, strict=True)
     ]
-    _warn_of_backups(sets)
-    return sets
 
 
 def _check_text(model: AblationModel, ids: Sequence[int], start: int, stop: int) -> None:
@@ -375,38 +313,6 @@ def _check_replacement(model: AblationModel, replacement: Replacement | None) ->
         )
 
 
-def _places(components: Sequence[int] | None, n_components: int) -> npt.NDArray[np.int64]:
-    """Return the places of the components that are taken away."""
-    if components is None:
-        return np.arange(n_components)
-    places = np.asarray(components, dtype=np.int64)
-    if places.ndim != 1 or not places.size or len(set(places.tolist())) < places.size:
-        raise ValueError("components must be places among the model's, at least one, each once")
-    if places.min() < 0 or places.max() >= n_components:
-        raise ValueError(
-            f"components must be places among the model's {n_components}; got {places.max()}"
-        )
-    return places
-
-
-def _order(
-    scores: AblationScores, wanted: Sequence[int], order: npt.ArrayLike | None
-) -> npt.NDArray[np.int64]:
-    """Return the columns that are tried for each token."""
-    if order is None:
-        return np.argsort(-scores.change[wanted], axis=1, kind="stable")
-    tried = np.asarray(order, dtype=np.int64)
-    n_components = scores.ablated.shape[1]
-    if tried.ndim != 2 or len(tried) != len(wanted) or not tried.shape[1]:
-        raise ValueError(
-            f"order must have one row for each of the {len(wanted)} tokens; got shape {tried.shape}"
-        )
-    is_known = (tried >= 0).all() and (tried < n_components).all()
-    if not is_known or any(len(set(row)) < len(row) for row in tried.tolist()):
-        raise ValueError(f"order must hold columns of the {n_components} components, each once")
-    return tried
-
-
 def _search(
     model: AblationModel,
     scores: AblationScores,
@@ -422,10 +328,9 @@ def _search(
     begin, n_new = 1, 1
     while open_rows and begin <= largest:
         tested = range(begin, min(begin + n_new, largest + 1))
-        ablated = np.zeros((len(open_rows) * len(tested), len(model.map)), dtype=bool)
-        ablated[:, scores.places] = True
+        ablated = np.ones((len(open_rows) * len(tested), len(model.map)), dtype=bool)
         for place, (row, size) in enumerate((r, k) for r in open_rows for k in tested):
-            ablated[place, scores.places[tried[row, :size]]] = False
+            ablated[place, tried[row, :size]] = False
         of_row = np.repeat([wanted[row] for row in open_rows], len(tested))
         results = model.evaluate(scores.readout, ablated, tokens=of_row, max_rows=max_rows)
         shares = _shares(scores.base[of_row], results.values).reshape(len(open_rows), -1)
@@ -451,7 +356,7 @@ def _joint(
     """Take each token's whole set away, and tell what goes."""
     ablated = np.zeros((len(wanted), len(model.map)), dtype=bool)
     for row, columns in enumerate(chosen):
-        ablated[row, scores.places[columns]] = True
+        ablated[row, columns] = True
     of_row = np.asarray(wanted, dtype=np.int64)
     results = model.evaluate(scores.readout, ablated, tokens=of_row, max_rows=max_rows)
     return [float(1.0 - share) for share in _shares(scores.base[of_row], results.values)]
@@ -461,17 +366,3 @@ def _shares(base: _Floats, values: _Floats) -> _Floats:
     """Tell which share of the untouched readout each value is."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where(base == 0, np.nan, 1.0 - (base - values) / np.abs(base)))
-
-
-def _warn_of_backups(sets: Sequence[RecoveredSet]) -> None:
-    """Say how many sets hold components that stand in for each other, or for which others do."""
-    inside = sum(one.back_each_other_up for one in sets)
-    outside = sum(one.is_backed_up for one in sets)
-    if inside or outside:
-        warnings.warn(
-            f"of {len(sets)} tokens, {inside} have components that matter far more together than "
-            f"one by one, and {outside} are written nearly as well without their set: other "
-            "components stand in, so importances taken one by one are too low there",
-            DataWarning,
-            stacklevel=3,
-        )

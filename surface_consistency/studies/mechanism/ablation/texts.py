@@ -35,9 +35,6 @@ class EncodedAnswer:
     in_span: tuple[bool, ...]
     """Whether each token of the answer holds a character of the span."""
 
-    is_moved: bool
-    """Whether the answer's first token begins within the prompt; it counts as the answer's."""
-
 
 class AnswerEncoder:
     """Tokenises prompt and answer as one text, as a model reads them.
@@ -143,7 +140,6 @@ class AnswerEncoder:
             answer=TokenizedAnswer(ids=tuple(ids[:stop]), start=start),
             tokens=tuple(texts),
             in_span=in_span,
-            is_moved=offsets[start][0] < n_before,
         )
 
     def _started(self, ids: list[int]) -> list[int]:
@@ -188,7 +184,7 @@ def load_ablation_model(
         model: Folder or hub id.
         revision: Branch, tag or commit of the hub repository.
         dtype: Number format; "auto" takes the checkpoint's. In 16 bits many changes are rounded to
-            exactly nothing (`AblationScores.tie_share`); take "float32" where it fits.
+            exactly nothing; take "float32" where it fits.
         device: Such as "cuda:1"; None takes a GPU if there is one.
         device_map: How to spread weights over devices by accelerate, in place of `device`: "auto",
             "balanced", "balanced_low_0" or "sequential".

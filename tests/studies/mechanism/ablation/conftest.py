@@ -22,6 +22,7 @@ EXPERTS = GQA | {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_s
 
 MLP_OF_MIXTRAL = "mlp" if Version(transformers.__version__) >= Version("5") else "block_sparse_moe"
 
+LLAMA = ("model.layers", "self_attn.o_proj", "mlp")
 ARCHITECTURES = {
     # Configuration, options, and where layers, projection and MLP stand.
     "gpt_neox": ("GPTNeoXConfig", SMALL, "gpt_neox.layers", "attention.dense", "mlp"),
@@ -29,37 +30,22 @@ ARCHITECTURES = {
         *("GPTNeoXConfig", SMALL | {"use_parallel_residual": False}),
         *("gpt_neox.layers", "attention.dense", "mlp"),
     ),
-    "llama": ("LlamaConfig", GQA, "model.layers", "self_attn.o_proj", "mlp"),
-    "llama_bias": (
-        *("LlamaConfig", GQA | {"attention_bias": True, "mlp_bias": True}),
-        *("model.layers", "self_attn.o_proj", "mlp"),
-    ),
-    "qwen2": ("Qwen2Config", GQA, "model.layers", "self_attn.o_proj", "mlp"),
-    "qwen3": ("Qwen3Config", GQA | {"head_dim": 12}, "model.layers", "self_attn.o_proj", "mlp"),
-    "qwen3_moe": ("Qwen3MoeConfig", EXPERTS, "model.layers", "self_attn.o_proj", "mlp"),
-    "qwen2_moe": (
-        *("Qwen2MoeConfig", EXPERTS | {"shared_expert_intermediate_size": 16}),
-        *("model.layers", "self_attn.o_proj", "mlp"),
-    ),
+    "llama": ("LlamaConfig", GQA, *LLAMA),
+    "llama_bias": ("LlamaConfig", GQA | {"attention_bias": True, "mlp_bias": True}, *LLAMA),
+    "qwen2": ("Qwen2Config", GQA, *LLAMA),
+    "qwen3": ("Qwen3Config", GQA | {"head_dim": 12}, *LLAMA),
+    "qwen3_moe": ("Qwen3MoeConfig", EXPERTS, *LLAMA),
+    "qwen2_moe": ("Qwen2MoeConfig", EXPERTS | {"shared_expert_intermediate_size": 16}, *LLAMA),
     "mixtral": (
         *("MixtralConfig", GQA | {"num_local_experts": 4, "sliding_window": None}),
         *("model.layers", "self_attn.o_proj", MLP_OF_MIXTRAL),
     ),
-    "mistral": (
-        *("MistralConfig", GQA | {"sliding_window": 4}),
-        *("model.layers", "self_attn.o_proj", "mlp"),
-    ),
-    "gemma2": (
-        *("Gemma2Config", GQA | {"head_dim": 8, "sliding_window": 4}),
-        *("model.layers", "self_attn.o_proj", "mlp"),
-    ),
-    "gemma3_text": (
-        *("Gemma3TextConfig", GQA | {"head_dim": 8, "sliding_window": 4}),
-        *("model.layers", "self_attn.o_proj", "mlp"),
-    ),
-    "olmo2": ("Olmo2Config", GQA, "model.layers", "self_attn.o_proj", "mlp"),
+    "mistral": ("MistralConfig", GQA | {"sliding_window": 4}, *LLAMA),
+    "gemma2": ("Gemma2Config", GQA | {"head_dim": 8, "sliding_window": 4}, *LLAMA),
+    "gemma3_text": ("Gemma3TextConfig", GQA | {"head_dim": 8, "sliding_window": 4}, *LLAMA),
+    "olmo2": ("Olmo2Config", GQA, *LLAMA),
     "phi": ("PhiConfig", SMALL, "model.layers", "self_attn.dense", "mlp"),
-    "phi3": ("Phi3Config", GQA | {"pad_token_id": 0}, "model.layers", "self_attn.o_proj", "mlp"),
+    "phi3": ("Phi3Config", GQA | {"pad_token_id": 0}, *LLAMA),
     "gpt2": (
         *("GPT2Config", {"vocab_size": 61, "n_embd": 32, "n_layer": 2, "n_head": 4}),
         *("transformer.h", "attn.c_proj", "mlp"),
@@ -67,12 +53,8 @@ ARCHITECTURES = {
     "gpt_neo": (
         "GPTNeoConfig",
         {
-            "vocab_size": 61,
-            "hidden_size": 32,
-            "num_layers": 2,
-            "num_heads": 4,
-            "attention_types": [[["global", "local"], 1]],
-            "window_size": 4,
+            **{"vocab_size": 61, "hidden_size": 32, "num_layers": 2, "num_heads": 4},
+            **{"attention_types": [[["global", "local"], 1]], "window_size": 4},
             "max_position_embeddings": 64,
         },
         *("transformer.h", "attn.attention.out_proj", "mlp"),
@@ -82,25 +64,21 @@ ARCHITECTURES = {
         {"vocab_size": 61, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4},
         *("transformer.h", "self_attention.dense", "mlp"),
     ),
-    "cohere": (
-        *("CohereConfig", GQA | {"logit_scale": 0.25}),
-        *("model.layers", "self_attn.o_proj", "mlp"),
-    ),
+    "cohere": ("CohereConfig", GQA | {"logit_scale": 0.25}, *LLAMA),
     "granite": (
         *("GraniteConfig", GQA | {"logits_scaling": 3.0, "residual_multiplier": 0.3}),
-        *("model.layers", "self_attn.o_proj", "mlp"),
+        *LLAMA,
     ),
     "gpt_oss": (
         *("GptOssConfig", GQA | {"head_dim": 8, "num_local_experts": 4, "sliding_window": 4}),
-        *("model.layers", "self_attn.o_proj", "mlp"),
+        *LLAMA,
     ),
     "opt": (
         *("OPTConfig", SMALL | {"ffn_dim": 48, "word_embed_proj_dim": 32}),
         *("model.decoder.layers", "self_attn.out_proj", "fc2"),
     ),
     "bloom": (
-        "BloomConfig",
-        {"vocab_size": 61, "hidden_size": 32, "n_layer": 2, "n_head": 4},
+        *("BloomConfig", {"vocab_size": 61, "hidden_size": 32, "n_layer": 2, "n_head": 4}),
         *("transformer.h", "self_attention.dense", "mlp.dense_4h_to_h"),
     ),
     "mpt": (
@@ -134,6 +112,13 @@ def part(module, path: str):
     return module
 
 
+def gold_logits(model, tokens, start):
+    """Return the logits of the gold tokens, and all logits."""
+    with torch.no_grad():
+        out = model(tokens[:, :-1], use_cache=False).logits[0, start - 1 :]
+    return out.gather(-1, tokens[0, start:, None])[:, 0].double().numpy(), out.double().numpy()
+
+
 def one_by_one(model, name: str, ids, start: int, *, first: int = 0):
     """Ablate by one forward a component, as the model's own logits show it: the slow truth.
 
@@ -142,14 +127,7 @@ def one_by_one(model, name: str, ids, start: int, *, first: int = 0):
     """
     *_, layers, projection, mlp = ARCHITECTURES[name]
     tokens = torch.tensor([list(ids)])
-    gold = tokens[0, start:, None]
-
-    def logits():
-        with torch.no_grad():
-            out = model(tokens[:, :-1], use_cache=False).logits[0, start - 1 :]
-        return out.gather(-1, gold)[:, 0].double().numpy(), out.double().numpy()
-
-    base, whole = logits()
+    base, whole = gold_logits(model, tokens, start)
     columns = []
     for layer in part(model, layers):
         module = part(layer, projection)
@@ -162,7 +140,7 @@ def one_by_one(model, name: str, ids, start: int, *, first: int = 0):
                 return (values,)
 
             handle = module.register_forward_pre_hook(cut)
-            columns.append(logits()[0])
+            columns.append(gold_logits(model, tokens, start)[0])
             handle.remove()
 
         def silence(module, args, output):
@@ -173,17 +151,14 @@ def one_by_one(model, name: str, ids, start: int, *, first: int = 0):
             return (values, *output[1:]) if isinstance(output, tuple) else values
 
         handle = part(layer, mlp).register_forward_hook(silence)
-        columns.append(logits()[0])
+        columns.append(gold_logits(model, tokens, start)[0])
         handle.remove()
     return base, np.stack(columns, axis=1), whole
 
 
 def untouched(model, ids, start: int):
     """Give the model's own logits of the gold tokens."""
-    tokens = torch.tensor([list(ids)])
-    with torch.no_grad():
-        out = model(tokens[:, :-1], use_cache=False).logits[0, start - 1 :]
-    return out.gather(-1, tokens[0, start:, None])[:, 0].double().numpy()
+    return gold_logits(model, torch.tensor([list(ids)]), start)[0]
 
 
 IDS = (3, 17, 5, 44, 29, 8, 51, 12, 33, 20, 9, 40)

@@ -117,9 +117,11 @@ def test_components_are_named_and_placed():
         *("0.0", "0.1", "0.2", "0.3", "0.mlp", "1.0", "1.1", "1.2", "1.3", "1.mlp"),
     ]
     assert found.mlps.tolist() == [4, 9]
-    assert found.select(kind="head").tolist() == found.heads.tolist()
+    assert found.heads.tolist() == [0, 1, 2, 3, 5, 6, 7, 8]
     groups = find_components(tiny("llama"), unit="kv_group")
     assert [c.name for c in groups.components][:3] == ["0.kv0", "0.kv1", "0.mlp"]
+    whole = find_components(tiny("llama"), unit="attention")
+    assert [c.name for c in whole.components] == ["0.attn", "0.mlp", "1.attn", "1.mlp"]
     one = find_components(tiny("falcon"), unit="kv_group")
     assert [c.kind for c in one.components] == ["kv_group", "mlp"] * 2
 
@@ -132,58 +134,64 @@ def test_the_docstring_names_what_is_tested():
     assert unnamed <= {"gpt"}, unnamed
 
 
-@pytest.mark.parametrize(
-    ("config", "message"),
-    [
-        (
-            lambda: transformers.MambaConfig(hidden_size=16, num_hidden_layers=2, vocab_size=61),
-            r"mamba: layer 0 \(MambaBlock\) has no attention \(looked for self_attn",
-        ),
-        (
-            lambda: transformers.JambaConfig(
-                **GQA | EXPERTS, mamba_d_state=4, attn_layer_period=2, attn_layer_offset=1
-            ),
-            r"jamba: layer 0 \(JambaMambaDecoderLayer\) has no attention",
-        ),
-    ],
-)
-def test_rejects_layers_without_attention_by_name(config, message):
-    model = transformers.AutoModelForCausalLM.from_config(config())
-
-    with pytest.raises(RunnerError, match=message):
-        find_components(model)
-
-
-def test_rejects_encoder_decoders_by_name():
-    config = transformers.T5Config(d_model=16, d_kv=4, d_ff=16, num_layers=1, num_heads=2)
-    model = transformers.T5ForConditionalGeneration(config)
-
-    with pytest.raises(RunnerError, match="t5 is an encoder-decoder"):
-        find_components(model)
-
-
-def test_rejects_a_model_without_a_head():
-    model = transformers.LlamaModel(transformers.LlamaConfig(**SMALL))
-
-    with pytest.raises(RunnerError, match=r"llama \(LlamaModel\) has no language-model"):
-        find_components(model)
-
-
-def test_rejects_weights_of_eight_bits_by_module():
+def eight_bits():
+    """A Llama of which one module has whole numbers."""
     model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SMALL))
     down = model.model.layers[1].mlp.down_proj
     rounded = (down.weight.detach() * 100).round().to(torch.int8)
     down.weight = torch.nn.Parameter(rounded, requires_grad=False)
-
-    with pytest.raises(
-        RunnerError, match=r"layer 1 \(LlamaDecoderLayer\).*quantised.*Linear 'down_proj'"
-    ):
-        find_components(model)
+    return model
 
 
-def test_rejects_an_unknown_unit():
-    with pytest.raises(ValueError, match="unit must be 'head', 'kv_group' or 'attention'"):
-        find_components(tiny("llama"), unit="neuron")
+def of_config(name, **options):
+    """A causal language model of a configuration."""
+    config = getattr(transformers, name)(**options)
+    return transformers.AutoModelForCausalLM.from_config(config)
+
+
+JAMBA = GQA | EXPERTS | {"mamba_d_state": 4, "attn_layer_period": 2, "attn_layer_offset": 1}
+T5 = {"d_model": 16, "d_kv": 4, "d_ff": 16, "num_layers": 1, "num_heads": 2}
+
+
+@pytest.mark.parametrize(
+    ("make", "unit", "error", "match"),
+    [
+        (
+            lambda: of_config("MambaConfig", hidden_size=16, num_hidden_layers=2, vocab_size=61),
+            "head",
+            RunnerError,
+            r"mamba: layer 0 \(MambaBlock\) has no attention \(looked for self_attn",
+        ),
+        (
+            lambda: of_config("JambaConfig", **JAMBA),
+            "head",
+            RunnerError,
+            r"jamba: layer 0 \(JambaMambaDecoderLayer\) has no attention",
+        ),
+        (
+            lambda: transformers.T5ForConditionalGeneration(transformers.T5Config(**T5)),
+            *("head", RunnerError, "t5 is an encoder-decoder"),
+        ),
+        (
+            lambda: transformers.LlamaModel(transformers.LlamaConfig(**SMALL)),
+            *("head", RunnerError, r"llama \(LlamaModel\) has no language-model"),
+        ),
+        (
+            eight_bits,
+            "head",
+            RunnerError,
+            r"layer 1 \(LlamaDecoderLayer\).*quantised.*Linear 'down_proj'",
+        ),
+        (
+            lambda: tiny("llama"),
+            *("neuron", ValueError, "unit must be 'head', 'kv_group' or 'attention'"),
+        ),
+    ],
+    ids=["mamba", "jamba", "t5", "no head", "eight bits", "unit"],
+)
+def test_models_that_cannot_be_ablated_are_refused_by_name(make, unit, error, match):
+    with pytest.raises(error, match=match):
+        find_components(make(), unit=unit)
 
 
 def test_a_branch_beside_heads_and_mlp_is_told():
