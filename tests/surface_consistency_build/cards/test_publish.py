@@ -10,7 +10,7 @@ import pytest
 from huggingface_hub.utils import filter_repo_objects
 from surface_consistency_build.cards.dataset_card import redirectqa_card
 from surface_consistency_build.cards.dataset_folder import write_folder
-from surface_consistency_build.cards.publish import HubApi, publish_folder
+from surface_consistency_build.cards.publish import publish_folder
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 
@@ -129,7 +129,7 @@ def test_publish_folder_leaves_behind_what_no_build_wrote(folder):
 def test_publish_folder_calls_fit_the_library():
     """The calls that are made are those that `HfApi` takes; no token among them."""
     for name in ("create_repo", "upload_folder"):
-        ours = inspect.signature(getattr(HubApi, name)).parameters
+        ours = inspect.signature(getattr(FakeHub, name)).parameters
         theirs = inspect.signature(getattr(huggingface_hub.HfApi, name)).parameters
         assert set(ours) <= set(theirs)
     assert "token" not in inspect.signature(publish_folder).parameters

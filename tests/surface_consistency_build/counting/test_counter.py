@@ -13,7 +13,6 @@ from surface_consistency_build.counting import (
     SurfaceCounter,
     SurfaceTable,
     finder,
-    merge_counts,
 )
 from surface_consistency_build.counting.boundaries import character_classes
 from surface_consistency_build.counting.finder import NameFinder
@@ -280,28 +279,6 @@ def test_no_documents_and_empty_ones():
     counts = counts_of(table, ["", ""])
     assert counts.documents == 2
     assert counts.n_bounded.tolist() == [0]
-
-
-def test_parts_add_up():
-    table = table_of("a", "b")
-    documents = ["a b", "b", "a a", ""]
-
-    parts = [
-        counts_of(table, documents[:1]),
-        counts_of(table, documents[1:]),
-    ]
-
-    assert columns(merge_counts(parts)) == columns(counts_of(table, documents))
-    assert merge_counts(parts).documents == 4
-
-
-def test_parts_of_different_tables_are_refused():
-    parts = [counts_of(table_of("a"), []), counts_of(table_of("a", "b"), [])]
-
-    with pytest.raises(ValueError, match="parts are counts of different tables"):
-        merge_counts(parts)
-    with pytest.raises(ValueError, match="parts must hold the counts of at least one part"):
-        merge_counts([])
 
 
 def test_feeding_in_batches_is_feeding_at_once():

@@ -1,5 +1,6 @@
 import bz2
 import gzip
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 from surface_consistency_build.wikimedia import pageviews
-from surface_consistency_build.wikimedia.pageviews import PageviewCounts, read_pageviews
+from surface_consistency_build.wikimedia.pageviews import read_pageviews
 
 from surface_consistency.errors import DataError, DataWarning, SourceNotFoundError
 
@@ -99,13 +100,14 @@ def test_pageviews_titles_may_be_broken_utf8(tmp_path: Path) -> None:
         "en.wikipedia A 5 desktop 99999999999999999999 A1",
     ],
 )
-def test_malformed_lines_are_counted(tmp_path: Path, line: str) -> None:
+def test_malformed_lines_are_left_out(tmp_path: Path, line: str) -> None:
     path = tmp_path / "pageviews"
     path.write_text(f"en.wikipedia A 5 desktop 1 A1\n{line}\nen.wikipedia B 6 desktop 2 A2\n")
-    counts = PageviewCounts()
 
-    assert rows_of(path, counts=counts) == [(b"A", 5, 1), (b"B", 6, 2)]
-    assert counts == PageviewCounts(n_rows=2, n_malformed=1, first_malformed=line)
+    assert rows_of(path) == [(b"A", 5, 1), (b"B", 6, 2)]
+    path.write_text(f"de.wikipedia A 5 desktop 1 A1\n{line}\n")
+    with pytest.raises(DataError, match=re.escape(f"the first is {line!r}")):
+        rows_of(path)
 
 
 def test_pageviews_rejects_too_many_malformed_lines(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from surface_consistency_build.wikimedia.pages_xml import read_pages
 from surface_consistency_build.wikimedia.pageviews import read_pageviews
 from surface_consistency_build.wikimedia.sql import read_sql
 from surface_consistency_build.wikimedia.streams import ReadProgress, open_dump
-from surface_consistency_build.wikimedia.wikidata import read_entities
+from surface_consistency_build.wikimedia.wikidata import read_entity_batches
 
 from surface_consistency.errors import DataError, DataWarning
 
@@ -45,13 +45,9 @@ def titles(path: Path, **options: object) -> list[object]:
 
 def items(path: Path, **options: object) -> list[object]:
     pytest.importorskip("msgspec")
-    asked = {"properties": ["P31"], "languages": ["en"], "wikis": ["enwiki"]}
-    return [entity.id for entity in read_entities(path, threads=1, **asked, **options)]
-
-
-def lines_of(path: Path) -> list[bytes]:
-    with open_dump(path) as stream:
-        return list(stream.lines())
+    asked = {"properties": ["P31"], "language": "en", "wiki": "enwiki", "batch_size": 1}
+    batches = read_entity_batches(path, threads=1, **asked, **options)
+    return [f"Q{batch.entities['id'][0].as_py()}" for batch in batches]
 
 
 # The reader, the real file, every how many bytes it is cut, and from which mark on it is whole.
@@ -277,7 +273,6 @@ ENDLESS = {
         b'[\n{"id":"Q1","x":"' + b"y" * 9_000_000,
         r"line 2 is longer than 200,000 bytes",
     ),
-    "lines": (lines_of, b"a\n" + bytes(3_000_000), "line 2 is longer"),
     "text": (
         titles,
         b"<mediawiki>" + PAGE.format("x" * 9_000_000).encode(),
@@ -313,14 +308,6 @@ def test_what_has_no_end_is_refused_by_its_byte(tmp_path, case, packing):
 
     with pytest.raises(DataError, match=rf"dump: .*{message}.* at plain byte [\d,]+"):
         read(path)
-
-
-@pytest.mark.usefixtures("small_limits")
-def test_a_line_as_long_as_any_may_be_is_read(tmp_path):
-    path = tmp_path / "dump"
-    path.write_bytes(b"x" * 200_000 + b"\nb\n")
-
-    assert list(map(len, lines_of(path))) == [200_000, 1]
 
 
 def test_a_document_type_is_refused(tmp_path):
