@@ -50,10 +50,7 @@ def test_overwritten_relations_of_the_published_politicians_are_found(published)
 @pytest.mark.parametrize(
     ("name", "reasons"),
     [
-        (
-            "sports/base",
-            {"echo": 9, "over-merged": 15, "repeated": 7, "names added": 9},
-        ),
+        ("sports/base", {"echo": 9, "over-merged": 15, "repeated": 7, "names added": 9}),
         ("countries/base", {"over-merged": 5, "echo": 1, "names added": 2}),
     ],
 )

@@ -20,10 +20,7 @@ from surface_consistency_build.wikimedia.construction import BuiltRow
 from surface_consistency.cli.main import main
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.features import make_features
-from surface_consistency.errors import (
-    DataError,
-    SourceNotFoundError,
-)
+from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.taxonomy import CATEGORIES
 
 pytest.importorskip("duckdb")
@@ -71,10 +68,7 @@ def test_build_of_v0_1_0_leaves_religion_and_the_paraphrase_out(dumps, cache):
 
 
 def test_build_names_the_cache_after_the_data_set(rows, cache):
-    assert {path.name for path in cache.iterdir() if path.is_dir()} >= {
-        "redirectqa",
-        "dumps-work",
-    }
+    assert {path.name for path in cache.iterdir() if path.is_dir()} >= {"redirectqa", "dumps-work"}
     assert not (cache / "dumps_builder").exists()
 
 

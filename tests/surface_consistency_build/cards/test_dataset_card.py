@@ -116,9 +116,4 @@ def test_render_card_rejects_a_default_that_is_no_subset(built_rows):
 def test_markdown_table_keeps_cells_in_their_columns():
     table = markdown_table(("a", "b"), [("x|y\nz", 1), ("", 12345)])
 
-    assert table.splitlines() == [
-        "| a | b |",
-        "| --- | ---: |",
-        "| x\\|y z | 1 |",
-        "|  | 12,345 |",
-    ]
+    assert table.splitlines() == ["| a | b |", "| --- | ---: |", "| x\\|y z | 1 |", "|  | 12,345 |"]

@@ -153,8 +153,7 @@ def test_write_folder_rejects_bad_names(subset, tmp_path, names, options, error,
 
 
 @pytest.mark.parametrize(
-    ("splits", "message"),
-    [({}, "has no splits"), ({"test": []}, "has no rows in split 'test'")],
+    ("splits", "message"), [({}, "has no splits"), ({"test": []}, "has no rows in split 'test'")]
 )
 def test_write_folder_rejects_nothing(subset, tmp_path, splits, message):
     with pytest.raises(DataError, match=message):

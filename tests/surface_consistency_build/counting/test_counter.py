@@ -8,7 +8,6 @@ import pytest
 import regex
 from hypothesis import given, settings, strategies as st
 from surface_consistency_build.counting import (
-    Counts,
     PackedTexts,
     SurfaceCounter,
     SurfaceTable,
@@ -50,7 +49,7 @@ def counts_of(table, documents, **options):
     return counter.result()
 
 
-def columns(counts: Counts):
+def columns(counts):
     return {
         "bounded": counts.n_bounded.tolist(),
         "longest": counts.n_longest.tolist(),
@@ -159,10 +158,7 @@ def test_segmented_names_begin_and_end_with_words():
         return re.findall("東京都|東京|に|行く|京都", text)
 
     counts = counts_of(
-        table,
-        ["東京都に行く 京都に行く", "", "東京に"],
-        boundary="segmented",
-        segmenter=words,
+        table, ["東京都に行く 京都に行く", "", "東京に"], boundary="segmented", segmenter=words
     )
 
     assert counts.n_bounded.tolist() == [1, 1, 1]

@@ -6,12 +6,7 @@ from random import Random
 import duckdb
 import pandas as pd
 import pytest
-from surface_consistency_build.counting import (
-    CorpusSettings,
-    CountRun,
-    NameSettings,
-    SurfaceTable,
-)
+from surface_consistency_build.counting import CorpusSettings, CountRun, NameSettings, SurfaceTable
 from surface_consistency_build.linking import LinkSettings, LinkTask, count_link_rows, dbpedia_uris
 
 from surface_consistency.cli.main import main

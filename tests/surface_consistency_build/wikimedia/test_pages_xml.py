@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from surface_consistency_build.wikimedia.pages_xml import (
     REDIRECT_WORDS,
-    RedirectPage,
     WikiPage,
     read_pages,
     read_redirects,
@@ -39,7 +38,7 @@ XML_TEXT = st.text(
 )
 
 
-def write(path: Path, body: str, version: str = "0.11") -> Path:
+def write(path, body, version="0.11"):
     path.write_text(
         f'<mediawiki xmlns="http://www.mediawiki.org/xml/export-{version}/" version="{version}">'
         f"{SITE}{body}</mediawiki>",
@@ -48,7 +47,7 @@ def write(path: Path, body: str, version: str = "0.11") -> Path:
     return path
 
 
-def with_element_tree(path: Path) -> list[WikiPage]:
+def with_element_tree(path):
     """Read an export whole, with another XML library."""
     root = ElementTree.fromstring(bz2.decompress(path.read_bytes()))
     uri = root.tag.partition("}")[0] + "}"
@@ -68,7 +67,7 @@ def with_element_tree(path: Path) -> list[WikiPage]:
 
 
 @pytest.mark.parametrize(("name", "n_pages"), [*zip(REAL, (147, 3, 507), strict=True)])
-def test_pages_agree_with_element_tree(data_files: Path, name: str, n_pages: int) -> None:
+def test_pages_agree_with_element_tree(data_files, name, n_pages):
     path = data_files / "wikimedia" / name
 
     pages = list(read_pages(path, namespaces=None))
@@ -77,7 +76,7 @@ def test_pages_agree_with_element_tree(data_files: Path, name: str, n_pages: int
     assert pages == with_element_tree(path)
 
 
-def test_pages_of_wanted_namespaces_alone(data_files: Path) -> None:
+def test_pages_of_wanted_namespaces_alone(data_files):
     path = data_files / "wikimedia" / REAL[2]
     every = list(read_pages(path, namespaces=None))
 
@@ -89,7 +88,7 @@ def test_pages_of_wanted_namespaces_alone(data_files: Path) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(XML_TEXT.filter(bool), XML_TEXT), max_size=5))
-def test_pages_are_those_that_were_written(pages: list[tuple[str, str]]) -> None:
+def test_pages_are_those_that_were_written(pages):
     body = "".join(
         f"<page><title>{escape(title)}</title><ns>0</ns><id>{i}</id>"
         f"<revision><id>5</id><text>{escape(text)}</text></revision></page>"
@@ -102,7 +101,7 @@ def test_pages_are_those_that_were_written(pages: list[tuple[str, str]]) -> None
     assert [page.page_id for page in read] == list(range(len(pages)))
 
 
-def test_pages_are_read_from_the_last_revision_and_main_slot(tmp_path: Path) -> None:
+def test_pages_are_read_from_the_last_revision_and_main_slot(tmp_path):
     path = write(
         tmp_path / "history.xml",
         "<page><title>A</title><ns>0</ns><id>4</id>"
@@ -116,7 +115,7 @@ def test_pages_are_read_from_the_last_revision_and_main_slot(tmp_path: Path) -> 
     assert [(p.page_id, p.text) for p in read_pages(path)] == [(4, "new"), (5, "")]
 
 
-def test_pages_of_old_exports_take_the_namespace_from_the_title(tmp_path: Path) -> None:
+def test_pages_of_old_exports_take_the_namespace_from_the_title(tmp_path):
     path = write(
         tmp_path / "old.xml",
         "<page><title>Benutzer:A</title><id>1</id><revision><text>x</text></revision></page>"
@@ -131,7 +130,7 @@ def test_pages_of_old_exports_take_the_namespace_from_the_title(tmp_path: Path) 
     assert found == [(2, "Benutzer:A", None), (2, "User:B", None), (0, "Film: C", "")]
 
 
-def test_pages_rejects_a_missing_file(tmp_path: Path) -> None:
+def test_pages_rejects_a_missing_file(tmp_path):
     with pytest.raises(SourceNotFoundError, match=r"none\.xml"):
         next(read_pages(tmp_path / "none.xml"))
 
@@ -145,7 +144,7 @@ def test_pages_rejects_a_missing_file(tmp_path: Path) -> None:
     ],
     ids=["html", "no-id", "id-no-number"],
 )
-def test_pages_rejects_other_xml(tmp_path: Path, text: str, message: str) -> None:
+def test_pages_rejects_other_xml(tmp_path, text, message):
     path = tmp_path / "pages.xml"
     path.write_text(text, encoding="utf-8")
 
@@ -153,7 +152,7 @@ def test_pages_rejects_other_xml(tmp_path: Path, text: str, message: str) -> Non
         list(read_pages(path))
 
 
-def cut_export(path: Path, *, packed: bool) -> Path:
+def cut_export(path, *, packed):
     """Write three pages and cut the file inside the third."""
     body = "".join(
         f"<page><title>T{i}</title><ns>0</ns><id>{i}</id><revision><text>{'word ' * 120_000}"
@@ -171,7 +170,7 @@ def cut_export(path: Path, *, packed: bool) -> Path:
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "bz2"])
-def test_pages_rejects_a_cut_export(tmp_path: Path, packed: bool) -> None:
+def test_pages_rejects_a_cut_export(tmp_path, packed):
     path = cut_export(tmp_path / "cut.xml", packed=packed)
 
     with pytest.raises(DataError, match=r"cut\.xml: the .* byte .* after"):
@@ -179,7 +178,7 @@ def test_pages_rejects_a_cut_export(tmp_path: Path, packed: bool) -> None:
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "bz2"])
-def test_pages_before_a_cut_are_kept_where_allowed(tmp_path: Path, packed: bool) -> None:
+def test_pages_before_a_cut_are_kept_where_allowed(tmp_path, packed):
     path = cut_export(tmp_path / "cut.xml", packed=packed)
 
     with pytest.warns(DataWarning, match="what came before is kept"):
@@ -189,7 +188,7 @@ def test_pages_before_a_cut_are_kept_where_allowed(tmp_path: Path, packed: bool)
     assert len(pages) == 2 or packed
 
 
-def test_pages_before_damaged_xml_are_counted(tmp_path: Path) -> None:
+def test_pages_before_damaged_xml_are_counted(tmp_path):
     page = "<page><title>A</title><ns>0</ns><id>1</id><revision><text>x</text></revision></page>"
     path = write(tmp_path / "bad.xml", page * 7 + "<page><title>B & C</title></page>")
 
@@ -199,7 +198,7 @@ def test_pages_before_damaged_xml_are_counted(tmp_path: Path) -> None:
         assert len(list(read_pages(path, allow_truncated=True))) == 7
 
 
-def test_pages_report_progress(tmp_path: Path) -> None:
+def test_pages_report_progress(tmp_path):
     path = write(tmp_path / "p.xml", "")
     seen = []
 
@@ -208,7 +207,7 @@ def test_pages_report_progress(tmp_path: Path) -> None:
     assert seen[-1].read_bytes == seen[-1].total_bytes == path.stat().st_size
 
 
-def test_pages_memory_is_flat(tmp_path: Path) -> None:
+def test_pages_memory_is_flat(tmp_path):
     text = "some words of an article " * 400
     page = (
         f"<page><title>T</title><ns>0</ns><id>1</id><revision><text>{text}</text></revision></page>"
@@ -227,7 +226,7 @@ def test_pages_memory_is_flat(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("word", REDIRECT_WORDS)
-def test_redirect_link_knows_the_word(word: str) -> None:
+def test_redirect_link_knows_the_word(word):
     for spelling in (word, word.lower().replace("i\u0307", "i"), word.replace("_", " ")):
         found = redirect_link(f" #{spelling} : [[A|b]] [[C]]")
 
@@ -236,11 +235,11 @@ def test_redirect_link_knows_the_word(word: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["#NOWORD [[A]]", "REDIRECT [[A]]", "#REDIRECT {{A}} [[B]]", ""])
-def test_redirect_link_rejects_other_text(text: str) -> None:
+def test_redirect_link_rejects_other_text(text):
     assert redirect_link(text) is None
 
 
-def test_redirect_link_takes_any_word_of_a_known_redirect() -> None:
+def test_redirect_link_takes_any_word_of_a_known_redirect():
     found = redirect_link("#NOWORD [[A#b]]", is_known=True)
 
     assert found is not None
@@ -255,13 +254,13 @@ AAWIKI = "aawiki-20260101-pages-meta-current.xml.bz2"
 Write = Callable[..., Path]
 
 
-def one(path: Path) -> RedirectPage:
+def one(path):
     """Read the only redirect."""
     (redirect,) = read_redirects(path, namespaces=None)
     return redirect
 
 
-def test_redirects_of_the_enwiki_slice(data_files: Path) -> None:
+def test_redirects_of_the_enwiki_slice(data_files):
     path = data_files / "wikimedia" / SLICE
 
     redirects = list(read_redirects(path, namespaces=None))
@@ -290,7 +289,7 @@ def test_redirects_of_the_enwiki_slice(data_files: Path) -> None:
     )
 
 
-def test_redirect_templates_agree_with_a_regular_expression(data_files: Path) -> None:
+def test_redirect_templates_agree_with_a_regular_expression(data_files):
     path = data_files / "wikimedia" / SLICE
     text = bz2.decompress(path.read_bytes()).decode("utf-8")
     texts = re.findall(r"<redirect title=.*?<text[^>]*>(.*?)</text>", text, re.DOTALL)
@@ -308,7 +307,7 @@ def test_redirect_templates_agree_with_a_regular_expression(data_files: Path) ->
     assert len(marked) == 86
 
 
-def test_redirect_fragment_is_that_of_the_text(data_files: Path) -> None:
+def test_redirect_fragment_is_that_of_the_text(data_files):
     path = data_files / "wikimedia" / SLICE
     text = bz2.decompress(path.read_bytes()).decode("utf-8")
     expected = re.findall(r"(?i)#redirect:?\s*\[\[[^\]#|]*#([^\]|]+)", text)
@@ -318,14 +317,14 @@ def test_redirect_fragment_is_that_of_the_text(data_files: Path) -> None:
     assert fragments == [fragment.replace("_", " ") for fragment in expected]
 
 
-def test_redirects_of_an_older_export(data_files: Path) -> None:
+def test_redirects_of_an_older_export(data_files):
     redirect = one(data_files / "wikimedia" / SAMPLE)
 
     assert (redirect.title, redirect.target) == ("AccessibleComputing", "Computer accessibility")
     assert redirect.templates == ("Redr", "R move", "R from CamelCase", "R up")
 
 
-def test_redirects_of_a_whole_wiki(data_files: Path) -> None:
+def test_redirects_of_a_whole_wiki(data_files):
     path = data_files / "wikimedia" / AAWIKI
 
     redirects = {r.title: r for r in read_redirects(path, namespaces=None)}
@@ -367,9 +366,7 @@ def test_redirects_of_a_whole_wiki(data_files: Path) -> None:
         ("#REDIRECT [[ßtest]]", "ßtest", None),
     ],
 )
-def test_redirect_target_of_the_text(
-    write_export: Write, text: str, target: str, fragment: str | None
-) -> None:
+def test_redirect_target_of_the_text(write_export, text, target, fragment):
     """Exports before schema 0.4 say by the text alone that a page is a redirect."""
     path = write_export({"title": "T", "text": text}, version="0.3")
 
@@ -394,9 +391,7 @@ def test_redirect_target_of_the_text(
         ("Paris", False),
     ],
 )
-def test_redirect_to_another_wiki_is_interwiki(
-    write_export: Write, target: str, is_interwiki: bool
-) -> None:
+def test_redirect_to_another_wiki_is_interwiki(write_export, target, is_interwiki):
     path = write_export({"title": "T", "text": f"#REDIRECT [[{target}]]"}, version="0.3")
 
     redirect = one(path)
@@ -405,7 +400,7 @@ def test_redirect_to_another_wiki_is_interwiki(
     assert (redirect.target_namespace is None) is is_interwiki
 
 
-def test_redirect_target_keeps_its_case_where_the_wiki_does(write_export: Write) -> None:
+def test_redirect_target_keeps_its_case_where_the_wiki_does(write_export):
     page = {"title": "T", "text": "#REDIRECT [[paris]]"}
 
     assert one(write_export(page, version="0.3", case="case-sensitive")).target == "paris"
@@ -424,13 +419,13 @@ def test_redirect_target_keeps_its_case_where_the_wiki_does(write_export: Write)
         "",
     ],
 )
-def test_redirect_rejects_other_text(write_export: Write, text: str) -> None:
+def test_redirect_rejects_other_text(write_export, text):
     path = write_export({"title": "T", "text": text}, version="0.3")
 
     assert list(read_redirects(path)) == []
 
 
-def test_redirect_element_outweighs_the_text(write_export: Write) -> None:
+def test_redirect_element_outweighs_the_text(write_export):
     """Where the schema has the element, text that only looks like a redirect is none."""
     path = write_export(
         {"title": "A", "text": "#REDIRECT [[Special:Log]]", "page_id": 1},
@@ -476,9 +471,7 @@ def test_redirect_element_outweighs_the_text(write_export: Write) -> None:
         ("{{about|from typo}}", []),
     ],
 )
-def test_redirect_templates_give_categories(
-    write_export: Write, text: str, labels: list[str]
-) -> None:
+def test_redirect_templates_give_categories(write_export, text, labels):
     path = write_export({"title": "T", "text": f"#REDIRECT [[A]]\n{text}", "redirect": "A"})
 
     found = categories_of_templates(one(path).templates)
@@ -487,7 +480,7 @@ def test_redirect_templates_give_categories(
     assert sorted(found) == sorted(f"Redirects_{label}" for label in full)
 
 
-def test_redirect_shells_are_those_that_were_given(write_export: Write) -> None:
+def test_redirect_shells_are_those_that_were_given(write_export):
     path = write_export(
         {"title": "T", "text": "#REDIRECT [[A]] {{Hülle|from typo}}", "redirect": "A"}
     )
@@ -498,7 +491,7 @@ def test_redirect_shells_are_those_that_were_given(write_export: Write) -> None:
     assert one(path).templates == ("Hülle",)
 
 
-def test_redirect_categories_are_those_of_links(write_export: Write) -> None:
+def test_redirect_categories_are_those_of_links(write_export):
     text = (
         "#REDIRECT [[Kategorie:Ziel]] [[Category:redirects_from books]] "
         "[[kategorie: Redirects from songs |T]] [[:Category:No]] <!-- [[Category:No]] -->"
@@ -518,7 +511,7 @@ def test_redirect_categories_are_those_of_links(write_export: Write) -> None:
     assert redirect.target_namespace == 14
 
 
-def test_redirects_before_a_cut_are_kept_where_allowed(write_export: Write) -> None:
+def test_redirects_before_a_cut_are_kept_where_allowed(write_export):
     pages = [
         {"title": f"T{i}", "text": "#REDIRECT [[A]]", "page_id": i, "redirect": "A"}
         for i in range(50)
@@ -546,7 +539,7 @@ TITLES = st.text(
 
 
 @given(st.lists(TITLES, min_size=1, max_size=5, unique=True))
-def test_redirect_counts_each_target_once(titles: list[str]) -> None:
+def test_redirect_counts_each_target_once(titles):
     """Any title survives, be it in the element or in the text alone."""
     from tempfile import TemporaryDirectory
     from xml.sax.saxutils import escape

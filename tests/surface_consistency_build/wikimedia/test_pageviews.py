@@ -3,7 +3,6 @@ import gzip
 import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -15,7 +14,7 @@ from surface_consistency.errors import DataError, DataWarning, SourceNotFoundErr
 Row = tuple[bytes, int | None, int]
 
 
-def rows_of(path: Path, project: str = "en.wikipedia", **options: Any) -> list[Row]:
+def rows_of(path, project="en.wikipedia", **options):
     """Read all batches."""
     return [
         (row["title"], row["page_id"], row["views"])
@@ -24,7 +23,7 @@ def rows_of(path: Path, project: str = "en.wikipedia", **options: Any) -> list[R
     ]
 
 
-def reference(data: bytes, project: str) -> list[Row]:
+def reference(data, project):
     """Read lines of six fields the plain way."""
     found = []
     for line in data.decode("utf-8").splitlines():
@@ -38,13 +37,13 @@ def reference(data: bytes, project: str) -> list[Row]:
 @pytest.mark.parametrize(
     "project", ["de.wikipedia", "en.wikipedia", "rm.wikipedia", "commons.wikimedia", "xx.wikipedia"]
 )
-def test_pageviews_agree_with_split_lines(data_files: Path, day: int, project: str) -> None:
+def test_pageviews_agree_with_split_lines(data_files, day, project):
     path = data_files / "wikimedia" / f"pageviews-{day}-user.bz2"
 
     assert rows_of(path, project) == reference(bz2.decompress(path.read_bytes()), project)
 
 
-def test_pageviews_of_a_real_day(data_files: Path) -> None:
+def test_pageviews_of_a_real_day(data_files):
     path = data_files / "wikimedia" / "pageviews-20230320-user.bz2"
 
     found = rows_of(path, "de.wikipedia")
@@ -72,7 +71,7 @@ def test_pageviews_of_a_real_day(data_files: Path) -> None:
         ("en.wikipedia Caf%C3%A9 5 desktop 1 A1\r", (b"Caf%C3%A9", 5, 1)),
     ],
 )
-def test_pageview_line(tmp_path: Path, line: str, row: Row) -> None:
+def test_pageview_line(tmp_path, line, row):
     path = tmp_path / "pageviews"
     path.write_bytes(
         f"en.wikibooks A 1 desktop 1 A1\n{line}\nen.wikipediax B 1 desktop 1 A1\n".encode()
@@ -81,7 +80,7 @@ def test_pageview_line(tmp_path: Path, line: str, row: Row) -> None:
     assert rows_of(path) == [row]
 
 
-def test_pageviews_titles_may_be_broken_utf8(tmp_path: Path) -> None:
+def test_pageviews_titles_may_be_broken_utf8(tmp_path):
     path = tmp_path / "pageviews"
     path.write_bytes(b"en.wikipedia caf\xe9\xff 9 desktop 4 A4\n")
 
@@ -100,7 +99,7 @@ def test_pageviews_titles_may_be_broken_utf8(tmp_path: Path) -> None:
         "en.wikipedia A 5 desktop 99999999999999999999 A1",
     ],
 )
-def test_malformed_lines_are_left_out(tmp_path: Path, line: str) -> None:
+def test_malformed_lines_are_left_out(tmp_path, line):
     path = tmp_path / "pageviews"
     path.write_text(f"en.wikipedia A 5 desktop 1 A1\n{line}\nen.wikipedia B 6 desktop 2 A2\n")
 
@@ -110,7 +109,7 @@ def test_malformed_lines_are_left_out(tmp_path: Path, line: str) -> None:
         rows_of(path)
 
 
-def test_pageviews_rejects_too_many_malformed_lines(tmp_path: Path) -> None:
+def test_pageviews_rejects_too_many_malformed_lines(tmp_path):
     path = tmp_path / "pageviews"
     good = "en.wikipedia A 5 desktop 1 A1\n"
 
@@ -129,7 +128,7 @@ def test_pageviews_rejects_too_many_malformed_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["<html>\n<body>\n", "[\n{}\n]\n", "en Main_Page 242332 4737756101\n", "x" * 99]
 )
-def test_pageviews_rejects_another_kind_of_file(tmp_path: Path, text: str) -> None:
+def test_pageviews_rejects_another_kind_of_file(tmp_path, text):
     path = tmp_path / "pageviews"
     path.write_text(text)
 
@@ -138,17 +137,17 @@ def test_pageviews_rejects_another_kind_of_file(tmp_path: Path, text: str) -> No
 
 
 @pytest.mark.parametrize("project", ["", "en wikipedia", ".wikipedia", "en."])
-def test_pageviews_rejects_a_bad_project(tmp_path: Path, project: str) -> None:
+def test_pageviews_rejects_a_bad_project(tmp_path, project):
     with pytest.raises(ValueError, match="project must be a name such as"):
         rows_of(tmp_path / "pageviews", project)
 
 
-def test_pageviews_rejects_a_missing_file(tmp_path: Path) -> None:
+def test_pageviews_rejects_a_missing_file(tmp_path):
     with pytest.raises(SourceNotFoundError, match="pageviews"):
         rows_of(tmp_path / "pageviews")
 
 
-def test_cut_pageviews_keep_what_came_before_where_allowed(tmp_path: Path) -> None:
+def test_cut_pageviews_keep_what_came_before_where_allowed(tmp_path):
     lines = [f"en.wikipedia Title_{i * 7919 % 10007} {i} desktop 1 A1\n" for i in range(40_000)]
     data = gzip.compress("".join(lines).encode())
     path = tmp_path / "pageviews.gz"
@@ -180,9 +179,7 @@ LINES = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(LINES, st.integers(1, 200))
-def test_pageviews_are_those_that_were_written(
-    lines: list[tuple[str, str, int | None, int]], chunk_bytes: int
-) -> None:
+def test_pageviews_are_those_that_were_written(lines, chunk_bytes):
     """Where chunks of the file end changes nothing, nor does the order of the projects."""
     text = "".join(
         f"{wiki} {title} {'null' if page is None else page} mobile-web {views} A1\n"

@@ -1,6 +1,5 @@
 import gzip
 import warnings
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -48,17 +47,17 @@ INSERT INTO `categorylinks` VALUES (10,'Redirects_from_moves','""" + (
 )
 
 
-def write(tmp_path: Path, *statements: bytes, head: bytes = HEAD) -> Path:
+def write(tmp_path, *statements, head=HEAD):
     path = tmp_path / "t.sql.gz"
     path.write_bytes(gzip.compress(head + b"".join(statements), 1))
     return path
 
 
-def insert(values: bytes) -> bytes:
+def insert(values):
     return b"INSERT INTO `t` VALUES %b;\n" % values
 
 
-def rows(path: Path, columns: list[str], **options) -> list[tuple]:
+def rows(path, columns, **options):
     return [
         tuple(row.values())
         for batch in read_sql(path, columns, **options)
@@ -176,8 +175,7 @@ def test_read_sql_reads_rows_longer_than_its_reads(tmp_path):
     titles = [b"x" * 1_200_000, b"', \\" * 300_000, b"y"]
     literals = [title.replace(b"\\", b"\\\\").replace(b"'", b"\\'") for title in titles]
     path = write(
-        tmp_path,
-        insert(b",".join(b"(%d,1,'%b',0,0)" % row for row in enumerate(literals))),
+        tmp_path, insert(b",".join(b"(%d,1,'%b',0,0)" % row for row in enumerate(literals)))
     )
 
     assert rows(path, ["title", "id"]) == [(title, i) for i, title in enumerate(titles)]

@@ -4,7 +4,6 @@ import lzma
 import warnings
 import zlib
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,7 +29,7 @@ PACKED = {
 }
 
 
-def write(tmp_path: Path, content: bytes, name: str = "dump") -> Path:
+def write(tmp_path, content, name="dump"):
     path = tmp_path / name
     path.write_bytes(content)
     return path
@@ -146,14 +145,14 @@ def test_damaged_files_give_no_wrong_byte(tmp_path, packing, threads):
             assert text.startswith(plain)
 
 
-def flipped(packing: str, place: int, n_bytes: int = 1) -> bytes:
+def flipped(packing, place, n_bytes=1):
     damaged = bytearray(PACKED[packing])
     for byte in range(place, place + n_bytes):
         damaged[byte] ^= 0x55
     return bytes(damaged)
 
 
-def with_mark(mark: bytes, gap: int) -> bytes:
+def with_mark(mark, gap):
     """Packed data with the mark of a block or of the end where there is no room for a block."""
     packed = bz2.compress(TEXT[:HALF])
     return packed[:10] + bytes(gap) + mark + packed[10:]

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import textwrap
 import warnings
-from pathlib import Path
 
 import pytest
 from surface_consistency_build.wikimedia import _export_parser, _sql_statements, streams
@@ -23,27 +22,27 @@ from surface_consistency.errors import DataError, DataWarning
 PACK = {"plain": bytes, "gz": gzip.compress, "bz2": bz2.compress}
 
 
-def plain_of(path: Path) -> bytes:
+def plain_of(path):
     """Unpack a file by the standard library."""
     module = gzip if path.suffix == ".gz" else bz2
     return module.decompress(path.read_bytes())
 
 
-def views(path: Path, **options: object) -> list[object]:
+def views(path, **options):
     batches = read_pageviews(path, project="de.wikipedia", threads=1, **options)
     return [row for batch in batches for row in batch.to_pylist()]
 
 
-def properties(path: Path, **options: object) -> list[object]:
+def properties(path, **options):
     batches = read_sql(path, ["pp_page", "pp_propname"], threads=1, **options)
     return [row for batch in batches for row in batch.to_pylist()]
 
 
-def titles(path: Path, **options: object) -> list[object]:
+def titles(path, **options):
     return [page.title for page in read_pages(path, namespaces=None, threads=1, **options)]
 
 
-def items(path: Path, **options: object) -> list[object]:
+def items(path, **options):
     pytest.importorskip("msgspec")
     asked = {"properties": ["P31"], "language": "en", "wiki": "enwiki", "batch_size": 1}
     batches = read_entity_batches(path, threads=1, **asked, **options)
@@ -59,7 +58,7 @@ KINDS = {
 }
 
 
-def outcome(read, path: Path) -> tuple[list[object] | None, bool]:
+def outcome(read, path):
     """Read a file: its rows, or None where it is refused, and whether its end is unmarked."""
     seen: list[ReadProgress] = []
     try:

@@ -19,25 +19,23 @@ PROPERTIES = tuple(relation.property_id for relation in RELATIONS.values())
 WANTED = {"properties": PROPERTIES, "language": "en", "wiki": "enwiki"}
 
 
-def claim(
-    value: object, rank: str = "normal", *, snaktype: str = "value", kind: str = "wikibase-entityid"
-) -> dict[str, Any]:
+def claim(value, rank="normal", *, snaktype="value", kind="wikibase-entityid"):
     snak: dict[str, Any] = {"snaktype": snaktype, "property": "P19"}
     if snaktype == "value":
         snak["datavalue"] = {"value": value, "type": kind}
     return {"mainsnak": snak, "type": "statement", "id": "Q1$x", "rank": rank, "references": []}
 
 
-def item(number: int) -> dict[str, Any]:
+def item(number):
     return {"entity-type": "item", "numeric-id": number, "id": f"Q{number}"}
 
 
-def entity(number: int = 1, **fields: object) -> dict[str, Any]:
+def entity(number=1, **fields):
     empty = {"labels": {}, "descriptions": {}, "aliases": {}, "claims": {}, "sitelinks": {}}
     return {"type": "item", "id": f"Q{number}", **empty, **fields, "lastrevid": 5}
 
 
-def write(path: Path, *entities: object) -> Path:
+def write(path, *entities):
     lines = ",\n".join(json.dumps(each) for each in entities)
     path.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
     return path
@@ -46,7 +44,7 @@ def write(path: Path, *entities: object) -> Path:
 Item = dict[str, Any]
 
 
-def read(path: Path, **options: Any) -> list[Item]:
+def read(path, **options):
     """Read the items of all batches, each with its names and claims."""
     found: dict[int, Item] = {}
     for batch in read_entity_batches(path, **{**WANTED, **options}):
@@ -59,11 +57,11 @@ def read(path: Path, **options: Any) -> list[Item]:
     return list(found.values())
 
 
-def ids(items: list[Item]) -> list[int]:
+def ids(items):
     return [each["id"] for each in items]
 
 
-def reference(raw: Item, properties: tuple[str, ...], languages: tuple[str, ...], wiki: str):
+def reference(raw, properties, languages, wiki):
     """Read one entity the plain way, from its whole JSON."""
     labels, aliases, claims, links = (
         raw.get(name) or {} for name in ("labels", "aliases", "claims", "sitelinks")

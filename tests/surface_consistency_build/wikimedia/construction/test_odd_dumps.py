@@ -12,12 +12,7 @@ from surface_consistency_build.wikimedia.construction import DumpFiles, build_re
 from surface_consistency_build.wikimedia.construction.staging import END_MARKED, stage
 from surface_consistency_build.wikimedia.wikis import load_wiki
 
-from surface_consistency.errors import (
-    DataError,
-    DataWarning,
-    RunError,
-    SurfaceConsistencyError,
-)
+from surface_consistency.errors import DataError, DataWarning, RunError, SurfaceConsistencyError
 
 pq = pytest.importorskip("pyarrow.parquet")
 

@@ -109,10 +109,7 @@ def test_title_of_a_subject_starts_with_a_capital(facts, dumps, tmp_path):
 
 def test_views_of_redirects_are_unknown_without_pageviews(facts, dumps, tmp_path):
     unseen = type(dumps)(
-        **{
-            **{name: getattr(dumps, name) for name in dumps.__slots__},
-            "pageviews": (),
-        }
+        **{**{name: getattr(dumps, name) for name in dumps.__slots__}, "pageviews": ()}
     )
 
     result = augment_popqa(facts, unseen, tmp_path, config=ENWIKI)

@@ -18,13 +18,7 @@ pytest.importorskip("duckdb")
 FOLDER = Path(__file__).resolve().parent
 SEPARATOR = " | "
 LISTS = ("subject_surface_category", "subject_aliases", "object_aliases")
-NUMBERS = (
-    "triplet_id",
-    "subject_pageviews",
-    "object_pageviews",
-    "redirect_pageviews",
-    "n_objects",
-)
+NUMBERS = ("triplet_id", "subject_pageviews", "object_pageviews", "redirect_pageviews", "n_objects")
 
 
 def table(name):
