@@ -50,12 +50,9 @@ def test_categories_come_in_the_order_of_the_taxonomy():
     assert categories_of_templates([*templates, "R from move"]) == tuple(CATEGORIES)
 
 
-def test_categories_of_another_table():
+def test_template_table_folds_spellings_and_rejects_two_categories():
     table = template_table({"転送ページ": "b", "Other_name": "a"})
 
     assert categories_of_templates(["other name", "転送ページ"], table) == ("a", "b")
-
-
-def test_template_table_rejects_a_template_of_two_categories():
     with pytest.raises(ValueError, match="fills one category"):
         template_table({"R typo": "a", "r_typo": "b"})
