@@ -2,7 +2,6 @@ import bz2
 import gzip
 import json
 import lzma
-import zlib
 from contextlib import suppress
 
 import pyarrow as pa
@@ -179,22 +178,6 @@ def test_files_with_a_damaged_byte_are_named(tmp_path, packed):
     path.write_bytes(content[:-9] + bytes(9))
     with pytest.raises(DataError, match=rf"a\.jsonl{packed} is cut off or damaged"):
         texts_of(path)
-
-
-@pytest.mark.parametrize("share", [0.05, 0.5, 0.95])
-def test_a_cut_gzip_file_keeps_all_documents_before_the_cut(tmp_path, share):
-    """Fewer than four megabytes of text too, which is what is read at once."""
-    path = tmp_path / "a.jsonl.gz"
-    lines = b"".join(b'{"text": "%d"}\n' % (i * 7919 % 10_007) for i in range(200_000))
-    content = gzip.compress(lines)
-    cut = content[: int(share * len(content))]
-    path.write_bytes(cut)
-
-    texts, report = texts_of(path, allow_truncated=True)
-
-    before = zlib.decompressobj(wbits=31).decompress(cut)
-    assert len(texts) == before.count(b"\n") > 0.8 * share * 200_000
-    assert report.truncated == [str(path.resolve())]
 
 
 def test_a_line_without_end_is_refused(tmp_path, monkeypatch):

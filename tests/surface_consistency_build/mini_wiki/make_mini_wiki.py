@@ -53,14 +53,7 @@ _DUMP_OPTIONS: Final = ("--skip-dump-date", "--net-buffer-length=4096")
 
 
 def render_dumps(tables: Tables) -> Iterator[tuple[str, bytes]]:
-    """Write the files that need no database.
-
-    Args:
-        tables: The wiki.
-
-    Yields:
-        File name and compressed content: pages, items, views of two months.
-    """
+    """Write the files that need no database."""
     parts = map(bz2.compress, xml_parts(tables))
     yield f"enwiki-{DATE}-pages-articles.xml.bz2", b"".join(parts)
     yield f"wikidata-{DATE}-all.json.gz", _gzip(wikidata_dump(tables))
@@ -69,15 +62,7 @@ def render_dumps(tables: Tables) -> Iterator[tuple[str, bytes]]:
 
 
 def render_sql_dumps(tables: Tables, server: MariaDB) -> Iterator[tuple[str, bytes]]:
-    """Load the tables into a database and dump them, in both schemas of the categories.
-
-    Args:
-        tables: The wiki.
-        server: A running server, in which databases `enwiki` and `olderwiki` are made.
-
-    Yields:
-        File name and compressed content.
-    """
+    """Load the tables into a database and dump them, in both schemas of the categories."""
     for database, script in (
         ("enwiki", load_script(tables)),
         ("olderwiki", older_load_script(tables)),
@@ -96,14 +81,7 @@ def render_sql_dumps(tables: Tables, server: MariaDB) -> Iterator[tuple[str, byt
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the dumps, or check that they are up to date.
-
-    Args:
-        arguments: Command line; that of the process by default.
-
-    Raises:
-        SystemExit: If `--check` finds a file that differs from what the tables give.
-    """
+    """Write the dumps, or check that they are up to date."""
     parser = argparse.ArgumentParser(description="Write the miniature wiki as dumps.")
     parser.add_argument("--out", type=Path, default=DUMPS_FOLDER, help="folder of the dumps")
     parser.add_argument("--check", action="store_true", help="write nothing, compare only")

@@ -31,24 +31,10 @@ class MariaDB:
     """A running server, reached by its socket only."""
 
     socket: Path
-    """Its Unix socket."""
-
     programs: dict[str, str]
-    """The programs `server`, `install`, `client` and `dump`."""
 
     def run(self, sql: bytes, *, database: str | None = None) -> bytes:
-        """Run statements.
-
-        Args:
-            sql: Statements, as bytes of any kind.
-            database: The database they work in.
-
-        Returns:
-            What the client prints: a line a row, columns between tabs, no names of columns.
-
-        Raises:
-            MariaDBError: If a statement fails.
-        """
+        """Run statements."""
         options = [
             "--batch",
             "--binary-mode",
@@ -58,19 +44,7 @@ class MariaDB:
         return self._call("client", [*options, *([database] if database else [])], sql)
 
     def dump(self, database: str, table: str, *options: str) -> bytes:
-        """Write a table as `mysqldump` does.
-
-        Args:
-            database: Its database.
-            table: Its name.
-            options: Further options of `mysqldump`.
-
-        Returns:
-            The dump.
-
-        Raises:
-            MariaDBError: If there is no such table.
-        """
+        """Write a table as `mysqldump` does."""
         return self._call("dump", [*options, database, table], b"")
 
     def _call(self, program: str, arguments: list[str], text: bytes) -> bytes:
@@ -87,12 +61,7 @@ class MariaDB:
 
 
 def find_programs() -> dict[str, str] | None:
-    """Find MariaDB's programs.
-
-    Returns:
-        Their paths by what they do (`server`, `install`, `client`, `dump`); None if one is missing.
-        Debian has them in the package `mariadb-server`.
-    """
+    """Find MariaDB's programs."""
     found: dict[str, str] = {}
     for use, names in _PROGRAMS.items():
         paths = [shutil.which(name, path=_search_path()) for name in names]
@@ -105,20 +74,7 @@ def find_programs() -> dict[str, str] | None:
 
 @contextmanager
 def running_mariadb(folder: Path) -> Iterator[MariaDB]:
-    """Start a server in a folder, and stop it at the end.
-
-    It listens on a Unix socket only, asks for no password and shares nothing with a server that
-    the machine may run.
-
-    Args:
-        folder: An empty folder for its files.
-
-    Yields:
-        The server, ready for statements.
-
-    Raises:
-        MariaDBError: If MariaDB is not installed or does not start.
-    """
+    """Start a server in a folder, and stop it at the end."""
     programs = find_programs()
     if programs is None:
         raise MariaDBError("MariaDB is not installed; on Debian: apt-get install mariadb-server")

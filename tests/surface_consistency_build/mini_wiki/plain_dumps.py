@@ -28,14 +28,7 @@ _SCHEMA: Final = "http://www.mediawiki.org/xml/export-0.11/"
 
 
 def xml_parts(tables: Tables) -> list[bytes]:
-    """Write the export in three parts, which the dumps compress one by one.
-
-    Args:
-        tables: The wiki.
-
-    Returns:
-        Head and foot with the pages between them; joined, they are one document.
-    """
+    """Write the export in three parts, which the dumps compress one by one."""
     pages = list(_pages(tables))
     half = len(pages) // 2
     head = _head()
@@ -134,14 +127,7 @@ def _quoted(text: str) -> str:
 
 
 def wikidata_dump(tables: Tables) -> bytes:
-    """Write the dump: one entity a line, in the framing of a JSON array.
-
-    Args:
-        tables: The wiki.
-
-    Returns:
-        The uncompressed dump.
-    """
+    """Write the dump: one entity a line, in the framing of a JSON array."""
     lines = [
         json.dumps(entity, ensure_ascii=number % 2 == 0, separators=(",", ":"))
         for number, entity in enumerate(_entities(tables))
@@ -241,15 +227,7 @@ def _property() -> dict[str, Any]:
 
 
 def view_dump(tables: Tables, month: int) -> bytes:
-    """Write the file of one month.
-
-    Args:
-        tables: The wiki.
-        month: 0 for November, 1 for December.
-
-    Returns:
-        The uncompressed lines: project, title, page id, access, views, views by day.
-    """
+    """Write the file of one month."""
     lines = [
         "commons.wikimedia File:Velmora.jpg 77 desktop 3 A3",
         "de.wikipedia Maren_Oskeld 1022 desktop 900000 A900000",

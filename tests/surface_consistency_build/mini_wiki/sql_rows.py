@@ -18,14 +18,7 @@ _ODD_SORT_KEY: Final = b"'),(\\'\n\r\t\x00\x1a\xff\xfe\xc3(\xe2\x82"
 
 
 def load_script(tables: Tables) -> bytes:
-    """Write the script that fills a database with the schema of 2025 and later.
-
-    Args:
-        tables: The wiki.
-
-    Returns:
-        SQL, in ASCII: every text is a hexadecimal literal, so that no byte depends on a client.
-    """
+    """Write the script that fills a database with the schema of 2025 and later."""
     targets = _targets(tables)
     statements = [
         _insert("page", _page_rows(tables)),
@@ -45,14 +38,7 @@ def load_script(tables: Tables) -> bytes:
 
 
 def older_load_script(tables: Tables) -> bytes:
-    """Write the script for the categories alone, in the schema before 2025.
-
-    Args:
-        tables: The wiki.
-
-    Returns:
-        SQL, in ASCII.
-    """
+    """Write the script for the categories alone, in the schema before 2025."""
     rows = (
         (page, category, sort_key, "2025-12-31 23:59:59", prefix, b"uca-default-u-kn", kind)
         for page, category, sort_key, prefix, kind in _links(tables)

@@ -23,28 +23,13 @@ class Entity:
     """One line of `entities.tsv`."""
 
     qid: str
-    """Wikidata item."""
-
     label: str | None
-    """English label."""
-
     title: str | None
-    """Title that its sitelink names, with underscores; None without sitelink."""
-
     page_id: int | None
-    """Its article; None where the page table has none of that title."""
-
     aliases: tuple[str, ...]
-    """English aliases."""
-
     views: tuple[int, int]
-    """Views in November and December."""
-
     label_ja: str | None
-    """Japanese label."""
-
     label_mul: str | None
-    """Label for all languages that have none of their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,19 +37,10 @@ class Claim:
     """One line of `claims.tsv`."""
 
     subject: str
-    """Item that makes the statement."""
-
     property: str
-    """Wikidata property."""
-
     rank: str
-    """ "preferred", "normal" or "deprecated"."""
-
     object: str
-    """Item, "somevalue" or "novalue"."""
-
     form: str
-    """ "numeric" where the value has a number and no id, as in old dumps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,31 +48,14 @@ class Redirect:
     """One line of `redirects.tsv`."""
 
     page_id: int
-    """The redirect page."""
-
     namespace: int
-    """Its namespace."""
-
     title: str
-    """Its title, with underscores."""
-
     interwiki: str
-    """Prefix of another wiki; empty for a target in this one."""
-
     target_namespace: int
-    """Namespace of the target."""
-
     target: str
-    """Title of the target, with underscores."""
-
     fragment: str
-    """Section of the target; empty for the page."""
-
     categories: tuple[str, ...]
-    """Category titles, with underscores."""
-
     wikitext: str | None
-    """What stands under the target; None for one template a category."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,16 +63,9 @@ class Page:
     """One line of `pages.tsv`."""
 
     page_id: int
-    """The page."""
-
     namespace: int
-    """Its namespace."""
-
     title: str
-    """Its title, with underscores."""
-
     page_prop: str | None
-    """Property of the page, such as "disambiguation"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,33 +73,14 @@ class Tables:
     """All tables, in the order of their lines."""
 
     entities: tuple[Entity, ...]
-    """Items."""
-
     claims: tuple[Claim, ...]
-    """Statements."""
-
     redirects: tuple[Redirect, ...]
-    """Redirect pages."""
-
     pages: tuple[Page, ...]
-    """Other pages."""
-
     templates: dict[str, str]
-    """Category title to the template that gives it."""
 
 
 def read_tables(folder: Path) -> Tables:
-    """Read the tables of a folder.
-
-    Args:
-        folder: Where the files are.
-
-    Returns:
-        Their lines.
-
-    Raises:
-        ValueError: If a line has more or fewer cells than the header.
-    """
+    """Read the tables of a folder."""
     return Tables(
         entities=tuple(map(_entity, read_lines(folder / "entities.tsv"))),
         claims=tuple(map(_claim, read_lines(folder / "claims.tsv"))),
@@ -183,13 +116,7 @@ def _entity(row: dict[str, str]) -> Entity:
 
 def _claim(row: dict[str, str]) -> Claim:
     """Read one statement."""
-    return Claim(
-        subject=row["subject"],
-        property=row["property"],
-        rank=row["rank"],
-        object=row["object"],
-        form=row["form"],
-    )
+    return Claim(**{name: row[name] for name in Claim.__slots__})
 
 
 def _redirect(row: dict[str, str]) -> Redirect:

@@ -1,4 +1,4 @@
-"""The recipe of docs/guides/languages.md, run as it is printed, on a Japanese wiki of 59 pages."""
+"""The recipe of docs/guides/languages.md, run as it is printed, on a Japanese wiki of 51 pages."""
 
 import re
 from pathlib import Path

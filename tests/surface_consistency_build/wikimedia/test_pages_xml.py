@@ -139,36 +139,6 @@ def test_pages_rejects_other_xml(tmp_path, text, message):
         list(read_pages(path))
 
 
-def cut_export(path, *, packed):
-    """Write three pages and cut the file inside the third."""
-    body = "".join(
-        f"<page><title>T{i}</title><ns>0</ns><id>{i}</id><revision><text>{'word ' * 120_000}"
-        "</text></revision></page>"
-        for i in range(3)
-    )
-    write(path, body)
-    data = path.read_bytes()
-    if packed:
-        data = bz2.compress(data)
-        path.write_bytes(data[: len(data) - 40])
-    else:
-        path.write_bytes(data[: int(len(data) * 0.9)])
-    return path
-
-
-@pytest.mark.parametrize("packed", [False, True], ids=["plain", "bz2"])
-def test_pages_before_a_cut_are_kept_where_allowed(tmp_path, packed):
-    path = cut_export(tmp_path / "cut.xml", packed=packed)
-
-    with pytest.raises(DataError, match=r"cut\.xml: the .* byte .* after"):
-        list(read_pages(path))
-    with pytest.warns(DataWarning, match="what came before is kept"):
-        pages = list(read_pages(path, allow_truncated=True))
-
-    assert [page.title for page in pages] == ["T0", "T1", "T2"][: len(pages)]
-    assert len(pages) == 2 or packed
-
-
 def test_pages_before_damaged_xml_are_counted(tmp_path):
     page = "<page><title>A</title><ns>0</ns><id>1</id><revision><text>x</text></revision></page>"
     path = write(tmp_path / "bad.xml", page * 7 + "<page><title>B & C</title></page>")

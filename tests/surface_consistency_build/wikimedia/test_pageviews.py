@@ -1,5 +1,4 @@
 import bz2
-import gzip
 import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from surface_consistency_build.wikimedia import pageviews
 from surface_consistency_build.wikimedia.pageviews import read_pageviews
 
-from surface_consistency.errors import DataError, DataWarning, SourceNotFoundError
+from surface_consistency.errors import DataError, SourceNotFoundError
 
 Row = tuple[bytes, int | None, int]
 
@@ -107,21 +106,6 @@ def test_pageviews_rejects_too_many_malformed_lines(tmp_path):
     path.write_text("de.wikipedia A 5 desktop 1 A1\nen.wikipedia broken\n")
     with pytest.raises(DataError, match=r"the first is 'en\.wikipedia broken'"):
         rows_of(path)
-
-
-def test_cut_pageviews_keep_what_came_before_where_allowed(tmp_path):
-    lines = [f"en.wikipedia Title_{i * 7919 % 10007} {i} desktop 1 A1\n" for i in range(40_000)]
-    data = gzip.compress("".join(lines).encode())
-    path = tmp_path / "pageviews.gz"
-    path.write_bytes(data[: len(data) // 2])
-
-    with pytest.raises(DataError, match=r"pageviews\.gz: the gzip data end early"):
-        rows_of(path)
-    with pytest.warns(DataWarning, match="what came before is kept"):
-        kept = rows_of(path, allow_truncated=True)
-
-    assert [page for _, page, _ in kept] == list(range(len(kept)))
-    assert 10_000 < len(kept) < 40_000
 
 
 TITLES = st.text(

@@ -262,23 +262,6 @@ def test_read_sql_rejects_broken_rows(tmp_path, bad, message, n_good):
         assert len(rows(path, NAMES, allow_truncated=True)) == n_good
 
 
-@pytest.mark.parametrize("n_good", [1, 1000])
-@pytest.mark.parametrize(
-    "end", [b",", b",(", b",(7,8,'un", b",(7,8,'un\\", b",(7,8,'a',1,1)", b",(7,8,'a',1,1"]
-)
-def test_read_sql_rejects_a_cut_off_insert(tmp_path, end, n_good):
-    good = GOOD if n_good == 1000 else b"(7,8,'a',1,1)"
-    path = write(tmp_path, b"INSERT INTO `t` VALUES " + good + end)
-
-    with pytest.raises(
-        DataError, match=f"the dump ends within an INSERT at plain byte .*, after {n_good:,} rows"
-    ):
-        rows(path, NAMES)
-    with pytest.warns(DataWarning, match=f"after {n_good:,} rows of t; what") as caught:
-        assert len(rows(path, NAMES, allow_truncated=True)) == n_good
-    assert len(caught) == 1
-
-
 def test_read_sql_counts_rows_before_damage(tmp_path):
     path = write(tmp_path, *[insert(GOOD) for _ in range(60)])
     path.write_bytes(path.read_bytes()[:-1500])

@@ -7,14 +7,13 @@ import re
 import subprocess
 import sys
 import textwrap
-import warnings
 
 import pytest
 from surface_consistency_build.wikimedia import _export_parser, _sql_statements, streams
 from surface_consistency_build.wikimedia.pages_xml import read_pages
 from surface_consistency_build.wikimedia.pageviews import read_pageviews
 from surface_consistency_build.wikimedia.sql import read_sql
-from surface_consistency_build.wikimedia.streams import ReadProgress, open_dump
+from surface_consistency_build.wikimedia.streams import ReadProgress
 from surface_consistency_build.wikimedia.wikidata import read_entity_batches
 
 from surface_consistency.errors import DataError, DataWarning
@@ -198,60 +197,6 @@ def test_plain_entities_and_views_are_refused_where_an_end_mark_is_required(tmp_
     array = tmp_path / "array.json"
     array.write_bytes(whole)
     assert len(items(array, require_end_mark=True)) == 20
-
-
-TEXT = b"".join(b"line %d %d\n" % (number, number * 7919 % 100_003) for number in range(6_000))
-DAMAGED = {
-    "gz": gzip.compress(TEXT),
-    "bz2": bz2.compress(TEXT, 1),
-    "bz2 streams": b"".join(
-        bz2.compress(TEXT[i : i + 20_000], 1) for i in range(0, len(TEXT), 20_000)
-    ),
-}
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("packing", DAMAGED)
-def test_damage_is_named_and_can_be_passed(tmp_path, packing, threads):
-    """A bit at many places: the bytes are right, or the file and a byte are named."""
-    whole = DAMAGED[packing]
-    path = tmp_path / "dump"
-    n_refused = 0
-
-    for place in range(10, len(whole), 97):
-        damaged = bytearray(whole)
-        damaged[place] ^= 0x10
-        path.write_bytes(damaged)
-        got, message = b"", ""
-        try:
-            with open_dump(path, threads=threads) as stream:
-                got = b"".join(stream.chunks())
-        except DataError as error:
-            n_refused += 1
-            message = str(error)
-        named = re.search(rf"{re.escape(str(path))}: .* at byte [\d,]+ of {len(whole):,}", message)
-        assert got == TEXT or named
-        with open_dump(path, allow_truncated=True, threads=threads) as stream:
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                kept = b"".join(stream.chunks())
-            assert stream.is_truncated == bool(caught) == (got != TEXT)
-        if packing != "gz":
-            assert TEXT.startswith(kept)
-
-    assert n_refused > len(whole) // 97 - 3
-
-
-def test_blocks_of_threads_agree_with_the_standard_library(tmp_path):
-    """Marks of blocks stand at any bit; streams of every level, empty ones and padding too."""
-    parts = [TEXT[: 1_000 * number] * number for number in range(1, 10)]
-    packed = [bz2.compress(part, level) for level, part in enumerate(parts, 1)]
-    path = tmp_path / "dump"
-    path.write_bytes(bz2.compress(b"").join(packed) + bytes(70))
-
-    with open_dump(path, threads=3) as stream:
-        assert b"".join(stream.chunks(999)) == b"".join(parts)
-        assert stream.compressed_offset == path.stat().st_size
 
 
 @pytest.fixture

@@ -260,23 +260,6 @@ def test_an_open_array_is_cut_off(tmp_path):
         assert ids(read(path, allow_truncated=True)) == [1, 2]
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress], ids=["gz", "bz2"])
-def test_cut_dump_keeps_what_came_before_where_allowed(tmp_path, pack):
-    labels = {"en": {"language": "en", "value": "x" * 400}}
-    whole = write(tmp_path / "whole.json", *(entity(n, labels=labels) for n in range(1, 4_000)))
-    data = pack(whole.read_bytes())
-    path = tmp_path / "cut.json"
-    path.write_bytes(data[: len(data) * 2 // 3])
-
-    with pytest.raises(DataError, match=r"cut\.json: the .* early"):
-        read(path)
-    with pytest.warns(DataWarning, match="what came before is kept"):
-        kept = ids(read(path, allow_truncated=True))
-
-    assert kept == list(range(1, len(kept) + 1))
-    assert pack is bz2.compress or len(kept) > 100
-
-
 @pytest.mark.parametrize(
     ("name", "options", "error", "message"),
     [

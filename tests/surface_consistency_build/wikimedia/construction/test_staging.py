@@ -50,33 +50,6 @@ def test_real_sql_tables_keep_articles_and_redirects(data_files, tmp_path):
         assert count.rows_in - count.rows_out == sum(line.removed for line in lines)
 
 
-def test_real_entities_give_labels_titles_and_claims(data_files, tmp_path):
-    dumps = DumpFiles(wikidata=data_files / "wikidata" / "twenty_entities.json.bz2")
-
-    staged = stage(dumps, tmp_path, load_wiki("enwiki"))
-
-    entities = rows(staged, "entities")
-    assert len(entities) <= 20
-    assert all(" " not in entity["title"] for entity in entities if entity["title"])
-    assert {claim["property"] for claim in rows(staged, "claims")} <= set(
-        load_wiki("enwiki").properties
-    )
-    assert {alias["id"] for alias in rows(staged, "aliases")} <= {
-        entity["id"] for entity in entities
-    }
-
-
-def test_real_pageviews_are_those_of_the_project(data_files, tmp_path):
-    paths = tuple(sorted((data_files / "wikimedia").glob("pageviews-*.bz2")))
-
-    staged = stage(DumpFiles(wikidata=None, pageviews=paths), tmp_path, wiki_of("dewiki"))
-
-    views = rows(staged, "views")
-    assert len(staged.files["views"]) == len(paths) == 3
-    assert views
-    assert all(row["views"] > 0 and " " not in row["title"] for row in views)
-
-
 def test_real_redirects_carry_the_categories_of_their_templates(data_files, tmp_path):
     path = data_files / "wikimedia" / "enwiki-slice-pages-articles.xml.bz2"
 
