@@ -93,30 +93,6 @@ def test_build_warns_where_alias_equals_base(tmp_path):
     assert list(base) == list(alias)
 
 
-def test_some_missing_facts_warn():
-    made = build_topology(load_fact_table("sports"), "base")
-    database = make_database(made.database[:-3])
-
-    with pytest.warns(DataWarning, match="3 of 100 prompts ask for facts"):
-        fit = database_coverage(database, made.targets)
-
-    assert fit.missing == (97, 98, 99)
-    assert fit.missing_share == 0.03
-    with pytest.raises(DataError, match="prompt_id 97, 98, 99"):
-        database_coverage(database, made.targets, max_missing=0.02)
-
-
-def test_alias_forms_fit():
-    table = load_fact_table("countries")
-    base, pointer = build_topology(table, "base"), build_topology(table, "pointer")
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fit = database_coverage(base.database, pointer.targets)
-
-    assert (fit.n_verbatim, fit.n_by_alias) == (0, 200)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_written_database_is_the_published_file(published, name, tmp_path):
     """What was read is written back byte for byte."""
@@ -165,38 +141,18 @@ def test_written_prompts_are_the_published_files(published, tmp_path):
     assert (len(files), n_prompts) == (78, 12_228)
 
 
-def report_of(made, **options):
-    """Delete as published and verify."""
-    closures = alias_closures(made.database, made.targets)
-    return verify_closures(made.database, made.targets, closures, **options)
-
-
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 def test_own_databases_are_deleted_completely(domain, topology):
     made = build_topology(load_fact_table(domain), topology)
+    closures = alias_closures(made.database, made.targets)
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        report = report_of(made, warn=True)
+        report = verify_closures(made.database, made.targets, closures, warn=True)
 
     assert report.is_complete
     assert report.n_absent == 0
-
-
-def test_paraphrases_fall_with_their_fact_and_decoys_do_not():
-    """The same decoys survive in `noise`, where no alias names them."""
-    table = load_fact_table("countries")
-    held = {}
-    for topology in ("noise", "paraphrase"):
-        made = build_topology(table, topology)
-        report = report_of(made)
-        item = next(
-            item for item in report.facts if (item.subject, item.relation) == ("Japan", "Capital")
-        )
-        held[topology] = (item.n_deleted, item.n_same_object)
-
-    assert held == {"noise": (1, 2), "paraphrase": (3, 0)}
 
 
 @pytest.mark.parametrize(
