@@ -101,22 +101,6 @@ def test_a_cut_dump_never_passes_for_a_whole_one(tmp_path, data_files, kind, pac
         assert set(silent) == at_line_ends
 
 
-@pytest.mark.parametrize("packing", ["gz", "bz2"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_packed_dump_that_was_cut_is_refused(tmp_path, data_files, kind, packing):
-    read, name, _, _ = KINDS[kind]
-    whole = PACK[packing](plain_of(data_files / name))
-    path = tmp_path / "dump"
-
-    for place in {
-        *range(4, len(whole), max(1, len(whole) // 60)),
-        *range(len(whole) - 9, len(whole)),
-    }:
-        path.write_bytes(whole[:place])
-        with pytest.raises(DataError, match=r"dump: .* at byte [\d,]+ of [\d,]+|CREATE TABLE"):
-            read(path)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_came_before_a_cut_is_kept_where_allowed(tmp_path, data_files, kind):
     read, name, _, _ = KINDS[kind]

@@ -15,7 +15,6 @@ from surface_consistency_build.wikimedia.construction._pipeline import (
     article_steps,
     fact_steps,
     naming_step,
-    pairing_step,
     rows_step,
     surface_steps,
 )
@@ -161,7 +160,7 @@ def build_redirectqa(
             config,
             category_cap=category_cap,
             seed=seed,
-            pairing=pairing_step(pair_with_surfaces),
+            pair=pair_with_surfaces,
         ),
         naming_step(config),
     )
