@@ -29,7 +29,6 @@ from surface_consistency_build.counting import (
 )
 from surface_consistency_build.counting.finder import NameFinder
 
-from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.errors import (
     DataError,
     PluginError,
@@ -37,11 +36,9 @@ from surface_consistency.errors import (
     SourceNotFoundError,
     SurfaceConsistencyWarning,
 )
-from surface_consistency.metrics import Intervals, frequency_analysis
 from surface_consistency.plugins import importable
 from surface_consistency.runs.job import file_stamp
 from surface_consistency.schemas.jsonl import part_beside
-from surface_consistency.studies.redirectqa import instance_rows
 from tests.surface_consistency_build.counting.reference import reference_counts
 
 NAMES = [
@@ -325,40 +322,6 @@ def test_a_killed_shard_counts_once(tmp_path, corpus, monkeypatch):
 
     assert counted(tmp_path / "counts") == expected(corpus)
     assert not list((tmp_path / "counts" / "shards").glob("*.part"))
-
-
-def test_tables_of_a_sample_go_into_the_frequency_analysis(tmp_path):
-    questions = load_sample().questions
-    instances = instance_rows(questions)
-    pairs = tuple(dict.fromkeys(zip(instances["subject_id"], instances["object_id"], strict=True)))
-    rng = np.random.default_rng(0)
-    with (tmp_path / "a.jsonl").open("w") as file:
-        for question in questions:
-            for _ in range(rng.geometric(0.2)):
-                text = f"{question.surface.text} and {question.triple.object.name}."
-                file.write(json.dumps({"text": text}) + "\n")
-    task = NameTask(SurfaceTable.from_questions(questions), pairs=pairs, instances=instances)
-
-    merged(plan(tmp_path, tmp_path / "a.jsonl", task))
-
-    rows = pd.read_parquet(tmp_path / "counts" / "instances.parquet")
-    longest = rows[rows["measure"] == "longest"]
-    assert len(longest) == len(instances)
-    assert (longest["others_frequency"] >= 0).all()
-    assert (longest["surface_frequency"] > 0).all()
-    assert (longest["pair_documents"] > 0).all()
-    analysed = frequency_analysis(
-        longest.assign(accuracy=rng.random(len(longest))), intervals=Intervals(n_resamples=50)
-    )
-    assert analysed.loc[analysed["subset"] == "overall", "n"].tolist() == [len(longest)] * 5
-    entities = pd.read_parquet(tmp_path / "counts" / "entities.parquet").set_index("entity_id")
-    names = pd.read_parquet(tmp_path / "counts" / "surfaces.parquet")
-    distinct = names.drop_duplicates(["entity_id", "surface"]).groupby("entity_id")
-    sums = distinct[["n_longest", "n_documents"]].agg(["sum", "max"]).reindex(entities.index)
-    assert (entities["entity_longest"] == sums["n_longest", "sum"]).all()
-    assert (entities["entity_documents"] >= sums["n_documents", "max"]).all()
-    counts = pd.read_parquet(tmp_path / "counts" / "pairs.parquet")
-    assert (counts["n_documents_both"] > 0).all()
 
 
 def test_tables_of_blockers_folded_names_and_pairs(tmp_path, corpus):

@@ -387,32 +387,21 @@ def test_further_paraphrases_are_templates_of_their_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("In which city was Ark of {Oz} built?", None),
-        ("In which city was Ark of Oz built?", "name"),
-        ("In which city was ark of {oz} built?", "name"),
-        ("Was Ark of {Oz} built where Ark of {Oz} is?", "name"),
-        ("where was Ark of {Oz} built ?", "original"),
-        ("In what city was Ark of {Oz} built?", None),
-        ("In which CITY was Ark of {Oz} built??", "repeated"),
-        ("It was built in a city, Ark of {Oz}.", "no question"),
-        ("Was Ark of {Oz} built in Rome or in the place?", "answer"),
-        ("Was Ark of {Oz} built in Romeo's town?", None),
-    ],
-)
-def test_paraphrases_are_checked(text, reason):
-    taken = ["In which city was Ark of {Oz} built?"] if reason == "repeated" else []
-
-    assert check_paraphrase(text, DRAFT, taken=taken)[0] == reason
-
-
-@pytest.mark.parametrize(
     ("name", "text", "reason"),
     [
+        ("Ark of {Oz}", "In which city was Ark of {Oz} built?", None),
+        ("Ark of {Oz}", "In which city was Ark of Oz built?", "name"),
+        ("Ark of {Oz}", "In which city was ark of {oz} built?", "name"),
+        ("Ark of {Oz}", "Was Ark of {Oz} built where Ark of {Oz} is?", "name"),
+        ("Ark of {Oz}", "where was Ark of {Oz} built ?", "original"),
+        ("Ark of {Oz}", "In what city was Ark of {Oz} built?", None),
+        ("Ark of {Oz}", "In which CITY was Ark of {Oz} built??", "repeated"),
+        ("Ark of {Oz}", "It was built in a city, Ark of {Oz}.", "no question"),
+        ("Ark of {Oz}", "Was Ark of {Oz} built in Rome or in the place?", "answer"),
+        ("Ark of {Oz}", "Was Ark of {Oz} built in Romeo's town?", None),
+        # Names within words, of few letters, of marks and of other scripts.
         ("Zug", "In which city was Zugspitze built?", "name"),
         ("Zug", "In which city was Zug's tower built?", None),
-        # "It" stands in the text as it is within "Italian", and as a word in another case.
         ("It", "In which Italian city was it built?", "name"),
         ("It", "In which city was It built?", None),
         ("C++", "Which city built C++?", None),
@@ -421,10 +410,11 @@ def test_paraphrases_are_checked(text, reason):
         ("タワー", "東京タワーはどの都市にありますか?", None),
     ],
 )
-def test_names_within_words_of_few_letters_marks_and_other_scripts_are_found(name, text, reason):
-    ((draft,), _) = find_wordings(fact(1, name, "Other"))
+def test_paraphrases_are_checked(name, text, reason):
+    known = SMALL if name == DRAFT.name else fact(1, name, "Other")
+    taken = ["In which city was Ark of {Oz} built?"] if reason == "repeated" else []
 
-    assert check_paraphrase(text, draft)[0] == reason
+    assert check_paraphrase(text, find_wordings(known)[0][0], taken=taken)[0] == reason
 
 
 def test_questions_that_cannot_be_paraphrased_are_counted():
