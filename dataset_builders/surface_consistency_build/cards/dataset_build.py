@@ -13,7 +13,7 @@ import surface_consistency
 from surface_consistency.data.popqa import PopQA
 from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.schemas.settings import Settings
-from surface_consistency_build.cards.build_records import BuildManifest, SourceFile, describe_files
+from surface_consistency_build.cards.build_records import BuildManifest, SourceFile, describe_file
 from surface_consistency_build.cards.dataset_card import popqa_redirect_card, redirectqa_card
 from surface_consistency_build.cards.dataset_folder import (
     PublishedFolder,
@@ -394,7 +394,7 @@ def _described(
                     new_bytes=done,
                 )
             )
-        [described[path]] = describe_files([path], checksums=checksums)
+        described[path] = describe_file(path, checksum=checksums)
         done += size
     return described
 

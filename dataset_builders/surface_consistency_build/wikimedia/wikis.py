@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
@@ -64,9 +64,6 @@ class WikiConfig(Record):
     questions: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Relation to wording to question, with `{}` where the subject goes; English where not
     given, which in a wiki of another language must be all of them or none."""
-
-    parenthesis: Literal["strip", "keep"] = "strip"
-    """Whether a trailing parenthesis of a title is left out of the surface form."""
 
     notes: str = ""
     """What is known about the wiki's redirect categories."""

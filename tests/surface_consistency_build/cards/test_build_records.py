@@ -1,7 +1,7 @@
 import hashlib
 
 import pytest
-from surface_consistency_build.cards.build_records import RowCounts, describe_files
+from surface_consistency_build.cards.build_records import RowCounts, describe_file
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.schemas import Message
@@ -51,11 +51,11 @@ def test_row_counts_are_sums_over_splits(built_rows):
     assert (other.rows, other.facts) == ({"train": 1}, {})
 
 
-def test_describe_files_agrees_with_hashlib(tmp_path):
+def test_describe_file_agrees_with_hashlib(tmp_path):
     names = ("enwiki-20260101-page.sql.gz", "pageviews-202412-user.bz2", "latest-all.json.bz2")
     for name in names:
         (tmp_path / name).write_bytes(b"abc")
-    page, views, latest = describe_files([tmp_path / name for name in names])
+    page, views, latest = (describe_file(tmp_path / name) for name in names)
 
     assert page.model_dump() == {
         "name": names[0],
@@ -64,7 +64,6 @@ def test_describe_files_agrees_with_hashlib(tmp_path):
         "sha1": hashlib.sha1(b"abc", usedforsecurity=False).hexdigest(),
     }
     assert (views.date, latest.date) == ("202412", None)
-    (plain,) = describe_files([tmp_path / names[0]], checksums=False)
-    assert plain.sha1 is None
+    assert describe_file(tmp_path / names[0], checksum=False).sha1 is None
     with pytest.raises(SourceNotFoundError, match=r"no file .*absent"):
-        describe_files([tmp_path / "absent"])
+        describe_file(tmp_path / "absent")
