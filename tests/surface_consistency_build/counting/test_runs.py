@@ -191,6 +191,11 @@ def test_another_plan_is_refused_with_what_differs(tmp_path, corpus, task, setti
 
 def test_another_corpus_is_refused_with_the_file(tmp_path, corpus):
     run = plan(tmp_path, corpus)
+    file, before = corpus / "0.jsonl", (corpus / "0.jsonl").stat()
+    os.utime(file, ns=(1, 1))
+    with pytest.raises(RunError, match=r"0\.jsonl changed since the run was planned"):
+        run.run_all(n_workers=1)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     (corpus / "5.jsonl").write_text('{"text": "York"}\n')
 
     with pytest.raises(RunError, match=r"file .*5\.jsonl was absent, now 17 bytes"):
@@ -202,12 +207,8 @@ def test_another_corpus_is_refused_with_the_file(tmp_path, corpus):
         plan(tmp_path, corpus)
     with pytest.raises(RunError, match=r"2\.jsonl changed since the run was planned"):
         run.run_all(n_workers=1)
-    os.utime(corpus / "0.jsonl", ns=(1, 1))
-    with pytest.raises(RunError, match=r"0\.jsonl changed since the run was planned"):
-        run.run_all(n_workers=1)
-    (corpus / "0.jsonl").unlink()
     (corpus / "2.jsonl").unlink()
-    with pytest.raises(SourceNotFoundError, match=r"\d\.jsonl is gone since the run was planned"):
+    with pytest.raises(SourceNotFoundError, match=r"2\.jsonl is gone since the run was planned"):
         run.run_all(n_workers=1)
 
 

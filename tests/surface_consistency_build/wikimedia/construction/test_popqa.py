@@ -95,7 +95,7 @@ def test_subjects_without_item_are_found_by_title(facts, dumps, tmp_path):
 
     rows = list(result.rows())
     surfaces = {row.subject_surface for row in rows}
-    assert surfaces == {"brisk Harbor", "Brisk Harbor", "Brisk Harbour", "Brisk harbor"}
+    assert surfaces == {"brisk Harbor", "Brisk Harbour", "Brisk harbor"}
     assert {row.subject_wiki_title for row in rows} == {"Brisk Harbor"}
     assert {row.redirect_pageviews for row in rows} == {None}
     lost = {count.reason: count.removed for count in result.attrition if count.step == "facts"}
