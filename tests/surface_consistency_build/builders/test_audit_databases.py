@@ -13,9 +13,11 @@ from surface_consistency_build.builders.audit_databases.fact_tables import DOMAI
 from surface_consistency_build.builders.audit_databases.styles import style_writers
 from surface_consistency_build.builders.audit_databases.topologies import TOPOLOGIES, build_topology
 
+from scripts.audit_differences.differences import compare_databases
 from scripts.audit_differences.write_differences import PAGE, differences_page, main
 from surface_consistency.engine.features import make_features
 from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.schemas import AuditPrompt, Triplet
 
 FOLDER = PAGE.parent
 BUILDERS = sorted(Path(builders.__file__).parent.glob("*/*.py"))
@@ -114,3 +116,45 @@ def test_build_rejects_other_folders_and_rows(source, tmp_path):
 def test_no_builder_is_named_as_its_folder(name):
     """`load_dataset` refuses a folder with a script of its own name."""
     assert name not in {file.parent.name for file in BUILDERS}
+
+
+def fact(subject, relation, gold, *, subjects=(), relations=(), objects=()):
+    """A target."""
+    return AuditPrompt(
+        prompt_id=0,
+        fact_id=0,
+        subject=subject,
+        relation=relation,
+        gold_object=gold,
+        prompt_text="?",
+        subject_aliases=subjects,
+        relation_aliases=relations,
+        object_aliases=objects,
+    )
+
+
+def test_triplets_of_one_version_are_listed_with_their_reasons():
+    ours, other = fact("a", "r", "o"), fact("a", "r", "p")
+
+    assert compare_databases([ours], [fact("a", "r", "o")]) == []
+    lost, added = compare_databases(
+        [ours], [other], reasons={Triplet("a", "r", "p"): "p is not so"}
+    )
+
+    assert (lost.ours, lost.other, lost.reason) == ((), ("a", "r", "p"), "p is not so")
+    assert (added.ours, added.other) == (("a", "r", "o"), ())
+
+
+def test_echo_and_over_merged_names_are_told_apart():
+    ours = [fact("Messi", "Nickname", "Leo"), fact("Brady", "Sport", "gridiron")]
+    other = [
+        fact("Messi", "Nickname", "Leo", objects=("Messi",)),
+        fact("Brady", "Sport", "gridiron", objects=("football",)),
+        fact("Pelé", "Sport", "football"),
+    ]
+
+    found = {
+        item.fact.subject: item.reason.split(":")[0] for item in compare_databases(ours, other)
+    }
+
+    assert found == {"Pelé": "left out", "Messi": "echo", "Brady": "over-merged"}

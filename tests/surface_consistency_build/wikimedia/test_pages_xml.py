@@ -218,22 +218,6 @@ def test_redirects_of_the_enwiki_slice(data_files):
         (p.page_id, p.title, p.redirect) for p in elements
     ]
     assert not any(r.is_interwiki for r in redirects)
-    by_title = {r.title: r for r in redirects}
-    assert by_title["ArtificalLanguages"].templates == (
-        "Redr",
-        "R move",
-        "R from misspelling",
-        "R from CamelCase",
-        "R up",
-    )
-    assert by_title["AcademyAwards/BestPicture"].templates == (
-        "This is a redirect",
-        "R from CamelCase",
-        "R from subpage",
-    )
-    assert categories_of_templates(by_title["Abbreviations"].templates) == (
-        "Redirects_from_plurals",
-    )
 
 
 def test_redirect_templates_and_fragments_agree_with_a_regular_expression(data_files):

@@ -226,16 +226,6 @@ def test_progress_rises_to_the_whole_file(tmp_path, packing, threads):
     )
 
 
-def test_a_packed_bomb_comes_in_small_chunks(tmp_path):
-    path = write(tmp_path, gzip.compress(bytes(50_000_000), 9))
-
-    with open_dump(path) as stream:
-        sizes = [len(chunk) for chunk in stream.chunks(1 << 16)]
-
-    assert max(sizes) <= 1 << 16
-    assert sum(sizes) == 50_000_000
-
-
 def test_real_dumps_agree_with_the_standard_library(data_files):
     folder = data_files / "wikimedia"
     for path in sorted([*folder.glob("*.gz"), *folder.glob("*.bz2")]):
