@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import ConfigDict, Field
+
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.rows.readers import read_rows
 from surface_consistency.schemas import QuestionRealization, Record
@@ -28,7 +30,10 @@ class RedirectQARow(Record):
     others are this package's: no public description tells those of the release.
     """
 
-    triplet_id: int
+    # Cards show what each column is.
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    triplet_id: int = Field(ge=0)
     """Identifier of the fact."""
 
     subject_id: str | None
@@ -46,7 +51,7 @@ class RedirectQARow(Record):
     subject_redirect_wiki_title: str | None
     """Title of the redirect page; None when canonical."""
 
-    subject_pageviews: int | None
+    subject_pageviews: int | None = Field(ge=0)
     """Views of the subject's article."""
 
     subject_aliases: Items[str]

@@ -110,7 +110,9 @@ class Entities(_Dump):
     file, whole_after = "wikidata-20260101-all.json.gz", b"\n]"
 
     def read(self, path, **options):
-        from surface_consistency_build.wikimedia.wikidata import read_entities
+        from surface_consistency_build.wikimedia.wikidata import read_entity_batches
 
-        asked = {"properties": ["P31"], "languages": ["en"], "wikis": ["enwiki"]}
-        return [(one.id, repr(one)) for one in read_entities(path, **asked, **options)]
+        asked = {"properties": ["P31"], "language": "en", "wiki": "enwiki", "batch_size": 1}
+        batches = read_entity_batches(path, fallback_languages=(), **asked, **options)
+        tables = ((one.entities, one.aliases, one.claims) for one in batches)
+        return [[table.to_pydict() for table in item] for item in tables]

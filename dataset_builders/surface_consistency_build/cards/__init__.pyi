@@ -2,7 +2,7 @@ from .build_records import (
     BuildManifest as BuildManifest,
     RowCounts as RowCounts,
     SourceFile as SourceFile,
-    describe_files as describe_files,
+    describe_file as describe_file,
 )
 from .dataset_card import (
     CardText as CardText,

@@ -66,35 +66,29 @@ class BuildManifest(Record):
     """The files that were read."""
 
 
-def describe_files(
-    paths: Iterable[str | os.PathLike[str]], *, checksums: bool = True
-) -> tuple[SourceFile, ...]:
-    """Describe the files of a build by name, date, size and checksum.
+def describe_file(path: str | os.PathLike[str], *, checksum: bool = True) -> SourceFile:
+    """Describe a file of a build by name, date, size and checksum.
 
     Args:
-        paths: The files.
-        checksums: Whether to compute the SHA-1 of each; it reads every byte.
+        path: The file.
+        checksum: Whether to compute its SHA-1, which reads every byte.
 
     Returns:
-        One description a file, in order.
+        The description.
 
     Raises:
-        SourceNotFoundError: If a file is not there.
+        SourceNotFoundError: If there is no such file.
     """
-    described = []
-    for path in map(Path, paths):
-        if not path.is_file():
-            raise SourceNotFoundError(f"no file {path}; name the files that the build reads")
-        date = _DATE.search(path.name)
-        described.append(
-            SourceFile(
-                name=path.name,
-                date=date[1] if date else None,
-                n_bytes=path.stat().st_size,
-                sha1=file_digest(path, "sha1") if checksums else None,
-            )
-        )
-    return tuple(described)
+    file = Path(path)
+    if not file.is_file():
+        raise SourceNotFoundError(f"no file {file}; name the files that the build reads")
+    date = _DATE.search(file.name)
+    return SourceFile(
+        name=file.name,
+        date=date[1] if date else None,
+        n_bytes=file.stat().st_size,
+        sha1=file_digest(file, "sha1") if checksum else None,
+    )
 
 
 def file_digest(path: Path, algorithm: str) -> str:

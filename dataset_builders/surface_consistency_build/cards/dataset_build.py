@@ -3,7 +3,7 @@
 import os
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +13,7 @@ import surface_consistency
 from surface_consistency.data.popqa import PopQA
 from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.schemas.settings import Settings
-from surface_consistency_build.cards.build_records import BuildManifest, SourceFile, describe_files
+from surface_consistency_build.cards.build_records import BuildManifest, SourceFile, describe_file
 from surface_consistency_build.cards.dataset_card import popqa_redirect_card, redirectqa_card
 from surface_consistency_build.cards.dataset_folder import (
     PublishedFolder,
@@ -161,17 +161,6 @@ class BuildSettings(DumpSettings):
             **self.resources(progress),
         )
 
-    def to_manifest(self) -> dict[str, JsonValue]:
-        """List what decides the rows beside the dumps, for the card."""
-        return {
-            "wiki": Path(self.wiki).name,
-            "triples": self.triples,
-            "category_cap": self.category_cap or None,
-            "unambiguous": self.unambiguous,
-            "allow_truncated": self.allow_truncated,
-            "require_end_mark": self.require_end_mark,
-        }
-
 
 def write_redirectqa(
     dumps: str | os.PathLike[str],
@@ -210,7 +199,10 @@ def write_redirectqa(
         raise ValueError(f"builds must be at least one, each with a name of its own; got {names}")
     plans = [build.plan(dumps) for build in builds]
     files = tuple(dict.fromkeys(path for plan in plans for path in plan.files.paths))
-    settings = [_redirectqa_options(build, plan) for build, plan in zip(builds, plans, strict=True)]
+    settings = [
+        _options(build, plan, plan.config, triples=build.triples, unambiguous=build.unambiguous)
+        for build, plan in zip(builds, plans, strict=True)
+    ]
     reserve_output_dir(
         out, _claimed("redirectqa", builds, plans, settings), subsets=names, overwrite=overwrite
     )
@@ -220,14 +212,7 @@ def write_redirectqa(
     ]
     sources = _described(files, checksums=checksums, progress=progress)
     subsets = [
-        _subset(
-            "redirectqa",
-            build.name,
-            result,
-            build.seed,
-            options,
-            [sources[path] for path in plan.files.paths],
-        )
+        _subset("redirectqa", build, result, options, map(sources.__getitem__, plan.files.paths))
         for build, plan, result, options in zip(builds, plans, results, settings, strict=True)
     ]
     languages = tuple(dict.fromkeys(plan.config.language for plan in plans))
@@ -278,7 +263,16 @@ def write_popqa_redirect(
     if templates is not None:
         wiki = wiki.model_copy(update={"question_templates": tuple(templates)})
     files = plan.files
-    options = _popqa_options(popqa, build, plan, wiki)
+    source = popqa.source
+    options = _options(
+        build,
+        plan,
+        wiki,
+        popqa=Path(source.id).name if Path(source.id).exists() else source.id,
+        popqa_revision=source.revision,
+        popqa_digest=source.digest,
+        templates=list(wiki.question_templates),
+    )
     settings = _claimed("popqa_redirect", [build], [plan], [options])
     reserve_output_dir(out, settings, subsets=[build.name], overwrite=overwrite)
     _warn_without_items(popqa)
@@ -291,47 +285,27 @@ def write_popqa_redirect(
         category_cap=build.category_cap or None,
         **build.resources(progress),
     )
-    described = _described(files.paths, checksums=checksums, progress=progress)
-    sources = list(described.values())
-    subset = _subset("popqa_redirect", build.name, result, build.seed, options, sources)
+    sources = _described(files.paths, checksums=checksums, progress=progress)
+    subset = _subset("popqa_redirect", build, result, options, sources.values())
     return write_folder(out, [subset], card=popqa_redirect_card())
 
 
-def _redirectqa_options(build: BuildSettings, plan: DumpPlan) -> dict[str, JsonValue]:
-    """List what decides the rows of RedirectQA, the wiki's configuration included."""
-    return {
-        **build.to_manifest(),
-        "months": _months(plan),
-        "route": plan.route,
-        "notes": plan.config.notes,
-        "configuration": plan.config.model_dump(mode="json"),
-    }
-
-
-def _popqa_options(
-    popqa: PopQA, build: DumpSettings, plan: DumpPlan, wiki: WikiConfig
+def _options(
+    build: DumpSettings, plan: DumpPlan, wiki: WikiConfig, **own: JsonValue
 ) -> dict[str, JsonValue]:
-    """List what decides the rows of PopQA with redirects."""
-    source = popqa.source
+    """List what decides the rows, the wiki's configuration included."""
     return {
-        "popqa": Path(source.id).name if Path(source.id).exists() else source.id,
-        "popqa_revision": source.revision,
-        "popqa_digest": source.digest,
         "wiki": Path(build.wiki).name,
-        "months": _months(plan),
-        "route": plan.route,
+        **own,
         "category_cap": build.category_cap or None,
         "allow_truncated": build.allow_truncated,
         "require_end_mark": build.require_end_mark,
-        "templates": list(wiki.question_templates),
+        # Months and days whose views are summed.
+        "months": [path.name.split("-")[1] for path in plan.files.pageviews],
+        "route": plan.route,
         "notes": wiki.notes,
         "configuration": wiki.model_dump(mode="json"),
     }
-
-
-def _months(plan: DumpPlan) -> list[JsonValue]:
-    """List the months and days whose views are summed."""
-    return [path.name.split("-")[1] for path in plan.files.pageviews]
 
 
 def _claimed(
@@ -375,23 +349,22 @@ def _warn_without_items(popqa: PopQA) -> None:
 
 def _subset(
     builder: str,
-    name: str,
+    build: DumpSettings,
     result: BuildResult,
-    seed: int,
     options: dict[str, JsonValue],
-    sources: Sequence[SourceFile],
+    sources: Iterable[SourceFile],
 ) -> Subset:
     """Describe one configuration of a folder."""
     manifest = BuildManifest(
         builder=builder,
         builder_version=_VERSION,
         package_version=surface_consistency.__version__,
-        seed=seed,
+        seed=build.seed,
         options=options,
         sources=tuple(sources),
     )
     return Subset(
-        name=name,
+        name=build.name,
         splits={"test": result.rows()},
         record=BuiltRow,
         key=ROW_KEY,
@@ -421,7 +394,7 @@ def _described(
                     new_bytes=done,
                 )
             )
-        [described[path]] = describe_files([path], checksums=checksums)
+        described[path] = describe_file(path, checksum=checksums)
         done += size
     return described
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from surface_consistency.data.redirectqa_release import CATEGORY_TYPES_PATH
 from surface_consistency.data.sources import is_hub_id
@@ -14,27 +14,10 @@ from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency_build.cards.build_records import file_digest
 from surface_consistency_build.cards.dataset_folder import BUILD_METADATA_FILES
 
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
 _CARD: Final = "README.md"
-
-
-class HubApi(Protocol):
-    """The part of `huggingface_hub.HfApi` that is used."""
-
-    def create_repo(self, repo_id: str, *, repo_type: str, private: bool, exist_ok: bool) -> object:
-        """Make the repository if there is none."""
-
-    def upload_folder(
-        self,
-        *,
-        repo_id: str,
-        folder_path: str,
-        repo_type: str,
-        revision: str | None,
-        commit_message: str,
-        allow_patterns: list[str],
-        delete_patterns: list[str],
-    ) -> object:
-        """Upload files in one commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +82,7 @@ def publish_folder(
     private: bool = True,
     revision: str | None = None,
     message: str = "Upload data set",
-    api: HubApi | None = None,
+    api: "HfApi | None" = None,
 ) -> PublishPlan:
     """Upload a folder that `write_folder` wrote, or show what would be uploaded.
 
@@ -143,9 +126,9 @@ def publish_folder(
     url = None
     if not dry_run:
         if api is None:
-            from huggingface_hub import HfApi
+            import huggingface_hub
 
-            api = HfApi()
+            api = huggingface_hub.HfApi()
         api.create_repo(repo_id, repo_type="dataset", private=private, exist_ok=True)
         commit = api.upload_folder(
             repo_id=repo_id,

@@ -5,7 +5,6 @@ from .boundaries import (
 from .counter import (
     Counts as Counts,
     SurfaceCounter as SurfaceCounter,
-    merge_counts as merge_counts,
 )
 from .documents import (
     DocumentReader as DocumentReader,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -189,27 +189,6 @@ class SurfaceCounter:
             n_bytes=self._n_bytes,
             n_repaired=self._n_repaired,
         )
-
-
-def merge_counts(parts: Sequence[_Counts]) -> _Counts:
-    """Add the counts of parts of a corpus.
-
-    Args:
-        parts: `Counts` of one table, or `PairCounts` of the same pairs, over different documents;
-            at least one.
-
-    Returns:
-        Their sum.
-
-    Raises:
-        ValueError: If there is no part, or parts are of different tables or pairs.
-    """
-    if not parts:
-        raise ValueError("parts must hold the counts of at least one part of the corpus")
-    names = [field.name for field in fields(parts[0])]
-    if len({tuple(np.shape(getattr(part, name)) for name in names) for part in parts}) > 1:
-        raise ValueError("parts are counts of different tables or pairs; count all with the same")
-    return type(parts[0])(**{name: sum(getattr(part, name) for part in parts) for name in names})
 
 
 def _patterns(table: SurfaceTable, case: Case) -> Sequence[npt.NDArray[Any]]:

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, Protocol, get_args
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -40,27 +40,6 @@ class IndexCount:
     """Why there is no count."""
 
 
-class LookupIndex(Protocol):
-    """Counts occurrences in a corpus that was indexed."""
-
-    takes_ids: bool
-    """Whether queries are token ids; otherwise they are texts."""
-
-    def count(self, queries: Sequence[str | Sequence[int]]) -> Iterator[IndexCount]:
-        """Count each query.
-
-        Args:
-            queries: Token ids, or texts; see `takes_ids`.
-
-        Yields:
-            The counts, in order; None for a query that cannot be counted.
-
-        Raises:
-            RunnerError: If a service cannot be reached or answers nothing that can be read.
-        """
-        ...
-
-
 class InfiniGramAPI:
     """The web service of infini-gram.
 
@@ -78,6 +57,7 @@ class InfiniGramAPI:
     """Where it is."""
 
     takes_ids = True
+    """Whether queries are token ids; otherwise they are texts."""
 
     def __init__(
         self,
@@ -94,7 +74,17 @@ class InfiniGramAPI:
         """What sends the requests."""
 
     def count(self, queries: Sequence[str | Sequence[int]]) -> Iterator[IndexCount]:
-        """Count each query; see `LookupIndex.count`."""
+        """Count each query.
+
+        Args:
+            queries: Token ids, or texts; see `takes_ids`.
+
+        Yields:
+            The counts, in order; None for a query that cannot be counted.
+
+        Raises:
+            RunnerError: If a service cannot be reached or answers nothing that can be read.
+        """
         requests = [
             Request(
                 {"index": self.index, "query_type": "count", "query": query}
@@ -183,7 +173,7 @@ class LocalIndex:
         return np.memmap(path, np.uint8, "r"), np.memmap(table, np.uint8, "r"), pointer
 
     def count(self, queries: Sequence[str | Sequence[int]]) -> Iterator[IndexCount]:
-        """Count each query; see `LookupIndex.count`."""
+        """Count each query; see `InfiniGramAPI.count`."""
         largest = np.iinfo(self._dtype).max
         for query in queries:
             if not query or not all(
@@ -218,6 +208,10 @@ class LocalIndex:
             return low
 
         return edge(after=True) - edge(after=False)
+
+
+LookupIndex = InfiniGramAPI | LocalIndex
+"""Counts occurrences in a corpus that was indexed."""
 
 
 def open_index(name: str, *, cache: Path | None = None, url: str | None = None) -> LookupIndex:

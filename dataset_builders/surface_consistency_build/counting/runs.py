@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self
+from typing import Any, Final, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -377,14 +377,7 @@ def _n_row_groups(path: Path) -> int:
 
 
 class _Step:
-    """A step of a `datatrove` pipeline that knows its run: local, on Slurm or Ray.
-
-    Args:
-        folder: Folder of the planned run.
-    """
-
-    verb: ClassVar[str]
-    """What it does, for the log."""
+    """A step of a `datatrove` pipeline that knows its run: local, on Slurm or Ray."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = os.path.abspath(folder)
@@ -392,7 +385,7 @@ class _Step:
 
     def __repr__(self) -> str:
         """Name the step in the log."""
-        return f"{self.verb}: {self.folder}"
+        return f"{type(self).__name__}: {self.folder}"
 
 
 class CountStep(_Step):
@@ -423,8 +416,6 @@ class CountStep(_Step):
         LocalPipelineExecutor([reader, CountStep("from_hub")], tasks=16, logging_dir="logs/hub")
         ```
     """
-
-    verb = "count"
 
     def __call__(
         self, data: Iterable[Any] | None, rank: int = 0, world_size: int = 1
@@ -466,8 +457,6 @@ class MergeStep(_Step):
     Args:
         folder: Folder of the run.
     """
-
-    verb = "merge"
 
     def __call__(
         self, data: Iterable[object] | None, rank: int = 0, world_size: int = 1

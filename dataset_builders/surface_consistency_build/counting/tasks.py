@@ -91,31 +91,6 @@ class ShardCounter(Protocol):
         ...
 
 
-class CountTask(Protocol):
-    """What a run counts."""
-
-    @property
-    def kind(self) -> str:
-        """Name of the kind of run."""
-        ...
-
-    def describe(self) -> dict[str, Any]:
-        """Return settings and digests of what is counted, as JSON."""
-        ...
-
-    def save(self, folder: Path) -> None:
-        """Write what is counted into the folder of the run."""
-        ...
-
-    def counter(self) -> ShardCounter:
-        """Make a counter at zero; what takes long to build is built once."""
-        ...
-
-    def write(self, folder: Path, totals: State) -> dict[str, Any]:
-        """Write the tables of the summed states of all shards, and return what was counted."""
-        ...
-
-
 class NameCounter:
     """The counters of a name task, fed together."""
 
@@ -347,6 +322,10 @@ class NgramTask:
             "n_ngrams": int(counter.counts.size),
             "n_ngrams_seen": int((counter.counts > 0).sum()),
         }
+
+
+CountTask = NameTask | NgramTask
+"""What a run counts."""
 
 
 class ModelTokenizer:

@@ -1,5 +1,5 @@
 from .anchors import (
-    linked_text as linked_text,
+    plain_text as plain_text,
 )
 from .pages_xml import (
     read_pages as read_pages,
@@ -16,7 +16,6 @@ from .streams import (
     open_dump as open_dump,
 )
 from .wikidata import (
-    read_entities as read_entities,
     read_entity_batches as read_entity_batches,
 )
 from .wikis import (

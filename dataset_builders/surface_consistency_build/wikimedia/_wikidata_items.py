@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from operator import attrgetter
 from types import GenericAlias
 from typing import Any, Literal, Protocol, TypeVar, cast
@@ -22,17 +21,6 @@ _ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _FRAME = b" \t\r\n,[]"
 _NEWLINE = 10
 _LONGEST_ID = len("Q") + 18  # What fits into 64 bits.
-
-
-@dataclass(slots=True, kw_only=True)
-class WikidataCounts:
-    """Counts that grow while a Wikidata dump is read."""
-
-    n_items: int = 0
-    """Items read so far."""
-
-    skipped: dict[str, int] = field(default_factory=dict)
-    """Entities of other types passed over so far, such as properties and lexemes, by type."""
 
 
 class _Text(msgspec.Struct, gc=False):
@@ -172,12 +160,11 @@ def _item_number(snak: _Snak) -> int | None:
 def dump_items(
     path: str | os.PathLike[str],
     decoder: EntityDecoder,
-    counts: WikidataCounts,
     options: MarkedReadOptions,
 ) -> Iterator[tuple[int, Entity]]:
-    """Yield the items of a dump with the number after Q, and count what is passed over."""
+    """Yield the items of a dump with the number after Q, and pass over the rest."""
     with open_ahead(path, **options) as (stream, chunks):
-        reader = _BlockReader(stream, decoder, counts)
+        reader = _BlockReader(stream, decoder)
         for block in _line_blocks(stream, chunks, reader):
             yield from reader.items(block)
             if reader.is_damaged:
@@ -188,11 +175,11 @@ def dump_items(
 class _BlockReader:
     """Decodes blocks of whole lines."""
 
-    def __init__(self, stream: DumpStream, decoder: EntityDecoder, counts: WikidataCounts) -> None:
+    def __init__(self, stream: DumpStream, decoder: EntityDecoder) -> None:
         self.is_damaged = False
         self._stream = stream
         self._decoder = decoder
-        self._counts = counts
+        self._n_items = 0
         self._n_lines = 0
         self._offset = 0
         self._first = b""
@@ -248,7 +235,6 @@ class _BlockReader:
 
     def _counted(self, entities: Iterable[Entity]) -> Iterator[tuple[int, Entity]]:
         """Yield the items among entities, with their numbers."""
-        counts = self._counts
         for entity in entities:
             identifier = entity.id
             if entity.type == "item" and identifier[:1] == "Q" and identifier[1:].isdecimal():
@@ -259,17 +245,13 @@ class _BlockReader:
                         self._offset,
                     )
                     return
-                counts.n_items += 1
+                self._n_items += 1
                 yield int(identifier[1:]), entity
-            else:
-                counts.skipped[entity.type] = counts.skipped.get(entity.type, 0) + 1
 
     def _end_early(self, problem: str, offset: int) -> None:
         """Raise, or warn where that is allowed."""
         self.is_damaged = True
-        self._stream.end_early(
-            f"{problem} at plain byte {offset:,}, after {self._counts.n_items:,} items"
-        )
+        self._stream.end_early(f"{problem} at plain byte {offset:,}, after {self._n_items:,} items")
 
 
 def _array(block: bytes) -> bytes:

@@ -1,8 +1,8 @@
-"""The prose of a wiki page, and its links to other pages."""
+"""The prose of a wiki page."""
 
 import html
 import re
-from typing import Final, NamedTuple
+from typing import Final
 
 from surface_consistency_build.wikimedia.pages_xml import link_parts
 from surface_consistency_build.wikimedia.wikitext import SiteInfo, rendered_part
@@ -26,37 +26,22 @@ _BLANK_LINES: Final = re.compile(r"[ \t]*\n(?:[ \t]*\n)+")
 _IN_BRACKETS: Final = re.compile(r"\s*(?:\([^()]*\)|（[^（）]*）)\s*\Z")
 
 
-class PageLink(NamedTuple):
-    """A link of a page to another page of the wiki."""
+def plain_text(wikitext: str, site: SiteInfo | None = None) -> str:
+    """Bring wikitext into plain text.
 
-    start: int
-    """First character of its label, in the page's text."""
-
-    stop: int
-    """Character after the last."""
-
-    target: str
-    """Title that it leads to, as the wiki spells titles; the page need not exist."""
-
-
-def linked_text(wikitext: str, site: SiteInfo | None = None) -> tuple[str, tuple[PageLink, ...]]:
-    """Bring wikitext into plain text, and tell where it links to.
-
-    Templates, tables, references, galleries, files and categories are left out with the links in
-    them; headings and items of lists stay as lines. Small letters right after a link belong to its
-    label, as in MediaWiki ("[[bus]]es").
+    Templates, tables, references, galleries, files and categories are left out; headings and items
+    of lists stay as lines. Small letters right after a link belong to its label, as in MediaWiki.
 
     Args:
         wikitext: Text of a page.
         site: The wiki, for the names of its namespaces.
 
     Returns:
-        The text, and its links to pages of the main namespace.
+        The text, links by their labels.
 
     Examples:
-        >>> text, links = linked_text("'''Paris''' has [[bus]]es and the [[Louvre|museum]]{{cn}}.")
-        >>> text, [(text[link.start : link.stop], link.target) for link in links]
-        ('Paris has buses and the museum.', [('buses', 'Bus'), ('museum', 'Louvre')])
+        >>> plain_text("Paris has [[bus]]es and the [[Louvre|museum]]{{cn}}.")
+        'Paris has buses and the museum.'
     """
     wiki = site or SiteInfo()
     text = _without_blocks(_DROPPED.sub("", rendered_part(wikitext)))
@@ -64,22 +49,11 @@ def linked_text(wikitext: str, site: SiteInfo | None = None) -> tuple[str, tuple
     text = _OUTSIDE.sub(r"\1", _MARKS.sub("", _HEADING.sub(r"\2", text)))
     text = _BLANK_LINES.sub("\n\n", html.unescape(text)).strip()
     parts: list[str] = []
-    links: list[PageLink] = []
-    done = length = 0
+    done = 0
     for start, stop in _link_spans(text, wiki):
-        before = text[done:start]
-        label, target = _read_link(text[start + 2 : stop - 2], wiki)
+        parts += [text[done:start], _label(text[start + 2 : stop - 2], wiki)]
         done = stop
-        if target is not None:
-            while done < len(text) and text[done].islower():
-                done += 1
-            label += text[stop:done]
-        parts += [before, label]
-        length += len(before)
-        if target is not None and label.strip():
-            links.append(PageLink(length, length + len(label), target))
-        length += len(label)
-    return "".join([*parts, text[done:]]), tuple(links)
+    return "".join([*parts, text[done:]])
 
 
 def _without_blocks(text: str) -> str:
@@ -141,22 +115,20 @@ def _is_embedded(link: str, site: SiteInfo) -> bool:
     return ":" in target and site.namespace_of(target.strip()) in (_FILE, _CATEGORY)
 
 
-def _read_link(link: str, site: SiteInfo) -> tuple[str, str | None]:
-    """Return the label of a link, and the title of the article that it leads to, if it does."""
+def _label(link: str, site: SiteInfo) -> str:
+    """Return the label of a link; nothing of a file, a category or a link between languages."""
     given, bar, label = link.partition("|")
     target = link_parts(given)[0]
     shown = label.strip() if bar else given.strip().removeprefix(":").lstrip()
     if bar and not shown:
         shown = _IN_BRACKETS.sub("", given.rpartition(":")[2]).strip()
     if not target or "\n" in given:
-        return shown, None
+        return shown
     if ":" in target:
-        is_shown = target.startswith(":") or bool(bar)
         plain = target.removeprefix(":").lstrip()
         if site.is_interwiki(plain):
-            return (shown if is_shown else ""), None
-        number = site.namespace_of(plain)
-        if number:
+            return shown if target.startswith(":") or bar else ""
+        if number := site.namespace_of(plain):
             is_hidden = number in (_FILE, _CATEGORY) and not target.startswith(":")
-            return ("" if is_hidden else shown), None
-    return shown.rpartition("|")[2], site.title(target)
+            return "" if is_hidden else shown
+    return shown.rpartition("|")[2]

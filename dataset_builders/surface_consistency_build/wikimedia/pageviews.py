@@ -24,7 +24,7 @@ _SAMPLE: Final = re.compile(rb"^\S+ " + _FIELDS + rb"\r?$", re.MULTILINE)
 
 
 @dataclass(slots=True, kw_only=True)
-class PageviewCounts:
+class _Counts:
     """Counts that grow while a pageview file is read."""
 
     n_rows: int = 0
@@ -41,7 +41,6 @@ def read_pageviews(
     path: str | os.PathLike[str],
     *,
     project: str,
-    counts: PageviewCounts | None = None,
     **options: Unpack[MarkedReadOptions],
 ) -> Iterator[pa.RecordBatch]:
     """Read the lines of one project in a `pageview_complete` file, daily or monthly.
@@ -58,7 +57,6 @@ def read_pageviews(
     Args:
         path: The file, packed or not.
         project: The project, such as "en.wikipedia".
-        counts: Where to count the lines, and those of the project that cannot be read.
         options: Whether a damaged file is read as far as it goes, whether one that is not packed
             is refused (nothing tells whether it is whole), who hears of progress, and how many
             threads unpack: `MarkedReadOptions`.
@@ -78,7 +76,7 @@ def read_pageviews(
     """
     if not _PROJECT.fullmatch(project):
         raise ValueError(f"project must be a name such as 'en.wikipedia', got {project!r}")
-    seen = PageviewCounts() if counts is None else counts
+    seen = _Counts()
     lines = re.compile(
         rb"^%b (?:%b\r?$|(.*))" % (re.escape(project.encode()), _FIELDS), re.MULTILINE
     )
@@ -188,7 +186,7 @@ def _no_pageviews(stream: DumpStream, block: bytes) -> DataError:
 
 def _sound_rows(
     fields: list[tuple[bytes, bytes, bytes, bytes]],
-    counts: PageviewCounts,
+    counts: _Counts,
     project: str,
     stream: DumpStream,
 ) -> list[tuple[bytes, bytes, bytes, bytes]]:
@@ -207,7 +205,7 @@ def _sound_rows(
     return rows
 
 
-def _too_many(counts: PageviewCounts, project: str, stream: DumpStream) -> DataError:
+def _too_many(counts: _Counts, project: str, stream: DumpStream) -> DataError:
     """Say that the lines cannot be trusted."""
     return DataError(
         f"{stream.path}: {counts.n_malformed:,} of {counts.n_rows + counts.n_malformed:,} lines of "

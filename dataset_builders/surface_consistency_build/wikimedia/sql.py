@@ -2,8 +2,8 @@
 
 import os
 import warnings
-from collections.abc import Generator, Iterator, Sequence
-from typing import Self, Unpack
+from collections.abc import Iterator, Sequence
+from typing import Unpack
 
 import pyarrow as pa
 
@@ -24,64 +24,30 @@ from surface_consistency_build.wikimedia.sql_tables import SqlColumn, SqlTable, 
 from surface_consistency_build.wikimedia.streams import DumpStream, MarkedReadOptions, open_dump
 
 
-class SqlRows(Iterator[pa.RecordBatch]):
-    """Batches of a table's rows; `read_sql` makes one.
-
-    Args:
-        stream: The dump.
-        columns: Names of the wanted columns.
-    """
+class _SqlReader:
+    """Reads the rows of a table into batches."""
 
     def __init__(self, stream: DumpStream, columns: Sequence[str]) -> None:
         self._stream = stream
         self._window = Window(stream)
-        self.table: SqlTable = first_table(self._window)
-        """The table."""
-        self.is_truncated = False
-        """Whether the dump turned out to be cut off or damaged (only where that is allowed)."""
-        self.dropped_bytes = 0
-        """Plain bytes at hand, of no whole row, where a dump ended early."""
-        self._columns = _wanted_columns(self.table, columns, stream)
+        self._table = first_table(self._window)
+        self._columns = _wanted_columns(self._table, columns, stream)
         self._builder = BatchBuilder(self._columns)
         self._readers: dict[tuple[str, ...], RowReader] = {}
-        self._batches = self._read()
 
-    @property
-    def schema(self) -> pa.Schema:
-        """The batches' schema; a table without rows has one too."""
-        return self._builder.schema
-
-    @property
-    def n_rows(self) -> int:
-        """Rows read so far; those of the batch in the making are among them."""
-        return self._builder.total_rows
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the file; needed only if not all batches are taken."""
-        self._batches.close()
-        self._stream.close()
-
-    def __next__(self) -> pa.RecordBatch:
-        return next(self._batches)
-
-    def _read(self) -> Generator[pa.RecordBatch, None, None]:
-        """Give batches until the dump ends."""
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield batches until the dump ends."""
         with self._stream:
             try:
                 for _ in self._stretches():
                     if self._builder.is_full:
                         yield self._builder.take()
             except DumpFaultError as fault:
-                self._end_early(fault)
+                self._stream.end_early(
+                    f"{fault} at plain byte {self._window.offset:,}, after {self._count()}"
+                )
             except DataError as error:
                 raise DataError(f"{error} {self._count()} were read before.") from None
-            self.is_truncated |= self._stream.is_truncated
             if not self._builder.is_empty:
                 yield self._builder.take()
 
@@ -116,7 +82,7 @@ class SqlRows(Iterator[pa.RecordBatch]):
     def _rows(self, insert: InsertInto) -> Iterator[None]:
         """Read the rows of one INSERT."""
         self._refuse_other(insert.table)
-        names = insert.columns or self.table.names
+        names = insert.columns or self._table.names
         missing = [column.name for column in self._columns if column.name not in names]
         if missing:
             raise DumpFaultError(f"an INSERT of {', '.join(names)} lacks {', '.join(missing)}")
@@ -132,21 +98,14 @@ class SqlRows(Iterator[pa.RecordBatch]):
 
     def _refuse_other(self, name: str) -> None:
         """Refuse a second table."""
-        if name != self.table.name:
+        if name != self._table.name:
             raise DumpFaultError(
-                f"there is the table {name} beside {self.table.name}; dump one table a file"
+                f"there is the table {name} beside {self._table.name}; dump one table a file"
             )
 
     def _count(self) -> str:
         """Name the rows read so far."""
-        return f"{self.n_rows:,} rows of {self.table.name}"
-
-    def _end_early(self, fault: DumpFaultError) -> None:
-        """Raise, or go on as if the dump ended here."""
-        self.dropped_bytes = self._window.unused
-        self._stream.end_early(
-            f"{fault} at plain byte {self._window.offset:,}, after {self._count()}"
-        )
+        return f"{self._builder.total_rows:,} rows of {self._table.name}"
 
 
 def first_table(window: Window) -> SqlTable:
@@ -226,7 +185,7 @@ def read_sql(
     path: str | os.PathLike[str],
     columns: Sequence[str],
     **options: Unpack[MarkedReadOptions],
-) -> SqlRows:
+) -> Iterator[pa.RecordBatch]:
     """Read some columns of a SQL dump.
 
     The dump's own CREATE TABLE says where a column stands and what it holds: integers become int64
@@ -246,7 +205,7 @@ def read_sql(
             unpack: `MarkedReadOptions`.
 
     Returns:
-        An iterator of record batches, which counts its rows.
+        The record batches, none of them empty.
 
     Raises:
         SourceNotFoundError: If there is no such file.
@@ -276,7 +235,7 @@ def read_sql(
         raise ValueError(f"columns must name at least one column and none twice, got {columns!r}")
     stream = open_dump(path, **options)
     try:
-        return SqlRows(stream, columns)
+        return _SqlReader(stream, columns).batches()
     except BaseException:
         stream.close()
         raise

@@ -103,8 +103,8 @@ def open_dump(
         >>> path = Path(folder.name, "pages.gz")
         >>> _ = path.write_bytes(gzip.compress(b"one\ntwo\n"))
         >>> with open_dump(path) as stream:
-        ...     list(stream.lines())
-        [b'one', b'two']
+        ...     b"".join(stream.chunks())
+        b'one\ntwo\n'
         >>> folder.cleanup()
     """
     if threads is not None and threads < 1:
@@ -156,10 +156,6 @@ class DumpStream:
         self.is_end_unmarked = False
         """Whether a reader came to the end of a plain file of which nothing tells that it is whole;
         a packed one tells by its packing."""
-        self.line_number = 0
-        """Number, from 1, of the line that `lines` gave last."""
-        self.line_offset = 0
-        """Plain bytes before the line that `lines` gave last."""
         self.total_bytes = path.stat().st_size
         """Size of the file."""
         self.allow_truncated = allow_truncated
@@ -206,42 +202,6 @@ class DumpStream:
             self.plain_bytes += len(chunk)
             self._report()
             yield chunk
-
-    def lines(self) -> Iterator[bytes]:
-        r"""Give the lines that have not been given yet.
-
-        `line_number` and `line_offset` are those of the line given last. Memory holds a chunk and
-        the longest line; one longer than `MAX_LINE_BYTES` counts as damage.
-
-        Yields:
-            Lines without their end ("\n"). The rest of a line that was cut off is not given.
-
-        Raises:
-            DataError: If the file is cut off or damaged and that is not allowed.
-
-        Warns:
-            DataWarning: If the file is cut off or damaged and that is allowed; once.
-        """
-        parts: list[bytes] = []
-        offset = self.plain_bytes
-        for chunk in self.chunks():
-            head, *lines = chunk.split(b"\n")
-            parts.append(head)
-            if self.ends_in_line(sum(map(len, parts)), self.line_number + 1, offset):
-                return
-            if not lines:
-                continue
-            for line in (b"".join(parts), *lines[:-1]):
-                self.line_number += 1
-                self.line_offset = offset
-                offset += len(line) + 1
-                yield line
-            parts = [lines[-1]]
-        last = b"".join(parts)
-        if last and not self.is_truncated:
-            self.line_number += 1
-            self.line_offset = offset
-            yield last
 
     def ends_in_line(self, n_bytes: int, number: int, offset: int) -> bool:
         """Tell whether the dump ends early because a line is longer than any may be.

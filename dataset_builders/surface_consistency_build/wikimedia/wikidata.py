@@ -4,41 +4,19 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar, Unpack
+from typing import Final, Unpack
 
 import pyarrow as pa
 
 from surface_consistency_build.wikimedia._wikidata_items import (
     Entity,
     EntityDecoder,
-    WikidataCounts,
     dump_items,
 )
 from surface_consistency_build.wikimedia.streams import MarkedReadOptions
 
 _PROPERTY: Final = re.compile(r"P[1-9]\d*")
 _BATCH_ITEMS: Final = 50_000
-_Part = TypeVar("_Part")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WikidataEntity:
-    """The wanted fields of one item."""
-
-    id: str
-    """Identifier, such as "Q571"."""
-
-    labels: dict[str, str]
-    """Label by language, for the wanted languages that have one."""
-
-    aliases: dict[str, tuple[str, ...]]
-    """Aliases by language, for the wanted languages that have any."""
-
-    claims: dict[str, tuple[str, ...]]
-    """Items by property, of the best rank; for the wanted properties that have any."""
-
-    sitelinks: dict[str, str]
-    """Title by wiki, for the wanted wikis that have a page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,60 +34,6 @@ class EntityBatch:
     """Columns `subject`, `property` (the number after P) and `object`: one row a claim."""
 
 
-def read_entities(
-    path: str | os.PathLike[str],
-    *,
-    properties: Sequence[str],
-    languages: Sequence[str],
-    wikis: Sequence[str],
-    counts: WikidataCounts | None = None,
-    **options: Unpack[MarkedReadOptions],
-) -> Iterator[WikidataEntity]:
-    """Read the items of a Wikidata JSON dump.
-
-    A claim's value must be an item; statements of the best rank alone count (the preferred ones if
-    there are any, else the normal ones), and those without a known value give nothing. Old dumps
-    that hold only a number for the value's item are read too.
-
-    Args:
-        path: The dump, packed or not: one entity a line, as in Wikidata's dumps.
-        properties: Properties whose claims are wanted, such as "P19".
-        languages: Languages whose labels and aliases are wanted. Since 2025 many names stand under
-            "mul" (all languages) alone.
-        wikis: Wikis whose sitelinks are wanted, such as "enwiki".
-        counts: Where to count the items and the entities of other types, which are passed over.
-        options: Whether a damaged dump is read as far as it goes, whether a plain file of entities
-            without the brackets of an array is refused (nothing tells whether it is whole), who
-            hears of progress, and how many threads unpack: `MarkedReadOptions`.
-
-    Yields:
-        The items in order.
-
-    Raises:
-        ValueError: If a property is no property identifier.
-        SourceNotFoundError: If there is no such file.
-        DataError: If the file is cut off or damaged, the array of entities is not closed, a line
-            is longer than 64 MiB or too deeply nested; names file, line and byte.
-
-    Warns:
-        DataWarning: If the file is cut off or damaged and that is allowed.
-    """
-    wanted = _checked(properties)
-    decoder, items = _open_items(path, wanted, languages, wikis, counts, options)
-    for number, entity in items:
-        labels = _present(languages, decoder.labels(entity.labels))
-        aliases = _present(languages, decoder.aliases(entity.aliases))
-        claims = _present(wanted, decoder.objects(entity.claims))
-        links = _present(wikis, decoder.sitelinks(entity.sitelinks))
-        yield WikidataEntity(
-            id=f"Q{number}",
-            labels={key: text.value for key, text in labels.items()},
-            aliases={key: tuple(text.value for text in texts) for key, texts in aliases.items()},
-            claims={key: tuple(f"Q{n}" for n in objects) for key, objects in claims.items()},
-            sitelinks={key: link.title for key, link in links.items()},
-        )
-
-
 def read_entity_batches(
     path: str | os.PathLike[str],
     *,
@@ -118,20 +42,23 @@ def read_entity_batches(
     wiki: str,
     fallback_languages: Sequence[str] = ("mul",),
     batch_size: int = _BATCH_ITEMS,
-    counts: WikidataCounts | None = None,
     **options: Unpack[MarkedReadOptions],
 ) -> Iterator[EntityBatch]:
-    """Read the items of a Wikidata JSON dump as tables, for staging.
+    """Read the items of a Wikidata JSON dump as tables.
+
+    A claim's value must be an item; statements of the best rank alone count (the preferred ones if
+    there are any, else the normal ones), and those without a known value give nothing. Old dumps
+    that hold only a number for the value's item are read too.
 
     Args:
-        path: The dump, packed or not.
+        path: The dump, packed or not: one entity a line, as in Wikidata's dumps.
         properties: Properties whose claims are wanted, such as "P19".
         language: Language of the labels and aliases.
         wiki: Wiki of the titles, such as "enwiki".
         fallback_languages: Languages whose label is taken where there is none in `language`, in
-            order; their aliases count as well.
+            order; their aliases count as well. Since 2025 many names stand under "mul" (all
+            languages) alone.
         batch_size: Items a batch.
-        counts: Where to count the items and the entities of other types, which are passed over.
         options: Whether a damaged dump is read as far as it goes, whether a plain file of entities
             without the brackets of an array is refused (nothing tells whether it is whole), who
             hears of progress, and how many threads unpack: `MarkedReadOptions`.
@@ -152,27 +79,14 @@ def read_entity_batches(
         raise ValueError(f"batch_size must be at least 1 item, got {batch_size}")
     wanted = _checked(properties)
     languages = tuple(dict.fromkeys((language, *fallback_languages)))
-    decoder, items = _open_items(path, wanted, languages, (wiki,), counts, options)
+    decoder = EntityDecoder(wanted, languages, (wiki,))
     columns = _EntityColumns(decoder, [int(name[1:]) for name in wanted])
-    for number, entity in items:
+    for number, entity in dump_items(path, decoder, options):
         columns.add(number, entity)
         if len(columns.ids) == batch_size:
             yield columns.take()
     if columns.ids:
         yield columns.take()
-
-
-def _open_items(
-    path: str | os.PathLike[str],
-    properties: Sequence[str],
-    languages: Sequence[str],
-    wikis: Sequence[str],
-    counts: WikidataCounts | None,
-    options: MarkedReadOptions,
-) -> tuple[EntityDecoder, Iterator[tuple[int, Entity]]]:
-    """Make a decoder, and begin to read items with it."""
-    decoder = EntityDecoder(properties, languages, wikis)
-    return decoder, dump_items(path, decoder, counts or WikidataCounts(), options)
 
 
 def _checked(properties: Sequence[str]) -> tuple[str, ...]:
@@ -181,11 +95,6 @@ def _checked(properties: Sequence[str]) -> tuple[str, ...]:
         if not _PROPERTY.fullmatch(name):
             raise ValueError(f"properties must be identifiers such as 'P19', got {name!r}")
     return tuple(dict.fromkeys(properties))
-
-
-def _present(keys: Sequence[str], values: Sequence[_Part | None]) -> dict[str, _Part]:
-    """Pair keys with their values, without empty ones."""
-    return {key: value for key, value in zip(keys, values, strict=True) if value}
 
 
 class _EntityColumns:

@@ -1,9 +1,8 @@
 """Wikis and what the construction has to know about each: by name, or from a file."""
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
@@ -17,24 +16,6 @@ UNCATEGORISED_LABEL = "Redirects_uncategorised"
 """Label of redirects without a category, in wikis that do not sort their redirects."""
 
 _ENGLISH = "en"
-
-
-def in_both_wordings(wordings: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, str]]:
-    """Name the wordings of questions as `WikiConfig.questions` has them.
-
-    Args:
-        wordings: Relation to its question and another wording of it.
-
-    Returns:
-        Relation to name of the wording to question.
-
-    Examples:
-        >>> in_both_wordings({"sport": ("Quel sport {} ?", "Le sport de {} ?")})
-        {'sport': {'original': 'Quel sport {} ?', 'paraphrase': 'Le sport de {} ?'}}
-    """
-    return {
-        relation: dict(zip(TEMPLATES, both, strict=True)) for relation, both in wordings.items()
-    }
 
 
 def _label(name: str, text: str) -> str:
@@ -83,9 +64,6 @@ class WikiConfig(Record):
     questions: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Relation to wording to question, with `{}` where the subject goes; English where not
     given, which in a wiki of another language must be all of them or none."""
-
-    parenthesis: Literal["strip", "keep"] = "strip"
-    """Whether a trailing parenthesis of a title is left out of the surface form."""
 
     notes: str = ""
     """What is known about the wiki's redirect categories."""

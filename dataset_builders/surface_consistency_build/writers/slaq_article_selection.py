@@ -14,7 +14,7 @@ from pydantic import Field
 from surface_consistency.data.slaq_records import SlaqArticle
 from surface_consistency.errors import DataError
 from surface_consistency.schemas.settings import Settings
-from surface_consistency_build.wikimedia.anchors import linked_text
+from surface_consistency_build.wikimedia.anchors import plain_text
 from surface_consistency_build.wikimedia.pages_xml import WikiPage, read_pages
 from surface_consistency_build.wikimedia.pageviews import read_pageviews
 from surface_consistency_build.wikimedia.wikitext import category_links, rendered_part
@@ -153,7 +153,7 @@ def _article(page: WikiPage, category: str, settings: ArticleSettings) -> SlaqAr
     """Reduce a page to its running text; None when it is too short."""
     if len(page.text) < max(settings.min_characters, 1):
         return None
-    text = clean_article(linked_text(page.text, page.site)[0])
+    text = clean_article(plain_text(page.text, page.site))
     if not text:
         return None
     article = SlaqArticle(

@@ -1,9 +1,9 @@
 import re
 from collections import Counter
+from pathlib import Path
 
-import datasets
 import pytest
-from surface_consistency_build.builders.audit_databases import audit_databases_builder
+from surface_consistency_build.builders import common as builders
 from surface_consistency_build.builders.audit_databases.audit_databases_builder import (
     AuditPromptRow,
     build,
@@ -13,11 +13,14 @@ from surface_consistency_build.builders.audit_databases.fact_tables import DOMAI
 from surface_consistency_build.builders.audit_databases.styles import style_writers
 from surface_consistency_build.builders.audit_databases.topologies import TOPOLOGIES, build_topology
 
+from scripts.audit_differences.differences import compare_databases
 from scripts.audit_differences.write_differences import PAGE, differences_page, main
 from surface_consistency.engine.features import make_features
 from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.schemas import AuditPrompt, Triplet
 
 FOLDER = PAGE.parent
+BUILDERS = sorted(Path(builders.__file__).parent.glob("*/*.py"))
 
 
 @pytest.fixture
@@ -66,45 +69,11 @@ def test_build_reads_the_published_folder(custom, tmp_path):
     assert len(build(custom, tmp_path / "cache")) == 11_628
 
 
-def test_built_rows_can_be_published(source, tmp_path):
-    built = build(source, tmp_path / "cache")
-    (tmp_path / "published").mkdir()
-    built.to_parquet(tmp_path / "published" / "test.parquet")
-
-    loaded = datasets.load_dataset(
-        str(tmp_path / "published"), split="test", cache_dir=str(tmp_path / "other")
-    )
-
-    assert loaded.to_list() == built.to_list()
-
-
 def test_changed_files_are_built_anew(source, tmp_path):
     before = len(build(source, tmp_path / "cache"))
     (source / "sports" / "prompts" / "noise" / "prompts_cloze.jsonl").unlink()
 
     assert len(build(source, tmp_path / "cache")) == before - 160
-
-
-def test_build_rejects_prompts_of_another_database(source, tmp_path):
-    build_audit_databases(tmp_path / "other", domains=["countries"], topologies=["base"])
-    (tmp_path / "other" / "countries" / "base.json").replace(source / "sports" / "base.json")
-
-    with pytest.raises(DataError, match="they belong to another database"):
-        build(source, tmp_path / "cache")
-
-
-def test_build_rejects_an_empty_folder(tmp_path):
-    with pytest.raises(SourceNotFoundError, match="no databases <domain>/<topology>"):
-        build(tmp_path, tmp_path / "cache")
-
-
-def test_build_rejects_other_rows(source, tmp_path):
-    with pytest.raises(ValueError, match="rows must be one of prompts, triplets"):
-        build(source, tmp_path / "cache", rows="facts")
-
-
-def test_builder_file_is_not_named_as_its_folder():
-    assert audit_databases_builder.__file__.endswith("audit_databases/audit_databases_builder.py")
 
 
 def test_list_of_differences_is_what_the_tables_give(custom, tmp_path):
@@ -130,3 +99,62 @@ def test_card_tells_the_sizes():
         table = load_fact_table(domain)
         made = [len(build_topology(table, name).database) for name in TOPOLOGIES]
         assert [int(cell) for cell in told.split("|")] == made
+
+
+def test_build_rejects_other_folders_and_rows(source, tmp_path):
+    with pytest.raises(SourceNotFoundError, match="no databases <domain>/<topology>"):
+        build(tmp_path / "cache", tmp_path / "cache")
+    with pytest.raises(ValueError, match="rows must be one of prompts, triplets"):
+        build(source, tmp_path / "cache", rows="facts")
+    build_audit_databases(tmp_path / "other", domains=["countries"], topologies=["base"])
+    (tmp_path / "other" / "countries" / "base.json").replace(source / "sports" / "base.json")
+    with pytest.raises(DataError, match="they belong to another database"):
+        build(source, tmp_path / "cache")
+
+
+@pytest.mark.parametrize("name", [file.stem for file in BUILDERS])
+def test_no_builder_is_named_as_its_folder(name):
+    """`load_dataset` refuses a folder with a script of its own name."""
+    assert name not in {file.parent.name for file in BUILDERS}
+
+
+def fact(subject, relation, gold, *, subjects=(), relations=(), objects=()):
+    """A target."""
+    return AuditPrompt(
+        prompt_id=0,
+        fact_id=0,
+        subject=subject,
+        relation=relation,
+        gold_object=gold,
+        prompt_text="?",
+        subject_aliases=subjects,
+        relation_aliases=relations,
+        object_aliases=objects,
+    )
+
+
+def test_triplets_of_one_version_are_listed_with_their_reasons():
+    ours, other = fact("a", "r", "o"), fact("a", "r", "p")
+
+    assert compare_databases([ours], [fact("a", "r", "o")]) == []
+    lost, added = compare_databases(
+        [ours], [other], reasons={Triplet("a", "r", "p"): "p is not so"}
+    )
+
+    assert (lost.ours, lost.other, lost.reason) == ((), ("a", "r", "p"), "p is not so")
+    assert (added.ours, added.other) == (("a", "r", "o"), ())
+
+
+def test_echo_and_over_merged_names_are_told_apart():
+    ours = [fact("Messi", "Nickname", "Leo"), fact("Brady", "Sport", "gridiron")]
+    other = [
+        fact("Messi", "Nickname", "Leo", objects=("Messi",)),
+        fact("Brady", "Sport", "gridiron", objects=("football",)),
+        fact("Pelé", "Sport", "football"),
+    ]
+
+    found = {
+        item.fact.subject: item.reason.split(":")[0] for item in compare_databases(ours, other)
+    }
+
+    assert found == {"Pelé": "left out", "Messi": "echo", "Brady": "over-merged"}

@@ -141,10 +141,7 @@ def test_style_writers_write_what_the_styles_write(prompts_of):
 
 @pytest.mark.parametrize(
     "call",
-    [
-        lambda: audit_prompt_text("a", "b", style="haiku"),
-        lambda: style_writers(["cloze", "haiku"]),
-    ],
+    [lambda: audit_prompt_text("a", "b", style="haiku"), lambda: style_writers(["cloze", "haiku"])],
     ids=["text", "writers"],
 )
 def test_unknown_style_is_rejected(call):

@@ -1,5 +1,3 @@
-import warnings
-
 import pytest
 from hypothesis import given, strategies as st
 from surface_consistency_build.builders.audit_databases.databases import (
@@ -59,13 +57,6 @@ def test_build_writes_the_published_layout(published, tmp_path):
     assert sum(item.n_facts * len(item.prompt_paths) for item in made) == 11_628
 
 
-def test_built_base_database_is_the_published_file(published, tmp_path):
-    build_audit_databases(tmp_path, domains=["countries"], topologies=["base"])
-
-    built = (tmp_path / "countries" / "base.json").read_bytes()
-    assert built == published["countries/base"][0].read_bytes()
-
-
 def test_all_topologies_can_be_built_and_read(tmp_path):
     made = build_audit_databases(tmp_path, topologies=TOPOLOGIES, styles=style_writers(["cloze"]))
 
@@ -91,16 +82,6 @@ def test_build_is_the_same_twice(tmp_path, rivers):
     assert len(list((tmp_path / "one").rglob("*.jsonl"))) == 6 * len(AUDIT_STYLES)
 
 
-def test_build_rejects_domains_of_one_name(tmp_path, rivers):
-    with pytest.raises(ValueError, match="domains must differ in name"):
-        build_audit_databases(tmp_path, domains=[rivers, rivers])
-
-
-def test_build_rejects_unknown_topologies(tmp_path, rivers):
-    with pytest.raises(ValueError, match="topology must be one of"):
-        build_audit_databases(tmp_path, domains=[rivers], topologies=["star"])
-
-
 def test_build_warns_where_alias_equals_base(tmp_path):
     table = FactTable(name="bare", facts=(Triplet("Rhine", "Mouth", "North Sea"),))
 
@@ -109,30 +90,6 @@ def test_build_warns_where_alias_equals_base(tmp_path):
 
     base, alias = (list(read_database(item.path)) for item in made)
     assert list(base) == list(alias)
-
-
-def test_some_missing_facts_warn():
-    made = build_topology(load_fact_table("sports"), "base")
-    database = make_database(made.database[:-3])
-
-    with pytest.warns(DataWarning, match="3 of 100 prompts ask for facts"):
-        fit = database_coverage(database, made.targets)
-
-    assert fit.missing == (97, 98, 99)
-    assert fit.missing_share == 0.03
-    with pytest.raises(DataError, match="prompt_id 97, 98, 99"):
-        database_coverage(database, made.targets, max_missing=0.02)
-
-
-def test_alias_forms_fit():
-    table = load_fact_table("countries")
-    base, pointer = build_topology(table, "base"), build_topology(table, "pointer")
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fit = database_coverage(base.database, pointer.targets)
-
-    assert (fit.n_verbatim, fit.n_by_alias) == (0, 200)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -156,15 +113,6 @@ def test_writing_and_reading_is_the_identity(tmp_path_factory, parts):
     write_database(file, database)
 
     assert list(read_database(file)) == entries
-
-
-def test_make_database_rejects_repetition():
-    with pytest.raises(DataError, match="triplet 1 repeats triplet 0"):
-        make_database([Triplet("a", "b", "c")] * 2)
-
-
-def test_make_database_of_nothing_is_empty():
-    assert list(make_database([])) == []
 
 
 def prompt(number=0, **fields):
@@ -192,24 +140,6 @@ def test_written_prompts_are_the_published_files(published, tmp_path):
     assert (len(files), n_prompts) == (78, 12_228)
 
 
-def test_rows_without_aliases_hold_no_alias_keys(tmp_path):
-    write_audit_prompts(tmp_path / "p.jsonl", [prompt(object_aliases=("Angora",))])
-
-    line = (tmp_path / "p.jsonl").read_text(encoding="utf-8")
-    assert line == (
-        '{"prompt_id": 0, "fact_id": 7, "subject": "Türkiye", "relation": "Capital", '
-        '"gold_object": "Ankara", "prompt_text": "Capital?\\nAnswer:", '
-        '"object_aliases": ["Angora"]}\n'
-    )
-
-
-def test_writing_rejects_empty_aliases_and_writes_nothing(tmp_path):
-    with pytest.raises(RecordError, match="prompt_id 3 has an empty name in subject_aliases"):
-        write_audit_prompts(tmp_path / "p.jsonl", [prompt(), prompt(3, subject_aliases=(" ",))])
-
-    assert list(tmp_path.iterdir()) == []
-
-
 def left_by(made):
     """Delete as published and verify."""
     closures = alias_closures(made.database, made.targets)
@@ -220,6 +150,7 @@ def left_by(made):
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 def test_own_databases_are_deleted_completely(domain, topology):
     made = build_topology(load_fact_table(domain), topology)
+    closures = alias_closures(made.database, made.targets)
 
     counts = closure_counts(left_by(made))
 
@@ -236,3 +167,36 @@ def test_paraphrases_fall_with_their_fact_and_decoys_do_not():
         held[topology] = (left["n_deleted"], left["n_same_object"])
 
     assert held == {"noise": (1, 2), "paraphrase": (3, 0)}
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda out, rivers: build_audit_databases(out, domains=[rivers, rivers]),
+            ValueError,
+            "domains must differ in name",
+        ),
+        (
+            lambda out, rivers: build_audit_databases(out, domains=[rivers], topologies=["star"]),
+            ValueError,
+            "topology must be one of",
+        ),
+        (
+            lambda out, _: make_database([Triplet("a", "b", "c")] * 2),
+            DataError,
+            "triplet 1 repeats triplet 0",
+        ),
+        (
+            lambda out, _: write_audit_prompts(
+                out / "p.jsonl", [prompt(), prompt(3, subject_aliases=(" ",))]
+            ),
+            RecordError,
+            "prompt_id 3 has an empty name in subject_aliases",
+        ),
+    ],
+)
+def test_what_cannot_be_written_is_refused(tmp_path, rivers, call, error, message):
+    with pytest.raises(error, match=message):
+        call(tmp_path, rivers)
+    assert list(tmp_path.iterdir()) == []

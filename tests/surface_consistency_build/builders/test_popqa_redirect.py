@@ -1,23 +1,20 @@
 """PopQA with redirects, on rows about the miniature wiki."""
 
 import json
-from pathlib import Path
 
 import datasets
 import pytest
 from surface_consistency_build.builders.popqa_redirect import popqa_redirect_builder
 from surface_consistency_build.builders.popqa_redirect.popqa_redirect_builder import (
-    PopQARedirectBuilder,
     build_popqa_redirect,
 )
 from surface_consistency_build.cards.dataset_build import write_popqa_redirect
 from surface_consistency_build.wikimedia.construction import BuiltRow
 
-from surface_consistency.cli.main import main
 from surface_consistency.data.popqa import load_popqa
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.features import make_features
-from surface_consistency.errors import DataError, SourceNotFoundError, SurfaceConsistencyWarning
+from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 
 pytest.importorskip("duckdb")
 
@@ -84,62 +81,24 @@ def test_build_asks_popqa_under_redirects(dumps, popqa, tmp_path):
     assert len(load_redirectqa(rows).pairs) == 7
 
 
-def test_build_in_two_wordings_doubles_the_rows(dumps, popqa, tmp_path):
-    rows = build_popqa_redirect(dumps, tmp_path / "cache", name="two-wordings", popqa=str(popqa))
+def test_the_cache_holds_rows_by_sources_and_wordings(dumps, popqa, tmp_path, monkeypatch):
+    """PopQA's rows are part of the identity of the cache, not only the dumps."""
 
-    assert len(rows) == 18
-    assert rows.unique("template") == ["original", "paraphrase"]
+    def built(**options):
+        return build_popqa_redirect(dumps, tmp_path / "cache", popqa=str(popqa), **options)
 
-
-def test_build_sees_changed_rows_of_popqa(dumps, popqa, tmp_path):
-    """PopQA's rows are part of the cache's identity, not only the dumps."""
-    before = build_popqa_redirect(dumps, tmp_path / "cache", popqa=str(popqa))
+    first = built()
+    both = built(name="two-wordings")
+    assert (len(both), both.unique("template")) == (18, ["original", "paraphrase"])
+    with monkeypatch.context() as patch:
+        patch.setattr(popqa_redirect_builder, "augment_popqa", None)
+        assert built().to_list() == first.to_list()
     lines = popqa.read_text("utf-8").splitlines(keepends=True)
     popqa.write_text("".join(lines[1:]), encoding="utf-8")
-    after = build_popqa_redirect(dumps, tmp_path / "cache", popqa=str(popqa))
-
-    assert (len(before), len(after)) == (9, 4)
-
-
-def test_build_takes_unchanged_sources_from_the_cache(dumps, popqa, tmp_path, monkeypatch):
-    first = build_popqa_redirect(dumps, tmp_path / "cache", popqa=str(popqa))
-
-    def refuse(*_, **__):
-        raise AssertionError("built again")
-
-    monkeypatch.setattr(popqa_redirect_builder, "augment_popqa", refuse)
-
-    again = build_popqa_redirect(dumps, tmp_path / "cache", popqa=str(popqa))
-    assert again.to_list() == first.to_list()
-    assert (tmp_path / "cache" / "popqa_redirect").is_dir()
-
-
-def test_builder_without_hash_is_refused(dumps, popqa, tmp_path):
-    builder = PopQARedirectBuilder(
-        cache_dir=str(tmp_path / "cache"), data_dir=str(dumps), popqa=str(popqa)
-    )
-
-    with pytest.raises(ValueError, match="PopQARedirectBuilder has no hash"):
-        builder.download_and_prepare()
-
-
-def test_builder_file_is_not_named_as_its_folder():
-    for path in Path(popqa_redirect_builder.__file__).parent.iterdir():
-        assert path.stem != path.parent.name
-
-
-def test_build_rejects_facts_without_redirects(dumps, popqa, tmp_path):
-    """Nothing to compare is an error, not an empty data set."""
-    lines = popqa.read_text("utf-8").splitlines(keepends=True)
+    assert (len(first), len(built())) == (9, 4)
     popqa.write_text("".join(lines[2:]), encoding="utf-8")
-
     with pytest.raises(DataError, match=r"no rows|no redirect|left"):
-        build_popqa_redirect(dumps, tmp_path / "cache", popqa=str(popqa))
-
-
-def test_build_rejects_missing_rows_of_popqa(dumps, tmp_path):
-    with pytest.raises(SourceNotFoundError, match=r"absent\.jsonl"):
-        build_popqa_redirect(dumps, tmp_path / "cache", popqa=str(tmp_path / "absent.jsonl"))
+        built()
 
 
 def test_export_agrees_with_the_builder(dumps, popqa, tmp_path):
@@ -166,12 +125,3 @@ def test_export_warns_of_subjects_without_items(dumps, popqa, tmp_path):
 
     with pytest.warns(SurfaceConsistencyWarning, match=r"facts name no Wikidata item .*s_uri"):
         write_popqa_redirect(load_popqa(str(popqa)), dumps, tmp_path / "out")
-
-
-def test_main_lists_what_it_would_upload(dumps, popqa, tmp_path, capsys):
-    words = ["build", "popqa", "--quiet", "--dumps", str(dumps), "--popqa", str(popqa)]
-    upload = ["--push-to-hub", "owner/popqa-redirects", "--no-checksums"]
-
-    assert main([*words, "--out", str(tmp_path / "out"), *upload]) == 0
-
-    assert capsys.readouterr().out.splitlines()[-2].startswith("would upload 5 files, ")

@@ -1,7 +1,7 @@
 import hashlib
 
 import pytest
-from surface_consistency_build.cards.build_records import RowCounts, describe_files
+from surface_consistency_build.cards.build_records import RowCounts, describe_file
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.schemas import Message
@@ -26,24 +26,6 @@ def test_row_counts_agrees_with_a_count_by_hand(built_rows):
     assert counts.templates == {"original": 5, "paraphrase": 5}
 
 
-def test_row_counts_are_sums_over_splits(built_rows):
-    counts = RowCounts()
-    list(counts.watch("test", built_rows[:8]))
-    list(counts.watch("validation", built_rows[8:]))
-
-    assert counts.rows == {"test": 8, "validation": 2}
-    assert counts.facts == {"test": 1, "validation": 1}
-    assert counts.relations == {"place_of_birth": 1, "occupation": 1}
-
-
-def test_row_counts_counts_rows_of_other_records():
-    counts = RowCounts()
-    list(counts.watch("train", [Message(role="user", content="hello")]))
-
-    assert counts.rows == {"train": 1}
-    assert not counts.facts
-
-
 def test_row_counts_rejects_rows_with_the_same_key(built_rows):
     counts = RowCounts(key=("triplet_id", "subject_surface", "template"))
 
@@ -55,44 +37,33 @@ def test_row_counts_rejects_rows_with_the_same_key(built_rows):
         list(counts.watch("test", [*built_rows, built_rows[1]]))
 
 
-def test_row_counts_takes_one_key_in_two_splits(built_rows):
+def test_row_counts_are_sums_over_splits(built_rows):
+    """One key may stand in two splits; rows of other records are counted as rows."""
     counts = RowCounts(key=("triplet_id", "subject_surface", "template"))
-    list(counts.watch("test", built_rows))
+    list(counts.watch("test", built_rows[:8]))
+    list(counts.watch("validation", built_rows[6:]))
+    other = RowCounts()
+    list(other.watch("train", [Message(role="user", content="hello")]))
 
-    assert len(list(counts.watch("validation", built_rows))) == 10
-
-
-@pytest.fixture
-def files(tmp_path):
-    """Two small dumps."""
-    for name, content in (
-        ("enwiki-20260101-page.sql.gz", b"abc"),
-        ("pageviews-202412-user.bz2", b"defg"),
-    ):
-        (tmp_path / name).write_bytes(content)
-    return sorted(tmp_path.iterdir())
+    assert counts.rows == {"test": 8, "validation": 4}
+    assert counts.facts == {"test": 1, "validation": 2}
+    assert counts.relations == {"place_of_birth": 2, "occupation": 1}
+    assert (other.rows, other.facts) == ({"train": 1}, {})
 
 
-def test_describe_files_agrees_with_hashlib(files):
-    page, views = describe_files(files)
+def test_describe_file_agrees_with_hashlib(tmp_path):
+    names = ("enwiki-20260101-page.sql.gz", "pageviews-202412-user.bz2", "latest-all.json.bz2")
+    for name in names:
+        (tmp_path / name).write_bytes(b"abc")
+    page, views, latest = (describe_file(tmp_path / name) for name in names)
 
     assert page.model_dump() == {
-        "name": "enwiki-20260101-page.sql.gz",
+        "name": names[0],
         "date": "20260101",
         "n_bytes": 3,
         "sha1": hashlib.sha1(b"abc", usedforsecurity=False).hexdigest(),
     }
-    assert (views.date, views.n_bytes) == ("202412", 4)
-
-
-def test_describe_files_leaves_checksums_and_dates_out(files, tmp_path):
-    latest = tmp_path / "latest-all.json.bz2"
-    latest.write_bytes(b"x")
-    (described,) = describe_files([latest], checksums=False)
-
-    assert (described.date, described.sha1, described.n_bytes) == (None, None, 1)
-
-
-def test_describe_files_rejects_a_missing_file(tmp_path):
+    assert (views.date, latest.date) == ("202412", None)
+    assert describe_file(tmp_path / names[0], checksum=False).sha1 is None
     with pytest.raises(SourceNotFoundError, match=r"no file .*absent"):
-        describe_files([tmp_path / "absent"])
+        describe_file(tmp_path / "absent")

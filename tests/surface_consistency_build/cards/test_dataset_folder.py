@@ -12,7 +12,7 @@ from surface_consistency_build.cards.dataset_folder import reserve_output_dir, w
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.data.redirectqa_release import RedirectQARow
 from surface_consistency.engine.features import make_features
-from surface_consistency.errors import DataError, RunError
+from surface_consistency.errors import DataError, DataWarning, RunError
 from surface_consistency.schemas import Message
 
 CARD = redirectqa_card()
@@ -22,40 +22,20 @@ def load(folder, tmp_path, *names, **options):
     return datasets.load_dataset(str(folder), *names, cache_dir=str(tmp_path / "cache"), **options)
 
 
-def test_write_folder_agrees_with_load_dataset(subset, built_rows, tmp_path):
-    """Names such as "NA" and "null", nulls and empty lists come back as they were."""
-    write_folder(tmp_path / "out", [subset()], card=CARD)
-
-    loaded = load(tmp_path / "out", tmp_path, split="test")
-
-    assert loaded.to_list() == [row.model_dump(mode="json") for row in built_rows]
-    assert loaded.features == make_features(RedirectQARow)
-    assert isinstance(loaded.features["object_aliases"], datasets.List)
-
-
-def test_write_folder_keeps_configurations_apart(subset, built_rows, tmp_path):
+def test_write_folder_keeps_configurations_and_splits_apart(subset, built_rows, tmp_path):
     """Each configuration loads by its name, and the default one without."""
-    subsets = [subset("v0.1.0", {"test": built_rows[:2]}), subset("v1.0.0")]
+    first = {"test": built_rows[:2], "validation": built_rows[2:5]}
+    subsets = [subset("v0.1.0", first), subset("v1.0.0")]
     write_folder(tmp_path / "out", subsets, card=CARD, default="v1.0.0")
 
     assert datasets.get_dataset_config_names(str(tmp_path / "out")) == ["v0.1.0", "v1.0.0"]
-    assert len(load(tmp_path / "out", tmp_path, "v0.1.0", split="test")) == 2
+    loaded = load(tmp_path / "out", tmp_path, "v0.1.0")
+    assert {name: len(part) for name, part in loaded.items()} == {"test": 2, "validation": 3}
     assert len(load(tmp_path / "out", tmp_path, split="test")) == 10
 
 
-def test_write_folder_keeps_splits_apart(subset, built_rows, tmp_path):
-    write_folder(
-        tmp_path / "out",
-        [subset(splits={"test": built_rows[:8], "validation": built_rows[8:]})],
-        card=CARD,
-    )
-
-    loaded = load(tmp_path / "out", tmp_path)
-
-    assert {name: len(part) for name, part in loaded.items()} == {"test": 8, "validation": 2}
-
-
 def test_write_folder_shards_keep_the_order(subset, built_rows, tmp_path):
+    """Names such as "NA" and "null", nulls and empty lists come back as they were."""
     written = write_folder(tmp_path / "out", [subset()], card=CARD, rows_per_shard=4)
 
     assert [path.name for path in written.files if path.suffix == ".parquet"] == [
@@ -63,6 +43,10 @@ def test_write_folder_shards_keep_the_order(subset, built_rows, tmp_path):
     ]
     loaded = load(tmp_path / "out", tmp_path, split="test")
     assert loaded.to_list() == [row.model_dump(mode="json") for row in built_rows]
+    assert loaded.features == make_features(RedirectQARow)
+    assert isinstance(loaded.features["object_aliases"], datasets.List)
+    with pytest.warns(DataWarning, match="no category"):
+        assert len(load_redirectqa(tmp_path / "out").pairs) == 6
 
 
 def test_write_folder_removes_shards_of_an_earlier_version(subset, built_rows, tmp_path):
@@ -84,16 +68,6 @@ def test_write_folder_is_deterministic(subset, tmp_path, manifest):
     assert first.files == second.files
     for name in first.files:
         assert (first.folder / name).read_bytes() == (second.folder / name).read_bytes()
-
-
-def test_write_folder_is_a_source_of_the_loader(subset, built_rows, tmp_path):
-    """The loader reads the folder as it reads the hub repository, category table included."""
-    write_folder(tmp_path / "out", [subset(splits={"test": built_rows[:6]})], card=CARD)
-
-    data = load_redirectqa(tmp_path / "out")
-
-    assert len(data.questions) == 6
-    assert len(data.pairs) == 4
 
 
 def test_write_folder_writes_attrition_and_build(subset, tmp_path, manifest):
@@ -119,21 +93,27 @@ def test_write_folder_writes_attrition_and_build(subset, tmp_path, manifest):
     )
 
 
-def test_write_folder_rejects_repeated_keys_and_leaves_no_card(subset, built_rows, tmp_path):
-    with pytest.raises(DataError, match=r"rows 1 and 11 have the same key"):
-        write_folder(
-            tmp_path / "out", [subset(splits={"test": [*built_rows, built_rows[0]]})], card=CARD
-        )
-    assert not list((tmp_path / "out").rglob("*.parquet"))
-    assert not (tmp_path / "out" / "README.md").exists()
-
-
-def test_write_folder_rejects_rows_of_another_record(subset, built_rows, tmp_path):
-    """A foreign row would be cast or dropped silently by `datasets`."""
-    foreign = Message(role="user", content="hello")
-
-    with pytest.raises(TypeError, match=r"'v1\.0\.0' has RedirectQARow rows, got Message"):
-        write_folder(tmp_path / "out", [subset(splits={"test": [foreign]})], card=CARD)
+@pytest.mark.parametrize(
+    ("splits", "error", "message"),
+    [
+        (lambda _: {}, DataError, "has no splits"),
+        (lambda _: {"test": []}, DataError, "has no rows in split 'test'"),
+        # `test-*` would also match the shards of a split called "test-hard".
+        (lambda rows: {"test-hard": rows}, DataError, "'test-hard' cannot name a folder or split"),
+        (lambda rows: {"test": [*rows, rows[0]]}, DataError, "rows 1 and 11 have the same key"),
+        (
+            lambda _: {"test": [Message(role="user", content="hello")]},
+            TypeError,
+            r"'v1\.0\.0' has RedirectQARow rows, got Message",
+        ),
+    ],
+)
+def test_write_folder_rejects_rows_and_leaves_no_card(
+    subset, built_rows, tmp_path, splits, error, message
+):
+    with pytest.raises(error, match=message):
+        write_folder(tmp_path / "out", [subset(splits=splits(built_rows))], card=CARD)
+    assert not list(tmp_path.rglob("*.parquet")) + list(tmp_path.rglob("README.md"))
 
 
 @pytest.mark.parametrize(
@@ -152,21 +132,6 @@ def test_write_folder_rejects_bad_names(subset, tmp_path, names, options, error,
         write_folder(tmp_path / "out", [subset(name) for name in names], card=CARD, **options)
 
 
-@pytest.mark.parametrize(
-    ("splits", "message"),
-    [({}, "has no splits"), ({"test": []}, "has no rows in split 'test'")],
-)
-def test_write_folder_rejects_nothing(subset, tmp_path, splits, message):
-    with pytest.raises(DataError, match=message):
-        write_folder(tmp_path / "out", [subset(splits=splits)], card=CARD)
-
-
-def test_write_folder_rejects_split_names_that_patterns_confuse(subset, built_rows, tmp_path):
-    """`test-*` would also match the shards of a split called "test-hard"."""
-    with pytest.raises(DataError, match=r"'test-hard' cannot name a folder or split"):
-        write_folder(tmp_path / "out", [subset(splits={"test-hard": built_rows})], card=CARD)
-
-
 SETTINGS = {"triples": 10, "dumps": ["page.sql.gz"]}
 
 
@@ -178,24 +143,17 @@ def written(subset, manifest, tmp_path):
     return place
 
 
-def test_reserve_output_dir_takes_its_own_data_set_again(written):
+def test_reserve_output_dir_rejects_other_settings_and_names_them(written):
     before = sorted(written.rglob("*"))
-
     assert reserve_output_dir(written, SETTINGS, subsets=["v1.0.0"]) == written
     assert sorted(written.rglob("*")) == before
-
-
-def test_reserve_output_dir_rejects_other_settings_and_names_them(written):
     with pytest.raises(RunError, match=r"\(seed: null there, 1 now; triples: 10 there, 20"):
         reserve_output_dir(written, SETTINGS | {"triples": 20, "seed": 1}, subsets=["v1.0.0"])
+    with pytest.raises(RunError, match="subsets: "):
+        reserve_output_dir(written, SETTINGS, subsets=["v2.0.0"])
 
     reserve_output_dir(written, SETTINGS | {"triples": 20}, subsets=["v1.0.0"], overwrite=True)
     reserve_output_dir(written, SETTINGS | {"triples": 20}, subsets=["v1.0.0"])
-
-
-def test_reserve_output_dir_rejects_other_subsets(written):
-    with pytest.raises(RunError, match="subsets: "):
-        reserve_output_dir(written, SETTINGS, subsets=["v2.0.0"])
 
 
 def test_reserve_output_dir_takes_an_unfinished_data_set_of_other_settings(written):
@@ -209,17 +167,15 @@ def test_reserve_output_dir_takes_an_unfinished_data_set_of_other_settings(writt
 
 
 @pytest.mark.parametrize("name", ["v1.0.0/notes.parquet", "secret.env", "metadata/v1.0.0/a.txt"])
-def test_reserve_output_dir_rejects_foreign_files_beside_its_own(name, written):
+def test_reserve_output_dir_rejects_foreign_files_and_keeps_them(name, written, subset, tmp_path):
     (written / name).write_text("mine", encoding="utf-8")
+    (tmp_path / "README.md").write_text("mine", encoding="utf-8")
 
     with pytest.raises(DataError, match=rf"no such build wrote \({name}\)"):
         reserve_output_dir(written, SETTINGS, subsets=["v1.0.0"])
-
-
-def test_reserve_output_dir_rejects_a_readme_of_others(tmp_path):
-    (tmp_path / "README.md").write_text("mine", encoding="utf-8")
-
-    with pytest.raises(DataError, match=r"no such build wrote \(README\.md\)"):
+    write_folder(written, [subset()], card=redirectqa_card())
+    assert (written / name).read_text("utf-8") == "mine"
+    with pytest.raises(DataError, match=r"no such build wrote \(README\.md"):
         reserve_output_dir(tmp_path, SETTINGS, subsets=["v1.0.0"])
     assert (tmp_path / "README.md").read_text("utf-8") == "mine"
 
@@ -233,11 +189,3 @@ def test_reserve_output_dir_rejects_what_is_no_folder(tmp_path):
         reserve_output_dir(tmp_path / "file" / "below", SETTINGS, subsets=["a"])
     with pytest.raises(DataError, match="out is empty; name a folder"):
         reserve_output_dir("", SETTINGS, subsets=["a"])
-
-
-def test_write_folder_keeps_foreign_files(written, subset):
-    (written / "v1.0.0" / "notes.parquet").write_text("mine", encoding="utf-8")
-
-    write_folder(written, [subset()], card=redirectqa_card())
-
-    assert (written / "v1.0.0" / "notes.parquet").read_text("utf-8") == "mine"

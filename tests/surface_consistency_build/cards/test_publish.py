@@ -10,7 +10,7 @@ import pytest
 from huggingface_hub.utils import filter_repo_objects
 from surface_consistency_build.cards.dataset_card import redirectqa_card
 from surface_consistency_build.cards.dataset_folder import write_folder
-from surface_consistency_build.cards.publish import HubApi, publish_folder
+from surface_consistency_build.cards.publish import publish_folder
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 
@@ -85,12 +85,9 @@ def test_publish_folder_dry_run_is_the_default_and_calls_nobody(folder):
     assert plan.total_bytes == sum((folder / name).stat().st_size for name in NAMES)
 
 
-def test_publish_folder_dry_run_needs_no_api(folder):
-    """Sockets are blocked here, so a dry run that went out would fail."""
-    assert not publish_folder(folder, "owner/redirectqa").is_done
-
-
 def test_publish_folder_uploads_what_the_dry_run_showed(folder):
+    for name in ("secret.env", "metadata/notes.txt", "v1.0.0/rows.csv"):
+        (folder / name).write_text("token", encoding="utf-8")
     shown = publish_folder(folder, "owner/redirectqa")
     api = FakeHub()
     done = publish_folder(
@@ -117,19 +114,10 @@ def test_publish_folder_removes_old_shards_and_nothing_else(folder):
     assert sorted(api.files) == sorted([*NAMES, "LICENSE", "v2/test-0.parquet"])
 
 
-def test_publish_folder_leaves_behind_what_no_build_wrote(folder):
-    for name in ("secret.env", "metadata/notes.txt", "v1.0.0/rows.csv"):
-        (folder / name).write_text("token", encoding="utf-8")
-    api = FakeHub()
-    publish_folder(folder, "owner/redirectqa", dry_run=False, api=api)
-
-    assert sorted(api.files) == NAMES
-
-
 def test_publish_folder_calls_fit_the_library():
     """The calls that are made are those that `HfApi` takes; no token among them."""
     for name in ("create_repo", "upload_folder"):
-        ours = inspect.signature(getattr(HubApi, name)).parameters
+        ours = inspect.signature(getattr(FakeHub, name)).parameters
         theirs = inspect.signature(getattr(huggingface_hub.HfApi, name)).parameters
         assert set(ours) <= set(theirs)
     assert "token" not in inspect.signature(publish_folder).parameters
@@ -149,31 +137,29 @@ def test_publish_folder_rejects_what_names_no_repository(folder, repo_id):
         publish_folder(folder, repo_id)
 
 
-def test_publish_folder_rejects_a_missing_folder_or_card(folder, tmp_path):
-    with pytest.raises(SourceNotFoundError, match=r"no folder .*absent"):
-        publish_folder(tmp_path / "absent", "owner/redirectqa")
-    (folder / "README.md").unlink()
-    with pytest.raises(SourceNotFoundError, match=r"has no README\.md"):
-        publish_folder(folder, "owner/redirectqa")
+@pytest.mark.parametrize(
+    ("name", "content", "error", "message"),
+    [
+        ("README.md", None, SourceNotFoundError, r"has no README\.md"),
+        ("README.md", "---\nlicense: mit\n---\n", DataError, "names no data files under configs"),
+        (
+            "v1.0.0/test-*",
+            None,
+            DataError,
+            r"the card names v1\.0\.0/test-\*\.parquet, and no file",
+        ),
+        ("v1.0.0/extra.parquet", "x", DataError, r"match v1\.0\.0/extra\.parquet; remove them"),
+        ("*", None, SourceNotFoundError, "no folder .*out"),
+    ],
+)
+def test_publish_folder_rejects_a_card_that_does_not_fit(folder, name, content, error, message):
+    if content is not None:
+        (folder / name).write_text(content, encoding="utf-8")
+    elif name == "*":
+        folder.rename(folder.with_name("other"))
+    else:
+        for path in list(folder.glob(name)):
+            path.unlink()
 
-
-def test_publish_folder_rejects_a_card_without_its_data(folder):
-    for path in (folder / "v1.0.0").iterdir():
-        path.unlink()
-
-    with pytest.raises(DataError, match=r"the card names v1\.0\.0/test-\*\.parquet, and no file"):
-        publish_folder(folder, "owner/redirectqa")
-
-
-def test_publish_folder_rejects_data_that_no_card_names(folder):
-    (folder / "v1.0.0" / "extra.parquet").write_bytes(b"x")
-
-    with pytest.raises(DataError, match=r"match v1\.0\.0/extra\.parquet; remove them"):
-        publish_folder(folder, "owner/redirectqa")
-
-
-def test_publish_folder_rejects_a_card_without_configurations(folder):
-    (folder / "README.md").write_text("---\nlicense: mit\n---\n# Rows\n", encoding="utf-8")
-
-    with pytest.raises(DataError, match=r"names no data files under configs"):
+    with pytest.raises(error, match=message):
         publish_folder(folder, "owner/redirectqa")

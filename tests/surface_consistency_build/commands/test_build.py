@@ -7,9 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from surface_consistency_build.cards.dataset_build import DumpSettings
 from surface_consistency_build.commands import build as build_command
-from surface_consistency_build.commands.build import AuditSettings
 from surface_consistency_build.wikimedia.construction import BuildProgress
 
 from surface_consistency.cli.main import main
@@ -26,11 +24,17 @@ def build(*more):
 def test_a_folder_is_built_that_load_dataset_reads(tmp_path, capsys):
     datasets = pytest.importorskip("datasets")
 
-    assert build("--out", tmp_path / "out") == 0
+    assert main(["build", "redirectqa", "--dumps", str(MINI), "--out", str(tmp_path / "out")]) == 0
 
     said = capsys.readouterr()
     assert "default: 286 rows" in said.out
     assert "step " in said.err
+    assert "checksum enwiki-20260101-page.sql.gz: " in said.err
+    card = (tmp_path / "out" / "README.md").read_text("utf-8")
+    assert "| months | 202511, 202512 |" in card
+    assert "| allow_truncated | no |" in card
+    record = json.loads((tmp_path / "out/metadata/default/build.json").read_text("utf-8"))
+    assert record["options"]["configuration"]["project"] == "en.wikipedia"
     rows = datasets.load_dataset(
         str(tmp_path / "out"), split="test", cache_dir=str(tmp_path / "cache")
     )
@@ -108,21 +112,6 @@ def test_progress_in_a_log_tells_bytes_and_time_left(capsys, monkeypatch):
     ]
 
 
-def test_checksums_are_part_of_the_progress(tmp_path, capsys):
-    arguments = ["build", "redirectqa", "--dumps", str(MINI), "--out", str(tmp_path / "out")]
-
-    assert main(arguments) == 0
-
-    assert "checksum enwiki-20260101-page.sql.gz: " in capsys.readouterr().err
-
-
-def test_missing_dumps_are_named_with_their_place(tmp_path, capsys):
-    status = main(["build", "redirectqa", "--dumps", str(tmp_path), "--out", str(tmp_path / "out")])
-
-    assert status == 2
-    assert "from https://dumps.wikimedia.org" in capsys.readouterr().err
-
-
 def test_a_second_build_with_other_settings_is_refused(tmp_path, capsys):
     out = tmp_path / "out"
     assert build("--out", out, "--quiet") == 0
@@ -161,16 +150,6 @@ def test_places_that_cannot_be_written_are_refused_before_reading(tmp_path, caps
     assert (mine / "README.md").read_text("utf-8") == "mine"
 
 
-def test_the_card_tells_what_was_used(tmp_path):
-    assert build("--out", tmp_path / "out", "--quiet") == 0
-
-    card = (tmp_path / "out" / "README.md").read_text("utf-8")
-    assert "| months | 202511, 202512 |" in card
-    assert "| allow_truncated | no |" in card
-    record = json.loads((tmp_path / "out/metadata/default/build.json").read_text("utf-8"))
-    assert record["options"]["configuration"]["project"] == "en.wikipedia"
-
-
 def test_a_table_that_is_missing_is_said_to_decide_the_route(tmp_path, capsys):
     for path in MINI.glob("*.*z*"):
         if "categorylinks" not in path.name:
@@ -190,6 +169,7 @@ def test_an_empty_folder_is_a_short_error(tmp_path, capsys):
 
     said = capsys.readouterr().err
     assert "lacks 17 dump files" in said
+    assert "from https://dumps.wikimedia.org" in said
     assert "and 13 more, which --plan lists" in said
     assert len(said) < 700
 
@@ -214,31 +194,6 @@ def test_a_cut_off_dump_is_planned_and_named_in_the_card(tmp_path, capsys):
     assert f"{cut.name} is cut off or damaged near byte" in card
 
 
-def test_build_audit_writes_the_published_layout(tmp_path, capsys):
-    databases = tmp_path / "out"
-
-    assert main(["build", "audit", "--out", str(databases), "--styles", "cloze"]) == 0
-
-    assert len(list(databases.rglob("*.jsonl"))) == 3 * 4
-    assert (databases / "countries" / "noise.json").is_file()
-    assert (databases / "countries" / "prompts" / "base" / "prompts_cloze.jsonl").is_file()
-    printed = capsys.readouterr().out
-    assert "countries/base.json: 100 triplets, 100 facts in 1 prompt styles" in printed
-
-
-@pytest.mark.parametrize(
-    ("settings", "name", "values"),
-    [
-        (AuditSettings, "domains", ["countries"]),
-        (AuditSettings, "topologies", ["base", "noise"]),
-        (AuditSettings, "styles", ["cloze"]),
-        (DumpSettings, "months", ["202512", "202601"]),
-    ],
-)
-def test_what_stands_for_several_may_be_a_list(settings, name, values):
-    assert getattr(settings(**{name: values}), name) == tuple(values)
-
-
 @pytest.mark.filterwarnings("always:.*equals base:surface_consistency.errors.DataWarning")
 def test_build_audit_takes_a_table_of_ones_own(tmp_path, capsys):
     table = tmp_path / "moons"
@@ -255,6 +210,9 @@ def test_build_audit_takes_a_table_of_ones_own(tmp_path, capsys):
         == 0
     )
     assert (out / "moons" / "base.json").is_file()
+    assert "moons/base.json: 1 triplets, 1 facts in 6 prompt styles" in capsys.readouterr().out
+    assert main(["build", "slaq", "--articles", str(out / "none"), "--out", "x"]) == 2
+    assert "no articles at" in capsys.readouterr().err
 
 
 def test_a_full_disk_at_a_folder_is_told_as_at_a_file(tmp_path, monkeypatch, capsys):
@@ -268,15 +226,6 @@ def test_a_full_disk_at_a_folder_is_told_as_at_a_file(tmp_path, monkeypatch, cap
     told = capsys.readouterr().err
     assert told.startswith(f"error: {tmp_path / 'built'}")
     assert "cannot be written (No space left on device); free disk space" in told
-
-
-def test_a_folder_without_texts_is_one_line(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "empty").mkdir()
-
-    assert main(["build", "slaq", "--articles", "empty", "--out", "x"]) == 2
-
-    assert "folder empty holds no .txt" in capsys.readouterr().err
 
 
 def test_completion_knows_the_options_of_these_commands(tmp_path, monkeypatch, capsys):

@@ -98,11 +98,7 @@ def test_faults_of_the_corpus_are_told(tmp_path, names, capsys):
         ("names", (), "give either --data or --names"),
         ("names", ("--names", "none.csv"), "no file none.csv"),
         ("pairs", ("--names", "{names}"), "--names needs --pairs"),
-        (
-            "names",
-            ("--names", "{names}", "--shards", 1, "--shard", 4),
-            "--shard must be one of 0",
-        ),
+        ("names", ("--names", "{names}", "--shards", 1, "--shard", 4), "--shard must be one of 0"),
         (
             "names",
             ("--names", "{names}", "--sample", 2),

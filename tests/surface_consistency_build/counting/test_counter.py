@@ -8,12 +8,10 @@ import pytest
 import regex
 from hypothesis import given, settings, strategies as st
 from surface_consistency_build.counting import (
-    Counts,
     PackedTexts,
     SurfaceCounter,
     SurfaceTable,
     finder,
-    merge_counts,
 )
 from surface_consistency_build.counting.boundaries import character_classes
 from surface_consistency_build.counting.finder import NameFinder
@@ -41,6 +39,13 @@ names = (
 )
 
 
+TOKYO, IN_TOKYO = ("東京", "東京タワー", "タワー"), ["東京タワーと東京都のタワーズ。", "「東京」"]
+BEIJING, IN_BEIJING = ("北京", "北京大学", "IBM", "BM"), ["我在北京大学和IBM工作，北京很大。"]
+BEATLES = ("The Beatles", "Beatles", "Janet Lee Bouvier", "Lee Bouvier")
+STREETS, ROWS_OF_A = ("Straße", "STRASSE", "up"), ("a", "a a", "a a a")
+HANGUL = "\u1112\u1161\u11ab국"
+
+
 def table_of(*surfaces):
     return SurfaceTable.from_records([(f"Q{i}", name) for i, name in enumerate(surfaces)])
 
@@ -51,7 +56,7 @@ def counts_of(table, documents, **options):
     return counter.result()
 
 
-def columns(counts: Counts):
+def columns(counts):
     return {
         "bounded": counts.n_bounded.tolist(),
         "longest": counts.n_longest.tolist(),
@@ -110,47 +115,45 @@ def test_colliding_hashes_change_no_count(surfaces, documents):
             assert np.array(found).T.tolist() == expected, (rule, bits)
 
 
-def test_many_names_with_hashes_of_eight_bits():
-    rng = random.Random(0)
-    surfaces = [" ".join(rng.choices("abcdefgh", k=rng.randint(1, 6))) for _ in range(3_000)]
-    distinct = PackedTexts.pack(dict.fromkeys(surfaces))
-    packed = PackedTexts.pack([" ".join(rng.choices("abcdefghi", k=5_000))])
-
-    narrow = NameFinder(distinct, hash_bits=8).find(packed)
-    wide = NameFinder(distinct).find(packed)
-
-    assert wide.keys.size > 10_000
-    assert all(np.array_equal(a, b) for a, b in zip(narrow, wide, strict=True))
-
-
 @pytest.mark.parametrize(
-    ("boundary", "bounded", "longest"),
+    ("names", "documents", "options", "bounded", "longest"),
     [
         # Tokyo, Tokyo Tower, tower; "東京" stands also in "東京都".
-        ("word", [1, 0, 0], [1, 0, 0]),
-        ("longest", [3, 1, 2], [2, 1, 1]),
-        ("script", [2, 1, 1], [1, 1, 0]),
-        ("substring", [3, 1, 2], [2, 1, 1]),
+        (TOKYO, IN_TOKYO, {"boundary": "word"}, [1, 0, 0], [1, 0, 0]),
+        (TOKYO, IN_TOKYO, {"boundary": "longest"}, [3, 1, 2], [2, 1, 1]),
+        (TOKYO, IN_TOKYO, {"boundary": "script"}, [2, 1, 1], [1, 1, 0]),
+        (TOKYO, IN_TOKYO, {"boundary": "substring"}, [3, 1, 2], [2, 1, 1]),
+        (BEIJING, IN_BEIJING, {"boundary": "longest"}, [2, 1, 1, 0], [1, 1, 1, 0]),
+        (BEIJING, ["在IBM工作"], {}, [0] * 4, [0] * 4),
+        (BEATLES, ["The Beatles met Janet Lee Bouvier; Beatles"], {}, [1, 2, 1, 1], [1, 1, 1, 0]),
+        # Names never reach over the end of a document.
+        (
+            ("New York", "York", "Yorks"),
+            ["New", " York", "York", "s", ""],
+            {},
+            [0, 2, 0],
+            [0, 2, 0],
+        ),
+        # One space for each of its spaces.
+        (("New  York ",), ["New York", "New  York", "New\nYork", "NewYork"], {}, [1], [1]),
+        (("Beyonce\u0301", "한국"), ["Beyoncé Beyonce\u0301", HANGUL], {}, [2, 1], [2, 1]),
+        (STREETS, ["strasse Straße Up UP"], {"case": "fold"}, [2, 2, 2], [2, 2, 2]),
+        (STREETS, ["strasse Up UP"], {}, [0] * 3, [0] * 3),
+        (("needle",), ["hay " * 2_500_000 + "needle"], {}, [1], [1]),
+        # More hits in a document than there is room for.
+        (ROWS_OF_A, ["x", "a " * 40_000, "a"], {}, [40_001, 39_999, 39_998], [2, 0, 13_333]),
+        (("Zo", "Zoë"), [b"Zo\xeb", "Zo\udcff", "Zoë", b"Zo\x00"], {}, [3, 1], [3, 1]),
+        (("a",), [], {}, [0], [0]),
+        (("a",), ["", ""], {}, [0], [0]),
     ],
 )
-def test_japanese_names(boundary, bounded, longest):
-    table = table_of("東京", "東京タワー", "タワー")
-    documents = ["東京タワーと東京都のタワーズ。", "「東京」"]
-
-    counts = counts_of(table, documents, boundary=boundary)
+def test_names_of_some_texts(names, documents, options, bounded, longest):
+    counts = counts_of(table_of(*names), documents, **options)
 
     assert counts.n_bounded.tolist() == bounded
     assert counts.n_longest.tolist() == longest
-
-
-def test_chinese_names_and_latin_words_beside_them():
-    table = table_of("北京", "北京大学", "IBM", "BM")
-
-    counts = counts_of(table, ["我在北京大学和IBM工作，北京很大。"], boundary="longest")
-
-    assert counts.n_bounded.tolist() == [2, 1, 1, 0]
-    assert counts.n_longest.tolist() == [1, 1, 1, 0]
-    assert counts_of(table, ["在IBM工作"]).n_bounded.tolist() == [0, 0, 0, 0]
+    assert counts.documents == len(documents)
+    assert counts.n_repaired == 2 * (names == ("Zo", "Zoë"))
 
 
 def test_segmented_names_begin_and_end_with_words():
@@ -160,63 +163,13 @@ def test_segmented_names_begin_and_end_with_words():
         return re.findall("東京都|東京|に|行く|京都", text)
 
     counts = counts_of(
-        table,
-        ["東京都に行く 京都に行く", "", "東京に"],
-        boundary="segmented",
-        segmenter=words,
+        table, ["東京都に行く 京都に行く", "", "東京に"], boundary="segmented", segmenter=words
     )
 
     assert counts.n_bounded.tolist() == [1, 1, 1]
-
-
-def test_segmenter_that_invents_a_word_is_named():
-    counter = SurfaceCounter(table_of("a"), boundary="segmented", segmenter=lambda text: ["a", "c"])
-
+    wrong = SurfaceCounter(table_of("a"), boundary="segmented", segmenter=lambda text: ["a", "c"])
     with pytest.raises(ValueError, match=r"the segmenter gave 'c', which does not follow 'a'"):
-        counter.feed(["a b c"])
-
-
-def test_a_name_inside_a_longer_one_is_bounded_and_not_longest():
-    table = table_of("The Beatles", "Beatles", "Janet Lee Bouvier", "Lee Bouvier")
-
-    counts = counts_of(table, ["The Beatles met Janet Lee Bouvier; Beatles"])
-
-    assert counts.n_bounded.tolist() == [1, 2, 1, 1]
-    assert counts.n_longest.tolist() == [1, 1, 1, 0]
-
-
-def test_names_never_reach_over_the_end_of_a_document():
-    table = table_of("New York", "York", "Yorkshire")
-
-    counts = counts_of(table, ["New", " York", "York", "shire", "", "New York"])
-
-    assert counts.n_bounded.tolist() == [1, 3, 0]
-    assert counts.documents == 6
-
-
-def test_a_name_counts_with_one_space_for_each_of_its_spaces():
-    table = table_of("New  York ")
-
-    counts = counts_of(table, ["New York", "New  York", "New\nYork", "NewYork"])
-
-    assert counts.n_bounded.tolist() == [1]
-
-
-def test_composed_and_decomposed_letters_are_one():
-    table = table_of("Beyonce\u0301", "한국")
-
-    counts = counts_of(table, ["Beyoncé Beyonce\u0301", "\u1112\u1161\u11ab국"])
-
-    assert counts.n_bounded.tolist() == [2, 1]
-
-
-def test_folded_names_share_a_count():
-    table = table_of("Straße", "STRASSE", "up")
-
-    counts = counts_of(table, ["strasse Straße Up UP"], case="fold")
-
-    assert counts.n_bounded.tolist() == [2, 2, 2]
-    assert counts_of(table, ["strasse Up UP"]).n_bounded.tolist() == [0, 0, 0]
+        wrong.feed(["a b c"])
 
 
 def test_a_shared_name_counts_for_both_entities():
@@ -228,80 +181,6 @@ def test_a_shared_name_counts_for_both_entities():
 
     assert counts.n_documents.tolist() == [1, 2]
     assert counts.entity_documents.tolist() == [2, 1]
-
-
-def test_letters_off_and_shuffled_words():
-    rng = random.Random(1)
-    words = [f"w{i}" for i in range(50)]
-    documents = [" ".join(rng.choices(words, k=200)) for _ in range(20)]
-    planted = [" ".join(rng.sample(words, 3)) for _ in range(10)]
-    documents = [f"{text} {rng.choice(planted)}" for text in documents]
-    shuffled = [" ".join(rng.sample(text.split(), len(text.split()))) for text in documents]
-    table = table_of(*planted, *(f"{name}x" for name in planted))
-
-    counts = counts_of(table, documents)
-
-    assert counts.n_bounded[:10].sum() >= 20
-    assert counts.n_bounded[10:].sum() == 0
-    again = counts_of(table, rng.sample(documents, len(documents)))
-    assert columns(again) == columns(counts)
-    assert counts_of(table, shuffled).n_bounded.sum() < counts.n_bounded.sum() / 2
-
-
-def test_a_line_of_ten_million_bytes():
-    table = table_of("needle")
-    text = "hay " * 2_500_000 + "needle"
-
-    assert counts_of(table, [text]).n_bounded.tolist() == [1]
-
-
-def test_more_hits_in_a_document_than_room():
-    table = table_of("a", "a a", "a a a")
-
-    counts = counts_of(table, ["x", "a " * 40_000, "a"], boundary="word")
-
-    assert counts.n_bounded.tolist() == [40_001, 39_999, 39_998]
-    assert counts.n_longest.tolist() == [2, 0, 13_333]
-
-
-def test_invalid_bytes_and_half_characters_are_counted():
-    table = table_of("Zo", "Zoë")
-
-    counts = counts_of(table, [b"Zo\xeb", "Zo\udcff", "Zoë", b"Zo\x00"])
-
-    assert counts.n_repaired == 2
-    assert counts.n_bounded.tolist() == [3, 1]
-
-
-def test_no_documents_and_empty_ones():
-    table = table_of("a")
-
-    assert columns(counts_of(table, []))["bounded"] == [0]
-    counts = counts_of(table, ["", ""])
-    assert counts.documents == 2
-    assert counts.n_bounded.tolist() == [0]
-
-
-def test_parts_add_up():
-    table = table_of("a", "b")
-    documents = ["a b", "b", "a a", ""]
-
-    parts = [
-        counts_of(table, documents[:1]),
-        counts_of(table, documents[1:]),
-    ]
-
-    assert columns(merge_counts(parts)) == columns(counts_of(table, documents))
-    assert merge_counts(parts).documents == 4
-
-
-def test_parts_of_different_tables_are_refused():
-    parts = [counts_of(table_of("a"), []), counts_of(table_of("a", "b"), [])]
-
-    with pytest.raises(ValueError, match="parts are counts of different tables"):
-        merge_counts(parts)
-    with pytest.raises(ValueError, match="parts must hold the counts of at least one part"):
-        merge_counts([])
 
 
 def test_feeding_in_batches_is_feeding_at_once():
@@ -343,15 +222,12 @@ def test_options_that_are_no_choices(options, message):
         SurfaceCounter(table_of("a"), **options)
 
 
-def test_repeated_names_are_refused():
-    with pytest.raises(ValueError, match="names must be distinct"):
-        NameFinder(PackedTexts.pack(["a", "b", "a"]))
-
-
 def test_more_names_than_can_be_numbered(monkeypatch):
     monkeypatch.setattr(finder, "_MOST_NAMES", 2)
 
     SurfaceCounter(table_of("a", "b"))
+    with pytest.raises(ValueError, match="names must be distinct"):
+        NameFinder(PackedTexts.pack(["a", "a"]))
     with pytest.raises(DataError, match="3 names are more than 2; count them in parts"):
         SurfaceCounter(table_of("a", "b", "c"))
 

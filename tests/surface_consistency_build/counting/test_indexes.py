@@ -76,6 +76,8 @@ def test_local_counts_are_those_of_the_documents_over_all_shards(tmp_path):
     found = list(LocalIndex(tmp_path).count(queries))
 
     assert [told.count for told in found] == [counts[query] for query in queries]
+    wrong = LocalIndex(tmp_path).count([(), (65535,), (-1,), "Paris"])
+    assert [told.count for told in wrong] == [None] * 4
 
 
 @pytest.mark.parametrize(("dtype", "name"), [("<u1", "u8"), ("<u4", "u32")])
@@ -119,13 +121,6 @@ def test_what_is_no_local_index_is_refused(tmp_path):
         LocalIndex(tmp_path)
     with pytest.raises(ValueError, match="token_dtype must be one of u8, u16, u32"):
         LocalIndex(tmp_path, token_dtype="u64")
-
-
-def test_queries_that_no_index_holds(tmp_path):
-    write_index(tmp_path, DOCUMENTS)
-    index = LocalIndex(tmp_path)
-
-    assert [told.count for told in index.count([(), (65535,), (-1,), "Paris"])] == [None] * 4
 
 
 GRAMS = [(3, 1), (300, 5), (9, 9)]

@@ -29,7 +29,6 @@ from surface_consistency_build.counting import (
 )
 from surface_consistency_build.counting.finder import NameFinder
 
-from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.errors import (
     DataError,
     PluginError,
@@ -37,11 +36,9 @@ from surface_consistency.errors import (
     SourceNotFoundError,
     SurfaceConsistencyWarning,
 )
-from surface_consistency.metrics import Intervals, frequency_analysis
 from surface_consistency.plugins import importable
 from surface_consistency.runs.job import file_stamp
 from surface_consistency.schemas.jsonl import part_beside
-from surface_consistency.studies.redirectqa import instance_rows
 from tests.surface_consistency_build.counting.reference import reference_counts
 
 NAMES = [
@@ -87,6 +84,15 @@ def expected(corpus):
     ]
 
 
+def merged(run):
+    run.run_all(n_workers=1)
+    return run.merge()
+
+
+def names_of(run):
+    return pd.read_parquet(run.folder / "surfaces.parquet").set_index("surface")
+
+
 @pytest.mark.parametrize("shards", [1, 3, 9])
 @pytest.mark.parametrize("n_workers", [1, 2])
 def test_counts_are_those_of_the_corpus_whatever_the_shards(tmp_path, corpus, shards, n_workers):
@@ -112,8 +118,7 @@ def test_large_plain_files_are_shared_out_in_parts(tmp_path):
     pq.write_table(table, corpus / "b.parquet", row_group_size=20_000, compression="none")
 
     run = plan(tmp_path, corpus, shards=4)
-    run.run_all(n_workers=1)
-    run.merge()
+    merged(run)
 
     assert all(len(shard) > 0 for shard in run.manifest["plan"]["shards"])
     assert sum(len(shard) for shard in run.manifest["plan"]["shards"]) > 4
@@ -126,35 +131,22 @@ def test_large_plain_files_are_shared_out_in_parts(tmp_path):
 
 
 def test_a_shard_counts_once_however_often_it_is_started(tmp_path, corpus):
+    """The merge demands every shard, and a lost one is counted again."""
     run = plan(tmp_path, corpus)
-
     assert [run.run(0), run.run(0), run.run(2)] == [True, False, True]
+    with pytest.raises(DataError, match=r"1 of 3 shards are not done yet \(1\)"):
+        run.merge()
+    assert not (tmp_path / "counts" / "surfaces.parquet").exists()
+
     again = plan(tmp_path, corpus)
     assert again.missing() == [1]
     assert again.run_all(n_workers=1) == 1
     again.merge()
     CountRun.open(tmp_path / "counts").merge()
-
     assert counted(tmp_path / "counts") == expected(corpus)
-
-
-def test_merging_demands_every_shard(tmp_path, corpus):
-    run = plan(tmp_path, corpus)
-    run.run(1)
-
-    with pytest.raises(DataError, match=r"2 of 3 shards are not done yet \(0, 2\)"):
-        run.merge()
-    assert not (tmp_path / "counts" / "surfaces.parquet").exists()
-
-
-def test_a_lost_shard_is_counted_again(tmp_path, corpus):
-    run = plan(tmp_path, corpus)
-    run.run_all(n_workers=1)
     (tmp_path / "counts" / "shards" / "00001.npz").unlink()
-
     assert run.run_all(n_workers=1) == 1
     run.merge()
-
     assert counted(tmp_path / "counts") == expected(corpus)
 
 
@@ -199,6 +191,11 @@ def test_another_plan_is_refused_with_what_differs(tmp_path, corpus, task, setti
 
 def test_another_corpus_is_refused_with_the_file(tmp_path, corpus):
     run = plan(tmp_path, corpus)
+    file, before = corpus / "0.jsonl", (corpus / "0.jsonl").stat()
+    os.utime(file, ns=(1, 1))
+    with pytest.raises(RunError, match=r"0\.jsonl changed since the run was planned"):
+        run.run_all(n_workers=1)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     (corpus / "5.jsonl").write_text('{"text": "York"}\n')
 
     with pytest.raises(RunError, match=r"file .*5\.jsonl was absent, now 17 bytes"):
@@ -212,15 +209,6 @@ def test_another_corpus_is_refused_with_the_file(tmp_path, corpus):
         run.run_all(n_workers=1)
     (corpus / "2.jsonl").unlink()
     with pytest.raises(SourceNotFoundError, match=r"2\.jsonl is gone since the run was planned"):
-        run.run_all(n_workers=1)
-
-
-def test_a_file_of_the_same_size_and_another_time_is_refused(tmp_path, corpus):
-    run = plan(tmp_path, corpus)
-    file = corpus / "0.jsonl"
-    os.utime(file, ns=(1, 1))
-
-    with pytest.raises(RunError, match=r"0\.jsonl changed since the run was planned"):
         run.run_all(n_workers=1)
 
 
@@ -240,14 +228,6 @@ def test_a_file_that_changes_while_it_is_read_leaves_no_shard(tmp_path, corpus, 
     assert run.missing() == [0]
 
 
-def test_changed_inputs_of_a_run_are_refused(tmp_path, corpus):
-    plan(tmp_path, corpus)
-    SurfaceTable.from_records(NAMES[1:]).save(tmp_path / "counts" / "inputs")
-
-    with pytest.raises(RunError, match="inputs was changed since the run was planned"):
-        CountRun.open(tmp_path / "counts").run(0)
-
-
 @pytest.mark.parametrize("name", ["names.arrow", "exact-*.arrow"])
 def test_broken_inputs_of_a_run_are_named(tmp_path, corpus, name):
     plan(tmp_path, corpus)
@@ -255,6 +235,9 @@ def test_broken_inputs_of_a_run_are_named(tmp_path, corpus, name):
     file.write_bytes(file.read_bytes()[:-9])
 
     with pytest.raises(DataError, match=rf"{file.name} cannot be read .*; count anew in another"):
+        CountRun.open(tmp_path / "counts").run(0)
+    SurfaceTable.from_records(NAMES[1:]).save(tmp_path / "counts" / "inputs")
+    with pytest.raises(RunError, match="inputs was changed since the run was planned"):
         CountRun.open(tmp_path / "counts").run(0)
 
 
@@ -319,7 +302,8 @@ def _die_in(folder):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_killed_shard_counts_once(tmp_path, corpus):
+def test_a_killed_shard_counts_once(tmp_path, corpus, monkeypatch):
+    """Whether a process of its own counted it, or a worker of the run."""
     run = plan(tmp_path, corpus)
     run.run(0)
     process = multiprocessing.get_context("fork").Process(
@@ -330,109 +314,71 @@ def test_a_killed_shard_counts_once(tmp_path, corpus):
     assert process.exitcode == -signal.SIGKILL
 
     assert run.missing() == [1, 2]
-    assert run.run_all(n_workers=1) == 2
+    with monkeypatch.context() as patch:
+        patch.setattr(CountRun, "reader", lambda self, shard: os.kill(os.getpid(), signal.SIGKILL))
+        with pytest.raises(RunError, match="was killed"):
+            run.run_all(n_workers=2)
+    assert run.run_all(n_workers=2) == 2
     run.merge()
 
     assert counted(tmp_path / "counts") == expected(corpus)
     assert not list((tmp_path / "counts" / "shards").glob("*.part"))
 
 
-def test_a_lost_worker_is_told_and_the_rest_goes_on(tmp_path, corpus, monkeypatch):
-    run = plan(tmp_path, corpus)
-    monkeypatch.setattr(
-        CountRun, "reader", lambda self, shard: os.kill(os.getpid(), signal.SIGKILL)
-    )
-
-    with pytest.raises(RunError, match="was killed"):
-        run.run_all(n_workers=2)
-    monkeypatch.undo()
-    run.run_all(n_workers=2)
-    run.merge()
-
-    assert counted(tmp_path / "counts") == expected(corpus)
-
-
-def test_tables_of_a_sample_go_into_the_frequency_analysis(tmp_path):
-    questions = load_sample().questions
-    instances = instance_rows(questions)
-    pairs = tuple(dict.fromkeys(zip(instances["subject_id"], instances["object_id"], strict=True)))
-    rng = np.random.default_rng(0)
-    with (tmp_path / "a.jsonl").open("w") as file:
-        for question in questions:
-            for _ in range(rng.geometric(0.2)):
-                text = f"{question.surface.text} and {question.triple.object.name}."
-                file.write(json.dumps({"text": text}) + "\n")
-    task = NameTask(SurfaceTable.from_questions(questions), pairs=pairs, instances=instances)
-
-    run = plan(tmp_path, tmp_path / "a.jsonl", task)
-    run.run_all(n_workers=1)
-    run.merge()
-
-    rows = pd.read_parquet(tmp_path / "counts" / "instances.parquet")
-    longest = rows[rows["measure"] == "longest"]
-    assert len(longest) == len(instances)
-    assert (longest["others_frequency"] >= 0).all()
-    assert (longest["surface_frequency"] > 0).all()
-    assert (longest["pair_documents"] > 0).all()
-    analysed = frequency_analysis(
-        longest.assign(accuracy=rng.random(len(longest))), intervals=Intervals(n_resamples=50)
-    )
-    assert analysed.loc[analysed["subset"] == "overall", "n"].tolist() == [len(longest)] * 5
-    entities = pd.read_parquet(tmp_path / "counts" / "entities.parquet").set_index("entity_id")
-    names = pd.read_parquet(tmp_path / "counts" / "surfaces.parquet")
-    distinct = names.drop_duplicates(["entity_id", "surface"]).groupby("entity_id")
-    sums = distinct[["n_longest", "n_documents"]].agg(["sum", "max"]).reindex(entities.index)
-    assert (entities["entity_longest"] == sums["n_longest", "sum"]).all()
-    assert (entities["entity_documents"] >= sums["n_documents", "max"]).all()
-    counts = pd.read_parquet(tmp_path / "counts" / "pairs.parquet")
-    assert (counts["n_documents_both"] > 0).all()
-
-
-def test_blockers_keep_longer_names_out_and_are_no_names(tmp_path, corpus):
-    run = plan(tmp_path, corpus)
-    run.run_all(n_workers=1)
-    run.merge()
-
-    names = pd.read_parquet(tmp_path / "counts" / "surfaces.parquet").set_index("surface")
-    entities = pd.read_parquet(tmp_path / "counts" / "entities.parquet")
-    assert names.loc["New York", ["n_bounded", "n_longest"]].tolist() == [45, 30]
-    assert names.loc["New York Times", "role"] == "blocker"
-    assert entities["entity_id"].tolist() == ["Q60", "Q42462"]
-    assert entities["n_surfaces"].tolist() == [2, 1]
-    assert names["n_folded"].isna().all()
-
-
-def test_folded_counts_and_common_words(tmp_path, corpus):
+def test_tables_of_blockers_folded_names_and_pairs(tmp_path, corpus):
+    """Blockers keep longer names out and are no names; n_folded counts any capitals."""
     (corpus / "x.jsonl").write_text('{"text": "york york york york york york york york"}\n' * 40)
-    run = plan(tmp_path, corpus, name_task(folded=True))
-    run.run_all(n_workers=1)
-    run.merge()
-
-    names = pd.read_parquet(tmp_path / "counts" / "surfaces.parquet").set_index("surface")
-    assert names.loc["York", "n_folded"] == names.loc["York", "n_bounded"] + 15 + 320
-    assert "common_word" in names.loc["York", "flags"]
-    assert "common_word" not in names.loc["New York", "flags"]
-
-
-def test_pairs_by_every_occurrence(tmp_path, corpus):
     task = NameTask(
         SurfaceTable.from_records(NAMES),
+        NameSettings(folded=True),
         pairs=(("Q60", "Q42462"),),
         pair_settings=PairSettings(occurrences="bounded"),
     )
     run = plan(tmp_path, corpus, task)
-    run.run_all(n_workers=1)
-    CountRun.open(tmp_path / "counts").merge()
+    merged(run)
+    CountRun.open(run.folder).merge()
 
-    assert pd.read_parquet(tmp_path / "counts" / "pairs.parquet").to_dict("records") == [
-        {
-            "subject_id": "Q60",
-            "object_id": "Q42462",
-            "n_documents_both": 45,
-            "n_documents_subject": 60,
-            "n_documents_object": 45,
-        }
-    ]
+    names, entities = names_of(run), pd.read_parquet(run.folder / "entities.parquet")
+    assert names.loc["New York", ["n_bounded", "n_longest"]].tolist() == [45, 30]
+    assert names.loc["New York Times", "role"] == "blocker"
+    assert entities["entity_id"].tolist() == ["Q60", "Q42462"]
+    assert entities["n_surfaces"].tolist() == [2, 1]
+    assert names.loc["York", "n_folded"] == names.loc["York", "n_bounded"] + 15 + 320
+    assert "common_word" in names.loc["York", "flags"]
+    assert "common_word" not in names.loc["New York", "flags"]
+    pairs = pd.read_parquet(run.folder / "pairs.parquet").to_dict("list")
+    assert pairs == {
+        "subject_id": ["Q60"],
+        "object_id": ["Q42462"],
+        "n_documents_both": [45],
+        "n_documents_subject": [60],
+        "n_documents_object": [45],
+    }
+
+
+def test_a_segmenter_by_name(tmp_path, corpus):
+    task = name_task(boundary="segmented", segmenter="surface_consistency.text:tokenize")
+    run = plan(tmp_path, corpus, task)
+    with importable("surface_consistency.text:tokenize"):
+        merged(run)
+
+    # Words between white space: "York," is none of the names.
+    assert [row[0] for row in counted(run.folder)] == [30, 15, 60, 15]
+    assert names_of(run)["n_folded"].isna().all()
+    with pytest.raises(PluginError, match="nothing_here"):
+        name_task(boundary="segmented", segmenter="nothing_here:f").counter()
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"), [({}, "all counts are"), ({"sample": 1e-9}, "90 were not")]
+)
+def test_no_documents_count_nothing_and_warn(tmp_path, corpus, settings, says):
+    for file in corpus.iterdir() if not settings else ():
+        file.write_text("")
+
+    with pytest.warns(SurfaceConsistencyWarning, match=f"no documents were counted; {says}"):
+        merged(plan(tmp_path, corpus, **settings))
+    assert counted(tmp_path / "counts") == [[0, 0, 0]] * 4
 
 
 def test_ngrams_in_shards_are_those_of_the_corpus(tmp_path, corpus):
@@ -459,8 +405,7 @@ def test_a_tokenizer_of_a_model(tmp_path, corpus):
     model.save(str(file))
     task = NgramTask({"a": "New York"}, NgramSettings(n=2, tokenizer=str(file)))
     run = plan(tmp_path, corpus, task)
-    run.run_all(n_workers=1)
-    run.merge()
+    merged(run)
 
     frame = pd.read_parquet(tmp_path / "counts" / "ngrams.parquet")
     assert frame["counts"][0].tolist() == [45]
@@ -474,59 +419,39 @@ def test_a_tokenizer_of_a_model(tmp_path, corpus):
         NgramTask({"a": "b"}, NgramSettings(tokenizer=str(tmp_path / "none"))).counter()
 
 
-def test_a_segmenter_by_name(tmp_path, corpus):
-    task = name_task(boundary="segmented", segmenter="surface_consistency.text:tokenize")
-    run = plan(tmp_path, corpus, task)
-    with importable("surface_consistency.text:tokenize"):
-        run.run_all(n_workers=1)
-        run.merge()
-
-    # Words between white space: "York," is none of the names.
-    assert [row[0] for row in counted(tmp_path / "counts")] == [30, 15, 60, 15]
-    with pytest.raises(PluginError, match="nothing_here"):
-        name_task(boundary="segmented", segmenter="nothing_here:f").counter()
+def begin(folder, corpus):
+    return CountRun.plan(folder, name_task(), CorpusSettings(corpus=(str(corpus),)))
 
 
-def test_an_empty_corpus_counts_nothing_and_warns(tmp_path):
-    corpus = tmp_path / "corpus"
-    corpus.mkdir()
-    (corpus / "a.jsonl").write_text("")
-    run = plan(tmp_path, corpus)
-    run.run_all(n_workers=1)
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda home, _: CountRun.open(home).run(3), ValueError, "`shard` must be one of 0 to 2"),
+        (lambda home, corpus: begin(corpus / "0.jsonl", corpus), DataError, "give `out` a folder"),
+        (
+            lambda home, corpus: begin(corpus, corpus),
+            DataError,
+            r"holds other things than a count, such as 0\.jsonl",
+        ),
+        (lambda _, corpus: CountRun.open(corpus), SourceNotFoundError, "is no folder of a count"),
+    ],
+)
+def test_folders_and_shards_that_cannot_be(tmp_path, corpus, call, error, message):
+    plan(tmp_path, corpus)
+    with pytest.raises(error, match=message):
+        call(tmp_path / "counts", corpus)
 
-    with pytest.warns(SurfaceConsistencyWarning, match="no documents were counted; all counts are"):
-        run.merge()
-    assert counted(tmp_path / "counts") == [[0, 0, 0]] * 4
 
-
-def test_no_document_drawn_warns_with_their_number(tmp_path, corpus):
-    run = plan(tmp_path, corpus, sample=1e-9)
-    run.run_all(n_workers=1)
-
-    with pytest.warns(SurfaceConsistencyWarning, match="no documents were counted; 90 were not"):
-        run.merge()
-
-
-def test_folders_and_shards_that_cannot_be(tmp_path, corpus):
-    run = plan(tmp_path, corpus)
-
-    with pytest.raises(ValueError, match="`shard` must be one of 0 to 2"):
-        run.run(3)
-    (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match="is a file; give `out` a folder"):
-        CountRun.plan(tmp_path / "file", name_task(), CorpusSettings(corpus=(str(corpus),)))
-    with pytest.raises(DataError, match=r"holds other things than a count, such as 0\.jsonl"):
-        CountRun.plan(corpus, name_task(), CorpusSettings(corpus=(str(corpus),)))
-    with pytest.raises(SourceNotFoundError, match="is no folder of a count"):
-        CountRun.open(corpus)
-    manifest = tmp_path / "counts" / "manifest.json"
+def test_manifests_of_another_kind_are_refused(tmp_path, corpus):
+    manifest = plan(tmp_path, corpus).folder / "manifest.json"
     told = json.loads(manifest.read_text())
-    manifest.write_text(json.dumps({**told, "format": 9}))
-    with pytest.raises(DataError, match="is of format 9, kind 'surfaces'; this version reads"):
-        CountRun.open(tmp_path / "counts")
-    manifest.write_text("{")
-    with pytest.raises(DataError, match=r"manifest\.json is no manifest of a count"):
-        CountRun.open(tmp_path / "counts")
+    for content, message in (
+        (json.dumps({**told, "format": 9}), "is of format 9, kind 'surfaces'; this version reads"),
+        ("{", r"manifest\.json is no manifest of a count"),
+    ):
+        manifest.write_text(content)
+        with pytest.raises(DataError, match=message):
+            CountRun.open(manifest.parent)
 
 
 def test_a_run_that_was_killed_at_its_manifest_starts_again(tmp_path, corpus):
@@ -538,9 +463,7 @@ def test_a_run_that_was_killed_at_its_manifest_starts_again(tmp_path, corpus):
         part.parent.mkdir(exist_ok=True)
         part.with_name(part.name.replace(f"-{os.getpid()}-", f"-{process}-")).write_text("{")
 
-    run = CountRun.plan(tmp_path / "run", name_task(), CorpusSettings(corpus=(str(corpus),)))
-
-    assert run.n_shards
+    assert begin(tmp_path / "run", corpus).n_shards
     assert len(list((tmp_path / "run").glob(".*.part"))) == 1
 
 

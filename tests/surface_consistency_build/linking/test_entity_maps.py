@@ -51,6 +51,7 @@ def test_failures_are_no_entities_but_told(planted):
         assert linked.failures == dict(zip(FAILURE_KEYS, (2, 1, 0), strict=True))
         assert not any(key in linked for key in FAILURE_KEYS)
         assert linked.count("__HTTP_ERROR__") == 0
+        assert " HTTP ERROR " not in linked
 
 
 def test_spellings_of_a_title_are_one_entity(tmp_path):
@@ -82,12 +83,6 @@ def test_a_look_up_reads_the_arrays_that_it_needs_once(planted, monkeypatch):
     assert read[len(FAILURE_KEYS) :] == [f"{URI}Entity_{k}.npy" for k in (1, 2)]
 
 
-def test_failure_keys_are_no_titles_whatever_their_underscores(planted):
-    with EntityMap.open(planted[1]) as linked:
-        assert " HTTP ERROR " not in linked
-        assert "__HTTP_ERROR__" not in linked
-
-
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_an_archive_is_read_as_numpy_reads_it(tmp_path, save):
     rng = np.random.default_rng(0)
@@ -110,22 +105,6 @@ def test_an_archive_of_zip64_is_read(tmp_path, monkeypatch):
     with EntityMap.open(write(tmp_path / "map.npz", arrays)) as linked:
         assert (tmp_path / "map.npz").read_bytes().count(b"PK\6\6") == 1
         assert [linked.documents(f"E{k}").tolist() for k in (0, 11)] == [[0, 1], [11, 12]]
-
-
-@pytest.mark.parametrize("place", range(0, 1000, 37))
-def test_no_byte_that_is_wrong_goes_through(tmp_path, place):
-    whole = write(tmp_path / "map.npz", {URI + f"E{k}": [k] * 9 for k in range(3)}).read_bytes()
-    broken = bytearray(whole)
-    broken[place] ^= 0xFF
-    (tmp_path / "broken.npz").write_bytes(broken)
-
-    try:
-        with EntityMap.open(tmp_path / "broken.npz") as linked:
-            found = [linked.documents(f"E{k}").tolist() for k in range(3)]
-    except DataError:
-        return
-    # Names and dates have no checksum; arrays have.
-    assert all(documents in ([], [k]) for k, documents in enumerate(found))
 
 
 def damaged_archives(path, rng):
@@ -188,6 +167,7 @@ def headed(shape, kind="<i8"):
         (headed((4,), "|O") + bytes(32), "must be a row of numbers"),
         (headed((4,)).replace(b"<i8", b"\xff)]") + bytes(32), "is damaged"),
         (b"\x93NUMPY", "is damaged"),
+        (headed((4,), "<f8") + bytes(32), "must hold numbers of documents"),
     ],
 )
 def test_a_header_that_lies_is_refused_by_name(tmp_path, content, message):
@@ -212,47 +192,12 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path):
 
     assert tracemalloc.get_traced_memory()[1] < 1 << 20
     tracemalloc.stop()
+    little = one_member(tmp_path / "zeros.npz", headed((1 << 20,)) + bytes(1 << 23))
+    with EntityMap.open(little) as linked:
+        assert linked.documents("Bomb").tolist() == [0]
     said = one_member(tmp_path / "said.npz", headed((4,)) + bytes(32), n_plain=1 << 31)
     with EntityMap.open(said) as linked, pytest.raises(DataError, match="unpacks to 2,147,483"):
         linked.count("Bomb")
-
-
-def test_zeros_that_unpack_to_little_are_read(tmp_path):
-    path = one_member(tmp_path / "map.npz", headed((1 << 20,)) + bytes(1 << 23))
-
-    with EntityMap.open(path) as linked:
-        assert linked.documents("Bomb").tolist() == [0]
-
-
-@pytest.mark.parametrize("kept", [0, 3, 50, 300, -1, -30])
-def test_a_cut_file_is_refused(tmp_path, kept):
-    path = write(tmp_path / "map.npz", {URI + "E": [1]})
-    path.write_bytes(path.read_bytes()[:kept])
-
-    with pytest.raises(DataError, match="is no npz file of arrays by entity"):
-        EntityMap.open(path)
-
-
-def test_maps_that_are_wrong_are_refused(tmp_path, planted):
-    with pytest.raises(SourceNotFoundError, match="there is no entity map"):
-        EntityMap.open(tmp_path / "none.npz")
-    (tmp_path / "text.npz").write_text("no archive")
-    with pytest.raises(DataError, match="is no npz file of arrays by entity"):
-        EntityMap.open(tmp_path / "text.npz")
-    with pytest.raises(DataError, match="holds no entity, only __HTTP_ERROR__: the linker failed"):
-        EntityMap.open(write(tmp_path / "failed.npz", {"__HTTP_ERROR__": [1]}))
-    np.savez(tmp_path / "shares.npz", Paris=np.array([0.5]))
-    with (
-        EntityMap.open(tmp_path / "shares.npz") as linked,
-        pytest.raises(DataError, match="must hold numbers of documents"),
-    ):
-        linked.count("Paris")
-    np.savez(tmp_path / "objects.npz", Paris=np.array([{1}], dtype=object))
-    with (
-        EntityMap.open(tmp_path / "objects.npz") as linked,
-        pytest.raises(DataError, match="is damaged"),
-    ):
-        linked.count("Paris")
 
 
 def test_the_command_counts_entities_and_pairs_of_the_questions(tmp_path, capsys):
@@ -290,3 +235,16 @@ def test_the_command_counts_entities_and_pairs_of_the_questions(tmp_path, capsys
     assert again["is_found"].all()
     assert main(command) == 2
     assert "give either --data or --names" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kept", [0, 3, 50, 300, -1, -30])
+def test_files_that_are_no_maps_are_refused(tmp_path, kept):
+    path = write(tmp_path / "map.npz", {URI + "E": [1]})
+    path.write_bytes(path.read_bytes()[:kept])
+
+    with pytest.raises(DataError, match="is no npz file of arrays by entity"):
+        EntityMap.open(path)
+    with pytest.raises(SourceNotFoundError, match="there is no entity map"):
+        EntityMap.open(tmp_path / "none.npz")
+    with pytest.raises(DataError, match="holds no entity, only __HTTP_ERROR__: the linker failed"):
+        EntityMap.open(write(tmp_path / "failed.npz", {"__HTTP_ERROR__": [1]}))

@@ -6,12 +6,7 @@ from random import Random
 import duckdb
 import pandas as pd
 import pytest
-from surface_consistency_build.counting import (
-    CorpusSettings,
-    CountRun,
-    NameSettings,
-    SurfaceTable,
-)
+from surface_consistency_build.counting import CorpusSettings, CountRun, NameSettings, SurfaceTable
 from surface_consistency_build.linking import LinkSettings, LinkTask, count_link_rows, dbpedia_uris
 
 from surface_consistency.cli.main import main
@@ -86,20 +81,11 @@ def test_spotlight_reads_windows_around_counted_names(tmp_path, replay, whole):
     assert len(sent) == 3
     assert (max(map(len, sent)) > 500) is whole
     assert told["n_documents_not_linked"] == 0
-
-
-@pytest.mark.enable_socket
-def test_a_document_that_the_server_refuses_is_counted_as_not_linked(tmp_path, replay):
-    server = replay(lambda path, told: (413, b"too large"))
-    path = tmp_path / "c.jsonl"
-    path.write_text('{"text": "Mercury"}\n')
-    link = LinkSettings(url=server.url)
-    task = LinkTask(NAMES, link=link, entities=ENTITIES)
-
-    run = CountRun.plan(tmp_path / "out", task, CorpusSettings(corpus=(str(path),), shards=1))
+    refusing = replay(lambda path, told: (413, b"too large"))
+    task = LinkTask(NAMES, link=LinkSettings(url=refusing.url), entities=ENTITIES)
+    run = CountRun.plan(tmp_path / "no", task, CorpusSettings(corpus=(str(path),), shards=1))
     run.run(0)
-
-    assert run.merge().counted["n_documents_not_linked"] == 1
+    assert run.merge().counted["n_documents_not_linked"] == 2
 
 
 ROWS = [
@@ -165,7 +151,12 @@ def test_rows_agree_with_a_plain_count(tmp_path):
         assert found.linked_documents[number] == len({r[0] for r in ours})
 
 
-def test_rows_of_entity_ids_without_documents(tmp_path):
+def test_rows_of_several_files_and_of_entity_ids_without_documents(tmp_path):
+    for number in range(2):
+        (tmp_path / str(number)).mkdir()
+        rows_file(tmp_path / str(number), ".parquet")
+    several = count_link_rows(f"{tmp_path}/*/links.parquet", NAMES, ENTITIES)
+    assert several.entity_linked.tolist() == [8, 6, 0]
     rows = [("Q308", "Mercury"), ("Q1", "Hermes"), ("Q7", "Mercury")]
     path = rows_file(tmp_path, ".csv", rows, ("entity_id", "surface"))
 
@@ -175,16 +166,6 @@ def test_rows_of_entity_ids_without_documents(tmp_path):
     assert found.linked_mentions.tolist() == [1, 0, 0, 0, 1]
     assert found.entity_linked_documents is None
     assert found.linked_documents is None
-
-
-def test_several_files_are_read_by_a_pattern(tmp_path):
-    for number in range(2):
-        (tmp_path / str(number)).mkdir()
-        rows_file(tmp_path / str(number), ".parquet")
-
-    found = count_link_rows(f"{tmp_path}/*/links.parquet", NAMES, ENTITIES)
-
-    assert found.entity_linked.tolist() == [8, 6, 0]
 
 
 @pytest.mark.parametrize(
@@ -257,21 +238,6 @@ def test_results_that_cannot_be_used_are_refused(replay, answer, error, message)
         dbpedia_uris(["Paris"], endpoint=server.url)
 
 
-def test_settings_that_cannot_link_are_refused(tmp_path):
-    path = tmp_path / "c.jsonl"
-    path.write_text('{"text": "Mercury"}\n')
-    where = CorpusSettings(corpus=(str(path),))
-    for task, message in (
-        (LinkTask(NAMES, entities=ENTITIES), "`url` is needed"),
-        (
-            LinkTask(NAMES, NameSettings(case="fold"), link=LinkSettings(url="http://x")),
-            "`case` must be exact",
-        ),
-    ):
-        with pytest.raises(ValueError, match=message):
-            CountRun.plan(tmp_path / "out", task, where)
-
-
 def test_other_settings_or_entities_are_refused_in_the_same_folder(tmp_path):
     path = tmp_path / "c.jsonl"
     path.write_text('{"text": "Mercury"}\n')
@@ -281,6 +247,12 @@ def test_other_settings_or_entities_are_refused_in_the_same_folder(tmp_path):
 
     moved = link.model_copy(update={"url": "http://two"})
     CountRun.plan(tmp_path / "out", LinkTask(NAMES, link=moved, entities=ENTITIES), where)
+    for task, message in (
+        (LinkTask(NAMES, entities=ENTITIES), "`url` is needed"),
+        (LinkTask(NAMES, NameSettings(case="fold"), link=link), "`case` must be exact"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            CountRun.plan(tmp_path / "other", task, where)
     for changed, message in (
         (LinkTask(NAMES, link=link, entities={}), "Hermes was 'Q1', now absent"),
         (

@@ -87,39 +87,6 @@ def test_a_text_that_the_server_refuses_has_failed_and_others_go_on(replay, stat
     assert len(server.requests) == 2
 
 
-def test_passing_trouble_is_asked_again(replay):
-    replies = [(502, b"<html>"), (200, b"<html>busy</html>"), (429, b"", ("Retry-After", "0"))]
-    server = replay(lambda path, told: replies.pop(0) if replies else (200, {"Resources": []}))
-
-    assert list(client(server).link(["Berlin"])) == [[]]
-    assert len(server.requests) == 4
-
-
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        ((502, b"bad gateway"), "gave no answer in 2 attempts, at last HTTP 502: bad gateway"),
-        ((200, b"<html>"), r"a damaged answer: no readable JSON \('<html>'"),
-        ((200, []), "JSON, but no object"),
-        ((200, {"Resources": "x"}), "Resources is no list of objects"),
-        ((404, b"no such page"), r"is not served at .*HTTP 404"),
-        ((503, b"", ("Retry-After", "9999")), "asks to wait 9999 s"),
-    ],
-)
-def test_lasting_trouble_ends_with_a_message(replay, answer, message):
-    server = replay(lambda path, told: answer)
-
-    with pytest.raises(RunnerError, match=message):
-        list(client(server, max_retries=1).link(["Berlin"]))
-
-
-def test_a_server_that_is_not_there_is_named():
-    gone = SpotlightClient("http://127.0.0.1:9/rest", first_wait=0.001, max_retries=1)
-
-    with pytest.raises(RunnerError, match=r"DBpedia Spotlight at http://127\.0\.0\.1:9.* 2 attem"):
-        list(gone.link(["Berlin"]))
-
-
 def test_what_was_answered_is_not_asked_again(replay, tmp_path):
     server = replay(lambda path, told: (200, {"Resources": [resource(told["text"], 0)]}))
     cache = tmp_path / "answers.sqlite"
@@ -137,13 +104,18 @@ def test_what_was_answered_is_not_asked_again(replay, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "error", "message"),
     [
-        ({"confidence": 1.5}, "confidence must be from 0 to 1"),
-        ({"support": -1}, "support must be at least 0"),
-        ({"base_url": "localhost:2222"}, "base_url must be an address"),
+        ({}, RunnerError, "Resources is no list of objects"),
+        ({"confidence": 1.5}, ValueError, "confidence must be from 0 to 1"),
+        ({"support": -1}, ValueError, "support must be at least 0"),
+        ({"base_url": "localhost:2222"}, ValueError, "base_url must be an address"),
     ],
 )
-def test_settings_that_cannot_be(options, message):
-    with pytest.raises(ValueError, match=message):
-        SpotlightClient(**{"base_url": "http://localhost:2222/rest", **options})
+def test_settings_and_answers_that_cannot_be(replay, options, error, message):
+    """The client of web services has tests of its own of servers in trouble."""
+    server = replay(lambda path, told: (200, {"Resources": "x"}))
+    where = {"base_url": server.url, "first_wait": 0.001, "max_retries": 1}
+
+    with pytest.raises(error, match=message):
+        list(SpotlightClient(**(where | options)).link(["Berlin"]))

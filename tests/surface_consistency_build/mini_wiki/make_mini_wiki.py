@@ -13,54 +13,35 @@ import argparse
 import bz2
 import gzip
 import tempfile
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
 
-from tests.surface_consistency_build.mini_wiki.mariadb_server import MariaDB, running_mariadb
+from tests.surface_consistency_build.mini_wiki.mariadb_server import running_mariadb
 from tests.surface_consistency_build.mini_wiki.plain_dumps import (
     view_dump,
     wikidata_dump,
     xml_parts,
 )
 from tests.surface_consistency_build.mini_wiki.sql_rows import load_script, older_load_script
-from tests.surface_consistency_build.mini_wiki.tables import Tables, read_tables
+from tests.surface_consistency_build.mini_wiki.tables import read_tables
 
-__all__ = [
-    "DATE",
-    "DUMPS_FOLDER",
-    "OLDER_DATE",
-    "TABLES_FOLDER",
-    "main",
-    "render_dumps",
-    "render_sql_dumps",
-]
-
-TABLES_FOLDER: Final = Path(__file__).resolve().parent
+TABLES_FOLDER = Path(__file__).resolve().parent
 """Where the tables are."""
 
-DUMPS_FOLDER: Final = TABLES_FOLDER.parent / "wikimedia" / "mini"
+DUMPS_FOLDER = TABLES_FOLDER.parent / "wikimedia" / "mini"
 """Where the dumps belong."""
 
-DATE: Final = "20260101"
+DATE = "20260101"
 """Date in the names of the dumps."""
 
-OLDER_DATE: Final = "20240101"
+OLDER_DATE = "20240101"
 """Date in the name of the dump of categories in the schema before 2025."""
 
-_TABLES: Final = ("page", "redirect", "page_props", "linktarget", "categorylinks")
-_DUMP_OPTIONS: Final = ("--skip-dump-date", "--net-buffer-length=4096")
+_TABLES = ("page", "redirect", "page_props", "linktarget", "categorylinks")
+_DUMP_OPTIONS = ("--skip-dump-date", "--net-buffer-length=4096")
 
 
-def render_dumps(tables: Tables) -> Iterator[tuple[str, bytes]]:
-    """Write the files that need no database.
-
-    Args:
-        tables: The wiki.
-
-    Yields:
-        File name and compressed content: pages, items, views of two months.
-    """
+def render_dumps(tables):
+    """Write the files that need no database."""
     parts = map(bz2.compress, xml_parts(tables))
     yield f"enwiki-{DATE}-pages-articles.xml.bz2", b"".join(parts)
     yield f"wikidata-{DATE}-all.json.gz", _gzip(wikidata_dump(tables))
@@ -68,16 +49,8 @@ def render_dumps(tables: Tables) -> Iterator[tuple[str, bytes]]:
         yield f"pageviews-{month}-user.bz2", bz2.compress(view_dump(tables, place))
 
 
-def render_sql_dumps(tables: Tables, server: MariaDB) -> Iterator[tuple[str, bytes]]:
-    """Load the tables into a database and dump them, in both schemas of the categories.
-
-    Args:
-        tables: The wiki.
-        server: A running server, in which databases `enwiki` and `olderwiki` are made.
-
-    Yields:
-        File name and compressed content.
-    """
+def render_sql_dumps(tables, server):
+    """Load the tables into a database and dump them, in both schemas of the categories."""
     for database, script in (
         ("enwiki", load_script(tables)),
         ("olderwiki", older_load_script(tables)),
@@ -95,21 +68,14 @@ def render_sql_dumps(tables: Tables, server: MariaDB) -> Iterator[tuple[str, byt
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the dumps, or check that they are up to date.
-
-    Args:
-        arguments: Command line; that of the process by default.
-
-    Raises:
-        SystemExit: If `--check` finds a file that differs from what the tables give.
-    """
+def main(arguments=None):
+    """Write the dumps, or check that they are up to date."""
     parser = argparse.ArgumentParser(description="Write the miniature wiki as dumps.")
     parser.add_argument("--out", type=Path, default=DUMPS_FOLDER, help="folder of the dumps")
     parser.add_argument("--check", action="store_true", help="write nothing, compare only")
     options = parser.parse_args(arguments)
     for name, content in _files(read_tables(TABLES_FOLDER)):
-        path: Path = options.out / name
+        path = options.out / name
         if not options.check:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
@@ -120,14 +86,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
             )
 
 
-def _files(tables: Tables) -> Iterator[tuple[str, bytes]]:
+def _files(tables):
     """Write all files; those that need no database come before it is started."""
     yield from render_dumps(tables)
     with tempfile.TemporaryDirectory() as folder, running_mariadb(Path(folder)) as server:
         yield from render_sql_dumps(tables, server)
 
 
-def _gzip(content: bytes) -> bytes:
+def _gzip(content):
     """Compress without a time stamp."""
     return gzip.compress(content, mtime=0)
 

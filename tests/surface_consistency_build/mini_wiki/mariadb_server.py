@@ -6,12 +6,9 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-
-__all__ = ["MariaDB", "MariaDBError", "find_programs", "running_mariadb"]
 
 _START_SECONDS = 60.0
 _PROGRAMS = {
@@ -31,24 +28,10 @@ class MariaDB:
     """A running server, reached by its socket only."""
 
     socket: Path
-    """Its Unix socket."""
-
     programs: dict[str, str]
-    """The programs `server`, `install`, `client` and `dump`."""
 
-    def run(self, sql: bytes, *, database: str | None = None) -> bytes:
-        """Run statements.
-
-        Args:
-            sql: Statements, as bytes of any kind.
-            database: The database they work in.
-
-        Returns:
-            What the client prints: a line a row, columns between tabs, no names of columns.
-
-        Raises:
-            MariaDBError: If a statement fails.
-        """
+    def run(self, sql, *, database=None):
+        """Run statements."""
         options = [
             "--batch",
             "--binary-mode",
@@ -57,23 +40,11 @@ class MariaDB:
         ]
         return self._call("client", [*options, *([database] if database else [])], sql)
 
-    def dump(self, database: str, table: str, *options: str) -> bytes:
-        """Write a table as `mysqldump` does.
-
-        Args:
-            database: Its database.
-            table: Its name.
-            options: Further options of `mysqldump`.
-
-        Returns:
-            The dump.
-
-        Raises:
-            MariaDBError: If there is no such table.
-        """
+    def dump(self, database, table, *options):
+        """Write a table as `mysqldump` does."""
         return self._call("dump", [*options, database, table], b"")
 
-    def _call(self, program: str, arguments: list[str], text: bytes) -> bytes:
+    def _call(self, program, arguments, text):
         """Run a client program on the socket."""
         done = subprocess.run(
             [self.programs[program], "--no-defaults", f"--socket={self.socket}", *arguments],
@@ -86,14 +57,9 @@ class MariaDB:
         return done.stdout
 
 
-def find_programs() -> dict[str, str] | None:
-    """Find MariaDB's programs.
-
-    Returns:
-        Their paths by what they do (`server`, `install`, `client`, `dump`); None if one is missing.
-        Debian has them in the package `mariadb-server`.
-    """
-    found: dict[str, str] = {}
+def find_programs():
+    """Find MariaDB's programs."""
+    found = {}
     for use, names in _PROGRAMS.items():
         paths = [shutil.which(name, path=_search_path()) for name in names]
         path = next(filter(None, paths), None)
@@ -104,21 +70,8 @@ def find_programs() -> dict[str, str] | None:
 
 
 @contextmanager
-def running_mariadb(folder: Path) -> Iterator[MariaDB]:
-    """Start a server in a folder, and stop it at the end.
-
-    It listens on a Unix socket only, asks for no password and shares nothing with a server that
-    the machine may run.
-
-    Args:
-        folder: An empty folder for its files.
-
-    Yields:
-        The server, ready for statements.
-
-    Raises:
-        MariaDBError: If MariaDB is not installed or does not start.
-    """
+def running_mariadb(folder):
+    """Start a server in a folder, and stop it at the end."""
     programs = find_programs()
     if programs is None:
         raise MariaDBError("MariaDB is not installed; on Debian: apt-get install mariadb-server")
@@ -143,12 +96,12 @@ def running_mariadb(folder: Path) -> Iterator[MariaDB]:
                 server.wait()
 
 
-def _search_path() -> str:
+def _search_path():
     """Return the folders of programs, with those of servers, which a user's path may lack."""
     return os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
 
 
-def _install(program: str, data: Path) -> None:
+def _install(program, data):
     """Write the system tables."""
     done = subprocess.run(
         [
@@ -167,7 +120,7 @@ def _install(program: str, data: Path) -> None:
         raise MariaDBError(f"{program} failed: {output[-1000:]}")
 
 
-def _server_options(data: Path, socket: Path) -> list[str]:
+def _server_options(data, socket):
     """Return the options of a small server that no network reaches."""
     return [
         "--no-defaults",
@@ -185,7 +138,7 @@ def _server_options(data: Path, socket: Path) -> list[str]:
     ]
 
 
-def _wait(server: "subprocess.Popen[bytes]", database: MariaDB, log: Path) -> None:
+def _wait(server, database, log):
     """Wait until the server answers."""
     end = time.monotonic() + _START_SECONDS
     while time.monotonic() < end:

@@ -2,17 +2,11 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
-from typing import Any, Final
 from xml.sax.saxutils import escape
-
-from tests.surface_consistency_build.mini_wiki.tables import Claim, Entity, Redirect, Tables
-
-__all__ = ["view_dump", "wikidata_dump", "xml_parts"]
 
 _NEVER_NAMED = frozenset({"Karl_Storm", "Faint_Echo"})
 _WITHOUT_ID = frozenset({"Ghost_Quay"})
-_NAMESPACES: Final = {
+_NAMESPACES = {
     0: "",
     1: "Talk",
     2: "User",
@@ -24,18 +18,11 @@ _NAMESPACES: Final = {
     14: "Category",
     15: "Category talk",
 }
-_SCHEMA: Final = "http://www.mediawiki.org/xml/export-0.11/"
+_SCHEMA = "http://www.mediawiki.org/xml/export-0.11/"
 
 
-def xml_parts(tables: Tables) -> list[bytes]:
-    """Write the export in three parts, which the dumps compress one by one.
-
-    Args:
-        tables: The wiki.
-
-    Returns:
-        Head and foot with the pages between them; joined, they are one document.
-    """
+def xml_parts(tables):
+    """Write the export in three parts, which the dumps compress one by one."""
     pages = list(_pages(tables))
     half = len(pages) // 2
     head = _head()
@@ -46,7 +33,7 @@ def xml_parts(tables: Tables) -> list[bytes]:
     ]
 
 
-def _head() -> str:
+def _head():
     """Open the document and name the wiki's namespaces."""
     names = "".join(
         f'      <namespace key="{key}" case="first-letter" />\n'
@@ -63,7 +50,7 @@ def _head() -> str:
     )
 
 
-def _pages(tables: Tables) -> Iterator[str]:
+def _pages(tables):
     """Write articles, redirects and other pages by page id."""
     for entity in tables.entities:
         if entity.title is not None and entity.page_id is not None:
@@ -84,7 +71,7 @@ def _pages(tables: Tables) -> Iterator[str]:
         yield _page(page.page_id, page.namespace, page.title, text, None)
 
 
-def _redirect_text(redirect: Redirect, tables: Tables) -> str:
+def _redirect_text(redirect, tables):
     """Write a redirect's wikitext: the command in one of its spellings, then the templates."""
     command = ("#REDIRECT ", "#redirect", "#Redirect: ")[redirect.page_id % 3]
     fragment = f"#{redirect.fragment}" if redirect.fragment else ""
@@ -94,20 +81,20 @@ def _redirect_text(redirect: Redirect, tables: Tables) -> str:
     return f"{command}[[{_target(redirect)}{fragment}]]\n\n{templates}".rstrip() + "\n"
 
 
-def _target(redirect: Redirect) -> str:
+def _target(redirect):
     """Name the target as a link does, without its section."""
     if redirect.interwiki:
         return f"{redirect.interwiki}:{redirect.target}".replace("_", " ")
     return _full_title(redirect.target_namespace, redirect.target)
 
 
-def _full_title(namespace: int, title: str) -> str:
+def _full_title(namespace, title):
     """Put the namespace before a title, with spaces."""
     prefix = _NAMESPACES[namespace]
     return (f"{prefix}:{title}" if prefix else title).replace("_", " ")
 
 
-def _page(page_id: int, namespace: int, title: str, text: str, target: str | None) -> str:
+def _page(page_id, namespace, title, text, target):
     """Write one page with its one revision."""
     redirect = "" if target is None else f'    <redirect title="{_quoted(target)}" />\n'
     content = text.encode()
@@ -128,20 +115,13 @@ def _page(page_id: int, namespace: int, title: str, text: str, target: str | Non
     )
 
 
-def _quoted(text: str) -> str:
+def _quoted(text):
     """Escape a text as MediaWiki does, quotes included."""
     return escape(text, {'"': "&quot;"})
 
 
-def wikidata_dump(tables: Tables) -> bytes:
-    """Write the dump: one entity a line, in the framing of a JSON array.
-
-    Args:
-        tables: The wiki.
-
-    Returns:
-        The uncompressed dump.
-    """
+def wikidata_dump(tables):
+    """Write the dump: one entity a line, in the framing of a JSON array."""
     lines = [
         json.dumps(entity, ensure_ascii=number % 2 == 0, separators=(",", ":"))
         for number, entity in enumerate(_entities(tables))
@@ -149,9 +129,9 @@ def wikidata_dump(tables: Tables) -> bytes:
     return ("[\n" + ",\n".join(lines) + "\n]\n").encode()
 
 
-def _entities(tables: Tables) -> Iterator[dict[str, Any]]:
+def _entities(tables):
     """Yield the items, and one property among them."""
-    claims: dict[str, list[Claim]] = {}
+    claims = {}
     for claim in tables.claims:
         claims.setdefault(claim.subject, []).append(claim)
     for number, entity in enumerate(tables.entities):
@@ -160,11 +140,11 @@ def _entities(tables: Tables) -> Iterator[dict[str, Any]]:
         yield _item(entity, claims.get(entity.qid, []))
 
 
-def _item(entity: Entity, claims: list[Claim]) -> dict[str, Any]:
+def _item(entity, claims):
     """Write one item; what is empty is an empty array, as PHP writes it."""
     labels = {"en": entity.label, "ja": entity.label_ja, "mul": entity.label_mul}
     aliases = [{"language": "en", "value": alias} for alias in entity.aliases]
-    sitelinks: dict[str, Any] = {}
+    sitelinks = {}
     if entity.title is not None:
         title = entity.title.replace("_", " ")
         sitelinks["enwiki"] = {"site": "enwiki", "title": title, "badges": []}
@@ -187,9 +167,9 @@ def _item(entity: Entity, claims: list[Claim]) -> dict[str, Any]:
     }
 
 
-def _statements(entity: Entity, claims: list[Claim]) -> dict[str, list[dict[str, Any]]]:
+def _statements(entity, claims):
     """Group the statements of an item by property; a date stands among them."""
-    grouped: dict[str, list[dict[str, Any]]] = {}
+    grouped = {}
     for number, claim in enumerate(claims):
         grouped.setdefault(claim.property, []).append(
             {
@@ -213,20 +193,20 @@ def _statements(entity: Entity, claims: list[Claim]) -> dict[str, list[dict[str,
     return grouped
 
 
-def _snak(claim: Claim) -> dict[str, Any]:
+def _snak(claim):
     """Write what a statement says."""
-    snak: dict[str, Any] = {"snaktype": "value", "property": claim.property}
+    snak = {"snaktype": "value", "property": claim.property}
     if claim.object in {"somevalue", "novalue"}:
         snak["snaktype"] = claim.object
     else:
-        value: dict[str, Any] = {"entity-type": "item", "numeric-id": int(claim.object[1:])}
+        value = {"entity-type": "item", "numeric-id": int(claim.object[1:])}
         if claim.form != "numeric":
             value["id"] = claim.object
         snak["datavalue"] = {"value": value, "type": "wikibase-entityid"}
     return snak | {"datatype": "wikibase-item"}
 
 
-def _property() -> dict[str, Any]:
+def _property():
     """Write a property, which is no item; its label is that of an item here."""
     return {
         "type": "property",
@@ -240,16 +220,8 @@ def _property() -> dict[str, Any]:
     }
 
 
-def view_dump(tables: Tables, month: int) -> bytes:
-    """Write the file of one month.
-
-    Args:
-        tables: The wiki.
-        month: 0 for November, 1 for December.
-
-    Returns:
-        The uncompressed lines: project, title, page id, access, views, views by day.
-    """
+def view_dump(tables, month):
+    """Write the file of one month."""
     lines = [
         "commons.wikimedia File:Velmora.jpg 77 desktop 3 A3",
         "de.wikipedia Maren_Oskeld 1022 desktop 900000 A900000",
@@ -267,7 +239,7 @@ def view_dump(tables: Tables, month: int) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def _view_lines(entity: Entity, month: int) -> Iterator[str]:
+def _view_lines(entity, month):
     """Split the views of one article over the ways of access."""
     title, views = entity.title, entity.views[month]
     if title is None or entity.page_id is None or title in _NEVER_NAMED:

@@ -1,31 +1,16 @@
 """The tables of the wiki as SQL that loads them into a database."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
 
-from tests.surface_consistency_build.mini_wiki.tables import Redirect, Tables
-
-__all__ = ["load_script", "older_load_script"]
-
-Cell = int | float | str | bytes | None
-
-_FOLDER: Final = Path(__file__).resolve().parent
-_STAMP: Final = b"20251231235959"
-_CATEGORY: Final = 14
-_ODD_SORT_KEY: Final = b"'),(\\'\n\r\t\x00\x1a\xff\xfe\xc3(\xe2\x82"
+_FOLDER = Path(__file__).resolve().parent
+_STAMP = b"20251231235959"
+_CATEGORY = 14
+_ODD_SORT_KEY = b"'),(\\'\n\r\t\x00\x1a\xff\xfe\xc3(\xe2\x82"
 
 
-def load_script(tables: Tables) -> bytes:
-    """Write the script that fills a database with the schema of 2025 and later.
-
-    Args:
-        tables: The wiki.
-
-    Returns:
-        SQL, in ASCII: every text is a hexadecimal literal, so that no byte depends on a client.
-    """
+def load_script(tables):
+    """Write the script that fills a database with the schema of 2025 and later."""
     targets = _targets(tables)
     statements = [
         _insert("page", _page_rows(tables)),
@@ -44,15 +29,8 @@ def load_script(tables: Tables) -> bytes:
     return schema + b"\n" + b"".join(statements)
 
 
-def older_load_script(tables: Tables) -> bytes:
-    """Write the script for the categories alone, in the schema before 2025.
-
-    Args:
-        tables: The wiki.
-
-    Returns:
-        SQL, in ASCII.
-    """
+def older_load_script(tables):
+    """Write the script for the categories alone, in the schema before 2025."""
     rows = (
         (page, category, sort_key, "2025-12-31 23:59:59", prefix, b"uca-default-u-kn", kind)
         for page, category, sort_key, prefix, kind in _links(tables)
@@ -61,7 +39,7 @@ def older_load_script(tables: Tables) -> bytes:
     return schema + b"\n" + _insert("categorylinks", rows)
 
 
-def _page_rows(tables: Tables) -> Iterator[tuple[Cell, ...]]:
+def _page_rows(tables):
     """List articles, redirects and other pages; some columns are NULL in some rows."""
     articles = ((e.page_id, 0, e.title, 0) for e in tables.entities if e.page_id is not None)
     others = ((p.page_id, p.namespace, p.title, 0) for p in tables.pages)
@@ -76,7 +54,7 @@ def _page_rows(tables: Tables) -> Iterator[tuple[Cell, ...]]:
         )
 
 
-def _redirect_rows(tables: Tables) -> Iterator[tuple[Cell, ...]]:
+def _redirect_rows(tables):
     """List targets; an absent prefix or fragment is NULL in one row and empty in the next."""
     for redirect in tables.redirects:
         absent = None if redirect.page_id % 2 else ""
@@ -90,7 +68,7 @@ def _redirect_rows(tables: Tables) -> Iterator[tuple[Cell, ...]]:
     yield 2999, 0, "Velmora", None, None
 
 
-def _prop_rows(tables: Tables) -> Iterator[tuple[Cell, ...]]:
+def _prop_rows(tables):
     """List the items of pages, and properties that have nothing to do with items."""
     pages = {(page.namespace, page.title): page.page_id for page in tables.pages}
     for entity in tables.entities:
@@ -108,13 +86,13 @@ def _prop_rows(tables: Tables) -> Iterator[tuple[Cell, ...]]:
     yield 1001, "wikibase-badge-Q17437796", "1", 1.0
 
 
-def _targets(tables: Tables) -> dict[str, int]:
+def _targets(tables):
     """Number the categories as the link targets do."""
     names = {name: None for redirect in tables.redirects for name in redirect.categories}
     return {name: 5000 + 3 * place for place, name in enumerate((*names, "Hidden_categories"))}
 
 
-def _linktarget_rows(tables: Tables, targets: dict[str, int]) -> Iterator[tuple[Cell, ...]]:
+def _linktarget_rows(tables, targets):
     """List the categories, and targets of other namespaces under the same titles."""
     yield 4001, 0, "Velmora"
     yield 4002, 4, "Redirects_from_birth_names"
@@ -123,7 +101,7 @@ def _linktarget_rows(tables: Tables, targets: dict[str, int]) -> Iterator[tuple[
         yield number, _CATEGORY, name
 
 
-def _links(tables: Tables) -> Iterator[tuple[int, str, bytes, bytes, str]]:
+def _links(tables):
     """List page, category, sort key, its prefix and the kind of page."""
     for redirect in tables.redirects:
         for name in redirect.categories:
@@ -132,25 +110,25 @@ def _links(tables: Tables) -> Iterator[tuple[int, str, bytes, bytes, str]]:
     yield 3005, "Redirects_from_birth_names", _ODD_SORT_KEY[::-1], b"", "page"
 
 
-def _sort_key(redirect: Redirect) -> bytes:
+def _sort_key(redirect):
     """Make a binary sort key, as a collation does: bytes that are no UTF-8."""
     if redirect.page_id % 10 == 1:
         return _ODD_SORT_KEY + redirect.title.encode()[:100]
     return hashlib.sha256(redirect.title.encode()).digest()[: 8 + redirect.page_id % 24]
 
 
-def _prefix(redirect: Redirect) -> bytes:
+def _prefix(redirect):
     """Give some rows a prefix, with a quote and half a character."""
     return b"O'sk\xc3" if redirect.page_id % 10 == 4 else b""
 
 
-def _insert(table: str, rows: Iterable[tuple[Cell, ...]]) -> bytes:
+def _insert(table, rows):
     """Write one INSERT."""
     lines = ",\n".join(f"({','.join(map(_literal, row))})" for row in rows)
     return f"INSERT INTO `{table}` VALUES\n{lines};\n".encode()
 
 
-def _literal(cell: Cell) -> str:
+def _literal(cell):
     """Write one value; texts by their bytes."""
     if cell is None:
         return "NULL"

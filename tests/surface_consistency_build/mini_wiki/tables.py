@@ -4,210 +4,56 @@ All are tab-separated UTF-8 with one header line and without quoting; a cell tha
 values separates them with " | ". The last column says which oddity a line is there for.
 
 - `entities.tsv`: Wikidata items with their label, page, aliases and views in two months.
-- `claims.tsv`: statements, with their rank; an object is an item, "somevalue" or "novalue".
+- `claims.tsv`: statements, with their rank; an object is an item, "somevalue" or "novalue"; a
+  "numeric" one has a number and no id, as in old dumps.
 - `redirects.tsv`: redirect pages, where they point and their categories.
 - `pages.tsv`: pages that are neither an entity's article nor a redirect.
 - `templates.tsv`: the template that puts a page into each category.
 """
 
-from dataclasses import dataclass
-from pathlib import Path
+from types import SimpleNamespace
 
 from scripts.redirectqa_sample.tsv import read_lines, split_values
 
-__all__ = ["Claim", "Entity", "Page", "Redirect", "Tables", "read_tables"]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entity:
-    """One line of `entities.tsv`."""
-
-    qid: str
-    """Wikidata item."""
-
-    label: str | None
-    """English label."""
-
-    title: str | None
-    """Title that its sitelink names, with underscores; None without sitelink."""
-
-    page_id: int | None
-    """Its article; None where the page table has none of that title."""
-
-    aliases: tuple[str, ...]
-    """English aliases."""
-
-    views: tuple[int, int]
-    """Views in November and December."""
-
-    label_ja: str | None
-    """Japanese label."""
-
-    label_mul: str | None
-    """Label for all languages that have none of their own."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """One line of `claims.tsv`."""
-
-    subject: str
-    """Item that makes the statement."""
-
-    property: str
-    """Wikidata property."""
-
-    rank: str
-    """ "preferred", "normal" or "deprecated"."""
-
-    object: str
-    """Item, "somevalue" or "novalue"."""
-
-    form: str
-    """ "numeric" where the value has a number and no id, as in old dumps."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Redirect:
-    """One line of `redirects.tsv`."""
-
-    page_id: int
-    """The redirect page."""
-
-    namespace: int
-    """Its namespace."""
-
-    title: str
-    """Its title, with underscores."""
-
-    interwiki: str
-    """Prefix of another wiki; empty for a target in this one."""
-
-    target_namespace: int
-    """Namespace of the target."""
-
-    target: str
-    """Title of the target, with underscores."""
-
-    fragment: str
-    """Section of the target; empty for the page."""
-
-    categories: tuple[str, ...]
-    """Category titles, with underscores."""
-
-    wikitext: str | None
-    """What stands under the target; None for one template a category."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
-    """One line of `pages.tsv`."""
-
-    page_id: int
-    """The page."""
-
-    namespace: int
-    """Its namespace."""
-
-    title: str
-    """Its title, with underscores."""
-
-    page_prop: str | None
-    """Property of the page, such as "disambiguation"."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tables:
-    """All tables, in the order of their lines."""
-
-    entities: tuple[Entity, ...]
-    """Items."""
-
-    claims: tuple[Claim, ...]
-    """Statements."""
-
-    redirects: tuple[Redirect, ...]
-    """Redirect pages."""
-
-    pages: tuple[Page, ...]
-    """Other pages."""
-
-    templates: dict[str, str]
-    """Category title to the template that gives it."""
-
-
-def read_tables(folder: Path) -> Tables:
-    """Read the tables of a folder.
-
-    Args:
-        folder: Where the files are.
-
-    Returns:
-        Their lines.
-
-    Raises:
-        ValueError: If a line has more or fewer cells than the header.
-    """
-    return Tables(
-        entities=tuple(map(_entity, read_lines(folder / "entities.tsv"))),
-        claims=tuple(map(_claim, read_lines(folder / "claims.tsv"))),
-        redirects=tuple(map(_redirect, read_lines(folder / "redirects.tsv"))),
-        pages=tuple(
-            Page(
-                page_id=int(row["page_id"]),
-                namespace=int(row["namespace"]),
-                title=row["title"],
-                page_prop=row["page_prop"] or None,
-            )
-            for row in read_lines(folder / "pages.tsv")
-        ),
-        templates={
-            row["category"]: row["template"] for row in read_lines(folder / "templates.tsv")
-        },
+def read_tables(folder):
+    """Read the tables of a folder: rows by the names of their columns, in the order of lines."""
+    files = ("entities", "claims", "redirects", "pages", "templates")
+    lines = {name: read_lines(folder / f"{name}.tsv") for name in files}
+    return SimpleNamespace(
+        entities=tuple(map(_entity, lines["entities"])),
+        claims=tuple(SimpleNamespace(**row) for row in lines["claims"]),
+        redirects=tuple(map(_redirect, lines["redirects"])),
+        pages=tuple(map(_page, lines["pages"])),
+        templates={row["category"]: row["template"] for row in lines["templates"]},
     )
 
 
-def _entity(row: dict[str, str]) -> Entity:
-    """Read one item."""
-    return Entity(
-        qid=row["qid"],
-        label=row["label"] or None,
-        title=row["title"] or None,
-        page_id=int(row["page_id"]) if row["page_id"] else None,
-        aliases=split_values(row["aliases"]),
-        views=(int(row["views_november"]), int(row["views_december"])),
-        label_ja=row["label_ja"] or None,
-        label_mul=row["label_mul"] or None,
-    )
+def _entity(row):
+    given = {name: row[name] or None for name in ("label", "title", "label_ja", "label_mul")}
+    made = {
+        "page_id": int(row["page_id"]) if row["page_id"] else None,
+        "aliases": split_values(row["aliases"]),
+        "views": (int(row["views_november"]), int(row["views_december"])),
+    }
+    return SimpleNamespace(**(row | given | made))
 
 
-def _claim(row: dict[str, str]) -> Claim:
-    """Read one statement."""
-    return Claim(
-        subject=row["subject"],
-        property=row["property"],
-        rank=row["rank"],
-        object=row["object"],
-        form=row["form"],
-    )
+def _redirect(row):
+    numbers = {name: int(row[name]) for name in ("page_id", "namespace", "target_namespace")}
+    made = {
+        "categories": tuple(map(_category_title, split_values(row["categories"]))),
+        "wikitext": row["wikitext"].replace("\\n", "\n") or None,
+    }
+    return SimpleNamespace(**(row | numbers | made))
 
 
-def _redirect(row: dict[str, str]) -> Redirect:
-    """Read one redirect page."""
-    return Redirect(
-        page_id=int(row["page_id"]),
-        namespace=int(row["namespace"]),
-        title=row["title"],
-        interwiki=row["interwiki"],
-        target_namespace=int(row["target_namespace"]),
-        target=row["target"],
-        fragment=row["fragment"],
-        categories=tuple(map(_category_title, split_values(row["categories"]))),
-        wikitext=row["wikitext"].replace("\\n", "\n") or None,
-    )
+def _page(row):
+    numbers = {name: int(row[name]) for name in ("page_id", "namespace")}
+    return SimpleNamespace(**(row | numbers | {"page_prop": row["page_prop"] or None}))
 
 
-def _category_title(name: str) -> str:
+def _category_title(name):
     """Write a category as its page is titled; "from birth names" is short for the full name."""
     full = f"Redirects {name}" if name.startswith(("from ", "to ")) else name
     return full.replace(" ", "_")

@@ -91,18 +91,3 @@ def test_no_wrong_byte_of_a_damaged_file(tmp_path, plain, packed, kind):
         assert plain.startswith(found)
         n_errors += error is not None
     assert n_errors > 60
-
-
-def test_the_offset_rises_to_the_end_of_the_file(tmp_path, packed):
-    path = tmp_path / "a.bz2"
-    path.write_bytes(packed)
-    decoder = open_decoder(path, 2)
-
-    offsets = []
-    while decoder.read(1 << 16):
-        offsets.append(decoder.offset)
-    offsets.append(decoder.offset)
-    decoder.close()
-
-    assert offsets == sorted(offsets)
-    assert offsets[-1] == len(packed)

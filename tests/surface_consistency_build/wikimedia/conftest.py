@@ -1,15 +1,10 @@
 """A private MariaDB server for the tests of SQL dumps."""
 
-from collections.abc import Callable
-from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 import pytest
 
-from tests.surface_consistency_build.mini_wiki.mariadb_server import (
-    find_programs,
-    running_mariadb,
-)
+from tests.surface_consistency_build.mini_wiki.mariadb_server import find_programs, running_mariadb
 
 SITE = """
   <siteinfo>
@@ -30,14 +25,7 @@ SITE = """
 """
 
 
-def page_xml(
-    title: str,
-    text: str,
-    *,
-    page_id: int = 1,
-    namespace: int | None = 0,
-    redirect: str | None = None,
-) -> str:
+def page_xml(title, text, *, page_id=1, namespace=0, redirect=None):
     """Write one page as MediaWiki does."""
     ns = "" if namespace is None else f"<ns>{namespace}</ns>"
     if redirect is None:
@@ -53,12 +41,8 @@ def page_xml(
 
 
 def export_xml(
-    *pages: str,
-    version: str = "0.11",
-    case: str = "first-letter",
-    template: str = "Template",
-    category: str = "Category",
-) -> str:
+    *pages, version="0.11", case="first-letter", template="Template", category="Category"
+):
     """Write an export of some pages."""
     site = SITE.format(dbname="testwiki", case=case, template=template, category=category)
     return (
@@ -68,10 +52,10 @@ def export_xml(
 
 
 @pytest.fixture
-def write_export(tmp_path: Path) -> Callable[..., Path]:
+def write_export(tmp_path):
     """A function that writes pages, given as `page_xml` arguments, to an export."""
 
-    def write(*pages: dict[str, object], **options: str) -> Path:
+    def write(*pages, **options):
         path = tmp_path / "testwiki-pages-articles.xml"
         texts = (page_xml(**page) for page in pages)
         path.write_text(export_xml(*texts, **options), encoding="utf-8")

@@ -78,9 +78,7 @@ REDIRECTS = (
 ENGLISH = {
     "別名からの転送": "Category:Redirects from alternative names",
     "誤記からの転送": "Category:Redirects from misspellings",
-    "別名転送": "Template:R from alternative name",
 }
-HIDDEN = ("節への転送", "保護された転送")
 COLUMNS = {
     "page": "`page_id` int(8) unsigned,`page_namespace` int(11),`page_title` varbinary(255),"
     "`page_is_redirect` tinyint(1)",
@@ -90,12 +88,6 @@ COLUMNS = {
     "linktarget": "`lt_id` bigint(20) unsigned,`lt_namespace` int(11),`lt_title` varbinary(255)",
     "categorylinks": "`cl_from` int(8) unsigned,`cl_type` enum('page','subcat','file'),"
     "`cl_target_id` bigint(20) unsigned",
-    "categorylinks_older": "`cl_from` int(8) unsigned,`cl_to` varbinary(255),"
-    "`cl_type` enum('page','subcat','file')",
-    "templatelinks": "`tl_from` int(8) unsigned,`tl_from_namespace` int(11),"
-    "`tl_target_id` bigint(20) unsigned",
-    "templatelinks_older": "`tl_from` int(8) unsigned,`tl_namespace` int(11),"
-    "`tl_title` varbinary(255),`tl_from_namespace` int(11)",
     "langlinks": "`ll_from` int(8) unsigned,`ll_lang` varbinary(35),`ll_title` varbinary(255)",
 }
 
@@ -110,87 +102,58 @@ def literal(value):
 
 def sql_dump(table, rows):
     """Write a table as a dump, all rows in one INSERT."""
-    name = table.removesuffix("_older").encode()
+    name = table.encode()
     values = b",".join(b"(" + b",".join(map(literal, row)) + b")" for row in rows)
     create = b"CREATE TABLE `%s` (%s);\n" % (name, COLUMNS[table].encode())
     insert = b"INSERT INTO `%s` VALUES %s;\n" % (name, values) if rows else b""
     return b"-- MySQL dump 10.19\n" + create + insert + b"-- Dump completed on 2026-01-01\n"
 
 
-def tables(*, is_older=False):
+def tables():
     """Lay the wiki out as the rows of its tables."""
     numbers = {title: 100 + place for place, title in enumerate(ENTITIES)}
     redirects = {title: 200 + place for place, (title, _, _) in enumerate(REDIRECTS)}
     kinds = sorted({kind for _, _, kind in REDIRECTS if kind})
-    categories = [*(f"{kind}{'への' if kind == '節' else 'からの'}転送" for kind in kinds)]
+    categories = [f"{kind}{'への' if kind == '節' else 'からの'}転送" for kind in kinds]
     categories.append("保護された転送")
-    templates = [*(f"{kind}転送" for kind in kinds), "Pp"]
-    sorting = [(14, name) for name in categories] + [(10, name) for name in templates]
-    sorting_ids = {item: 300 + place for place, item in enumerate(sorting)}
-    target_ids = {item: 1000 + place for place, item in enumerate([*sorting, (828, "転送")])}
+    category_ids = {name: 300 + place for place, name in enumerate(categories)}
+    target_ids = {name: 1000 + place for place, name in enumerate(categories)}
     page = [(number, 0, title, 0) for title, number in numbers.items()]
     page += [(number, 0, title, 1) for title, number in redirects.items()]
-    page += [(number, space, name, 0) for (space, name), number in sorting_ids.items()]
-    redirect, carried = [], []
+    page += [(number, 14, name, 0) for name, number in category_ids.items()]
+    redirect, carried = [], [("日本国", "保護された転送")]
     for title, target, kind in REDIRECTS:
         wiki, _, rest = target.removeprefix(":").rpartition(":")
         name, _, section = rest.partition("#")
         redirect.append((redirects[title], 0, name, wiki, section))
         if kind:
-            place = kinds.index(kind)
-            carried += [(title, 14, categories[place]), (title, 10, templates[place])]
-    carried += [("日本国", 14, "保護された転送"), ("日本国", 10, "Pp"), ("日本国", 828, "転送")]
-    rows = {
+            carried.append((title, categories[kinds.index(kind)]))
+    props = [(number, "wikibase_item", f"Q{ENTITIES[title]}") for title, number in numbers.items()]
+    links = [(redirects[title], "page", target_ids[name]) for title, name in carried]
+    return {
         "page": page,
         "redirect": redirect,
-        "page_props": [
-            *(
-                (number, "wikibase_item", f"Q{ENTITIES[title]}")
-                for title, number in numbers.items()
-            ),
-            *((sorting_ids[14, name], "hiddencat", "") for name in HIDDEN),
-        ],
-        "linktarget": [(number, space, name) for (space, name), number in target_ids.items()],
+        "page_props": props,
+        "linktarget": [(number, 14, name) for name, number in target_ids.items()],
         "langlinks": [
-            *(
-                (sorting_ids[10 if "Template" in english else 14, name], "en", english)
-                for name, english in ENGLISH.items()
-            ),
-            (sorting_ids[14, "本名からの転送"], "de", "Kategorie:Irgendwas"),
+            *((category_ids[name], "en", english) for name, english in ENGLISH.items()),
+            (category_ids["本名からの転送"], "de", "Kategorie:Irgendwas"),
             (numbers["日本"], "en", "Japan"),
         ],
+        "categorylinks": [
+            *links,
+            (category_ids[categories[0]], "subcat", target_ids[categories[1]]),
+        ],
     }
-    if is_older:
-        rows["categorylinks_older"] = [
-            (redirects[title], name, "page") for title, space, name in carried if space == 14
-        ]
-        rows["templatelinks_older"] = [
-            (redirects[title], space, name, 0) for title, space, name in carried if space != 14
-        ]
-        return rows
-    rows["categorylinks"] = [
-        (redirects[title], "page", target_ids[space, name])
-        for title, space, name in carried
-        if space == 14
-    ]
-    rows["categorylinks"].append((sorting_ids[sorting[0]], "subcat", target_ids[sorting[1]]))
-    rows["templatelinks"] = [
-        (redirects[title], 0, target_ids[space, name])
-        for title, space, name in carried
-        if space != 14
-    ]
-    return rows
 
 
-def write(folder, *, is_older=False, more_than_tables=True):
-    """Write the dumps of the wiki; with `is_older` in the layout without numbers of targets."""
+def write(folder):
+    """Write the dumps of the wiki."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    for table, rows in tables(is_older=is_older).items():
-        name = f"jawiki-{DATE}-{table.removesuffix('_older')}.sql.gz"
+    for table, rows in tables().items():
+        name = f"jawiki-{DATE}-{table}.sql.gz"
         (folder / name).write_bytes(gzip.compress(sql_dump(table, rows), mtime=0))
-    if not more_than_tables:
-        return
     titles = [*ENTITIES, *(title for title, _, _ in REDIRECTS)]
     views = "".join(
         f"ja.wikipedia {title} {100 + place} desktop {50 + place} A1\n"

@@ -1,4 +1,4 @@
-"""The recipe of docs/guides/languages.md, run as it is printed, on a Japanese wiki of 59 pages."""
+"""The recipe of docs/guides/languages.md, run as it is printed, on a Japanese wiki of 51 pages."""
 
 import re
 from pathlib import Path
@@ -6,13 +6,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from surface_consistency_build.cards.dataset_build import BuildSettings, write_redirectqa
-from surface_consistency_build.wikimedia import load_wiki, read_create_table, read_sql
+from surface_consistency_build.wikimedia import load_wiki
 from surface_consistency_build.wikimedia.wikis import WIKIS
 
 from surface_consistency import FakeRunner
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.run import run_study
-from surface_consistency.errors import RecordError
 from surface_consistency.schemas import Prompt, read_jsonl
 from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
 from tests.surface_consistency_build.wikimedia import mini_ja
@@ -47,39 +46,6 @@ def counted(home, monkeypatch, mapped):
     return duckdb.execute(block("sql"), {"mapped": mapped}).df().set_index("category")
 
 
-def frame(dumps, table):
-    """Read a whole table into pandas, with texts decoded."""
-    path = next(dumps.glob(f"*-{table}.sql.gz"))
-    rows = [
-        row for batch in read_sql(path, read_create_table(path).names) for row in batch.to_pylist()
-    ]
-    return pd.DataFrame(rows).map(lambda v: v.decode() if isinstance(v, bytes) else v)
-
-
-def by_pandas(dumps, mapped):
-    """Count the categories of redirects with pandas, from the tables as they are."""
-    page, redirect = frame(dumps, "page"), frame(dumps, "redirect")
-    ours = page[(page["page_namespace"] == 0) & (page["page_is_redirect"] == 1)]
-    ours = ours.merge(redirect, left_on="page_id", right_on="rd_from", how="left")
-    ours["usable"] = (
-        (ours["rd_namespace"] == 0)
-        & (ours["rd_interwiki"].fillna("") == "")
-        & (ours["rd_fragment"].fillna("") == "")
-    )
-    links = frame(dumps, "categorylinks").merge(
-        frame(dumps, "linktarget"), left_on="cl_target_id", right_on="lt_id"
-    )
-    links = links[links["lt_namespace"] == 14]
-    carried = ours.merge(links, left_on="page_id", right_on="cl_from")
-    has_mapped = set(carried[carried["lt_title"].isin(mapped)]["page_id"])
-    counts = carried.groupby("lt_title").agg(
-        redirects=("page_id", "nunique"), usable=("usable", "sum")
-    )
-    free = carried[carried["usable"] & ~carried["page_id"].isin(has_mapped)]
-    counts["would_add"] = free.groupby("lt_title")["page_id"].nunique()
-    return counts.fillna(0).astype("int64").sort_index()
-
-
 def test_the_query_gives_the_table_of_the_guide(home, monkeypatch):
     counts = counted(home, monkeypatch, [])
 
@@ -91,37 +57,6 @@ def test_the_query_gives_the_table_of_the_guide(home, monkeypatch):
     ]
     assert rows == printed
     assert len(rows) == 8
-
-
-@pytest.mark.parametrize(
-    "mapped", [[], ["別名からの転送", "誤記からの転送"], ["正式名称からの転送"]]
-)
-def test_the_counts_agree_with_pandas(home, monkeypatch, mapped):
-    counts = counted(home, monkeypatch, mapped)
-
-    found = counts[["redirects", "usable", "would_add"]].astype("int64").sort_index()
-    pd.testing.assert_frame_equal(found, by_pandas(home / "dumps", mapped), check_names=False)
-
-
-def test_repeated_rows_and_a_missing_target_are_counted_once(home, monkeypatch, tmp_path):
-    """A redirect without a target is not usable; a repeated category link counts once."""
-    for file in (home / "staged").glob("*.parquet"):
-        (tmp_path / "staged").mkdir(exist_ok=True)
-        duckdb.sql(f"FROM '{file}'").write_parquet(str(tmp_path / "staged" / file.name))
-    links = str(tmp_path / "staged" / "categorylinks.parquet")
-    targets = str(tmp_path / "staged" / "redirect.parquet")
-    duckdb.sql(
-        f"FROM '{home}/staged/categorylinks.parquet' UNION ALL FROM "
-        f"'{home}/staged/categorylinks.parquet'"
-    ).write_parquet(links)
-    duckdb.sql(
-        f"FROM '{home}/staged/redirect.parquet' WHERE decode(rd_title) <> '夏目漱石'"
-    ).write_parquet(targets)
-
-    counts = counted(tmp_path, monkeypatch, [])
-
-    assert counts.loc["略称からの転送", ["redirects", "usable"]].tolist() == [4, 3]
-    assert counts.loc["本名からの転送", "example"] == "夏目金之助 -> ?"
 
 
 def test_the_mapping_is_what_the_build_reads(home, tmp_path):
@@ -179,12 +114,3 @@ def test_the_mapping_is_what_the_build_reads(home, tmp_path):
     prompts = [prompt.text for prompt in read_jsonl(folder.prompts, Prompt)]
     assert "質問: 仏国の首都はどこですか? 回答:" in {text.split("\n\n")[-1] for text in prompts}
     assert all(text.count("質問:") == text.count("か? 回答:") == 7 for text in prompts)
-
-
-def test_a_kind_outside_the_taxonomy_is_refused_by_its_name(home, tmp_path):
-    mapping = tmp_path / "mapping.toml"
-    text = (home / "mapping.toml").read_text(encoding="utf-8")
-    mapping.write_text(text.replace("from birth names", "from real names"), encoding="utf-8")
-
-    with pytest.raises(RecordError, match="'from real names'"):
-        load_wiki(mapping)

@@ -11,12 +11,12 @@ from surface_consistency_build.wikimedia.rcat_templates import (
 from surface_consistency.taxonomy import CATEGORIES
 
 
-def test_templates_fill_every_category_and_no_other() -> None:
+def test_templates_fill_every_category_and_no_other():
     assert set(ENWIKI_TEMPLATES) == {category.name for category in CATEGORIES.values()}
     assert set(ENWIKI_TABLE.values()) == set(CATEGORIES)
 
 
-def test_templates_are_listed_once() -> None:
+def test_templates_are_listed_once():
     keys = [template_key(name) for names in ENWIKI_TEMPLATES.values() for name in names]
 
     assert len(keys) == len(set(keys)) == len(ENWIKI_TABLE)
@@ -40,22 +40,19 @@ def test_templates_are_listed_once() -> None:
         ("R from unsuitable title", "Redirects_from_incorrect_names"),
     ],
 )
-def test_categories_of_templates_are_those_of_the_wiki(template: str, category: str) -> None:
+def test_categories_of_templates_are_those_of_the_wiki(template, category):
     assert categories_of_templates([template]) == (category,)
 
 
-def test_categories_come_in_the_order_of_the_taxonomy() -> None:
+def test_categories_come_in_the_order_of_the_taxonomy():
     templates = [names[0] for names in reversed(ENWIKI_TEMPLATES.values())]
 
     assert categories_of_templates([*templates, "R from move"]) == tuple(CATEGORIES)
 
 
-def test_categories_of_another_table() -> None:
+def test_template_table_folds_spellings_and_rejects_two_categories():
     table = template_table({"転送ページ": "b", "Other_name": "a"})
 
     assert categories_of_templates(["other name", "転送ページ"], table) == ("a", "b")
-
-
-def test_template_table_rejects_a_template_of_two_categories() -> None:
     with pytest.raises(ValueError, match="fills one category"):
         template_table({"R typo": "a", "r_typo": "b"})

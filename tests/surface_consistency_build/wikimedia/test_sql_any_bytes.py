@@ -20,12 +20,12 @@ HEAD = (
 MYSQLDUMP = {0: b"\\0", 10: b"\\n", 13: b"\\r", 26: b"\\Z", 34: b'\\"', 39: b"\\'", 92: b"\\\\"}
 
 
-def plain_literal(value: bytes) -> bytes:
+def plain_literal(value):
     """As mysqldump writes it."""
     return b"'" + b"".join(MYSQLDUMP.get(byte, bytes([byte])) for byte in value) + b"'"
 
 
-def odd_literal(value: bytes, style: int) -> bytes:
+def odd_literal(value, style):
     """As other programs write it."""
     if style == 0:
         return b"'" + value.replace(b"\\", b"\\\\").replace(b"'", b"''") + b"'"
@@ -61,7 +61,7 @@ table_rows = st.lists(
 )
 
 
-def write_row(row: tuple, odd: np.random.Generator | None) -> bytes:
+def write_row(row, odd):
     values = []
     for value, kind in zip(row, KINDS, strict=True):
         if value is None:

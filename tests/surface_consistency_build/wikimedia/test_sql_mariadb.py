@@ -29,17 +29,17 @@ NUMBERS = ["id", "small", "big", "huge", "share", "last"]
 PIECES = [b"'", b"\\", b"),(", b";\n", b"NULL", b"\x00", b"\x1a", b"\r\n", b'"', b"(1,'", b"\xff"]
 
 
-def any_bytes(rng: np.random.Generator, most: int) -> bytes:
+def any_bytes(rng, most):
     if rng.random() < 0.5:
         return rng.bytes(int(rng.integers(0, most)))
     return b"".join(PIECES[i] for i in rng.integers(0, len(PIECES), 8))[:most]
 
 
-def hexadecimal(value: bytes) -> bytes:
+def hexadecimal(value):
     return b"x'" + value.hex().encode() + b"'"
 
 
-def any_row(rng: np.random.Generator) -> bytes:
+def any_row(rng):
     word = "".join(chr(c) for c in rng.choice([0x41, 0x27, 0x5C, 0xFC, 0x6771, 0x1F600], 9))
     values = [
         hexadecimal(any_bytes(rng, 255)),
@@ -70,7 +70,7 @@ def table(mariadb):
     mariadb.run(b"DROP DATABASE `wiki`")
 
 
-def selected(server) -> list[dict]:
+def selected(server):
     """The rows as MariaDB itself gives them; in the time zone that dumps are written in."""
     fields = [f"HEX(`{name}`)" for name in BYTES[:-1]] + ["HEX(CAST(`price` AS CHAR))"]
     query = f"SELECT {', '.join([*fields, *(f'`{name}`' for name in NUMBERS)])} FROM `any`"

@@ -7,51 +7,45 @@ import re
 import subprocess
 import sys
 import textwrap
-import warnings
-from pathlib import Path
 
 import pytest
 from surface_consistency_build.wikimedia import _export_parser, _sql_statements, streams
 from surface_consistency_build.wikimedia.pages_xml import read_pages
 from surface_consistency_build.wikimedia.pageviews import read_pageviews
 from surface_consistency_build.wikimedia.sql import read_sql
-from surface_consistency_build.wikimedia.streams import ReadProgress, open_dump
-from surface_consistency_build.wikimedia.wikidata import read_entities
+from surface_consistency_build.wikimedia.streams import ReadProgress
+from surface_consistency_build.wikimedia.wikidata import read_entity_batches
 
 from surface_consistency.errors import DataError, DataWarning
 
 PACK = {"plain": bytes, "gz": gzip.compress, "bz2": bz2.compress}
 
 
-def plain_of(path: Path) -> bytes:
+def plain_of(path):
     """Unpack a file by the standard library."""
     module = gzip if path.suffix == ".gz" else bz2
     return module.decompress(path.read_bytes())
 
 
-def views(path: Path, **options: object) -> list[object]:
+def views(path, **options):
     batches = read_pageviews(path, project="de.wikipedia", threads=1, **options)
     return [row for batch in batches for row in batch.to_pylist()]
 
 
-def properties(path: Path, **options: object) -> list[object]:
+def properties(path, **options):
     batches = read_sql(path, ["pp_page", "pp_propname"], threads=1, **options)
     return [row for batch in batches for row in batch.to_pylist()]
 
 
-def titles(path: Path, **options: object) -> list[object]:
+def titles(path, **options):
     return [page.title for page in read_pages(path, namespaces=None, threads=1, **options)]
 
 
-def items(path: Path, **options: object) -> list[object]:
+def items(path, **options):
     pytest.importorskip("msgspec")
-    asked = {"properties": ["P31"], "languages": ["en"], "wikis": ["enwiki"]}
-    return [entity.id for entity in read_entities(path, threads=1, **asked, **options)]
-
-
-def lines_of(path: Path) -> list[bytes]:
-    with open_dump(path) as stream:
-        return list(stream.lines())
+    asked = {"properties": ["P31"], "language": "en", "wiki": "enwiki", "batch_size": 1}
+    batches = read_entity_batches(path, threads=1, **asked, **options)
+    return [f"Q{batch.entities['id'][0].as_py()}" for batch in batches]
 
 
 # The reader, the real file, every how many bytes it is cut, and from which mark on it is whole.
@@ -63,7 +57,7 @@ KINDS = {
 }
 
 
-def outcome(read, path: Path) -> tuple[list[object] | None, bool]:
+def outcome(read, path):
     """Read a file: its rows, or None where it is refused, and whether its end is unmarked."""
     seen: list[ReadProgress] = []
     try:
@@ -105,22 +99,6 @@ def test_a_cut_dump_never_passes_for_a_whole_one(tmp_path, data_files, kind, pac
     else:
         # Whoever packs half a file makes a whole one.
         assert set(silent) == at_line_ends
-
-
-@pytest.mark.parametrize("packing", ["gz", "bz2"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_packed_dump_that_was_cut_is_refused(tmp_path, data_files, kind, packing):
-    read, name, _, _ = KINDS[kind]
-    whole = PACK[packing](plain_of(data_files / name))
-    path = tmp_path / "dump"
-
-    for place in {
-        *range(4, len(whole), max(1, len(whole) // 60)),
-        *range(len(whole) - 9, len(whole)),
-    }:
-        path.write_bytes(whole[:place])
-        with pytest.raises(DataError, match=r"dump: .* at byte [\d,]+ of [\d,]+|CREATE TABLE"):
-            read(path)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -205,60 +183,6 @@ def test_plain_entities_and_views_are_refused_where_an_end_mark_is_required(tmp_
     assert len(items(array, require_end_mark=True)) == 20
 
 
-TEXT = b"".join(b"line %d %d\n" % (number, number * 7919 % 100_003) for number in range(6_000))
-DAMAGED = {
-    "gz": gzip.compress(TEXT),
-    "bz2": bz2.compress(TEXT, 1),
-    "bz2 streams": b"".join(
-        bz2.compress(TEXT[i : i + 20_000], 1) for i in range(0, len(TEXT), 20_000)
-    ),
-}
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("packing", DAMAGED)
-def test_damage_is_named_and_can_be_passed(tmp_path, packing, threads):
-    """A bit at many places: the bytes are right, or the file and a byte are named."""
-    whole = DAMAGED[packing]
-    path = tmp_path / "dump"
-    n_refused = 0
-
-    for place in range(10, len(whole), 97):
-        damaged = bytearray(whole)
-        damaged[place] ^= 0x10
-        path.write_bytes(damaged)
-        got, message = b"", ""
-        try:
-            with open_dump(path, threads=threads) as stream:
-                got = b"".join(stream.chunks())
-        except DataError as error:
-            n_refused += 1
-            message = str(error)
-        named = re.search(rf"{re.escape(str(path))}: .* at byte [\d,]+ of {len(whole):,}", message)
-        assert got == TEXT or named
-        with open_dump(path, allow_truncated=True, threads=threads) as stream:
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                kept = b"".join(stream.chunks())
-            assert stream.is_truncated == bool(caught) == (got != TEXT)
-        if packing != "gz":
-            assert TEXT.startswith(kept)
-
-    assert n_refused > len(whole) // 97 - 3
-
-
-def test_blocks_of_threads_agree_with_the_standard_library(tmp_path):
-    """Marks of blocks stand at any bit; streams of every level, empty ones and padding too."""
-    parts = [TEXT[: 1_000 * number] * number for number in range(1, 10)]
-    packed = [bz2.compress(part, level) for level, part in enumerate(parts, 1)]
-    path = tmp_path / "dump"
-    path.write_bytes(bz2.compress(b"").join(packed) + bytes(70))
-
-    with open_dump(path, threads=3) as stream:
-        assert b"".join(stream.chunks(999)) == b"".join(parts)
-        assert stream.compressed_offset == path.stat().st_size
-
-
 @pytest.fixture
 def small_limits(monkeypatch):
     """Lines, texts and statements of 200 kB at most."""
@@ -277,7 +201,6 @@ ENDLESS = {
         b'[\n{"id":"Q1","x":"' + b"y" * 9_000_000,
         r"line 2 is longer than 200,000 bytes",
     ),
-    "lines": (lines_of, b"a\n" + bytes(3_000_000), "line 2 is longer"),
     "text": (
         titles,
         b"<mediawiki>" + PAGE.format("x" * 9_000_000).encode(),
@@ -313,14 +236,6 @@ def test_what_has_no_end_is_refused_by_its_byte(tmp_path, case, packing):
 
     with pytest.raises(DataError, match=rf"dump: .*{message}.* at plain byte [\d,]+"):
         read(path)
-
-
-@pytest.mark.usefixtures("small_limits")
-def test_a_line_as_long_as_any_may_be_is_read(tmp_path):
-    path = tmp_path / "dump"
-    path.write_bytes(b"x" * 200_000 + b"\nb\n")
-
-    assert list(map(len, lines_of(path))) == [200_000, 1]
 
 
 def test_a_document_type_is_refused(tmp_path):

@@ -14,7 +14,7 @@ from surface_consistency_build.wikimedia.wikis import (
 )
 
 from surface_consistency.errors import RecordError, SourceNotFoundError
-from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TEMPLATES
+from surface_consistency.taxonomy import CATEGORIES, RELATIONS
 from surface_consistency.text import guess_language
 
 SMALL = {"name": "xx", "wiki": "xxwiki", "language": "xx", "project": "xx.wikipedia"}
@@ -48,11 +48,8 @@ def test_every_question_of_every_wiki_names_its_subject_once(name):
 
     assert all(question.count("Zyx") == 1 for question in questions.values())
     assert len(set(questions.values())) == len(questions)
-
-
-@pytest.mark.parametrize("name", ["jawiki", "dewiki"])
-def test_wikis_without_kinds_keep_all_redirects(name):
-    assert load_wiki(name).labels == (UNCATEGORISED_LABEL,)
+    english = {RELATIONS[name].question("Zyx", template=word) for name, word in questions}
+    assert bool(english.intersection(questions.values())) is (wiki.language == "en")
 
 
 def test_zhwiki_sorts_redirects_by_its_own_templates():
@@ -64,22 +61,8 @@ def test_zhwiki_sorts_redirects_by_its_own_templates():
     )
     assert len(wiki.labels) == 10
     assert UNCATEGORISED_LABEL not in wiki.labels
-
-
-@pytest.mark.parametrize("name", ["jawiki", "dewiki", "zhwiki"])
-def test_wikis_of_other_languages_ask_in_their_own(name):
-    wiki = load_wiki(name)
-
-    for relation in wiki.relations:
-        for template in TEMPLATES:
-            english = RELATIONS[relation].question("Zyx", template=template)
-            assert wiki.question(relation, "Zyx", template=template) != english
-
-
-def test_properties_are_those_of_the_relations():
-    wiki = WikiConfig(**SMALL, uncategorised=True, relations=["place_of_birth", "mother"])
-
-    assert wiki.properties == {19: "place_of_birth", 25: "mother"}
+    for name in ("jawiki", "dewiki"):
+        assert load_wiki(name).labels == (UNCATEGORISED_LABEL,)
 
 
 def test_category_titles_and_templates_are_spelled_as_they_are_looked_up():
@@ -113,6 +96,14 @@ def test_category_titles_and_templates_are_spelled_as_they_are_looked_up():
             r"1 questions are given, and 31 would be in English \(the first is the 'original' "
             "question of 'occupation'",
         ),
+        (
+            {"uncategorised": True, "questions": {"captial": {"original": "{}?"}}},
+            "questions are given for 'captial', which is no rel",
+        ),
+        (
+            {"uncategorised": True, "questions": {"capital": {"orignal": "{}?"}}},
+            "the wording 'orignal' of 'capital' is not asked",
+        ),
         ({"uncategorised": True, "wiki": "enwiki; DROP"}, "should match pattern"),
         ({"uncategorised": True, "colour": "red"}, "Extra inputs are not permitted"),
     ],
@@ -133,18 +124,6 @@ def test_own_wording_takes_the_place_of_the_english_one():
     assert wiki.question("sport", "X", template="paraphrase") == RELATIONS["sport"].question(
         "X", template="paraphrase"
     )
-
-
-@pytest.mark.parametrize(
-    ("questions", "message"),
-    [
-        ({"captial": {"original": "{}?"}}, "questions are given for 'captial', which is no rel"),
-        ({"capital": {"orignal": "{}?"}}, "the wording 'orignal' of 'capital' is not asked"),
-    ],
-)
-def test_questions_that_would_never_be_asked_are_rejected(questions, message):
-    with pytest.raises(ValidationError, match=message):
-        WikiConfig(**SMALL, uncategorised=True, questions=questions)
 
 
 TOML = """
@@ -227,17 +206,8 @@ def test_load_wiki_rejects_broken_files(name, text, message, tmp_path):
 
     with pytest.raises(RecordError, match=message):
         load_wiki(tmp_path / name)
-
-
-def test_load_wiki_rejects_unknown_names():
     with pytest.raises(SourceNotFoundError, match="neither a file nor one of enwiki"):
         load_wiki("xxwiki")
-
-
-def test_configuration_is_not_changed_in_place():
-    assert isinstance(WIKIS["enwiki"], WikiConfig)
-    with pytest.raises(ValueError, match="frozen"):
-        WIKIS["enwiki"].name = "other"
 
 
 @pytest.mark.parametrize("wiki", ["enwiki", "zhwiki", "jawiki"])
@@ -253,12 +223,3 @@ def test_every_question_of_a_wiki_is_in_its_language_whatever_the_name(wiki, nam
     assert guess_language(asked) == config.language
     if wiki == "enwiki":
         assert {guess_language([question]) for question in asked} == {"en"}
-
-
-@pytest.mark.parametrize("name", ["w.json", "w.toml"])
-def test_a_hostile_wiki_is_refused_by_name(tmp_path, name):
-    nested = "[" * 100_000
-    (tmp_path / name).write_text(nested if name == "w.json" else f"name = {nested}")
-
-    with pytest.raises(RecordError, match=r"w\.\w+: nested more than 64 levels deep"):
-        load_wiki(tmp_path / name)

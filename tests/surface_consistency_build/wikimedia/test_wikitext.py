@@ -31,25 +31,25 @@ SITE = SiteInfo(
         ("", ""),
     ],
 )
-def test_title_is_spelled_as_the_wiki_does(text: str, title: str) -> None:
+def test_title_is_spelled_as_the_wiki_does(text, title):
     assert SITE.title(text) == title
 
 
 @given(st.text(max_size=30))
-def test_title_is_idempotent(text: str) -> None:
+def test_title_is_idempotent(text):
     title = SITE.title(text)
     if not title.startswith((":", " ")):
         assert SITE.title(title) == title
 
 
-def test_namespaces_outweigh_interwiki_prefixes() -> None:
+def test_namespaces_outweigh_interwiki_prefixes():
     assert "wikipedia" in INTERWIKI_PREFIXES
     assert not SITE.is_interwiki("Wikipedia:Titel")
     assert SiteInfo().is_interwiki("Wikipedia:Titel")
     assert SITE.namespace_of("Wikipedia:Titel") == 4
 
 
-def names(text: str) -> list[str]:
+def names(text):
     return [call.name for call in template_calls(rendered_part(text))]
 
 
@@ -80,17 +80,17 @@ def names(text: str) -> list[str]:
         ("{{a\nb}}", []),
     ],
 )
-def test_template_calls_are_those_of_mediawiki(text: str, expected: list[str]) -> None:
+def test_template_calls_are_those_of_mediawiki(text, expected):
     assert names(text) == expected
 
 
-def test_template_arguments_are_the_unnamed_and_numbered_ones() -> None:
+def test_template_arguments_are_the_unnamed_and_numbered_ones():
     (call, *_) = template_calls("{{a| x |2= y|n=z|[[l|m]]|{{t|u}}|}}")
 
     assert call.arguments == ("x", "y", "", "", "")
 
 
-def test_template_namespace_is_the_local_one() -> None:
+def test_template_namespace_is_the_local_one():
     site = SiteInfo(namespaces={10: "Vorlage", 14: "Kategorie"})
 
     assert [call.name for call in template_calls("{{vorlage:x}}{{Template:y}}", site)] == ["X", "Y"]
@@ -98,7 +98,7 @@ def test_template_namespace_is_the_local_one() -> None:
 
 
 @given(st.lists(st.text("abcXYZ é", min_size=1).filter(lambda name: name.strip()), max_size=6))
-def test_template_calls_nest_to_any_depth(inner: list[str]) -> None:
+def test_template_calls_nest_to_any_depth(inner):
     text = ""
     for name in reversed(inner):
         text = f"{{{{{name}|1={text}}}}}"
@@ -108,6 +108,6 @@ def test_template_calls_nest_to_any_depth(inner: list[str]) -> None:
 
 
 @given(st.text("{}[]|=x\n<!->", max_size=60))
-def test_template_calls_take_any_text(text: str) -> None:
+def test_template_calls_take_any_text(text):
     for call in template_calls(rendered_part(text)):
         assert call.name.strip() == call.name != ""

@@ -128,20 +128,15 @@ def test_both_ends_of_the_views_are_kept(dump, tmp_path):
     assert found.n_without_views == 2
 
 
-def test_views_of_another_wiki_are_refused(dump, tmp_path):
-    """Every article would have no views, and the ends would be those of the alphabet."""
-    day = pageviews(tmp_path / "day", Albania=40)
-    settings = ArticleSettings(categories=(STATES,), per_half=1, project="fr.wikipedia")
-
-    with pytest.raises(DataError, match=r"no article of the draw has a line of fr\.wikipedia"):
-        select_articles(dump, [day], settings=settings)
-
-
 def test_what_cannot_be_selected_is_refused(dump, tmp_path):
     with pytest.raises(DataError, match="No such: 0 articles"):
         select_articles(dump, settings=ArticleSettings(categories=(STATES, "No such")))
     with pytest.raises(DataError, match="give pageview files"):
         select_articles(dump, settings=ArticleSettings(categories=(STATES,), per_half=1))
+    day = pageviews(tmp_path / "day", Albania=40)
+    french = ArticleSettings(categories=(STATES,), per_half=1, project="fr.wikipedia")
+    with pytest.raises(DataError, match=r"no article of the draw has a line of fr\.wikipedia"):
+        select_articles(dump, [day], settings=french)
     with pytest.raises(SourceNotFoundError, match="no dump"):
         select_articles(tmp_path / "none.xml", settings=ArticleSettings(categories=(STATES,)))
 

@@ -38,23 +38,6 @@ def test_clean_article_collapses_white_space():
     assert clean_article("if a<b and c>d") == "if a<b and c>d"
 
 
-@pytest.mark.parametrize(
-    ("n_words", "length", "is_enough"), [(1001, 1, True), (1000, 1, False), (1000, 8, False)]
-)
-def test_long_enough_asks_for_more_than_a_thousand_words(n_words, length, is_enough):
-    article = SlaqArticle(title="T", category="C", text=" ".join(["x" * length] * n_words))
-
-    assert is_long_enough(article) is is_enough
-
-
-def test_long_enough_counts_characters_too():
-    article = SlaqArticle(title="T", category="C", text="abc " * 10)
-
-    assert is_long_enough(article, min_words=9, min_characters=40)
-    assert not is_long_enough(article, min_words=9, min_characters=41)
-    assert not is_long_enough(article, min_words=10, min_characters=1)
-
-
 def test_articles_are_read_from_rows(tmp_path):
     path = tmp_path / "articles.jsonl"
     rows = [
@@ -83,36 +66,44 @@ def test_articles_are_read_from_a_folder(tmp_path):
     assert list(read_articles(tmp_path / "Loose.html", category="Other")) == articles[1:]
 
 
-def test_articles_rejects_what_is_not_there(tmp_path):
-    with pytest.raises(SourceNotFoundError, match=r"holds no \.txt"):
-        list(read_articles(tmp_path))
-    with pytest.raises(SourceNotFoundError, match="no articles at"):
-        list(read_articles(tmp_path / "nothing.pdf"))
-    with pytest.raises(SourceNotFoundError, match="no file"):
-        list(read_articles(tmp_path / "nothing.jsonl"))
+@pytest.mark.parametrize(
+    ("text", "limits", "is_enough"),
+    [
+        ("x " * 1001, {}, True),
+        ("x " * 1000, {}, False),
+        ("xxxxxxxx " * 1000, {}, False),
+        ("abc " * 10, {"min_words": 9, "min_characters": 40}, True),
+        ("abc " * 10, {"min_words": 9, "min_characters": 41}, False),
+        ("abc " * 10, {"min_words": 10, "min_characters": 1}, False),
+    ],
+)
+def test_long_enough_asks_for_more_than_a_thousand_words(text, limits, is_enough):
+    article = SlaqArticle(title="T", category="C", text=text)
+
+    assert is_long_enough(article, **limits) is is_enough
+
+
+ROW = {"title": "A", "text": "x", "category": "C"}
 
 
 @pytest.mark.parametrize(
-    ("content", "error", "message"),
+    ("name", "content", "category", "error", "message"),
     [
-        ({"title": "A", "text": "x"}, ColumnNotFoundError, "'category'"),
-        ({"title": "A", "text": "", "category": "C"}, RecordError, r"a\.jsonl:1: column 'text'"),
-        ({"title": "A", "text": "<table>x</table>\n<p>", "category": "C"}, RecordError, "'text'"),
-        ({"title": "A", "text": "x", "category": ""}, RecordError, "'category'"),
+        ("a.jsonl", {"title": "A", "text": "x"}, None, ColumnNotFoundError, "'category'"),
+        ("a.jsonl", ROW | {"text": ""}, None, RecordError, r"a\.jsonl:1: column 'text'"),
+        ("a.jsonl", ROW | {"text": "<table>x</table>\n<p>"}, None, RecordError, "'text'"),
+        ("a.jsonl", ROW | {"category": ""}, None, RecordError, "'category'"),
+        ("A.txt", "caf\u00e9", "C", RecordError, r"A\.txt: not UTF-8 at byte 3"),
+        ("A.txt", "x", None, RecordError, "no category"),
+        (".", None, None, SourceNotFoundError, r"holds no \.txt"),
+        ("nothing.pdf", None, None, SourceNotFoundError, "no articles at"),
+        ("nothing.jsonl", None, None, SourceNotFoundError, "no file"),
     ],
 )
-def test_articles_rejects_incomplete_rows(tmp_path, content, error, message):
-    (tmp_path / "a.jsonl").write_text(json.dumps(content))
+def test_articles_rejects(tmp_path, name, content, category, error, message):
+    if content is not None:
+        text = content if isinstance(content, str) else json.dumps(content)
+        (tmp_path / name).write_text(text, encoding="latin-1")
 
     with pytest.raises(error, match=message):
-        list(read_articles(tmp_path / "a.jsonl"))
-
-
-def test_articles_rejects_files_without_category_or_in_another_encoding(tmp_path):
-    (tmp_path / "A.txt").write_bytes("caf\u00e9".encode("latin-1"))
-
-    with pytest.raises(RecordError, match=r"A\.txt: not UTF-8 at byte 3"):
-        list(read_articles(tmp_path / "A.txt", category="C"))
-    (tmp_path / "A.txt").write_text("x")
-    with pytest.raises(RecordError, match="no category"):
-        list(read_articles(tmp_path / "A.txt"))
+        list(read_articles(tmp_path / name, category=category))

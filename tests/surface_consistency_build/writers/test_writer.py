@@ -11,7 +11,6 @@ from surface_consistency_build.writers.paraphrases import (
     check_paraphrase,
     find_wordings,
     paraphrase_prompt,
-    parse_paraphrases,
 )
 from surface_consistency_build.writers.slaq_topics import TopicSettings, TopicWriting, topic_prompt
 from surface_consistency_build.writers.writer import ReviewSheet
@@ -248,7 +247,7 @@ def test_a_sheet_with_notes_is_not_written_over(task, written):
     assert sheet.read_text("utf-8") == saved
 
 
-def test_the_folder_of_the_writing_can_be_named(task, written, tmp_path):
+def test_a_review_may_lie_elsewhere_and_must_leave_something(task, written, tmp_path):
     fill(written / "review.csv", *task.accepted)
     (written / "review.csv").rename(tmp_path / "mine.csv")
 
@@ -256,6 +255,10 @@ def test_the_folder_of_the_writing_can_be_named(task, written, tmp_path):
 
     assert done.counts["corrected"] == 0
     assert (tmp_path / "done" / task.data).is_file()
+    fill(tmp_path / "mine.csv", *task.all_refused)
+    with pytest.raises(DataError, match="is left"):
+        task.make().apply(tmp_path / "mine.csv", tmp_path / "none", written=written)
+    assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.parametrize(
@@ -308,14 +311,6 @@ def test_sheets_that_do_not_belong_to_the_writing_are_refused(task, written, tmp
     refused(DataError, "answers none of the requests of this version")
 
 
-def test_a_review_that_leaves_nothing_is_refused(task, written, tmp_path):
-    fill(written / "review.csv", *task.all_refused)
-
-    with pytest.raises(DataError, match="is left"):
-        task.make().apply(written / "review.csv", tmp_path / "done")
-    assert not (tmp_path / "done").exists()
-
-
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t"])
 def test_sheets_contain_no_formulas(tmp_path, start):
     sheet = ReviewSheet(shown=("id", "text"), filled=("keep",), key=("id",), marks=("keep",))
@@ -325,12 +320,8 @@ def test_sheets_contain_no_formulas(tmp_path, start):
     assert rows_of(tmp_path / "review.csv")[0]["text"].startswith(f"'{start}")
     [(_, cells)] = sheet.read(tmp_path / "review.csv")
     assert cells["text"].startswith(start.strip())
-
-
-@pytest.mark.parametrize("settings", [ParaphraseSettings, TopicSettings])
-def test_no_attempt_is_refused(settings):
     with pytest.raises(ValueError, match=r"attempts\n.*greater than or equal to 1"):
-        settings(attempts=0)
+        TopicSettings(attempts=0)
 
 
 # Paraphrases --------------------------------------------------------------------------------------
@@ -396,32 +387,21 @@ def test_further_paraphrases_are_templates_of_their_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("In which city was Ark of {Oz} built?", None),
-        ("In which city was Ark of Oz built?", "name"),
-        ("In which city was ark of {oz} built?", "name"),
-        ("Was Ark of {Oz} built where Ark of {Oz} is?", "name"),
-        ("where was Ark of {Oz} built ?", "original"),
-        ("In what city was Ark of {Oz} built?", None),
-        ("In which CITY was Ark of {Oz} built??", "repeated"),
-        ("It was built in a city, Ark of {Oz}.", "no question"),
-        ("Was Ark of {Oz} built in Rome or in the place?", "answer"),
-        ("Was Ark of {Oz} built in Romeo's town?", None),
-    ],
-)
-def test_paraphrases_are_checked(text, reason):
-    taken = ["In which city was Ark of {Oz} built?"] if reason == "repeated" else []
-
-    assert check_paraphrase(text, DRAFT, taken=taken)[0] == reason
-
-
-@pytest.mark.parametrize(
     ("name", "text", "reason"),
     [
+        ("Ark of {Oz}", "In which city was Ark of {Oz} built?", None),
+        ("Ark of {Oz}", "In which city was Ark of Oz built?", "name"),
+        ("Ark of {Oz}", "In which city was ark of {oz} built?", "name"),
+        ("Ark of {Oz}", "Was Ark of {Oz} built where Ark of {Oz} is?", "name"),
+        ("Ark of {Oz}", "where was Ark of {Oz} built ?", "original"),
+        ("Ark of {Oz}", "In what city was Ark of {Oz} built?", None),
+        ("Ark of {Oz}", "In which CITY was Ark of {Oz} built??", "repeated"),
+        ("Ark of {Oz}", "It was built in a city, Ark of {Oz}.", "no question"),
+        ("Ark of {Oz}", "Was Ark of {Oz} built in Rome or in the place?", "answer"),
+        ("Ark of {Oz}", "Was Ark of {Oz} built in Romeo's town?", None),
+        # Names within words, of few letters, of marks and of other scripts.
         ("Zug", "In which city was Zugspitze built?", "name"),
         ("Zug", "In which city was Zug's tower built?", None),
-        # "It" stands in the text as it is within "Italian", and as a word in another case.
         ("It", "In which Italian city was it built?", "name"),
         ("It", "In which city was It built?", None),
         ("C++", "Which city built C++?", None),
@@ -430,10 +410,11 @@ def test_paraphrases_are_checked(text, reason):
         ("タワー", "東京タワーはどの都市にありますか?", None),
     ],
 )
-def test_names_within_words_of_few_letters_marks_and_other_scripts_are_found(name, text, reason):
-    ((draft,), _) = find_wordings(fact(1, name, "Other"))
+def test_paraphrases_are_checked(name, text, reason):
+    known = SMALL if name == DRAFT.name else fact(1, name, "Other")
+    taken = ["In which city was Ark of {Oz} built?"] if reason == "repeated" else []
 
-    assert check_paraphrase(text, draft)[0] == reason
+    assert check_paraphrase(text, find_wordings(known)[0][0], taken=taken)[0] == reason
 
 
 def test_questions_that_cannot_be_paraphrased_are_counted():
@@ -468,22 +449,11 @@ def test_too_few_paraphrases_are_requested_again(tmp_path):
     assert again.startswith("Taken already: In which city was Ark of {Oz} built? | Where")
     assert again.endswith("Name: Ark of {Oz}\nWrite 1 wording.")
     assert done.dropped == {"it is the original": 1, "there are enough without it": 1}
-    few = paraphrases(attempts=1).write(paraphraser(first), tmp_path / "few", model="fake")
-    assert few.left_out == {"Where was {} built?": "it has too few paraphrases"}
-
-
-def test_answers_are_read_line_by_line():
-    assert parse_paraphrases("1. Who wrote X?\n2. Whose is X?\nNote: X") == [
-        "Who wrote X?",
-        "Whose is X?",
-    ]
-    assert parse_paraphrases("Who wrote X?\n\n“Whose is X?”") == ["Who wrote X?", "Whose is X?"]
-
-
-def test_a_writer_of_nothing_is_reported(tmp_path):
     words = r"no paraphrase of 1 wordings is left \(2 the name does not .*follows instructions"
     with pytest.raises(DataError, match=words):
-        paraphrases().write(paraphraser("I cannot.", "No."), tmp_path, model="fake")
+        paraphrases().write(paraphraser("I cannot.", "No."), tmp_path / "none", model="fake")
+    few = paraphrases(attempts=1).write(paraphraser(first), tmp_path / "few", model="fake")
+    assert few.left_out == {"Where was {} built?": "it has too few paraphrases"}
 
 
 @pytest.fixture
@@ -493,16 +463,12 @@ def paraphrased(tmp_path):
     return tmp_path / "written" / "review.csv"
 
 
-def test_the_sheet_shows_paraphrases_and_why_they_were_dropped(paraphrased):
+def test_a_reviewers_paraphrases_replace_the_writers(paraphrased, tmp_path):
     rows = rows_of(paraphrased)
-
     assert [row["n_facts"] for row in rows] == ["2", "1", "2"]
     assert rows[2]["dropped"] == "the name does not stand in it exactly once"
     assert rows[0]["question"] == "Where was Ark of {Oz} built?"
     assert {row["keep"] + row["corrected"] + row["note"] for row in rows} == {""}
-
-
-def test_a_reviewers_paraphrases_replace_the_writers(paraphrased, tmp_path):
     fill(
         paraphrased,
         {"keep": "no"},
@@ -708,13 +674,6 @@ def mark(sheet, place, fact, **cells):
     fill(sheet, *[{}] * index, cells)
 
 
-def test_a_sheet_without_marks_returns_the_topics(sheet, tmp_path):
-    done = TopicTask.make().apply(sheet, tmp_path / "done")
-
-    assert (done.counts, done.left_out) == ({"topics": 2, "corrected": 0}, {})
-    assert load_slaq(tmp_path / "done").topics == load_slaq(sheet.parent).topics
-
-
 def test_corrections_replace_the_texts_of_the_writer(sheet, tmp_path):
     answer = "Ptolemy of Alexandria"
     mark(sheet, 0, "1", is_grounded="no", corrected_answer=answer)
@@ -731,6 +690,22 @@ def test_corrections_replace_the_texts_of_the_writer(sheet, tmp_path):
     assert again.counts["corrected"] == 2
 
 
+def test_a_no_without_a_correction_leaves_the_topic_out(sheet, tmp_path):
+    """A sheet without marks returns the topics; a correction of one text overrides a no."""
+    done = TopicTask.make().apply(sheet, tmp_path / "all")
+    assert (done.counts, done.left_out) == ({"topics": 2, "corrected": 0}, {})
+    assert load_slaq(tmp_path / "all").topics == load_slaq(sheet.parent).topics
+
+    one = TOPICS[0].questions[0]
+    mark(sheet, 0, "1", is_open_domain="no", corrected_question=f"{one.question} ")
+    mark(sheet, 0, "2", is_grounded="no", corrected_answer=f"{TOPICS[0].questions[1].answer} ")
+    mark(sheet, 1, "3", is_open_domain="no")
+    done = TopicTask.make().apply(sheet, tmp_path / "done")
+    assert [topic.id for topic in load_slaq(tmp_path / "done").topics] == [TOPICS[0].id]
+    assert done.left_out == {TOPICS[1].topic: "the reviewer refused row 3"}
+    assert done.counts["corrected"] == 2
+
+
 @pytest.mark.parametrize("said", [{"is_grounded": "yes"}, {"is_open_domain": "yes"}, {}])
 def test_a_broken_rule_refuses_the_topic_unless_both_marks_confirm_the_row(sheet, tmp_path, said):
     answer = "Ptolemy of Alexandria"
@@ -743,38 +718,8 @@ def test_a_broken_rule_refuses_the_topic_unless_both_marks_confirm_the_row(sheet
     assert "the reviewer refused" not in done.left_out[TOPICS[0].topic]
 
 
-@pytest.mark.parametrize("kind", ["question", "answer"])
-def test_a_correction_of_one_text_overrides_a_no(sheet, tmp_path, kind):
-    one = TOPICS[0].questions[0]
-    mark(sheet, 0, "1", is_open_domain="no", **{f"corrected_{kind}": f"{getattr(one, kind)} "})
-
-    done = TopicTask.make().apply(sheet, tmp_path / "done")
-
-    assert (done.left_out, done.counts["corrected"]) == ({}, 1)
-
-
-def test_a_no_without_a_correction_leaves_the_topic_out(sheet, tmp_path):
-    mark(sheet, 1, "3", is_open_domain="no")
-
-    done = TopicTask.make().apply(sheet, tmp_path / "done")
-
-    assert [topic.id for topic in load_slaq(tmp_path / "done").topics] == [TOPICS[0].id]
-    assert done.left_out == {TOPICS[1].topic: "the reviewer refused row 3"}
-
-
 TEXT = "First paragraph here.\n\nSecond paragraph. It goes on and on and on."
 ARTICLE = SlaqArticle(title="Null Island", category="Geography", text=TEXT)
-
-
-def test_the_request_for_a_topic_contains_rules_keys_and_article():
-    prompt = topic_prompt(ARTICLE)
-    content = prompt.messages[0].content
-
-    assert prompt.id.endswith("/write/1")
-    assert TEXT in content
-    assert "fewer than ten words" in content
-    for key in ("ShortQ1", "ShortA5", "LongQ", "LongA", "ShortQ5_Entity"):
-        assert f'"{key}": "..."' in content
 
 
 @pytest.mark.parametrize(
@@ -793,17 +738,20 @@ def test_long_articles_are_cut_at_the_end_of_a_paragraph_sentence_or_word(limit,
     assert content.partition("Article:\n")[2].partition("\n\n(The article")[0] == kept
 
 
-def test_faults_follow_the_answer_that_has_them():
+def test_the_request_for_a_topic_contains_rules_keys_and_article():
+    """The paper's words have no name of the topic; faults follow the answer that has them."""
     prompt = topic_prompt(ARTICLE, previous="old", faults=("ShortA1 has 12 words",), attempt=2)
+    first, answer, complaint = prompt.messages
 
+    assert prompt.id.endswith("/write/2")
     assert [turn.role for turn in prompt.messages] == ["user", "assistant", "user"]
-    assert "ShortA1 has 12 words" in prompt.messages[2].content
-    assert prompt.messages[1].content == "old"
-
-
-def test_the_request_in_the_words_of_the_paper_has_its_hole_filled():
+    for text in (TEXT, "fewer than ten words", "Topic: Null Island"):
+        assert text in first.content
+    for key in ("ShortQ1", "ShortA5", "LongQ", "LongA", "ShortQ5_Entity"):
+        assert f'"{key}": "..."' in first.content
+    assert answer.content == "old"
+    assert "ShortA1 has 12 words" in complaint.content
     article = ARTICLE.model_copy(update={"text": "A {text} of sea. More."})
     (turn,) = topic_prompt(article, prompts="paper", max_characters=17).messages
-
     assert turn.content.endswith("Reference Article:\nA {text} of sea.\n\n-\n\nGenerate Now:")
     assert "Null Island" not in turn.content

@@ -24,5 +24,4 @@ from .progress import (
 )
 from .rows import (
     BuiltRow as BuiltRow,
-    read_rows as read_rows,
 )

@@ -41,6 +41,10 @@ _ARTICLES_OF_ENTITIES = """
 """
 
 
+Run = Callable[..., list[StepCount]]
+"""Takes the connection, then the settings of its step by name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step and what it depends on."""
@@ -54,8 +58,8 @@ class Step:
     makes: Sequence[str]
     """Tables that it makes."""
 
-    run: Callable[..., list[StepCount]]
-    """The step: takes the connection, then its settings by name."""
+    run: Run
+    """The step."""
 
     settings: Mapping[str, object] = field(default_factory=dict)
     """Options of the step; values that JSON can hold."""
@@ -175,23 +179,18 @@ def fact_steps(
 
 
 def surface_steps(
-    config: WikiConfig, *, category_cap: int | None, seed: int, pairing: Step
+    config: WikiConfig, *, category_cap: int | None, seed: int, pair: Run
 ) -> tuple[Step, ...]:
-    """List the steps that give the facts their surface forms; `pairing` is `pairing_step`'s."""
+    """List the steps that give the facts their surface forms; `pair` pairs facts with them."""
     labels = {"labels": list(config.labels)}
     balanced = {"category_cap": category_cap, "seed": seed}
     known = ("sample", "resolved", "categories")
     return (
         Step("07_categories", known, ("kinds",), keep_categories, labels),
         Step("08_surfaces", ("kinds", "articles", "entities"), ("surfaces",), keep_surfaces),
-        pairing,
+        Step("09_instances", ("sample", "surfaces"), ("instances",), pair),
         Step("10_balance", ("instances",), ("balanced",), balance, balanced),
     )
-
-
-def pairing_step(run: Callable[..., list[StepCount]]) -> Step:
-    """Describe the step that pairs facts with surface forms."""
-    return Step("09_instances", ("sample", "surfaces"), ("instances",), run)
 
 
 def naming_step(config: WikiConfig) -> Step:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
+from surface_consistency.engine.features import read_parquet, to_parquet
 from surface_consistency.errors import DataError
 from surface_consistency_build.wikimedia.construction._pipeline import (
     Pipeline,
@@ -14,7 +15,6 @@ from surface_consistency_build.wikimedia.construction._pipeline import (
     article_steps,
     fact_steps,
     naming_step,
-    pairing_step,
     rows_step,
     surface_steps,
 )
@@ -34,9 +34,8 @@ from surface_consistency_build.wikimedia.construction.progress import (
 from surface_consistency_build.wikimedia.construction.rows import (
     BuiltRow,
     asked_facts,
-    read_rows,
+    checked_row,
     subject_rows,
-    write_rows,
 )
 from surface_consistency_build.wikimedia.construction.staging import END_MARKED, StagedTables, stage
 from surface_consistency_build.wikimedia.construction.steps import Unambiguous, pair_with_surfaces
@@ -105,7 +104,7 @@ class BuildResult:
         Yields:
             The rows, ordered by fact; canonical before redirects, wordings together.
         """
-        return read_rows(self.path)
+        return read_parquet(self.path, BuiltRow)
 
 
 def build_redirectqa(
@@ -161,7 +160,7 @@ def build_redirectqa(
             config,
             category_cap=category_cap,
             seed=seed,
-            pairing=pairing_step(pair_with_surfaces),
+            pair=pair_with_surfaces,
         ),
         naming_step(config),
     )
@@ -262,7 +261,7 @@ def _finished(
 
         def work(parts: dict[str, Path]) -> list[StepCount]:
             """Write the rows."""
-            n_rows = write_rows(parts[name], rows())
+            n_rows = to_parquet(parts[name], map(checked_row, rows()), BuiltRow)
             unit = "surface instances to rows"
             return step_counts("rows", unit, n_triples + n_redirects, n_rows)
 

@@ -183,10 +183,10 @@ class Tally:
 class TableWriter:
     """Parquet in row groups of even size, whatever the size of the batches."""
 
-    def __init__(self, path: Path, schema: pa.Schema, *, use_dictionary: bool = False) -> None:
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._schema = schema
         self._writer = pq.ParquetWriter(
-            path, schema, compression="zstd", compression_level=1, use_dictionary=use_dictionary
+            path, schema, compression="zstd", compression_level=1, use_dictionary=False
         )
         self._batches: list[pa.RecordBatch] = []
         self._n_rows = 0

@@ -11,7 +11,6 @@ from surface_consistency.schemas import FactualTriple
 from surface_consistency_build.wikimedia.construction._pipeline import (
     Step,
     article_steps,
-    pairing_step,
     rows_step,
     surface_steps,
 )
@@ -90,7 +89,7 @@ def augment_popqa(
             config,
             category_cap=category_cap,
             seed=seed,
-            pairing=pairing_step(pair_given_facts),
+            pair=pair_given_facts,
         ),
     )
     return run_build(

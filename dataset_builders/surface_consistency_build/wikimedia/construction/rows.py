@@ -1,85 +1,25 @@
-"""The rows of a built data set: made from the facts of the steps, and their Parquet file."""
+"""The rows of a built data set, made from the facts of the steps."""
 
-import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
-from surface_consistency.errors import RecordError, SourceNotFoundError
-from surface_consistency.schemas._record import Items, NonEmpty, Record
+from surface_consistency.data.redirectqa_release import RedirectQARow
+from surface_consistency.errors import RecordError
+from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.jsonl import describe_validation_error
 from surface_consistency.taxonomy import CANONICAL_LABEL, RELATIONS
-from surface_consistency_build.wikimedia.construction.database import TableWriter
 from surface_consistency_build.wikimedia.wikis import WikiConfig
 
 if TYPE_CHECKING:
     import duckdb
 
 
-_ROWS_AT_ONCE = 10_000
-
-
-class BuiltRow(Record):
-    """A fact under one surface form in one wording.
-
-    The first fifteen columns are those that this package writes for RedirectQA v1.0.0
-    everywhere; readers of that layout read these rows as they are.
-    """
-
-    # The card shows what each column is.
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
-    triplet_id: int = Field(ge=0)
-    """Number of the fact: its rank among the candidate triples, whatever the sample."""
-
-    subject_id: str | None
-    """Wikidata item of the subject."""
-
-    subject_surface: NonEmpty
-    """Name of the subject in the question."""
-
-    subject_surface_category: Items[str]
-    """Redirect categories; "__MAIN__" when the subject's name is canonical."""
-
-    subject_wiki_title: NonEmpty
-    """Title of the subject's article, with spaces."""
-
-    subject_redirect_wiki_title: str | None
-    """Title of the redirect page that names the subject, with underscores; None when canonical."""
-
-    subject_pageviews: int | None = Field(ge=0)
-    """Views of the subject's article over the period."""
-
-    subject_aliases: Items[str]
-    """Names of the subject: label, title, aliases, and redirects in the wanted categories."""
-
-    relation: NonEmpty
-    """Name of the relation."""
-
-    relation_id: str | None
-    """Its Wikidata property."""
-
-    object_id: str | None
-    """Wikidata item of the gold object."""
-
-    object_surface: str | None
-    """Name of the object: its label."""
-
-    object_aliases: Items[str]
-    """Accepted answers, `object_surface` first."""
-
-    template: NonEmpty
-    """Which wording of the question."""
-
-    question: NonEmpty
-    """The question."""
+class BuiltRow(RedirectQARow):
+    """A fact under one surface form in one wording; further columns follow those of RedirectQA."""
 
     object_surface_category: Items[str]
     """As `subject_surface_category`, for the object."""
@@ -100,71 +40,18 @@ class BuiltRow(Record):
     """Right objects of the question in Wikidata; all of them are accepted; None when not known."""
 
 
-def read_rows(path: str | os.PathLike[str]) -> Iterator[BuiltRow]:
-    """Read the rows of a build, each checked against its record.
+def checked_row(row: BuiltRow) -> BuiltRow:
+    """Validate a row that was put together from parts.
 
     Args:
-        path: The Parquet file that a build wrote.
-
-    Yields:
-        The rows in the file's order.
-
-    Raises:
-        SourceNotFoundError: If there is no such file.
-        RecordError: If a row breaks its record; names row, field and value.
-    """
-    file = Path(path)
-    if not file.is_file():
-        raise SourceNotFoundError(f"no rows {file}; build them first")
-    number = 0
-    with pq.ParquetFile(file) as table:
-        for batch in table.iter_batches():
-            for row in batch.to_pylist():
-                try:
-                    yield BuiltRow.model_validate(row)
-                except ValidationError as error:
-                    message = describe_validation_error(error)
-                    raise RecordError(f"{file}, row {number}: {message}") from error
-                number += 1
-
-
-def row_schema() -> pa.Schema:
-    """Return the Arrow schema of built rows: the fields of `BuiltRow` in their order."""
-    kinds: dict[Any, Any] = {
-        int: pa.int64(),
-        int | None: pa.int64(),
-        tuple[str, ...]: pa.list_(pa.string()),
-    }
-    fields = BuiltRow.model_fields.items()
-    return pa.schema([(name, kinds.get(field.annotation, pa.string())) for name, field in fields])
-
-
-def write_rows(path: Path, rows: Iterable[BuiltRow]) -> int:
-    """Check rows against their record, and write them; equal rows give equal bytes.
-
-    Args:
-        path: The file.
-        rows: The rows.
+        row: The row.
 
     Returns:
-        The number of rows.
+        An equal row.
 
     Raises:
-        RecordError: If a row is no `BuiltRow`.
+        RecordError: If a field breaks its rule; names the fact and the field.
     """
-    schema = row_schema()
-    n_rows = 0
-    source = iter(rows)
-    with TableWriter(path, schema, use_dictionary=True) as writer:
-        while taken := list(islice(source, _ROWS_AT_ONCE)):
-            content = [_checked(row).model_dump() for row in taken]
-            n_rows += len(taken)
-            writer.write(pa.RecordBatch.from_pylist(content, schema=schema))
-    return n_rows
-
-
-def _checked(row: BuiltRow) -> BuiltRow:
-    """Validate a row that was put together from parts."""
     try:
         return BuiltRow.model_validate(row.__dict__)
     except ValidationError as error:

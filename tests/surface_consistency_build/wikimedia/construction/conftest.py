@@ -1,5 +1,4 @@
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,14 +16,11 @@ COLUMNS = {
     "aliases": "id BIGINT, alias VARCHAR",
     "claims": "subject BIGINT, property BIGINT, object BIGINT",
     "facts": "subject BIGINT, property BIGINT, object BIGINT",
-    "views": "title VARCHAR, views BIGINT",
     "page_views": "title VARCHAR, views BIGINT",
     "articles": "entity BIGINT, title VARCHAR, surface VARCHAR, label VARCHAR, views BIGINT",
-    "shared_names": "name VARCHAR",
     "candidates": "triplet_id BIGINT, subject BIGINT, property BIGINT, object BIGINT",
     "sample": "triplet_id BIGINT, subject BIGINT, property BIGINT, object BIGINT",
     "resolved": "page_id BIGINT, title VARCHAR, surface VARCHAR, entity BIGINT, hops INTEGER",
-    "kinds": "page_id BIGINT, title VARCHAR, surface VARCHAR, entity BIGINT, labels VARCHAR[]",
     "surfaces": "page_id BIGINT, title VARCHAR, surface VARCHAR, entity BIGINT, labels VARCHAR[]",
     "instances": "triplet_id BIGINT, page_id BIGINT, title VARCHAR, labels VARCHAR[]",
     "balanced": "triplet_id BIGINT, page_id BIGINT",
@@ -61,18 +57,18 @@ def tables():
 
 
 @pytest.fixture(scope="session")
-def mini() -> Path:
+def mini():
     """Dumps of a wiki of sixty invented entities."""
     return Path(__file__).resolve().parents[1] / "mini"
 
 
-def lost(counts) -> dict[str, int]:
+def lost(counts):
     """Rows that went, by reason."""
     return {count.reason: count.removed for count in counts if count.reason}
 
 
 @pytest.fixture(name="lost")
-def lost_fixture() -> Callable:
+def lost_fixture():
     return lost
 
 
@@ -87,20 +83,20 @@ COLUMNS_OF_DUMPS = {
 }
 
 
-def _literal(value: int | str | None) -> str:
+def _literal(value):
     if value is None or isinstance(value, int):
         return "NULL" if value is None else str(value)
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def write_table(folder: Path, name: str, rows) -> None:
+def write_table(folder, name, rows):
     """Write a small SQL dump, one INSERT a row."""
     inserts = (f"INSERT INTO `{name}` VALUES ({','.join(map(_literal, row))});\n" for row in rows)
     text = f"CREATE TABLE `{name}` ({COLUMNS_OF_DUMPS[name]});\n{''.join(inserts)}"
     (folder / f"enwiki-20260101-{name}.sql").write_text(text, encoding="utf-8")
 
 
-def entity(number: int, label: str | None, title: str | None = None, born: tuple = ()) -> dict:
+def entity(number, label, title=None, born=()):
     """An item, and where it was born."""
     claims = [
         {
@@ -128,7 +124,7 @@ class TinyWiki:
     links = ((3, 1),)
     entities = (entity(10, "Ann Lee", "Ann Lee", (20,)), entity(20, "Lyon", "Lyon"))
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder = folder
 
     def write(self, **parts):
@@ -153,7 +149,7 @@ class TinyWiki:
         work = self.folder.with_name("work")
         return build_redirectqa(plan.files, work, config=plan.config, threads=1, **options)
 
-    def surfaces(self, **parts) -> list[tuple]:
+    def surfaces(self, **parts):
         """Write, build, and read which surface is asked for which answers."""
         self.write(**parts)
         return [
@@ -164,5 +160,5 @@ class TinyWiki:
 
 
 @pytest.fixture
-def tiny(tmp_path) -> TinyWiki:
+def tiny(tmp_path):
     return TinyWiki(tmp_path / "dumps")

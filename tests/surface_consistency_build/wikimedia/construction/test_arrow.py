@@ -12,22 +12,7 @@ from surface_consistency.text import surface_from_title
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
-PIECES = [
-    "A",
-    "_",
-    " ",
-    "(b)",
-    "_(c)",
-    ")",
-    "(",
-    "\u3000",
-    "\xa0",
-    "\n",
-    "\x1f",
-    "é",
-    "\u200b",
-    "x",
-]
+PIECES = [*"A_ ()\u3000\xa0\n\x1fé\u200bx", "(b)", "_(c)"]
 
 
 @settings(deadline=None)
@@ -61,10 +46,6 @@ def test_table_writer_gives_the_same_bytes_for_any_batches(tmp_path):
 
     assert pq.read_table(tmp_path / "a")["n"].to_pylist() == list(range(5_000))
     assert pq.read_table(tmp_path / "a") == pq.read_table(tmp_path / "b")
-
-
-def test_table_writer_without_rows_writes_an_empty_table(tmp_path):
-    with TableWriter(tmp_path / "a", pa.schema([("n", pa.int64())])):
+    with TableWriter(tmp_path / "empty", schema):
         pass
-
-    assert pq.read_table(tmp_path / "a").num_rows == 0
+    assert pq.read_table(tmp_path / "empty").num_rows == 0

@@ -55,13 +55,31 @@ def test_empty_folder_misses_everything_and_says_where_it_is(tmp_path):
 
 
 def test_whole_folder_misses_nothing(folder):
-    plan = find_dumps(folder, "enwiki")
+    """Of two files of one name the upper one counts, and of several dates the newest."""
+    fill(folder, *(f"a/{name}" for name in tables("20260101")))
+    fill(folder, *tables("20260201", names=("redirect", "page_props")), *tables("20251201"))
+    fill(folder, "wikidata-20260112-all.json.gz", "latest-all.json.bz2", "20141201.json.gz")
+    plan = find_dumps(folder, load_wiki("enwiki"))
 
-    assert plan.missing == ()
-    assert plan.route == "sql"
+    assert (plan.missing, plan.route) == ((), "sql")
     assert len(plan.files.pageviews) == 12
     assert plan.files.categorylinks.name == "enwiki-20260101-categorylinks.sql"
+    assert plan.files.wikidata.name == "wikidata-20260112-all.json.gz"
     assert plan.total_bytes == sum(path.stat().st_size for path in plan.files.paths)
+    for path in (plan.files.page, plan.files.redirect, plan.files.page_props):
+        assert (path.name[:15], path.parent) == ("enwiki-20260101", folder)
+
+
+@pytest.mark.parametrize(
+    ("wiki", "options", "missing"),
+    [
+        ("simplewiki", {}, {"page", "redirect", "linktarget", "categorylinks"}),
+        ("enwiki", {"months": ["202312", "202401"]}, {"pageviews"}),
+        ("jawiki", {"needs_views": False, "months": ["202312"]}, {"page", "redirect"}),
+    ],
+)
+def test_what_a_build_needs_and_lacks(folder, wiki, options, missing):
+    assert {dump.role for dump in find_dumps(folder, wiki, **options).missing} == missing
 
 
 def test_linktarget_is_not_needed_where_categories_have_titles(folder):
@@ -70,36 +88,7 @@ def test_linktarget_is_not_needed_where_categories_have_titles(folder):
 
     plan = find_dumps(folder, "enwiki")
 
-    assert plan.missing == ()
-    assert plan.files.linktarget is None
-
-
-def test_tables_of_different_dates_do_not_mix(folder):
-    fill(folder, *tables("20260201", names=("redirect", "page_props")))
-    fill(folder, *tables("20251201"))
-
-    files = find_dumps(folder, "enwiki").files
-
-    assert {path.name[:15] for path in (files.page, files.redirect, files.page_props)} == {
-        "enwiki-20260101"
-    }
-
-
-def test_newest_wikidata_with_a_date_is_taken(folder):
-    fill(folder, "wikidata-20260112-all.json.gz", "latest-all.json.bz2", "20141201.json.gz")
-
-    assert find_dumps(folder, "enwiki").files.wikidata.name == "wikidata-20260112-all.json.gz"
-
-
-def test_other_wikis_are_passed_over(folder):
-    plan = find_dumps(folder, "simplewiki")
-
-    assert {dump.role for dump in plan.missing} == {
-        "page",
-        "redirect",
-        "linktarget",
-        "categorylinks",
-    }
+    assert (plan.missing, plan.files.linktarget) == ((), None)
 
 
 @pytest.mark.parametrize(
@@ -150,12 +139,6 @@ def test_one_export_is_taken_of_several_of_the_same_pages(tmp_path):
     assert chosen() == [f"{date}-pages-articles.xml.bz2"]
 
 
-def test_upper_of_two_files_of_one_name_is_taken(folder):
-    fill(folder, *(f"a/{name}" for name in tables("20260101")))
-
-    assert find_dumps(folder, "enwiki").files.page.parent == folder
-
-
 def test_no_view_counts_twice(folder):
     """A day whose month is there, and a month that is asked for twice."""
     fill(folder, "pageviews-20240115-user.bz2", "pageviews-20250101-user.bz2")
@@ -175,38 +158,6 @@ def test_files_reject_two_views_of_one_name(folder):
 
     with pytest.raises(ValueError, match="two dumps are called pageviews-202401-user"):
         twice.check_paths()
-
-
-@pytest.mark.parametrize("month", ["2024-01", "202413", "2024", "20240132"])
-def test_find_dumps_rejects_what_is_no_month(month, folder):
-    with pytest.raises(ValueError, match=f"months must be like '202401'.*got '{month}'"):
-        find_dumps(folder, "enwiki", months=[month])
-
-
-def test_find_dumps_rejects_the_tables_route_without_categories(folder):
-    with pytest.raises(ValueError, match="'jawiki' maps no categories, so the route 'sql'"):
-        find_dumps(folder, "jawiki", route="sql")
-
-
-def test_views_are_optional_where_the_build_can_do_without(tmp_path):
-    plan = find_dumps(tmp_path, "jawiki", needs_views=False)
-
-    assert {dump.role for dump in plan.missing} == {"page", "redirect", "wikidata"}
-
-
-def test_wanted_months_are_looked_for(folder):
-    plan = find_dumps(folder, "enwiki", months=["202312", "202401"])
-
-    assert [dump.name for dump in plan.missing] == ["pageviews-202312-user.bz2"]
-
-
-def test_configuration_may_be_given_itself(folder):
-    assert find_dumps(folder, load_wiki("enwiki")).config.name == "enwiki"
-
-
-def test_find_dumps_rejects_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(SourceNotFoundError, match="give the folder that holds the dumps"):
-        find_dumps(tmp_path / "none", "enwiki")
 
 
 def test_missing_table_names_the_date_and_what_is_there_of_another(folder):
@@ -256,3 +207,19 @@ def test_english_questions_about_another_language_are_said(tmp_path):
         for note in find_dumps(tmp_path, str(tmp_path / "fr.toml")).notes
     )
     assert not any("English" in note for note in find_dumps(tmp_path, "jawiki").notes)
+
+
+@pytest.mark.parametrize(
+    ("place", "wiki", "options", "error", "message"),
+    [
+        ("none", "enwiki", {}, SourceNotFoundError, "give the folder that holds the dumps"),
+        ("", "jawiki", {"route": "sql"}, ValueError, "'jawiki' maps no categories, so the route"),
+        *(
+            ("", "enwiki", {"months": [month]}, ValueError, f"be like '202401'.*got '{month}'")
+            for month in ("2024-01", "202413", "2024", "20240132")
+        ),
+    ],
+)
+def test_find_dumps_rejects(folder, place, wiki, options, error, message):
+    with pytest.raises(error, match=message):
+        find_dumps(folder / place, wiki, **options)

@@ -12,20 +12,11 @@ from surface_consistency_build.wikimedia.construction import DumpFiles, build_re
 from surface_consistency_build.wikimedia.construction.staging import END_MARKED, stage
 from surface_consistency_build.wikimedia.wikis import load_wiki
 
-from surface_consistency.errors import (
-    DataError,
-    DataWarning,
-    RunError,
-    SurfaceConsistencyError,
-)
+from surface_consistency.errors import DataError, DataWarning, RunError, SurfaceConsistencyError
 
 pq = pytest.importorskip("pyarrow.parquet")
 
 ASKED = [("Ann Lee", ("Lyon",)), ("AL", ("Lyon",))]
-
-
-def test_tiny_wiki_asks_under_both_names(tiny):
-    assert tiny.surfaces() == ASKED
 
 
 @pytest.mark.parametrize("twice", [0, 1], ids=["subject", "object"])
@@ -139,17 +130,6 @@ def test_chinese_redirects_are_sorted_by_their_templates(tmp_path):
     assert rows == [{"page_id": 3, "label": "Redirects_from_birth_names"}]
 
 
-def test_uncategorised_route_of_a_wiki_with_categories_keeps_all(tiny):
-    tiny.write(links=())
-    plan = find_dumps(tiny.folder, "enwiki", route="uncategorised")
-
-    result = build_redirectqa(plan.files, tiny.folder.with_name("work"), config=plan.config)
-
-    assert [row.subject_surface_category for row in result.rows()][2:] == [
-        ("Redirects_uncategorised",)
-    ] * 2
-
-
 def test_packed_dumps_give_the_same_rows(tiny):
     tiny.write()
     plain = tiny.build().path.read_bytes()
@@ -202,12 +182,6 @@ def test_cut_off_dump_is_counted_and_only_it_is_read_again(cut):
     )
     assert re.fullmatch(where, lines[1].reason)
     assert second.attrition == first.attrition
-
-
-def test_cut_off_dump_of_an_earlier_start_does_not_pass_without_permission(cut):
-    with pytest.warns(DataWarning, match="what came before is kept"):
-        cut.build(allow_truncated=True)
-
     with pytest.raises(DataError, match="line 4 is no Wikidata entity"):
         cut.build()
 
@@ -232,15 +206,6 @@ def test_plain_dumps_without_an_end_mark_are_counted_or_refused(tiny):
     assert any("1 pageview files are not packed" in note for note in plan.notes)
     with pytest.raises(DataError, match=r"page\.sql: .*--require-end-mark"):
         tiny.build(require_end_mark=True)
-
-
-def test_a_torn_line_of_pageviews_ends_the_build(tiny):
-    tiny.write()
-    [path] = tiny.folder.glob("*pageviews-202401-user")
-    path.write_bytes(path.read_bytes()[:-3])
-
-    with pytest.raises(DataError, match="the last line has no line feed, so it is torn"):
-        tiny.build()
 
 
 def test_changed_middle_of_a_plain_dump_is_seen(tiny):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from surface_consistency_build.wikimedia.construction import (
     augment_popqa,
@@ -83,41 +85,21 @@ def test_given_facts_keep_their_names_and_answers(facts, built, dumps):
 
 
 def test_subjects_without_item_are_found_by_title(facts, dumps, tmp_path):
+    """A title starts with a capital; without pageviews the redirects' views are unknown."""
     named = next(item for item in facts if item.subject.name == "Brisk Harbor")
-    nameless = named.model_copy(update={"subject": Entity(id=None, name="Brisk Harbor")})
+    nameless = named.model_copy(update={"subject": Entity(id=None, name="brisk Harbor")})
     missing = fact(5, "Q1234567", "Nobody")
 
-    result = augment_popqa([nameless, missing], dumps, tmp_path, config=ENWIKI)
+    unseen = replace(dumps, pageviews=())
+    result = augment_popqa([nameless, missing], unseen, tmp_path, config=ENWIKI)
 
-    assert {row.subject_surface for row in result.rows()} == {
-        "Brisk Harbor",
-        "Brisk Harbour",
-        "Brisk harbor",
-    }
+    rows = list(result.rows())
+    surfaces = {row.subject_surface for row in rows}
+    assert surfaces == {"brisk Harbor", "Brisk Harbour", "Brisk harbor"}
+    assert {row.subject_wiki_title for row in rows} == {"Brisk Harbor"}
+    assert {row.redirect_pageviews for row in rows} == {None}
     lost = {count.reason: count.removed for count in result.attrition if count.step == "facts"}
     assert lost == {"the subject has no article": 1}
-
-
-def test_title_of_a_subject_starts_with_a_capital(facts, dumps, tmp_path):
-    named = next(item for item in facts if item.subject.name == "Brisk Harbor")
-    small = named.model_copy(update={"subject": Entity(id=None, name="brisk Harbor")})
-
-    result = augment_popqa([small], dumps, tmp_path, config=ENWIKI)
-
-    assert next(result.rows()).subject_wiki_title == "Brisk Harbor"
-
-
-def test_views_of_redirects_are_unknown_without_pageviews(facts, dumps, tmp_path):
-    unseen = type(dumps)(
-        **{
-            **{name: getattr(dumps, name) for name in dumps.__slots__},
-            "pageviews": (),
-        }
-    )
-
-    result = augment_popqa(facts, unseen, tmp_path, config=ENWIKI)
-
-    assert {row.redirect_pageviews for row in result.rows()} == {None}
 
 
 @pytest.mark.parametrize(

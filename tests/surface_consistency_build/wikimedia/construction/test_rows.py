@@ -1,15 +1,9 @@
 import pytest
-from surface_consistency_build.wikimedia.construction import (
-    BuiltRow,
-    read_rows,
-    rows as rows_module,
-)
-from surface_consistency_build.wikimedia.construction.rows import row_schema, write_rows
+from surface_consistency_build.wikimedia.construction import BuiltRow
+from surface_consistency_build.wikimedia.construction.rows import checked_row
 
-from surface_consistency.errors import RecordError, SourceNotFoundError
-
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
+from surface_consistency.engine.features import read_parquet, to_parquet
+from surface_consistency.errors import RecordError
 
 ROW = BuiltRow(
     triplet_id=3,
@@ -36,27 +30,15 @@ ROW = BuiltRow(
 )
 
 
-def test_written_rows_are_read_back(tmp_path, monkeypatch):
-    monkeypatch.setattr(rows_module, "_ROWS_AT_ONCE", 1_000)
-    rows = [ROW.model_copy(update={"triplet_id": number}) for number in range(2_500)]
-
-    assert write_rows(tmp_path / "rows.parquet", iter(rows)) == 2_500
-    assert list(read_rows(tmp_path / "rows.parquet")) == rows
-
-
-def test_write_rows_rejects_a_row_that_breaks_its_record(tmp_path):
-    with pytest.raises(RecordError, match="fact 3: field 'question'"):
-        write_rows(tmp_path / "rows.parquet", [ROW.model_copy(update={"question": ""})])
-
-
-def test_read_rows_names_the_row_that_breaks_its_record(tmp_path):
-    broken = [ROW.model_dump(), ROW.model_dump() | {"triplet_id": -1}]
-    pq.write_table(pa.Table.from_pylist(broken, row_schema()), tmp_path / "rows.parquet")
-
-    with pytest.raises(RecordError, match=r"row 1: field 'triplet_id'"):
-        list(read_rows(tmp_path / "rows.parquet"))
-
-
-def test_read_rows_rejects_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(SourceNotFoundError, match="build them first"):
-        list(read_rows(tmp_path / "rows.parquet"))
+@pytest.mark.parametrize(
+    ("change", "named"), [({"question": ""}, "question"), ({"triplet_id": -1}, "triplet_id")]
+)
+def test_a_row_that_breaks_its_record_is_refused_when_written_and_when_read(
+    tmp_path, change, named
+):
+    broken = ROW.model_copy(update=change)
+    with pytest.raises(RecordError, match=f"fact .*: field '{named}'"):
+        checked_row(broken)
+    to_parquet(tmp_path / "rows.parquet", [ROW, broken], BuiltRow)
+    with pytest.raises(RecordError, match=f"parquet:2: not a BuiltRow: field '{named}'"):
+        list(read_parquet(tmp_path / "rows.parquet", BuiltRow))

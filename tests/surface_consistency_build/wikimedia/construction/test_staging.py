@@ -6,11 +6,6 @@ from surface_consistency_build.wikimedia.wikis import WikiConfig, load_wiki
 pq = pytest.importorskip("pyarrow.parquet")
 
 
-@pytest.fixture
-def real(data_files):
-    return data_files
-
-
 def rows(staged, table):
     return [row for file in staged.files[table] for row in pq.read_table(file).to_pylist()]
 
@@ -30,8 +25,8 @@ def wiki_of(name, **fields):
     )
 
 
-def test_real_sql_tables_keep_articles_and_redirects(real, tmp_path):
-    folder = real / "wikimedia"
+def test_real_sql_tables_keep_articles_and_redirects(data_files, tmp_path):
+    folder = data_files / "wikimedia"
     dumps = DumpFiles(
         wikidata=None,
         page=folder / "rmwiki-20240301-page.sql.gz",
@@ -55,35 +50,8 @@ def test_real_sql_tables_keep_articles_and_redirects(real, tmp_path):
         assert count.rows_in - count.rows_out == sum(line.removed for line in lines)
 
 
-def test_real_entities_give_labels_titles_and_claims(real, tmp_path):
-    dumps = DumpFiles(wikidata=real / "wikidata" / "twenty_entities.json.bz2")
-
-    staged = stage(dumps, tmp_path, load_wiki("enwiki"))
-
-    entities = rows(staged, "entities")
-    assert len(entities) <= 20
-    assert all(" " not in entity["title"] for entity in entities if entity["title"])
-    assert {claim["property"] for claim in rows(staged, "claims")} <= set(
-        load_wiki("enwiki").properties
-    )
-    assert {alias["id"] for alias in rows(staged, "aliases")} <= {
-        entity["id"] for entity in entities
-    }
-
-
-def test_real_pageviews_are_those_of_the_project(real, tmp_path):
-    paths = tuple(sorted((real / "wikimedia").glob("pageviews-*.bz2")))
-
-    staged = stage(DumpFiles(wikidata=None, pageviews=paths), tmp_path, wiki_of("dewiki"))
-
-    views = rows(staged, "views")
-    assert len(staged.files["views"]) == len(paths) == 3
-    assert views
-    assert all(row["views"] > 0 and " " not in row["title"] for row in views)
-
-
-def test_real_redirects_carry_the_categories_of_their_templates(real, tmp_path):
-    path = real / "wikimedia" / "enwiki-slice-pages-articles.xml.bz2"
+def test_real_redirects_carry_the_categories_of_their_templates(data_files, tmp_path):
+    path = data_files / "wikimedia" / "enwiki-slice-pages-articles.xml.bz2"
 
     staged = stage(DumpFiles(wikidata=None, pages_articles=(path,)), tmp_path, load_wiki("enwiki"))
 
@@ -96,18 +64,7 @@ def test_real_redirects_carry_the_categories_of_their_templates(real, tmp_path):
         assert f"Redirects_from_{label}" in labels
 
 
-def test_real_wiki_of_2026_is_read_by_its_text(real, tmp_path):
-    path = real / "wikimedia" / "aawiki-20260101-pages-meta-current.xml.bz2"
-
-    staged = stage(DumpFiles(wikidata=None, pages_articles=(path,)), tmp_path, wiki_of("aawiki"))
-
-    assert rows(staged, "redirects")
-    assert all(
-        "_" in row["target"] or " " not in row["target"] for row in rows(staged, "redirects")
-    )
-
-
-def test_categories_are_found_by_title_or_by_number(real, tmp_path):
+def test_categories_are_found_by_title_or_by_number(tmp_path):
     """Dumps between the two schemas carry both columns; each row counts once."""
     create = """CREATE TABLE `categorylinks` (
   `cl_from` int(8) unsigned NOT NULL,

@@ -4,7 +4,6 @@ import csv
 import dataclasses
 import hashlib
 import shutil
-from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -18,13 +17,7 @@ pytest.importorskip("duckdb")
 FOLDER = Path(__file__).resolve().parent
 SEPARATOR = " | "
 LISTS = ("subject_surface_category", "subject_aliases", "object_aliases")
-NUMBERS = (
-    "triplet_id",
-    "subject_pageviews",
-    "object_pageviews",
-    "redirect_pageviews",
-    "n_objects",
-)
+NUMBERS = ("triplet_id", "subject_pageviews", "object_pageviews", "redirect_pageviews", "n_objects")
 
 
 def table(name):
@@ -107,13 +100,6 @@ def test_build_agrees_with_the_rows_worked_out_by_hand(sql_build):
     assert (sql_build.n_instances, sql_build.n_rows) == (143, 286)
 
 
-def test_build_names_the_object_by_its_label_first(sql_build):
-    for row in sql_build.rows():
-        assert row.object_surface == row.object_aliases[0]
-        assert row.object_surface_category == ("__MAIN__",)
-        assert row.object_redirect_wiki_title is None
-
-
 def test_attrition_agrees_with_the_counts_worked_out_by_hand(sql_build):
     got = [count.model_dump() for count in sql_build.attrition]
     wanted = [
@@ -131,19 +117,6 @@ def test_attrition_agrees_with_the_counts_worked_out_by_hand(sql_build):
         return count["step"], count["unit"], count["reason"] or ""
 
     assert sorted(got, key=key) == sorted(wanted, key=key)
-
-
-def test_attrition_adds_up(sql_build):
-    """What a step took in is what it passed on and what it dropped, unless its unit changes."""
-    steps = defaultdict(list)
-    for count in sql_build.attrition:
-        steps[count.step, count.unit].append(count)
-
-    assert len(steps) > 15
-    for (_, unit), counts in steps.items():
-        assert len({(count.rows_in, count.rows_out) for count in counts}) == 1
-        if " to " not in unit:
-            assert counts[0].rows_in == counts[0].rows_out + sum(c.removed for c in counts)
 
 
 def test_older_category_schema_gives_the_same_bytes(sql_build, build):
@@ -195,8 +168,11 @@ def test_release_v0_1_0_has_no_religion_and_one_wording(sql_build, build):
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_build_is_deterministic(sql_build, build, threads):
-    """Same dumps and seed, same bytes, whatever the number of threads."""
-    assert digest(build(threads=threads)) == digest(sql_build)
+    """Same dumps and seed, same bytes, whatever the number of threads and the memory."""
+    again = build(threads=threads, memory_limit="300MB")
+
+    assert digest(again) == digest(sql_build)
+    assert again.attrition == sql_build.attrition
 
 
 def test_build_of_a_finished_folder_reads_nothing_again(build):
@@ -208,48 +184,6 @@ def test_build_of_a_finished_folder_reads_nothing_again(build):
     assert digest(second) == digest(first)
     assert second.attrition == first.attrition
     assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
-
-
-def test_smaller_draws_are_parts_of_larger_ones(sql_build, build):
-    """Of N drawn facts with the same seed, all but the balanced ones stand in the full build."""
-    everything = {(row.triplet_id, row.subject_surface) for row in sql_build.rows()}
-    small = {(row.triplet_id, row.subject_surface) for row in build(triples=20).rows()}
-    smaller = {(row.triplet_id, row.subject_surface) for row in build(triples=10).rows()}
-
-    assert smaller < small < everything
-    assert len({number for number, _ in small}) <= 20
-
-
-def test_seed_changes_the_draw(build):
-    draws = {
-        seed: {row.triplet_id for row in build(triples=20, seed=seed).rows()} for seed in (0, 1, 2)
-    }
-
-    assert len({frozenset(draw) for draw in draws.values()}) == 3
-
-
-@pytest.mark.parametrize("cap", [1, 2, 5])
-def test_category_cap_keeps_full_what_is_small(sql_build, build, cap):
-    """A category keeps all its instances up to the cap; an instance beyond it has another one."""
-
-    def by_category(result):
-        found = defaultdict(set)
-        for row in result.rows():
-            for label in row.subject_surface_category:
-                found[label].add((row.triplet_id, row.subject_redirect_wiki_title))
-        return found
-
-    before, after = by_category(sql_build), by_category(build(category_cap=cap))
-
-    for label in CATEGORIES:
-        assert after[label] <= before[label]
-        assert len(after[label]) >= min(cap, len(before[label]))
-    alone = Counter(
-        labels[0]
-        for labels in (row.subject_surface_category for row in build(category_cap=cap).rows())
-        if len(labels) == 1 and labels[0] != "__MAIN__"
-    )
-    assert max(alone.values()) <= cap * 2
 
 
 def test_unambiguous_objects_leave_shared_names_out(sql_build, build):

@@ -1,15 +1,18 @@
+"""Steps beside loops; `mini` has the rows and counts of every step worked out by hand."""
+
+import hashlib
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from surface_consistency_build.wikimedia.construction.steps import (
     balance,
     insert_facts,
-    keep_categories,
-    keep_surfaces,
+    join_articles,
     name_objects,
     pair_given_facts,
-    pair_with_surfaces,
     resolve_redirects,
+    sample_triples,
 )
 from surface_consistency_build.wikimedia.wikis import UNCATEGORISED_LABEL
 
@@ -20,48 +23,76 @@ SHORT, LONG, PLURAL = (
 )
 
 
-def test_resolve_redirects_tells_every_reason(tables, lost):
+def test_join_articles_prefers_the_pages_own_item_to_the_link(tables, lost):
     tables.fill(
         pages=[
-            *[(number, f"R{number}", f"R{number}", True) for number in range(1, 13)],
-            (20, "A", "A", False),
-            (21, "Choice", "Choice", False),
+            (1, "Renamed", "Renamed", False),
+            (2, "Linked", "Linked", False),
+            (3, "Redirect", "Redirect", True),
+            (4, "Choice", "Choice", False),
+            (5, "Alone", "Alone", False),
+            (6, "Zwilling", "Zwilling", False),
         ],
-        redirects=[
-            (1, "A", 0, False, False),
-            (2, "R1", 0, False, False),
-            (3, "A", 0, True, False),
-            (4, "A", 1, False, False),
-            (5, "A", 0, False, True),
-            (6, "R7", 0, False, False),
-            (7, "R6", 0, False, False),
-            (8, "R8", 0, False, False),
-            (9, "Choice", 0, False, False),
-            (10, "Nowhere", 0, False, False),
-            (11, "R5", 0, False, False),
-            (12, "R2", 0, False, False),
-            (99, "A", 0, False, False),
-        ],
-        page_props=[(21, None, True)],
-        articles=[(7, "A", "A", "a", 1)],
+        page_props=[(1, 10, False), (4, None, True), (6, 10, False), (3, 30, False)],
+        entities=[(10, "ten", "Old_name"), (20, None, "Linked"), (11, "eleven", "Renamed")],
+        page_views=[("Renamed", 7)],
     )
 
-    counts = resolve_redirects(tables.connection)
+    counts = join_articles(tables.connection)
 
-    assert tables.rows("resolved") == [
-        (1, "R1", "R1", 7, 1),
-        (12, "R12", "R12", 7, 3),
-        (2, "R2", "R2", 7, 2),
+    assert tables.rows("articles") == [
+        (10, "Renamed", "Renamed", "ten", 7),
+        (20, "Linked", "Linked", None, 0),
     ]
     assert lost(counts) == {
-        "no redirect page of the article namespace": 1,
-        "leads to another wiki": 1,
-        "leads to another namespace": 1,
-        "leads to a section": 2,
-        "a loop, or a chain of more than 8 redirects": 3,
-        "leads to a disambiguation page": 1,
-        "leads to no article of an entity": 1,
+        "a redirect": 1,
+        "a disambiguation page": 1,
+        "no Wikidata entity": 1,
+        "a second page of the same entity": 1,
     }
+
+
+def naive_sample(candidates, triples, seed):
+    """The definition in the docstring, in a loop."""
+
+    def place(row):
+        text = f"{seed}:triple:{row[1]}:{row[2]}:{row[3]}"
+        return hashlib.md5(text.encode()).hexdigest()
+
+    gold = {}
+    for row in sorted(candidates, key=lambda row: (place(row), row[3])):
+        gold.setdefault(row[1:3], row)
+    return sorted(sorted(gold.values(), key=lambda row: (place(row), row[0]))[:triples], key=repr)
+
+
+@settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    claims=st.sets(st.tuples(st.integers(1, 6), st.integers(1, 3), st.integers(1, 5)), max_size=30),
+    triples=st.integers(1, 12),
+    seed=st.integers(0, 99),
+)
+def test_sample_triples_agrees_with_loop(claims, triples, seed, tables):
+    candidates = [(place, *claim) for place, claim in enumerate(sorted(claims), start=1)]
+    tables.fill(candidates=list(reversed(candidates)))
+
+    counts = sample_triples(tables.connection, triples=triples, seed=seed)
+
+    assert tables.rows("sample") == naive_sample(candidates, triples, seed)
+    assert counts[0].rows_in - counts[0].rows_out == sum(count.removed for count in counts)
+
+
+def test_smaller_sample_is_part_of_a_larger_one_and_seeds_differ(tables):
+    tables.fill(candidates=[(number, number, 19, 1) for number in range(1, 101)])
+
+    drawn = {}
+    for triples, seed in ((10, 0), (40, 0), (40, 1)):
+        sample_triples(tables.connection, triples=triples, seed=seed)
+        drawn[triples, seed] = set(tables.rows("sample"))
+
+    assert drawn[10, 0] < drawn[40, 0]
+    assert drawn[40, 0] != drawn[40, 1]
 
 
 @pytest.mark.parametrize(("max_hops", "kept"), [(1, 1), (2, 2), (5, 5), (6, 6), (7, 6)])
@@ -117,88 +148,6 @@ def test_resolve_redirects_agrees_with_loop(tables):
     expected = {(number, end) for number, end in ends.items() if end in articles}
     assert 50 < len(expected) < len(links) - 50
     assert set(tables.rows("resolved", "page_id, entity")) == expected
-
-
-@pytest.fixture
-def drawn(tables):
-    tables.fill(
-        sample=[(1, 10, 19, 20)],
-        resolved=[
-            (1, "S", "S", 10, 1),
-            (2, "N", "N", 10, 1),
-            (3, "O", "O", 20, 1),
-            (4, "X", "X", 30, 1),
-        ],
-        categories=[
-            (1, SHORT),
-            (1, LONG),
-            (1, SHORT),
-            (1, "Redirects_from_books"),
-            (3, LONG),
-            (4, SHORT),
-        ],
-    )
-    return tables
-
-
-def test_keep_categories_keeps_sorted_labels_of_the_subjects(drawn, lost):
-    counts = keep_categories(drawn.connection, labels=[SHORT, LONG])
-
-    assert drawn.rows("kinds") == [(1, "S", "S", 10, [LONG, SHORT])]
-    assert lost(counts) == {"in none of the categories": 1}
-
-
-def test_uncategorised_redirects_are_kept_where_wanted(drawn):
-    keep_categories(drawn.connection, labels=[SHORT, UNCATEGORISED_LABEL])
-
-    assert drawn.rows("kinds", "page_id, labels") == [(1, [SHORT]), (2, [UNCATEGORISED_LABEL])]
-
-
-def test_keep_surfaces_compares_letter_by_letter(tables, lost):
-    tables.fill(
-        kinds=[
-            (1, "Lune_(river)", "Lune", 10, [SHORT]),
-            (2, "LUNE", "LUNE", 10, [SHORT]),
-            (3, "Grel", "Grel", 10, [SHORT]),
-            (4, "Own", "Own", 10, [SHORT]),
-            (5, "Xing_(b)", "Xing", 10, [SHORT]),
-            (6, "Xing", "Xing", 10, [LONG]),
-            (7, "Xing_(c)", "Xing", 11, [LONG]),
-        ],
-        articles=[(10, "Lune", "Lune", "Own", 1), (11, "B", "B", "b", 1)],
-        entities=[(10, "Own", "Lune"), (50, "Grel", None), (51, "xing", None), (52, "Grel", None)],
-    )
-
-    counts = keep_surfaces(tables.connection)
-
-    assert tables.rows("surfaces", "page_id") == [(2,), (6,), (7,)]
-    assert lost(counts) == {
-        "the surface is the canonical one": 1,
-        "the surface is the label of an entity": 2,
-        "another redirect of the entity has the same surface": 1,
-    }
-
-
-def test_pair_with_surfaces_counts_facts_without_any(tables):
-    tables.fill(
-        sample=[(1, 10, 19, 20), (2, 10, 22, 21), (3, 11, 19, 21)],
-        surfaces=[(5, "S", "S", 10, [SHORT]), (6, "O", "O", 20, [SHORT])],
-    )
-
-    [count] = pair_with_surfaces(tables.connection)
-
-    assert tables.rows("instances", "triplet_id, page_id") == [(1, 5), (2, 5)]
-    assert (count.rows_in, count.rows_out, count.removed) == (3, 2, 1)
-
-
-def test_balance_without_cap_keeps_all(tables, lost):
-    instances = [(number, number, f"T{number}", [SHORT]) for number in range(50)]
-    tables.fill(instances=instances)
-
-    counts = balance(tables.connection, category_cap=None, seed=0)
-
-    assert len(tables.rows("balanced")) == 50
-    assert lost(counts) == {}
 
 
 @settings(
