@@ -13,9 +13,8 @@ import pandas as pd
 
 from surface_consistency.data.selection import pause_gc
 from surface_consistency.engine.choices import reference_log_odds
-from surface_consistency.engine.judging.chosen_judges import export_labels
-from surface_consistency.engine.judging.judge_agreement import agreement_by_kind
-from surface_consistency.engine.judging.judges import judge_targets
+from surface_consistency.engine.judging.judges import export_labels, judge_targets
+from surface_consistency.engine.judging.labels import agreement_by_kind
 from surface_consistency.engine.plan import Plan
 from surface_consistency.engine.run import make_manifest, write_targets
 from surface_consistency.engine.settings import RuleScoring

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.cli.main import main
-from surface_consistency.engine.judging.paper_prompts import pin_prompts
+from surface_consistency.engine.judging.prompts import pin_prompts
 from surface_consistency.engine.score import score_run
 from surface_consistency.plugins import importable
 from surface_consistency.runs.folder import RunFolder

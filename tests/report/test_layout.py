@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from surface_consistency.report.flow import flow_scene
 from surface_consistency.report.layout import (
     bars_cells,
     dot_rows,
@@ -16,9 +15,8 @@ from surface_consistency.report.layout import (
     square_cells,
 )
 from surface_consistency.report.page import AlluvialPlot, Dot, ForestPlot, MosaicPlot
+from surface_consistency.report.pictures import flow_scene, forest_strips, square_scene
 from surface_consistency.report.scene import Box, Stroke, Words
-from surface_consistency.report.squares import square_scene
-from surface_consistency.report.strips import forest_strips
 from surface_consistency.tables.numbers import Value
 from tests.report.example import curves, flow
 

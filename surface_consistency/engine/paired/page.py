@@ -26,9 +26,11 @@ from surface_consistency.engine.paired.checks import (
     rows_of,
     warning_of,
 )
-from surface_consistency.engine.paired.contrasts import COUNTS, TEXTS, VERDICTS
 from surface_consistency.engine.paired.tables import (
+    COUNTS,
     TEST_NAMES,
+    TEXTS,
+    VERDICTS,
     is_hardly_right,
     paired_tables,
     table_of_runs,

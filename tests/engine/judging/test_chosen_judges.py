@@ -4,8 +4,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.engine import RuleScoring, run_study, score_run, settings
-from surface_consistency.engine.judging.chosen_judges import OverrulingJudge
-from surface_consistency.engine.judging.judges import RuleJudge
+from surface_consistency.engine.judging.judges import OverrulingJudge, RuleJudge
 from surface_consistency.engine.report import build_page
 from surface_consistency.errors import (
     ColumnNotFoundError,

@@ -5,13 +5,14 @@ import re
 import pytest
 
 from surface_consistency.data.slaq_records import SlaqQuestion
-from surface_consistency.engine.judging.paper_prompts import (
+from surface_consistency.engine.judging.prompts import (
     PAPER_PROMPTS,
     fill_holes,
+    judge_long,
+    judge_short,
     paper_prompt,
     pin_prompts,
 )
-from surface_consistency.engine.judging.prompts import judge_long, judge_short
 from surface_consistency.studies.lexical.prompts import meaning_prompt
 from surface_consistency.studies.linking.prompts import linking_question
 from surface_consistency.studies.redirectqa.prompts import FRAMES

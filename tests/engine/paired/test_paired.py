@@ -10,9 +10,8 @@ from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.engine import report as reporting
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired import tables as paired_tables
-from surface_consistency.engine.paired.contrasts import above_noise_by, noise_counts
 from surface_consistency.engine.paired.page import inferred
-from surface_consistency.engine.paired.tables import with_detectable
+from surface_consistency.engine.paired.tables import above_noise_by, noise_counts, with_detectable
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.engine.settings import ReportSettings

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.engine import report as reporting
-from surface_consistency.engine.report import build_page
+from surface_consistency.engine.report import build_page, report_runs
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.engine.settings import ReportSettings
@@ -413,20 +413,19 @@ def test_a_sweep_is_one_audit_a_retriever_and_threshold(
         return lambda triplets: built.append(name) or make(triplets)
 
     model = asking()
-    result = run_sweep(
+    folders = run_sweep(
         AuditStudy(find_retrievers=find),
         data,
         model,
         tmp_path / "sweep",
         model="asking",
         settings=settings(retriever=("fuzzy", "bm25"), threshold=(0.3, 0.95), repeat=repeat),
-        report=FEW,
         progress=False,
     )
 
     assert found == ["fuzzy", "bm25"]
     assert built == ["fuzzy"] * 2 + ["bm25"] * 2
-    assert [folder.path.name for folder in result.folders] == [
+    assert [folder.path.name for folder in folders] == [
         "fuzzy-0.3",
         "fuzzy-0.95",
         "bm25-0.3",
@@ -434,10 +433,11 @@ def test_a_sweep_is_one_audit_a_retriever_and_threshold(
     ]
     n_off = [sum(name.endswith("/DEL-OFF") for name in runner.asked) for runner in model.made]
     assert n_off == [28 + repeat, 0, 0, 0]
-    for folder in result.folders:
+    for folder in folders:
         assert len(answers_of(folder)) == 52 + 52 + 28
         assert (folder.checks / "noise_floor.csv").is_file() == bool(repeat)
-    swept = result.reported.tables["sweep"].frame
+    reported = report_runs([one.path for one in folders], tmp_path / "sweep", settings=FEW)
+    swept = reported.tables["sweep"].frame
     table = swept.set_index(["retriever", "threshold", "topology"])
     assert set(swept["topology"]) == {"all", "base", "noise"}
     low, high = (table.loc[("fuzzy", limit, "noise")] for limit in ("0.3", "0.95"))
@@ -449,20 +449,20 @@ def test_a_sweep_is_one_audit_a_retriever_and_threshold(
 
 
 def test_one_variant_is_a_run_of_its_own(data, study, asking, settings, pages, tmp_path):
-    result = run_sweep(
+    folders = run_sweep(
         study,
         data,
         asking(),
         tmp_path / "run",
         model="asking",
         settings=settings(),
-        report=FEW,
         progress=False,
     )
 
-    assert [folder.path for folder in result.folders] == [tmp_path / "run"]
+    assert [folder.path for folder in folders] == [tmp_path / "run"]
+    reported = report_runs([tmp_path / "run"], tmp_path / "run", settings=FEW)
     assert (tmp_path / "run" / "tables" / "survivors.csv").is_file()
-    assert "sweep" not in result.reported.tables
+    assert "sweep" not in reported.tables
 
 
 def test_thresholds_are_named_by_their_folders():
@@ -526,7 +526,6 @@ def test_a_sweep_and_a_single_run_do_not_share_a_folder(
             out,
             model="asking",
             settings=settings(threshold=(0.3, 0.9)),
-            report=FEW,
             progress=False,
         )
 
@@ -551,7 +550,6 @@ def test_a_refused_sweep_leaves_the_list_of_the_one_that_is_there(
             tmp_path / "sweep",
             model=model,
             settings=settings(threshold=thresholds),
-            report=FEW,
             progress=False,
         )
 
