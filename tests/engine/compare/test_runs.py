@@ -163,39 +163,25 @@ def test_several_runs_are_compared_and_any_of_them_refused(runs, tmp_path):
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 def test_questions_that_one_run_asked_alone_are_left_out_and_said(runs, tmp_path, capsys):
     """A run of three facts has six questions less."""
-    data = load_redirectqa(rows_of())
-    less = make_run(data, tmp_path / "less", limit=3)
+    less = make_run(load_redirectqa(rows_of()), tmp_path / "less", limit=3)
 
     assert main(["compare", str(runs / "before"), str(less)]) == 0
 
-    out = capsys.readouterr().out
-    assert out.startswith("18 of 24 items have a score of every model.")
+    assert capsys.readouterr().out.startswith("18 of 24 items have a score of every model.")
 
 
-def test_other_prompts_are_refused_and_the_setting_is_named(runs, tmp_path):
-    """Without demonstrations every prompt is another one."""
-    data = load_redirectqa(rows_of())
-    other = make_run(data, tmp_path / "other", shots=0)
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"shots": 0}, r"24 of 24 prompts differ .*shots 1 and 0"),
+        ({"max_new_tokens": 30}, "decode differently"),
+        ({"rule": "exact"}, r"rule 'popqa' and 'exact'.*consistency score"),
+    ],
+)
+def test_runs_made_in_another_way_are_refused(runs, tmp_path, settings, message):
+    other = make_run(load_redirectqa(rows_of()), tmp_path / "other", **settings)
 
-    with pytest.raises(RunError, match=r"24 of 24 prompts differ .*shots 1 and 0"):
-        read(runs / "before", other)
-
-
-def test_another_decoding_is_refused(runs, tmp_path):
-    """The prompts are the same, but answers may be longer."""
-    data = load_redirectqa(rows_of())
-    other = make_run(data, tmp_path / "other", max_new_tokens=30)
-
-    with pytest.raises(RunError, match="decode differently"):
-        read(runs / "before", other)
-
-
-def test_another_rule_is_refused_with_the_command_that_mends_it(runs, tmp_path):
-    """Verdicts by two rules differ for the rules' sake."""
-    data = load_redirectqa(rows_of())
-    other = make_run(data, tmp_path / "other", rule="exact")
-
-    with pytest.raises(RunError, match=r"rule 'popqa' and 'exact'.*consistency score"):
+    with pytest.raises(RunError, match=message):
         read(runs / "before", other)
 
 
@@ -221,24 +207,20 @@ def test_a_rule_on_the_way_is_that_of_the_page(runs, tmp_path, capsys):
     assert "asked again differs from itself" not in capsys.readouterr().out
 
 
-def test_equal_models_are_told(runs, tmp_path):
-    """Where no setting of the models differs, flips may be noise."""
+def test_equal_models_are_told(tmp_path):
+    """If no setting of the models differs, flips may be noise."""
     data = load_redirectqa(rows_of())
-    one, two = (
-        make_run(data, tmp_path / "one"),
-        make_run(data, tmp_path / "two", forgotten=["Smith"]),
-    )
+    one = make_run(data, tmp_path / "one")
+    two = make_run(data, tmp_path / "two", forgotten=["Smith"])
 
-    notes = read(one, two).notes
-
-    assert any("no difference between their models" in note for note in notes)
+    assert any("no difference between their models" in note for note in read(one, two).notes)
 
 
-def test_verdicts_from_elsewhere_are_no_runs(runs, tmp_path):
-    """A folder that `compare --out` wrote holds no prompts."""
+def test_verdicts_from_elsewhere_are_no_runs(tmp_path):
+    """A folder that `compare --out` wrote contains no prompts."""
     file = tmp_path / "verdicts.jsonl"
-    write_rows = [{"fact_id": f"f{n}", "a": n % 2, "b": 1} for n in range(4)]
-    file.write_text("".join(json.dumps(row) + "\n" for row in write_rows), encoding="utf-8")
+    rows = [{"fact_id": f"f{n}", "a": n % 2, "b": 1} for n in range(4)]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     words = ["compare", str(file), "--first", "a", "--second", "b", "--out"]
     assert main([*words, str(tmp_path / "page")]) == 0
 
