@@ -8,6 +8,7 @@ from surface_consistency.report.page import (
     AlluvialPlot,
     Answer,
     Answers,
+    Block,
     Check,
     Dot,
     Finding,
@@ -67,45 +68,36 @@ def flip(count: int, n: int, *, low: float = 0.6, high: float = 1.5) -> Value:
     return Value(value=rate, low=rate * low, high=min(1.0, rate * high))
 
 
+def interval(value: float, low: float, high: float, kind: str = "rate", **more: str) -> Value:
+    """Make a number with its interval."""
+    return Value(value=value, low=low, high=high, kind=kind, **more)  # type: ignore[arg-type]
+
+
 def squares(n_models: int, *, size: str = "figure") -> MosaicPlots:
     """Make one square a model."""
     found = []
-    for index in range(n_models):
-        both, first, second, neither = COUNTS[index % len(COUNTS)]
-        n = both + first + second + neither
-        found.append(
-            MosaicPlot(
-                title=LABELS[index],
-                model=index,
-                both=both,
-                first_only=first,
-                second_only=second,
-                neither=neither,
-                facts=[
-                    ("same verdict", flip(both + neither, n, low=0.9, high=1.05), ""),
-                    (
-                        "redirect minus title",
-                        Value(value=-0.173, low=-0.231, high=-0.121, kind="difference"),
-                        "",
-                    ),
-                    ("kappa", Value(value=0.58, low=0.41, high=0.70, kind="number"), ""),
-                    ("flips lean to one side", Value(value=2e-5, kind="p_value"), "Obuchowski"),
-                ],
-                filters={"model": LABELS[index]},
-            )
-        )
+    for index, label in enumerate(LABELS[:n_models]):
+        counts = COUNTS[index % len(COUNTS)]
+        n, same = sum(counts), counts[0] + counts[3]
+        facts = [
+            ("same verdict", flip(same, n, low=0.9, high=1.05), ""),
+            ("redirect minus title", interval(-0.173, -0.231, -0.121, "difference"), ""),
+            ("kappa", interval(0.58, 0.41, 0.70, "number"), ""),
+            ("flips lean to one side", Value(value=2e-5, kind="p_value"), "Obuchowski"),
+        ]
+        cells = dict(zip(("both", "first_only", "second_only", "neither"), counts, strict=True))
+        model = {"title": label, "model": index, "filters": {"model": label}}
+        found.append(MosaicPlot(**model, **cells, facts=facts))  # type: ignore[arg-type]
+    difference = interval(-0.082, -0.153, -0.01, "difference", tone="strong")
+    p_value = Value(value=0.032, kind="p_value")
+    note = ["On the same pairs SmolLM2-135M-it flips ", difference]
+    note += [" against toy_model (", p_value, ")."]
     return MosaicPlots(
         squares=found,
         conditions=CONDITIONS,
         cells=CELLS,
         size=size,  # type: ignore[arg-type]
-        note=[
-            "On the same pairs SmolLM2-135M-it flips ",
-            Value(value=-0.082, low=-0.153, high=-0.01, kind="difference", tone="strong"),
-            " against toy_model (",
-            Value(value=0.032, kind="p_value"),
-            ").",
-        ],
+        note=note,
     )
 
 
@@ -246,23 +238,20 @@ def curves(name: str = "slots", *, has_band: bool = False) -> Lines:
     points = [
         Point(
             x=float(place + 1),
-            value=Value(value=rate, low=max(0.0, rate - 0.08), high=rate + 0.08),
+            value=interval(rate, max(0.0, rate - 0.08), rate + 0.08),
             n=[40, 28, 13, 6, 2][place] if has_band else None,
         )
         for place, rate in enumerate(rates)
     ]
+    xs = (1.0, 2.0, 3.0, 4.0, 5.0) if has_band else ()
     return Lines(
         name=name,
         title="After a run of right slots" if has_band else "Right in the long answer, by slot",
         x_title="slot in the long query",
         series=[Series(label="toy_model", model=0, points=points)],
-        band=[(x, 0.3 - x / 20, 0.5, 0.6 + x / 15) for x in (1.0, 2.0, 3.0, 4.0, 5.0)]
-        if has_band
-        else (),
-        reference=None if has_band else ("asked alone", Value(value=0.852, low=0.774, high=0.922)),
-        facts=[
-            ("slope a slot", Value(value=-0.137, low=-0.161, high=-0.112, kind="difference"), "")
-        ],
+        band=[(x, 0.3 - x / 20, 0.5, 0.6 + x / 15) for x in xs],
+        reference=None if has_band else ("asked alone", interval(0.852, 0.774, 0.922)),
+        facts=[("slope a slot", interval(-0.137, -0.161, -0.112, "difference"), "")],
     )
 
 
@@ -272,174 +261,130 @@ def flow() -> AlluvialPlot:
         name="states",
         title="Three states of memory",
         states=[
-            ("FULL", "database whole", Value(value=222 / 1080, low=0.15, high=0.264)),
-            ("DEL-ON", "fact deleted", Value(value=73 / 1080, low=0.036, high=0.103)),
-            ("DEL-OFF", "and retrieval off", Value(value=0.0, low=0.0, high=0.021)),
+            ("FULL", "database whole", interval(222 / 1080, 0.15, 0.264)),
+            ("DEL-ON", "fact deleted", interval(73 / 1080, 0.036, 0.103)),
+            ("DEL-OFF", "and retrieval off", interval(0.0, 0.0, 0.021)),
         ],
-        counts={
-            (True, True, False): 73,
-            (True, False, False): 149,
-            (False, False, False): 858,
-        },
+        counts={(True, True, False): 73, (True, False, False): 149, (False, False, False): 858},
         note="Height is the number of prompts.",
     )
 
 
+def origins() -> StackedBars:
+    """Make bars, one of them of nothing."""
+    names = ("both right", "retrieval only", "parameters only", "neither", "other")
+    cells = ("both", "first_only", "second_only", "neither", "other")
+    return StackedBars(
+        name="origins",
+        title="Where the survivors came from",
+        parts=list(zip(names, cells, strict=True)),  # type: ignore[arg-type]
+        rows=[("toy_model", 0, (30, 40, 20, 100, 1)), ("none", None, (0, 0, 0, 0, 0))],
+    )
+
+
+def trace() -> Trace:
+    """Make what happened to one fact."""
+    gold, other = "Brazil · Currency · Brazilian Real", "Central Bank of Brazil · Brazilian Real"
+    full = [("1.00", gold, "selected"), ("0.79", "Central Bank of Brazil", "")]
+    deleted = [("1.00", gold, "deleted"), ("0.79", other, "selected")]
+    return Trace(
+        title="What currency does Brazil use?",
+        facts=[("gold", "Brazilian Real"), ("deleted", "Brazil · Currency")],
+        steps=[
+            ("FULL", "looks up Brazil, Currency", full, "Brazilian Real", True),
+            ("DEL-ON", "the same lookup, 1 entry deleted", deleted, "Brazilian Real", True),
+            ("DEL-OFF", "no lookup allowed", [], "unknown", False),
+        ],
+        note="Read from another entry: the deletion left it in reach.",
+    )
+
+
+def matrix() -> Matrix:
+    """Make one topic in several orders."""
+    cells = [
+        ("Joseph Weizenbaum", "stated", "both"),
+        ("Carl Rogers", "never right", "neither"),
+        ("Eliza Doolittle", "lost", "first_only"),
+        ("DOCTOR", "gained", "second_only"),
+        ("MIT", "not judged", ""),
+    ]
+    return Matrix(
+        title="One topic in five orders",
+        columns=[f"slot {place}" for place in range(1, 6)],
+        rows=[(f"order {order}", cells) for order in range(1, 4)],  # type: ignore[list-item]
+    )
+
+
+def part(anchor: str, title: str, *blocks: Block, lead: str = "") -> Section:
+    """Make a section."""
+    return Section(anchor=anchor, title=title, blocks=blocks, lead=[lead] if lead else [])
+
+
 def sections(n_models: int, *, has_noise: bool = True, has_all: bool = True) -> list[Section]:
     """Make the sections."""
+    lead = "Area is share. Choose a cell to read its answers."
+    first = part("squares", "The same fact, asked under both names", squares(n_models), lead=lead)
+    tables = group_table(n_models), group_table(n_models, by="category")
     found = [
-        Section(
-            anchor="squares",
-            title="The same fact, asked under both names",
-            lead=["Area is share. Choose a cell to read its answers."],
-            blocks=[squares(n_models)],
-        ),
-        Section(
-            anchor="flips",
-            title="Where verdicts flip",
-            blocks=[dots(n_models, has_noise=has_noise)],
-        ),
-        Section(
-            anchor="numbers",
-            title="The numbers by group",
-            blocks=[group_table(n_models), group_table(n_models, by="category")],
-        ),
-        Section(anchor="answers", title="Read the answers", blocks=[answers(n_models)]),
+        part("flips", "Where verdicts flip", dots(n_models, has_noise=has_noise)),
+        part("numbers", "The numbers by group", *tables),
+        part("answers", "Read the answers", answers(n_models)),
     ]
     if not has_all:
-        return found
+        return [first, *found]
+    small = squares(min(n_models, 4), size="small")
+    prose = Prose(parts=["Altogether ", Value(value=14489, kind="count"), " pairs."])
     return [
-        *found[:1],
-        Section(
-            anchor="taught",
-            title="What toy_model was taught",
-            blocks=[squares(4 if n_models > 3 else n_models, size="small")],
-        ),
-        *found[1:],
-        Section(
-            anchor="slots",
-            title="Alone and among five",
-            blocks=[curves(), curves("momentum", has_band=True)],
-        ),
-        Section(
-            anchor="states",
-            title="Three states",
-            blocks=[
-                flow(),
-                StackedBars(
-                    name="origins",
-                    title="Where the survivors came from",
-                    parts=[
-                        ("both right", "both"),
-                        ("retrieval only", "first_only"),
-                        ("parameters only", "second_only"),
-                        ("neither", "neither"),
-                        ("other", "other"),
-                    ],
-                    rows=[
-                        ("toy_model", 0, (30, 40, 20, 100, 1)),
-                        ("none", None, (0, 0, 0, 0, 0)),
-                    ],
-                ),
-                Trace(
-                    title="What currency does Brazil use?",
-                    facts=[("gold", "Brazilian Real"), ("deleted", "Brazil · Currency")],
-                    steps=[
-                        (
-                            "FULL",
-                            "looks up Brazil, Currency",
-                            [
-                                ("1.00", "Brazil · Currency · Brazilian Real", "selected"),
-                                ("0.79", "Central Bank of Brazil", ""),
-                            ],
-                            "Brazilian Real",
-                            True,
-                        ),
-                        (
-                            "DEL-ON",
-                            "the same lookup, 1 entry deleted",
-                            [
-                                ("1.00", "Brazil · Currency · Brazilian Real", "deleted"),
-                                ("0.79", "Central Bank of Brazil · Brazilian Real", "selected"),
-                            ],
-                            "Brazilian Real",
-                            True,
-                        ),
-                        ("DEL-OFF", "no lookup allowed", [], "unknown", False),
-                    ],
-                    note="Read from another entry: the deletion left it in reach.",
-                ),
-                Matrix(
-                    title="One topic in five orders",
-                    columns=[f"slot {place}" for place in range(1, 6)],
-                    rows=[
-                        (
-                            f"order {order}",
-                            [
-                                ("Joseph Weizenbaum", "stated", "both"),
-                                ("Carl Rogers", "never right", "neither"),
-                                ("Eliza Doolittle", "lost", "first_only"),
-                                ("DOCTOR", "gained", "second_only"),
-                                ("MIT", "not judged", ""),
-                            ],
-                        )
-                        for order in range(1, 4)
-                    ],
-                ),
-                Prose(parts=["Altogether ", Value(value=14489, kind="count"), " pairs."]),
-            ],
-        ),
+        first,
+        part("taught", "What toy_model was taught", small),
+        *found,
+        part("slots", "Alone and among five", curves(), curves("momentum", has_band=True)),
+        part("states", "Three states", flow(), origins(), trace(), matrix(), prose),
     ]
 
 
 def page(n_models: int = 2, *, has_noise: bool = True, has_all: bool = True) -> Page:
     """Make a page of so many models."""
+    finding = Finding(
+        sentence=[
+            "A redirect in place of the title flips ",
+            interval(34 / 196, 0.121, 0.231, tone="lost"),
+            " of toy_model’s verdicts, ",
+            interval(18 / 196, 0.05, 0.139, tone="lost"),
+            " of SmolLM2-135M-it’s.",
+        ],
+        summary=[
+            "All 34 flips of toy_model go from right to wrong: it answers ",
+            Value(value=160 / 196, tone="strong"),
+            " under the title. Identical prompts asked twice flip ",
+            interval(0.0, 0.0, 0.013, tone="strong"),
+            ".",
+        ],
+        warning="A small model trained for this demo: the numbers say nothing about a model.",
+        facts=[("data", "redirectqa-sample"), ("pairs", "196 on 96 facts")],
+    )
+    noise = ["Identical prompts flip up to ", Value(value=0.07), "."]
     return Page(
         title="RedirectQA: toy_model, SmolLM2-135M-it",
         study="RedirectQA",
         question="the same fact under its article’s title and under a redirect to it",
         models=LABELS[:n_models],
-        finding=Finding(
-            sentence=[
-                "A redirect in place of the title flips ",
-                Value(value=34 / 196, low=0.121, high=0.231, tone="lost"),
-                " of toy_model’s verdicts, ",
-                Value(value=18 / 196, low=0.05, high=0.139, tone="lost"),
-                " of SmolLM2-135M-it’s.",
-            ],
-            summary=[
-                "All 34 flips of toy_model go from right to wrong: it answers ",
-                Value(value=160 / 196, tone="strong"),
-                " under the title. Identical prompts asked twice flip ",
-                Value(value=0.0, low=0.0, high=0.013, tone="strong"),
-                ".",
-            ],
-            warning="A small model trained for this demo: the numbers say nothing about a model.",
-            facts=[("data", "redirectqa-sample"), ("pairs", "196 on 96 facts")],
-        ),
+        finding=finding,
         sections=sections(n_models, has_noise=has_noise, has_all=has_all),
         checks=[
             Check(level="ok", title="All judged", text=["Every pair has both verdicts."]),
-            Check(
-                level="warning",
-                title="Near the noise",
-                text=["Identical prompts flip up to ", Value(value=0.07), "."],
-                anchor="flips",
-            ),
+            Check(level="warning", title="Near the noise", text=noise, anchor="flips"),
             Check(level="warning", title="Near the noise", text=["And once more."]),
         ],
         provenance=[
             Provenance(
-                label=LABELS[index],
+                label=label,
                 settings={"data": "redirectqa-sample", "shots": str(3 + index)},
-                command=f"surface-consistency run redirectqa --model {LABELS[index]}",
+                command=f"surface-consistency run redirectqa --model {label}",
                 signature="study:redirectqa|data:redirectqa-sample@5fdcce94e877|n:292",
             )
-            for index in range(n_models)
+            for index, label in enumerate(LABELS[:n_models])
         ],
-        method=[
-            "Every pair asks one fact twice.",
-            "Brackets are 95 % intervals; p < 0.05 & so on.",
-        ],
+        method=["Every pair asks one fact twice.", "Brackets are 95 % intervals; p < 0.05 & so."],
         citation="@article{a_paper,\n  title = {A paper}\n}",
     )

@@ -243,38 +243,29 @@ def test_areas_of_squares_are_shares(browser):
             assert area == pytest.approx(expected[name] / 196, abs=0.005)
 
 
-def test_rows_sort_with_missing_values_last_either_way(browser):
+def test_rows_are_sorted_with_missing_values_last_and_filtered_by_words(browser):
     browser.open(2)
     browser.find("input[name=switch][value='1']").click()
-    values = (
-        "return [...[...document.querySelectorAll('table.data')][1].tBodies[0].rows]"
-        ".map(r => r.cells[7].textContent.replace('–', ''))"
-    )
-    press = (
-        "[...document.querySelectorAll('table.data')][1].tHead.rows[0].cells[7]"
-        ".querySelector('button').click()"
-    )
+    table = "[...document.querySelectorAll('table.data')][1]"
+    values = f"[...{table}.tBodies[0].rows].map(r => r.cells[7].textContent.replace('–', ''))"
     for reverse in (False, True):
-        browser.run(press)
-        found = browser.run(values)
+        browser.run(f"{table}.tHead.rows[0].cells[7].querySelector('button').click()")
+        found = browser.run(f"return {values}")
         known = [float(value.replace("< 0.001", "0")) for value in found if value]
         assert known == sorted(known, reverse=reverse)
         assert "" in found
         assert found[: len(known)] == [value for value in found if value]
-
-
-def test_rows_are_filtered_by_words(browser):
-    browser.open(2)
-    browser.find("input[name=switch][value='1']").click()
     browser.find(".pane-1 input[type=search]").send_keys("names toy_model")
-
     assert browser.shown(".pane-1 tbody tr") == 6
 
 
-def test_tables_are_switched_without_script(browser):
+def test_without_script_tables_are_switched_and_all_answers_are_in_a_box(browser):
     browser.open(2, script=False)
     assert browser.shown("#numbers table.data") == 1
     assert browser.shown("#numbers .pane-0 table") == 1
+    assert browser.shown(".ans") == 120
+    assert browser.shown(".controls") == browser.shown(".copies") == 0
+    assert browser.run("return document.querySelector('.list').clientHeight") < 800
 
     browser.find("input[name=switch][value='1']").click()
 
@@ -311,24 +302,10 @@ def test_nothing_is_wider_than_printed_paper(browser, n_models):
 
 
 def test_folded_parts_are_open_in_print_alone(browser):
-    seen = (
-        "return ['#wide table', '#method p'].map(c => document.querySelector(c).checkVisibility())"
-    )
-    browser.open(WIDE)
-    assert browser.run(seen) == [False, False]
-
-    browser.open(WIDE, media="print")
-
-    assert browser.run(seen) == [True, True]
-
-
-def test_all_answers_stand_in_a_box_without_script(browser):
-    browser.open(2, script=False)
-
-    assert browser.shown(".ans") == 120
-    assert browser.shown(".controls") == 0
-    assert browser.shown(".copies") == 0
-    assert browser.run("return document.querySelector('.list').clientHeight") < 800
+    parts = "['#wide table', '#method p'].map(c => document.querySelector(c).checkVisibility())"
+    for media, is_open in (("", False), ("print", True)):
+        browser.open(WIDE, media=media)
+        assert browser.run(f"return {parts}") == [is_open] * 2
 
 
 def test_filters_combine_and_hide_rows_for_good(browser):
@@ -354,16 +331,16 @@ def test_filters_combine_and_hide_rows_for_good(browser):
 
 def test_state_is_restored_from_the_address(browser):
     browser.open(2, address="#answers?cell=both&page=2")
-
     assert browser.shown(".ans") == 4
     assert browser.texts(".where") == ["page 2 of 2"]
     assert browser.run("return document.querySelector('select[name=cell]').value") == "both"
 
-
-def test_address_that_nothing_knows_shows_all(browser):
     browser.open(2, address="#answers?cell=nonsense&model=other&page=%")
-
     assert browser.shown(".ans") == 20
+
+    browser.open(1, address="#method")
+    assert browser.shown("[data-method]") == 1
+    assert browser.run("return document.querySelectorAll('.toc a[aria-current]').length") == 1
 
 
 def test_permalink_shows_its_row(browser):
@@ -376,24 +353,19 @@ def test_permalink_shows_its_row(browser):
     assert 0 <= top <= 900
 
 
-def test_pages_are_turned(browser):
+def test_pages_are_turned_and_a_cell_of_a_square_filters_the_answers(browser):
     browser.open(2)
     browser.find("[data-step='1']").click()
-
     assert browser.texts(".where") == ["page 2 of 6"]
     assert browser.run("return location.hash") == "#answers?page=2"
     assert browser.shown(".ans") == 20
 
-
-def test_cell_of_a_square_filters_the_answers(browser):
-    browser.open(2)
     browser.run(
         "[...document.querySelectorAll('.squares a')]"
         ".find(a => a.dataset.go.startsWith('cell=first_only'))"
         ".dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true}))"
     )
     browser.wait_until("return document.querySelector('select[name=cell]').value === 'first_only'")
-
     assert browser.run("return document.querySelector('select[name=model]').value") == "toy_model"
     assert browser.shown(".ans") == 12
 
@@ -472,13 +444,6 @@ def test_colours_follow_the_scheme(browser):
             colours["page"]
         )
         assert browser.run("return getComputedStyle(document.body).color") == _rgb(colours["ink"])
-
-
-def test_contents_and_folded_parts_open(browser):
-    browser.open(1, address="#method")
-
-    assert browser.shown("[data-method]") == 1
-    assert browser.run("return document.querySelectorAll('.toc a[aria-current]').length") == 1
 
 
 def _rgb(colour):
