@@ -1,13 +1,14 @@
 """`score`: judge a run again, or predictions made elsewhere."""
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from surface_consistency.cli.options import Json, naming, source_flag
-from surface_consistency.cli.record_command import flag_of, record_command
+from surface_consistency.cli.record_command import SETTING, flag_of, record_command
 from surface_consistency.engine.settings import (
     JudgeScoring,
     ReportSettings,
@@ -32,7 +33,13 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
 
     Returns:
         The command: its options are the scoring settings of that study, and those of its data.
+
+    Raises:
+        ValueError: If a setting does not judge runs of that study; names one that does.
     """
+    for before, word in pairwise(argv):
+        if before == SETTING and (told := foreign_option(argv, f"{SETTING} {word.split('=')[0]}")):
+            raise ValueError(told)
     name = _study_of(argv)
     records = study_records(name)
 
@@ -135,10 +142,10 @@ def foreign_option(argv: Sequence[str], flag: str) -> str | None:
 
         RunFolder.open(argv[0])
     study = _study_of(argv)
-    owners = [name for name in STUDIES.names() if name != study and flag in _scoring_flags(name)]
-    if not owners:
-        return None
     own = _scoring_flags(study)
+    owners = [name for name in STUDIES.names() if name != study and flag in _scoring_flags(name)]
+    if flag in own or not owners:
+        return None
     alike = [name for name in own if name.endswith(f"-{flag.removeprefix('--')}")]
     return (
         f"{flag} does not judge runs of {study}; use {', '.join(alike or own)}, or --study "
