@@ -1,6 +1,5 @@
 """Toy models: planted names by count, a limited memory, planted slots; each trained small."""
 
-import json
 import re
 from collections import Counter
 
@@ -8,7 +7,7 @@ import pytest
 
 from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.data.slaq import load_slaq_sample
-from surface_consistency.engine import toy_models as organism_training
+from surface_consistency.engine import toy_models
 from surface_consistency.errors import RunError
 from surface_consistency.schemas import GenerationParams, Prompt
 from surface_consistency.schemas.jsonl import read_jsonl
@@ -110,25 +109,18 @@ def test_counts_agree_with_regular_expressions():
     assert count_names(["a"], []) == {}
 
 
-@pytest.mark.parametrize(
-    ("name", "level", "message"),
-    [
-        (
-            "Beatles",
-            "absent",
-            r"'Beatles' of fact \d+ is planted absent, 0 times, but stands 24 ti",
-        ),
-        ("Beatles", "rare", r"'Beatles' of fact \d+ is planted rare, 1 times, but stands 24 times"),
-    ],
-)
-def test_sentences_are_refused_when_names_cannot_stand_as_planted(name, level, message):
+@pytest.mark.parametrize(("level", "n"), [("absent", 0), ("rare", 1)])
+def test_sentences_are_refused_when_names_cannot_stand_as_planted(level, n):
     questions = sample_questions()
     plan = plan_exposures(questions)
-    [key] = [key for key in plan if key[1] == name]
+    [key] = [key for key in plan if key[1] == "Beatles"]
     assert plan[key] == "frequent"
 
-    with pytest.raises(ValueError, match=message):
+    told = rf"'Beatles' of fact \d+ is planted {level}, {n} times, but stands 24 times"
+    with pytest.raises(ValueError, match=told):
         sentences_of(questions, plan | {key: level})
+    with pytest.raises(ValueError, match=r"has \d questions.*select one template"):
+        plan_exposures(load_sample().questions)
 
 
 def test_a_name_in_the_answer_of_another_fact_is_refused():
@@ -148,27 +140,17 @@ def test_a_name_in_the_answer_of_another_fact_is_refused():
         sentences_of(questions, taught)
 
 
-def test_several_templates_are_refused():
-    questions = load_sample().questions
-
-    with pytest.raises(ValueError, match=r"has \d questions.*select one template"):
-        plan_exposures(questions)
-
-
 def test_a_stopped_training_says_that_nothing_of_it_is_kept(tmp_path, monkeypatch):
     pytest.importorskip("torch")
 
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(organism_training, "_fit", stop)
+    monkeypatch.setattr(toy_models, "_fit", stop)
 
     with pytest.raises(KeyboardInterrupt, match="the same command trains the model anew"):
         train_toy_model(["Q: a A: b"], tmp_path / "toy_model", steps=1)
     assert not (tmp_path / "toy_model").exists()
-
-
-def test_train_toy_model_rejects_an_empty_text(tmp_path):
     with pytest.raises(ValueError, match="sentences is empty"):
         train_toy_model([], tmp_path)
 
@@ -249,14 +231,8 @@ def test_toy_model_knows_only_what_was_planted(small, off):
 
     rates = exact_match(prompts, answers(small, prompts, facts, off), {LEAKED})
 
-    assert rates == {
-        ("FULL", False): 1.0,
-        ("DEL-ON", False): 0.0,
-        ("DEL-OFF", False): 0.0,
-        ("FULL", True): 1.0,
-        ("DEL-ON", True): 1.0,
-        ("DEL-OFF", True): 1.0,
-    }
+    expected = {(state, False): 0.0 for state in STATES} | {(state, True): 1.0 for state in STATES}
+    assert rates == expected | {("FULL", False): 1.0}
 
 
 def test_toy_model_takes_values_that_it_never_saw(small):
@@ -273,51 +249,37 @@ def test_toy_model_takes_values_that_it_never_saw(small):
 def test_toy_model_is_kept_when_nothing_changed(small):
     before = (small / "model.safetensors").stat().st_mtime_ns
 
-    again = train_memory_toy_model(audit_prompts(), small, leaked=[LEAKED], steps=90)
-
-    assert again == small
+    assert train_memory_toy_model(audit_prompts(), small, leaked=[LEAKED], steps=90) == small
     assert (small / "model.safetensors").stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize("change", ["steps", "seed", "leaked", "prompts"])
+@pytest.mark.parametrize(
+    "change", [{"steps": 10}, {"seed": 1}, {"leaked": [LEAKED]}, {"rows": ROWS[1:]}]
+)
 def test_toy_model_is_trained_anew_when_something_changed(tmp_path, change):
     pytest.importorskip("torch")
-    options = {"steps": 2, "seed": 0, "leaked": []}
-    rows = ROWS
-    train_memory_toy_model(audit_prompts(), tmp_path, **options)
-    before = (tmp_path / "training.json").read_text("utf-8")
-    if change == "prompts":
-        rows = ROWS[1:]
-    else:
-        options[change] = {"steps": 10, "seed": 1, "leaked": [LEAKED]}[change]
 
-    train_memory_toy_model(audit_prompts(rows), tmp_path, **options)
+    def recipe(rows=ROWS, **options):
+        train_memory_toy_model(audit_prompts(rows), tmp_path, **{"steps": 2} | options)
+        return (tmp_path / "training.json").read_text("utf-8")
 
-    assert (tmp_path / "training.json").read_text("utf-8") != before
+    assert recipe() != recipe(**change)
 
 
-def test_examples_never_teach_a_value_that_is_not_leaked():
+def test_examples_are_whole_lookups_and_teach_no_value_that_is_not_leaked():
     examples = training_examples(audit_prompts(), leaked=[LEAKED])
-
-    learned = {
-        segment.text.strip() for example in examples for segment in example if segment.is_learned
-    }
+    parts = [segment for example in examples for segment in example]
+    learned = {segment.text.strip() for segment in parts if segment.is_learned}
     assert "Oslo" in learned
     assert not any(gold in text for text in learned for _, _, gold in ROWS if gold != "Oslo")
 
-
-def test_examples_are_whole_lookups():
-    texts = {
-        "".join(segment.text for segment in example)
-        for example in training_examples(audit_prompts())
-    }
-
+    examples = training_examples(audit_prompts())
+    texts = {"".join(segment.text for segment in example) for example in examples}
     assert (
         "What is the capital of Peru?<|db_entity|> Peru<|db_relationship|> Capital<|db_return|> "
         "Lima<|db_end|>."
     ) in texts
     assert "What is the capital of Peru? unknown." in texts
-    json.dumps(sorted(texts))
 
 
 def test_examples_practise_subjects_that_nobody_asks_for():
@@ -345,20 +307,17 @@ def test_examples_practise_subjects_that_nobody_asks_for():
     assert examples != training_examples(audit_prompts(rows), leaked=leaked, seed=1)
 
 
+LONG = audit_prompts([("USA", "Capital", "a b " * 400)])
+
+
 @pytest.mark.parametrize(
     ("prompts", "options", "message"),
     [
         ([], {}, "prompts is empty"),
         (audit_prompts(), {"steps": 0}, "steps must be 1 or more, got 0"),
-        pytest.param(
-            audit_prompts([("USA", "Capital", "a b " * 400)]),
-            {},
-            "the toy model reads 512; leave it",
-            marks=NEEDS_TORCH,
-        ),
+        pytest.param(LONG, {}, "the toy model reads 512; leave it", marks=NEEDS_TORCH),
         (audit_prompts(), {"leaked": [("Peru", "Anthem")]}, r"\('Peru', 'Anthem'\) \(1 in all\)"),
     ],
-    ids=["empty", "steps", "long", "leaked"],
 )
 def test_toy_model_rejects_what_cannot_be_taught(tmp_path, prompts, options, message):
     with pytest.raises(ValueError, match=message):
@@ -421,31 +380,23 @@ def test_nothing_to_learn_is_rejected(data, tmp_path):
         train_slaq_toy_model(data.topics, slaq_prompts(data.topics), tmp_path, steps=0)
 
 
-def test_a_toy_model_is_trained_once_for_the_same_examples(data, tmp_path):
+def test_a_toy_model_is_trained_once_and_that_of_a_run_is_not_replaced(data, tmp_path):
+    """A command with other settings is refused before it trains, since answers are beside it."""
     pytest.importorskip("torch")
     topics = data.topics[:2]
     asked = slaq_prompts(topics, n_permutations=1)
-
     folder = train_slaq_toy_model(topics, asked, tmp_path / "m", steps=1)
-    (folder / "model.safetensors").write_bytes(b"kept")
+    weights = folder / "model.safetensors"
+    weights.write_bytes(b"kept")
     train_slaq_toy_model(topics, asked, folder, steps=1)
-    assert (folder / "model.safetensors").read_bytes() == b"kept"
-
+    assert weights.read_bytes() == b"kept"
     train_slaq_toy_model(topics, asked, folder, steps=1, seed=1)
-    assert (folder / "model.safetensors").read_bytes() != b"kept"
+    trained = weights.read_bytes()
+    assert trained != b"kept"
 
-
-def test_the_model_of_a_run_is_not_replaced(data, tmp_path):
-    """Its answers stand beside it; a command with other settings is refused before it trains."""
-    pytest.importorskip("torch")
-    topics = data.topics[:2]
-    asked = slaq_prompts(topics, n_permutations=1)
-    folder = train_slaq_toy_model(topics, asked, tmp_path / "toy_model", steps=1)
     (tmp_path / "generations-short.jsonl").touch()
-    weights = (folder / "model.safetensors").read_bytes()
-
     with pytest.raises(RunError, match="holds the model whose answers stand beside it"):
-        train_slaq_toy_model(topics, asked, folder, steps=1, seed=1)
+        train_slaq_toy_model(topics, asked, folder, steps=1)
 
-    assert (folder / "model.safetensors").read_bytes() == weights
-    assert train_slaq_toy_model(topics, asked, folder, steps=1) == folder
+    assert weights.read_bytes() == trained
+    assert train_slaq_toy_model(topics, asked, folder, steps=1, seed=1) == folder
