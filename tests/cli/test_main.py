@@ -82,19 +82,6 @@ def test_run_takes_options_of_the_runner(runner, tmp_path, capsys):
     assert manifest["command"].endswith("api_key=... --max-new-tokens=9 --limit 5")
 
 
-def test_stored_predictions_have_no_noise_floor(tmp_path, capsys):
-    """They are what they were, however often they are read."""
-    file = tmp_path / "mine.jsonl"
-    asked = load_sample().select(templates=("original",)).questions
-    lines = [{"id": q.id, "output": q.triple.answers[0]} for q in asked]
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-
-    assert run("stored", tmp_path / "run", "--model", str(file)) == 0
-
-    assert "no prompt has two scored answers" in capsys.readouterr().out
-    assert not (tmp_path / "run" / "checks" / "noise_floor.csv").exists()
-
-
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UnscoredWarning")
 def test_predictions_from_elsewhere_are_not_promised_to_be_asked_again(tmp_path, capsys):
     plan = RedirectQAStudy().plan(load_sample(), RedirectQAStudy.settings())
@@ -131,18 +118,30 @@ def test_comparing_or_another_study_does_not_replace_a_run(runner, tmp_path, cap
     assert "holds verdicts from elsewhere, which are judged already" in capsys.readouterr().err
 
 
-def test_comparisons_of_other_conditions_have_pages_of_their_own(tmp_path, capsys):
-    file = tmp_path / "v.csv"
-    rows = [f"{n},{int(n > 3)},{n % 2},{kind}\n" for n in range(9) for kind in "uw"]
-    file.write_text("fact_id,a,b,kind\n" + "".join(rows))
-    for first, second, out in (("a", "b", "one"), ("b", "a", "two")):
-        words = ["compare", str(file), "--first", first, "--second", second]
-        assert main([*words, "--by", "kind", "--out", str(tmp_path / out)]) == 0
-    runs = [str(tmp_path / "one"), str(tmp_path / "two")]
+@pytest.mark.filterwarnings("default::surface_consistency.errors.UnscoredWarning")
+def test_compare_writes_a_page_that_can_be_reported_again(verdicts_csv, tmp_path, capsys):
+    """Verdicts from elsewhere are a run like any other, but those of other conditions no peers."""
+    out, again = tmp_path / "page", tmp_path / "again"
+    command = ["compare", verdicts_csv, "--by", "category", "--resamples", "100"]
+    turned = ["--first", "redirect", "--second", "canonical", "--out", str(tmp_path / "turned")]
 
-    assert main(["report", *runs, "--out", str(tmp_path / "both")]) == 2
-    assert "'a' and 'b' by kind" in capsys.readouterr().err
-    assert main(["report", runs[0], "--fact", "3"]) == 0
+    assert main([*command, *COMPARE, "--out", str(out), "--json"]) == 0
+
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    table = out / "tables" / "by_category.csv"
+    groups = pd.read_csv(table, keep_default_na=False)
+    assert sorted(groups["category"]) == sorted(row["category"] for row in rows)
+    assert "canonical only" in (out / "report.html").read_text(encoding="utf-8")
+    few = ["--setting", "resamples=100"]
+    assert main(["report", str(out), "--out", str(again), *few]) == 0
+    assert (again / "tables" / "by_category.csv").read_bytes() == table.read_bytes()
+    assert main(["report", str(out), "--fact", "3"]) == 0
+    assert main(["run", "verdicts", "--source", "x", "--out", "y"]) == 2
+    assert "judged already and compared, not asked" in capsys.readouterr().err
+    assert main([*command, *turned]) == 0
+    both = [str(out), str(tmp_path / "turned")]
+    assert main(["report", *both, "--out", str(again)]) == 2
+    assert "'canonical' and 'redirect' by category" in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("ignore:292 of 584 predictions belong to no question of the data")
@@ -262,7 +261,7 @@ def test_a_wrong_folder_is_one_line_and_code_2(tmp_path, monkeypatch, capsys, ar
     assert message in capsys.readouterr().err
 
 
-def test_debug_shows_the_traceback(runner, tmp_path):
+def test_debug_shows_the_traceback(runner, tmp_path, capsys):
     command = ["run", "redirectqa", "--source", "sample", "--shots", "-1"]
     command += ["--runner", runner, "--out", str(tmp_path / "run")]
 
@@ -270,6 +269,8 @@ def test_debug_shows_the_traceback(runner, tmp_path):
         main(["--debug", *command])
     with pytest.raises(PluginError, match="no study 'nothing'"):
         main(["run", "nothing", "--debug"])
+    assert main(["--version", "--debug"]) == 0
+    assert capsys.readouterr().out == f"{surface_consistency.__version__}\n"
 
 
 def test_interrupting_is_code_130(tmp_path, monkeypatch, capsys):
@@ -352,39 +353,16 @@ def test_compare_names_what_is_wrong(verdicts_csv, capsys, arguments, message):
 
 def test_one_fact_of_a_run_is_told(runner, tmp_path, capsys):
     """--fact prints what both conditions were answered, and writes no page."""
-    assert run(runner, tmp_path / "run", "--limit", "3", "--json") == 0
+    out = str(tmp_path / "run")
+    assert run(runner, out, "--limit", "3", "--json") == 0
     fact = pd.read_parquet(tmp_path / "run" / "outcomes.parquet")["fact_id"].iloc[0]
     capsys.readouterr()
 
-    assert main(["report", str(tmp_path / "run"), "--fact", fact]) == 0
+    assert main(["report", out, "--fact", fact]) == 0
     told = capsys.readouterr().out
-    assert '"London"' in told
-    assert "canonical: " in told
-    assert "redirect: " in told
-
-    assert main(["report", str(tmp_path / "run"), "--fact", "no such"]) == 2
+    assert all(text in told for text in ('"London"', "canonical: ", "redirect: "))
+    assert main(["report", out, "--fact", "no such"]) == 2
     assert "has no fact 'no such'; it has " in capsys.readouterr().err
-
-
-@pytest.mark.filterwarnings("default::surface_consistency.errors.UnscoredWarning")
-def test_compare_writes_a_page_that_can_be_reported_again(verdicts_csv, tmp_path, capsys):
-    """Verdicts from elsewhere are a run like any other."""
-    out = tmp_path / "page"
-    command = ["compare", verdicts_csv, *COMPARE, "--by", "category", "--resamples", "100"]
-
-    assert main([*command, "--out", str(out), "--json"]) == 0
-
-    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    groups = pd.read_csv(out / "tables" / "by_category.csv", keep_default_na=False)
-    assert sorted(groups["category"]) == sorted(row["category"] for row in rows)
-    assert "canonical only" in (out / "report.html").read_text(encoding="utf-8")
-    again = ["report", str(out), "--out", str(tmp_path / "again"), "--setting", "resamples=100"]
-    assert main(again) == 0
-    assert (tmp_path / "again" / "tables" / "by_category.csv").read_bytes() == (
-        out / "tables" / "by_category.csv"
-    ).read_bytes()
-    assert main(["run", "verdicts", "--source", "x", "--out", "y"]) == 2
-    assert "judged already and compared, not asked" in capsys.readouterr().err
 
 
 TIRING = """
@@ -414,12 +392,6 @@ def test_interrupted_run_goes_on_where_it_was(tmp_path, monkeypatch):
     assert len(pd.read_parquet(tmp_path / "run" / "outcomes.parquet"))
 
 
-@pytest.mark.parametrize("words", [["--version"], ["--version", "--debug"]])
-def test_version_is_that_of_the_package(words, capsys):
-    assert main(words) == 0
-    assert capsys.readouterr().out == f"{surface_consistency.__version__}\n"
-
-
 def test_commands_are_found(capsys):
     assert main([]) == main(["--help"]) == 0
     listed = capsys.readouterr().out
@@ -443,16 +415,15 @@ def test_reader_that_has_gone_is_no_error():
 
 
 def test_completion_knows_commands_studies_and_options(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("SHELL", "/bin/bash")
+    for name, value in (("HOME", str(tmp_path)), ("SHELL", "/bin/bash"), ("BASH_VERSION", "5.2")):
+        monkeypatch.setenv(name, value)
     monkeypatch.delenv("ZSH_VERSION", raising=False)
-    monkeypatch.setenv("BASH_VERSION", "5.2")
 
     assert main(["--install-completion"]) == 0
 
     told = capsys.readouterr().out
     script = Path(told.removeprefix("wrote ").partition(";")[0]).read_text(encoding="utf-8")
-    for word in ("redirectqa", "slaq", "audit", "--demonstrations", "--judge-rule"):
+    for word in ("redirectqa", "slaq", "audit", "--demonstrations", "--judge-rule", "paraphrase"):
         assert word in script
 
 
@@ -496,55 +467,6 @@ def accuracy(tmp_path):
     """Share of right answers over all verdicts."""
     verdicts = pd.read_parquet(tmp_path / "run" / "verdicts.parquet")
     return verdicts["is_correct"].mean(), int(verdicts["is_correct"].isna().sum())
-
-
-def test_score_reads_the_files_of_popqas_script(tmp_path, capsys):
-    """The answer, not the output that holds the prompt; which is refused until it is cut."""
-    rows = [
-        {
-            "id": number,
-            "question": q.question,
-            "possible_answers": json.dumps(q.triple.answers),
-            "prompt": f"Q: {q.question} A:",
-            "pred": " nothing of the kind",
-            "generation": f"Q: {q.question} A: nothing of the kind\n",
-        }
-        for number, q in enumerate(load_sample().questions)
-    ]
-    file = tmp_path / "model=x.csv"
-    pd.DataFrame(rows).to_csv(file)
-    whole = ("--predictions", file, "--prediction", "generation")
-
-    assert score(tmp_path, "--predictions", file) == 0
-    assert accuracy(tmp_path) == (0.0, 0)
-    assert score(tmp_path, *whole) == 2
-    assert "set --strip-prompt to cut it off, or name" in capsys.readouterr().err
-    assert score(tmp_path / "b", *whole, "--strip-prompt") == 0
-    verdicts = pd.read_parquet(tmp_path / "b" / "run" / "verdicts.parquet")
-    assert set(verdicts["prediction"]) == {"nothing of the kind"}
-
-
-@pytest.mark.filterwarnings("default::surface_consistency.errors.UnscoredWarning")
-def test_score_counts_blanks_as_missing_or_wrong(tmp_path, capsys):
-    """Every tenth cell blank changes no rate unless blanks are asked to be wrong."""
-    rows = [
-        {"question": q.question, "pred": "" if number % 10 == 0 else q.triple.answers[0]}
-        for number, q in enumerate(load_sample().questions)
-    ]
-    file = tmp_path / "p.csv"
-    pd.DataFrame(rows).drop_duplicates("question").to_csv(file, index=False)
-
-    assert score(tmp_path, "--predictions", file) == 3
-    said = capsys.readouterr().err
-    assert "predictions are blank; they count as missing, and their pairs are left out; " in said
-    assert "to count them as wrong answers set `blank` to wrong" in said
-    share, missing = accuracy(tmp_path)
-    assert share == 1
-    assert missing > 0
-    assert score(tmp_path / "b", "--predictions", file, "--blank", "wrong") == 0
-    assert "predictions are blank; they count as wrong answers" in capsys.readouterr().err
-    verdicts = pd.read_parquet(tmp_path / "b" / "run" / "verdicts.parquet")
-    assert (~verdicts["is_correct"]).sum() == missing
 
 
 @pytest.mark.parametrize(
@@ -724,45 +646,34 @@ def test_no_folder_is_not_the_current_one(command, words, tmp_path, monkeypatch,
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_a_page_there_are_tables_alone(runner, tmp_path, capsys):
-    """The page of an earlier report, whose numbers may be others, goes."""
-    one, page = tmp_path / "one", tmp_path / "page"
-    assert run(runner, one, "--limit", "4", "--no-page") == 0
-    assert main(["report", str(one), "--out", str(page)]) == 0
-    capsys.readouterr()
-
-    assert main(["report", str(one), "--out", str(page), "--no-page"]) == 0
-
-    assert not (one / "report.html").exists()
-    assert [path.name for path in page.iterdir()] == ["tables"]
-    assert "report:" not in capsys.readouterr().out
-    assert main(["score", str(one), "--no-page", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["report"] is None
-
-
-def test_tables_of_an_earlier_report_are_removed(runner, tmp_path, capsys):
+def test_what_an_earlier_report_wrote_is_removed(runner, tmp_path, capsys):
     """Files that were changed or added remain; the other files are listed with their digests."""
     one, page = tmp_path / "one", tmp_path / "page"
-    assert run(runner, one, "--limit", "4", "--label", "one") == 0
-    assert main(["report", str(one), "--out", str(page)]) == 0
+    report = ["report", str(one), "--out", str(page)]
+    assert run(runner, one, "--limit", "4", "--label", "one", "--no-page") == 0
+    assert not (one / "report.html").exists()
+    assert main(report) == 0
     earlier, mine = page / "tables" / "earlier.csv", page / "tables" / "mine.csv"
     sources = page / "tables" / "SOURCES.txt"
     named = sources.read_text(encoding="utf-8")
     for path, text in ((earlier, "earlier"), (mine, "changed")):
         path.write_text(text)
-        digest = hashlib.sha256(b"earlier").hexdigest()
-        named += f"{digest}  tables/{path.name}\n"
+        named += f"{hashlib.sha256(b'earlier').hexdigest()}  tables/{path.name}\n"
     sources.write_text(named, encoding="utf-8")
 
-    assert main(["report", str(one), "--out", str(page)]) == 0
+    assert main(report) == 0
 
     assert not earlier.exists()
     assert mine.read_text() == "changed"
     lines = re.findall(r"(?m)^(\w{64})  (.*)$", sources.read_text(encoding="utf-8"))
-    assert {name for _, name in lines} == {
-        path.relative_to(page).as_posix()
-        for path in page.rglob("*")
-        if path.is_file() and path.name not in ("SOURCES.txt", "mine.csv")
-    }
+    written = [path.relative_to(page).as_posix() for path in page.rglob("*") if path.is_file()]
+    assert {name for _, name in lines} == {*written} - {"tables/SOURCES.txt", "tables/mine.csv"}
     for digest, name in lines:
         assert hashlib.sha256((page / name).read_bytes()).hexdigest() == digest
+    capsys.readouterr()
+    # The page, whose numbers may be others, goes if none is wanted.
+    assert main([*report, "--no-page"]) == 0
+    assert [path.name for path in page.iterdir()] == ["tables"]
+    assert "report:" not in capsys.readouterr().out
+    assert main(["score", str(one), "--no-page", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["report"] is None

@@ -1,5 +1,6 @@
 """A page that holds every kind of block, and text as hostile as models write it."""
 
+import math
 import random
 
 import pandas as pd
@@ -27,7 +28,7 @@ from surface_consistency.report.page import (
     Trace,
 )
 from surface_consistency.tables.numbers import Value
-from surface_consistency.tables.table import Column, Table
+from surface_consistency.tables.table import Column, Table, interval_column
 
 CONDITIONS = ("title", "redirect")
 CELLS = ("right under both names", "title only", "redirect only", "wrong under both")
@@ -104,125 +105,100 @@ def squares(n_models: int, *, size: str = "figure") -> MosaicPlots:
 def dots(n_models: int, *, has_noise: bool = True) -> ForestPlot:
     """Make flip rates by type and category."""
     rng = random.Random(0)
-    rows = [("All pairs", 0, _dots(rng, n_models, 96))]
+
+    def group(n: int) -> list[Dot]:
+        found = []
+        for index in range(n_models):
+            count = rng.randrange(0, max(1, n // 3))
+            value = flip(count, n) if count else Value(value=0.0, low=0.0, high=0.0)
+            found.append(Dot(model=index, value=value, n=2 * n, n_clusters=n, is_certain=count > 8))
+        return found
+
+    rows = [("All pairs", 0, group(96))]
     for kind, (title, n) in TYPES.items():
-        rows.append((title, 0, _dots(rng, n_models, n)))
-        rows += [(name, 1, _dots(rng, n_models, size)) for name, size in CATEGORIES[kind]]
+        rows.append((title, 0, group(n)))
+        rows += [(name, 1, group(size)) for name, size in CATEGORIES[kind]]
+    noise = {0: 0.013, 1: 0.07} if n_models > 1 else {0: 0.013}
     return ForestPlot(
         name="flips-by-type",
         title="Types and categories",
         axis="flip rate, %",
         rows=rows,
-        noise=dict(list({0: 0.013, 1: 0.07}.items())[:n_models]) if has_noise else {},
+        noise=noise if has_noise else {},
         note="A pair with several labels counts in each.",
     )
-
-
-def _dots(rng: random.Random, n_models: int, n: int) -> list[Dot]:
-    """Make one group."""
-    found = []
-    for index in range(n_models):
-        count = rng.randrange(0, max(1, n // 3))
-        value = flip(count, n) if count else Value(value=0.0, low=0.0, high=0.0)
-        found.append(Dot(model=index, value=value, n=2 * n, n_clusters=n, is_certain=count > 8))
-    return found
 
 
 def group_table(n_models: int, *, by: str = "type") -> Table:
     """Make a table of groups."""
     rng = random.Random(1)
-    groups = (
-        [(key, n) for key, (_, n) in TYPES.items()]
-        if by == "type"
-        else [found for part in CATEGORIES.values() for found in part]
-    )
+    groups = [(key, n) for key, (_, n) in TYPES.items()]
+    if by == "category":
+        groups = [found for part in CATEGORIES.values() for found in part]
+    cells = ("both", "first_only", "second_only", "neither")
     rows = []
     for label, n in groups:
-        for index in range(n_models):
+        for model in LABELS[:n_models]:
             first = rng.randrange(0, n)
-            counts = {
-                "both": n, "first_only": first, "second_only": n - first, "neither": first,
-            }  # fmt: skip
+            counts = dict(zip(cells, (n, first, n - first, first), strict=True))
             rate = 0.0 if first == 0 else n / (2 * n + first)
-            rows.append(
-                {
-                    by: label,
-                    "model": LABELS[index],
-                    "n": sum(counts.values()),
-                    "n_clusters": n,
-                    **counts,
-                    "flip_rate": rate,
-                    "flip_rate_low": rate * 0.7,
-                    "flip_rate_high": min(1.0, rate * 1.3),
-                    "difference": -rate / 2,
-                    "difference_low": -rate,
-                    "difference_high": rate / 4,
-                    "p_value": float("nan") if n < 5 else rng.random() ** 6,
-                }
-            )
+            row = {by: label, "model": model, "n": sum(counts.values()), "n_clusters": n}
+            for name, ends in (
+                ("flip_rate", (rate, rate * 0.7, min(1.0, rate * 1.3))),
+                ("difference", (-rate / 2, -rate, rate / 4)),
+            ):
+                row |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
+            rows.append(row | counts | {"p_value": math.nan if n < 5 else rng.random() ** 6})
+    columns = [
+        Column(key=by, title=by.capitalize(), labels={k: t for k, (t, _) in TYPES.items()}),
+        Column(key="model", title="Model"),
+        Column(key="n", title="Pairs", kind="count"),
+        Column(key="n_clusters", title="Facts", kind="count", on_phones=False),
+        Column(key="square", title="Square", kind="square", cells=cells),
+        interval_column("flip_rate", "Flips", "rate", "%", direction="lower"),
+        interval_column("difference", "Difference", "difference", "points", direction="higher"),
+        Column(key="p_value", title="p", kind="p_value", unit="Holm"),
+    ]
     return Table(
         frame=pd.DataFrame(rows),
         caption="Types" if by == "type" else "Categories",
-        columns=[
-            Column(key=by, title=by.capitalize(), labels={k: t for k, (t, _) in TYPES.items()}),
-            Column(key="model", title="Model"),
-            Column(key="n", title="Pairs", kind="count"),
-            Column(key="n_clusters", title="Facts", kind="count", on_phones=False),
-            Column(
-                key="square",
-                title="Square",
-                kind="square",
-                cells=("both", "first_only", "second_only", "neither"),
-            ),
-            Column(
-                key="flip_rate", title="Flips", kind="rate", unit="%",
-                low="flip_rate_low", high="flip_rate_high", direction="lower",
-            ),
-            Column(
-                key="difference", title="Difference", kind="difference", unit="points",
-                low="difference_low", high="difference_high", direction="higher",
-            ),
-            Column(key="p_value", title="p", kind="p_value", unit="Holm"),
-        ],
+        columns=columns,
         note="p is Obuchowski’s clustered McNemar test.",
         cluster_column="n_clusters",
-    )  # fmt: skip
+    )
 
 
 def answers(n_models: int, n: int = 60, *, raw_length: int = 200) -> Answers:
     """Make answers of all cells, in many scripts."""
     names = ("first_only", "second_only", "both", "neither", "missing")
+    correct = {"first_only": (True, False), "second_only": (False, True), "both": (True, True)}
     relations = ("occupation", "place of birth", "capital")
     found = []
     for index in range(n_models):
         for place in range(n):
             gold, other, question = TEXTS[place % len(TEXTS)]
             cell = names[place * len(names) // n]
-            is_right = {"first_only": (1, 0), "second_only": (0, 1), "both": (1, 1)}
-            right = is_right.get(cell, (0, 0))
-            found.append(
-                Answer(
-                    model=index,
-                    pair_id=f"Q{place}/P106 {'x' * (place % 3)}",
-                    cell=cell,  # type: ignore[arg-type]
-                    question=question,
-                    surfaces=("Freddie Mercury", "Farrokh Bulsara"),
-                    answers=(
-                        gold if right[0] else other,
-                        None if cell == "missing" else gold if right[1] else other,
-                    ),
-                    raw=(f"Well, it is {gold if right[0] else other}. " + "la " * raw_length, None),
-                    matched=tuple(gold if seen else None for seen in right),  # type: ignore[arg-type]
-                    accepted=(gold, "a", "b", "c", "d"),
-                    labels={
-                        "relation": [relations[place % 3]],
-                        "type": [["from long names", "from birth names"][place % 2]],
-                    },
-                    verdicts={"popqa": (bool(right[0]), bool(right[1])), "exact": (False, None)},
-                    targets=(f"t{index}-{place}-a", f"t{index}-{place},b"),
-                    note="copied from the prompt" if place % 7 == 0 else "",
-                )
+            right = correct.get(cell, (False, False))
+            first, second = (gold if one else other for one in right)
+            one = Answer(
+                model=index,
+                pair_id=f"Q{place}/P106 {'x' * (place % 3)}",
+                cell=cell,  # type: ignore[arg-type]
+                question=question,
+                surfaces=("Freddie Mercury", "Farrokh Bulsara"),
+                answers=(first, None if cell == "missing" else second),
+                raw=(f"Well, it is {first}. " + "la " * raw_length, None),
+                matched=tuple(gold if seen else None for seen in right),  # type: ignore[arg-type]
+                accepted=(gold, "a", "b", "c", "d"),
+                labels={
+                    "relation": [relations[place % 3]],
+                    "type": [["from long names", "from birth names"][place % 2]],
+                },
+                verdicts={"popqa": right, "exact": (False, None)},
+                targets=(f"t{index}-{place}-a", f"t{index}-{place},b"),
+                note="copied from the prompt" if place % 7 == 0 else "",
             )
+            found.append(one)
     return Answers(
         answers=found,
         n_pairs=dict.fromkeys(range(n_models), 10 * n),
