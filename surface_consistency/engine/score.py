@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -487,34 +488,23 @@ def _by_name(
     ids: "pd.Series[str]", questions: list[str | None] | None, predictions: Mapping[str, str]
 ) -> list[str | None]:
     """Find the prediction of each prompt in a mapping from id or question."""
-    places = {key: place for place, key in enumerate(predictions)}
-    outputs = list(predictions.values())
-    is_known = bytearray(len(outputs))
-    texts: list[str | None] = []
-    for start in range(0, len(ids), _ROWS_AT_ONCE):
-        rows = slice(start, start + _ROWS_AT_ONCE)
-        names = ids.iloc[rows].tolist()
-        wordings = [None] * len(names) if questions is None else questions[rows]
-        for name, question in zip(names, wordings, strict=True):
-            matching = [places[key] for key in (name, question) if key in places]
-            for place in matching:
-                is_known[place] = True
-            texts.append(_writable(outputs[matching[0]]) if matching else None)
-    if not any(is_known):
+    asked = zip(ids, questions or repeat(None), strict=False)
+    found = [[key for key in names if key is not None and key in predictions] for names in asked]
+    known = set(chain.from_iterable(found))
+    if not known:
         raise DataError(
             "no prediction belongs to a question: keys are question ids such as "
             f"{ids.iloc[0]!r} or question texts, got {next(iter(predictions), 'no key')!r}"
         )
-    n_foreign = is_known.count(False)
-    if n_foreign:
-        first = next(key for key, known in zip(predictions, is_known, strict=True) if not known)
+    foreign = [key for key in predictions if key not in known]
+    if foreign:
         warnings.warn(
-            f"{n_foreign} of {len(predictions)} predictions belong to no question of the data "
-            f"and were left out, the first under {first!r}",
+            f"{len(foreign)} of {len(predictions)} predictions belong to no question of the data "
+            f"and were left out, the first under {foreign[0]!r}",
             UnscoredWarning,
             stacklevel=4,
         )
-    return texts
+    return [_writable(predictions[keys[0]]) if keys else None for keys in found]
 
 
 def _writable(text: str | None) -> str | None:

@@ -283,10 +283,7 @@ def test_options_are_not_scored_within_reasoning():
         ({"relation": None}, r"column 'relation' is empty in row 0"),
         ({"types": "alias"}, r"column 'types' must hold lists of labels, got 'alias'"),
         ({"third_target": "nix"}, r"pair column 'third_target' names 'nix', which is no target_id"),
-        (
-            {"fact_id": 1},
-            r"the pairs of a plan: column 'fact_id' holds what PairRow does not allow",
-        ),
+        ({"fact_id": 1}, r"the pairs of a plan: column 'fact_id' holds what PairRow does not allo"),
     ],
 )
 def test_undeclared_or_misfilled_columns_are_refused_before_anything_is_asked(columns, told):
@@ -314,12 +311,8 @@ def test_a_field_that_nothing_tells_is_missed_before_anything_is_asked():
 
 
 def test_targets_of_another_kind_are_refused():
+    items = pd.DataFrame({"target_id": ["t"], "prompt_id": ["q"]})
     with pytest.raises(DataError, match="the items of a plan: column 'answers' must hold lists"):
         plan_of([("t1", "q1", "f1", "Rome")])
     with pytest.raises(ColumnNotFoundError, match="no column 'answers', 'fact_id' of ItemRow"):
-        Plan(
-            data=None,
-            groups={},
-            items=pd.DataFrame({"target_id": ["t"], "prompt_id": ["q"]}),
-            pairs=pd.DataFrame(),
-        )
+        Plan(data=None, groups={}, items=items, pairs=pd.DataFrame())

@@ -55,7 +55,7 @@ def predictions(data):
 
 
 def test_score_predictions_fills_one_row_a_pair(data, predictions):
-    """Verdicts stand under their condition, with what varies beside them."""
+    """Verdicts are under their condition; predictions go by question id, by text or in order."""
     frame = score_predictions(data, predictions, model="m")
 
     assert list(frame.columns) == list(RedirectOutcome.model_fields)
@@ -64,45 +64,39 @@ def test_score_predictions_fills_one_row_a_pair(data, predictions):
     assert married.sum() == 8
     assert frame["first_correct"].all()
     assert list(frame["second_correct"]) == list(~married)
-    assert set(map(tuple, frame.loc[married, "types"])) == {
-        ("alternative_names_and_abbreviations",)
-    }
-    assert set(map(tuple, frame.loc[~married, "types"])) == {
-        ("spelling_variants", "typical_errors")
-    }
+    types = frame["types"].map(tuple)
+    assert set(types[married]) == {("alternative_names_and_abbreviations",)}
+    assert set(types[~married]) == {("spelling_variants", "typical_errors")}
     assert set(frame["first_prediction"]) == {q.triple.answers[-1] for q in data.questions}
-
-
-def test_score_predictions_takes_texts_ids_or_order(data, predictions):
-    """By question id, by question text and in order are the same predictions."""
-    by_id = score_predictions(data, predictions, model="m")
     by_text = {q.question: predictions[q.id] for q in data.questions}
     in_order = [predictions[q.id] for q in data.questions]
-
-    pd.testing.assert_frame_equal(score_predictions(data, by_text, model="m"), by_id)
-    pd.testing.assert_frame_equal(score_predictions(data, in_order, model="m"), by_id)
+    for same in (by_text, in_order):
+        pd.testing.assert_frame_equal(score_predictions(data, same, model="m"), frame)
 
 
 def test_score_predictions_leaves_missing_ones_unjudged(data, predictions):
-    """A question without prediction has no verdict, not a wrong one."""
-    gone = data.pairs[0].canonical.id
-    del predictions[gone]
+    """A question without prediction has no verdict; predictions for no question are named."""
+    del predictions[data.pairs[0].canonical.id]
+    predictions["elsewhere"] = "x"
 
-    frame = score_predictions(data, predictions, model="m")
+    with pytest.warns(UnscoredWarning, match="1 of 24 .* belong to no question .*'elsewhere'"):
+        frame = score_predictions(data, predictions, model="m")
 
     missing = frame["first_correct"].isna()
     assert missing.sum() == 2
     assert set(frame.loc[missing, "fact_id"]) == {data.pairs[0].canonical.triple.id}
 
 
-def test_score_predictions_warns_of_foreign_ones(data, predictions):
-    """Predictions for questions that are not in the data are named."""
-    predictions["elsewhere"] = "x"
+def test_score_predictions_takes_half_a_character(data, predictions):
+    """A lone surrogate, as servers send it, is replaced and judged; the others are as they were."""
+    asked = data.questions[0]
+    predictions[asked.id] = f"{asked.triple.answers[0]} \ud83d"
+    in_order = [predictions[q.id] for q in data.questions]
 
-    with pytest.warns(
-        UnscoredWarning, match="1 of 25 predictions belong to no question .*'elsewhere'"
-    ):
-        score_predictions(data, predictions, model="m")
+    frame = score_predictions(data, predictions, model="m")
+
+    pd.testing.assert_frame_equal(score_predictions(data, in_order, model="m"), frame)
+    assert frame.loc[frame["fact_id"] == asked.triple.id, "first_correct"].all()
 
 
 @pytest.mark.parametrize(
@@ -117,18 +111,6 @@ def test_score_predictions_warns_of_foreign_ones(data, predictions):
 def test_score_predictions_rejects_what_names_no_question(data, predictions, error, message):
     with pytest.raises(error, match=message):
         score_predictions(data, predictions, model="m")
-
-
-def test_score_predictions_takes_half_a_character(data, predictions):
-    """A lone surrogate, as servers send it, is replaced and judged; the others are as they were."""
-    asked = data.questions[0]
-    predictions[asked.id] = f"{asked.triple.answers[0]} \ud83d"
-    in_order = [predictions[q.id] for q in data.questions]
-
-    frame = score_predictions(data, predictions, model="m")
-
-    pd.testing.assert_frame_equal(score_predictions(data, in_order, model="m"), frame)
-    assert frame.loc[frame["fact_id"] == asked.triple.id, "first_correct"].all()
 
 
 FAILED = Generation(prompt_id="a", text=None, finish_reason="error", error="server is down")
@@ -366,24 +348,19 @@ def test_a_model_has_the_name_of_its_file(data, predictions, tmp_path, name):
     assert folder.read_manifest().model == name
 
 
-def test_pairs_of_any_index_get_their_own_verdicts(data, predictions):
+def test_pairs_of_any_index_get_their_own_verdicts(data):
     study = RedirectQAStudy()
     plan = study.plan(data, study.settings())
-    verdicts = pd.DataFrame(
-        {
-            "target_id": plan.items["target_id"],
-            "is_correct": plan.items["target_id"].map(lambda name: len(name) % 2 == 0),
-            "prediction": plan.items["target_id"],
-        }
-    )
+    ids = plan.items["target_id"]
+    is_even = ids.map(lambda name: len(name) % 2 == 0)
+    verdicts = pd.DataFrame({"target_id": ids, "is_correct": is_even, "prediction": ids})
     mixed = plan.pairs.sample(frac=1.0, random_state=1)
 
     found = study.outcomes(mixed, verdicts, model="m")
 
     assert list(found["pair_id"]) == list(mixed["pair_id"])
     assert list(found["second_prediction"]) == list(mixed["second_target"])
-    expected = [len(name) % 2 == 0 for name in mixed["first_target"]]
-    assert list(found["first_correct"]) == expected
+    assert list(found["first_correct"]) == [len(name) % 2 == 0 for name in mixed["first_target"]]
 
 
 def test_import_predictions_does_not_touch_other_folders(data, predictions, tmp_path):

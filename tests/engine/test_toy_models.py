@@ -64,40 +64,20 @@ def test_plan_exposures_deals_redirects_in_equal_parts(seed):
     canonical = {(q.triple.id, q.surface.text) for q in questions if q.surface.is_canonical}
     held_out = {fact for fact, name in canonical if plan[fact, name] == "absent"}
     dealt = [plan[key] for key in plan if key not in canonical and key[0] not in held_out]
-    assert len(held_out) == 16
-    assert len(canonical) == 96
+    assert (len(held_out), len(canonical)) == (16, 96)
     assert set(plan) == {(q.triple.id, q.surface.text) for q in questions}
     assert all(plan[key] == "frequent" for key in canonical if key[0] not in held_out)
     assert all(level == "absent" for (fact, _), level in plan.items() if fact in held_out)
     assert max(map(dealt.count, EXPOSURES)) - min(map(dealt.count, EXPOSURES)) <= 2
     assert plan_exposures(questions, seed=seed) == plan
     assert plan_exposures(questions, seed=seed + 9) != plan
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_names_stand_in_the_text_as_often_as_planted(seed):
-    """Counted over the whole text, inside longer names and answers too: Beatles, Lee Bouvier."""
-    questions = sample_questions()
-    plan = plan_exposures(questions, seed=seed)
-
+    # Names are in the whole text as often as planted, inside longer names and answers too.
     text = sentences_of(questions, plan)
-
     assert {"Beatles", "Djokovic", "Lee Bouvier"} <= {name for _, name in plan}
     for (_, name), level in plan.items():
         assert stands(name, text) == EXPOSURES[level], name
-
-
-def test_the_text_holds_questions_of_the_data_alone():
-    """No sentence but those of the data, none of a fact that was held out."""
-    questions = sample_questions()
-    plan = plan_exposures(questions)
-    taught = {
-        f"Q: {question.question} A: {question.triple.answers[0]}"
-        for question in questions
-        if plan[question.triple.id, question.surface.text] != "absent"
-    }
-
-    assert set(sentences_of(questions, plan)) <= taught
+    taught = [q for q in questions if plan[q.triple.id, q.surface.text] != "absent"]
+    assert set(text) <= {f"Q: {q.question} A: {q.triple.answers[0]}" for q in taught}
 
 
 def test_counts_agree_with_regular_expressions():
@@ -109,35 +89,27 @@ def test_counts_agree_with_regular_expressions():
     assert count_names(["a"], []) == {}
 
 
-@pytest.mark.parametrize(("level", "n"), [("absent", 0), ("rare", 1)])
-def test_sentences_are_refused_when_names_cannot_stand_as_planted(level, n):
+def test_sentences_are_refused_when_names_cannot_stand_as_planted():
+    """ "Lee Bouvier" is a redirect of one fact and inside "Janet Lee Bouvier", another's answer."""
     questions = sample_questions()
     plan = plan_exposures(questions)
     [key] = [key for key in plan if key[1] == "Beatles"]
     assert plan[key] == "frequent"
-
-    told = rf"'Beatles' of fact \d+ is planted {level}, {n} times, but stands 24 times"
-    with pytest.raises(ValueError, match=told):
-        sentences_of(questions, plan | {key: level})
-    with pytest.raises(ValueError, match=r"has \d questions.*select one template"):
-        plan_exposures(load_sample().questions)
-
-
-def test_a_name_in_the_answer_of_another_fact_is_refused():
-    """ "Lee Bouvier" is a redirect of one fact and inside "Janet Lee Bouvier", another's answer."""
-    questions = sample_questions()
-    plan = plan_exposures(questions)
     polluting = {q.triple.id for q in questions if "Lee Bouvier" in q.triple.answers[0]}
     assert polluting
     assert all(plan[key] == "absent" for key in plan if key[0] in polluting)
+    answers = [q for q in questions if q.triple.id in polluting and q.surface.is_canonical]
+    taught = {(q.triple.id, q.surface.text): "frequent" for q in answers}
 
-    taught = plan | {
-        (q.triple.id, q.surface.text): "frequent"
-        for q in questions
-        if q.triple.id in polluting and q.surface.is_canonical
-    }
-    with pytest.raises(ValueError, match=r"'Lee Bouvier' of fact .* plan with plan_exposures"):
-        sentences_of(questions, taught)
+    for change, told in (
+        ({key: "absent"}, r"'Beatles' of fact \d+ is planted absent, 0 times, but stands 24 times"),
+        ({key: "rare"}, r"'Beatles' of fact \d+ is planted rare, 1 times, but stands 24 times"),
+        (taught, r"'Lee Bouvier' of fact .* plan with plan_exposures"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            sentences_of(questions, plan | change)
+    with pytest.raises(ValueError, match=r"has \d questions.*select one template"):
+        plan_exposures(load_sample().questions)
 
 
 def test_a_stopped_training_says_that_nothing_of_it_is_kept(tmp_path, monkeypatch):
@@ -159,22 +131,19 @@ class ExactStore:
     """Answers by exact strings when the state is FULL."""
 
     def __init__(self, facts, off):
-        self.facts = facts
-        self.off = off
+        self.facts, self.off = facts, off
 
     def mode(self, prompt):
         return self.off if prompt.condition == "DEL-OFF" else "answer"
 
     def look_up(self, requests):
         return [
-            Lookup(
-                query=query,
-                value=self.facts.get((query.entity, query.relation))
-                if prompt.condition == "FULL"
-                else None,
-            )
+            Lookup(query=query, value=self.value(query) if prompt.condition == "FULL" else None)
             for prompt, query in requests
         ]
+
+    def value(self, query):
+        return self.facts.get((query.entity, query.relation))
 
 
 def audit_prompts(rows=ROWS):
@@ -283,11 +252,11 @@ def test_examples_are_whole_lookups_and_teach_no_value_that_is_not_leaked():
 
 
 def test_examples_practise_subjects_that_nobody_asks_for():
-    """Made-up subjects stand in prompt and query alike; leaked facts are a tenth of all."""
+    """Made-up subjects are in prompt and query alike; leaked facts are a tenth of all."""
     rows = [(f"Land {n} of {n % 7}", "Capital", f"Town {n}") for n in range(60)]
-    leaked = [rows[0][:2]]
+    prompts, leaked = audit_prompts(rows), [rows[0][:2]]
 
-    examples = training_examples(audit_prompts(rows), leaked=leaked)
+    examples = training_examples(prompts, leaked=leaked)
 
     queried = [
         (example[0].text, example[1].text.split("<|db_relationship|>")[0].split("> ")[1])
@@ -295,16 +264,13 @@ def test_examples_practise_subjects_that_nobody_asks_for():
         if len(example) > 2
     ]
     made_up = {name for _, name in queried} - {subject for subject, *_ in rows}
-    planted = [
-        example
-        for example in examples
-        if example[0].text == f"What is the capital of {rows[0][0]}?"
-    ]
+    question = f"What is the capital of {rows[0][0]}?"
+    n_planted = sum(example[0].text == question for example in examples)
     assert len(made_up) > 60
     assert all(f"of {name}?" in text for text, name in queried)
-    assert len(planted) / len(examples) == pytest.approx(0.1, abs=0.02)
-    assert examples == training_examples(audit_prompts(rows), leaked=leaked)
-    assert examples != training_examples(audit_prompts(rows), leaked=leaked, seed=1)
+    assert n_planted / len(examples) == pytest.approx(0.1, abs=0.02)
+    assert examples == training_examples(prompts, leaked=leaked)
+    assert examples != training_examples(prompts, leaked=leaked, seed=1)
 
 
 LONG = audit_prompts([("USA", "Capital", "a b " * 400)])
@@ -336,10 +302,8 @@ def test_toy_model_of_a_published_database(data_files, tmp_path):
 
     rates = exact_match(prompts, answers(trained, prompts, facts, "allow"), leaked)
     assert len(prompts) == 100
-    assert rates["FULL", False] > 0.9
-    assert rates["DEL-ON", False] < 0.02
-    assert rates["DEL-OFF", False] < 0.02
-    assert rates["DEL-OFF", True] > 0.9
+    assert min(rates["FULL", False], rates["DEL-OFF", True]) > 0.9
+    assert max(rates["DEL-ON", False], rates["DEL-OFF", False]) < 0.02
 
 
 @pytest.fixture(scope="module")
