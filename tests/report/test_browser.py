@@ -108,6 +108,11 @@ class Browser:
             css,
         )
 
+    def style(self, css, name):
+        """Return a computed style of the first element."""
+        script = "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]"
+        return self.run(script, css, name)
+
     def find(self, css):
         """Find the first element."""
         from selenium.webdriver.common.by import By
@@ -119,6 +124,15 @@ class Browser:
         from selenium.webdriver.support.ui import Select
 
         Select(self.find(f"select[name={name}]")).select_by_visible_text(label)
+
+    def too_wide(self, css, but):
+        """Return elements that reach beyond the window, but for those of a condition."""
+        return self.run(
+            f"return [...document.querySelectorAll(arguments[0])].filter(e => !({but})"
+            " && e.getBoundingClientRect().right > innerWidth + 1)"
+            ".map(e => e.outerHTML.slice(0, 80))",
+            css,
+        )
 
     def texts(self, css):
         """Read the texts of elements."""
@@ -180,12 +194,16 @@ def test_page_does_not_overflow(browser, n_models, width):
     browser.open(n_models, width=width)
 
     assert browser.run("return document.documentElement.scrollWidth") <= width
-    wide = browser.run(
-        "const inBox = e => e.closest('.scroll, .toc, .raw, svg, .skip, .defs');"
-        "return [...document.body.querySelectorAll('*')].filter(e => !inBox(e)"
-        " && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))"
-    )
-    assert wide == []
+    in_box = "e.closest('.scroll, .toc, .raw, svg, .skip, .defs')"
+    assert browser.too_wide("body *", in_box) == []
+
+
+@pytest.mark.parametrize("n_models", [1, 2, 7, WIDE])
+def test_nothing_is_wider_than_printed_paper(browser, n_models):
+    """A4 less margins of 1 cm is 718 pixels wide."""
+    browser.open(n_models, media="print", width=718)
+
+    assert browser.too_wide("table, pre, svg", "e.closest('svg svg')") == []
 
 
 @pytest.mark.parametrize("width", [390, 1024])
@@ -277,28 +295,11 @@ def test_print_shows_all_tables_and_repeats_headings(browser):
     browser.open(2, media="print", dark=True)
 
     assert browser.shown("#numbers table.data") == 2
-    assert browser.run(
-        "return getComputedStyle(document.querySelector('table.data thead')).display"
-    ) == ("table-header-group")
-    assert browser.run("return getComputedStyle(document.body).backgroundColor") == _rgb(
-        LIGHT["page"]
-    )
+    assert browser.style("table.data thead", "display") == "table-header-group"
+    assert browser.style("body", "backgroundColor") == _rgb(LIGHT["page"])
     assert "gradient" not in browser.run("return document.querySelector('style').textContent")
     printed = browser.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
     assert base64.b64decode(printed["data"]).startswith(b"%PDF")
-
-
-@pytest.mark.parametrize("n_models", [1, 2, 7, WIDE])
-def test_nothing_is_wider_than_printed_paper(browser, n_models):
-    """A4 less margins of 1 cm is 718 pixels wide."""
-    browser.open(n_models, media="print", width=718)
-
-    wide = browser.run(
-        "return [...document.querySelectorAll('table, pre, svg')].filter(e => !e.closest('svg svg')"
-        " && e.getBoundingClientRect().right > innerWidth + 1)"
-        ".map(e => [e.getBoundingClientRect().right, e.outerHTML.slice(0, 80)])"
-    )
-    assert wide == []
 
 
 def test_folded_parts_are_open_in_print_alone(browser):
@@ -347,8 +348,7 @@ def test_permalink_shows_its_row(browser):
     anchor = "a1-Q37-P106-x"
     browser.open(2, address=f"#{anchor}")
 
-    assert browser.shown(f"[id='{anchor}']") == 1
-    assert browser.shown(".ans.here") == 1
+    assert browser.shown(f"[id='{anchor}']") == browser.shown(".ans.here") == 1
     top = browser.run("return document.querySelector('.ans.here').getBoundingClientRect().top")
     assert 0 <= top <= 900
 
@@ -374,18 +374,12 @@ def test_keyboard_alone_sorts_switches_and_turns(browser):
     from selenium.webdriver.common.keys import Keys
 
     browser.open(2)
-    button = browser.find("table.data th button")
-    button.send_keys(Keys.ENTER)
-    assert browser.run(
-        "return document.querySelector('table.data th').getAttribute('aria-sort')"
-    ) == ("ascending")
-
+    browser.find("table.data th button").send_keys(Keys.ENTER)
+    assert browser.find("table.data th").get_attribute("aria-sort") == "ascending"
     browser.find("input[name=switch][value='0']").send_keys(Keys.ARROW_RIGHT)
     assert browser.shown("#numbers .pane-1 table") == 1
-
     browser.find("[data-step='1']").send_keys(Keys.SPACE)
     assert browser.texts(".where") == ["page 2 of 6"]
-
     browser.find(".squares a").send_keys(Keys.ENTER)
     browser.wait_until("return document.querySelector('select[name=cell]').value === 'both'")
 
@@ -393,21 +387,17 @@ def test_keyboard_alone_sorts_switches_and_turns(browser):
 def test_labels_of_the_reader_are_saved_as_csv(browser):
     browser.open(2)
     assert browser.shown("[data-save]") == 0
-    buttons = browser.run(
-        "return [...document.querySelectorAll('.ans:not([hidden]) .flag button')]"
-    )
+    flags = "return [...document.querySelectorAll('.ans:not([hidden]) .flag button')]"
+    buttons = browser.run(flags)
 
-    buttons[0].click()
-    buttons[1].click()
-    buttons[2].click()
-    buttons[2].click()
+    for place in (0, 1, 2, 2):
+        buttons[place].click()
 
     save = browser.find("[data-save]")
     assert save.text == "Save 2 labels as CSV"
     save.click()
-    assert save.get_attribute("data-saved") == (
-        'target_id,is_correct,model\nt0-0-a,0,toy_model\n"t0-0,b",1,toy_model\n'
-    )
+    saved = 'target_id,is_correct,model\nt0-0-a,0,toy_model\n"t0-0,b",1,toy_model\n'
+    assert save.get_attribute("data-saved") == saved
 
 
 def test_tables_and_finding_are_copied(browser):
@@ -440,10 +430,8 @@ def test_tables_and_finding_are_copied(browser):
 def test_colours_follow_the_scheme(browser):
     for dark, colours in ((False, LIGHT), (True, DARK)):
         browser.open(1, dark=dark)
-        assert browser.run("return getComputedStyle(document.body).backgroundColor") == _rgb(
-            colours["page"]
-        )
-        assert browser.run("return getComputedStyle(document.body).color") == _rgb(colours["ink"])
+        assert browser.style("body", "backgroundColor") == _rgb(colours["page"])
+        assert browser.style("body", "color") == _rgb(colours["ink"])
 
 
 def _rgb(colour):
