@@ -183,28 +183,6 @@ def test_labels_go_from_the_sheet_to_the_corrected_scores(run, tmp_path, capsys)
     assert not (folder / "checks" / "judge_agreement.csv").exists()
 
 
-def test_corrected_scores_are_in_the_report(run, tmp_path, capsys):
-    sheet, folder = tmp_path / "sheet.csv", tmp_path / "run"
-    matcher = ["--setting", "all_facts=true", "--json"]
-    command = ["--runner-option", "answer=Christiaan Huygens found it in 1655."]
-    assert run(*command, *matcher, "--labelling-sheet", str(sheet)) == 0
-    targets = pd.read_parquet(folder / "targets.parquet")
-    said = pd.read_parquet(folder / "verdicts.parquet").merge(targets, on="target_id")
-    said = said.set_index(["prompt_id", "fact_id"])["is_correct"]
-    frame = pd.read_csv(sheet, dtype=str)
-    keys = zip(frame["prompt_id"], frame["question_id"], strict=True)
-    frame.assign(is_correct=[int(said[key]) for key in keys]).to_csv(sheet, index=False)
-    capsys.readouterr()
-
-    assert main(["score", str(folder), *matcher, "--labels", str(sheet)]) == 0
-
-    [corrected] = json.loads(capsys.readouterr().out)["tables"]["corrected"]
-    # A judge that agrees with the labels changes nothing but the width of the intervals.
-    for name in ("first_accuracy", "second_accuracy", "consistency", "signed_alignment"):
-        assert corrected[name] == pytest.approx(corrected[f"observed_{name}"])
-    assert (folder / "tables" / "corrected.csv").is_file()
-
-
 def test_labels_and_options_of_another_run_leave_the_run_as_it_was(run, tmp_path, capsys):
     assert run("--json") == 0
     labels = tmp_path / "labels.csv"

@@ -6,7 +6,6 @@ import re
 import shutil
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
@@ -25,6 +24,7 @@ from surface_consistency.engine.judging.labels import (
 from surface_consistency.engine.judging.prompts import (
     JUDGE_PROMPT_VERSION,
     OWN_WORDS,
+    Fact,
     judge_long,
     judge_short,
     pin_prompts,
@@ -186,17 +186,6 @@ def _warn_empty(texts: pd.Series, spans: Sequence[str | None], region: AnswerSpa
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """What a judge is told of a target."""
-
-    question: str
-    """The question."""
-
-    answer: str
-    """The reference answer."""
-
-
 def facts_of(targets: pd.DataFrame) -> list[Fact]:
     """Read what a judge is told.
 
@@ -207,11 +196,10 @@ def facts_of(targets: pd.DataFrame) -> list[Fact]:
         One fact a target; its reference is the first accepted answer, with the others behind it.
     """
     return [
-        Fact(
-            question,
-            f"{accepted[0]} (or: {'; '.join(accepted[1:])})" if accepted[1:] else accepted[0],
+        Fact(question, f"{reference} (or: {'; '.join(others)})" if others else reference)
+        for question, (reference, *others) in zip(
+            targets["question"], targets["answers"], strict=True
         )
-        for question, accepted in zip(targets["question"], targets["answers"], strict=True)
     ]
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, NamedTuple
 
 from surface_consistency.schemas.prompts import Message, Prompt
 
@@ -153,21 +153,17 @@ _SHOWN_REPLY: Final = 2_000
 _PAPER_FACTS: Final = 5
 
 
-class JudgedFact(Protocol):
-    """What a judge is told of a fact, such as `SlaqQuestion`."""
+class Fact(NamedTuple):
+    """A fact that is judged."""
 
-    @property
-    def question(self) -> str:
-        """The question."""
+    question: str
+    """The question."""
 
-    @property
-    def answer(self) -> str:
-        """The reference answer."""
+    answer: str
+    """The reference answer."""
 
 
-def judge_short(
-    question: JudgedFact, answer: str, *, prompt_id: str, prompts: str = OWN_WORDS
-) -> Prompt:
+def judge_short(question: Fact, answer: str, *, prompt_id: str, prompts: str = OWN_WORDS) -> Prompt:
     """Ask whether a short answer is right: a reply is one character, 1 or 0.
 
     Args:
@@ -191,7 +187,7 @@ def judge_short(
 
 
 def judge_long(
-    questions: Sequence[JudgedFact], answer: str, *, prompt_id: str, prompts: str = OWN_WORDS
+    questions: Sequence[Fact], answer: str, *, prompt_id: str, prompts: str = OWN_WORDS
 ) -> Prompt:
     """Ask which of several facts a long answer states rightly: a reply is a list of 1 and 0.
 
@@ -223,7 +219,7 @@ def judge_long(
     return _listed(_LONG, questions, answer, prompt_id)
 
 
-def judge_free(questions: Sequence[JudgedFact], answer: str, *, prompt_id: str) -> Prompt:
+def judge_free(questions: Sequence[Fact], answer: str, *, prompt_id: str) -> Prompt:
     """Ask which facts a free text speaks of, and which of these rightly.
 
     Args:
@@ -263,9 +259,7 @@ def retry_prompt(prompt: Prompt, reply: str, *, prompt_id: str) -> Prompt:
     return Prompt(id=prompt_id, messages=(*prompt.messages, *turns), group=prompt.group)
 
 
-def _listed(
-    instruction: str, questions: Sequence[JudgedFact], answer: str, prompt_id: str
-) -> Prompt:
+def _listed(instruction: str, questions: Sequence[Fact], answer: str, prompt_id: str) -> Prompt:
     """Build a prompt about several questions."""
     if not questions:
         raise ValueError("questions is empty; there is nothing to judge")
