@@ -21,6 +21,9 @@ from tests.cli.runners import write_runner
 from tests.needs import NEEDS_TORCH
 
 KNOWING = """
+def fingerprint(self):
+    return {"answer": self.options["answer"]}
+
 def generate(self, prompts, params):
     for prompt in prompts:
         yield Generation(prompt_id=prompt.id, text=self.options["answer"])
@@ -78,7 +81,7 @@ def test_run_takes_options_of_the_runner(runner, tmp_path, capsys):
     row = printed["tables"]["overall"][0]
     assert sum(row[name] for name in ("both", "first_only", "second_only", "neither")) == row["n"]
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
-    assert manifest["runner"]["answer"] == "Paris"
+    assert manifest["runner"] == {"answer": "Paris"}
     assert manifest["command"].endswith("api_key=... --max-new-tokens=9 --limit 5")
 
 
