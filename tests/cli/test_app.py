@@ -17,40 +17,17 @@ class EveryType(Settings):
     """One field of every type that an option can hold."""
 
     switch: bool = False
-    """A switch."""
-
     number: int = 0
-    """A whole number."""
-
     perhaps: int | None = 3
-    """A whole number or none."""
-
     share: float = 0.5
-    """A number."""
-
     either: int | float = 1
-    """Any number."""
-
     text: str = ""
-    """A text."""
-
     place: Path | None = None
-    """A path."""
-
     form: Literal["short", "long"] = "short"
-    """One of these."""
-
     numbers: Items[int] = ()
-    """Several whole numbers."""
-
     sizes: Mapping[str, int] = {}
-    """Whole numbers by name."""
-
     shares: Mapping[str, float] = {}
-    """Numbers by name."""
-
     switches: Mapping[str, bool] = {}
-    """Switches by name."""
 
 
 @pytest.fixture

@@ -26,42 +26,19 @@ class Asked(Settings):
     None for one of each relation."""
 
     n_permutations: int = Field(default=5, gt=0)
-    """Orders."""
-
     truncate: bool = False
-    """Drop demonstrations."""
-
     chat: bool = True
-    """Do not use the chat template."""
-
     style: Literal["chat", "completion"] = "chat"
-    """Turns or text."""
-
     threshold: float | None = 0.6
-    """Minimum score."""
-
     cache: Path | None = None
-    """Folder."""
-
     lengths: dict[Literal["short", "long"], Annotated[int, Field(gt=0)]] = Field(
         default_factory=lambda: {"short": 64, "long": 512}
     )
-    """Maximum length per form."""
-
     cluster: Annotated[str | None, Flag("--cluster-column")] = None
-    """Cluster."""
-
     draws: Rare[int] = Field(default=10, ge=1)
-    """Number of draws."""
-
     tags: Rare[Items[str] | None] = None
-    """Tags."""
-
     options: Rare[dict[str, str]] = Field(default_factory=dict)
-    """Options."""
-
     agreement: Rare[bool] = True
-    """Whether rules are compared."""
 
     @model_validator(mode="after")
     def _check(self):
