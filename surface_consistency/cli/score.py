@@ -37,11 +37,14 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
     Raises:
         ValueError: If a setting does not judge runs of that study; names one that does.
     """
-    for before, word in pairwise(argv):
-        if before == SETTING and (told := foreign_option(argv, f"{SETTING} {word.split('=')[0]}")):
-            raise ValueError(told)
     name = _study_of(argv)
     records = study_records(name)
+    known = (records.source, records.settings, records.scoring, ReportSettings, PredictionSettings)
+    own = {flag_of(*field) for record in known for field in record.model_fields.items()}
+    for before, word in pairwise(argv):
+        flag = f"{SETTING} {word.partition('=')[0]}"
+        if before == SETTING and flag not in own and (told := foreign_option(argv, flag)):
+            raise ValueError(told)
 
     def score(
         run: Annotated[Path | None, Parameter(help="Folder of a run, to judge it again.")] = None,
@@ -142,10 +145,10 @@ def foreign_option(argv: Sequence[str], flag: str) -> str | None:
 
         RunFolder.open(argv[0])
     study = _study_of(argv)
-    own = _scoring_flags(study)
     owners = [name for name in STUDIES.names() if name != study and flag in _scoring_flags(name)]
-    if flag in own or not owners:
+    if not owners:
         return None
+    own = _scoring_flags(study)
     alike = [name for name in own if name.endswith(f"-{flag.removeprefix('--')}")]
     return (
         f"{flag} does not judge runs of {study}; use {', '.join(alike or own)}, or --study "
