@@ -114,7 +114,7 @@ def test_states_asked_are_told_without_del_off(databases, reader, tmp_path, caps
     ("arguments", "message"),
     [
         ([], "--runner lookup needs --model"),
-        (["--threshold", "abc"], "--threshold: input should be a valid number"),
+        (["--threshold", "abc"], "input should be a valid number"),
         (["--model", "toy_model", "--runner", "READER"], "--model toy_model trains its own model"),
         (["--model", "m", "--leaked", "3"], "--leaked is an option of the toy model; it needs --m"),
         (["--runner", "READER", "--retriever", "nothing"], "retriever must be one of"),
