@@ -21,6 +21,8 @@ def generate(self, prompts, params):
         told = lines[1].split(" | ")[-1] if lines[0] == "Facts:" else "unknown"
         yield Generation(prompt_id=prompt.id, text=told)
 """
+READS = ["--runner", "READER"]
+PUBLISHED = ["--runner", "x:Y", "--as-published"]
 CLOZE = ["--topologies", "base", "--styles", "cloze", "--limit", "10", "--retriever", "fuzzy"]
 
 
@@ -117,39 +119,21 @@ def test_states_asked_are_told_without_del_off(databases, reader, tmp_path, caps
         (["--threshold", "abc"], "input should be a valid number"),
         (["--model", "toy_model", "--runner", "READER"], "--model toy_model trains its own model"),
         (["--model", "m", "--leaked", "3"], "--leaked is an option of the toy model; it needs --m"),
-        (["--runner", "READER", "--retriever", "nothing"], "retriever must be one of"),
-        (["--runner", "READER", "--styles", "haiku"], "no style haiku"),
-        (["--runner", "READER", "--setting", "radius=0.1"], "radius needs"),
+        ([*READS, "--retriever", "nothing"], "retriever must be one of"),
+        ([*READS, "--styles", "haiku"], "no style haiku"),
+        ([*READS, "--setting", "radius=0.1"], "radius needs"),
         (["--runner", "nobody"], "nobody"),
+        ([*READS, "--max-new-tokens", "0"], "--max-new-tokens: input should be greater than or"),
+        ([*READS, "--setting", "resamples=0"], "--setting resamples: input should be greater than"),
         (
-            ["--runner", "READER", "--max-new-tokens", "0"],
-            "--max-new-tokens: input should be greater than or equal to 1, got 0",
-        ),
-        (
-            ["--runner", "READER", "--setting", "resamples=0"],
-            "--setting resamples: input should be greater than or equal to 1, got '0'",
-        ),
-        (
-            ["--runner", "READER", "--setting", "max_missing=2"],
-            "--setting max_missing: input should be less than or equal to 1, got '2'",
+            [*READS, "--setting", "max_missing=2"],
+            "--setting max_missing: input should be less than",
         ),
         pytest.param(["--model", "no/such/folder"], "no/such/folder", marks=NEEDS_TORCH),
-        (
-            ["--runner", "x:Y", "--as-published", "--threshold", "0.4"],
-            "--as-published sets --threshold 0.6, and 0.4 was given; leave out",
-        ),
-        (
-            ["--runner", "x:Y", "--as-published", "--setting", "k=9"],
-            "--as-published sets --setting k=5, and 9 was given",
-        ),
-        (
-            ["--runner", "x:Y", "--as-published", "--setting", "cleaner=audit"],
-            "--as-published sets --setting cleaner=published, and audit was given",
-        ),
-        (
-            ["--runner", "x:Y", "--as-published", "--judge-model", "m"],
-            "--as-published sets --judge rule, and llm was given",
-        ),
+        ([*PUBLISHED, "--threshold", "0.4"], "sets --threshold 0.6, and 0.4 was given; leave out"),
+        ([*PUBLISHED, "--setting", "k=9"], "--as-published sets --setting k=5, and 9 was given"),
+        ([*PUBLISHED, "--setting", "cleaner=audit"], "cleaner=published, and audit was given"),
+        ([*PUBLISHED, "--judge-model", "m"], "--as-published sets --judge rule, and llm was given"),
     ],
 )
 def test_a_users_mistake_is_one_line_and_code_2(

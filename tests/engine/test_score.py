@@ -22,7 +22,7 @@ from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.runs.log import lock_log
-from surface_consistency.schemas import Generation, Verdict, write_jsonl
+from surface_consistency.schemas import Generation, Verdict
 from surface_consistency.studies.redirectqa import RedirectOutcome
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy, score_predictions
 
@@ -117,28 +117,16 @@ FAILED = Generation(prompt_id="a", text=None, finish_reason="error", error="serv
 
 
 @pytest.mark.parametrize(
-    ("damage", "error", "message"),
+    ("name", "content", "error", "message"),
     [
-        (
-            lambda run: write_jsonl(run.log(), [FAILED]),
-            RunError,
-            "only errors such as 'server is down'",
-        ),
-        (
-            lambda run: run.log().write_text(""),
-            RunError,
-            r"holds no answer; mend .* the command of the run again",
-        ),
-        (lambda run: run.manifest.write_text(""), RecordError, "not a RunManifest"),
-        (
-            lambda run: run.manifest.write_text('{"study": 1}'),
-            RecordError,
-            r"manifest\.json: not a RunManifest: field",
-        ),
+        ("generations.jsonl", FAILED.model_dump_json(), RunError, "errors such as 'server is down"),
+        ("generations.jsonl", "", RunError, r"no answer; mend .* the command of the run again"),
+        ("manifest.json", "", RecordError, "not a RunManifest"),
+        ("manifest.json", '{"study": 1}', RecordError, r"manifest\.json: not a RunManifest: field"),
     ],
 )
-def test_score_run_rejects_a_run_that_cannot_be_judged(run, damage, error, message):
-    damage(run)
+def test_score_run_rejects_a_run_that_cannot_be_judged(run, name, content, error, message):
+    (run.path / name).write_text(content and f"{content}\n")
 
     with pytest.raises(error, match=message):
         score_run(run)
