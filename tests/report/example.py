@@ -168,7 +168,7 @@ def group_table(n_models: int, *, by: str = "type") -> Table:
     )
 
 
-def answers(n_models: int, n: int = 60, *, raw_length: int = 200) -> Answers:
+def answers(n_models: int, n: int = 60, *, length: int = 0) -> Answers:
     """Make answers of all cells, in many scripts."""
     names = ("first_only", "second_only", "both", "neither", "missing")
     correct = {"first_only": (True, False), "second_only": (False, True), "both": (True, True)}
@@ -184,18 +184,14 @@ def answers(n_models: int, n: int = 60, *, raw_length: int = 200) -> Answers:
                 model=index,
                 pair_id=f"Q{place}/P106 {'x' * (place % 3)}",
                 cell=cell,  # type: ignore[arg-type]
-                question=question,
+                question=question + " la" * length,
                 surfaces=("Freddie Mercury", "Farrokh Bulsara"),
                 answers=(first, None if cell == "missing" else second),
-                raw=(f"Well, it is {first}. " + "la " * raw_length, None),
-                matched=tuple(gold if seen else None for seen in right),  # type: ignore[arg-type]
                 accepted=(gold, "a", "b", "c", "d"),
                 labels={
                     "relation": [relations[place % 3]],
                     "type": [["from long names", "from birth names"][place % 2]],
                 },
-                verdicts={"popqa": right, "exact": (False, None)},
-                targets=(f"t{index}-{place}-a", f"t{index}-{place},b"),
                 note="copied from the prompt" if place % 7 == 0 else "",
             )
             found.append(one)

@@ -194,7 +194,7 @@ def test_page_does_not_overflow(browser, n_models, width):
     browser.open(n_models, width=width)
 
     assert browser.run("return document.documentElement.scrollWidth") <= width
-    in_box = "e.closest('.scroll, .toc, .raw, svg, .skip, .defs')"
+    in_box = "e.closest('.scroll, .toc, svg, .skip, .defs')"
     assert browser.too_wide("body *", in_box) == []
 
 
@@ -382,22 +382,6 @@ def test_keyboard_alone_sorts_switches_and_turns(browser):
     assert browser.texts(".where") == ["page 2 of 6"]
     browser.find(".squares a").send_keys(Keys.ENTER)
     browser.wait_until("return document.querySelector('select[name=cell]').value === 'both'")
-
-
-def test_labels_of_the_reader_are_saved_as_csv(browser):
-    browser.open(2)
-    assert browser.shown("[data-save]") == 0
-    flags = "return [...document.querySelectorAll('.ans:not([hidden]) .flag button')]"
-    buttons = browser.run(flags)
-
-    for place in (0, 1, 2, 2):
-        buttons[place].click()
-
-    save = browser.find("[data-save]")
-    assert save.text == "Save 2 labels as CSV"
-    save.click()
-    saved = 'target_id,is_correct,model\nt0-0-a,0,toy_model\n"t0-0,b",1,toy_model\n'
-    assert save.get_attribute("data-saved") == saved
 
 
 def test_tables_and_finding_are_copied(browser):

@@ -231,7 +231,7 @@ def test_long_findings_and_names_and_folded_sections_are_marked():
 
 def test_fifty_runs_stay_small():
     whole = page(50, has_all=False)
-    many = replace(whole.sections[3], blocks=[answers(50, 500, raw_length=1000)])
+    many = replace(whole.sections[3], blocks=[answers(50, 500, length=1000)])
 
     document = render_page(replace(whole, sections=[*whole.sections[:3], many]))
 
@@ -240,7 +240,7 @@ def test_fifty_runs_stay_small():
 
 
 def test_answers_are_thinned_within_cells():
-    block = answers(2, 1000, raw_length=0)
+    block = answers(2, 1000)
 
     shown = shown_answers(block, 2)
 
