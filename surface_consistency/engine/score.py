@@ -74,7 +74,6 @@ def import_predictions(
     settings: SettingsT | None = None,
     source: Settings | None = None,
     plan: Plan | None = None,
-    reading: PredictionSettings | None = None,
 ) -> RunFolder:
     """Make a run folder of predictions that were made elsewhere, ready for `score_run`.
 
@@ -90,7 +89,6 @@ def import_predictions(
             told from answers.
         source: Where the data came from, for the manifest.
         plan: The plan of this data and these settings, to save making it again.
-        reading: What becomes of prompts and blanks; None for the defaults, or those of a file.
 
     Returns:
         The run folder.
@@ -102,7 +100,7 @@ def import_predictions(
     """
     settings = settings or study.settings()
     plan = plan or make_plan(study, cast("DataT", data), settings)
-    texts = align_predictions(plan.items, predictions, reading=reading)
+    texts = align_predictions(plan.items, predictions)
     del predictions
     folder = RunFolder.create(out)
     if folder.prompts.exists():
@@ -441,7 +439,7 @@ def align_predictions(
     Args:
         targets: `Plan.items`; the column question, where it is there, may name a prompt too.
         predictions: As for `import_predictions`.
-        reading: As for `import_predictions`.
+        reading: What becomes of prompts and blanks; None for the defaults, or those of a file.
 
     Returns:
         Text by prompt id, missing where there is none; lone surrogates are replaced.

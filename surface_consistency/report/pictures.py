@@ -276,9 +276,6 @@ class Strips:
     is_share: bool = True
     """Whether ticks are set in percent."""
 
-    gap: float = 0.0
-    """Space below each row."""
-
     bands: Sequence[Box] = ()
     """What lies behind all rows; their y and height do not matter."""
 
@@ -435,7 +432,7 @@ def bars_strips(block: StackedBars) -> Strips:
             )
         )
     scale = Scale(low=0.0, high=1.0, ticks=(0.0, 0.25, 0.5, 0.75, 1.0))
-    return Strips(rows=rows, scale=scale, axis="%", gap=11.0)
+    return Strips(rows=rows, scale=scale, axis="%")
 
 
 def lines_scene(block: Lines) -> Scene:

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given, strategies as st
 
-from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
+from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.runs.files import (
     as_file_name,
     guard_cell,
@@ -217,35 +216,9 @@ def test_text_json_and_csv_keep_letters(path, tmp_path):
 
 
 def test_parquet_keeps_a_frame_without_its_index(tmp_path):
-    write_parquet(tmp_path / "a.parquet", FRAME.set_axis([7, 8]), row_group_size=1)
+    write_parquet(tmp_path / "a.parquet", FRAME.set_axis([7, 8]))
 
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "a.parquet"), FRAME)
-    assert pq.ParquetFile(tmp_path / "a.parquet").num_row_groups == 2
-
-
-@pytest.mark.parametrize(
-    "table", [FRAME, pa.table({"name": ["PPK", "ППК"], "x": [0, 0], "n": [1, 2]})]
-)
-def test_parquet_follows_a_schema(tmp_path, table):
-    """Columns take the schema's order, types and metadata; further ones are left out."""
-    schema = pa.schema({"n": pa.int32(), "name": pa.string()}, metadata={"made": "here"})
-
-    write_parquet(tmp_path / "a.parquet", table, schema=schema)
-
-    written = pq.read_table(tmp_path / "a.parquet")
-    assert written.schema.equals(schema.with_metadata(written.schema.metadata))
-    assert written.to_pylist() == [{"n": 1, "name": "PPK"}, {"n": 2, "name": "ППК"}]
-
-
-def test_parquet_rejects_what_the_schema_does_not_allow(path):
-    with pytest.raises(ColumnNotFoundError, match=r"out\.csv: the table lacks the column absent"):
-        write_parquet(path, FRAME, schema=pa.schema({"absent": pa.int64(), "n": pa.int64()}))
-    for table in (FRAME, pa.Table.from_pandas(FRAME)):
-        with pytest.raises(DataError, match=r"out\.csv: a column holds what its type does not al"):
-            write_parquet(path, table, schema=pa.schema({"name": pa.int64()}))
-
-    assert path.read_text() == "old"
-    assert names(path.parent) == ["out.csv"]
 
 
 def test_a_light_import_needs_no_tables():

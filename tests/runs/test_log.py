@@ -448,7 +448,7 @@ def test_an_interrupted_batch_is_taken_back(written, manifest, monkeypatch):
     assert written.read_bytes() == whole
 
 
-def test_each_batch_is_forced_to_the_disk_unless_told(log_path, manifest, monkeypatch):
+def test_each_batch_is_forced_to_the_disk(log_path, manifest, monkeypatch):
     synced = []
     monkeypatch.setattr(os, "fsync", synced.append)
 
@@ -456,15 +456,14 @@ def test_each_batch_is_forced_to_the_disk_unless_told(log_path, manifest, monkey
         synced.clear()
         log.append([answer(1), answer(2)])
         log.append([answer(3)])
-    with RunLog.open(log_path, manifest, sync=False) as log:
-        log.append([answer(4)])
 
     assert len(synced) == 2
 
 
-def test_a_full_size_log_is_read_in_bounded_memory(log_path, manifest):
+def test_a_full_size_log_is_read_in_bounded_memory(log_path, manifest, monkeypatch):
     """Keys stay in memory, texts do not: 20,000 answers of 2 kB take less than 5 MB."""
-    with RunLog.open(log_path, manifest, sync=False) as log:
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    with RunLog.open(log_path, manifest) as log:
         for start in range(0, 20_000, 1_000):
             log.append([answer(start + offset, "word " * 400) for offset in range(1_000)])
     assert log_path.stat().st_size > 40_000_000
