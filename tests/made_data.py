@@ -9,7 +9,6 @@ import pytest
 from surface_consistency.data.slaq_rows import SlaqRow
 from surface_consistency.taxonomy import RELATIONS
 
-# Subject, surface and categories are real rows of release v1.0.0; the answers are Wikidata's.
 FACTS = [
     {
         "triplet_id": 230395,
@@ -19,13 +18,9 @@ FACTS = [
         "relation": "place_of_birth",
         "object_id": "Q84",
         "answers": ["London", "London, UK"],
-        "redirects": [
-            (
-                "Steven D. Georgiou",
-                "Steven_D._Georgiou",
-                ["Redirects_from_personal_names", "Redirects_from_short_names"],
-            )
-        ],
+        "redirects": {
+            "Steven_D._Georgiou": ["Redirects_from_personal_names", "Redirects_from_short_names"]
+        },
     },
     {
         "triplet_id": 6146949,
@@ -35,14 +30,10 @@ FACTS = [
         "relation": "occupation",
         "object_id": "Q639669",
         "answers": ["musician"],
-        "redirects": [
-            (
-                "Jesus Antunez",
-                "Jesus_Antunez_(musician)",
-                ["Redirects_from_titles_without_diacritics"],
-            ),
-            ("Jesus Antunez", "Jesus_Antunez", ["Redirects_from_misspellings"]),
-        ],
+        "redirects": {
+            "Jesus_Antunez_(musician)": ["Redirects_from_titles_without_diacritics"],
+            "Jesus_Antunez": ["Redirects_from_misspellings"],
+        },
     },
 ]
 
@@ -51,7 +42,8 @@ def rows_of(fact):
     """Realise a fact as rows of the release."""
     relation = RELATIONS[fact["relation"]]
     title = fact["title"].replace("_", " ")
-    for surface, redirect, categories in [(title, None, ["__MAIN__"]), *fact["redirects"]]:
+    for redirect, categories in {None: ["__MAIN__"], **fact["redirects"]}.items():
+        surface = title if redirect is None else redirect.partition("_(")[0].replace("_", " ")
         for template in ("original", "paraphrase"):
             yield {
                 "triplet_id": fact["triplet_id"],
@@ -103,22 +95,22 @@ def own_caches(tmp_path_factory, monkeypatch):
 COLUMNS = list(SlaqRow.model_fields)
 
 
+QUESTIONS = {
+    "When did the First Punic War occur?": "It took place from 264 to 241 BCE.",
+    "How long did the Punic Wars last?": "They lasted a total of 43 years.",
+    "Which two powers fought in the Punic Wars?": "Rome and Carthage.",
+    "Who was the renowned Carthaginian general in the Second Punic War?": "Hannibal Barca was "
+    "the famous general.",
+    "What did Hannibal famously cross Italy with?": "Hannibal crossed Italy with war elephants.",
+}
+
+
 def slaq_row(topic="The Punic Wars", **changes):
     """Figure 6 of the paper (arXiv 2510.11218)."""
-    return {
+    row = {
         "Category": "History",
         "Topic": topic,
         "URL": "https://en.wikipedia.org/wiki/Punic_Wars",
-        "ShortQ1": "When did the First Punic War occur?",
-        "ShortA1": "It took place from 264 to 241 BCE.",
-        "ShortQ2": "How long did the Punic Wars last?",
-        "ShortA2": "They lasted a total of 43 years.",
-        "ShortQ3": "Which two powers fought in the Punic Wars?",
-        "ShortA3": "Rome and Carthage.",
-        "ShortQ4": "Who was the renowned Carthaginian general in the Second Punic War?",
-        "ShortA4": "Hannibal Barca was the famous general.",
-        "ShortQ5": "What did Hannibal famously cross Italy with?",
-        "ShortA5": "Hannibal crossed Italy with war elephants.",
         "LongQ": "Discuss the Punic Wars by covering (1) when the First Punic War occurred, "
         "(2) how long the Punic Wars lasted, (3) which two powers fought, (4) who the renowned "
         "Carthaginian general in the Second Punic War was, and (5) what he famously crossed Italy "
@@ -128,12 +120,10 @@ def slaq_row(topic="The Punic Wars", **changes):
         "Hannibal Barca rose as the famed Carthaginian commander, becoming legendary for crossing "
         "Italy with war elephants.",
         "Pageviews": "1,234,567",
-        "ShortQ1_Entity": "1",
-        "ShortQ2_Entity": "0",
-        "ShortQ3_Entity": "1",
-        "ShortQ4_Entity": "1",
-        "ShortQ5_Entity": "1",
-    } | changes
+    }
+    for n, (question, answer) in enumerate(QUESTIONS.items(), 1):
+        row |= {f"ShortQ{n}": question, f"ShortA{n}": answer, f"ShortQ{n}_Entity": str(int(n != 2))}
+    return {name: row[name] for name in COLUMNS if name in row} | changes
 
 
 @pytest.fixture

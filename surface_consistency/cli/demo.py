@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from surface_consistency.cli.options import Json, Out
 from surface_consistency.cli.output import finish
-from surface_consistency.data.redirectqa import RedirectQA, load_sample
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.engine.report import report_runs
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
@@ -39,8 +39,6 @@ def run_demo(
     out: str | os.PathLike[str],
     *,
     steps: int = DEFAULT_STEPS,
-    seed: int = 0,
-    data: RedirectQA | None = None,
     say: Callable[[str], None] | None = None,
 ) -> tuple[RunFolder, pd.DataFrame]:
     """Train a toy model on the bundled sample, run the study on it and score it.
@@ -48,8 +46,6 @@ def run_demo(
     Args:
         out: Folder of the run; the model is saved in its subfolder `toy_model`.
         steps: Training steps.
-        seed: Seed of the planted frequencies, the training and the demonstrations.
-        data: Facts to teach and ask; None for the bundled sample.
         say: Called with a line of progress at each stage; None for silence.
 
     Returns:
@@ -57,18 +53,16 @@ def run_demo(
         `highlights/consistency_by_planted_exposure.csv` holds.
     """
     tell = say or (lambda line: None)
-    data = (data or load_sample()).select(templates=("original",))
-    exposures = plan_exposures(data.questions, seed=seed)
+    data = load_sample().select(templates=("original",))
+    exposures = plan_exposures(data.questions)
     folder = RunFolder.create(out)
     model = folder.path / "toy_model"
     sentences = sentences_of(data.questions, exposures)
     tell(f"{len(sentences)} sentences plant the names of {len(data.pairs)} pairs")
-    train_toy_model(
-        sentences, model, names=[q.question for q in data.questions], steps=steps, seed=seed
-    )
+    train_toy_model(sentences, model, names=[q.question for q in data.questions], steps=steps)
     tell("asking every fact under every name")
     runner = TransformersRunner(str(model), device="cpu", dtype="float32")
-    settings = RedirectQASettings(shots=_SHOTS, seed=seed)
+    settings = RedirectQASettings(shots=_SHOTS)
     run_study(
         RedirectQAStudy(),
         data,

@@ -194,14 +194,14 @@ class _Asked:
     ) -> "list[RunFolder]":
         """Run a model, or a part of it, and score what is whole."""
         from surface_consistency.engine.run import WHOLE
-        from surface_consistency.engine.sweep import ask_sweep
+        from surface_consistency.engine.sweep import run_sweep
 
         part = home
         if self.shard is not None:
             part = _part(home, self.shard, self.shards)
         with naming("--model"):
             runner = self._runner(study, data, model, home)
-        folders = ask_sweep(
+        folders = run_sweep(
             study,
             data,
             runner,

@@ -1,13 +1,14 @@
 """`score`: judge a run again, or predictions made elsewhere."""
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from surface_consistency.cli.options import Json, naming, source_flag
-from surface_consistency.cli.record_command import flag_of, record_command
+from surface_consistency.cli.record_command import SETTING, flag_of, record_command
 from surface_consistency.engine.settings import (
     JudgeScoring,
     ReportSettings,
@@ -32,9 +33,18 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
 
     Returns:
         The command: its options are the scoring settings of that study, and those of its data.
+
+    Raises:
+        ValueError: If a setting does not judge runs of that study; names one that does.
     """
     name = _study_of(argv)
     records = study_records(name)
+    known = (records.source, records.settings, records.scoring, ReportSettings, PredictionSettings)
+    own = {flag_of(*field) for record in known for field in record.model_fields.items()}
+    for before, word in pairwise(argv):
+        flag = f"{SETTING} {word.partition('=')[0]}"
+        if before == SETTING and flag not in own and (told := foreign_option(argv, flag)):
+            raise ValueError(told)
 
     def score(
         run: Annotated[Path | None, Parameter(help="Folder of a run, to judge it again.")] = None,

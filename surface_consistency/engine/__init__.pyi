@@ -7,7 +7,6 @@ from .features import (
     read_parquet as read_parquet,
     to_parquet as to_parquet,
 )
-from .judging.chosen_judges import make_chosen_judge as make_chosen_judge
 from .judging.judges import (
     NO_ANSWER as NO_ANSWER,
     Judge as Judge,
@@ -16,6 +15,7 @@ from .judging.judges import (
     facts_of as facts_of,
     generate_cached as generate_cached,
     judge_targets as judge_targets,
+    make_chosen_judge as make_chosen_judge,
 )
 from .paired.page import PageSpec as PageSpec, model_dots as model_dots
 from .paired.tables import paired_tables as paired_tables, with_detectable as with_detectable
@@ -25,7 +25,6 @@ from .run import run_study as run_study
 from .score import (
     answered_targets as answered_targets,
     import_predictions as import_predictions,
-    retest_flip_rate as retest_flip_rate,
     score_files as score_files,
     score_run as score_run,
 )

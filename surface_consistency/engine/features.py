@@ -15,7 +15,7 @@ from surface_consistency.errors import RecordError, SourceNotFoundError
 from surface_consistency.rows.readers import parquet_rows
 from surface_consistency.runs.frames import arrow_schema
 from surface_consistency.schemas import Record
-from surface_consistency.schemas.jsonl import describe_validation_error
+from surface_consistency.schemas.jsonl import atomic_path, describe_validation_error
 
 if TYPE_CHECKING:
     import datasets
@@ -64,26 +64,21 @@ def to_parquet(
 
     Raises:
         TypeError: If an item is of another class.
+        DataError: If the disk is full or the file cannot be written; names the file.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     schema = make_features(record).arrow_schema
-    target = Path(path)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
     stream, count = iter(records), 0
-    try:
-        with pq.ParquetWriter(part, schema) as writer:
-            while items := list(islice(stream, _ROW_GROUP)):
-                wrong = [type(item).__name__ for item in items if type(item) is not record]
-                if wrong:
-                    raise TypeError(f"expected {record.__name__} records, got {wrong[0]}")
-                rows = [item.model_dump() for item in items]
-                writer.write_table(pa.Table.from_pylist(rows, schema=schema))
-                count += len(rows)
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    with atomic_path(path) as part, pq.ParquetWriter(part, schema) as writer:
+        while items := list(islice(stream, _ROW_GROUP)):
+            wrong = [type(item).__name__ for item in items if type(item) is not record]
+            if wrong:
+                raise TypeError(f"expected {record.__name__} records, got {wrong[0]}")
+            rows = [item.model_dump() for item in items]
+            writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+            count += len(rows)
     return count
 
 

@@ -11,8 +11,7 @@ from typing import Any
 from surface_consistency.data.selection import pause_gc
 from surface_consistency.engine.compare.verdicts import Verdicts
 from surface_consistency.engine.design import VERDICTS, Design, Report
-from surface_consistency.engine.paired.contrasts import TEXTS
-from surface_consistency.engine.paired.tables import table_of_runs
+from surface_consistency.engine.paired.tables import TEXTS, table_of_runs
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.engine.study import Analysis, Study, study_of
 from surface_consistency.errors import DataError, UndefinedMetricWarning, UnscoredWarning

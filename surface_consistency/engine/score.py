@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -13,9 +14,8 @@ import pandas as pd
 
 from surface_consistency.data.selection import pause_gc
 from surface_consistency.engine.choices import reference_log_odds
-from surface_consistency.engine.judging.chosen_judges import export_labels
-from surface_consistency.engine.judging.judge_agreement import agreement_by_kind
-from surface_consistency.engine.judging.judges import judge_targets
+from surface_consistency.engine.judging.judges import export_labels, judge_targets
+from surface_consistency.engine.judging.labels import agreement_by_kind
 from surface_consistency.engine.plan import Plan
 from surface_consistency.engine.run import make_manifest, write_targets
 from surface_consistency.engine.settings import RuleScoring
@@ -74,7 +74,6 @@ def import_predictions(
     settings: SettingsT | None = None,
     source: Settings | None = None,
     plan: Plan | None = None,
-    reading: PredictionSettings | None = None,
 ) -> RunFolder:
     """Make a run folder of predictions that were made elsewhere, ready for `score_run`.
 
@@ -90,7 +89,6 @@ def import_predictions(
             told from answers.
         source: Where the data came from, for the manifest.
         plan: The plan of this data and these settings, to save making it again.
-        reading: What becomes of prompts and blanks; None for the defaults, or those of a file.
 
     Returns:
         The run folder.
@@ -102,7 +100,7 @@ def import_predictions(
     """
     settings = settings or study.settings()
     plan = plan or make_plan(study, cast("DataT", data), settings)
-    texts = align_predictions(plan.items, predictions, reading=reading)
+    texts = align_predictions(plan.items, predictions)
     del predictions
     folder = RunFolder.create(out)
     if folder.prompts.exists():
@@ -441,7 +439,7 @@ def align_predictions(
     Args:
         targets: `Plan.items`; the column question, where it is there, may name a prompt too.
         predictions: As for `import_predictions`.
-        reading: As for `import_predictions`.
+        reading: What becomes of prompts and blanks; None for the defaults, or those of a file.
 
     Returns:
         Text by prompt id, missing where there is none; lone surrogates are replaced.
@@ -488,34 +486,23 @@ def _by_name(
     ids: "pd.Series[str]", questions: list[str | None] | None, predictions: Mapping[str, str]
 ) -> list[str | None]:
     """Find the prediction of each prompt in a mapping from id or question."""
-    places = {key: place for place, key in enumerate(predictions)}
-    outputs = list(predictions.values())
-    is_known = bytearray(len(outputs))
-    texts: list[str | None] = []
-    for start in range(0, len(ids), _ROWS_AT_ONCE):
-        rows = slice(start, start + _ROWS_AT_ONCE)
-        names = ids.iloc[rows].tolist()
-        wordings = [None] * len(names) if questions is None else questions[rows]
-        for name, question in zip(names, wordings, strict=True):
-            matching = [places[key] for key in (name, question) if key in places]
-            for place in matching:
-                is_known[place] = True
-            texts.append(_writable(outputs[matching[0]]) if matching else None)
-    if not any(is_known):
+    asked = zip(ids, questions or repeat(None), strict=False)
+    found = [[key for key in names if key is not None and key in predictions] for names in asked]
+    known = set(chain.from_iterable(found))
+    if not known:
         raise DataError(
             "no prediction belongs to a question: keys are question ids such as "
             f"{ids.iloc[0]!r} or question texts, got {next(iter(predictions), 'no key')!r}"
         )
-    n_foreign = is_known.count(False)
-    if n_foreign:
-        first = next(key for key, known in zip(predictions, is_known, strict=True) if not known)
+    foreign = [key for key in predictions if key not in known]
+    if foreign:
         warnings.warn(
-            f"{n_foreign} of {len(predictions)} predictions belong to no question of the data "
-            f"and were left out, the first under {first!r}",
+            f"{len(foreign)} of {len(predictions)} predictions belong to no question of the data "
+            f"and were left out, the first under {foreign[0]!r}",
             UnscoredWarning,
             stacklevel=4,
         )
-    return texts
+    return [_writable(predictions[keys[0]]) if keys else None for keys in found]
 
 
 def _writable(text: str | None) -> str | None:

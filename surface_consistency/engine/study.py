@@ -20,15 +20,20 @@ from pydantic import BaseModel
 from typing_extensions import TypeVar
 
 from surface_consistency.engine.design import VERDICTS, Design, Report
-from surface_consistency.engine.judging.chosen_judges import (
+from surface_consistency.engine.judging.judges import (
+    Judge,
+    Overrulable,
     OverrulingJudge,
+    RuleJudge,
     check_labelling,
     make_chosen_judge,
     shown_answers,
 )
-from surface_consistency.engine.judging.judge_agreement import agreement_by_kind, corrected_table
-from surface_consistency.engine.judging.judges import Judge, Overrulable, RuleJudge
-from surface_consistency.engine.judging.labels import labels_by_target
+from surface_consistency.engine.judging.labels import (
+    agreement_by_kind,
+    corrected_table,
+    labels_by_target,
+)
 from surface_consistency.engine.paired.page import PageSpec, fact_trace
 from surface_consistency.engine.plan import Plan, check_groupings, check_pair_columns
 from surface_consistency.engine.settings import (

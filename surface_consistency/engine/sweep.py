@@ -1,32 +1,17 @@
 """One study under several settings of one model: a sweep."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from surface_consistency.engine.report import Reported, cluster_of, report_runs
 from surface_consistency.engine.run import SWEEP_FILE, WHOLE, ProgressOption, Shard, run_study
 from surface_consistency.engine.score import score_run
-from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.engine.study import DataT, ScoringT, SettingsT, Study
 from surface_consistency.errors import RunError
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.files import output_folder, write_json
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.settings import Settings
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SweepResult:
-    """Result of `run_sweep`."""
-
-    folders: Sequence[RunFolder]
-    """The runs, one a variant."""
-
-    reported: Reported
-    """Tables and page over all of them."""
 
 
 def run_sweep(
@@ -39,85 +24,33 @@ def run_sweep(
     settings: SettingsT | None = None,
     source: Settings | None = None,
     scoring: ScoringT | None = None,
-    report: ReportSettings | None = None,
     progress: ProgressOption = True,
-) -> SweepResult:
-    """Run, score and report the runs that settings describe: one run, or a sweep of several.
+    shard: Shard = WHOLE,
+) -> list[RunFolder]:
+    """Run and score the runs that settings describe: one run, or a sweep of several.
 
     Each run of a sweep has its own folder within `out`, which `sweep.json` marks; groups of prompts
     that depend on the model alone are sent once for all runs. Called again with the same arguments,
-    a stopped sweep resumes.
+    a stopped sweep resumes. `report_runs` makes tables and page of the runs.
 
     Args:
         study: The study.
         data: What its `load` returned.
         runner: The model backend.
-        out: Folder of the run, or of the runs; page and tables over all of them go there too.
-        model: Label of the model in tables.
-        settings: How to ask; `Study.sweep` takes them apart. None for the study's defaults.
-        source: Where the data came from, for the manifests.
-        scoring: How to judge; None for the study's defaults.
-        report: How to compute tables and page; None for the defaults.
-        progress: Whether to show a progress bar on a terminal, or a function that is told.
-
-    Returns:
-        The runs and their report.
-
-    Raises:
-        RunError: If several runs should go into the folder of a single one or the other way
-            round, or a folder holds a run with other settings.
-        DataError: If nothing is left to ask.
-        ValueError: If the study has no such cluster.
-    """
-    report = report or ReportSettings()
-    cluster_of(study, report)
-    folders = ask_sweep(
-        study,
-        data,
-        runner,
-        out,
-        model=model,
-        settings=settings,
-        source=source,
-        scoring=scoring,
-        progress=progress,
-    )
-    reported = report_runs([one.path for one in folders], out, study=study, settings=report)
-    return SweepResult(folders=folders, reported=reported)
-
-
-def ask_sweep(
-    study: Study[Any, SettingsT, DataT, ScoringT],
-    data: DataT,
-    runner: Runner,
-    out: str | os.PathLike[str],
-    *,
-    model: str,
-    settings: SettingsT | None = None,
-    source: Settings | None = None,
-    scoring: ScoringT | None = None,
-    progress: ProgressOption = True,
-    shard: Shard = WHOLE,
-) -> list[RunFolder]:
-    """Run and score all that settings stand for, and report nothing yet.
-
-    Args:
-        study: The study.
-        data: What its `load` returned.
-        runner: Who answers.
         out: Folder of the run, or of the runs.
         model: Label of the model in tables.
-        settings: How to ask; None for the study's defaults.
+        settings: How to ask; `Study.sweep` takes them apart. None for the study's defaults.
         source: Where the data came from, for the manifests.
         scoring: How to judge; None for the study's defaults.
         progress: Whether to show a progress bar on a terminal, or a function that is told.
         shard: Which batches are asked; where it is not all of them, nothing is scored.
 
     Returns:
-        The runs, one a variant.
+        The runs, one per variant.
 
     Raises:
-        RunError: As `run_sweep`.
+        RunError: If several runs should go into the folder of a single one or the other way
+            round, or a folder holds a run with other settings.
         DataError: If nothing is left to ask.
     """
     home = Path(out)

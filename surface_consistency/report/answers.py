@@ -12,7 +12,6 @@ _A_MODEL: Final = 500
 _A_PAGE: Final = 4_000
 _BYTES: Final = 5_000_000
 _ROW_BYTES: Final = 1_100
-_LONGEST_RAW: Final = 4_000
 _VERDICTS: Final = {
     "both": (True, True),
     "first_only": (True, False),
@@ -20,8 +19,6 @@ _VERDICTS: Final = {
     "neither": (False, False),
     "missing": (None, None),
 }
-
-Pieces = list[tuple[str, str]]
 
 
 def shown_answers(block: Answers, n_models: int) -> list[Answer]:
@@ -53,7 +50,7 @@ def shown_answers(block: Answers, n_models: int) -> list[Answer]:
 
 def _size(answer: Answer) -> int:
     """Estimate the bytes of a row."""
-    texts = (*answer.answers, *(raw and raw[:_LONGEST_RAW] for raw in answer.raw), answer.question)
+    texts = (*answer.answers, answer.question)
     return _ROW_BYTES + sum(len(text.encode("utf-8", "replace")) for text in texts if text)
 
 
@@ -105,65 +102,37 @@ def _row(
     label_ids = [
         numbers[name, label] for name in block.filters for label in answer.labels.get(name, ())
     ]
-    more = len(answer.accepted) - 3
-    sides = [_side(answer, block, place) for place in (0, 1)]
-    rules = [(name, *both) for name, both in answer.verdicts.items()]
     return {
         "answer": answer,
         "id": unique(f"a{answer.model}-{answer.pair_id}"),
         "cell_name": names[answer.cell],
         "labels": " ".join(map(str, label_ids)),
         "shown": [", ".join(answer.labels[n]) for n in block.filters if answer.labels.get(n)],
-        "question": _split(answer.question, answer.surfaces[0], "surface"),
-        "sides": sides,
-        "more": max(0, more),
-        "rules": rules,
-        "has_more": bool(rules or more > 0 or any(side["raw"] for side in sides)),
+        "question": _split(answer.question, answer.surfaces[0]),
+        "sides": [_side(answer, block, place) for place in (0, 1)],
+        "more": max(0, len(answer.accepted) - 3),
     }
 
 
 def _side(answer: Answer, block: Answers, place: int) -> dict[str, Any]:
     """View of one of both answers."""
-    text, raw, matched = answer.answers[place], answer.raw[place], answer.matched[place]
     is_right = _VERDICTS[answer.cell][place]
-    why = ""
-    if matched:
-        why = f"holds “{matched}”"
-    elif is_right is False and answer.accepted:
-        n = len(answer.accepted)
+    n, why = len(answer.accepted), ""
+    if is_right is False and n:
         why = "not the accepted answer" if n == 1 else f"none of {n} accepted"
-    target = answer.targets[place]
     return {
         "condition": block.conditions[place],
         "surface": answer.surfaces[place],
         "is_right": is_right,
-        "pieces": None if text is None else _split(text, matched, "match") if text.strip() else [],
+        "text": answer.answers[place],
         "why": why,
-        "raw": _raw_pieces(raw, text, matched) if raw is not None and raw != text else [],
-        "target": target or "",
-        "code": "" if is_right is None else int(is_right),
     }
 
 
-def _raw_pieces(raw: str, judged: str | None, matched: str | None) -> Pieces:
-    """Mark the judged part of a whole output, and what was found in it."""
-    rest = len(raw) - _LONGEST_RAW
-    raw = raw[:_LONGEST_RAW] + (f"… ({rest:,} more characters)" if rest > 0 else "")
-    begin = raw.find(judged.strip()) if judged and judged.strip() else -1
-    if begin < 0:
-        return _split(raw, matched, "match")
-    end = begin + len(str(judged).strip())
-    inner = [(text, css or "judged") for text, css in _split(raw[begin:end], matched, "match")]
-    return [piece for piece in [(raw[:begin], ""), *inner, (raw[end:], "")] if piece[0]]
-
-
-def _split(text: str, part: str | None, css: str) -> Pieces:
-    """Cut the first occurrence of a part out of a text, to be marked."""
-    place = find_text(text, part) if part else None
-    if place is None:
-        return [(text, "")]
-    begin, end = place
-    pieces = [(text[:begin], ""), (text[begin:end], css), (text[end:], "")]
+def _split(text: str, part: str) -> list[tuple[str, bool]]:
+    """Divide a text at the first occurrence of a part, which is marked."""
+    begin, end = (find_text(text, part) if part else None) or (0, 0)
+    pieces = [(text[:begin], False), (text[begin:end], True), (text[end:], False)]
     return [piece for piece in pieces if piece[0]]
 
 
@@ -172,7 +141,7 @@ def find_text(text: str, part: str) -> tuple[int, int] | None:
 
     Args:
         text: The text.
-        part: What to find, such as an accepted answer that a rule found after normalising.
+        part: What to find, such as the name that the question asks about.
 
     Returns:
         Where its first occurrence as whole words begins and ends, or its first as part of words;

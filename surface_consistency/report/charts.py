@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from surface_consistency.clusters import FEW_CLUSTERS, LEAST_CLUSTERS
-from surface_consistency.report.curves import is_faint, lines_scene
 from surface_consistency.report.layout import (
     CELLS,
     FEW_POINTS,
@@ -16,8 +15,14 @@ from surface_consistency.report.layout import (
     square_cells,
 )
 from surface_consistency.report.page import ForestPlot, Heatmap, Lines, MosaicPlots, StackedBars
-from surface_consistency.report.squares import small_square, square_scene
-from surface_consistency.report.strips import bars_strips, forest_strips
+from surface_consistency.report.pictures import (
+    bars_strips,
+    forest_strips,
+    is_faint,
+    lines_scene,
+    small_square,
+    square_scene,
+)
 from surface_consistency.tables.numbers import format_number, format_value
 
 View = dict[str, Any]

@@ -23,8 +23,6 @@ _ROLES: Final = {
     "lost": ("#a63a13", "#f2946a"),
     "fine": ("#2d6a3c", "#86c795"),
     "look": ("#8f4a00", "#f0b25c"),
-    "mark": ("#fbe6a2", "#5c4a12"),
-    "mark-text": ("#191b1f", "#f4efe0"),
     "floor-1": ("#e3e1da", "#33373e"),
     "floor-2": ("#efede8", "#24272d"),
     "model-0": ("#403c98", "#aaa6f5"),

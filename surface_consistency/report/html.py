@@ -26,7 +26,6 @@ from surface_consistency.report.charts import (
     squares_view,
 )
 from surface_consistency.report.colours import DARK, LIGHT, heat_colours, model_style
-from surface_consistency.report.flow import flow_scene
 from surface_consistency.report.page import (
     AlluvialPlot,
     Answers,
@@ -40,6 +39,7 @@ from surface_consistency.report.page import (
     Section,
     StackedBars,
 )
+from surface_consistency.report.pictures import flow_scene
 from surface_consistency.report.rows import clean, soft, table_view
 from surface_consistency.report.scene import px
 from surface_consistency.runs.files import write_text

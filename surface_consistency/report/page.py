@@ -334,23 +334,11 @@ class Answer:
     answers: tuple[str | None, str | None]
     """What was judged under each condition; None where there is nothing."""
 
-    raw: tuple[str | None, str | None] = (None, None)
-    """The whole outputs; None where they are the judged part."""
-
-    matched: tuple[str | None, str | None] = (None, None)
-    """The accepted answer that was found under each condition."""
-
     accepted: Sequence[str] = ()
     """All accepted answers, the reference first."""
 
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Values to filter by, by name of the filter, such as {"type": [...], "relation": [...]}."""
-
-    verdicts: Mapping[str, tuple[bool | None, bool | None]] = field(default_factory=dict)
-    """Verdicts under each condition by name of the rule, where several judged."""
-
-    targets: tuple[str | None, str | None] = (None, None)
-    """Ids of what was judged, by which a label of the reader's own is saved; None for none."""
 
     note: str = ""
     """Why: the reason of a missing verdict, or where the answer came from."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
@@ -14,6 +14,8 @@ from surface_consistency.report.page import MosaicPlot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from surface_consistency.metrics import PairedTable
 
 _MARKERS: Final = {"circle": "o", "diamond": "D", "square": "s", "triangle": "^"}
 _CELLS: Final = {
@@ -34,17 +36,8 @@ _STEP: Final = 0.8
 """Height that the markers of one row share, in units of the distance between rows."""
 
 
-class PairedCounts(Protocol):
-    """Counts of paired verdicts, such as a `PairedTable` or a row of the frame of `paired_by`."""
-
-    both: Any
-    first_only: Any
-    second_only: Any
-    neither: Any
-
-
 def plot_paired(
-    table: "PairedCounts | pd.Series[Any]",
+    table: "PairedTable | pd.Series[Any]",
     *,
     ax: "Axes | None" = None,
     conditions: tuple[str, str] = ("first", "second"),

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from surface_consistency.errors import ColumnNotFoundError, DataError
+from surface_consistency.errors import DataError
 from surface_consistency.schemas.jsonl import (
     atomic_path,
     part_beside,
@@ -264,47 +264,20 @@ def unguard_cell(value: object) -> object:
     return value[1:] if isinstance(value, str) and _GUARDED.match(value) else value
 
 
-def write_parquet(
-    path: str | os.PathLike[str],
-    table: "pd.DataFrame | pa.Table",
-    *,
-    schema: "pa.Schema | None" = None,
-    row_group_size: int = _ROW_GROUP,
-) -> None:
+def write_parquet(path: str | os.PathLike[str], table: "pd.DataFrame | pa.Table") -> None:
     """Write a frame or Arrow table as Parquet; the index of a frame is left out.
 
     Args:
         path: The file; its folder must exist. An older file of that name is replaced.
         table: The rows.
-        schema: Names, order and types of the columns, metadata included; None takes the table's
-            own. Columns that the schema lacks are left out.
-        row_group_size: Rows a row group at most.
 
     Raises:
-        DataError: If the table lacks a column of the schema, or a column holds what its type does
-            not allow; if the disk is full or the file cannot be written. Names the file.
+        DataError: If the disk is full or the file cannot be written; names the file.
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if not isinstance(table, pa.Table):
+        table = pa.Table.from_pandas(table, preserve_index=False)
     with atomic_path(path) as part:
-        pq.write_table(_to_arrow(table, schema, Path(path)), part, row_group_size=row_group_size)
-
-
-def _to_arrow(table: Any, schema: "pa.Schema | None", path: Path) -> "pa.Table":  # noqa: ANN401
-    """Make an Arrow table of a frame or table, cast to a schema."""
-    import pyarrow as pa
-
-    is_arrow = isinstance(table, pa.Table)
-    if schema is None:
-        return table if is_arrow else pa.Table.from_pandas(table, preserve_index=False)
-    names = table.column_names if is_arrow else list(table.columns)
-    missing = [name for name in schema.names if name not in names]
-    if missing:
-        raise ColumnNotFoundError(f"{path}: the table lacks the column {', '.join(missing)}")
-    try:
-        if is_arrow:
-            return table.select(schema.names).cast(schema)
-        arrow = pa.Table.from_pandas(table[schema.names], schema=schema, preserve_index=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise DataError(f"{path}: a column holds what its type does not allow: {error}") from error
-    return arrow.replace_schema_metadata(schema.metadata)
+        pq.write_table(table, part, row_group_size=_ROW_GROUP)

@@ -41,12 +41,11 @@ class RunLog:
     it is open, a lock. In memory there are only the keys of what was answered.
     """
 
-    def __init__(self, path: Path, manifest: RunManifest, lock: FileLock, *, sync: bool) -> None:
+    def __init__(self, path: Path, manifest: RunManifest, lock: FileLock) -> None:
         """Take over a checked and locked log; call `RunLog.open` instead."""
         self._path = path
         self._manifest = manifest
         self._lock = lock
-        self._sync = sync
         self._size = 0
         answers = _Answers(path)
         for number, self._size, generation in (
@@ -65,7 +64,6 @@ class RunLog:
         manifest: RunManifest,
         *,
         manifest_path: str | os.PathLike[str] | None = None,
-        sync: bool = True,
     ) -> Self:
         """Start a run's log, or take up the one that is there.
 
@@ -76,7 +74,6 @@ class RunLog:
             path: The log, JSON lines; its folder is made.
             manifest: The settings of the run that starts now.
             manifest_path: Where the settings stand; None for `<stem>.manifest.json` beside the log.
-            sync: Whether each batch is forced to the disk (`fsync`) before the next is asked.
 
         Returns:
             The log, locked for this process.
@@ -90,7 +87,7 @@ class RunLog:
         settings = Path(manifest_path or log.with_name(f"{log.stem}.manifest.json"))
         lock = lock_log(log)
         try:
-            return cls(log, _agree_on_settings(log, settings, manifest), lock, sync=sync)
+            return cls(log, _agree_on_settings(log, settings, manifest), lock)
         except BaseException:
             lock.release()
             raise
@@ -158,12 +155,11 @@ class RunLog:
         self.close()
 
     def _write(self, data: bytes) -> None:
-        """Hand all bytes to the system, and to the disk when asked."""
+        """Hand all bytes to the system, and force them to the disk."""
         rest = memoryview(data)
         while rest:
             rest = rest[self._file.write(rest) :]
-        if self._sync:
-            os.fsync(self._file.fileno())
+        os.fsync(self._file.fileno())
 
     def _unwritable(self, error: OSError, n_lost: int) -> RunError:
         """Say what was kept and how to go on."""

@@ -9,67 +9,45 @@ import pytest
 
 import surface_consistency
 from surface_consistency.cli.main import main
+from tests.cli.runners import write_runner
 from tests.needs import NEEDS_TORCH
 
 SAMPLE = Path(surface_consistency.__file__).parent / "studies" / "audit" / "sample"
 
-READER = (
-    "from surface_consistency.models import Runner\n"
-    "from surface_consistency.schemas import Generation\n"
-    "class Reader(Runner):\n"
-    "    name = 'reader'\n"
-    "    def __init__(self, model=None):\n"
-    "        self.model = model\n"
-    "    def fingerprint(self):\n"
-    "        return {'runner': 'reader'}\n"
-    "    def generate(self, prompts, params):\n"
-    "        for prompt in prompts:\n"
-    "            lines = prompt.text.splitlines()\n"
-    "            told = lines[1].split(' | ')[-1] if lines[0] == 'Facts:' else 'unknown'\n"
-    "            yield Generation(prompt_id=prompt.id, text=told)\n"
-)
+READER = """
+def generate(self, prompts, params):
+    for prompt in prompts:
+        lines = prompt.text.splitlines()
+        told = lines[1].split(" | ")[-1] if lines[0] == "Facts:" else "unknown"
+        yield Generation(prompt_id=prompt.id, text=told)
+"""
+READS = ["--runner", "READER"]
+PUBLISHED = ["--runner", "x:Y", "--as-published"]
+CLOZE = ["--topologies", "base", "--styles", "cloze", "--limit", "10", "--retriever", "fuzzy"]
 
 
 @pytest.fixture
 def reader(tmp_path, monkeypatch):
     """A runner in a module of the user's own, which takes the first fact before its prompt."""
-    (tmp_path / "cli_reader.py").write_text(READER)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    return "cli_reader:Reader"
+    return write_runner(tmp_path, monkeypatch, "cli_reader", "Reader", READER)
 
 
 @pytest.fixture
 def databases(tmp_path):
     """Countries in two topologies and two styles."""
-    folder = tmp_path / "databases"
     folder = tmp_path / "databases" / "countries"
     for topology in ("base", "noise"):
-        (folder / "prompts" / topology).mkdir(parents=True)
-        for name in (
-            f"{topology}.json",
-            *(
-                f"prompts/{topology}/prompts_{style}.jsonl"
-                for style in ("cloze", "direct_questions")
-            ),
-        ):
+        prompts = f"prompts/{topology}/prompts"
+        (folder / prompts).parent.mkdir(parents=True)
+        names = (f"{prompts}_cloze.jsonl", f"{prompts}_direct_questions.jsonl")
+        for name in (f"{topology}.json", *names):
             shutil.copy(SAMPLE / "countries" / name, folder / name)
     return folder.parent
 
 
 def audit(databases, out, *more):
-    return main(
-        [
-            "run",
-            "audit",
-            "--databases",
-            str(databases),
-            "--out",
-            str(out),
-            "--setting",
-            "resamples=200",
-            *more,
-        ]
-    )
+    command = ["run", "audit", "--databases", str(databases), "--out", str(out)]
+    return main([*command, "--setting", "resamples=200", *more])
 
 
 def test_audit_leaves_its_files_and_prints_its_table(databases, reader, tmp_path, capsys):
@@ -77,16 +55,14 @@ def test_audit_leaves_its_files_and_prints_its_table(databases, reader, tmp_path
 
     assert audit(databases, out, "--runner", reader, "--retriever", "fuzzy") == 0
 
-    printed = capsys.readouterr().out
-    assert "Leakage (L, %)" in printed
-    by_origin = pd.read_csv(out / "tables" / "attribution_by_topology.csv")
-    assert "same_object" in by_origin.to_csv()
+    assert "Leakage (L, %)" in capsys.readouterr().out
     for name in ("outcomes.parquet", "per_state_metrics.csv", "cross_state_metrics.csv"):
         assert (out / name).is_file()
-    for name in ("overall", "by_topology", "attribution_by_topology", "states_by_style"):
-        assert len(pd.read_csv(out / "tables" / f"{name}.csv"))
-    for name in ("fit", "databases", "closure", "contamination", "lookups"):
-        assert len(pd.read_csv(out / "checks" / f"{name}.csv"))
+    tables = {"overall", "by_topology", "attribution_by_topology", "states_by_style"}
+    checks = {"fit", "databases", "closure", "contamination", "lookups"}
+    for folder, names in (("tables", tables), ("checks", checks)):
+        assert all(len(pd.read_csv(out / folder / f"{name}.csv")) for name in names)
+    assert "same_object" in (out / "tables" / "attribution_by_topology.csv").read_text()
     overall = pd.read_csv(out / "tables" / "overall.csv").iloc[0]
     assert overall["full_accuracy"] > 0.95
     assert overall["leakage"] == 0
@@ -98,28 +74,14 @@ def test_audit_takes_parquet_and_filters_and_prints_json(databases, reader, tmp_
     frame = pd.DataFrame(triplets, columns=["head", "relation", "tail"])
     frame.to_parquet(file.with_suffix(".parquet"))
     file.unlink()
-    capsys.readouterr()
-    chosen = ["--topologies", "base", "--styles", "cloze", "--limit", "10", "--label", "mine"]
+    words = ["--runner", reader, *CLOZE, "--label", "mine", "--json"]
 
-    assert (
-        audit(
-            databases,
-            tmp_path / "run",
-            "--runner",
-            reader,
-            "--retriever",
-            "fuzzy",
-            *chosen,
-            "--json",
-        )
-        == 0
-    )
+    assert audit(databases, tmp_path / "run", *words) == 0
 
     output = capsys.readouterr()
     assert "indexing the triplets of" in output.err
-    printed = json.loads(output.out)
-    assert printed["tables"]["overall"][0]["n"] == 10
-    assert printed["tables"]["overall"][0]["model"] == "mine"
+    (row,) = json.loads(output.out)["tables"]["overall"]
+    assert (row["n"], row["model"]) == (10, "mine")
 
 
 def test_several_thresholds_are_a_sweep(databases, reader, tmp_path, capsys):
@@ -138,9 +100,8 @@ def test_several_thresholds_are_a_sweep(databases, reader, tmp_path, capsys):
 
 def test_states_asked_are_told_without_del_off(databases, reader, tmp_path, capsys):
     out = tmp_path / "run"
-    chosen = ["--topologies", "base", "--styles", "cloze", "--limit", "10", "--retriever", "fuzzy"]
 
-    assert audit(databases, out, "--runner", reader, *chosen, "--states", "FULL", "DEL-ON") == 0
+    assert audit(databases, out, "--runner", reader, *CLOZE, "--states", "FULL", "DEL-ON") == 0
 
     printed = capsys.readouterr().out
     assert "n DEL-ON" in printed
@@ -151,61 +112,35 @@ def test_states_asked_are_told_without_del_off(databases, reader, tmp_path, caps
     assert overall["n_full"] == overall["n_del_on"] == 10
 
 
-def test_a_single_run_does_not_go_into_a_sweep(databases, reader, tmp_path, capsys):
-    out = tmp_path / "run"
-    out.mkdir()
-    (out / "sweep.json").write_text("{}")
-
-    assert audit(databases, out, "--runner", reader, "--retriever", "fuzzy") == 2
-    assert "holds a sweep" in capsys.readouterr().err
-    assert [file.name for file in out.iterdir()] == ["sweep.json"]
-
-
-def test_a_threshold_is_a_number_or_none(databases, tmp_path, capsys):
-    assert audit(databases, tmp_path / "run", "--threshold", "abc") == 2
-
-    told = capsys.readouterr().err
-    assert "--threshold" in told
-    assert "input should be a valid number" in told
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ([], "--runner lookup needs --model"),
+        (["--threshold", "abc"], "input should be a valid number"),
+        (["--model", "toy_model", "--runner", "READER"], "--model toy_model trains its own model"),
+        (["--model", "m", "--leaked", "3"], "--leaked is an option of the toy model; it needs --m"),
+        ([*READS, "--retriever", "nothing"], "retriever must be one of"),
+        ([*READS, "--styles", "haiku"], "no style haiku"),
+        ([*READS, "--setting", "radius=0.1"], "radius needs"),
+        (["--runner", "nobody"], "nobody"),
+        ([*READS, "--max-new-tokens", "0"], "--max-new-tokens: input should be greater than or"),
+        ([*READS, "--setting", "resamples=0"], "--setting resamples: input should be greater than"),
         (
-            ["--model", "toy_model", "--runner", "READER"],
-            "--model toy_model trains its own model",
-        ),
-        (
-            ["--model", "m", "--leaked", "3"],
-            "--leaked is an option of the toy model; it needs --model toy_model",
-        ),
-        (["--runner", "READER", "--retriever", "nothing"], "retriever must be one of"),
-        (["--runner", "READER", "--retriever", "fuzzy", "--styles", "haiku"], "no style haiku"),
-        (["--runner", "READER", "--retriever", "fuzzy", "--setting", "radius=0.1"], "radius needs"),
-        (["--runner", "nobody", "--retriever", "fuzzy"], "nobody"),
-        (
-            ["--runner", "READER", "--max-new-tokens", "0"],
-            "--max-new-tokens: input should be greater than or equal to 1, got 0",
-        ),
-        (
-            ["--runner", "READER", "--setting", "resamples=0"],
-            "--setting resamples: input should be greater than or equal to 1, got '0'",
-        ),
-        (
-            ["--runner", "READER", "--setting", "max_missing=2"],
-            "--setting max_missing: input should be less than or equal to 1, got '2'",
+            [*READS, "--setting", "max_missing=2"],
+            "--setting max_missing: input should be less than",
         ),
         pytest.param(["--model", "no/such/folder"], "no/such/folder", marks=NEEDS_TORCH),
+        ([*PUBLISHED, "--threshold", "0.4"], "sets --threshold 0.6, and 0.4 was given; leave out"),
+        ([*PUBLISHED, "--setting", "k=9"], "--as-published sets --setting k=5, and 9 was given"),
+        ([*PUBLISHED, "--setting", "cleaner=audit"], "cleaner=published, and audit was given"),
+        ([*PUBLISHED, "--judge-model", "m"], "--as-published sets --judge rule, and llm was given"),
     ],
 )
 def test_a_users_mistake_is_one_line_and_code_2(
     databases, reader, tmp_path, capsys, arguments, message
 ):
-    capsys.readouterr()
     given = [reader if argument == "READER" else argument for argument in arguments]
-    if "--retriever" not in given:
+    if not {"--retriever", "--as-published"} & {*given}:
         given += ["--retriever", "fuzzy"]
 
     assert audit(databases, tmp_path / "run", *given) == 2
@@ -214,6 +149,7 @@ def test_a_users_mistake_is_one_line_and_code_2(
     assert message in captured.err
     assert captured.err.count("\n") == 1
     assert captured.out == ""
+    assert "--as-published" not in given or not (tmp_path / "run").exists()
 
 
 def test_more_facts_than_there_are_cannot_be_leaked(databases, tmp_path, capsys):
@@ -278,28 +214,3 @@ def test_the_toy_model_tells_leakage_retrieval_and_forgetting_apart(tmp_path):
     assert (frame.loc[by_retrieval, "attribution"] == "same_object").mean() > 0.9
     # Forgetting: the rest is gone with its entry.
     assert (full & ~on & ~off)[~is_leaked].mean() > 0.2
-
-
-@pytest.mark.parametrize(
-    ("option", "said"),
-    [
-        (
-            ["--threshold", "0.4"],
-            "--as-published sets --threshold 0.6, and 0.4 was given; leave out",
-        ),
-        (["--setting", "k=9"], "--as-published sets --setting k=5, and 9 was given"),
-        (
-            ["--setting", "cleaner=audit"],
-            "--as-published sets --setting cleaner=published, and audit was given",
-        ),
-        (["--judge-model", "m"], "--as-published sets --judge rule, and llm was given"),
-    ],
-    ids=["threshold", "k", "cleaner", "judge"],
-)
-def test_as_published_is_refused_beside_another_value(tmp_path, capsys, option, said):
-    out = tmp_path / "out"
-
-    assert audit(tmp_path, out, "--runner", "nowhere:Nobody", "--as-published", *option) == 2
-
-    assert said in capsys.readouterr().err
-    assert not out.exists()

@@ -58,28 +58,19 @@ def worse(tmp_path):
 
 
 def test_two_files_of_a_tool_need_no_option(capsys):
+    """With --json one object per metric is printed."""
     assert main(["compare", *NEMO]) == 0
     out = capsys.readouterr().out
     assert out.startswith("6 of 6 items have a score of every model.")
-    assert (
-        "The accuracy (reward) does not differ significantly between alpha and beta (difference"
-        in out
-    )
+    said = "The accuracy (reward) does not differ significantly between alpha and beta (difference"
+    assert said in out
     assert "3/2/0/1" in out
     assert "clusters: items, each on its own" in out
-
-
-def test_json_is_one_object_a_metric(capsys):
     assert main(["compare", *NEMO, "--label", "a", "b", "--json"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
     (row,) = json.loads(line)["differences"]
     assert (row["model"], row["reference"]) == ("b", "a")
-    assert [row[name] for name in ("both", "reference_only", "model_only", "neither")] == [
-        3,
-        2,
-        0,
-        1,
-    ]
+    assert [row[name] for name in CELLS] == [3, 2, 0, 1]
 
 
 @pytest.mark.parametrize(
@@ -99,17 +90,12 @@ def test_the_exit_code_tells_of_a_model_that_is_worse(worse, options, code, caps
     assert ("branch against main by score" in told.err) is (code == WORSE)
 
 
-def test_markdown_lists_what_was_lost_with_both_answers(worse, capsys):
+def test_markdown_and_page_list_what_was_lost_with_both_answers(worse, tmp_path, capsys):
     assert main(["compare", *worse, "--markdown"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith(
-        "**The accuracy (score) is 25.0 points lower for branch than for main (95 "
-    )
+    assert out.startswith("**The accuracy (score) is 25.0 points lower for branch than for main (9")
     assert "<summary>10 items lost</summary>" in out
     assert "main 3 | branch 3" in out
-
-
-def test_a_page_and_its_tables_are_written(worse, tmp_path, capsys):
     assert main(["compare", *worse, "--out", str(tmp_path / "page")]) == 0
     assert capsys.readouterr().out.rstrip().endswith("report.html")
     assert (tmp_path / "page" / "report.html").is_file()

@@ -14,32 +14,31 @@ import pytest
 
 import surface_consistency
 from surface_consistency.cli.main import _Terminal, main
-from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.data.redirectqa import SAMPLE_PATH, load_sample
 from surface_consistency.errors import PluginError
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
+from tests.cli.runners import write_runner
 from tests.needs import NEEDS_TORCH
 
-RUNNER = "cli_runner:Knowing"
+KNOWING = """
+def fingerprint(self):
+    return {"answer": self.options["answer"]}
+
+def generate(self, prompts, params):
+    for prompt in prompts:
+        yield Generation(prompt_id=prompt.id, text=self.options["answer"])
+"""
+VERDICTS = ["--first", "a", "--second", "b"]
+SAMPLE = ["--source", "sample"]
+MODEL = ["--model", "m", "--out", "y"]
 
 
 @pytest.fixture
 def runner(tmp_path, monkeypatch):
     """A runner in a module of the user's own, which answers everything with "London"."""
-    (tmp_path / "cli_runner.py").write_text(
-        "from surface_consistency.models import Runner\n"
-        "from surface_consistency.schemas import Generation\n"
-        "class Knowing(Runner):\n"
-        "    name = 'knowing'\n"
-        "    def __init__(self, model=None, answer='London'):\n"
-        "        self.answer = answer\n"
-        "    def fingerprint(self):\n"
-        "        return {'answer': self.answer}\n"
-        "    def generate(self, prompts, params):\n"
-        "        for prompt in prompts:\n"
-        "            yield Generation(prompt_id=prompt.id, text=self.answer)\n"
+    return write_runner(
+        tmp_path, monkeypatch, "cli_runner", "Knowing", KNOWING, answer="London", api_key=""
     )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    return RUNNER
 
 
 def run(runner, out, *more):
@@ -51,96 +50,53 @@ def run(runner, out, *more):
 
 def test_run_score_and_report_leave_their_files(runner, tmp_path, capsys):
     """One command from rows to report; two runs on one page; scoring again by another rule."""
-    first, second = tmp_path / "first", tmp_path / "second"
+    first, second, both = (tmp_path / name for name in ("first", "second", "both"))
 
     assert run(runner, first, "--label", "one", "--limit", "20") == 0
     assert run(runner, second, "--label", "two", "--template", "both", "--limit", "20") == 0
     assert main(["score", str(first), "--rule", "boundary"]) == 0
-    both = ["report", str(first), str(second), "--out", str(tmp_path / "both")]
-    assert main(both) == 0
+    assert main(["report", str(first), str(second), "--out", str(both)]) == 0
 
-    for folder in (first, second, tmp_path / "both"):
+    for folder in (first, second, both):
         assert (folder / "report.html").is_file()
         assert len(pd.read_csv(folder / "tables" / "overall.csv"))
-    overall = pd.read_csv(tmp_path / "both" / "tables" / "overall.csv")
-    assert set(overall["model"]) == {"one", "two"}
+    assert set(pd.read_csv(both / "tables" / "overall.csv")["model"]) == {"one", "two"}
     printed = capsys.readouterr().out
     assert printed.startswith("The accuracy of one under title is 0.0")
     assert "The bundled sample was used: the numbers do not describe a model.\n\nAll" in printed
     assert "report:" in printed
     assert "one by boundary on first_line; two by popqa on first_line" in printed
     made = (first / "report.html").read_text(encoding="utf-8")
-    assert f"surface-consistency run redirectqa --source sample --runner {RUNNER}" in made
+    assert f"surface-consistency run redirectqa --source sample --runner {runner}" in made
     assert f"surface-consistency score {first} --rule boundary" in made
 
 
 def test_run_takes_options_of_the_runner(runner, tmp_path, capsys):
-    """A runner's own options are given by name; --json prints one object."""
-    assert run(runner, tmp_path / "run", "--runner-option", "answer=Paris", "--limit", "5") == 0
+    """A runner's own options are given by name; --json prints one object; no secret is recorded."""
+    options = ["--runner-option", "answer=Paris", "api_key=sk-123", "--max-new-tokens=9"]
+    assert run(runner, tmp_path / "run", *options, "--limit", "5") == 0
     capsys.readouterr()
-
     assert run(runner, tmp_path / "again", "--limit", "5", "--json") == 0
 
     printed = json.loads(capsys.readouterr().out)
     assert printed["report"] == str(tmp_path / "again" / "report.html")
-    overall = printed["tables"]["overall"][0]
-    assert (
-        overall["both"] + overall["first_only"] + overall["second_only"] + overall["neither"]
-        == overall["n"]
-    )
+    row = printed["tables"]["overall"][0]
+    assert sum(row[name] for name in ("both", "first_only", "second_only", "neither")) == row["n"]
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert manifest["runner"] == {"answer": "Paris"}
-
-
-def test_a_command_that_is_written_down_holds_no_secret(runner, tmp_path):
-    """Values of options such as api_key=... are left out; how many tokens is no secret."""
-    source = (tmp_path / "cli_runner.py").read_text()
-    (tmp_path / "keyed_runner.py").write_text(source.replace("answer='L", "api_key='', answer='L"))
-    more = ("--runner-option", "api_key=sk-123", "--max-new-tokens=9", "--limit", "3")
-
-    assert run("keyed_runner:Knowing", tmp_path / "run", *more) == 0
-
-    command = json.loads((tmp_path / "run" / "manifest.json").read_text())["command"]
-    assert command.endswith("--runner-option api_key=... --max-new-tokens=9 --limit 3")
-
-
-@pytest.mark.parametrize("bad", [("--rule", "nosuch"), ("--cluster", "zzz")])
-def test_a_wrong_rule_or_cluster_is_refused_before_anything_is_asked(runner, tmp_path, capsys, bad):
-    assert run(runner, tmp_path / "run", *bad) == 2
-
-    assert f"{bad[0]} must be one of" in capsys.readouterr().err
-    assert not (tmp_path / "run" / "generations.jsonl").exists()
-
-
-def test_stored_predictions_have_no_noise_floor(tmp_path, capsys):
-    """They are what they were, however often they are read."""
-    from surface_consistency.data.redirectqa import load_sample
-
-    file = tmp_path / "mine.jsonl"
-    lines = [
-        {"id": q.id, "output": q.triple.answers[0]}
-        for q in load_sample().questions
-        if q.template == "original"
-    ]
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-
-    assert run("stored", tmp_path / "run", "--model", str(file)) == 0
-
-    assert "no prompt has two scored answers" in capsys.readouterr().out
-    assert not (tmp_path / "run" / "checks" / "noise_floor.csv").exists()
+    assert manifest["command"].endswith("api_key=... --max-new-tokens=9 --limit 5")
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UnscoredWarning")
 def test_predictions_from_elsewhere_are_not_promised_to_be_asked_again(tmp_path, capsys):
     plan = RedirectQAStudy().plan(load_sample(), RedirectQAStudy.settings())
-    ids = plan.items["prompt_id"].unique()
-    file = tmp_path / "answers.csv"
-    file.write_text(
-        "id,pred\n" + "".join(f"{name},{'' if n < 3 else 'x'}\n" for n, name in enumerate(ids))
-    )
-    words = ["score", "--study", "redirectqa", "--source", "sample", "--predictions", str(file)]
+    lines = [
+        f"{name},{'' if n < 3 else 'x'}\n"
+        for n, name in enumerate(plan.items["prompt_id"].unique())
+    ]
+    (tmp_path / "answers.csv").write_text("id,pred\n" + "".join(lines))
 
-    assert main([*words, "--out", str(tmp_path / "run")]) == 3
+    assert score(tmp_path, "--study", "redirectqa", "--predictions", tmp_path / "answers.csv") == 3
 
     printed = capsys.readouterr().out
     assert "3 of 584 prompts have no answer" in printed
@@ -148,67 +104,69 @@ def test_predictions_from_elsewhere_are_not_promised_to_be_asked_again(tmp_path,
     assert "runs them again" not in printed
 
 
-def test_comparing_does_not_replace_a_run(runner, tmp_path, capsys):
-    assert run(runner, tmp_path / "run", "--limit", "3") == 0
+def test_comparing_or_another_study_does_not_replace_a_run(runner, tmp_path, capsys):
+    out = str(tmp_path / "run")
+    assert run(runner, out, "--limit", "3") == 0
     kept = (tmp_path / "run" / "manifest.json").read_bytes()
     file = tmp_path / "v.csv"
     file.write_text("fact_id,a,b\nx,1,0\ny,1,1\n")
-    compare = ["compare", str(file), "--first", "a", "--second", "b", "--out"]
+    compare = ["compare", str(file), *VERDICTS, "--out"]
+    slaq = ["run", "slaq", "--source", "sample", "--runner", runner, "--limit", "1", "--out"]
 
-    assert main([*compare, str(tmp_path / "run")]) == 2
+    assert main([*compare, out]) == 2
     assert "holds a run, which the verdicts would replace" in capsys.readouterr().err
+    assert main([*slaq, out]) == 2
+    assert "holds a run of redirectqa, not of slaq; choose another --out" in capsys.readouterr().err
     assert (tmp_path / "run" / "manifest.json").read_bytes() == kept
     assert main([*compare, str(tmp_path / "own")]) == 0
     assert main(["score", str(tmp_path / "own")]) == 2
     assert "holds verdicts from elsewhere, which are judged already" in capsys.readouterr().err
 
 
-def test_comparisons_of_other_conditions_have_pages_of_their_own(tmp_path, capsys):
-    file = tmp_path / "v.csv"
-    rows = [f"{n},{int(n > 3)},{n % 2},{kind}\n" for n in range(9) for kind in "uw"]
-    file.write_text("fact_id,a,b,kind\n" + "".join(rows))
-    for first, second, out in (("a", "b", "one"), ("b", "a", "two")):
-        words = ["compare", str(file), "--first", first, "--second", second]
-        assert main([*words, "--by", "kind", "--out", str(tmp_path / out)]) == 0
-    runs = [str(tmp_path / "one"), str(tmp_path / "two")]
+@pytest.mark.filterwarnings("default::surface_consistency.errors.UnscoredWarning")
+def test_compare_writes_a_page_that_can_be_reported_again(verdicts_csv, tmp_path, capsys):
+    """Verdicts from elsewhere are a run like any other, but those of other conditions no peers."""
+    out, again = tmp_path / "page", tmp_path / "again"
+    command = ["compare", verdicts_csv, "--by", "category", "--resamples", "100"]
+    turned = ["--first", "redirect", "--second", "canonical", "--out", str(tmp_path / "turned")]
 
-    assert main(["report", *runs, "--out", str(tmp_path / "both")]) == 2
-    assert "'a' and 'b' by kind" in capsys.readouterr().err
-    assert main(["report", runs[0], "--fact", "3"]) == 0
+    assert main([*command, *COMPARE, "--out", str(out), "--json"]) == 0
 
-
-def test_a_run_of_another_study_is_named_first(runner, tmp_path, capsys):
-    assert run(runner, tmp_path / "run", "--limit", "3") == 0
-    words = ["run", "slaq", "--source", "sample", "--runner", runner, "--limit", "1"]
-
-    assert main([*words, "--out", str(tmp_path / "run")]) == 2
-    assert "holds a run of redirectqa, not of slaq; choose another --out" in capsys.readouterr().err
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    table = out / "tables" / "by_category.csv"
+    groups = pd.read_csv(table, keep_default_na=False)
+    assert sorted(groups["category"]) == sorted(row["category"] for row in rows)
+    assert "canonical only" in (out / "report.html").read_text(encoding="utf-8")
+    few = ["--setting", "resamples=100"]
+    assert main(["report", str(out), "--out", str(again), *few]) == 0
+    assert (again / "tables" / "by_category.csv").read_bytes() == table.read_bytes()
+    assert main(["report", str(out), "--fact", "3"]) == 0
+    assert main(["run", "verdicts", "--source", "x", "--out", "y"]) == 2
+    assert "judged already and compared, not asked" in capsys.readouterr().err
+    assert main([*command, *turned]) == 0
+    both = [str(out), str(tmp_path / "turned")]
+    assert main(["report", *both, "--out", str(again)]) == 2
+    assert "'canonical' and 'redirect' by category" in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("ignore:292 of 584 predictions belong to no question of the data")
-def test_score_takes_predictions_made_elsewhere(tmp_path, capsys):
+def test_score_takes_predictions_made_elsewhere(tmp_path):
     """A CSV of question texts and outputs is enough."""
-    from surface_consistency.data.redirectqa import load_sample
-
-    questions = load_sample().questions
+    asked = load_sample().questions
+    rows = [{"question": q.question, "output": q.triple.answers[0]} for q in asked]
     file = tmp_path / "mine.csv"
-    pd.DataFrame(
-        {
-            "question": [q.question for q in questions],
-            "output": [q.triple.answers[0] for q in questions],
-        }
-    ).drop_duplicates("question").to_csv(file, index=False)
+    pd.DataFrame(rows).drop_duplicates("question").to_csv(file, index=False)
 
-    score = ["score", "--source", "sample", "--predictions", str(file), "--out"]
-    assert main([*score, str(tmp_path / "run")]) == 0
-    assert main([*score, str(tmp_path / "one"), "--template", "paraphrase"]) == 0
+    assert score(tmp_path, "--predictions", file) == 0
+    one = tmp_path / "one"
+    assert score(one, "--predictions", file, "--template", "paraphrase") == 0
 
     overall = pd.read_csv(tmp_path / "run" / "tables" / "overall.csv")
     assert set(overall["model"]) == {"mine"}
     assert (overall["consistency"] > 0.9).all()
     assert set(overall["template"]) == {"original", "paraphrase"}
-    one = pd.read_csv(tmp_path / "one" / "tables" / "overall.csv")
-    assert one["template"].tolist() == ["paraphrase"]
+    template = pd.read_csv(one / "run" / "tables" / "overall.csv")["template"]
+    assert template.tolist() == ["paraphrase"]
 
 
 @pytest.mark.parametrize(
@@ -226,13 +184,13 @@ def test_score_takes_predictions_made_elsewhere(tmp_path, capsys):
         (["--column", "question"], "--column takes NAME=VALUE, got 'question'"),
         (["--max-new-tokens", "0"], "--max-new-tokens: input should be greater than or equal to 1"),
         (["--model", "toy_model"], "--model toy_model: the study redirectqa has no toy model"),
-        (["--rule", "vibes"], "--rule"),
+        (["--rule", "vibes"], "--rule must be one of"),
         (["--cluster", "shape"], "--cluster must be one of subject_id, fact_id, relation"),
         (["--runner", "nobody"], "nobody"),
         (["--runner-option", "colour=red"], "colour"),
         (
             ["--runner-option", f"model={'[' * 99}{']' * 99}"],
-            "--runner-option model: nested more than 64",
+            "--runner-option model: nested more t",
         ),
     ],
 )
@@ -246,6 +204,7 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
     assert message in printed.err
     assert "Traceback" not in printed.err
     assert printed.out == ""
+    assert not (tmp_path / "run" / "generations.jsonl").exists()
 
 
 @pytest.mark.parametrize(
@@ -260,30 +219,18 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
         (["report"], "no run folder is given"),
         (["demo", "--ot", "x"], "--out is required and takes a value; there is no --ot"),
         (["demo", "--steps", "3"], "--out is required and takes a value\n"),
-        (
-            ["compare", "empty.csv", "--first", "a", "--second", "b"],
-            "empty.csv holds no rows, so no ",
-        ),
-        (
-            ["run", "linking", "--source", "sample", "--out", "x"],
-            "runner 'transformers' needs a model (--model)",
-        ),
-        (
-            ["run", "forms", "--source", "x.jsonl", "--model", "m", "--out", "y"],
-            "--source: no file or folder 'x.jsonl'",
-        ),
-        (
-            ["run", "audit", "--databases", "x", "--model", "m", "--out", "y"],
-            "--databases: no database file or folder x",
-        ),
+        (["compare", "empty.csv", *VERDICTS], "empty.csv holds no rows, so no "),
+        (["run", "linking", *SAMPLE, "--out", "x"], "'transformers' needs a model (--model)"),
+        (["run", "forms", "--source", "x.jsonl", *MODEL], "--source: no file or folder 'x.jsonl'"),
+        (["run", "audit", "--databases", "x", *MODEL], "--databases: no database file or folder x"),
         pytest.param(
-            ["run", "forms", "--source", "sample", "--model", "no model", "--out", "y"],
+            ["run", "forms", *SAMPLE, "--model", "no model", "--out", "y"],
             "--model: 'no model' is neither a folder nor a GGUF file nor a hub id",
             marks=NEEDS_TORCH,
         ),
         (
-            ["score", "--predictions", "x.jsonl", "--source", "x/y/z", "--out", "y"],
-            "--source: no file or folder 'x/y/z'",
+            ["score", "--predictions", "x.jsonl", "--source", "x/y", "--out", "y"],
+            "--source: no fil",
         ),
         (["report", "made"], "--out is required"),
         (["report", "made", "--out", "made/report.html"], "--out names a folder"),
@@ -307,7 +254,7 @@ def test_a_wrong_folder_is_one_line_and_code_2(tmp_path, monkeypatch, capsys, ar
     assert message in capsys.readouterr().err
 
 
-def test_debug_shows_the_traceback(runner, tmp_path):
+def test_debug_shows_the_traceback(runner, tmp_path, capsys):
     command = ["run", "redirectqa", "--source", "sample", "--shots", "-1"]
     command += ["--runner", runner, "--out", str(tmp_path / "run")]
 
@@ -315,32 +262,22 @@ def test_debug_shows_the_traceback(runner, tmp_path):
         main(["--debug", *command])
     with pytest.raises(PluginError, match="no study 'nothing'"):
         main(["run", "nothing", "--debug"])
+    assert main(["--version", "--debug"]) == 0
+    assert capsys.readouterr().out == f"{surface_consistency.__version__}\n"
 
 
 def test_interrupting_is_code_130(tmp_path, monkeypatch, capsys):
-    """Ctrl-C says how to go on."""
-    (tmp_path / "stopping.py").write_text(
-        "from surface_consistency.models import Runner\n"
-        "class Stop(Runner):\n"
-        "    name = 'stop'\n"
-        "    def fingerprint(self):\n"
-        "        return {}\n"
-        "    def generate(self, prompts, params):\n"
-        "        raise KeyboardInterrupt\n"
-        "        yield\n"
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
+    """The message says how to go on; an interrupted comparison keeps nothing."""
 
-    assert run("stopping:Stop", tmp_path / "run") == 130
-    assert "interrupted; the same command again keeps what" in capsys.readouterr().err
-
-
-def test_an_interrupted_compare_keeps_nothing(monkeypatch, capsys):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
+    body = "def generate(self, prompts, params):\n    raise KeyboardInterrupt\n    yield\n"
+    stopping = write_runner(tmp_path, monkeypatch, "stopping", "Stop", body)
     monkeypatch.setattr("surface_consistency.engine.compare.results.compare_results", stop)
 
+    assert run(stopping, tmp_path / "run") == 130
+    assert "interrupted; the same command again keeps what" in capsys.readouterr().err
     assert main(["compare", "one.csv", "other.csv"]) == 130
     assert capsys.readouterr().err == "interrupted; the same command again begins anew\n"
 
@@ -363,7 +300,7 @@ COMPARE = ["--first", "canonical", "--second", "redirect", "--cluster", "triplet
 
 
 @pytest.mark.filterwarnings("default::surface_consistency.errors.UnscoredWarning")
-def test_compare_prints_one_json_object_a_group(verdicts_csv, capsys):
+def test_compare_prints_one_json_object_a_group_or_a_table(verdicts_csv, capsys):
     """The keys are those of the paired table; the missing verdict is counted and told."""
     assert main(["compare", verdicts_csv, *COMPARE, "--by", "category", "--json"]) == 0
 
@@ -371,50 +308,20 @@ def test_compare_prints_one_json_object_a_group(verdicts_csv, capsys):
     rows = {row["category"]: row for row in map(json.loads, printed.out.splitlines())}
     assert set(rows) == {"NA", "from surnames"}
     row = rows["NA"]
-    assert [row[key] for key in ("both", "first_only", "second_only", "neither", "n")] == [
-        5,
-        5,
-        0,
-        10,
-        20,
-    ]
-    assert row["consistency"] == 0.75
-    assert row["signed_alignment"] == -0.25
-    assert row["flip_rate"] == 0.25
+    cells = [row[key] for key in ("both", "first_only", "second_only", "neither", "n")]
+    assert cells == [5, 5, 0, 10, 20]
+    assert [row[key] for key in ("consistency", "signed_alignment")] == [0.75, -0.25]
     assert row["mcnemar_statistic"] == pytest.approx(-2.51227, abs=1e-5)
     assert row["mcnemar_p_value"] == pytest.approx(0.021185, abs=1e-6)
     assert row["mcnemar_p_value_holm"] == pytest.approx(2 * 0.021185, abs=1e-6)
     assert row["mcnemar_method"] == "t"
-    low, high = row["flip_rate_low"], row["flip_rate_high"]
-    assert 0 <= low < 0.25 < high <= 1
+    assert 0 <= row["flip_rate_low"] < row["flip_rate"] == 0.25 < row["flip_rate_high"] <= 1
     assert row["n_missing"] == 1
     assert "1 of 41 pairs lack a verdict" in printed.err
-
-
-@pytest.mark.filterwarnings("default::surface_consistency.errors.UnscoredWarning")
-def test_compare_prints_a_table(verdicts_csv, capsys):
-    """Without --json a person reads it."""
     assert main(["compare", verdicts_csv, *COMPARE]) == 0
-
     out = capsys.readouterr().out
     assert "canonical only" in out
     assert " 75.0 [" in out
-
-
-@pytest.mark.filterwarnings("default::surface_consistency.errors.SurfaceConsistencyWarning")
-def test_compare_tells_of_rows_that_share_a_fact(tmp_path, capsys):
-    """Without a cluster they count as independent."""
-    file = tmp_path / "verdicts.csv"
-    rows = [f"{row // 2},{row % 2},{int(row % 3 == 0)}" for row in range(40)]
-    file.write_text("\n".join(["triplet_id,canonical,redirect", *rows]) + "\n")
-
-    assert main(["compare", str(file), *COMPARE[:4]]) == 0
-    told = capsys.readouterr().err
-    assert "40 rows count as 40 independent pairs, though they share 20 values of" in told
-    assert "'triplet_id'" in told
-    assert "`cluster=triplet_id`" in told
-    assert main(["compare", str(file), *COMPARE]) == 0
-    assert "independent pairs" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -424,7 +331,8 @@ def test_compare_tells_of_rows_that_share_a_fact(tmp_path, capsys):
         ([*COMPARE, "--by", "nothing"], "--by nothing is not among the columns"),
         (["--first", "category", "--second", "redirect"], "category"),
         (["--frst", "canonical"], "--frst"),
-        ([*COMPARE, "--resamples", "0"], "--resamples: input should be"),
+        # The last of a repeated option counts.
+        (["--first", "nothing", *COMPARE, "--resamples", "0"], "--resamples: input should be"),
         ([*COMPARE[:4], "--test", "obuchowski"], "name the column of clusters"),
         ([*COMPARE, "--out", "page", "--test", "exact"], "the page of --out has the default test"),
         ([*COMPARE, "--out", "page", "--confidence", "0.9"], "leave out --out, or --test"),
@@ -438,62 +346,35 @@ def test_compare_names_what_is_wrong(verdicts_csv, capsys, arguments, message):
 
 def test_one_fact_of_a_run_is_told(runner, tmp_path, capsys):
     """--fact prints what both conditions were answered, and writes no page."""
-    assert run(runner, tmp_path / "run", "--limit", "3", "--json") == 0
+    out = str(tmp_path / "run")
+    assert run(runner, out, "--limit", "3", "--json") == 0
     fact = pd.read_parquet(tmp_path / "run" / "outcomes.parquet")["fact_id"].iloc[0]
     capsys.readouterr()
 
-    assert main(["report", str(tmp_path / "run"), "--fact", fact]) == 0
+    assert main(["report", out, "--fact", fact]) == 0
     told = capsys.readouterr().out
-    assert '"London"' in told
-    assert "canonical: " in told
-    assert "redirect: " in told
-
-    assert main(["report", str(tmp_path / "run"), "--fact", "no such"]) == 2
+    assert all(text in told for text in ('"London"', "canonical: ", "redirect: "))
+    assert main(["report", out, "--fact", "no such"]) == 2
     assert "has no fact 'no such'; it has " in capsys.readouterr().err
 
 
-@pytest.mark.filterwarnings("default::surface_consistency.errors.UnscoredWarning")
-def test_compare_writes_a_page_that_can_be_reported_again(verdicts_csv, tmp_path, capsys):
-    """Verdicts from elsewhere are a run like any other."""
-    out = tmp_path / "page"
-    command = ["compare", verdicts_csv, *COMPARE, "--by", "category", "--resamples", "100"]
+TIRING = """
+def plan(self, prompts, params):
+    return ([prompt] for prompt in prompts)
 
-    assert main([*command, "--out", str(out), "--json"]) == 0
-
-    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    groups = pd.read_csv(out / "tables" / "by_category.csv", keep_default_na=False)
-    assert sorted(groups["category"]) == sorted(row["category"] for row in rows)
-    assert "canonical only" in (out / "report.html").read_text(encoding="utf-8")
-    again = ["report", str(out), "--out", str(tmp_path / "again"), "--setting", "resamples=100"]
-    assert main(again) == 0
-    assert (tmp_path / "again" / "tables" / "by_category.csv").read_bytes() == (
-        out / "tables" / "by_category.csv"
-    ).read_bytes()
-    assert main(["run", "verdicts", "--source", "x", "--out", "y"]) == 2
-    assert "judged already and compared, not asked" in capsys.readouterr().err
+def generate(self, prompts, params):
+    for prompt in prompts:
+        asked.append(prompt.id)
+        if len(asked) == 5:
+            raise KeyboardInterrupt
+        yield Generation(prompt_id=prompt.id, text="London")
+"""
 
 
-def test_interrupted_run_goes_on_where_it_was(runner, tmp_path, monkeypatch, capsys):
+def test_interrupted_run_goes_on_where_it_was(tmp_path, monkeypatch):
     """What is in the log is not asked again."""
-    (tmp_path / "tiring.py").write_text(
-        "from surface_consistency.models import Runner\n"
-        "from surface_consistency.schemas import Generation\n"
-        "asked = []\n"
-        "class Tiring(Runner):\n"
-        "    name = 'tiring'\n"
-        "    def fingerprint(self):\n"
-        "        return {}\n"
-        "    def plan(self, prompts, params):\n"
-        "        return ([prompt] for prompt in prompts)\n"
-        "    def generate(self, prompts, params):\n"
-        "        for prompt in prompts:\n"
-        "            asked.append(prompt.id)\n"
-        "            if len(asked) == 5:\n"
-        "                raise KeyboardInterrupt\n"
-        "            yield Generation(prompt_id=prompt.id, text='London')\n"
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    command = ("tiring:Tiring", tmp_path / "run", "--limit", "4", "--repeat", "0")
+    name = write_runner(tmp_path, monkeypatch, "tiring", "Tiring", TIRING, before="asked = []\n")
+    command = (name, tmp_path / "run", "--limit", "4", "--repeat", "0")
 
     assert run(*command) == 130
     assert run(*command) == 0
@@ -502,12 +383,6 @@ def test_interrupted_run_goes_on_where_it_was(runner, tmp_path, monkeypatch, cap
 
     assert len(set(tiring.asked)) == len(tiring.asked) - 1
     assert len(pd.read_parquet(tmp_path / "run" / "outcomes.parquet"))
-
-
-@pytest.mark.parametrize("words", [["--version"], ["--version", "--debug"]])
-def test_version_is_that_of_the_package(words, capsys):
-    assert main(words) == 0
-    assert capsys.readouterr().out == f"{surface_consistency.__version__}\n"
 
 
 def test_commands_are_found(capsys):
@@ -521,52 +396,43 @@ def test_commands_are_found(capsys):
     assert "no command 'nothing'; there are run, score" in capsys.readouterr().err
 
 
-def test_last_of_a_repeated_option_counts(verdicts_csv, capsys):
-    assert main(["compare", verdicts_csv, "--first", "nothing", *COMPARE, "--resamples", "0"]) == 2
-    assert "--resamples: input should be greater than or equal to 1" in capsys.readouterr().err
-
-
-def test_reader_that_has_gone_is_no_error(tmp_path):
+def test_reader_that_has_gone_is_no_error():
     """As with `surface-consistency run --help | head -1`."""
-    code = "import sys; from surface_consistency.cli.main import main; sys.exit(main(['--help']))"
     read, write = os.pipe()
     os.close(read)
 
-    done = subprocess.run(
-        [sys.executable, "-c", code], stdout=write, stderr=subprocess.PIPE, text=True, check=False
-    )
+    done = process(["--help"], stdout=write)
 
     os.close(write)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_completion_knows_commands_studies_and_options(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("SHELL", "/bin/bash")
+    for name, value in (("HOME", str(tmp_path)), ("SHELL", "/bin/bash"), ("BASH_VERSION", "5.2")):
+        monkeypatch.setenv(name, value)
     monkeypatch.delenv("ZSH_VERSION", raising=False)
-    monkeypatch.setenv("BASH_VERSION", "5.2")
 
     assert main(["--install-completion"]) == 0
 
     told = capsys.readouterr().out
     script = Path(told.removeprefix("wrote ").partition(";")[0]).read_text(encoding="utf-8")
-    for word in ("redirectqa", "slaq", "audit", "--demonstrations", "--judge-rule"):
+    for word in ("redirectqa", "slaq", "audit", "--demonstrations", "--judge-rule", "paraphrase"):
         assert word in script
 
 
 @pytest.mark.parametrize(
-    ("rename", "message"),
+    ("rename", "messages"),
     [
-        ({"question": "prompt"}, "--column question=NAME. To ask every question in the words"),
-        ({"question": "prompt"}, "set --setting ask_by_template=True"),
-        ({"object_aliases": "gold"}, "say which: --column answers=NAME. To accept the object's"),
-        ({}, "its splits: train (rows.jsonl); pass --setting split=train"),
+        (
+            {"question": "prompt"},
+            ["--column question=NAME. To ask", "--setting ask_by_template=True"],
+        ),
+        ({"object_aliases": "gold"}, ["say which: --column answers=NAME. To accept the object's"]),
+        ({}, ["its splits: train (rows.jsonl); pass --setting split=train"]),
     ],
 )
-def test_errors_about_data_name_flags(tmp_path, capsys, rename, message):
+def test_errors_about_data_name_flags(tmp_path, capsys, rename, messages):
     """No message names an argument in Python."""
-    from surface_consistency.data.redirectqa import SAMPLE_PATH
-
     rows = [json.loads(line) for line in (SAMPLE_PATH / "test.jsonl").read_text().splitlines()]
     rows = [{rename.get(name, name): cell for name, cell in row.items()} for row in rows]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -576,15 +442,8 @@ def test_errors_about_data_name_flags(tmp_path, capsys, rename, message):
     assert main(["run", "redirectqa", *words]) == 2
 
     printed = capsys.readouterr().err
-    assert message in printed
+    assert all(message in printed for message in messages)
     assert "columns=" not in printed
-
-
-@pytest.fixture
-def sample_questions():
-    from surface_consistency.data.redirectqa import load_sample
-
-    return load_sample().questions
 
 
 def score(tmp_path, *words):
@@ -597,101 +456,45 @@ def accuracy(tmp_path):
     return verdicts["is_correct"].mean(), int(verdicts["is_correct"].isna().sum())
 
 
-def test_score_reads_the_files_of_popqas_script(tmp_path, capsys, sample_questions):
-    """The answer, not the output that holds the prompt; which is refused until it is cut."""
-    rows = [
-        {
-            "id": number,
-            "question": q.question,
-            "possible_answers": json.dumps(q.triple.answers),
-            "prompt": f"Q: {q.question} A:",
-            "pred": " nothing of the kind",
-            "generation": f"Q: {q.question} A: nothing of the kind\n",
-        }
-        for number, q in enumerate(sample_questions)
-    ]
-    file = tmp_path / "model=x.csv"
-    pd.DataFrame(rows).to_csv(file)
-
-    assert score(tmp_path, "--predictions", file) == 0
-    assert accuracy(tmp_path) == (0.0, 0)
-    assert score(tmp_path, "--predictions", file, "--prediction", "generation") == 2
-    assert "set --strip-prompt to cut it off, or name" in capsys.readouterr().err
-    cut = ("--predictions", file, "--prediction", "generation", "--strip-prompt")
-    assert main(["score", "--source", "sample", "--out", str(tmp_path / "b"), *map(str, cut)]) == 0
-    run = pd.read_parquet(tmp_path / "b" / "verdicts.parquet")
-    assert set(run["prediction"]) == {"nothing of the kind"}
-
-
-@pytest.mark.filterwarnings("default::surface_consistency.errors.UnscoredWarning")
-def test_score_counts_blanks_as_missing_or_wrong(tmp_path, capsys, sample_questions):
-    """Every tenth cell blank changes no rate unless blanks are asked to be wrong."""
-    rows = [
-        {"question": q.question, "pred": "" if number % 10 == 0 else q.triple.answers[0]}
-        for number, q in enumerate(sample_questions)
-    ]
-    file = tmp_path / "p.csv"
-    pd.DataFrame(rows).drop_duplicates("question").to_csv(file, index=False)
-
-    assert score(tmp_path, "--predictions", file) == 3
-    said = capsys.readouterr().err
-    assert "predictions are blank; they count as missing, and their pairs are left out; " in said
-    assert "to count them as wrong answers set `blank` to wrong" in said
-    share, missing = accuracy(tmp_path)
-    assert share == 1
-    assert missing > 0
-    wrong = ["--predictions", str(file), "--blank", "wrong", "--out", str(tmp_path / "b")]
-    assert main(["score", "--source", "sample", *wrong]) == 0
-    assert "predictions are blank; they count as wrong answers" in capsys.readouterr().err
-    verdicts = pd.read_parquet(tmp_path / "b" / "verdicts.parquet")
-    assert (~verdicts["is_correct"]).sum() == missing
-
-
 @pytest.mark.parametrize(
-    ("columns", "remedy"),
+    ("columns", "remedies"),
     [
-        (("text", "output"), "name the one that does by --prediction"),
-        (("mine",), "name it by --prediction"),
-        (("pred",), "name it by --item; or, if the "),
-        (("pred",), "confirm it with --in-order"),
+        (("text", "output"), ["name the one that does by --prediction"]),
+        (("mine",), ["name it by --prediction"]),
+        (("pred",), ["name it by --item; or, if the ", "confirm it with --in-order"]),
     ],
 )
-def test_errors_about_predictions_name_flags(tmp_path, capsys, sample_questions, columns, remedy):
+def test_errors_about_predictions_name_flags(tmp_path, capsys, columns, remedies):
     """And a digest that a message offers is taken."""
-    rows = [dict.fromkeys(columns, q.triple.answers[0]) for q in sample_questions]
+    rows = [dict.fromkeys(columns, q.triple.answers[0]) for q in load_sample().questions]
     file = tmp_path / "p.csv"
     pd.DataFrame(rows).to_csv(file, index=False)
 
     assert score(tmp_path, "--predictions", file) == 2
 
     printed = capsys.readouterr().err
-    assert remedy in printed
-    if "--in-order" in remedy:
+    assert all(remedy in printed for remedy in remedies)
+    if "--in-order" in printed and len(remedies) > 1:
         digest = printed.partition("--in-order ")[2].split(",")[0].strip()
         assert score(tmp_path, "--predictions", file, "--in-order", digest) == 0
         assert accuracy(tmp_path) == (1.0, 0)
-
-
-def test_a_folder_of_predictions_is_refused_with_the_remedy(tmp_path, capsys):
     assert score(tmp_path, "--predictions", tmp_path) == 2
     assert f"name its files, such as {tmp_path}/*.jsonl" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, f'{{"id": {"9" * 5_000}}}'])
 def test_hostile_files_are_one_line_and_code_2(tmp_path, capsys, text):
-    """No traceback of the fuzz is left in run, score and compare."""
     file = tmp_path / "x.jsonl"
     file.write_text(text + "\n")
     out = ("--out", str(tmp_path / "out"))
-    commands = [
-        ["run", "redirectqa", "--source", str(file), "--runner", "x", *out],
-        ["run", "redirectqa", "--source", "sample", "--runner", "stored", "--model", str(file)],
-        ["score", "--source", "sample", "--predictions", str(file), *out],
-        ["compare", str(file), "--first", "a", "--second", "b"],
-    ]
-    commands[1] += out
+    stored = ["--source", "sample", "--runner", "stored", "--model", str(file)]
 
-    for command in commands:
+    for command in (
+        ["run", "redirectqa", "--source", str(file), "--runner", "x", *out],
+        ["run", "redirectqa", *stored, *out],
+        ["score", "--source", "sample", "--predictions", str(file), *out],
+        ["compare", str(file), *VERDICTS],
+    ):
         assert main(command) == 2
         printed = capsys.readouterr().err
         assert printed.startswith("error: ")
@@ -700,26 +503,10 @@ def test_hostile_files_are_one_line_and_code_2(tmp_path, capsys, text):
 
 
 FAILING = """
-from surface_consistency.models import Runner
-from surface_consistency.schemas import Generation
-
-
-class Failing(Runner):
-    name = "failing"
-
-    def __init__(self, model=None):
-        pass
-
-    def fingerprint(self):
-        return {"runner": "failing"}
-
-    def generate(self, prompts, params):
-        for place, prompt in enumerate(prompts):
-            said = {"text": "London"} if place % 3 else FAILED
-            yield Generation(prompt_id=prompt.id, **said)
-
-
-FAILED = {"text": None, "finish_reason": "error", "error": "\\x1b[31mno luck"}
+def generate(self, prompts, params):
+    failed = {"text": None, "finish_reason": "error", "error": "\\x1b[31mno luck"}
+    for place, prompt in enumerate(prompts):
+        yield Generation(prompt_id=prompt.id, **({"text": "London"} if place % 3 else failed))
 """
 
 
@@ -727,11 +514,10 @@ FAILED = {"text": None, "finish_reason": "error", "error": "\\x1b[31mno luck"}
 def test_prompts_without_an_answer_have_an_exit_code_and_stand_in_captions(
     tmp_path, monkeypatch, capsys
 ):
-    (tmp_path / "cli_failing.py").write_text(FAILING)
-    monkeypatch.syspath_prepend(str(tmp_path))
+    failing = write_runner(tmp_path, monkeypatch, "cli_failing", "Failing", FAILING)
     out = tmp_path / "run"
 
-    assert run("cli_failing:Failing", out, "--limit", "4", "--repeat", "0") == 3
+    assert run(failing, out, "--limit", "4", "--repeat", "0") == 3
 
     scoring = json.loads((out / "scoring.json").read_text())
     n, n_prompts = scoring["n_unanswered"], scoring["n_prompts"]
@@ -745,14 +531,10 @@ def test_prompts_without_an_answer_have_an_exit_code_and_stand_in_captions(
     assert page.count(f"({n} of {n_prompts} prompts unanswered)") > 1
     assert main(["score", str(out)]) == 3
     assert main(["report", str(out), "--out", str(tmp_path / "page")]) == 0
-    assert re.search(r"(?m)^  3 +The work is done, but prompts have no answer", listing(capsys))
-
-
-def listing(capsys):
-    """Read the list of commands."""
     capsys.readouterr()
     assert main(["--help"]) == 0
-    return capsys.readouterr().out
+    listed = capsys.readouterr().out
+    assert re.search(r"(?m)^  3 +The work is done, but prompts have no answer", listed)
 
 
 HOSTILE = "\x1b]0;owned\x07\x9b31m\u202eevil\x7f\nnote: all is well"
@@ -775,8 +557,7 @@ def test_nothing_that_others_wrote_steers_the_terminal(tmp_path, capsys):
     verdicts = tmp_path / "v.csv"
     rows = [f'{i},{i % 2},1,"{HOSTILE}"' for i in range(30)]
     verdicts.write_text("\n".join(["fact_id,a,b,group", *rows]), encoding="utf-8")
-    words = ["compare", str(verdicts), "--first", "a", "--second", "b", "--by", "group"]
-    words += ["--resamples", "10"]
+    words = ["compare", str(verdicts), *VERDICTS, "--by", "group", "--resamples", "10"]
 
     assert main(words) == 0
     table = capsys.readouterr().out
@@ -797,27 +578,24 @@ def test_nothing_that_others_wrote_steers_the_terminal(tmp_path, capsys):
 def test_a_terminal_without_letters_ends_no_finished_run(runner, tmp_path, json_flag):
     """`PYTHONIOENCODING=ascii`, or no locale: what it cannot show is printed as an escape."""
     assert run(runner, tmp_path / "run", "--limit", "4", "--label", "Modell – ä") == 0
-    environment = os.environ | {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONPATH": "."}
-    command = [
-        sys.executable,
-        "-m",
-        "surface_consistency",
-        "report",
-        str(tmp_path / "run"),
-    ]
+    ascii_only = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONPATH": "."}
+    words = ["report", str(tmp_path / "run"), "--out", str(tmp_path / "page"), *json_flag]
 
-    done = subprocess.run(
-        [*command, "--out", str(tmp_path / "page"), "--setting", "resamples=10", *json_flag],
-        env=environment,
-        capture_output=True,
-        cwd=Path(surface_consistency.__file__).parents[1],
-    )
+    done = process([*words, "--setting", "resamples=10"], env=os.environ | ascii_only)
 
     assert (done.returncode, done.stderr) == (0, b"")
     if json_flag:
         assert json.loads(done.stdout)["tables"]["overall"][0]["model"] == "Modell – ä"
     else:
         assert b"Modell \\u2013 \\u00e4" in done.stdout
+
+
+def process(words, **options):
+    """Run a command in a process of its own."""
+    command = [sys.executable, "-m", "surface_consistency", *words]
+    home = Path(surface_consistency.__file__).parents[1]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+    return subprocess.run(command, cwd=home, check=False, **streams)
 
 
 @pytest.mark.filterwarnings("ignore:1 of 7 answers have no verdict")
@@ -836,19 +614,12 @@ def test_a_torn_log_is_told_as_a_warning(runner, tmp_path, capsys):
     assert all(line.startswith(f"warning: {log}:7: ") for line in told)
 
 
-def test_a_full_disk_behind_what_is_printed_is_named(tmp_path):
-    command = [sys.executable, "-m", "surface_consistency", "--version"]
+def test_a_full_disk_behind_what_is_printed_is_named():
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            command,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=Path(surface_consistency.__file__).parents[1],
-        )
+        done = process(["--version"], stdout=full)
 
     assert done.returncode == 2
-    assert "what is printed cannot be written (No space left on device)" in done.stderr
+    assert b"what is printed cannot be written (No space left on device)" in done.stderr
 
 
 @pytest.mark.parametrize("words", [["--out", ""], ["--out="]])
@@ -862,45 +633,34 @@ def test_no_folder_is_not_the_current_one(command, words, tmp_path, monkeypatch,
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_a_page_there_are_tables_alone(runner, tmp_path, capsys):
-    """The page of an earlier report, whose numbers may be others, goes."""
-    one, page = tmp_path / "one", tmp_path / "page"
-    assert run(runner, one, "--limit", "4", "--no-page") == 0
-    assert main(["report", str(one), "--out", str(page)]) == 0
-    capsys.readouterr()
-
-    assert main(["report", str(one), "--out", str(page), "--no-page"]) == 0
-
-    assert not (one / "report.html").exists()
-    assert [path.name for path in page.iterdir()] == ["tables"]
-    assert "report:" not in capsys.readouterr().out
-    assert main(["score", str(one), "--no-page", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["report"] is None
-
-
-def test_tables_of_an_earlier_report_are_removed(runner, tmp_path, capsys):
+def test_what_an_earlier_report_wrote_is_removed(runner, tmp_path, capsys):
     """Files that were changed or added remain; the other files are listed with their digests."""
     one, page = tmp_path / "one", tmp_path / "page"
-    assert run(runner, one, "--limit", "4", "--label", "one") == 0
-    assert main(["report", str(one), "--out", str(page)]) == 0
+    report = ["report", str(one), "--out", str(page)]
+    assert run(runner, one, "--limit", "4", "--label", "one", "--no-page") == 0
+    assert not (one / "report.html").exists()
+    assert main(report) == 0
     earlier, mine = page / "tables" / "earlier.csv", page / "tables" / "mine.csv"
     sources = page / "tables" / "SOURCES.txt"
     named = sources.read_text(encoding="utf-8")
     for path, text in ((earlier, "earlier"), (mine, "changed")):
         path.write_text(text)
-        digest = hashlib.sha256(b"earlier").hexdigest()
-        named += f"{digest}  tables/{path.name}\n"
+        named += f"{hashlib.sha256(b'earlier').hexdigest()}  tables/{path.name}\n"
     sources.write_text(named, encoding="utf-8")
 
-    assert main(["report", str(one), "--out", str(page)]) == 0
+    assert main(report) == 0
 
     assert not earlier.exists()
     assert mine.read_text() == "changed"
     lines = re.findall(r"(?m)^(\w{64})  (.*)$", sources.read_text(encoding="utf-8"))
-    assert {name for _, name in lines} == {
-        path.relative_to(page).as_posix()
-        for path in page.rglob("*")
-        if path.is_file() and path.name not in ("SOURCES.txt", "mine.csv")
-    }
+    written = [path.relative_to(page).as_posix() for path in page.rglob("*") if path.is_file()]
+    assert {name for _, name in lines} == {*written} - {"tables/SOURCES.txt", "tables/mine.csv"}
     for digest, name in lines:
         assert hashlib.sha256((page / name).read_bytes()).hexdigest() == digest
+    capsys.readouterr()
+    # The page, whose numbers may be others, goes if none is wanted.
+    assert main([*report, "--no-page"]) == 0
+    assert [path.name for path in page.iterdir()] == ["tables"]
+    assert "report:" not in capsys.readouterr().out
+    assert main(["score", str(one), "--no-page", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["report"] is None

@@ -26,42 +26,19 @@ class Asked(Settings):
     None for one of each relation."""
 
     n_permutations: int = Field(default=5, gt=0)
-    """Orders."""
-
     truncate: bool = False
-    """Drop demonstrations."""
-
     chat: bool = True
-    """Do not use the chat template."""
-
     style: Literal["chat", "completion"] = "chat"
-    """Turns or text."""
-
     threshold: float | None = 0.6
-    """Minimum score."""
-
     cache: Path | None = None
-    """Folder."""
-
     lengths: dict[Literal["short", "long"], Annotated[int, Field(gt=0)]] = Field(
         default_factory=lambda: {"short": 64, "long": 512}
     )
-    """Maximum length per form."""
-
     cluster: Annotated[str | None, Flag("--cluster-column")] = None
-    """Cluster."""
-
     draws: Rare[int] = Field(default=10, ge=1)
-    """Number of draws."""
-
     tags: Rare[Items[str] | None] = None
-    """Tags."""
-
     options: Rare[dict[str, str]] = Field(default_factory=dict)
-    """Options."""
-
     agreement: Rare[bool] = True
-    """Whether rules are compared."""
 
     @model_validator(mode="after")
     def _check(self):
@@ -169,17 +146,14 @@ def test_errors_name_the_flag(run, capsys, arguments, message):
     assert printed.out == ""
 
 
-def test_all_broken_limits_are_reported_at_once(run, capsys):
+def test_all_broken_limits_and_a_missing_option_are_reported(run, capsys):
     assert run("--out", "x", "--n-permutations", "0", "--shots", "-1") == 2
     assert capsys.readouterr().err.count("error: --") == 2
-
-
-def test_a_missing_option_is_named(run, capsys):
     assert run() == 2
     assert "error: --out is required and takes a value\n" in capsys.readouterr().err
 
 
-def test_the_error_of_the_library_keeps_its_class(run):
+def test_the_error_of_the_library_keeps_its_class():
     app = App(name="sc")
     app.command(record_command(ask, settings=Asked), name="ask")
     with pytest.raises(DataError, match="--n-permutations is more than the topics contain"):
@@ -227,22 +201,20 @@ def test_a_field_has_one_flag(field, flag):
     assert flag_of(field, Asked.model_fields[field]) == flag
 
 
-def test_two_options_of_one_name_are_refused():
+def test_options_of_one_name_and_records_within_settings_are_refused():
     class Out(Settings):
         out: str = ""
 
-    with pytest.raises(PluginError, match=r"Out\.out: another option of the command has this nam"):
-        record_command(ask, settings=Out)
-    with pytest.raises(PluginError, match=r"Asked\.templates: another option"):
-        record_command(ask, settings=Asked, further=Asked)
-
-
-def test_a_record_within_settings_is_refused():
     class Outer(Settings):
         inner: Asked = Asked()
 
-    with pytest.raises(PluginError, match=r"Outer\.inner: an option cannot contain a record; put"):
-        record_command(ask, settings=Outer)
+    for records, message in (
+        ({"settings": Out}, r"Out\.out: another option of the command has this nam"),
+        ({"settings": Asked, "further": Asked}, r"Asked\.templates: another option"),
+        ({"settings": Outer}, r"Outer\.inner: an option cannot contain a record; put"),
+    ):
+        with pytest.raises(PluginError, match=message):
+            record_command(ask, **records)
 
 
 @pytest.mark.parametrize(
@@ -265,13 +237,3 @@ def test_names_of_fields_in_backticks_become_flags(message, shown):
     flags = {name: flag_of(name, field) for name, field in Asked.model_fields.items()}
     flags["column"] = "--column"
     assert name_flags(message, flags) == shown
-
-
-def test_completion_knows_the_options_of_a_record():
-    app = App(name="sc", help_format="plaintext")
-    app.command(record_command(ask, settings=Asked), name="ask")
-
-    script = app.generate_completion(shell="bash")
-
-    assert "--n-permutations" in script
-    assert "paraphrase" in script

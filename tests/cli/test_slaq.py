@@ -1,13 +1,12 @@
 """The command line of SLAQ: run, score, report, labels."""
 
-import csv
 import json
 
 import pandas as pd
 import pytest
 
 from surface_consistency.cli.main import main
-from surface_consistency.engine.judging.paper_prompts import pin_prompts
+from surface_consistency.engine.judging.prompts import pin_prompts
 from surface_consistency.engine.score import score_run
 from surface_consistency.plugins import importable
 from surface_consistency.runs.folder import RunFolder
@@ -20,6 +19,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 RUNNER = '''
 """Runners for the command line."""
+import json
 import re
 
 from surface_consistency.models import FakeRunner
@@ -33,7 +33,7 @@ def judging(model=None):
     def reply(prompt):
         n = len(re.findall("Reference: ", prompt.messages[1].content))
         if "absent" in prompt.messages[0].content:
-            return str(["right", "wrong", "absent", "absent", "right"]).replace("'", '"')
+            return json.dumps(["right", "wrong", "absent", "absent", "right"])
         return "1" if n == 1 else str([1, 0] * 2 + [1])
 
     return FakeRunner(reply)
@@ -61,6 +61,17 @@ def runners(tmp_path, monkeypatch):
         yield "cli_slaq_runners"
 
 
+FAKE = ["--judge", "llm", "--setting", "judge_runner=fake"]
+
+
+def llm(name="judging", **settings):
+    """Options of a model that judges."""
+    words = ["--judge", "llm", "--setting", f"judge_runner=cli_slaq_runners:{name}"]
+    for setting, value in settings.items():
+        words += ["--setting", f"{setting}={value}"]
+    return words
+
+
 @pytest.fixture
 def run(runners, tmp_path):
     """Run the study on three topics."""
@@ -74,6 +85,7 @@ def run(runners, tmp_path):
 
 
 def test_a_run_leaves_tables_and_page(run, tmp_path, capsys):
+    """With --json one object is printed, without NaN."""
     assert run("--free", "--label", "fake") == 0
 
     printed = capsys.readouterr()
@@ -81,70 +93,42 @@ def test_a_run_leaves_tables_and_page(run, tmp_path, capsys):
     assert "F_S (correct alone, %)" in printed.out
     assert f"report: {folder / 'report.html'}" in printed.out
     assert "have no verdict" in printed.err
-    assert {path.stem for path in (folder / "tables").glob("*.csv")} >= {
-        "overall",
-        "by_category",
-        "by_popularity",
-        "by_entity",
-        "order_sensitivity",
-        "recall",
-        "noise_floor",
-        "unjudged",
-    }
-
-
-def test_json_is_one_object_without_nan(run, tmp_path, capsys):
-    assert run("--setting", "all_facts=true", "--json") == 0
-
+    written = {path.stem for path in (folder / "tables").glob("*.csv")}
+    expected = {"overall", "by_category", "by_popularity", "by_entity", "order_sensitivity"}
+    assert written >= expected | {"recall", "noise_floor", "unjudged"}
+    assert run("--setting", "all_facts=true", "--json", out="all") == 0
     printed = capsys.readouterr().out
     assert "NaN" not in printed
-    found = json.loads(printed)
-    assert found["report"] == str(tmp_path / "run" / "report.html")
-    assert found["tables"]["overall"][0]["n"] == 3 * 5 * 5
+    assert json.loads(printed)["tables"]["overall"][0]["n"] == 3 * 5 * 5
 
 
-def test_a_model_judges_and_another_judges_again(run, runners, tmp_path, capsys):
+def test_a_model_judges_and_another_judges_again(run, tmp_path, capsys):
     """Each judge has a log of its own, so that neither is asked twice nor mixed up."""
-    llm = ["--judge", "llm", "--setting", f"judge_runner={runners}:judging"]
-    assert run(*llm, "--setting", "judge_label=first", "--json") == 0
+    assert run(*llm(judge_label="first"), "--json") == 0
     first = json.loads(capsys.readouterr().out)["tables"]["overall"][0]
     folder = tmp_path / "run"
-
-    again = [
-        "--judge",
-        "llm",
-        "--setting",
-        f"judge_runner={runners}:silly",
-        "--setting",
-        "judge_label=second",
-    ]
     kept = (folder / "verdicts.parquet").read_bytes()
-    assert main(["score", str(folder), *again, "--json"]) == 2
+
+    assert main(["score", str(folder), *llm("silly", judge_label="second"), "--json"]) == 2
 
     assert (first["first_accuracy"], first["second_accuracy"]) == (1.0, 0.6)
     assert "decided none of 90 facts" in capsys.readouterr().err
     assert (folder / "verdicts.parquet").read_bytes() == kept
     assert len(list(folder.glob("judges/*/*generations*.jsonl"))) == 2
+    again = llm(judge_label="first", judge_max_new_tokens=9)
+    assert main(["score", str(folder), *again]) == 2
+    assert "give it another label (--setting judge_label)" in capsys.readouterr().err
 
 
 def test_the_paper_words_are_asked_judged_and_recorded(run, runners, tmp_path, capsys):
-    """--prompts paper changes instructions and judge, and stands in every record of the run."""
-    by_paper = [
-        "--judge",
-        "llm",
-        "--setting",
-        f"judge_runner={runners}:by_paper",
-        "--setting",
-        "judge_label=j",
-    ]
+    """--prompts paper changes instructions and judge, and is in every record of the run."""
+    by_paper = llm("by_paper", judge_label="j")
     assert run("--prompts", "paper", "--limit", "1", *by_paper, "--json") == 0
     row = json.loads(capsys.readouterr().out)["tables"]["overall"][0]
     folder = tmp_path / "run"
     scoring = json.loads((folder / "scoring.json").read_text())
-    own = SlaqScoring(
-        judge="llm", judge_runner=f"{runners}:judging", judge_label="j", judge_prompts="own"
-    )
-    score_run(RunFolder.open(folder), scoring=own)
+    judge = {"judge": "llm", "judge_runner": f"{runners}:judging", "judge_label": "j"}
+    score_run(RunFolder.open(folder), scoring=SlaqScoring(**judge, judge_prompts="own"))
 
     assert (row["first_accuracy"], row["second_accuracy"]) == (1.0, 0.6)
     settings = json.loads((folder / "manifest.json").read_text())["settings"]
@@ -179,99 +163,64 @@ def test_presets_that_cannot_be_are_refused(words, says, tmp_path, capsys):
     assert not (tmp_path / "x").exists()
 
 
-def test_the_same_label_for_another_judge_is_refused(run, runners, tmp_path, capsys):
-    assert run("--judge", "llm", "--setting", f"judge_runner={runners}:judging", "--json") == 0
-
-    again = ["--judge", "llm", "--setting", f"judge_runner={runners}:judging"]
-    status = main(["score", str(tmp_path / "run"), *again, "--setting", "judge_max_new_tokens=9"])
-
-    assert status == 2
-    assert "give it another label (--setting judge_label)" in capsys.readouterr().err
-
-
-def test_labels_go_from_the_sheet_to_the_corrected_scores(run, runners, tmp_path, capsys):
-    sheet = tmp_path / "sheet.csv"
-    llm = ["--judge", "llm", "--setting", f"judge_runner={runners}:judging", "--json"]
-    assert run(*llm, "--labelling-sheet", str(sheet), "--setting", "labelling_sample=15") == 0
-    with sheet.open(newline="") as lines:
-        rows = list(csv.DictReader(lines))
+def test_labels_go_from_the_sheet_to_the_corrected_scores(run, tmp_path, capsys):
+    sheet, labels, folder = (tmp_path / name for name in ("sheet.csv", "labels.csv", "run"))
+    judged = [*llm(), "--json"]
+    assert run(*judged, "--labelling-sheet", str(sheet), "--setting", "labelling_sample=15") == 0
+    rows = pd.read_csv(sheet, dtype=str)
     assert len(rows) == 30
-    for number, row in enumerate(rows):
-        # The judge takes all short answers for right, and these labels all but every third.
-        row["is_correct"] = str(int(number % 3 > 0))
-    pd.DataFrame(rows).to_csv(tmp_path / "labels.csv", index=False)
+    # The judge takes all short answers for right, and these labels all but every third.
+    rows.assign(is_correct=[int(n % 3 > 0) for n in range(30)]).to_csv(labels, index=False)
     capsys.readouterr()
 
-    folder = tmp_path / "run"
-    assert main(["score", str(folder), *llm, "--labels", str(tmp_path / "labels.csv")]) == 0
+    assert main(["score", str(folder), *judged, "--labels", str(labels)]) == 0
 
     printed = capsys.readouterr()
-    tables = json.loads(printed.out)["tables"]
-    assert [row["form"] for row in tables["judge_agreement"]] == ["short", "long"]
-    assert tables["judge_agreement"][0]["sensitivity"] == 1.0
-    assert tables["judge_agreement"][0]["specificity"] == 0.0
+    agreement = json.loads(printed.out)["tables"]["judge_agreement"]
+    assert [row["form"] for row in agreement] == ["short", "long"]
+    assert (agreement[0]["sensitivity"], agreement[0]["specificity"]) == (1.0, 0.0)
     assert "the judge is no better than chance" in printed.err
-    assert (folder / "labels.csv").is_file()
     assert "Agreement of the judge with labels" in (folder / "report.html").read_text()
-
-    assert (
-        main(["score", str(folder), "--judge", "human", "--labels", str(folder / "labels.csv")])
-        == 0
-    )
+    people = ["--judge", "human", "--labels", str(folder / "labels.csv")]
+    assert main(["score", str(folder), *people]) == 0
     assert not (folder / "checks" / "judge_agreement.csv").exists()
 
 
-def test_corrected_scores_are_in_the_report(run, runners, tmp_path, capsys):
-    sheet = tmp_path / "sheet.csv"
-    matcher = ["--setting", "all_facts=true", "--json"]
-    command = ["--runner-option", "answer=Christiaan Huygens found it in 1655."]
-    assert run(*command, *matcher, "--labelling-sheet", str(sheet)) == 0
-    frame = pd.read_csv(sheet, dtype=str)
-    folder = tmp_path / "run"
-    targets = pd.read_parquet(folder / "targets.parquet")
-    said = pd.read_parquet(folder / "verdicts.parquet").merge(targets, on="target_id")
-    said = said.set_index(["prompt_id", "fact_id"])["is_correct"]
-    keys = zip(frame["prompt_id"], frame["question_id"], strict=True)
-    frame["is_correct"] = [int(said[key]) for key in keys]
-    frame.to_csv(tmp_path / "labels.csv", index=False)
-    capsys.readouterr()
-
-    labels = ["--labels", str(tmp_path / "labels.csv")]
-    assert main(["score", str(folder), *matcher, *labels]) == 0
-
-    [corrected] = json.loads(capsys.readouterr().out)["tables"]["corrected"]
-    # A judge that agrees with the labels changes nothing but the width of the intervals.
-    for name in ("first_accuracy", "second_accuracy", "consistency", "signed_alignment"):
-        assert corrected[name] == pytest.approx(corrected[f"observed_{name}"])
-    assert (folder / "tables" / "corrected.csv").is_file()
-
-
-def test_labels_of_another_run_are_rejected_and_leave_the_run_as_it_was(run, tmp_path, capsys):
+def test_labels_and_options_of_another_run_leave_the_run_as_it_was(run, tmp_path, capsys):
     assert run("--json") == 0
     labels = tmp_path / "labels.csv"
     labels.write_text("prompt_id,question_id,is_correct\nelsewhere/1/short,elsewhere/1,1\n")
+    score = ["score", str(tmp_path / "run")]
 
-    assert main(["score", str(tmp_path / "run"), "--labels", str(labels)]) == 2
-
-    assert "1 of 1 labels are of answers that this run does not hold" in capsys.readouterr().err
+    for words, message in (
+        (["--labels", str(labels)], "1 of 1 labels are of answers that this run does not hold"),
+        (["--rule", "fuzzy"], "--rule does not judge runs of slaq; use --judge-rule"),
+        (["--setting", "region=whole"], "--setting region does not judge runs of slaq; use --judg"),
+        (["--setting", "regoin=whole"], "--setting has no setting 'regoin'; it has "),
+    ):
+        assert main([*score, *words]) == 2
+        assert message in capsys.readouterr().err
     assert not (tmp_path / "run" / "labels.csv").exists()
+    assert run("--json", "--permutations", "10") == 2
+    assert "permutations is 5 there and 10 now" in capsys.readouterr().err
+    before = labels.read_text()
+    assert run("--labelling-sheet", str(labels), "--json") == 2
+    assert "may hold labels" in capsys.readouterr().err
+    assert labels.read_text() == before
 
 
-def test_runs_are_reported_together_and_studies_apart(run, runners, tmp_path, capsys):
+def test_runs_are_reported_together_and_studies_apart(run, tmp_path, capsys):
     assert run("--label", "one", "--json") == 0
     assert run("--label", "two", "--json", out="other") == 0
-    capsys.readouterr()
-    folders = [str(tmp_path / "run"), str(tmp_path / "other")]
+    report = ["report", str(tmp_path / "run"), str(tmp_path / "other")]
+    report += ["--out", str(tmp_path / "both"), "--setting", "resamples=50"]
 
-    assert (
-        main(["report", *folders, "--out", str(tmp_path / "both"), "--setting", "resamples=50"])
-        == 0
-    )
+    assert main(report) == 0
     assert set(pd.read_csv(tmp_path / "both" / "tables" / "overall.csv")["model"]) == {"one", "two"}
 
     manifest = tmp_path / "other" / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"slaq"', '"redirectqa"'))
-    assert main(["report", *folders, "--out", str(tmp_path / "both")]) == 2
+    assert main(report) == 2
     assert "one report is of one study" in capsys.readouterr().err
 
 
@@ -284,26 +233,14 @@ def test_runs_are_reported_together_and_studies_apart(run, runners, tmp_path, ca
         (["--judge", "llm"], "--judge llm needs --judge-model"),
         (["--judge", "llm", "--judge-model", "x"], "OPENAI_BASE_URL"),
         (["--judge", "llm", "--setting", "judge_runner=nobody"], "no runner 'nobody'"),
+        ([*FAKE, "--judge-option", "colour"], "--judge-option takes NAME=VALUE"),
         (
-            ["--judge", "llm", "--setting", "judge_runner=fake", "--judge-option", "colour"],
-            "--judge-option takes NAME=VALUE",
+            [*FAKE, "judge_max_new_tokens=0"],
+            "--setting judge_max_new_tokens: input should be great",
         ),
-        (
-            [
-                "--judge",
-                "llm",
-                "--setting",
-                "judge_runner=fake",
-                "--setting",
-                "judge_max_new_tokens=0",
-            ],
-            "--setting judge_max_new_tokens: input should be greater than or equal to 1",
-        ),
+        (["--judge", "oracle"], "--judge: input should be 'matcher', 'llm' or 'human', got 'orac"),
         (["--judge-rule", "vibes"], "vibes"),
-        (
-            ["--permutations", "0"],
-            "--permutations: input should be greater than or equal to 1, got 0",
-        ),
+        (["--permutations", "0"], "--permutations: input should be greater than or equal to 1"),
         (["--repeat", "-1"], "--repeat: input should be greater than or equal to 0, got -1"),
         (["--limit", "0"], "limit"),
         (["--short-tokens", "0"], "--short-tokens: input should be greater than or equal to 1"),
@@ -325,48 +262,13 @@ def test_a_users_mistake_is_one_line_and_code_2(
     assert printed.out == ""
 
 
-def test_an_unknown_judge_is_rejected(run, capsys):
-    assert run("--judge", "oracle") == 2
-
-    told = capsys.readouterr().err
-    assert "Invalid value for --judge: input should be 'matcher', 'llm' or 'human'" in told
-    assert "got 'oracle'" in told
-
-
-def test_a_sheet_is_not_written_over(run, tmp_path, capsys):
-    sheet = tmp_path / "sheet.csv"
-    sheet.write_text("labels of a week")
-
-    assert run("--labelling-sheet", str(sheet), "--json") == 2
-
-    assert "may hold labels" in capsys.readouterr().err
-    assert sheet.read_text() == "labels of a week"
-
-
-def test_a_run_goes_on_with_other_settings_only_elsewhere(run, capsys):
-    assert run("--json") == 0
-
-    assert run("--json", "--permutations", "10") == 2
-
-    assert "permutations is 5 there and 10 now" in capsys.readouterr().err
-
-
 @pytest.mark.slow
 def test_the_toy_model_runs_without_network(tmp_path, capsys):
     """`--model toy_model` trains a model on what it will be asked, and asks it."""
     pytest.importorskip("torch")
     command = ["run", "slaq", "--source", "sample", "--limit", "2", "--model", "toy_model"]
-    command += [
-        "--long-tokens",
-        "24",
-        "--short-tokens",
-        "8",
-        "--repeat",
-        "2",
-        "--setting",
-        "all_facts=true",
-    ]
-    command += ["--toy-model-steps", "5"]
+    command += ["--long-tokens", "24", "--short-tokens", "8", "--repeat", "2"]
+    command += ["--setting", "all_facts=true", "--toy-model-steps", "5"]
 
     assert main([*command, "--out", str(tmp_path / "run")]) == 0
 
@@ -378,28 +280,12 @@ def test_the_toy_model_runs_without_network(tmp_path, capsys):
     assert "training" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--rule", "fuzzy"], "--rule does not judge runs of slaq; use --judge-rule"),
-        (["--setting", "region=whole"], "--setting has no setting 'region'; it has"),
-    ],
-)
-def test_options_of_another_study_are_refused(run, tmp_path, capsys, options, message):
-    assert run("--json") == 0
-    capsys.readouterr()
-
-    assert main(["score", str(tmp_path / "run"), *options]) == 2
-    assert message in capsys.readouterr().err
-
-
 def test_a_file_at_out_is_told_before_a_model_is_trained(tmp_path, capsys):
     out = tmp_path / "run"
     out.write_text("mine", "utf-8")
+    words = ["run", "slaq", "--source", "sample", "--model", "toy_model", "--out", str(out)]
 
-    assert (
-        main(["run", "slaq", "--source", "sample", "--model", "toy_model", "--out", str(out)]) == 2
-    )
+    assert main(words) == 2
 
     told = capsys.readouterr()
     assert "is a file; give --out a folder" in told.err

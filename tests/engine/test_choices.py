@@ -83,8 +83,16 @@ def plan_of(rows, **columns):
     )
 
 
-def options_of(plan):
+def options_of(plan, **settings):
+    """Options of each prompt, once the plan has them."""
+    plan = add_choices(plan, OptionSettings(**settings))
     return {prompt.id: prompt.options for prompt in plan.groups[""].prompts}
+
+
+def asked(runner, out, **settings):
+    """Ask RedirectQA; returns the folder."""
+    chosen = RedirectQASettings(**{"read": "multiple-choice", "options": 2, "repeat": 5} | settings)
+    return run_study(RedirectQAStudy(), load_sample(), runner, out, model="m", settings=chosen)
 
 
 ROWS = [
@@ -98,55 +106,33 @@ ROWS = [
 
 
 def test_a_fact_has_the_same_options_under_all_its_names():
-    options = options_of(add_choices(plan_of(ROWS), OptionSettings(options=3)))
+    options = options_of(plan_of(ROWS), options=3)
     assert options["q1"] == options["q2"]
     assert all(len(of_prompt) == 3 == len(set(of_prompt)) for of_prompt in options.values())
     for _, prompt_id, _, answers in ROWS:
         assert f" {answers[0]}" in options[prompt_id]
     # Another spelling of an accepted answer is no wrong option.
     assert " roma" not in options["q1"]
-
-
-def test_options_depend_on_the_seed_and_not_on_the_order_of_facts():
-    settings = OptionSettings(options=3)
-    forward = options_of(add_choices(plan_of(ROWS), settings))
-    again = options_of(add_choices(plan_of(ROWS), settings))
-    assert forward == again
-    others = [
-        options_of(add_choices(plan_of(ROWS), OptionSettings(options=3, seed=seed)))
-        for seed in range(1, 6)
-    ]
-    assert any(other != forward for other in others)
+    # Options depend on the seed.
+    assert options_of(plan_of(ROWS), options=3) == options
+    others = [options_of(plan_of(ROWS), options=3, seed=seed) for seed in range(1, 6)]
+    assert any(other != options for other in others)
 
 
 def test_other_options_are_drawn_within_the_relation():
     plan = plan_of(ROWS, relation=["capital"] * 4 + ["port"] * 2)
-    options = options_of(add_choices(plan, OptionSettings(options=2)))
-    assert set(options["q5"]) == {" Oslo", " Lima"}
-    with pytest.raises(
-        DataError,
-        match=r"'f1' has 1 other answers among facts with relation 'capital'.*`options` 3 needs 2",
-    ):
-        add_choices(plan, OptionSettings(options=3))
-
-
-def test_a_prompt_of_several_facts_is_refused():
-    plan = plan_of([*ROWS, ("t7", "q1", "f5", ["Lima"])])
+    assert set(options_of(plan, options=2)["q5"]) == {" Oslo", " Lima"}
+    few = r"'f1' has 1 other answers among facts with relation 'capital'.*`options` 3 needs 2"
+    with pytest.raises(DataError, match=few):
+        options_of(plan, options=3)
     with pytest.raises(DataError, match=r"prompt 'q1' asks 2 facts.*`read=generate`"):
-        add_choices(plan, OptionSettings())
+        options_of(plan_of([*ROWS, ("t7", "q1", "f5", ["Lima"])]))
 
 
 def test_redirectqa_as_multiple_choice_recovers_what_the_model_knows(tmp_path):
-    data = load_sample()
-    known = {
-        (item.surface.text, item.triple.answers[0])
-        for item in data.questions
-        if item.surface.is_canonical
-    }
-    settings = RedirectQASettings(read="multiple-choice", options=2, repeat=5)
-    folder = run_study(
-        RedirectQAStudy(), data, Knows(known), tmp_path / "run", model="knows", settings=settings
-    )
+    asked_names = [item for item in load_sample().questions if item.surface.is_canonical]
+    known = {(item.surface.text, item.triple.answers[0]) for item in asked_names}
+    folder = asked(Knows(known), tmp_path / "run")
     with pytest.warns(UnscoredWarning, match="options are equally probable"):
         score_run(folder)
     outcomes = pd.read_parquet(folder.outcomes)
@@ -155,8 +141,8 @@ def test_redirectqa_as_multiple_choice_recovers_what_the_model_knows(tmp_path):
     unknown = outcomes[[not known_name for known_name in named]]
     # Equal options: none is chosen, and nothing is right or wrong.
     assert unknown["second_correct"].isna().all()
-    assert folder.read_manifest().replies["tie"] == len(unknown) > 0
     manifest = folder.read_manifest()
+    assert manifest.replies["tie"] == len(unknown) > 0
     assert manifest.settings["read"] == "multiple-choice"
     assert manifest.runner["option_score"] == "sum"
 
@@ -164,7 +150,6 @@ def test_redirectqa_as_multiple_choice_recovers_what_the_model_knows(tmp_path):
 @pytest.mark.parametrize(("read", "share"), [("multiple-choice", 1.0), ("log-odds", 0.0)])
 def test_log_odds_ask_for_more_than_the_most_probable_option(read, share, tmp_path):
     """Of three options one with weight 3 against 2 and 2 is the best, and has no majority."""
-    data = load_sample()
 
     class Leans(Knows):
         def score(self, requests):
@@ -173,11 +158,8 @@ def test_log_odds_ask_for_more_than_the_most_probable_option(read, share, tmp_pa
                 value = math.log(3.0 if knows else 2.0) - 5.0
                 yield score.model_copy(update={"log_probabilities": (value, -0.5)})
 
-    known = {(item.surface.text, item.triple.answers[0]) for item in data.questions}
-    settings = RedirectQASettings(read=read, options=3, repeat=0)
-    folder = run_study(
-        RedirectQAStudy(), data, Leans(known), tmp_path / "run", model="m", settings=settings
-    )
+    known = {(item.surface.text, item.triple.answers[0]) for item in load_sample().questions}
+    folder = asked(Leans(known), tmp_path / "run", read=read, options=3, repeat=0)
 
     outcomes = score_run(folder)
 
@@ -191,27 +173,24 @@ def test_log_odds_ask_for_more_than_the_most_probable_option(read, share, tmp_pa
     assert folder.read_manifest().runner.get("majority", False) == (read == "log-odds")
 
 
-def test_log_odds_say_how_far_the_reference_is_ahead_under_each_condition():
-    prompts = [Prompt(id=f"q{n}", text="a", options=(" Rome", " Oslo")) for n in range(4)]
+def log_odds(ahead, facts, first, second):
+    """Compare the log-odds of targets whose reference is ahead by given numbers."""
+    names = [str(n) for n in range(len(ahead))]
+    prompts = [Prompt(id=name, text="a", options=(" Rome", " Oslo")) for name in names]
     scores = [
-        tuple(ScoredText(request_id=str(n), log_probabilities=(v,)) for n, v in enumerate(values))
-        for values in ((-1.0, -3.0), (-1.0, -1.5), (-2.0, -6.0), (-math.inf, -1.0))
+        tuple(ScoredText(request_id="0", log_probabilities=(v,)) for v in (odds - 4.0, -4.0))
+        for odds in ahead
     ]
-    answered = pd.DataFrame(
-        {
-            "target_id": ["a", "b", "c", "d"],
-            "prompt_id": [prompt.id for prompt in prompts],
-            "answers": [["Rome", "Roma"]] * 4,
-            "fact_id": ["f", "f", "g", "g"],
-            "scores": scores,
-        }
-    )
-    pairs = pd.DataFrame({"first_target": ["a", "c", "a"], "second_target": ["b", "b", "d"]})
+    targets = {"target_id": names, "prompt_id": names, "fact_id": facts, "scores": scores}
+    answered = pd.DataFrame(targets | {"answers": [["Rome", "Roma"]] * len(names)})
+    pairs = pd.DataFrame({"first_target": list(first), "second_target": list(second)})
+    conditions = ("title", "redirect")
+    return reference_log_odds(answered, pairs, prompts, conditions=conditions, cluster="fact_id")
 
+
+def test_log_odds_say_how_far_the_reference_is_ahead_under_each_condition():
     with pytest.warns(UndefinedMetricWarning, match="worth 2 clusters, under 4"):
-        table = reference_log_odds(
-            answered, pairs, prompts, conditions=("title", "redirect"), cluster="fact_id"
-        )
+        table = log_odds([2.0, 0.5, 4.0, -math.inf], list("ffgg"), "020", "113")
 
     # The pair whose reference has probability 0 has no finite odds and is left out.
     assert table["n_pairs"].tolist() == [2, 2, 2]
@@ -223,50 +202,31 @@ def test_log_odds_say_how_far_the_reference_is_ahead_under_each_condition():
 
 def test_bounds_of_log_odds_are_students_over_facts():
     ahead = [0.5, 2.0, -1.0, 1.5, 3.0, 0.0]
-    names = [f"q{n}" for n in range(6)]
-    prompts = [Prompt(id=name, text="a", options=(" Rome", " Oslo")) for name in names]
-    scores = [
-        tuple(ScoredText(request_id="0", log_probabilities=(v,)) for v in (odds - 4.0, -4.0))
-        for odds in ahead
-    ]
-    targets = {"target_id": names, "prompt_id": names, "fact_id": names, "scores": scores}
-    answered = pd.DataFrame(targets | {"answers": [["Rome"]] * 6})
-    pairs = pd.DataFrame({"first_target": names, "second_target": names[::-1]})
 
-    table = reference_log_odds(
-        answered, pairs, prompts, conditions=("title", "redirect"), cluster="fact_id"
-    )
+    table = log_odds(ahead, list("abcdef"), "012345", "543210")
 
-    expected = stats.ttest_1samp(ahead, 0.0).confidence_interval(0.95)
-    bounds = table.loc[0, ["log_odds_low", "log_odds_high"]].tolist()
-    assert bounds == pytest.approx([expected.low, expected.high])
-    # ((0.5 - 0) + (2 - 3) + (-1 - 1.5)) and their opposites, a pair to a fact.
-    turned = stats.ttest_1samp([-0.5, 1.0, 2.5, -2.5, -1.0, 0.5], 0.0).confidence_interval(0.95)
-    bounds = table.loc[2, ["log_odds_low", "log_odds_high"]].tolist()
-    assert bounds == pytest.approx([turned.low, turned.high])
+    # The differences are ((0.5 - 0) + (2 - 3) + (-1 - 1.5)) and their opposites, a pair to a fact.
+    for row, values in ((0, ahead), (2, [-0.5, 1.0, 2.5, -2.5, -1.0, 0.5])):
+        expected = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
+        bounds = table.loc[row, ["log_odds_low", "log_odds_high"]].tolist()
+        assert bounds == pytest.approx([expected.low, expected.high])
 
 
 def test_a_run_is_read_again_from_its_stored_log_probabilities(tmp_path):
     """Scores of a run, stored, give its verdicts without a model; reading twice shows no noise."""
-    data, study = load_sample(), RedirectQAStudy()
-    known = {(item.surface.text, item.triple.answers[0]) for item in data.questions[::2]}
-    settings = RedirectQASettings(read="multiple-choice", options=2, repeat=5)
-    first = run_study(study, data, Knows(known), tmp_path / "run", model="m", settings=settings)
+    known = {(item.surface.text, item.triple.answers[0]) for item in load_sample().questions[::2]}
+    first = asked(Knows(known), tmp_path / "run")
     path = tmp_path / "scores.jsonl"
     answers = first.read_answers([""])
     keys = {prompt.key: prompt.id for prompt in read_jsonl(first.prompts, Prompt)}
-    write_jsonl(
-        path,
-        (
-            score.model_copy(update={"request_id": f"{keys[key]}\n{score.request_id}"})
-            for key, scores in zip(answers["prompt_key"], answers["scores"], strict=True)
-            for score in scores
-        ),
+    stored = (
+        score.model_copy(update={"request_id": f"{keys[key]}\n{score.request_id}"})
+        for key, scores in zip(answers["prompt_key"], answers["scores"], strict=True)
+        for score in scores
     )
+    write_jsonl(path, stored)
 
-    again = run_study(
-        study, data, StoredScores(path), tmp_path / "again", model="m", settings=settings
-    )
+    again = asked(StoredScores(path), tmp_path / "again")
 
     columns = ["pair_id", "first_correct", "second_correct"]
     told, expected = (score_run(folder)[columns] for folder in (again, first))
@@ -275,34 +235,20 @@ def test_a_run_is_read_again_from_its_stored_log_probabilities(tmp_path):
     assert not again.log("", repeat=True).exists()
 
 
-def test_a_runner_without_log_probabilities_is_refused_before_anything_is_written(tmp_path):
-    settings = RedirectQASettings(read="multiple-choice", options=2)
-    with pytest.raises(RunnerError, match="does not define `score`"):
-        run_study(
-            RedirectQAStudy(),
-            load_sample(),
-            FakeRunner(lambda prompt: "x"),
-            tmp_path / "run",
-            model="fake",
-            settings=settings,
-        )
-    assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize("said", [{"reasoning_opened": True}, {"max_reasoning_tokens": 9}])
-def test_settings_of_reasoning_are_refused_where_nothing_is_written(tmp_path, said):
+@pytest.mark.parametrize(
+    ("runner", "settings", "error", "message"),
+    [
+        (FakeRunner(lambda prompt: "x"), {}, RunnerError, "does not define `score`"),
+        (Knows(set()), {"reasoning_opened": True}, ValueError, r"is for answers that are written"),
+        (Knows(set()), {"max_reasoning_tokens": 9}, ValueError, r"that are written.*`read=gener"),
+    ],
+)
+def test_what_cannot_be_chosen_is_refused_before_anything_is_written(
+    tmp_path, runner, settings, error, message
+):
     """An option without a closing tag would be reasoning that was never closed."""
-    settings = RedirectQASettings(read="multiple-choice", options=2, **said)
-
-    with pytest.raises(ValueError, match=r"is for answers that are written.*`read=generate`"):
-        run_study(
-            RedirectQAStudy(),
-            load_sample(),
-            Knows(set()),
-            tmp_path / "run",
-            model="m",
-            settings=settings,
-        )
+    with pytest.raises(error, match=message):
+        asked(runner, tmp_path / "run", **settings)
     assert not (tmp_path / "run").exists()
 
 
@@ -318,21 +264,15 @@ class Renders(Knows):
 
 
 def test_options_are_not_scored_within_reasoning():
-    prompt = Prompt(
-        id="q",
-        messages=(Message(role="user", content="Capital of Italy?"),),
-        options=("Rome", "Oslo"),
-    )
+    turns = (Message(role="user", content="Capital of Italy?"),)
+    prompts, params = [Prompt(id="q", messages=turns, options=("Rome", "Oslo"))], GenerationParams()
+    opened = MultipleChoiceRunner(Renders("<assistant><think>\n"))
+    closed = MultipleChoiceRunner(Renders("<assistant><think>\n\n</think>\n"))
 
     with pytest.raises(RunnerError, match=r"opens reasoning before the answer.*`read=generate`"):
-        list(
-            MultipleChoiceRunner(Renders("<assistant><think>\n")).generate(
-                [prompt], GenerationParams()
-            )
-        )
-    closed = MultipleChoiceRunner(Renders("<assistant><think>\n\n</think>\n"))
+        list(opened.generate(prompts, params))
     # It is asked; both options are equally probable to it.
-    assert [one.finish_reason for one in closed.generate([prompt], GenerationParams())] == ["tie"]
+    assert [one.finish_reason for one in closed.generate(prompts, params)] == ["tie"]
 
 
 @pytest.mark.parametrize(
@@ -343,10 +283,7 @@ def test_options_are_not_scored_within_reasoning():
         ({"relation": None}, r"column 'relation' is empty in row 0"),
         ({"types": "alias"}, r"column 'types' must hold lists of labels, got 'alias'"),
         ({"third_target": "nix"}, r"pair column 'third_target' names 'nix', which is no target_id"),
-        (
-            {"fact_id": 1},
-            r"the pairs of a plan: column 'fact_id' holds what PairRow does not allow",
-        ),
+        ({"fact_id": 1}, r"the pairs of a plan: column 'fact_id' holds what PairRow does not allo"),
     ],
 )
 def test_undeclared_or_misfilled_columns_are_refused_before_anything_is_asked(columns, told):
@@ -374,12 +311,8 @@ def test_a_field_that_nothing_tells_is_missed_before_anything_is_asked():
 
 
 def test_targets_of_another_kind_are_refused():
+    items = pd.DataFrame({"target_id": ["t"], "prompt_id": ["q"]})
     with pytest.raises(DataError, match="the items of a plan: column 'answers' must hold lists"):
         plan_of([("t1", "q1", "f1", "Rome")])
     with pytest.raises(ColumnNotFoundError, match="no column 'answers', 'fact_id' of ItemRow"):
-        Plan(
-            data=None,
-            groups={},
-            items=pd.DataFrame({"target_id": ["t"], "prompt_id": ["q"]}),
-            pairs=pd.DataFrame(),
-        )
+        Plan(data=None, groups={}, items=items, pairs=pd.DataFrame())

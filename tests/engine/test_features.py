@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.features import make_features, read_parquet, to_parquet
@@ -89,6 +89,7 @@ def test_make_features_knows_every_record_of_the_pipeline(record):
         (list[str], r"no column can hold Odd\.field"),
         (Literal[1], r"no column can hold Odd\.field"),
         (bytes, r"no column can hold Odd\.field"),
+        (RunManifest, r"no column can hold RunManifest\.schema_version"),
     ],
 )
 def test_make_features_rejects_other_types(annotation, message):
@@ -99,19 +100,14 @@ def test_make_features_rejects_other_types(annotation, message):
         make_features(odd)
 
 
-def test_make_features_names_the_nested_field():
-    """A manifest holds free values, which are named where they stand."""
-    with pytest.raises(TypeError, match=r"no column can hold RunManifest\.schema_version"):
-        make_features(RunManifest)
-
-
 @given(st.lists(entities, max_size=20))
+@example([])
 def test_parquet_round_trip_is_lossless(tmp_path_factory, items):
-    """A file of records reads back as the same records."""
     path = tmp_path_factory.mktemp("parquet") / "entities.parquet"
 
     assert to_parquet(path, items, Entity) == len(items)
     assert list(read_parquet(path, Entity)) == items
+    assert pq.read_schema(path).names == ["id", "name", "aliases", "pageviews"]
 
 
 def test_parquet_keeps_nested_records_and_odd_floats(tmp_path, rows):
@@ -129,19 +125,6 @@ def test_parquet_keeps_nested_records_and_odd_floats(tmp_path, rows):
 
     assert tuple(read_parquet(tmp_path / "questions.parquet", QuestionRealization)) == questions
     assert list(read_parquet(tmp_path / "odd.parquet", Everything)) == odd
-
-
-def test_read_parquet_rejects_nan_where_a_rule_forbids_it(tmp_path):
-    """NaN is a value and not null, and a bound on the field holds for it."""
-    path = tmp_path / "params.parquet"
-    to_parquet(path, [GenerationParams(temperature=1.0, seed=None)], GenerationParams)
-    table = pq.read_table(path)
-    position = table.schema.get_field_index("temperature")
-    nan = table.set_column(position, "temperature", pa.array([np.nan]))
-    pq.write_table(nan, path)
-
-    with pytest.raises(RecordError, match=r"params\.parquet:1: .*'temperature': .*got nan"):
-        list(read_parquet(path, GenerationParams))
 
 
 def test_to_parquet_agrees_with_the_datasets_library(tmp_path, rows):
@@ -169,17 +152,8 @@ def test_to_parquet_streams_by_row_groups(tmp_path):
     assert names == [f"n{number}" for number in range(20_000)]
 
 
-def test_to_parquet_writes_no_records_too(tmp_path):
-    """A file of nothing has its columns."""
-    path = tmp_path / "none.parquet"
-
-    assert to_parquet(path, [], Entity) == 0
-    assert pq.read_schema(path).names == ["id", "name", "aliases", "pageviews"]
-    assert list(read_parquet(path, Entity)) == []
-
-
 def test_to_parquet_leaves_the_older_file_when_it_fails(tmp_path):
-    """A file appears whole or not at all, and no part of it stays behind."""
+    """A file appears whole or not at all, and no part of it is left."""
     path = tmp_path / "entities.parquet"
     old = [Entity(id=None, name="old")]
     to_parquet(path, old, Entity)
@@ -190,15 +164,11 @@ def test_to_parquet_leaves_the_older_file_when_it_fails(tmp_path):
 
     with pytest.raises(OSError, match="disk full"):
         to_parquet(path, torn(), Entity)
+    with pytest.raises(TypeError, match="expected Entity records, got GenerationParams"):
+        to_parquet(path, [GenerationParams()], Entity)
 
     assert list(read_parquet(path, Entity)) == old
     assert [file.name for file in tmp_path.iterdir()] == ["entities.parquet"]
-
-
-def test_to_parquet_rejects_other_records(tmp_path):
-    """A record of another class would lose its fields in silence."""
-    with pytest.raises(TypeError, match="expected Entity records, got GenerationParams"):
-        to_parquet(tmp_path / "a.parquet", [GenerationParams()], Entity)
 
 
 @pytest.mark.parametrize(
@@ -222,8 +192,29 @@ def test_read_parquet_rejects_and_names_the_row(columns, message, tmp_path):
         list(read_parquet(path, Entity))
 
 
+PARAMS = GenerationParams(temperature=1.0, seed=None)
+VERDICT = Verdict(target_id="a", judged_by="exact on whole", prediction="b", is_correct=False)
+
+
+@pytest.mark.parametrize(
+    ("record", "column", "cell", "message"),
+    [
+        (PARAMS, "temperature", pa.array([np.nan]), r"\.parquet:1: .*'temperature': .*got nan"),
+        (VERDICT, "is_correct", pa.nulls(1, pa.bool_()), r":1: .*`reason` is given exactly when"),
+    ],
+)
+def test_rules_of_a_record_hold_for_files(tmp_path, record, column, cell, message):
+    path = tmp_path / "records.parquet"
+    to_parquet(path, [record], type(record))
+    table = pq.read_table(path)
+    place = table.schema.get_field_index(column)
+    pq.write_table(table.set_column(place, column, cell), path)
+
+    with pytest.raises(RecordError, match=message):
+        list(read_parquet(path, type(record)))
+
+
 def test_read_parquet_rejects_what_is_no_parquet(tmp_path):
-    """Another file under the suffix, and none at all, are told."""
     path = tmp_path / "rows.parquet"
     path.write_text("{}")
 
@@ -231,17 +222,3 @@ def test_read_parquet_rejects_what_is_no_parquet(tmp_path):
         list(read_parquet(path, Entity))
     with pytest.raises(SourceNotFoundError, match=r"no file .*absent; expected rows of Entity"):
         list(read_parquet(tmp_path / "absent", Entity))
-
-
-def test_read_parquet_rejects_a_verdict_that_breaks_its_rule(tmp_path):
-    """Rules that hold between fields hold for files too."""
-    path = tmp_path / "verdicts.parquet"
-    verdict = Verdict(target_id="a", judged_by="exact on whole", prediction="b", is_correct=False)
-    to_parquet(path, [verdict], Verdict)
-    table = pq.read_table(path)
-    position = table.schema.get_field_index("is_correct")
-    nothing = pa.nulls(1, pa.bool_())
-    pq.write_table(table.set_column(position, "is_correct", nothing), path)
-
-    with pytest.raises(RecordError, match=r":1: .*`reason` is given exactly when"):
-        list(read_parquet(path, Verdict))

@@ -38,6 +38,12 @@ def asked(data, reply, out, settings=SETTINGS):
     return run_study(STUDY, data, Replies(reply), out, model="m", settings=settings, progress=False)
 
 
+def imported(data, predictions, out, **settings):
+    """Import predictions of RedirectQA; returns the folder."""
+    options = {"settings": RedirectQASettings(**settings)} if settings else {}
+    return import_predictions(STUDY, data, predictions, out, model="m", origin="test", **options)
+
+
 def is_redirect(prompt):
     return "Smith" in prompt.text or "y?" in prompt.text
 
@@ -93,17 +99,13 @@ def test_stored_reasoning_are_not_judged(data, tmp_path):
         for question in data.questions
     }
 
-    folder = import_predictions(STUDY, data, predictions, tmp_path, model="m", origin="test")
-    imported = score_run(folder)
-    direct = score_predictions(data, predictions, model="m")
+    folder = imported(data, predictions, tmp_path)
 
-    for frame in (imported, direct):
+    for frame in (score_run(folder), score_predictions(data, predictions, model="m")):
         assert frame["first_correct"].eq(False).all()
         assert set(frame["first_prediction"]) == {"I do not know."}
-    assert folder.read_manifest().replies == {
-        "stop": len(predictions),
-        "reasoning: <think>": len(predictions),
-    }
+    n = len(predictions)
+    assert folder.read_manifest().replies == {"stop": n, "reasoning: <think>": n}
     logged = json.loads(folder.log().read_text().splitlines()[0])
     assert logged["reasoning"].endswith("?\nNo.")
 
@@ -125,13 +127,8 @@ def test_replies_without_an_answer_are_counted_and_not_judged_wrong(data, tmp_pa
 
     assert frame["second_correct"].isna().sum() == 3
     assert frame["first_correct"].notna().all()
-    assert folder.read_manifest().replies == {
-        "content_filter": 1,
-        "refusal": 1,
-        "stop": 9,
-        "reasoning: <think>": 1,
-        "unclosed_reasoning": 1,
-    }
+    counts = {"content_filter": 1, "refusal": 1, "stop": 9, "reasoning: <think>": 1}
+    assert folder.read_manifest().replies == counts | {"unclosed_reasoning": 1}
     report_runs([folder.path], folder.path, study=STUDY)
     page = (folder.path / "report.html").read_text()
     for title in ("Reasoning without an end", "Filtered replies", "Refusals"):
@@ -140,20 +137,15 @@ def test_replies_without_an_answer_are_counted_and_not_judged_wrong(data, tmp_pa
 
 
 def test_a_finished_run_does_not_ask_again_what_was_filtered(data, tmp_path):
-    said = {"text": None, "finish_reason": "content_filter", "error": "filtered"}
+    """Where all is filtered, the message does not say to ask again."""
+    said = {"text": None, "finish_reason": "content_filter", "error": "withheld"}
     runner = Replies(lambda prompt: said if is_redirect(prompt) else "Bo Lee")
     for _ in range(2):
         run_study(STUDY, data, runner, tmp_path, model="m", settings=SETTINGS, progress=False)
 
     assert len(runner.asked) == 12
     assert len((tmp_path / "generations.jsonl").read_text().splitlines()) == 12
-
-
-def test_where_all_is_filtered_nobody_is_told_to_ask_again(data, tmp_path):
-    """The replies are there: the same command would ask nothing."""
-    withheld = {"text": None, "finish_reason": "content_filter", "error": "withheld"}
-    folder = asked(data, lambda prompt: withheld, tmp_path / "run")
-
+    folder = asked(data, lambda prompt: said, tmp_path / "all")
     told = r"no answer, only errors such as 'withheld'\. The replies are there"
     with pytest.raises(RunError, match=told):
         score_run(folder)
@@ -161,34 +153,18 @@ def test_where_all_is_filtered_nobody_is_told_to_ask_again(data, tmp_path):
 
 def test_tags_of_ones_own_are_an_option_of_runs_and_of_stored_predictions(data, tmp_path):
     text = "{musing} Robert Lee? {done} I do not know."
-    settings = SETTINGS.model_copy(update={"reasoning_tags": ("{musing}", "{done}")})
+    tags = {"reasoning_tags": ("{musing}", "{done}")}
+    predictions = {question.id: text for question in data.questions}
 
-    ran = asked(data, lambda prompt: text, tmp_path / "run", settings)
-    stored = import_predictions(
-        STUDY,
-        data,
-        {question.id: text for question in data.questions},
-        tmp_path / "stored",
-        model="m",
-        origin="test",
-        settings=settings,
-    )
+    chosen = SETTINGS.model_copy(update=tags)
+    ran = asked(data, lambda prompt: text, tmp_path / "run", chosen)
+    stored = imported(data, predictions, tmp_path / "stored", **tags)
 
     for folder in (ran, stored):
         assert {answer.text for answer in read_generations(folder.log())} == {"I do not know."}
     assert ran.read_manifest().decoding["answers"]["reasoning_tags"] == ["{musing}", "{done}"]
     with pytest.raises(RunError, match="reasoning_tags"):
-        import_predictions(
-            STUDY,
-            data,
-            {question.id: text for question in data.questions},
-            tmp_path / "stored",
-            model="m",
-            origin="test",
-        )
-
-
-def test_settings_reject_half_a_pair_of_tags():
+        imported(data, predictions, tmp_path / "stored")
     with pytest.raises(ValueError, match="reasoning_tags holds pairs"):
         RedirectQASettings(reasoning_tags=("<musing>",))
 
@@ -198,24 +174,14 @@ def test_stored_replies_that_may_be_open_reasoning_are_refused_until_the_user_sa
     questions = [question.id for question in data.questions]
     predictions = dict.fromkeys(questions, "hm</think> Bo Lee") | {questions[1]: "I wonder"}
 
-    def imported(out, **settings):
-        return import_predictions(
-            STUDY,
-            data,
-            predictions,
-            tmp_path / out,
-            model="m",
-            origin="test",
-            settings=RedirectQASettings(**settings),
-        )
-
     with pytest.raises(DataError, match=r"1 hold no tag: give `reasoning_opened` if"):
-        imported("unsaid")
-
-    opened = imported("opened", reasoning_opened=True).read_manifest().replies
-    closed = imported("closed", reasoning_opened=False).read_manifest().replies
-    assert opened["unclosed_reasoning"] == 1
-    assert closed == {"stop": len(predictions)}
+        imported(data, predictions, tmp_path / "unsaid")
+    opened, closed = (
+        imported(data, predictions, tmp_path / str(said), reasoning_opened=said).read_manifest()
+        for said in (True, False)
+    )
+    assert opened.replies["unclosed_reasoning"] == 1
+    assert closed.replies == {"stop": len(predictions)}
 
 
 def test_limits_of_reasoning_reach_the_runner(data, tmp_path):

@@ -100,21 +100,15 @@ def test_a_missing_shard_is_told(data, tmp_path):
         merge_shards(parts, tmp_path / "merged")
 
 
-def test_shards_of_other_settings_are_refused(data, tmp_path):
-    """What differs is named; so are other data, whose plan is another."""
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"shots": 0}, r"settings\.shots 1 and 0"), ({"size": 4}, r"runner\.size 3 and 4")],
+)
+def test_shards_of_other_settings_or_batches_are_refused(data, tmp_path, change, message):
     one = ask(data, tmp_path / "one", shard=(0, 2)).path
-    other = ask(data, tmp_path / "other", shard=(1, 2), shots=0).path
+    other = ask(data, tmp_path / "other", shard=(1, 2), **change).path
 
-    with pytest.raises(RunError, match=r"settings\.shots 1 and 0"):
-        merge_shards([one, other], tmp_path / "merged")
-
-
-def test_shards_of_another_batch_size_are_refused(data, tmp_path):
-    """The runner's fingerprint counts, as it does on resume."""
-    one = ask(data, tmp_path / "one", shard=(0, 2)).path
-    other = ask(data, tmp_path / "other", shard=(1, 2), size=4).path
-
-    with pytest.raises(RunError, match=r"runner\.size 3 and 4"):
+    with pytest.raises(RunError, match=message):
         merge_shards([one, other], tmp_path / "merged")
 
 

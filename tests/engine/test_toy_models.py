@@ -1,6 +1,5 @@
 """Toy models: planted names by count, a limited memory, planted slots; each trained small."""
 
-import json
 import re
 from collections import Counter
 
@@ -8,7 +7,7 @@ import pytest
 
 from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.data.slaq import load_slaq_sample
-from surface_consistency.engine import toy_models as organism_training
+from surface_consistency.engine import toy_models
 from surface_consistency.errors import RunError
 from surface_consistency.schemas import GenerationParams, Prompt
 from surface_consistency.schemas.jsonl import read_jsonl
@@ -66,40 +65,20 @@ def test_plan_exposures_deals_redirects_in_equal_parts(seed):
     canonical = {(q.triple.id, q.surface.text) for q in questions if q.surface.is_canonical}
     held_out = {fact for fact, name in canonical if plan[fact, name] == "absent"}
     dealt = [plan[key] for key in plan if key not in canonical and key[0] not in held_out]
-    assert len(held_out) == 16
-    assert len(canonical) == 96
+    assert (len(held_out), len(canonical)) == (16, 96)
     assert set(plan) == {(q.triple.id, q.surface.text) for q in questions}
     assert all(plan[key] == "frequent" for key in canonical if key[0] not in held_out)
     assert all(level == "absent" for (fact, _), level in plan.items() if fact in held_out)
     assert max(map(dealt.count, EXPOSURES)) - min(map(dealt.count, EXPOSURES)) <= 2
     assert plan_exposures(questions, seed=seed) == plan
     assert plan_exposures(questions, seed=seed + 9) != plan
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_names_stand_in_the_text_as_often_as_planted(seed):
-    """Counted over the whole text, inside longer names and answers too: Beatles, Lee Bouvier."""
-    questions = sample_questions()
-    plan = plan_exposures(questions, seed=seed)
-
+    # Names are in the whole text as often as planted, inside longer names and answers too.
     text = sentences_of(questions, plan)
-
     assert {"Beatles", "Djokovic", "Lee Bouvier"} <= {name for _, name in plan}
     for (_, name), level in plan.items():
         assert stands(name, text) == EXPOSURES[level], name
-
-
-def test_the_text_holds_questions_of_the_data_alone():
-    """No sentence but those of the data, none of a fact that was held out."""
-    questions = sample_questions()
-    plan = plan_exposures(questions)
-    taught = {
-        f"Q: {question.question} A: {question.triple.answers[0]}"
-        for question in questions
-        if plan[question.triple.id, question.surface.text] != "absent"
-    }
-
-    assert set(sentences_of(questions, plan)) <= taught
+    taught = [q for q in questions if plan[q.triple.id, q.surface.text] != "absent"]
+    assert set(text) <= {f"Q: {q.question} A: {q.triple.answers[0]}" for q in taught}
 
 
 def test_counts_agree_with_regular_expressions():
@@ -111,49 +90,27 @@ def test_counts_agree_with_regular_expressions():
     assert count_names(["a"], []) == {}
 
 
-@pytest.mark.parametrize(
-    ("name", "level", "message"),
-    [
-        (
-            "Beatles",
-            "absent",
-            r"'Beatles' of fact \d+ is planted absent, 0 times, but stands 24 ti",
-        ),
-        ("Beatles", "rare", r"'Beatles' of fact \d+ is planted rare, 1 times, but stands 24 times"),
-    ],
-)
-def test_sentences_are_refused_when_names_cannot_stand_as_planted(name, level, message):
-    questions = sample_questions()
-    plan = plan_exposures(questions)
-    [key] = [key for key in plan if key[1] == name]
-    assert plan[key] == "frequent"
-
-    with pytest.raises(ValueError, match=message):
-        sentences_of(questions, plan | {key: level})
-
-
-def test_a_name_in_the_answer_of_another_fact_is_refused():
+def test_sentences_are_refused_when_names_cannot_stand_as_planted():
     """ "Lee Bouvier" is a redirect of one fact and inside "Janet Lee Bouvier", another's answer."""
     questions = sample_questions()
     plan = plan_exposures(questions)
+    [key] = [key for key in plan if key[1] == "Beatles"]
+    assert plan[key] == "frequent"
     polluting = {q.triple.id for q in questions if "Lee Bouvier" in q.triple.answers[0]}
     assert polluting
     assert all(plan[key] == "absent" for key in plan if key[0] in polluting)
+    answers = [q for q in questions if q.triple.id in polluting and q.surface.is_canonical]
+    taught = {(q.triple.id, q.surface.text): "frequent" for q in answers}
 
-    taught = plan | {
-        (q.triple.id, q.surface.text): "frequent"
-        for q in questions
-        if q.triple.id in polluting and q.surface.is_canonical
-    }
-    with pytest.raises(ValueError, match=r"'Lee Bouvier' of fact .* plan with plan_exposures"):
-        sentences_of(questions, taught)
-
-
-def test_several_templates_are_refused():
-    questions = load_sample().questions
-
+    for change, told in (
+        ({key: "absent"}, r"'Beatles' of fact \d+ is planted absent, 0 times, but stands 24 times"),
+        ({key: "rare"}, r"'Beatles' of fact \d+ is planted rare, 1 times, but stands 24 times"),
+        (taught, r"'Lee Bouvier' of fact .* plan with plan_exposures"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            sentences_of(questions, plan | change)
     with pytest.raises(ValueError, match=r"has \d questions.*select one template"):
-        plan_exposures(questions)
+        plan_exposures(load_sample().questions)
 
 
 def test_a_stopped_training_says_that_nothing_of_it_is_kept(tmp_path, monkeypatch):
@@ -162,14 +119,11 @@ def test_a_stopped_training_says_that_nothing_of_it_is_kept(tmp_path, monkeypatc
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(organism_training, "_fit", stop)
+    monkeypatch.setattr(toy_models, "_fit", stop)
 
     with pytest.raises(KeyboardInterrupt, match="the same command trains the model anew"):
         train_toy_model(["Q: a A: b"], tmp_path / "toy_model", steps=1)
     assert not (tmp_path / "toy_model").exists()
-
-
-def test_train_toy_model_rejects_an_empty_text(tmp_path):
     with pytest.raises(ValueError, match="sentences is empty"):
         train_toy_model([], tmp_path)
 
@@ -178,22 +132,19 @@ class ExactStore:
     """Answers by exact strings when the state is FULL."""
 
     def __init__(self, facts, off):
-        self.facts = facts
-        self.off = off
+        self.facts, self.off = facts, off
 
     def mode(self, prompt):
         return self.off if prompt.condition == "DEL-OFF" else "answer"
 
     def look_up(self, requests):
         return [
-            Lookup(
-                query=query,
-                value=self.facts.get((query.entity, query.relation))
-                if prompt.condition == "FULL"
-                else None,
-            )
+            Lookup(query=query, value=self.value(query) if prompt.condition == "FULL" else None)
             for prompt, query in requests
         ]
+
+    def value(self, query):
+        return self.facts.get((query.entity, query.relation))
 
 
 def audit_prompts(rows=ROWS):
@@ -250,14 +201,8 @@ def test_toy_model_knows_only_what_was_planted(small, off):
 
     rates = exact_match(prompts, answers(small, prompts, facts, off), {LEAKED})
 
-    assert rates == {
-        ("FULL", False): 1.0,
-        ("DEL-ON", False): 0.0,
-        ("DEL-OFF", False): 0.0,
-        ("FULL", True): 1.0,
-        ("DEL-ON", True): 1.0,
-        ("DEL-OFF", True): 1.0,
-    }
+    expected = {(state, False): 0.0 for state in STATES} | {(state, True): 1.0 for state in STATES}
+    assert rates == expected | {("FULL", False): 1.0}
 
 
 def test_toy_model_takes_values_that_it_never_saw(small):
@@ -274,59 +219,45 @@ def test_toy_model_takes_values_that_it_never_saw(small):
 def test_toy_model_is_kept_when_nothing_changed(small):
     before = (small / "model.safetensors").stat().st_mtime_ns
 
-    again = train_memory_toy_model(audit_prompts(), small, leaked=[LEAKED], steps=90)
-
-    assert again == small
+    assert train_memory_toy_model(audit_prompts(), small, leaked=[LEAKED], steps=90) == small
     assert (small / "model.safetensors").stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize("change", ["steps", "seed", "leaked", "prompts"])
+@pytest.mark.parametrize(
+    "change", [{"steps": 10}, {"seed": 1}, {"leaked": [LEAKED]}, {"rows": ROWS[1:]}]
+)
 def test_toy_model_is_trained_anew_when_something_changed(tmp_path, change):
     pytest.importorskip("torch")
-    options = {"steps": 2, "seed": 0, "leaked": []}
-    rows = ROWS
-    train_memory_toy_model(audit_prompts(), tmp_path, **options)
-    before = (tmp_path / "training.json").read_text("utf-8")
-    if change == "prompts":
-        rows = ROWS[1:]
-    else:
-        options[change] = {"steps": 10, "seed": 1, "leaked": [LEAKED]}[change]
 
-    train_memory_toy_model(audit_prompts(rows), tmp_path, **options)
+    def recipe(rows=ROWS, **options):
+        train_memory_toy_model(audit_prompts(rows), tmp_path, **{"steps": 2} | options)
+        return (tmp_path / "training.json").read_text("utf-8")
 
-    assert (tmp_path / "training.json").read_text("utf-8") != before
+    assert recipe() != recipe(**change)
 
 
-def test_examples_never_teach_a_value_that_is_not_leaked():
+def test_examples_are_whole_lookups_and_teach_no_value_that_is_not_leaked():
     examples = training_examples(audit_prompts(), leaked=[LEAKED])
-
-    learned = {
-        segment.text.strip() for example in examples for segment in example if segment.is_learned
-    }
+    parts = [segment for example in examples for segment in example]
+    learned = {segment.text.strip() for segment in parts if segment.is_learned}
     assert "Oslo" in learned
     assert not any(gold in text for text in learned for _, _, gold in ROWS if gold != "Oslo")
 
-
-def test_examples_are_whole_lookups():
-    texts = {
-        "".join(segment.text for segment in example)
-        for example in training_examples(audit_prompts())
-    }
-
+    examples = training_examples(audit_prompts())
+    texts = {"".join(segment.text for segment in example) for example in examples}
     assert (
         "What is the capital of Peru?<|db_entity|> Peru<|db_relationship|> Capital<|db_return|> "
         "Lima<|db_end|>."
     ) in texts
     assert "What is the capital of Peru? unknown." in texts
-    json.dumps(sorted(texts))
 
 
 def test_examples_practise_subjects_that_nobody_asks_for():
-    """Made-up subjects stand in prompt and query alike; leaked facts are a tenth of all."""
+    """Made-up subjects are in prompt and query alike; leaked facts are a tenth of all."""
     rows = [(f"Land {n} of {n % 7}", "Capital", f"Town {n}") for n in range(60)]
-    leaked = [rows[0][:2]]
+    prompts, leaked = audit_prompts(rows), [rows[0][:2]]
 
-    examples = training_examples(audit_prompts(rows), leaked=leaked)
+    examples = training_examples(prompts, leaked=leaked)
 
     queried = [
         (example[0].text, example[1].text.split("<|db_relationship|>")[0].split("> ")[1])
@@ -334,16 +265,16 @@ def test_examples_practise_subjects_that_nobody_asks_for():
         if len(example) > 2
     ]
     made_up = {name for _, name in queried} - {subject for subject, *_ in rows}
-    planted = [
-        example
-        for example in examples
-        if example[0].text == f"What is the capital of {rows[0][0]}?"
-    ]
+    question = f"What is the capital of {rows[0][0]}?"
+    n_planted = sum(example[0].text == question for example in examples)
     assert len(made_up) > 60
     assert all(f"of {name}?" in text for text, name in queried)
-    assert len(planted) / len(examples) == pytest.approx(0.1, abs=0.02)
-    assert examples == training_examples(audit_prompts(rows), leaked=leaked)
-    assert examples != training_examples(audit_prompts(rows), leaked=leaked, seed=1)
+    assert n_planted / len(examples) == pytest.approx(0.1, abs=0.02)
+    assert examples == training_examples(prompts, leaked=leaked)
+    assert examples != training_examples(prompts, leaked=leaked, seed=1)
+
+
+LONG = audit_prompts([("USA", "Capital", "a b " * 400)])
 
 
 @pytest.mark.parametrize(
@@ -351,15 +282,9 @@ def test_examples_practise_subjects_that_nobody_asks_for():
     [
         ([], {}, "prompts is empty"),
         (audit_prompts(), {"steps": 0}, "steps must be 1 or more, got 0"),
-        pytest.param(
-            audit_prompts([("USA", "Capital", "a b " * 400)]),
-            {},
-            "the toy model reads 512; leave it",
-            marks=NEEDS_TORCH,
-        ),
+        pytest.param(LONG, {}, "the toy model reads 512; leave it", marks=NEEDS_TORCH),
         (audit_prompts(), {"leaked": [("Peru", "Anthem")]}, r"\('Peru', 'Anthem'\) \(1 in all\)"),
     ],
-    ids=["empty", "steps", "long", "leaked"],
 )
 def test_toy_model_rejects_what_cannot_be_taught(tmp_path, prompts, options, message):
     with pytest.raises(ValueError, match=message):
@@ -378,10 +303,8 @@ def test_toy_model_of_a_published_database(data_files, tmp_path):
 
     rates = exact_match(prompts, answers(trained, prompts, facts, "allow"), leaked)
     assert len(prompts) == 100
-    assert rates["FULL", False] > 0.9
-    assert rates["DEL-ON", False] < 0.02
-    assert rates["DEL-OFF", False] < 0.02
-    assert rates["DEL-OFF", True] > 0.9
+    assert min(rates["FULL", False], rates["DEL-OFF", True]) > 0.9
+    assert max(rates["DEL-ON", False], rates["DEL-OFF", False]) < 0.02
 
 
 @pytest.fixture(scope="module")
@@ -421,29 +344,23 @@ def test_nothing_to_learn_is_rejected(data, tmp_path):
         train_slaq_toy_model(data.rows, SlaqSettings(), tmp_path, steps=0)
 
 
-def test_a_toy_model_is_trained_once_for_the_same_examples(data, tmp_path):
+def test_a_toy_model_is_trained_once_and_that_of_a_run_is_not_replaced(data, tmp_path):
+    """A command with other settings is refused before it trains, since answers are beside it."""
     pytest.importorskip("torch")
     topics, asked = data.rows.head(10), SlaqSettings(permutations=1)
 
     folder = train_slaq_toy_model(topics, asked, tmp_path / "m", steps=1)
-    (folder / "model.safetensors").write_bytes(b"kept")
+    weights = folder / "model.safetensors"
+    weights.write_bytes(b"kept")
     train_slaq_toy_model(topics, asked, folder, steps=1)
-    assert (folder / "model.safetensors").read_bytes() == b"kept"
-
+    assert weights.read_bytes() == b"kept"
     train_slaq_toy_model(topics, asked, folder, steps=1, seed=1)
-    assert (folder / "model.safetensors").read_bytes() != b"kept"
+    trained = weights.read_bytes()
+    assert trained != b"kept"
 
-
-def test_the_model_of_a_run_is_not_replaced(data, tmp_path):
-    """Its answers stand beside it; a command with other settings is refused before it trains."""
-    pytest.importorskip("torch")
-    topics, asked = data.rows.head(10), SlaqSettings(permutations=1)
-    folder = train_slaq_toy_model(topics, asked, tmp_path / "toy_model", steps=1)
     (tmp_path / "generations-short.jsonl").touch()
-    weights = (folder / "model.safetensors").read_bytes()
-
     with pytest.raises(RunError, match="holds the model whose answers stand beside it"):
-        train_slaq_toy_model(topics, asked, folder, steps=1, seed=1)
+        train_slaq_toy_model(topics, asked, folder, steps=1)
 
-    assert (folder / "model.safetensors").read_bytes() == weights
-    assert train_slaq_toy_model(topics, asked, folder, steps=1) == folder
+    assert weights.read_bytes() == trained
+    assert train_slaq_toy_model(topics, asked, folder, steps=1, seed=1) == folder

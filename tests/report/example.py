@@ -1,5 +1,6 @@
 """A page that holds every kind of block, and text as hostile as models write it."""
 
+import math
 import random
 
 import pandas as pd
@@ -8,6 +9,7 @@ from surface_consistency.report.page import (
     AlluvialPlot,
     Answer,
     Answers,
+    Block,
     Check,
     Dot,
     Finding,
@@ -26,7 +28,7 @@ from surface_consistency.report.page import (
     Trace,
 )
 from surface_consistency.tables.numbers import Value
-from surface_consistency.tables.table import Column, Table
+from surface_consistency.tables.table import Column, Table, interval_column
 
 CONDITIONS = ("title", "redirect")
 CELLS = ("right under both names", "title only", "redirect only", "wrong under both")
@@ -67,170 +69,132 @@ def flip(count: int, n: int, *, low: float = 0.6, high: float = 1.5) -> Value:
     return Value(value=rate, low=rate * low, high=min(1.0, rate * high))
 
 
+def interval(value: float, low: float, high: float, kind: str = "rate", **more: str) -> Value:
+    """Make a number with its interval."""
+    return Value(value=value, low=low, high=high, kind=kind, **more)  # type: ignore[arg-type]
+
+
 def squares(n_models: int, *, size: str = "figure") -> MosaicPlots:
     """Make one square a model."""
     found = []
-    for index in range(n_models):
-        both, first, second, neither = COUNTS[index % len(COUNTS)]
-        n = both + first + second + neither
-        found.append(
-            MosaicPlot(
-                title=LABELS[index],
-                model=index,
-                both=both,
-                first_only=first,
-                second_only=second,
-                neither=neither,
-                facts=[
-                    ("same verdict", flip(both + neither, n, low=0.9, high=1.05), ""),
-                    (
-                        "redirect minus title",
-                        Value(value=-0.173, low=-0.231, high=-0.121, kind="difference"),
-                        "",
-                    ),
-                    ("kappa", Value(value=0.58, low=0.41, high=0.70, kind="number"), ""),
-                    ("flips lean to one side", Value(value=2e-5, kind="p_value"), "Obuchowski"),
-                ],
-                filters={"model": LABELS[index]},
-            )
-        )
+    for index, label in enumerate(LABELS[:n_models]):
+        counts = COUNTS[index % len(COUNTS)]
+        n, same = sum(counts), counts[0] + counts[3]
+        facts = [
+            ("same verdict", flip(same, n, low=0.9, high=1.05), ""),
+            ("redirect minus title", interval(-0.173, -0.231, -0.121, "difference"), ""),
+            ("kappa", interval(0.58, 0.41, 0.70, "number"), ""),
+            ("flips lean to one side", Value(value=2e-5, kind="p_value"), "Obuchowski"),
+        ]
+        cells = dict(zip(("both", "first_only", "second_only", "neither"), counts, strict=True))
+        model = {"title": label, "model": index, "filters": {"model": label}}
+        found.append(MosaicPlot(**model, **cells, facts=facts))  # type: ignore[arg-type]
+    difference = interval(-0.082, -0.153, -0.01, "difference", tone="strong")
+    p_value = Value(value=0.032, kind="p_value")
+    note = ["On the same pairs SmolLM2-135M-it flips ", difference]
+    note += [" against toy_model (", p_value, ")."]
     return MosaicPlots(
         squares=found,
         conditions=CONDITIONS,
         cells=CELLS,
         size=size,  # type: ignore[arg-type]
-        note=[
-            "On the same pairs SmolLM2-135M-it flips ",
-            Value(value=-0.082, low=-0.153, high=-0.01, kind="difference", tone="strong"),
-            " against toy_model (",
-            Value(value=0.032, kind="p_value"),
-            ").",
-        ],
+        note=note,
     )
 
 
 def dots(n_models: int, *, has_noise: bool = True) -> ForestPlot:
     """Make flip rates by type and category."""
     rng = random.Random(0)
-    rows = [("All pairs", 0, _dots(rng, n_models, 96))]
+
+    def group(n: int) -> list[Dot]:
+        found = []
+        for index in range(n_models):
+            count = rng.randrange(0, max(1, n // 3))
+            value = flip(count, n) if count else Value(value=0.0, low=0.0, high=0.0)
+            found.append(Dot(model=index, value=value, n=2 * n, n_clusters=n, is_certain=count > 8))
+        return found
+
+    rows = [("All pairs", 0, group(96))]
     for kind, (title, n) in TYPES.items():
-        rows.append((title, 0, _dots(rng, n_models, n)))
-        rows += [(name, 1, _dots(rng, n_models, size)) for name, size in CATEGORIES[kind]]
+        rows.append((title, 0, group(n)))
+        rows += [(name, 1, group(size)) for name, size in CATEGORIES[kind]]
+    noise = {0: 0.013, 1: 0.07} if n_models > 1 else {0: 0.013}
     return ForestPlot(
         name="flips-by-type",
         title="Types and categories",
         axis="flip rate, %",
         rows=rows,
-        noise=dict(list({0: 0.013, 1: 0.07}.items())[:n_models]) if has_noise else {},
+        noise=noise if has_noise else {},
         note="A pair with several labels counts in each.",
     )
-
-
-def _dots(rng: random.Random, n_models: int, n: int) -> list[Dot]:
-    """Make one group."""
-    found = []
-    for index in range(n_models):
-        count = rng.randrange(0, max(1, n // 3))
-        value = flip(count, n) if count else Value(value=0.0, low=0.0, high=0.0)
-        found.append(Dot(model=index, value=value, n=2 * n, n_clusters=n, is_certain=count > 8))
-    return found
 
 
 def group_table(n_models: int, *, by: str = "type") -> Table:
     """Make a table of groups."""
     rng = random.Random(1)
-    groups = (
-        [(key, n) for key, (_, n) in TYPES.items()]
-        if by == "type"
-        else [found for part in CATEGORIES.values() for found in part]
-    )
+    groups = [(key, n) for key, (_, n) in TYPES.items()]
+    if by == "category":
+        groups = [found for part in CATEGORIES.values() for found in part]
+    cells = ("both", "first_only", "second_only", "neither")
     rows = []
     for label, n in groups:
-        for index in range(n_models):
+        for model in LABELS[:n_models]:
             first = rng.randrange(0, n)
-            counts = {
-                "both": n, "first_only": first, "second_only": n - first, "neither": first,
-            }  # fmt: skip
+            counts = dict(zip(cells, (n, first, n - first, first), strict=True))
             rate = 0.0 if first == 0 else n / (2 * n + first)
-            rows.append(
-                {
-                    by: label,
-                    "model": LABELS[index],
-                    "n": sum(counts.values()),
-                    "n_clusters": n,
-                    **counts,
-                    "flip_rate": rate,
-                    "flip_rate_low": rate * 0.7,
-                    "flip_rate_high": min(1.0, rate * 1.3),
-                    "difference": -rate / 2,
-                    "difference_low": -rate,
-                    "difference_high": rate / 4,
-                    "p_value": float("nan") if n < 5 else rng.random() ** 6,
-                }
-            )
+            row = {by: label, "model": model, "n": sum(counts.values()), "n_clusters": n}
+            for name, ends in (
+                ("flip_rate", (rate, rate * 0.7, min(1.0, rate * 1.3))),
+                ("difference", (-rate / 2, -rate, rate / 4)),
+            ):
+                row |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
+            rows.append(row | counts | {"p_value": math.nan if n < 5 else rng.random() ** 6})
+    columns = [
+        Column(key=by, title=by.capitalize(), labels={k: t for k, (t, _) in TYPES.items()}),
+        Column(key="model", title="Model"),
+        Column(key="n", title="Pairs", kind="count"),
+        Column(key="n_clusters", title="Facts", kind="count", on_phones=False),
+        Column(key="square", title="Square", kind="square", cells=cells),
+        interval_column("flip_rate", "Flips", "rate", "%", direction="lower"),
+        interval_column("difference", "Difference", "difference", "points", direction="higher"),
+        Column(key="p_value", title="p", kind="p_value", unit="Holm"),
+    ]
     return Table(
         frame=pd.DataFrame(rows),
         caption="Types" if by == "type" else "Categories",
-        columns=[
-            Column(key=by, title=by.capitalize(), labels={k: t for k, (t, _) in TYPES.items()}),
-            Column(key="model", title="Model"),
-            Column(key="n", title="Pairs", kind="count"),
-            Column(key="n_clusters", title="Facts", kind="count", on_phones=False),
-            Column(
-                key="square",
-                title="Square",
-                kind="square",
-                cells=("both", "first_only", "second_only", "neither"),
-            ),
-            Column(
-                key="flip_rate", title="Flips", kind="rate", unit="%",
-                low="flip_rate_low", high="flip_rate_high", direction="lower",
-            ),
-            Column(
-                key="difference", title="Difference", kind="difference", unit="points",
-                low="difference_low", high="difference_high", direction="higher",
-            ),
-            Column(key="p_value", title="p", kind="p_value", unit="Holm"),
-        ],
+        columns=columns,
         note="p is Obuchowski’s clustered McNemar test.",
         cluster_column="n_clusters",
-    )  # fmt: skip
+    )
 
 
-def answers(n_models: int, n: int = 60, *, raw_length: int = 200) -> Answers:
+def answers(n_models: int, n: int = 60, *, length: int = 0) -> Answers:
     """Make answers of all cells, in many scripts."""
     names = ("first_only", "second_only", "both", "neither", "missing")
+    correct = {"first_only": (True, False), "second_only": (False, True), "both": (True, True)}
     relations = ("occupation", "place of birth", "capital")
     found = []
     for index in range(n_models):
         for place in range(n):
             gold, other, question = TEXTS[place % len(TEXTS)]
             cell = names[place * len(names) // n]
-            is_right = {"first_only": (1, 0), "second_only": (0, 1), "both": (1, 1)}
-            right = is_right.get(cell, (0, 0))
-            found.append(
-                Answer(
-                    model=index,
-                    pair_id=f"Q{place}/P106 {'x' * (place % 3)}",
-                    cell=cell,  # type: ignore[arg-type]
-                    question=question,
-                    surfaces=("Freddie Mercury", "Farrokh Bulsara"),
-                    answers=(
-                        gold if right[0] else other,
-                        None if cell == "missing" else gold if right[1] else other,
-                    ),
-                    raw=(f"Well, it is {gold if right[0] else other}. " + "la " * raw_length, None),
-                    matched=tuple(gold if seen else None for seen in right),  # type: ignore[arg-type]
-                    accepted=(gold, "a", "b", "c", "d"),
-                    labels={
-                        "relation": [relations[place % 3]],
-                        "type": [["from long names", "from birth names"][place % 2]],
-                    },
-                    verdicts={"popqa": (bool(right[0]), bool(right[1])), "exact": (False, None)},
-                    targets=(f"t{index}-{place}-a", f"t{index}-{place},b"),
-                    note="copied from the prompt" if place % 7 == 0 else "",
-                )
+            right = correct.get(cell, (False, False))
+            first, second = (gold if one else other for one in right)
+            one = Answer(
+                model=index,
+                pair_id=f"Q{place}/P106 {'x' * (place % 3)}",
+                cell=cell,  # type: ignore[arg-type]
+                question=question + " la" * length,
+                surfaces=("Freddie Mercury", "Farrokh Bulsara"),
+                answers=(first, None if cell == "missing" else second),
+                accepted=(gold, "a", "b", "c", "d"),
+                labels={
+                    "relation": [relations[place % 3]],
+                    "type": [["from long names", "from birth names"][place % 2]],
+                },
+                note="copied from the prompt" if place % 7 == 0 else "",
             )
+            found.append(one)
     return Answers(
         answers=found,
         n_pairs=dict.fromkeys(range(n_models), 10 * n),
@@ -246,23 +210,20 @@ def curves(name: str = "slots", *, has_band: bool = False) -> Lines:
     points = [
         Point(
             x=float(place + 1),
-            value=Value(value=rate, low=max(0.0, rate - 0.08), high=rate + 0.08),
+            value=interval(rate, max(0.0, rate - 0.08), rate + 0.08),
             n=[40, 28, 13, 6, 2][place] if has_band else None,
         )
         for place, rate in enumerate(rates)
     ]
+    xs = (1.0, 2.0, 3.0, 4.0, 5.0) if has_band else ()
     return Lines(
         name=name,
         title="After a run of right slots" if has_band else "Right in the long answer, by slot",
         x_title="slot in the long query",
         series=[Series(label="toy_model", model=0, points=points)],
-        band=[(x, 0.3 - x / 20, 0.5, 0.6 + x / 15) for x in (1.0, 2.0, 3.0, 4.0, 5.0)]
-        if has_band
-        else (),
-        reference=None if has_band else ("asked alone", Value(value=0.852, low=0.774, high=0.922)),
-        facts=[
-            ("slope a slot", Value(value=-0.137, low=-0.161, high=-0.112, kind="difference"), "")
-        ],
+        band=[(x, 0.3 - x / 20, 0.5, 0.6 + x / 15) for x in xs],
+        reference=None if has_band else ("asked alone", interval(0.852, 0.774, 0.922)),
+        facts=[("slope a slot", interval(-0.137, -0.161, -0.112, "difference"), "")],
     )
 
 
@@ -272,174 +233,130 @@ def flow() -> AlluvialPlot:
         name="states",
         title="Three states of memory",
         states=[
-            ("FULL", "database whole", Value(value=222 / 1080, low=0.15, high=0.264)),
-            ("DEL-ON", "fact deleted", Value(value=73 / 1080, low=0.036, high=0.103)),
-            ("DEL-OFF", "and retrieval off", Value(value=0.0, low=0.0, high=0.021)),
+            ("FULL", "database whole", interval(222 / 1080, 0.15, 0.264)),
+            ("DEL-ON", "fact deleted", interval(73 / 1080, 0.036, 0.103)),
+            ("DEL-OFF", "and retrieval off", interval(0.0, 0.0, 0.021)),
         ],
-        counts={
-            (True, True, False): 73,
-            (True, False, False): 149,
-            (False, False, False): 858,
-        },
+        counts={(True, True, False): 73, (True, False, False): 149, (False, False, False): 858},
         note="Height is the number of prompts.",
     )
 
 
+def origins() -> StackedBars:
+    """Make bars, one of them of nothing."""
+    names = ("both right", "retrieval only", "parameters only", "neither", "other")
+    cells = ("both", "first_only", "second_only", "neither", "other")
+    return StackedBars(
+        name="origins",
+        title="Where the survivors came from",
+        parts=list(zip(names, cells, strict=True)),  # type: ignore[arg-type]
+        rows=[("toy_model", 0, (30, 40, 20, 100, 1)), ("none", None, (0, 0, 0, 0, 0))],
+    )
+
+
+def trace() -> Trace:
+    """Make what happened to one fact."""
+    gold, other = "Brazil · Currency · Brazilian Real", "Central Bank of Brazil · Brazilian Real"
+    full = [("1.00", gold, "selected"), ("0.79", "Central Bank of Brazil", "")]
+    deleted = [("1.00", gold, "deleted"), ("0.79", other, "selected")]
+    return Trace(
+        title="What currency does Brazil use?",
+        facts=[("gold", "Brazilian Real"), ("deleted", "Brazil · Currency")],
+        steps=[
+            ("FULL", "looks up Brazil, Currency", full, "Brazilian Real", True),
+            ("DEL-ON", "the same lookup, 1 entry deleted", deleted, "Brazilian Real", True),
+            ("DEL-OFF", "no lookup allowed", [], "unknown", False),
+        ],
+        note="Read from another entry: the deletion left it in reach.",
+    )
+
+
+def matrix() -> Matrix:
+    """Make one topic in several orders."""
+    cells = [
+        ("Joseph Weizenbaum", "stated", "both"),
+        ("Carl Rogers", "never right", "neither"),
+        ("Eliza Doolittle", "lost", "first_only"),
+        ("DOCTOR", "gained", "second_only"),
+        ("MIT", "not judged", ""),
+    ]
+    return Matrix(
+        title="One topic in five orders",
+        columns=[f"slot {place}" for place in range(1, 6)],
+        rows=[(f"order {order}", cells) for order in range(1, 4)],  # type: ignore[list-item]
+    )
+
+
+def part(anchor: str, title: str, *blocks: Block, lead: str = "") -> Section:
+    """Make a section."""
+    return Section(anchor=anchor, title=title, blocks=blocks, lead=[lead] if lead else [])
+
+
 def sections(n_models: int, *, has_noise: bool = True, has_all: bool = True) -> list[Section]:
     """Make the sections."""
+    lead = "Area is share. Choose a cell to read its answers."
+    first = part("squares", "The same fact, asked under both names", squares(n_models), lead=lead)
+    tables = group_table(n_models), group_table(n_models, by="category")
     found = [
-        Section(
-            anchor="squares",
-            title="The same fact, asked under both names",
-            lead=["Area is share. Choose a cell to read its answers."],
-            blocks=[squares(n_models)],
-        ),
-        Section(
-            anchor="flips",
-            title="Where verdicts flip",
-            blocks=[dots(n_models, has_noise=has_noise)],
-        ),
-        Section(
-            anchor="numbers",
-            title="The numbers by group",
-            blocks=[group_table(n_models), group_table(n_models, by="category")],
-        ),
-        Section(anchor="answers", title="Read the answers", blocks=[answers(n_models)]),
+        part("flips", "Where verdicts flip", dots(n_models, has_noise=has_noise)),
+        part("numbers", "The numbers by group", *tables),
+        part("answers", "Read the answers", answers(n_models)),
     ]
     if not has_all:
-        return found
+        return [first, *found]
+    small = squares(min(n_models, 4), size="small")
+    prose = Prose(parts=["Altogether ", Value(value=14489, kind="count"), " pairs."])
     return [
-        *found[:1],
-        Section(
-            anchor="taught",
-            title="What toy_model was taught",
-            blocks=[squares(4 if n_models > 3 else n_models, size="small")],
-        ),
-        *found[1:],
-        Section(
-            anchor="slots",
-            title="Alone and among five",
-            blocks=[curves(), curves("momentum", has_band=True)],
-        ),
-        Section(
-            anchor="states",
-            title="Three states",
-            blocks=[
-                flow(),
-                StackedBars(
-                    name="origins",
-                    title="Where the survivors came from",
-                    parts=[
-                        ("both right", "both"),
-                        ("retrieval only", "first_only"),
-                        ("parameters only", "second_only"),
-                        ("neither", "neither"),
-                        ("other", "other"),
-                    ],
-                    rows=[
-                        ("toy_model", 0, (30, 40, 20, 100, 1)),
-                        ("none", None, (0, 0, 0, 0, 0)),
-                    ],
-                ),
-                Trace(
-                    title="What currency does Brazil use?",
-                    facts=[("gold", "Brazilian Real"), ("deleted", "Brazil · Currency")],
-                    steps=[
-                        (
-                            "FULL",
-                            "looks up Brazil, Currency",
-                            [
-                                ("1.00", "Brazil · Currency · Brazilian Real", "selected"),
-                                ("0.79", "Central Bank of Brazil", ""),
-                            ],
-                            "Brazilian Real",
-                            True,
-                        ),
-                        (
-                            "DEL-ON",
-                            "the same lookup, 1 entry deleted",
-                            [
-                                ("1.00", "Brazil · Currency · Brazilian Real", "deleted"),
-                                ("0.79", "Central Bank of Brazil · Brazilian Real", "selected"),
-                            ],
-                            "Brazilian Real",
-                            True,
-                        ),
-                        ("DEL-OFF", "no lookup allowed", [], "unknown", False),
-                    ],
-                    note="Read from another entry: the deletion left it in reach.",
-                ),
-                Matrix(
-                    title="One topic in five orders",
-                    columns=[f"slot {place}" for place in range(1, 6)],
-                    rows=[
-                        (
-                            f"order {order}",
-                            [
-                                ("Joseph Weizenbaum", "stated", "both"),
-                                ("Carl Rogers", "never right", "neither"),
-                                ("Eliza Doolittle", "lost", "first_only"),
-                                ("DOCTOR", "gained", "second_only"),
-                                ("MIT", "not judged", ""),
-                            ],
-                        )
-                        for order in range(1, 4)
-                    ],
-                ),
-                Prose(parts=["Altogether ", Value(value=14489, kind="count"), " pairs."]),
-            ],
-        ),
+        first,
+        part("taught", "What toy_model was taught", small),
+        *found,
+        part("slots", "Alone and among five", curves(), curves("momentum", has_band=True)),
+        part("states", "Three states", flow(), origins(), trace(), matrix(), prose),
     ]
 
 
 def page(n_models: int = 2, *, has_noise: bool = True, has_all: bool = True) -> Page:
     """Make a page of so many models."""
+    finding = Finding(
+        sentence=[
+            "A redirect in place of the title flips ",
+            interval(34 / 196, 0.121, 0.231, tone="lost"),
+            " of toy_model’s verdicts, ",
+            interval(18 / 196, 0.05, 0.139, tone="lost"),
+            " of SmolLM2-135M-it’s.",
+        ],
+        summary=[
+            "All 34 flips of toy_model go from right to wrong: it answers ",
+            Value(value=160 / 196, tone="strong"),
+            " under the title. Identical prompts asked twice flip ",
+            interval(0.0, 0.0, 0.013, tone="strong"),
+            ".",
+        ],
+        warning="A small model trained for this demo: the numbers say nothing about a model.",
+        facts=[("data", "redirectqa-sample"), ("pairs", "196 on 96 facts")],
+    )
+    noise = ["Identical prompts flip up to ", Value(value=0.07), "."]
     return Page(
         title="RedirectQA: toy_model, SmolLM2-135M-it",
         study="RedirectQA",
         question="the same fact under its article’s title and under a redirect to it",
         models=LABELS[:n_models],
-        finding=Finding(
-            sentence=[
-                "A redirect in place of the title flips ",
-                Value(value=34 / 196, low=0.121, high=0.231, tone="lost"),
-                " of toy_model’s verdicts, ",
-                Value(value=18 / 196, low=0.05, high=0.139, tone="lost"),
-                " of SmolLM2-135M-it’s.",
-            ],
-            summary=[
-                "All 34 flips of toy_model go from right to wrong: it answers ",
-                Value(value=160 / 196, tone="strong"),
-                " under the title. Identical prompts asked twice flip ",
-                Value(value=0.0, low=0.0, high=0.013, tone="strong"),
-                ".",
-            ],
-            warning="A small model trained for this demo: the numbers say nothing about a model.",
-            facts=[("data", "redirectqa-sample"), ("pairs", "196 on 96 facts")],
-        ),
+        finding=finding,
         sections=sections(n_models, has_noise=has_noise, has_all=has_all),
         checks=[
             Check(level="ok", title="All judged", text=["Every pair has both verdicts."]),
-            Check(
-                level="warning",
-                title="Near the noise",
-                text=["Identical prompts flip up to ", Value(value=0.07), "."],
-                anchor="flips",
-            ),
+            Check(level="warning", title="Near the noise", text=noise, anchor="flips"),
             Check(level="warning", title="Near the noise", text=["And once more."]),
         ],
         provenance=[
             Provenance(
-                label=LABELS[index],
+                label=label,
                 settings={"data": "redirectqa-sample", "shots": str(3 + index)},
-                command=f"surface-consistency run redirectqa --model {LABELS[index]}",
+                command=f"surface-consistency run redirectqa --model {label}",
                 signature="study:redirectqa|data:redirectqa-sample@5fdcce94e877|n:292",
             )
-            for index in range(n_models)
+            for index, label in enumerate(LABELS[:n_models])
         ],
-        method=[
-            "Every pair asks one fact twice.",
-            "Brackets are 95 % intervals; p < 0.05 & so on.",
-        ],
+        method=["Every pair asks one fact twice.", "Brackets are 95 % intervals; p < 0.05 & so."],
         citation="@article{a_paper,\n  title = {A paper}\n}",
     )

@@ -108,6 +108,11 @@ class Browser:
             css,
         )
 
+    def style(self, css, name):
+        """Return a computed style of the first element."""
+        script = "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]"
+        return self.run(script, css, name)
+
     def find(self, css):
         """Find the first element."""
         from selenium.webdriver.common.by import By
@@ -119,6 +124,15 @@ class Browser:
         from selenium.webdriver.support.ui import Select
 
         Select(self.find(f"select[name={name}]")).select_by_visible_text(label)
+
+    def too_wide(self, css, but):
+        """Return elements that reach beyond the window, but for those of a condition."""
+        return self.run(
+            f"return [...document.querySelectorAll(arguments[0])].filter(e => !({but})"
+            " && e.getBoundingClientRect().right > innerWidth + 1)"
+            ".map(e => e.outerHTML.slice(0, 80))",
+            css,
+        )
 
     def texts(self, css):
         """Read the texts of elements."""
@@ -180,12 +194,16 @@ def test_page_does_not_overflow(browser, n_models, width):
     browser.open(n_models, width=width)
 
     assert browser.run("return document.documentElement.scrollWidth") <= width
-    wide = browser.run(
-        "const inBox = e => e.closest('.scroll, .toc, .raw, svg, .skip, .defs');"
-        "return [...document.body.querySelectorAll('*')].filter(e => !inBox(e)"
-        " && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))"
-    )
-    assert wide == []
+    in_box = "e.closest('.scroll, .toc, svg, .skip, .defs')"
+    assert browser.too_wide("body *", in_box) == []
+
+
+@pytest.mark.parametrize("n_models", [1, 2, 7, WIDE])
+def test_nothing_is_wider_than_printed_paper(browser, n_models):
+    """A4 less margins of 1 cm is 718 pixels wide."""
+    browser.open(n_models, media="print", width=718)
+
+    assert browser.too_wide("table, pre, svg", "e.closest('svg svg')") == []
 
 
 @pytest.mark.parametrize("width", [390, 1024])
@@ -243,38 +261,29 @@ def test_areas_of_squares_are_shares(browser):
             assert area == pytest.approx(expected[name] / 196, abs=0.005)
 
 
-def test_rows_sort_with_missing_values_last_either_way(browser):
+def test_rows_are_sorted_with_missing_values_last_and_filtered_by_words(browser):
     browser.open(2)
     browser.find("input[name=switch][value='1']").click()
-    values = (
-        "return [...[...document.querySelectorAll('table.data')][1].tBodies[0].rows]"
-        ".map(r => r.cells[7].textContent.replace('–', ''))"
-    )
-    press = (
-        "[...document.querySelectorAll('table.data')][1].tHead.rows[0].cells[7]"
-        ".querySelector('button').click()"
-    )
+    table = "[...document.querySelectorAll('table.data')][1]"
+    values = f"[...{table}.tBodies[0].rows].map(r => r.cells[7].textContent.replace('–', ''))"
     for reverse in (False, True):
-        browser.run(press)
-        found = browser.run(values)
+        browser.run(f"{table}.tHead.rows[0].cells[7].querySelector('button').click()")
+        found = browser.run(f"return {values}")
         known = [float(value.replace("< 0.001", "0")) for value in found if value]
         assert known == sorted(known, reverse=reverse)
         assert "" in found
         assert found[: len(known)] == [value for value in found if value]
-
-
-def test_rows_are_filtered_by_words(browser):
-    browser.open(2)
-    browser.find("input[name=switch][value='1']").click()
     browser.find(".pane-1 input[type=search]").send_keys("names toy_model")
-
     assert browser.shown(".pane-1 tbody tr") == 6
 
 
-def test_tables_are_switched_without_script(browser):
+def test_without_script_tables_are_switched_and_all_answers_are_in_a_box(browser):
     browser.open(2, script=False)
     assert browser.shown("#numbers table.data") == 1
     assert browser.shown("#numbers .pane-0 table") == 1
+    assert browser.shown(".ans") == 120
+    assert browser.shown(".controls") == browser.shown(".copies") == 0
+    assert browser.run("return document.querySelector('.list').clientHeight") < 800
 
     browser.find("input[name=switch][value='1']").click()
 
@@ -286,49 +295,18 @@ def test_print_shows_all_tables_and_repeats_headings(browser):
     browser.open(2, media="print", dark=True)
 
     assert browser.shown("#numbers table.data") == 2
-    assert browser.run(
-        "return getComputedStyle(document.querySelector('table.data thead')).display"
-    ) == ("table-header-group")
-    assert browser.run("return getComputedStyle(document.body).backgroundColor") == _rgb(
-        LIGHT["page"]
-    )
+    assert browser.style("table.data thead", "display") == "table-header-group"
+    assert browser.style("body", "backgroundColor") == _rgb(LIGHT["page"])
     assert "gradient" not in browser.run("return document.querySelector('style').textContent")
     printed = browser.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
     assert base64.b64decode(printed["data"]).startswith(b"%PDF")
 
 
-@pytest.mark.parametrize("n_models", [1, 2, 7, WIDE])
-def test_nothing_is_wider_than_printed_paper(browser, n_models):
-    """A4 less margins of 1 cm is 718 pixels wide."""
-    browser.open(n_models, media="print", width=718)
-
-    wide = browser.run(
-        "return [...document.querySelectorAll('table, pre, svg')].filter(e => !e.closest('svg svg')"
-        " && e.getBoundingClientRect().right > innerWidth + 1)"
-        ".map(e => [e.getBoundingClientRect().right, e.outerHTML.slice(0, 80)])"
-    )
-    assert wide == []
-
-
 def test_folded_parts_are_open_in_print_alone(browser):
-    seen = (
-        "return ['#wide table', '#method p'].map(c => document.querySelector(c).checkVisibility())"
-    )
-    browser.open(WIDE)
-    assert browser.run(seen) == [False, False]
-
-    browser.open(WIDE, media="print")
-
-    assert browser.run(seen) == [True, True]
-
-
-def test_all_answers_stand_in_a_box_without_script(browser):
-    browser.open(2, script=False)
-
-    assert browser.shown(".ans") == 120
-    assert browser.shown(".controls") == 0
-    assert browser.shown(".copies") == 0
-    assert browser.run("return document.querySelector('.list').clientHeight") < 800
+    parts = "['#wide table', '#method p'].map(c => document.querySelector(c).checkVisibility())"
+    for media, is_open in (("", False), ("print", True)):
+        browser.open(WIDE, media=media)
+        assert browser.run(f"return {parts}") == [is_open] * 2
 
 
 def test_filters_combine_and_hide_rows_for_good(browser):
@@ -354,46 +332,40 @@ def test_filters_combine_and_hide_rows_for_good(browser):
 
 def test_state_is_restored_from_the_address(browser):
     browser.open(2, address="#answers?cell=both&page=2")
-
     assert browser.shown(".ans") == 4
     assert browser.texts(".where") == ["page 2 of 2"]
     assert browser.run("return document.querySelector('select[name=cell]').value") == "both"
 
-
-def test_address_that_nothing_knows_shows_all(browser):
     browser.open(2, address="#answers?cell=nonsense&model=other&page=%")
-
     assert browser.shown(".ans") == 20
+
+    browser.open(1, address="#method")
+    assert browser.shown("[data-method]") == 1
+    assert browser.run("return document.querySelectorAll('.toc a[aria-current]').length") == 1
 
 
 def test_permalink_shows_its_row(browser):
     anchor = "a1-Q37-P106-x"
     browser.open(2, address=f"#{anchor}")
 
-    assert browser.shown(f"[id='{anchor}']") == 1
-    assert browser.shown(".ans.here") == 1
+    assert browser.shown(f"[id='{anchor}']") == browser.shown(".ans.here") == 1
     top = browser.run("return document.querySelector('.ans.here').getBoundingClientRect().top")
     assert 0 <= top <= 900
 
 
-def test_pages_are_turned(browser):
+def test_pages_are_turned_and_a_cell_of_a_square_filters_the_answers(browser):
     browser.open(2)
     browser.find("[data-step='1']").click()
-
     assert browser.texts(".where") == ["page 2 of 6"]
     assert browser.run("return location.hash") == "#answers?page=2"
     assert browser.shown(".ans") == 20
 
-
-def test_cell_of_a_square_filters_the_answers(browser):
-    browser.open(2)
     browser.run(
         "[...document.querySelectorAll('.squares a')]"
         ".find(a => a.dataset.go.startsWith('cell=first_only'))"
         ".dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true}))"
     )
     browser.wait_until("return document.querySelector('select[name=cell]').value === 'first_only'")
-
     assert browser.run("return document.querySelector('select[name=model]').value") == "toy_model"
     assert browser.shown(".ans") == 12
 
@@ -402,40 +374,14 @@ def test_keyboard_alone_sorts_switches_and_turns(browser):
     from selenium.webdriver.common.keys import Keys
 
     browser.open(2)
-    button = browser.find("table.data th button")
-    button.send_keys(Keys.ENTER)
-    assert browser.run(
-        "return document.querySelector('table.data th').getAttribute('aria-sort')"
-    ) == ("ascending")
-
+    browser.find("table.data th button").send_keys(Keys.ENTER)
+    assert browser.find("table.data th").get_attribute("aria-sort") == "ascending"
     browser.find("input[name=switch][value='0']").send_keys(Keys.ARROW_RIGHT)
     assert browser.shown("#numbers .pane-1 table") == 1
-
     browser.find("[data-step='1']").send_keys(Keys.SPACE)
     assert browser.texts(".where") == ["page 2 of 6"]
-
     browser.find(".squares a").send_keys(Keys.ENTER)
     browser.wait_until("return document.querySelector('select[name=cell]').value === 'both'")
-
-
-def test_labels_of_the_reader_are_saved_as_csv(browser):
-    browser.open(2)
-    assert browser.shown("[data-save]") == 0
-    buttons = browser.run(
-        "return [...document.querySelectorAll('.ans:not([hidden]) .flag button')]"
-    )
-
-    buttons[0].click()
-    buttons[1].click()
-    buttons[2].click()
-    buttons[2].click()
-
-    save = browser.find("[data-save]")
-    assert save.text == "Save 2 labels as CSV"
-    save.click()
-    assert save.get_attribute("data-saved") == (
-        'target_id,is_correct,model\nt0-0-a,0,toy_model\n"t0-0,b",1,toy_model\n'
-    )
 
 
 def test_tables_and_finding_are_copied(browser):
@@ -468,17 +414,8 @@ def test_tables_and_finding_are_copied(browser):
 def test_colours_follow_the_scheme(browser):
     for dark, colours in ((False, LIGHT), (True, DARK)):
         browser.open(1, dark=dark)
-        assert browser.run("return getComputedStyle(document.body).backgroundColor") == _rgb(
-            colours["page"]
-        )
-        assert browser.run("return getComputedStyle(document.body).color") == _rgb(colours["ink"])
-
-
-def test_contents_and_folded_parts_open(browser):
-    browser.open(1, address="#method")
-
-    assert browser.shown("[data-method]") == 1
-    assert browser.run("return document.querySelectorAll('.toc a[aria-current]').length") == 1
+        assert browser.style("body", "backgroundColor") == _rgb(colours["page"])
+        assert browser.style("body", "color") == _rgb(colours["ink"])
 
 
 def _rgb(colour):

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from surface_consistency.report.flow import flow_scene
 from surface_consistency.report.layout import (
     bars_cells,
     dot_rows,
@@ -15,10 +14,9 @@ from surface_consistency.report.layout import (
     nice_scale,
     square_cells,
 )
-from surface_consistency.report.page import AlluvialPlot, Dot, ForestPlot, MosaicPlot
+from surface_consistency.report.page import Dot, ForestPlot, MosaicPlot
+from surface_consistency.report.pictures import flow_scene, forest_strips, square_scene
 from surface_consistency.report.scene import Box, Stroke, Words
-from surface_consistency.report.squares import square_scene
-from surface_consistency.report.strips import forest_strips
 from surface_consistency.tables.numbers import Value
 from tests.report.example import curves, flow
 
@@ -48,9 +46,6 @@ def test_width_is_first_accuracy_and_height_the_second_given_the_first():
     assert cells[0].width == pytest.approx(160 / 196)
     assert cells[0].height == pytest.approx(126 / 160)
     assert cells[2].height == pytest.approx(3 / 36)
-
-
-def test_square_rejects_negative_counts():
     with pytest.raises(ValueError, match="square 's' must not be negative"):
         square_cells(_square(1, -1, 0, 0))
 
@@ -85,14 +80,10 @@ def test_group_in_which_nothing_varies_has_wilsons_interval():
     assert not rows[0][2][0].is_faded
 
 
-def test_scale_ends_where_certain_groups_end():
-    scale = dots_scale(_dots((0.2, 0.1, 0.33, 20), (0.5, 0.1, 0.9, 5)))
-
-    assert 0.33 <= scale.high <= 0.4
-
-
-def test_scale_holds_the_noise_floor():
+def test_scale_ends_where_certain_groups_and_the_noise_floor_end():
+    assert 0.33 <= dots_scale(_dots((0.2, 0.1, 0.33, 20), (0.5, 0.1, 0.9, 5))).high <= 0.4
     assert dots_scale(_dots((0.2, 0.1, 0.3, 20), noise={0: 0.55})).high >= 0.55
+    assert dots_scale(_dots()).high > 0
 
 
 def test_scale_of_differences_holds_the_margin_to_either_side():
@@ -117,34 +108,20 @@ def test_ticks_that_are_given_make_the_scale_and_numbers_are_no_percentages():
     assert [row.remark for row in strips.rows] == ["1–3", ""]
 
 
-def test_scale_of_nothing_has_some_width():
-    assert dots_scale(_dots()).high > 0
-
-
 def test_flow_is_true_to_counts():
     scene = flow_scene(flow())
 
     boxes = [mark for mark in scene.marks if isinstance(mark, Box)]
-    whole = 0.975 * 330
     counts = [("both", 222), ("neither", 858), ("first_only", 73), ("neither", 1007)]
     counts.append(("neither", 1080))
     assert [box.css for box in boxes] == [f"c-{cell}" for cell, _ in counts]
-    assert [box.height for box in boxes] == pytest.approx(
-        [whole * count / 1080 for _, count in counts]
-    )
+    heights = [0.975 * 330 * count / 1080 for _, count in counts]
+    assert [box.height for box in boxes] == pytest.approx(heights)
     ribbons = [mark.css for mark in scene.marks if isinstance(mark, Stroke)]
     assert set(ribbons) == {"ribbon r-first_only", "ribbon r-neither"}
     assert len(ribbons) == 2 * 3
-
-
-def test_flow_rejects_verdicts_of_other_states():
-    wrong = AlluvialPlot(
-        name="f", title="F", states=[("A", "", Value(value=1.0)), ("B", "", Value(value=1.0))],
-        counts={(True,): 5},
-    )  # fmt: skip
-
-    with pytest.raises(ValueError, match="the flow 'f' must have two states or more and one"):
-        flow_scene(wrong)
+    with pytest.raises(ValueError, match="the flow 'states' must have two states or more and one"):
+        flow_scene(replace(flow(), counts={(True,): 5}))
 
 
 def test_curves_that_pass_a_half_have_the_whole_scale():

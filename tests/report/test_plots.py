@@ -63,20 +63,14 @@ def test_plot_paired_draws_cells_true_to_area_on_the_current_axes(axes):
     assert axes.get_title() == "toy_model"
 
 
-def test_plot_paired_takes_a_row_of_paired_by_and_axes(groups):
+def test_plot_paired_takes_a_row_of_paired_by_and_axes(groups, axes):
     _, other = pyplot.subplots()
     row = groups.iloc[0]
 
     assert plot_paired(row, ax=other) is other
-    assert [text.get_text() for text in other.texts] == [
-        f"both\n{row['both']}",
-        f"first only\n{row['first_only']}",
-    ]
-
-
-def test_plot_paired_of_no_pairs(axes):
-    plot_paired(PairedTable(both=0, first_only=0, second_only=0, neither=0))
-
+    texts = [text.get_text() for text in other.texts]
+    assert texts == [f"both\n{row['both']}", f"first only\n{row['first_only']}"]
+    plot_paired(PairedTable(both=0, first_only=0, second_only=0, neither=0), ax=axes)
     assert [text.get_text() for text in axes.texts] == ["no pairs"]
 
 

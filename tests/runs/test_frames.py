@@ -18,10 +18,6 @@ def test_shared_lists_agree_with_to_pylist(n_at_once, monkeypatch):
 
     assert [None if item is None else list(item) for item in made] == values
     assert made[0] is made[4]
-
-
-def test_shared_lists_of_no_rows():
-    """No rows give no lists."""
     assert frames.shared_lists(pa.chunked_array([], pa.list_(pa.string()))) == []
 
 
@@ -33,21 +29,15 @@ class Counted(Record):
 
 def test_whole_numbers_beside_gaps_keep_all_digits(tmp_path):
     """A frame that is made, written and read back has no float in between."""
-    counts = [2**53 + 1, None, 2**63 - 1]
+    path, counts = tmp_path / "x.parquet", [2**53 + 1, None, 2**63 - 1]
 
     frame = frames.make_frame({"count": counts}, Counted)
-    frames.write_frame(tmp_path / "x.parquet", frame, Counted)
-    back = frames.read_frame(tmp_path / "x.parquet", Counted, remedy="make it")
+    frames.write_frame(path, frame, Counted)
+    back = frames.read_frame(path, Counted, remedy="make it")
 
     for made in (frame, back):
         assert [None if pd.isna(n) else int(n) for n in made["count"]] == counts
         assert made["count"].dtype == "Int64"
-
-
-def test_gaps_of_a_float_column_are_written_as_missing_whole_numbers(tmp_path):
-    """Where pandas has made floats of whole numbers beside gaps."""
-    frame = pd.DataFrame({"count": [3.0, float("nan")]})
-
-    frames.write_frame(tmp_path / "x.parquet", frame, Counted)
-
-    assert pq.read_table(tmp_path / "x.parquet")["count"].to_pylist() == [3, None]
+    # Floats that pandas has made of whole numbers beside gaps.
+    frames.write_frame(path, pd.DataFrame({"count": [3.0, float("nan")]}), Counted)
+    assert pq.read_table(path)["count"].to_pylist() == [3, None]

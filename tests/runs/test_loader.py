@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
@@ -27,6 +29,16 @@ def load_run(folder):
 VERDICTS = [(True, True), (True, False), (None, True), (False, False)]
 
 
+@pytest.fixture
+def made(make_run, make_outcomes, make_manifest):
+    """Write a run of these verdicts with some columns changed."""
+
+    def make(**columns):
+        return make_run("run", make_outcomes(VERDICTS).assign(**columns), make_manifest())
+
+    return make
+
+
 def test_load_run_is_faithful_to_the_files(make_run, make_outcomes, make_manifest):
     """What was written is what is read: verdicts with their gaps, labels, checks, highlights."""
     manifest = make_manifest("toy_model")
@@ -53,132 +65,73 @@ def test_load_run_is_faithful_to_the_files(make_run, make_outcomes, make_manifes
     assert run.checks["rules"]["share"].isna().tolist() == [False, True]
 
 
-def test_load_run_is_content_without_optional_files(make_run, make_outcomes, make_manifest):
-    """A run needs neither checks nor highlights."""
-    folder = make_run("run", make_outcomes(VERDICTS), make_manifest())
+def test_load_run_is_content_without_optional_files(made):
+    """A run needs neither checks nor highlights; an empty check is none."""
+    folder = made()
+    (folder / "checks" / "rules.csv").write_bytes(b"")
+    assert load_run(folder).checks == {}
+    (folder / "checks" / "rules.csv").unlink()
     (folder / "checks").rmdir()
     (folder / "highlights").rmdir()
 
     run = load_run(folder)
 
-    assert (run.label, run.judged_by, run.checks, run.highlights) == (
-        "toy_model",
-        "by hand",
-        {},
-        {},
-    )
+    assert (run.label, run.judged_by) == ("toy_model", "by hand")
+    assert run.checks == run.highlights == {}
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "content", "error", "message"),
     [
-        ("manifest.json", r"not a run folder: manifest.json is missing; make one with"),
-        ("outcomes.parquet", r"outcomes.parquet is gone, though scoring.json tells"),
+        ("manifest.json", None, SourceNotFoundError, r"not a run folder: manifest.json is missing"),
+        ("outcomes.parquet", None, SourceNotFoundError, r"is gone, though scoring.json tells"),
+        ("manifest.json", '{"study": "x"}', RecordError, r"not a RunManifest: field 'model'"),
+        ("manifest.json", "{", RecordError, r"not a RunManifest: .*Invalid JSON"),
+        ("outcomes.parquet", "pair_id\n", DataError, r"cannot be read as Parquet"),
+        ("checks/rules.csv", 'a,b\n"1,2\n3,4,5\n', DataError, r"cannot be read as a CSV table"),
     ],
 )
-def test_load_run_rejects_a_folder_without(name, message, make_run, make_outcomes, make_manifest):
-    folder = make_run("run", make_outcomes(VERDICTS), make_manifest())
-    (folder / name).unlink()
+def test_load_run_rejects_broken_files(made, name, content, error, message):
+    folder = made()
+    if content is None:
+        (folder / name).unlink()
+    else:
+        (folder / name).write_text(content, encoding="utf-8")
 
-    with pytest.raises(SourceNotFoundError, match=message):
+    with pytest.raises(error, match=rf"{Path(name).name}.*{message}|{message}"):
         load_run(folder)
 
 
-def test_load_run_rejects_an_absent_folder(tmp_path):
-    with pytest.raises(
-        SourceNotFoundError, match=r"there is no folder .*nowhere \(in .*check the path"
-    ):
-        load_run(tmp_path / "nowhere")
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ('{"study": "redirectqa"}', r"manifest.json: not a RunManifest: field 'model'"),
-        ("{", r"manifest.json: not a RunManifest: .*Invalid JSON"),
-    ],
-)
-def test_load_run_rejects_a_broken_manifest(
-    content, message, make_run, make_outcomes, make_manifest
+def test_load_run_rejects_outcomes_of_another_schema_or_none(
+    make_run, make_outcomes, make_manifest
 ):
-    folder = make_run("run", make_outcomes(VERDICTS), make_manifest())
-    (folder / "manifest.json").write_text(content, encoding="utf-8")
-
-    with pytest.raises(RecordError, match=message):
-        load_run(folder)
-
-
-def test_load_run_rejects_outcomes_that_are_no_parquet(make_run, make_outcomes, make_manifest):
-    folder = make_run("run", make_outcomes(VERDICTS), make_manifest())
-    (folder / "outcomes.parquet").write_text("pair_id,fact_id\n", encoding="utf-8")
-
-    with pytest.raises(DataError, match=r"outcomes.parquet: cannot be read as Parquet"):
-        load_run(folder)
-
-
-def test_load_run_rejects_outcomes_of_another_schema(make_run, make_outcomes, make_manifest):
     """The message names the columns that are missing and those that are there."""
-    outcomes = make_outcomes(VERDICTS).rename(columns={"types": "kinds"})
-    folder = make_run("run", outcomes, make_manifest())
+    outcomes = make_outcomes(VERDICTS)
+    other = make_run("other", outcomes.rename(columns={"types": "kinds"}), make_manifest())
+    empty = make_run("empty", outcomes.iloc[:0], make_manifest())
 
     with pytest.raises(ColumnNotFoundError, match=r"no column 'types' .*there are .*'kinds'"):
-        load_run(folder)
-
-
-def test_load_run_rejects_empty_outcomes(make_run, make_outcomes, make_manifest):
-    folder = make_run("run", make_outcomes(VERDICTS).iloc[:0], make_manifest())
-
+        load_run(other)
     with pytest.raises(DataError, match=r"holds no pair, so there is nothing to report; score"):
-        load_run(folder)
+        load_run(empty)
 
 
 @pytest.mark.parametrize(
     ("column", "values", "message"),
     [
         ("categories", ["a", "b", "c", "d"], r"'categories' must hold lists of labels, got 'a'"),
-        (
-            "first_correct",
-            ["yes", "no", "yes", "no"],
-            r"'first_correct' holds what RedirectOutcome",
-        ),
+        ("first_correct", ["yes", "no"] * 2, r"'first_correct' holds what RedirectOutcome"),
         ("second_correct", [0, 1, 2, 1], r"'second_correct' holds what RedirectOutcome does not"),
         ("relation", ["a", "b", None, "c"], r"'relation' is empty in row 2; each row needs it"),
         ("pair_id", ["p", "q", "r", "q"], r"'pair_id' holds 'q' more than once"),
         ("model", ["other"] * 4, r"'model' holds 'other', but manifest.json is of 'toy_model'"),
         ("model", ["toy_model"] * 3 + ["b"], r"'model' holds 'toy_model', 'b', but manifest.json"),
+        ("mood", "good", r"column 'mood' is no field of RedirectOutcome; declare"),
     ],
 )
-def test_load_run_rejects_values_in(
-    column, values, message, make_run, make_outcomes, make_manifest
-):
-    folder = make_run("run", make_outcomes(VERDICTS).assign(**{column: values}), make_manifest())
-
+def test_load_run_rejects_values_in(made, column, values, message):
     with pytest.raises(DataError, match=message):
-        load_run(folder)
-
-
-def test_load_run_takes_an_empty_check_for_none(make_run, make_outcomes, make_manifest):
-    folder = make_run("run", make_outcomes(VERDICTS), make_manifest())
-    (folder / "checks" / "rules.csv").write_bytes(b"")
-
-    assert load_run(folder).checks == {}
-
-
-def test_load_run_rejects_a_check_that_is_no_table(make_run, make_outcomes, make_manifest):
-    folder = make_run("run", make_outcomes(VERDICTS), make_manifest())
-    (folder / "checks" / "rules.csv").write_text('a,b\n"1,2\n3,4,5\n')
-
-    with pytest.raises(DataError, match=r"rules.csv: cannot be read as a CSV table"):
-        load_run(folder)
-
-
-def test_load_run_rejects_a_column_that_the_study_does_not_declare(
-    make_run, make_outcomes, make_manifest
-):
-    folder = make_run("run", make_outcomes(VERDICTS).assign(mood="good"), make_manifest())
-
-    with pytest.raises(DataError, match=r"column 'mood' is no field of RedirectOutcome; declare"):
-        load_run(folder)
+        load_run(made(**{column: values}))
 
 
 def test_load_runs_is_distinct_in_its_labels(make_run, make_outcomes, make_manifest):
@@ -200,13 +153,12 @@ def test_load_runs_is_distinct_in_its_labels(make_run, make_outcomes, make_manif
     assert {run.manifest.model for run in pair} == {"toy_model"}
 
 
-def test_load_runs_rejects_a_folder_given_twice(make_run, make_outcomes, make_manifest):
-    folder = make_run("run", make_outcomes(VERDICTS), make_manifest())
+def test_load_runs_rejects_none_and_a_folder_given_twice(made, tmp_path):
+    folder = made()
 
     with pytest.raises(ValueError, match=r"run is given more than once"):
         load_runs([folder, folder.parent / "." / "run"])
-
-
-def test_load_runs_rejects_no_folder():
     with pytest.raises(ValueError, match=r"folders is empty"):
         load_runs([])
+    with pytest.raises(SourceNotFoundError, match=r"there is no folder .*nowhere \(in .*check the"):
+        load_run(tmp_path / "nowhere")

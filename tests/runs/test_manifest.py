@@ -41,15 +41,10 @@ def test_manifest_differences_name_the_nested_field():
     assert manifest().differences(manifest()) == {}
 
 
-def test_manifest_reads_back_from_json():
-    """A manifest on disk is the manifest that was written."""
-    assert RunManifest.model_validate_json(manifest().model_dump_json()) == manifest()
-
-
-def test_manifest_signature_is_one_line():
-    """The foot of a table names data, model, shots and seed."""
+def test_manifest_reads_back_from_json_and_its_signature_is_one_line():
     signature = manifest().signature
 
+    assert RunManifest.model_validate_json(manifest().model_dump_json()) == manifest()
     assert "\n" not in signature
     for part in ("data:rows@abababababab", "model:pythia", "shots:15", "seed:0"):
         assert part in signature

@@ -14,8 +14,7 @@ import pytest
 from scipy.stats import binom
 
 from surface_consistency.engine.design import Report
-from surface_consistency.engine.paired.contrasts import compare_models
-from surface_consistency.engine.paired.tables import _overall, paired_rates
+from surface_consistency.engine.paired.tables import _overall, compare_models, paired_rates
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.report.page import Prose
 from surface_consistency.runs.folder import RunFolder

@@ -181,7 +181,6 @@ def luminance(colour):
         ("lost", "page", 6),
         ("fine", "page", 6),
         ("look", "page", 6),
-        ("mark-text", "mark", 7),
         ("model-0", "page", 3.8),
         ("model-1", "page", 3.8),
         ("model-2", "page", 3.8),

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field
 
 from surface_consistency.data.slaq_records import SlaqArticle, SlaqTopic
 from surface_consistency.data.slaq_rows import write_slaq_csv
-from surface_consistency.engine.judging.paper_prompts import (
+from surface_consistency.engine.judging.prompts import (
     OWN_WORDS,
     fill_holes,
     paper_prompt,

@@ -1,13 +1,107 @@
 """Prompts for a judge of short and long answers, by the criteria of SLAQ's tables 2 and 3.
 
-They are worded by this package, or those tables word for word.
+They are worded by this package, or are those tables word for word. The texts of the paper are in
+the folder `papers`, whose NOTICE names the table of each and what the paper does not state. A
+preset is named with the digest of its texts, "paper@1f0c...", so that a run with other texts is
+recognised.
 """
 
+import hashlib
+import re
 from collections.abc import Mapping, Sequence
-from typing import Final, Protocol
+from functools import cache
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
 
-from surface_consistency.engine.judging.paper_prompts import OWN_WORDS, fill_holes, paper_prompt
 from surface_consistency.schemas.prompts import Message, Prompt
+
+OWN_WORDS: Final = "own"
+"""Name of the prompts in this package's words."""
+
+PresetRole = Literal["instructions", "judge", "writer"]
+"""What a preset of SLAQ is for: the model under test, the judge, or the writer of questions."""
+
+PAPER_PROMPTS: Final[Mapping[PresetRole, tuple[str, ...]]] = {
+    "instructions": ("slaq_short", "slaq_long"),
+    "judge": ("slaq_judge_short", "slaq_judge_long"),
+    "writer": ("slaq_writer",),
+}
+"""Names of the texts by what they are for; all are of SLAQ (arXiv 2510.11218), tables 1 to 4."""
+
+_FOLDER: Final = Path(__file__).with_name("papers")
+_PAPER: Final = "paper"
+_DIGITS: Final = 12
+_HOLE: Final = re.compile(r"\{(\w+)\}")
+
+
+@cache
+def paper_prompt(name: str) -> str:
+    """Read a prompt as its paper prints it.
+
+    Args:
+        name: A name of `PAPER_PROMPTS`.
+
+    Returns:
+        The text with its holes, such as "{question}".
+
+    Raises:
+        ValueError: If there is no such text.
+
+    Examples:
+        >>> print(paper_prompt("slaq_short"))
+        Answer the question with factual single sentence response for the Topic: {topic}.
+        Question: {question}
+    """
+    known = [text for texts in PAPER_PROMPTS.values() for text in texts]
+    if name not in known:
+        raise ValueError(f"name must be one of {', '.join(known)}; got {name!r}")
+    return (_FOLDER / f"{name}.txt").read_text(encoding="utf-8").removesuffix("\n")
+
+
+def fill_holes(text: str, values: Mapping[str, str]) -> str:
+    """Put values into the holes of a text, all at once.
+
+    Args:
+        text: A text with holes.
+        values: Value by name of the hole.
+
+    Returns:
+        The text; braces within values, and braces around other words, stay as they are.
+
+    Examples:
+        >>> fill_holes("{q} {x}", {"q": "{x}?", "y": "no"})
+        '{x}? {x}'
+    """
+    return _HOLE.sub(lambda hole: values.get(hole[1], hole[0]), text)
+
+
+def pin_prompts(choice: str, role: PresetRole) -> str:
+    """Name prompts with the digest of their texts.
+
+    Args:
+        choice: "own" or "paper", or what this function returned before.
+        role: What they are for.
+
+    Returns:
+        "own", or "paper@" and the first 12 digits of the SHA-256 of the role's texts.
+
+    Raises:
+        ValueError: If it is neither, or names texts that are not those of this version.
+    """
+    name, _, digest = choice.partition("@")
+    if choice == OWN_WORDS:
+        return choice
+    if name != _PAPER:
+        raise ValueError(f"prompts must be {OWN_WORDS} or {_PAPER}; got {choice!r}")
+    texts = "\0".join(paper_prompt(text) for text in PAPER_PROMPTS[role])
+    pinned = hashlib.sha256(texts.encode()).hexdigest()[:_DIGITS]
+    if digest not in ("", pinned):
+        raise ValueError(
+            f"{choice} are other texts than those of this version, {_PAPER}@{pinned}; take the "
+            "version of the package that they were made with, or leave out the digest"
+        )
+    return f"{_PAPER}@{pinned}"
+
 
 JUDGE_PROMPT_VERSION: Final = 1
 """Raised whenever the wording changes, since verdicts may then change too."""
@@ -59,21 +153,17 @@ _SHOWN_REPLY: Final = 2_000
 _PAPER_FACTS: Final = 5
 
 
-class JudgedFact(Protocol):
-    """What a judge is told of a fact, such as `SlaqQuestion`."""
+class Fact(NamedTuple):
+    """A fact that is judged."""
 
-    @property
-    def question(self) -> str:
-        """The question."""
+    question: str
+    """The question."""
 
-    @property
-    def answer(self) -> str:
-        """The reference answer."""
+    answer: str
+    """The reference answer."""
 
 
-def judge_short(
-    question: JudgedFact, answer: str, *, prompt_id: str, prompts: str = OWN_WORDS
-) -> Prompt:
+def judge_short(question: Fact, answer: str, *, prompt_id: str, prompts: str = OWN_WORDS) -> Prompt:
     """Ask whether a short answer is right: a reply is one character, 1 or 0.
 
     Args:
@@ -97,7 +187,7 @@ def judge_short(
 
 
 def judge_long(
-    questions: Sequence[JudgedFact], answer: str, *, prompt_id: str, prompts: str = OWN_WORDS
+    questions: Sequence[Fact], answer: str, *, prompt_id: str, prompts: str = OWN_WORDS
 ) -> Prompt:
     """Ask which of several facts a long answer states rightly: a reply is a list of 1 and 0.
 
@@ -129,7 +219,7 @@ def judge_long(
     return _listed(_LONG, questions, answer, prompt_id)
 
 
-def judge_free(questions: Sequence[JudgedFact], answer: str, *, prompt_id: str) -> Prompt:
+def judge_free(questions: Sequence[Fact], answer: str, *, prompt_id: str) -> Prompt:
     """Ask which facts a free text speaks of, and which of these rightly.
 
     Args:
@@ -169,9 +259,7 @@ def retry_prompt(prompt: Prompt, reply: str, *, prompt_id: str) -> Prompt:
     return Prompt(id=prompt_id, messages=(*prompt.messages, *turns), group=prompt.group)
 
 
-def _listed(
-    instruction: str, questions: Sequence[JudgedFact], answer: str, prompt_id: str
-) -> Prompt:
+def _listed(instruction: str, questions: Sequence[Fact], answer: str, prompt_id: str) -> Prompt:
     """Build a prompt about several questions."""
     if not questions:
         raise ValueError("questions is empty; there is nothing to judge")

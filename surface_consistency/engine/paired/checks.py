@@ -9,8 +9,7 @@ from typing import Any, Final
 from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired.answers import TEXTS as ANSWERS
-from surface_consistency.engine.paired.contrasts import TEXTS, scored_pairs
-from surface_consistency.engine.paired.tables import is_hardly_right
+from surface_consistency.engine.paired.tables import TEXTS, is_hardly_right, scored_pairs
 from surface_consistency.errors import RecordError
 from surface_consistency.reading import json_objects
 from surface_consistency.report.page import Check, Provenance

@@ -26,9 +26,11 @@ from surface_consistency.engine.paired.checks import (
     rows_of,
     warning_of,
 )
-from surface_consistency.engine.paired.contrasts import COUNTS, TEXTS, VERDICTS
 from surface_consistency.engine.paired.tables import (
+    COUNTS,
     TEST_NAMES,
+    TEXTS,
+    VERDICTS,
     is_hardly_right,
     paired_tables,
     table_of_runs,
@@ -241,7 +243,7 @@ def hardly_correct(report: Report, row: Row) -> list[say.Sentence]:
 
 
 def accuracy_sentences(
-    report: Report, tables: Tables, row: Row, of: str = "", how: str = "under the {}"
+    report: Report, tables: Tables, row: Row, of: str = ""
 ) -> list[say.Sentence]:
     """Report the accuracy difference, equal incorrect answers and noise floor of a model.
 
@@ -250,7 +252,6 @@ def accuracy_sentences(
         tables: The tables.
         row: Its row of "overall".
         of: Panel in parentheses.
-        how: How a condition follows the verb.
 
     Returns:
         Sentences; a number without an interval is not reported.
@@ -260,7 +261,7 @@ def accuracy_sentences(
         "accuracy_difference",
         f"accuracy of {row['model']}{of}",
         *report.design.conditions,
-        how,
+        "under the {}",
         p="mcnemar_p_value",
         clusters=report.clusters,
     )

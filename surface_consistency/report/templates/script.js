@@ -102,16 +102,12 @@ for (const input of all("[data-filter]")) {
   });
 }
 
-/* Answers: filters, 20 a page, state in the address, labels of the reader's own. */
+/* Answers: filters, 20 a page, state in the address. */
 const SIZE = 20;
-const labels = new Map();
-const quote = text => /[",\r\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text;
-const saved = () => "target_id,is_correct,model\n" + [...labels.values()].map(row => row.map(quote).join(",") + "\n").join("");
 for (const box of all(".browser")) {
   const rows = all(".ans", box), list = box.querySelector(".list"), pager = box.querySelector(".pager");
   const controls = box.querySelector(".controls"), fields = all("[name]", controls), count = box.querySelector(".count");
-  const whole = count.textContent, save = box.querySelector("[data-save]");
-  const names = all("select[name=model] option[data-i]", controls).map(option => option.textContent);
+  const whole = count.textContent;
   let page = 1;
   rows.forEach(row => {
     row.cell = row.querySelector(".sw use").getAttribute("href").slice(3);
@@ -128,29 +124,11 @@ for (const box of all(".browser")) {
       return words.every(word => (row.words ??= row.textContent.toLowerCase()).includes(word));
     });
   };
-  const judge = row => all(".side[data-t]", row).forEach(side => {
-    if (side.querySelector(".flag")) return;
-    const flag = make("span", {className: "flag"}), key = row.dataset.m + " " + side.dataset.t;
-    const choices = side.dataset.ok === "" ? [["is right", "1"], ["is wrong", "0"]] : [["judge is wrong here", side.dataset.ok === "1" ? "0" : "1"]];
-    for (const [text, value] of choices) {
-      const button = make("button", {type: "button", textContent: text});
-      button.setAttribute("aria-pressed", "false");
-      button.addEventListener("click", () => {
-        const on = button.getAttribute("aria-pressed") === "false";
-        all("button", flag).forEach(other => other.setAttribute("aria-pressed", String(on && other === button)));
-        if (on) labels.set(key, [side.dataset.t, value, names[row.dataset.m] || ""]); else labels.delete(key);
-        all("[data-save]").forEach(other => { other.hidden = !labels.size; other.textContent = "Save " + labels.size + (labels.size === 1 ? " label" : " labels") + " as CSV"; });
-      });
-      flag.append(button);
-    }
-    side.querySelector(".why").append(flag);
-  });
   const show = (found = matching()) => {
     const pages = Math.max(1, Math.ceil(found.length / SIZE));
     page = Math.min(Math.max(1, page), pages);
     const shown = new Set(found.slice((page - 1) * SIZE, page * SIZE));
     rows.forEach(row => { row.hidden = !shown.has(row); });
-    shown.forEach(judge);
     count.textContent = found.length === rows.length ? whole : found.length.toLocaleString("en") + " of " + whole;
     pager.querySelector(".where").textContent = "page " + page + " of " + pages;
     const [back, next] = all("[data-step]", pager);
@@ -187,12 +165,6 @@ for (const box of all(".browser")) {
   all("[data-step]", pager).forEach(button => button.addEventListener("click", () => {
     page += Number(button.dataset.step); show(); put(); controls.scrollIntoView({block: "start"});
   }));
-  save.addEventListener("click", () => {
-    const link = make("a", {href: URL.createObjectURL(new Blob([saved()], {type: "text/csv"})), download: "labels.csv"});
-    link.click();
-    save.dataset.saved = saved();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  });
   addEventListener("hashchange", read);
   read();
   const order = rows.length && box === document.querySelector(".browser");

@@ -18,15 +18,15 @@ from surface_consistency.engine.paired.checks import (
     reply_checks,
     rows_of,
 )
-from surface_consistency.engine.paired.contrasts import (
+from surface_consistency.engine.paired.tables import (
     COUNTS,
     against_noise,
     compare_models,
     label_columns,
     noise_counts,
+    same_answers,
     scored_pairs,
 )
-from surface_consistency.engine.paired.tables import same_answers
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.metrics import paired_table
 from surface_consistency.report.page import (

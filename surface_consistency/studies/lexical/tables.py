@@ -12,8 +12,13 @@ import pandas as pd
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired import page as paired
 from surface_consistency.engine.paired.checks import Tables, rows_of
-from surface_consistency.engine.paired.contrasts import compare_models, label_columns
-from surface_consistency.engine.paired.tables import paired_rates, paired_tables, score_table
+from surface_consistency.engine.paired.tables import (
+    compare_models,
+    label_columns,
+    paired_rates,
+    paired_tables,
+    score_table,
+)
 from surface_consistency.metrics import adjust_p_values, paired_by
 from surface_consistency.metrics.popularity.perturbation import relative_change
 from surface_consistency.report.page import Section

@@ -11,8 +11,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.engine.judging.judges import NO_ANSWER, LLMJudge, facts_of
-from surface_consistency.engine.judging.paper_prompts import OWN_WORDS, pin_prompts
-from surface_consistency.engine.judging.prompts import judge_free, judge_long, judge_short
+from surface_consistency.engine.judging.prompts import (
+    OWN_WORDS,
+    judge_free,
+    judge_long,
+    judge_short,
+    pin_prompts,
+)
 from surface_consistency.matching.answering_part import LongAnswer, TopicQuestions
 from surface_consistency.matching.bulk import match_columns
 from surface_consistency.matching.judge_reply import FactState, parse_states

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from surface_consistency.data.slaq import SLAQ_SAMPLE_PATH, load_slaq_sample
-from surface_consistency.engine.judging.judge_agreement import (
+from surface_consistency.engine.judging.labels import (
+    check_labelled_answers,
+    check_labels,
     corrected_scores,
     error_of_counts,
     hold_against,
     warn_uncorrected,
 )
-from surface_consistency.engine.judging.labels import check_labelled_answers, check_labels
 from surface_consistency.errors import DataError
 from surface_consistency.metrics.positions.topic_layout import topic_arrays
 

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from surface_consistency.engine.judging.paper_prompts import OWN_WORDS, paper_prompt, pin_prompts
+from surface_consistency.engine.judging.prompts import OWN_WORDS, paper_prompt, pin_prompts
 from surface_consistency.engine.settings import (
     JudgeScoring,
     OptionSettings,

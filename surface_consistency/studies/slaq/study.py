@@ -14,10 +14,9 @@ import pandas as pd
 from surface_consistency.data.selection import warn_limited
 from surface_consistency.data.slaq import Slaq, load_slaq, load_slaq_sample
 from surface_consistency.engine.design import Design, bibtex
-from surface_consistency.engine.judging.chosen_judges import make_chosen_judge
-from surface_consistency.engine.judging.judges import Judge
+from surface_consistency.engine.judging.judges import Judge, make_chosen_judge
 from surface_consistency.engine.judging.labels import read_labels
-from surface_consistency.engine.judging.paper_prompts import OWN_WORDS
+from surface_consistency.engine.judging.prompts import OWN_WORDS
 from surface_consistency.engine.plan import Plan, PromptGroup
 from surface_consistency.engine.study import Scored, Study, ToyModel
 from surface_consistency.errors import SurfaceConsistencyWarning

@@ -37,6 +37,15 @@ def drawn(skills, n_items=200, tasks=("qa",), seed=1, texts=True):
     return pd.concat(parts, ignore_index=True)
 
 
+TWO = {"a": 0.0, "b": -2.0}
+
+
+def page_of(frame, **settings):
+    """The page, its tables and its blocks."""
+    page, tables = comparison_page(compare_results(frame, settings=ComparisonSettings(**settings)))
+    return page, tables, [block for section in page.sections for block in section.blocks]
+
+
 def said(frame, columns=None, **settings):
     compared = compare_results(frame, columns, ComparisonSettings(**settings))
     report = ComparisonReport(compared, next(iter(compared.metrics)))
@@ -46,42 +55,18 @@ def said(frame, columns=None, **settings):
 @pytest.mark.parametrize(
     ("skills", "settings", "finding"),
     [
-        ({"a": 0.0, "b": -2.0}, {}, "The accuracy (score) is LOWER for b than for a ("),
-        ({"a": -2.0, "b": 0.5}, {}, "The accuracy (score) is HIGHER for b than for a ("),
-        (
-            {"a": 0.0, "b": 0.0},
-            {},
-            "The accuracy (score) does not differ significantly between a and b (",
-        ),
-        (
-            {"a": 9.0, "b": 9.0},
-            {"margin": 0.2},
-            "The accuracy (score) is equivalent for a and b within ±20.0 points (",
-        ),
-        (
-            {"a": 2.0, "b": -2.0, "c": -2.0},
-            {},
-            "a is the best of 3 models in accuracy (score) (simultaneous",
-        ),
-        (
-            {"a": 1.0, "b": 1.0, "c": -3.0},
-            {},
-            "2 of 3 models may be the best in accuracy (score) (simultaneous",
-        ),
-        (
-            {"a": 0.0, "b": 0.0, "c": 0.0},
-            {},
-            "No two of the 3 models differ significantly in accuracy",
-        ),
-        (
-            {"a": 0.0, "b": 2.0, "c": -3.0},
-            {"baseline": "a"},
-            "The accuracy (score) is HIGHER for b than for a",
-        ),
+        ((0.0, -2.0), {}, "The accuracy (score) is LOWER for b than for a ("),
+        ((-2.0, 0.5), {}, "The accuracy (score) is HIGHER for b than for a ("),
+        ((0.0, 0.0), {}, "The accuracy (score) does not differ significantly between a and b ("),
+        ((9.0, 9.0), {"margin": 0.2}, "The accuracy (score) is equivalent for a and b within ±20."),
+        ((2.0, -2.0, -2.0), {}, "a is the best of 3 models in accuracy (score) (simultaneous"),
+        ((1.0, 1.0, -3.0), {}, "2 of 3 models may be the best in accuracy (score) (simultaneous"),
+        ((0.0, 0.0, 0.0), {}, "No two of the 3 models differ significantly in accuracy"),
+        ((0.0, 2.0, -3.0), {"baseline": "a"}, "The accuracy (score) is HIGHER for b than for a"),
     ],
 )
 def test_the_finding_says_what_is_shown_and_no_more(skills, settings, finding):
-    text = said(drawn(skills), **settings)
+    text = said(drawn(dict(zip("abc", skills, strict=False))), **settings)
     text = re.sub(r"[\d.]+ points (lower|higher)", lambda one: one[1].upper(), text)
     assert text.startswith(finding)
 
@@ -98,48 +83,33 @@ def test_too_few_clusters_are_said_in_the_finding():
     )
 
 
-def texts_of_few(n_clusters, column):
-    frame = drawn({"a": 0.0, "b": -2.0}, n_items=60)
-    frame["passage"] = frame["item"] % n_clusters
-    compared = compare_results(frame, ResultColumns(cluster=(column,)))
-    return comparison_text(compared), comparison_markdown(compared)
-
-
 def test_few_clusters_stand_below_the_finding():
-    for text in texts_of_few(5, "passage"):
+    def texts(n_clusters, column):
+        frame = drawn(TWO, n_items=60)
+        frame["passage"] = frame["item"] % n_clusters
+        compared = compare_results(frame, ResultColumns(cluster=(column,)))
+        return comparison_text(compared), comparison_markdown(compared)
+
+    for text in texts(5, "passage"):
         assert (
             "\n\nThe comparison is based on only 5 clusters (passage, as named), so that intervals "
             "are wide; cluster=item assumes independent items, and the conclusions then hold "
             "only for these 5 clusters.\n\n"
         ) in text
     for column in ("passage", "item"):
-        assert "is based on only" not in "".join(texts_of_few(20, column))
-
-
-def test_items_that_are_few_have_no_finer_clusters():
-    compared = compare_results(drawn({"a": 0.0, "b": -1.0}, n_items=12))
-
-    assert "as far as the files say), so that intervals are wide.\n" in comparison_text(compared)
+        assert "is based on only" not in "".join(texts(20, column))
+    few = comparison_text(compare_results(drawn({"a": 0.0, "b": -1.0}, n_items=12)))
+    assert "as far as the files say), so that intervals are wide.\n" in few
 
 
 def test_a_rule_judges_and_is_no_benchmark():
-    frame = drawn({"a": 0.0, "b": -2.0}).drop(columns="score")
+    frame = drawn(TWO).drop(columns="score")
     frame["prediction"] = np.where(frame["model"] == "a", "it", "none")
 
     text = said(frame, rule="popqa")
 
     assert re.match(r"The accuracy \(popqa\) is [\d.]+ points lower for b than for a \(", text)
-
-
-def test_only_what_was_held_is_called_the_same():
-    (check,) = (
-        one
-        for one in ComparisonReport(compare_results(drawn({"a": 0, "b": 0})), "score").checks()
-        if one.level == "ok" and "Same" in one.title
-    )
-
-    assert check.title == "Same items"
-    assert "(question, references or hash)" in sentence_text(check.text)
+    assert not compare_results(frame, settings=ComparisonSettings(rule="popqa")).notes
 
 
 def test_more_than_five_percent_missing_stands_in_the_finding():
@@ -151,12 +121,8 @@ def test_more_than_five_percent_missing_stands_in_the_finding():
 
 
 def test_tasks_against_the_whole_are_named_where_that_is_shown():
-    frame = pd.concat(
-        [
-            drawn({"a": 0.0, "b": -3.0}, 400, ("x", "y")),
-            drawn({"a": -1.0, "b": 2.0}, 100, ("z",), seed=2),
-        ]
-    )
+    most, other = {"a": 0.0, "b": -3.0}, {"a": -1.0, "b": 2.0}
+    frame = pd.concat([drawn(most, 400, ("x", "y")), drawn(other, 100, ("z",), seed=2)])
 
     text = said(frame)
 
@@ -165,19 +131,20 @@ def test_tasks_against_the_whole_are_named_where_that_is_shown():
 
 
 def test_text_json_and_markdown_tell_the_same_numbers():
-    compared = compare_results(drawn({"a": 0.0, "b": -2.0}))
+    compared = compare_results(drawn(TWO))
     row = compared.metrics["score"].differences.iloc[0]
     (line,) = comparison_json(compared)
-    shown = json.loads(line)
+    shown, markdown = json.loads(line), comparison_markdown(compared)
 
     assert shown["differences"][0]["difference"] == row["difference"]
     assert shown["differences"][0]["p_value"] == row["p_value"]
     points = f"{100 * row['difference']:+.1f}".replace("-", "−")
     assert points in comparison_text(compared)
-    assert points in comparison_markdown(compared)
-    assert "&lt;/script>" in comparison_markdown(compared)
-    n_lost = f"{row['reference_only']:,} items lost"
-    assert n_lost in comparison_markdown(compared)
+    assert points in markdown
+    assert "&lt;/script>" in markdown
+    n_lost = row["reference_only"]
+    assert f"{n_lost:,} items lost" in markdown
+    assert f"… {n_lost - 20:,} more, which `out` contains\n" in markdown
 
 
 def test_json_has_no_infinity_and_no_nan():
@@ -191,9 +158,7 @@ def test_json_has_no_infinity_and_no_nan():
 
 
 def test_the_page_of_two_models_has_their_square_and_answers(tmp_path):
-    compared = compare_results(drawn({"a": 0.0, "b": -2.0}))
-    page, tables = comparison_page(compared)
-    blocks = [block for section in page.sections for block in section.blocks]
+    page, tables, blocks = page_of(drawn(TWO))
     (square,) = (block.squares[0] for block in blocks if isinstance(block, MosaicPlots))
     (answers,) = (block for block in blocks if isinstance(block, Answers))
     row = tables["differences"].iloc[0]
@@ -201,8 +166,10 @@ def test_the_page_of_two_models_has_their_square_and_answers(tmp_path):
     assert [square.both, square.first_only] == [row["both"], row["reference_only"]]
     assert answers.answers[0].cell in ("first_only", "second_only")
     assert len(tables["changed"]) == row["reference_only"] + row["model_only"]
-    path = write_comparison(compared, tmp_path / "page")
-    html = path.read_text(encoding="utf-8")
+    (check,) = (one for one in page.checks if one.level == "ok" and "Same" in one.title)
+    assert check.title == "Same items"
+    assert "(question, references or hash)" in sentence_text(check.text)
+    html = write_comparison(compare_results(drawn(TWO)), tmp_path / "page").read_text("utf-8")
     assert "says </script>" not in html
     assert "@misc{miller2024errorbars" in html
     written = pd.read_csv(tmp_path / "page" / "tables" / "differences.csv")
@@ -210,16 +177,9 @@ def test_the_page_of_two_models_has_their_square_and_answers(tmp_path):
 
 
 def test_answers_name_the_form_and_each_model_once():
-    frame = pd.concat(
-        drawn({"a": 0.0, "b": -2.0}).drop(columns="question").assign(form=form)
-        for form in ("plain", "polite")
-    )
-    (answers,) = (
-        block
-        for section in comparison_page(compare_results(frame))[0].sections
-        for block in section.blocks
-        if isinstance(block, Answers)
-    )
+    one = drawn(TWO).drop(columns="question")
+    _, _, blocks = page_of(pd.concat(one.assign(form=form) for form in ("plain", "polite")))
+    (answers,) = (block for block in blocks if isinstance(block, Answers))
 
     assert answers.filters == ["form"]
     assert {one.labels["form"][0] for one in answers.answers} == {"plain", "polite"}
@@ -227,27 +187,13 @@ def test_answers_name_the_form_and_each_model_once():
     assert {one.surfaces for one in answers.answers} == {("", "")}
 
 
-def test_markdown_says_how_many_lost_items_it_leaves_out():
-    compared = compare_results(drawn({"a": 1.0, "b": -2.0}))
-    n = compared.metrics["score"].differences["reference_only"].iat[0]
-
-    assert f"… {n - 20:,} more, which `out` contains\n" in comparison_markdown(compared)
-
-
-def test_answers_that_a_rule_has_judged_are_not_called_unscored():
-    frame = drawn({"a": 0.0, "b": -2.0}).drop(columns="score")
-
-    assert not compare_results(frame, settings=ComparisonSettings(rule="popqa")).notes
-
-
 def test_the_page_of_many_models_has_differences_and_ranks():
     skills = {f"m{n}": -0.4 * n for n in range(6)}
     frame = drawn(skills, 100, ("x", "y"), texts=False)
-    compared = compare_results(frame, settings=ComparisonSettings(baseline="m0", margin=0.05))
 
-    page, _ = comparison_page(compared)
+    page, _, blocks = page_of(frame, baseline="m0", margin=0.05)
 
-    forests = [b for s in page.sections for b in s.blocks if isinstance(b, ForestPlot)]
+    forests = [block for block in blocks if isinstance(block, ForestPlot)]
     assert [len(forest.rows) for forest in forests] == [15, 6]
     assert forests[0].margin == 0.05
     assert forests[1].ticks[-1] == 6
@@ -290,16 +236,12 @@ def test_a_label_of_several_lines_stays_on_one():
 
 
 def test_changed_items_and_answers_are_those_that_all_models_have_a_score_for():
-    """What is shown of two models adds up to their paired table, whatever a third one lacks."""
+    """The items of two models add up to their paired table, whatever a third model lacks."""
     frame = drawn({"a": 0.0, "b": -1.0, "c": -2.0}, 40)
     is_first = frame["item"] == 0
     frame.loc[is_first, "score"] = frame["model"].map({"a": 0.5, "b": 1.0})
-    page, tables = comparison_page(
-        compare_results(frame, settings=ComparisonSettings(baseline="b"))
-    )
-    (answers,) = (
-        block for section in page.sections for block in section.blocks if isinstance(block, Answers)
-    )
+    _, tables, blocks = page_of(frame, baseline="b")
+    (answers,) = (block for block in blocks if isinstance(block, Answers))
 
     differences = tables["differences"].set_index("model")
     n_changed = differences["reference_only"] + differences["model_only"]
@@ -308,12 +250,8 @@ def test_changed_items_and_answers_are_those_that_all_models_have_a_score_for():
 
 
 def test_a_loss_is_no_right_answer():
-    """Where less is better a score of 1 is not called right, in no table, square or browser."""
-    frame = drawn({"a": 0.0, "b": -1.0})
-    page, tables = comparison_page(
-        compare_results(frame, settings=ComparisonSettings(lower_is_better=True))
-    )
-    blocks = [block for section in page.sections for block in section.blocks]
+    """A score of 1 is not called correct if lower is better."""
+    _, tables, blocks = page_of(drawn({"a": 0.0, "b": -1.0}), lower_is_better=True)
 
     assert not [block for block in blocks if isinstance(block, MosaicPlots | Answers)]
     shown = [column.title for block in blocks for column in getattr(block, "columns", ())]
@@ -324,8 +262,7 @@ def test_a_loss_is_no_right_answer():
 
 def test_graded_repeats_tell_no_noise_floor_and_are_not_called_single():
     frame = pd.concat(drawn({"a": 0.0, "b": -1.0}, 30).assign(epoch=epoch) for epoch in range(2))
-    graded = compare_results(frame.assign(score=frame["score"] / 2))
-    page, _ = comparison_page(graded)
+    page, _, _ = page_of(frame.assign(score=frame["score"] / 2))
 
     (noise,) = (check for check in page.checks if "noise" in check.title.lower())
     assert "No item has two scores of one model" in str(noise.text)

@@ -74,20 +74,14 @@ def side_by_side(read):
 
 def test_what_is_lost_and_gained_is_counted_by_question(runs):
     """Eight questions on married names are lost, two on a misspelling gained, each once."""
-    compared = read(runs / "before", runs / "after")
+    frame = side_by_side(read(runs / "before", runs / "after"))
 
-    frame = side_by_side(compared)
     assert paired_table(frame["before"], frame["after"]).counts == (14, 8, 2, 0)
     lost = frame[frame["before"] & ~frame["after"]]
     assert lost["question"].str.contains("Smith").all()
     assert lost["categories"].tolist() == [["Redirects_from_married_names"]] * 8
     assert lost["condition"].tolist() == [["redirect"]] * 8
-
-
-def test_categories_of_a_redirect_say_nothing_of_its_title(runs):
-    """Titles are in no category; their relation and template they have."""
-    frame = side_by_side(read(runs / "before", runs / "after"))
-
+    # Titles are in no category; their relation and template they have.
     titles = frame[frame["condition"].map(tuple) == ("canonical",)]
     assert len(titles) == 8
     assert set(titles["categories"].map(tuple)) == set(titles["types"].map(tuple)) == {()}
@@ -97,13 +91,10 @@ def test_categories_of_a_redirect_say_nothing_of_its_title(runs):
 def test_intervals_take_subjects_whole_as_the_report_does(runs):
     """The default cluster is the study's first; another may be chosen."""
     folders = runs / "before", runs / "after"
-    by_subject = read(*folders)
-    by_relation = read(*folders, cluster=("relation",))
+    by_subject, by_relation = read(*folders), read(*folders, cluster=("relation",))
 
-    assert (by_subject.cluster, by_subject.cluster_note) == (
-        "subject_id",
-        "subjects, as the study has them",
-    )
+    assert by_subject.cluster == "subject_id"
+    assert by_subject.cluster_note == "subjects, as the study has them"
     assert set(by_subject.results.frame["subject_id"]) == {"Q1", "Q2", "Q3", "Q4"}
     assert by_relation.cluster == "relation"
     with pytest.raises(ValueError, match="`cluster` must be one of subject_id, fact_id, relation"):
@@ -113,37 +104,34 @@ def test_intervals_take_subjects_whole_as_the_report_does(runs):
 def test_the_command_prints_and_writes_the_same_numbers(runs, tmp_path, capsys):
     """The table on the terminal, JSON, the CSV files and the page agree."""
     words = ["compare", str(runs / "before"), str(runs / "after"), "--label", "bf16", "int8"]
+    page = tmp_path / "page"
 
     assert main([*words, "--by", "condition", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     rows = {row["group"]: row for row in shown["groups"]}
-    assert main([*words, "--out", str(tmp_path / "page")]) == 0
+    assert main([*words, "--out", str(page)]) == 0
     text = capsys.readouterr().out
 
     (whole,) = shown["differences"]
     assert [whole[n] for n in ("both", "reference_only", "model_only")] == [14, 8, 2]
     assert whole["lost_of_known"] == 8 / 22
-    redirects = rows["redirect"]
     assert rows["canonical"]["negative_flip_rate"] == 0.0
     assert "Lost (of known, %)" in text
     assert "By condition (correct)" in text
     assert "By categories" not in text
-    table = pd.read_csv(tmp_path / "page" / "tables" / "by_condition.csv").set_index("group")
-    for end in ("", "_low", "_high"):
-        name = f"negative_flip_rate{end}"
-        assert table.loc["redirect", name] == pytest.approx(redirects[name])
+    table = pd.read_csv(page / "tables" / "by_condition.csv").set_index("group")
+    for name in ("negative_flip_rate", "negative_flip_rate_low", "negative_flip_rate_high"):
+        assert table.loc["redirect", name] == pytest.approx(rows["redirect"][name])
     assert table.loc["redirect", "lost_of_known"] == 8 / 14
-    assert (tmp_path / "page" / "tables" / "by_categories.csv").is_file()
-    changed = pd.read_csv(tmp_path / "page" / "tables" / "changed.csv")
+    assert (page / "tables" / "by_categories.csv").is_file()
+    changed = pd.read_csv(page / "tables" / "changed.csv")
     assert list(changed["change"]) == ["lost"] * 8 + ["gained"] * 2
     assert set(changed.loc[changed["change"] == "lost", "model_answer"]) == {"dunno"}
-    page = (tmp_path / "page" / "report.html").read_text(encoding="utf-8")
-    finding = re.sub(r"<[^>]*>", "", re.search(r"(?s)<h1.*?</h1>", page)[0]).replace("\u00a0", " ")
-    assert finding.startswith(
-        "The accuracy (correct) does not differ significantly between bf16 and "
-    )
-    assert "quantization" in page
-    assert "No noise floor" not in page
+    html = (page / "report.html").read_text(encoding="utf-8")
+    finding = re.sub(r"<[^>]*>", "", re.search(r"(?s)<h1.*?</h1>", html)[0]).replace("\u00a0", " ")
+    assert finding.startswith("The accuracy (correct) does not differ significantly between bf16 a")
+    assert "quantization" in html
+    assert "No noise floor" not in html
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
@@ -163,39 +151,25 @@ def test_several_runs_are_compared_and_any_of_them_refused(runs, tmp_path):
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 def test_questions_that_one_run_asked_alone_are_left_out_and_said(runs, tmp_path, capsys):
     """A run of three facts has six questions less."""
-    data = load_redirectqa(rows_of())
-    less = make_run(data, tmp_path / "less", limit=3)
+    less = make_run(load_redirectqa(rows_of()), tmp_path / "less", limit=3)
 
     assert main(["compare", str(runs / "before"), str(less)]) == 0
 
-    out = capsys.readouterr().out
-    assert out.startswith("18 of 24 items have a score of every model.")
+    assert capsys.readouterr().out.startswith("18 of 24 items have a score of every model.")
 
 
-def test_other_prompts_are_refused_and_the_setting_is_named(runs, tmp_path):
-    """Without demonstrations every prompt is another one."""
-    data = load_redirectqa(rows_of())
-    other = make_run(data, tmp_path / "other", shots=0)
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"shots": 0}, r"24 of 24 prompts differ .*shots 1 and 0"),
+        ({"max_new_tokens": 30}, "decode differently"),
+        ({"rule": "exact"}, r"rule 'popqa' and 'exact'.*consistency score"),
+    ],
+)
+def test_runs_made_in_another_way_are_refused(runs, tmp_path, settings, message):
+    other = make_run(load_redirectqa(rows_of()), tmp_path / "other", **settings)
 
-    with pytest.raises(RunError, match=r"24 of 24 prompts differ .*shots 1 and 0"):
-        read(runs / "before", other)
-
-
-def test_another_decoding_is_refused(runs, tmp_path):
-    """The prompts are the same, but answers may be longer."""
-    data = load_redirectqa(rows_of())
-    other = make_run(data, tmp_path / "other", max_new_tokens=30)
-
-    with pytest.raises(RunError, match="decode differently"):
-        read(runs / "before", other)
-
-
-def test_another_rule_is_refused_with_the_command_that_mends_it(runs, tmp_path):
-    """Verdicts by two rules differ for the rules' sake."""
-    data = load_redirectqa(rows_of())
-    other = make_run(data, tmp_path / "other", rule="exact")
-
-    with pytest.raises(RunError, match=r"rule 'popqa' and 'exact'.*consistency score"):
+    with pytest.raises(RunError, match=message):
         read(runs / "before", other)
 
 
@@ -221,24 +195,20 @@ def test_a_rule_on_the_way_is_that_of_the_page(runs, tmp_path, capsys):
     assert "asked again differs from itself" not in capsys.readouterr().out
 
 
-def test_equal_models_are_told(runs, tmp_path):
-    """Where no setting of the models differs, flips may be noise."""
+def test_equal_models_are_told(tmp_path):
+    """If no setting of the models differs, flips may be noise."""
     data = load_redirectqa(rows_of())
-    one, two = (
-        make_run(data, tmp_path / "one"),
-        make_run(data, tmp_path / "two", forgotten=["Smith"]),
-    )
+    one = make_run(data, tmp_path / "one")
+    two = make_run(data, tmp_path / "two", forgotten=["Smith"])
 
-    notes = read(one, two).notes
-
-    assert any("no difference between their models" in note for note in notes)
+    assert any("no difference between their models" in note for note in read(one, two).notes)
 
 
-def test_verdicts_from_elsewhere_are_no_runs(runs, tmp_path):
-    """A folder that `compare --out` wrote holds no prompts."""
+def test_verdicts_from_elsewhere_are_no_runs(tmp_path):
+    """A folder that `compare --out` wrote contains no prompts."""
     file = tmp_path / "verdicts.jsonl"
-    write_rows = [{"fact_id": f"f{n}", "a": n % 2, "b": 1} for n in range(4)]
-    file.write_text("".join(json.dumps(row) + "\n" for row in write_rows), encoding="utf-8")
+    rows = [{"fact_id": f"f{n}", "a": n % 2, "b": 1} for n in range(4)]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     words = ["compare", str(file), "--first", "a", "--second", "b", "--out"]
     assert main([*words, str(tmp_path / "page")]) == 0
 

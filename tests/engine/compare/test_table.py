@@ -33,6 +33,8 @@ pytestmark = pytest.mark.filterwarnings(
 )
 """Rows that share a fact without a cluster are told in a test of their own."""
 
+FILE = {"first": "canonical", "second": "redirect", "cluster": "triplet_id"}
+LONG = {"first": "short", "second": "long", "condition": "condition"}
 RATES = ["consistency", "signed_alignment", "flip_rate", "accuracy_difference"]
 TEST = ["statistic", "p_value", "method", "p_value_holm"]
 KEYS = [
@@ -51,8 +53,8 @@ def compare(source, *, by=(), **options):
     }
     settings = TableSettings(by=(by,) if isinstance(by, str) else by, **table)
     pairs = {n: options.pop(n) for n in PairSettings.model_fields if n in options}
-    names = {n: (v,) if n == "cluster" else v for n, v in options.items()}
-    frame = read_verdicts(source, PairSettings(**pairs), ResultColumns(**names), within=None)
+    names = {n: (v,) if n == "cluster" else v for n, v in options.items() if v is not None}
+    frame = read_verdicts(source, PairSettings(**pairs), ResultColumns(**names))
     return compare_verdicts(frame, settings).to_dict("records")
 
 
@@ -111,11 +113,9 @@ def file(tmp_path_factory):
     return path
 
 
-def test_rows_have_the_promised_keys(file):
-    options = {"first": "canonical", "second": "redirect", "cluster": "triplet_id"}
-
-    whole = compare(file, **options)
-    groups = compare(file, by="category", separator=";", **options)
+def test_rows_have_the_promised_keys_and_line_up_as_text(file):
+    whole = compare(file, **FILE)
+    groups = compare(file, by="category", separator=";", **FILE)
 
     assert [list(row) for row in whole] == [KEYS]
     assert [list(row) for row in groups] == [["category", *KEYS]] * 3
@@ -123,83 +123,70 @@ def test_rows_have_the_promised_keys(file):
     adjusted = adjust_p_values([row["mcnemar_p_value"] for row in groups])
     assert [row["mcnemar_p_value_holm"] for row in groups] == adjusted.tolist()
     assert {row["mcnemar_method"] for row in groups} == {"t"}
+    lines = text_of(groups, ["category"], "canonical", "redirect").splitlines()
+    assert lines[0] == "redirect against canonical"
+    head = " ".join(lines[1].split())
+    assert head.startswith("category Pairs Clusters Both canonical only redirect only Neither Same")
+    assert head.endswith("redirect - canonical (points) p p (Holm) Test")
+    assert "Missing" not in head
+    for line, row in zip(lines[3:], groups, strict=True):
+        assert line.startswith(row["category"])
+        assert f"{100 * row['flip_rate']:.1f} [" in line
 
 
 def test_groups_agree_with_paired_by(file):
-    """The rows are those of the metrics, in another dress."""
     frame = pd.read_csv(file, keep_default_na=False)
     frame["category"] = frame["category"].str.split(";")
-    expected = paired_by(
-        frame, by="category", first="canonical", second="redirect", cluster="triplet_id"
-    )
+    expected = paired_by(frame, by="category", **FILE)
 
-    rows = compare(
-        file,
-        first="canonical",
-        second="redirect",
-        cluster="triplet_id",
-        by="category",
-        separator=";",
-    )
+    rows = compare(file, by="category", separator=";", **FILE)
 
     for row, (_, reference) in zip(rows, expected.iterrows(), strict=True):
-        for key in KEYS[:8]:
+        for key in (*KEYS[:8], "mcnemar_p_value", "n_clusters"):
             assert row[key] == reference[key]
-        assert row["mcnemar_p_value"] == reference["mcnemar_p_value"]
         assert bounds(row, "consistency") == bounds(reference, "consistency")
-        assert row["n_clusters"] == reference["n_clusters"]
 
 
 def test_without_separator_a_cell_is_one_label(file):
-    rows = compare(file, first="canonical", second="redirect", by=["category"])
+    rows = compare(file, by=["category"], **FILE)
 
     assert sum(row["n"] for row in rows) == 300
     assert "from surnames;from plurals" in [row["category"] for row in rows]
 
 
 def test_clusters_are_counted_and_widen_the_interval(file):
-    by_row = compare(file, first="canonical", second="redirect")[0]
-    by_fact = compare(file, first="canonical", second="redirect", cluster="triplet_id")[0]
-
-    def width(row):
-        low, high = bounds(row, "signed_alignment")
-        return high - low
+    by_row, by_fact = compare(file, **FILE | {"cluster": None})[0], compare(file, **FILE)[0]
 
     n_facts = pd.read_csv(file)["triplet_id"].nunique()
     assert (by_row["n_clusters"], by_fact["n_clusters"]) == (300, n_facts)
-    assert width(by_fact) > 1.4 * width(by_row)
+    alone, whole = (np.diff(bounds(row, "signed_alignment")) for row in (by_row, by_fact))
+    assert whole > 1.4 * alone
 
 
 @pytest.mark.parametrize("test", ["exact", "mid-p", "obuchowski"])
 def test_form_of_the_test_can_be_chosen(file, test):
-    row = compare(file, first="canonical", second="redirect", cluster="triplet_id", test=test)[0]
+    row = compare(file, test=test, **FILE)[0]
 
     frame = pd.read_csv(file)
+    verdicts = frame["canonical"], frame["redirect"]
     if test == "obuchowski":
-        counts = cluster_counts(frame["canonical"], frame["redirect"], clusters=frame["triplet_id"])
-        expected = clustered_mcnemar(counts)[1]
+        expected = clustered_mcnemar(cluster_counts(*verdicts, clusters=frame["triplet_id"]))[1]
     else:
-        expected = mcnemar(paired_table(frame["canonical"], frame["redirect"]), method=test)[1]
+        expected = mcnemar(paired_table(*verdicts), method=test)[1]
     assert row["mcnemar_method"] == test
     assert row["mcnemar_p_value"] == pytest.approx(expected, rel=1e-12)
 
 
 def test_missing_verdicts_and_labels_are_counted():
-    rows = [
-        {"kind": "a", "x": "1", "y": ""},
-        {"kind": "a", "x": "1", "y": "0"},
-        {"kind": "a", "x": "0", "y": "0"},
-        {"kind": "", "x": "1", "y": "1"},
-        {"kind": "", "x": "0", "y": "1"},
-    ]
+    cells = [("a", "1", ""), ("a", "1", "0"), ("a", "0", "0"), ("", "1", "1"), ("", "0", "1")]
+    rows = [dict(zip(("kind", "x", "y"), row, strict=True)) for row in cells]
 
     with pytest.warns(UnscoredWarning, match="1 of 5 pairs lack a verdict"):
         found = compare(rows, first="x", second="y", by="kind")
 
-    assert [(row["kind"], row["n"], row["n_missing"]) for row in found] == [
-        ("a", 2, 1),
-        ("none", 2, 0),
-    ]
+    counted = [(row["kind"], row["n"], row["n_missing"]) for row in found]
+    assert counted == [("a", 2, 1), ("none", 2, 0)]
+    assert text_of(found, ["kind"]).splitlines()[1].endswith("Missing")
 
 
 def repeated_measures():
@@ -218,44 +205,32 @@ def repeated_measures():
 
 
 def test_repeated_measures_are_told_to_name_their_cluster():
-    options = {"first": "short", "second": "long", "condition": "condition"}
-
     with pytest.raises(ValueError, match="name item through `cluster`, so that they are resampled"):
-        compare(repeated_measures(), item=("item",), **options)
+        compare(repeated_measures(), item=("item",), **LONG)
+    rows = [row | {"id": f"{row['item']}-{row['seed']}"} for row in repeated_measures()]
+    assert compare(rows, item=("item", "id"), **LONG)[0]["n_clusters"] == 150
 
 
 def test_repeated_measures_show_how_many_clusters_there_are():
-    """150 pairs of 50 items: whoever names no cluster sees 150 of them, and a shorter interval."""
-    options = {"first": "short", "second": "long", "condition": "condition"}
+    """150 pairs of 50 items: without a named cluster there are 150 clusters."""
     rows = repeated_measures()
 
     with pytest.warns(
         SurfaceConsistencyWarning,
         match=r"150 facts, named by item and seed, .* share 50 values of 'item'.*`cluster=item`",
     ):
-        alone = compare(rows, item=("item", "seed"), **options)[0]
-    items = compare(rows, item=("item", "seed"), cluster="item", **options)[0]
+        alone = compare(rows, item=("item", "seed"), **LONG)[0]
+    items = compare(rows, item=("item", "seed"), cluster="item", **LONG)[0]
 
     assert (alone["n_clusters"], items["n_clusters"]) == (150, 50)
     assert alone["mcnemar_p_value"] != items["mcnemar_p_value"]
-    right = {
-        name: [r["correct"] for r in rows if r["condition"] == name] for name in ("short", "long")
-    }
-    assert items["accuracy_difference"] == pytest.approx(
-        np.mean(right["long"]) - np.mean(right["short"])
-    )
+    means = pd.DataFrame(rows).groupby("condition")["correct"].mean()
+    assert items["accuracy_difference"] == pytest.approx(means["long"] - means["short"])
     _, head, _, line = text_of([items], first="short", second="long").splitlines()
     assert {"Clusters", "Test"} <= set(head.split())
     assert "long - short" in head
     assert f"{100 * items['consistency']:.1f} [" in line
     assert " 50 " in line
-
-
-def test_facts_that_one_column_tells_apart_are_not_repeated_measures():
-    rows = [row | {"id": f"{row['item']}-{row['seed']}"} for row in repeated_measures()]
-    options = {"first": "short", "second": "long", "condition": "condition"}
-
-    assert compare(rows, item=("item", "id"), **options)[0]["n_clusters"] == 150
 
 
 @pytest.mark.parametrize("named", [{"item": ("item",)}, {"score": "right"}])
@@ -270,25 +245,20 @@ def test_names_for_rows_of_one_condition_are_not_passed_over(named):
 def test_the_way_of_intervals_and_their_draws_can_be_chosen():
     rows = [{"fact_id": n // 2, "a": n % 3 > 0, "b": n % 5 > 1} for n in range(60)]
     frame = read_verdicts(rows, PairSettings(first="a", second="b"))
+    ways = (("auto", 99, 0), ("auto", 50, 1), ("percentile", 99, 0), ("percentile", 99, 1))
 
     found = [
         compare_verdicts(frame, TableSettings(interval=interval, resamples=n, seed=seed))
         .filter(regex="_(low|high)$")
         .iloc[0]
         .to_dict()
-        for interval, n, seed in (
-            ("auto", 99, 0),
-            ("auto", 50, 1),
-            ("percentile", 99, 0),
-            ("percentile", 99, 1),
-        )
+        for interval, n, seed in ways
     ]
 
     assert found[0] == found[1] != found[2] != found[3]
-    expected = paired_by(
-        frame, by=[], intervals=Intervals(n_resamples=99, rng=0, method="percentile")
-    )
-    assert bounds(found[2], "flip_rate") == bounds(expected.iloc[0], "flip_rate")
+    drawn = Intervals(n_resamples=99, rng=0, method="percentile")
+    expected = paired_by(frame, by=[], intervals=drawn).iloc[0]
+    assert bounds(found[2], "flip_rate") == bounds(expected, "flip_rate")
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
@@ -304,42 +274,9 @@ def test_undefined_numbers_are_null(tmp_path, capsys):
     assert " 100.0 " in capsys.readouterr().out
 
 
-def test_text_table_lines_up(file):
-    rows = compare(
-        file,
-        first="canonical",
-        second="redirect",
-        cluster="triplet_id",
-        by="category",
-        separator=";",
-    )
-
-    lines = text_of(rows, ["category"], "canonical", "redirect").splitlines()
-
-    assert lines[0] == "redirect against canonical"
-    assert " ".join(lines[1].split()).startswith(
-        "category Pairs Clusters Both canonical only redirect only Neither Same verdict (%)"
-    )
-    assert " ".join(lines[1].split()).endswith("redirect - canonical (points) p p (Holm) Test")
-    assert "Missing" not in lines[1]
-    for line, row in zip(lines[3:], rows, strict=True):
-        assert line.startswith(row["category"])
-        assert f"{100 * row['flip_rate']:.1f} [" in line
-
-
-def test_text_table_shows_what_is_missing():
-    rows = [{"x": "1", "y": "1"}, {"x": "0", "y": "1"}, {"x": "1", "y": ""}]
-    with pytest.warns(UnscoredWarning, match="1 of 3"):
-        found = compare(rows, first="x", second="y")
-
-    assert text_of(found).splitlines()[1].endswith("Missing")
-
-
-def test_duplicate_pairs_are_refused_within_a_group(file):
-    frame = pd.DataFrame(
-        {"pair": [1, 1, 2], "kind": ["a", "b", "a"], "x": [1, 1, 0], "y": [1, 0, 0]}
-    )
-    options = {"first": "x", "second": "y", "pair_id": "pair"}
+def test_duplicate_pairs_are_refused_within_a_group():
+    rows = {"pair": [1, 1, 2], "kind": ["a", "b", "a"], "x": [1, 1, 0], "y": [1, 0, 0]}
+    frame, options = pd.DataFrame(rows), {"first": "x", "second": "y", "pair_id": "pair"}
 
     with pytest.warns(UndefinedMetricWarning, match="one cluster"):
         assert len(compare(frame, by="kind", **options)) == 2
@@ -359,23 +296,6 @@ def test_duplicate_pairs_are_refused_within_a_group(file):
 def test_compare_rejects_bad_options(file, options, error, message):
     with pytest.raises(error, match=message):
         compare(file, first="canonical", second="redirect", **options)
-
-
-def test_compare_verdicts_takes_a_frame_of_the_package():
-    frame = pd.DataFrame(
-        {
-            "pair_id": ["a", "b", "c"],
-            "fact_id": ["1", "2", "3"],
-            "template": [0, 1, 1],
-            "first_correct": [True, False, True],
-            "second_correct": [True, True, False],
-        }
-    )
-
-    with pytest.warns(UndefinedMetricWarning, match="one cluster"):
-        rows = compare_verdicts(frame, TableSettings(by=("template",))).to_dict("records")
-
-    assert [(row["template"], row["n"]) for row in rows] == [(0, 1), (1, 2)]
 
 
 def test_group_without_scored_pairs_has_no_test():

@@ -73,9 +73,6 @@ def test_same_answers_compares_words_or_asks_a_rule():
     assert same_answers(first, second) == [True, False, False, False, None, None]
     assert same_answers(first, second, rule="popqa") == [True, True, False, False, None, None]
     assert same_answers(second, first, rule="boundary") == [True, True, False, False, None, None]
-
-
-def test_same_answers_rejects_lists_of_two_lengths():
     with pytest.raises(ValueError, match="one answer a pair, got 1 and 2"):
         same_answers(["a"], ["a", "b"])
 
@@ -158,7 +155,7 @@ def test_empty_answers_are_told_with_the_remedy(run):
 
 
 def test_outputs_that_begin_with_a_newline_are_warned_of():
-    """Their first line is empty; the first line of text is not."""
+    """Their first line is empty, the first line of text is not; blank outputs are no such fault."""
     targets = pd.DataFrame({"text": ["\nParis"] * 9 + ["Paris"], "answers": [["Paris"]] * 10})
 
     with pytest.warns(SurfaceConsistencyWarning, match="9 of 10 outputs begin with a blank line"):
@@ -168,78 +165,66 @@ def test_outputs_that_begin_with_a_newline_are_warned_of():
     assert lines["is_correct"].sum() == 1
     assert found["is_correct"].all()
     assert set(found["prediction"]) == {"Paris"}
+    blank = pd.DataFrame({"text": ["\n", ""], "answers": [["Paris"]] * 2})
+    assert not RuleJudge().judge(blank)["is_correct"].any()
 
 
-def test_outputs_that_are_blank_throughout_are_no_fault_of_the_region():
-    """There is nothing in them to judge."""
-    targets = pd.DataFrame({"text": ["\n", ""], "answers": [["Paris"]] * 2})
-
-    assert not RuleJudge().judge(targets)["is_correct"].any()
+UNSPACED = ("Scripts without spaces", "--rule segmented")
+PARTICLES = ("Words with particles", "서울은 is incorrect for 서울")
 
 
 @pytest.mark.parametrize(
-    ("judged_by", "answer", "is_told"),
+    ("judged_by", "answer", "expected"),
     [
-        ("popqa on first_line", "それは東京都です", True),
-        ("boundary on whole", "กรุงเทพ", True),
-        ("popqa on first_line", "서울은", False),
-        ("popqa on first_line", "It is Tokyo", False),
-        ("segmented on first_line", "それは東京都です", False),
-        ("llm:judge", "それは東京都です", False),
-        ("token_f1 on first_line", "東京都", True),
-        ("squad_f1 on first_line", "東京都です", True),
+        ("popqa on first_line", "それは東京都です", [UNSPACED]),
+        ("boundary on whole", "กรุงเทพ", [UNSPACED]),
+        ("popqa on first_line", "서울은", []),
+        ("popqa on first_line", "It is Tokyo", []),
+        ("segmented on first_line", "それは東京都です", []),
+        ("llm:judge", "それは東京都です", []),
+        ("token_f1 on first_line", "東京都", [UNSPACED]),
+        ("squad_f1 on first_line", "東京都です", [UNSPACED]),
+        ("boundary on first_line", "서울은", [PARTICLES]),
+        ("segmented on first_line", "בירושלים", [PARTICLES]),
+        ("squad_f1 on first_line", "بالقاهرة", [PARTICLES]),
+        ("boundary on first_line", "それは東京都です", [UNSPACED]),
+        ("boundary on first_line", "in Seoul", []),
     ],
 )
-def test_scripts_without_spaces_are_told_of_rules_that_need_spaces(run, judged_by, answer, is_told):
+def test_scripts_are_told_of_rules_that_do_not_suit_them(run, judged_by, answer, expected):
     made = run([(True, False)] * 10, [(answer, "x")] * 10, judged_by=judged_by)
 
     found = {check.title: told(check.text) for check in check_answers(made)}
 
-    assert ("Scripts without spaces" in found) is is_told
-    if is_told:
-        assert "10 of 20 scored answers" in found["Scripts without spaces"]
-        assert "--rule segmented" in found["Scripts without spaces"]
+    known = {UNSPACED[0], PARTICLES[0]}
+    assert known & found.keys() == {title for title, _ in expected}
+    for title, remedy in expected:
+        assert remedy in found[title]
+        assert "10 of 20 scored answers" in found[title]
 
 
 @pytest.mark.parametrize(
-    ("judged_by", "answer", "is_told"),
+    ("template", "prompt", "read", "answer", "is_told"),
     [
-        ("boundary on first_line", "서울은", True),
-        ("segmented on first_line", "בירושלים", True),
-        ("squad_f1 on first_line", "بالقاهرة", True),
-        ("popqa on first_line", "서울은", False),
-        ("boundary on first_line", "それは東京都です", False),
-        ("boundary on first_line", "in Seoul", False),
+        ("2aca2058", '{"text": "Q: x"}', "generate", "a", True),
+        (None, '{"text": "Q: x"}', "generate", "a", False),
+        ("2aca2058", '{"text": null, "messages": []}', "generate", "a", False),
+        ("2aca2058", '["text"]', "generate", "a", False),
+        ("2aca2058", None, "generate", "a", False),
+        ("2aca2058", '{"text": "Q: x"}', "multiple-choice", "a", False),
+        ("2aca2058", '{"text": "Q: x"}', "generate", None, False),
     ],
 )
-def test_scripts_with_particles_are_told_of_rules_that_want_the_noun_alone(
-    run, judged_by, answer, is_told
+def test_a_chat_template_that_was_not_used_is_told(
+    run, tmp_path, template, prompt, read, answer, is_told
 ):
-    made = run([(True, False)] * 10, [(answer, "x")] * 10, judged_by=judged_by)
-
-    found = {check.title: told(check.text) for check in check_answers(made)}
-
-    assert ("Words with particles" in found) is is_told
-    if is_told:
-        assert "서울은 is incorrect for 서울" in found["Words with particles"]
-        assert "10 of 20 scored answers" in found["Words with particles"]
-
-
-@pytest.mark.parametrize(
-    ("template", "prompt", "is_told"),
-    [
-        ("2aca2058", '{"text": "Q: x"}', True),
-        (None, '{"text": "Q: x"}', False),
-        ("2aca2058", '{"text": null, "messages": []}', False),
-        ("2aca2058", '["text"]', False),
-        ("2aca2058", None, False),
-    ],
-)
-def test_a_chat_template_that_was_not_used_is_told(run, tmp_path, template, prompt, is_told):
+    """Chat templates matter if a model wrote text that is judged."""
     if prompt is not None:
         (tmp_path / "prompts.jsonl").write_text(prompt + "\n")
     runner = {"runner": "transformers", "chat_template": template}
-    made = run([(True, True)], [("a", "a")], folder=tmp_path, runner=runner)
+    made = run(
+        [(True, True)], [(answer, answer)], folder=tmp_path, runner=runner, settings={"read": read}
+    )
 
     titles = {check.title for check in check_answers(made)}
 

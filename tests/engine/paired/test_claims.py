@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 
 from surface_consistency.engine.design import Design, Report
-from surface_consistency.engine.paired.checks import check_answers
 from surface_consistency.engine.paired.page import PageSpec
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.report.page import MosaicPlots
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run
-from surface_consistency.schemas import Prompt
 from surface_consistency.tables.numbers import sentence_text
 from tests.made_runs import make_manifest, make_outcomes, noise_floor
 
@@ -139,25 +137,3 @@ def test_planted_data_say_that_the_truth_is_known(world, make_manifest):
 
     assert page_of([run])[0].finding.warning.startswith("The truth is known: a small model was tr")
     assert page_of([other])[0].finding.warning == ""
-
-
-@pytest.mark.parametrize(("read", "is_told"), [("generate", True), ("multiple-choice", False)])
-def test_chat_templates_matter_where_text_is_judged(
-    make_outcomes, make_manifest, tmp_path, read, is_told
-):
-    prompt = Prompt(id="p", text="The capital of France is")
-    folder = RunFolder(tmp_path)
-    folder.prompts.write_text(prompt.model_dump_json() + "\n", encoding="utf-8")
-    manifest = make_manifest("m", runner={"chat_template": "x"}, settings={"read": read})
-    outcomes = make_outcomes([(True, False)] * 4)
-    run = Run(label="m", folder=folder, manifest=manifest, outcomes=outcomes)
-    silent = Run(
-        label="m",
-        folder=folder,
-        manifest=manifest,
-        outcomes=outcomes.assign(first_prediction=None, second_prediction=None),
-    )
-
-    title = "Chat template not used"
-    assert (title in {check.title for check in check_answers(run)}) is is_told
-    assert title not in {check.title for check in check_answers(silent)}

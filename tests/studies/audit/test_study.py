@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.engine import report as reporting
-from surface_consistency.engine.report import build_page
+from surface_consistency.engine.report import build_page, report_runs
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.engine.settings import ReportSettings
@@ -320,18 +320,19 @@ def test_a_sweep_is_one_audit_a_retriever_and_threshold(sweep, pages, tmp_path, 
 
     model = Asking()
     grid = {"retriever": ("fuzzy", "bm25"), "threshold": (0.3, 0.95), "repeat": repeat}
-    result = sweep("sweep", model=model, studied=AuditStudy(find_retrievers=find), **grid)
+    folders = sweep("sweep", model=model, studied=AuditStudy(find_retrievers=find), **grid)
 
     assert found == ["fuzzy", "bm25"]
     assert built == ["fuzzy"] * 2 + ["bm25"] * 2
     names = ["fuzzy-0.3", "fuzzy-0.95", "bm25-0.3", "bm25-0.95"]
-    assert [folder.path.name for folder in result.folders] == names
+    assert [folder.path.name for folder in folders] == names
     n_off = [sum(name.endswith("/DEL-OFF") for name in runner.asked) for runner in model.made]
     assert n_off == [28 + repeat, 0, 0, 0]
-    for folder in result.folders:
+    for folder in folders:
         assert len(answers_of(folder)) == 52 + 52 + 28
         assert (folder.checks / "noise_floor.csv").is_file() == bool(repeat)
-    swept = result.reported.tables["sweep"].frame
+    reported = report_runs([one.path for one in folders], tmp_path / "sweep", settings=FEW)
+    swept = reported.tables["sweep"].frame
     table = swept.set_index(["retriever", "threshold", "topology"])
     assert set(swept["topology"]) == {"all", "base", "noise"}
     low, high = (table.loc[("fuzzy", limit, "noise")] for limit in ("0.3", "0.95"))
@@ -343,11 +344,12 @@ def test_a_sweep_is_one_audit_a_retriever_and_threshold(sweep, pages, tmp_path, 
 
 
 def test_one_variant_is_a_run_of_its_own(sweep, pages, tmp_path):
-    result = sweep("run")
+    folders = sweep("run")
 
-    assert [folder.path for folder in result.folders] == [tmp_path / "run"]
+    assert [folder.path for folder in folders] == [tmp_path / "run"]
+    reported = report_runs([tmp_path / "run"], tmp_path / "run", settings=FEW)
     assert (tmp_path / "run" / "tables" / "survivors.csv").is_file()
-    assert "sweep" not in result.reported.tables
+    assert "sweep" not in reported.tables
 
 
 def test_thresholds_are_named_by_their_folders_and_are_not_planned_as_one_run(data, study):

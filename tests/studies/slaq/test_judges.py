@@ -5,8 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from surface_consistency.engine.judging.chosen_judges import HumanJudge
-from surface_consistency.engine.judging.judges import Judge, LLMJudge, judge_targets
+from surface_consistency.engine.judging.judges import HumanJudge, Judge, LLMJudge, judge_targets
 from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,

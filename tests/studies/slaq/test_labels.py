@@ -5,7 +5,7 @@ import csv
 import pandas as pd
 import pytest
 
-from surface_consistency.engine.judging.chosen_judges import HumanJudge
+from surface_consistency.engine.judging.judges import HumanJudge
 from surface_consistency.engine.judging.labels import read_labels, write_labelling_sheet
 from surface_consistency.errors import DataError
 

@@ -150,7 +150,6 @@ def left_by(made):
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 def test_own_databases_are_deleted_completely(domain, topology):
     made = build_topology(load_fact_table(domain), topology)
-    closures = alias_closures(made.database, made.targets)
 
     counts = closure_counts(left_by(made))
 

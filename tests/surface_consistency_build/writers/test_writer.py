@@ -19,7 +19,7 @@ from surface_consistency.cli.main import main
 from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample
 from surface_consistency.data.slaq import load_slaq, load_slaq_sample
 from surface_consistency.data.slaq_records import SlaqArticle
-from surface_consistency.engine.judging.paper_prompts import pin_prompts
+from surface_consistency.engine.judging.prompts import pin_prompts
 from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,
