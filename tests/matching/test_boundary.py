@@ -3,7 +3,7 @@ import re
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from surface_consistency.matching import match_boundary
+from surface_consistency.matching import BoundaryRule
 from surface_consistency.text import normalize, tokenize
 
 # Without "İ": folded it is "i" and a mark, and `\w` sees a boundary before every mark.
@@ -62,7 +62,7 @@ def naive_boundary(prediction, answers):
 )
 def test_match_boundary_is_containment_of_whole_words(prediction, answer, is_match):
     """The answer's words stand in the prediction one after the other."""
-    assert match_boundary(prediction, [answer]).is_match is is_match
+    assert BoundaryRule()(prediction, [answer]).is_match is is_match
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_match_boundary_is_containment_of_whole_words(prediction, answer, is_mat
 )
 def test_match_boundary_is_looking_for_signs_between_spaces(prediction, answers, answer):
     """An answer without letter or number is looked for in the prediction as it stands."""
-    assert match_boundary(prediction, answers).answer == answer
+    assert BoundaryRule()(prediction, answers).answer == answer
 
 
 @settings(max_examples=1_000, deadline=None)
@@ -88,7 +88,7 @@ def test_match_boundary_agrees_with_a_regular_expression(prediction, answers):
     """Padded containment is the search with word boundaries on each side."""
     assume(has_words(prediction) and all(map(has_words, answers)))
 
-    assert match_boundary(prediction, answers).answer == naive_boundary(prediction, answers)
+    assert BoundaryRule()(prediction, answers).answer == naive_boundary(prediction, answers)
 
 
 @settings(max_examples=300, deadline=None)
@@ -103,15 +103,15 @@ def test_match_boundary_agrees_with_lists_of_words(prediction, answers):
 
     expected = next((a for a in answers if is_slice(tokenize(normalize(a)))), None)
 
-    assert match_boundary(prediction, answers).answer == expected
+    assert BoundaryRule()(prediction, answers).answer == expected
 
 
 def test_match_boundary_is_open_to_other_normalisers():
     """Without normalizer the words are what white space separates, in their own case."""
-    assert match_boundary("in Iran now", ["Iran"], normalize=None).is_match
-    assert not match_boundary("in Iran.", ["Iran"], normalize=None).is_match
-    assert not match_boundary("in iran now", ["Iran"], normalize=None).is_match
-    assert match_boundary("in iran now", ["Iran"], normalize=str.lower).is_match
+    assert BoundaryRule(normalize=None)("in Iran now", ["Iran"]).is_match
+    assert not BoundaryRule(normalize=None)("in Iran.", ["Iran"]).is_match
+    assert not BoundaryRule(normalize=None)("in iran now", ["Iran"]).is_match
+    assert BoundaryRule(normalize=str.lower)("in iran now", ["Iran"]).is_match
 
 
 def test_match_boundary_is_safe_with_a_normaliser_that_empties_answers():
@@ -120,9 +120,9 @@ def test_match_boundary_is_safe_with_a_normaliser_that_empties_answers():
     def empty(text):
         return ""
 
-    assert not match_boundary("", ["Paris"], normalize=empty).is_match
-    assert not match_boundary("Rome", ["Paris"], normalize=empty).is_match
-    assert match_boundary("Paris", ["Paris"], normalize=empty).is_match
+    assert not BoundaryRule(normalize=empty)("", ["Paris"]).is_match
+    assert not BoundaryRule(normalize=empty)("Rome", ["Paris"]).is_match
+    assert BoundaryRule(normalize=empty)("Paris", ["Paris"]).is_match
 
 
 @pytest.mark.parametrize(
@@ -144,12 +144,12 @@ def test_match_boundary_is_safe_with_a_normaliser_that_empties_answers():
 )
 def test_match_boundary_rejects_denied_answers_on_demand(prediction, answers, answer):
     """With the guard an answer counts where no negation precedes it."""
-    assert match_boundary(prediction, answers, reject_negated=True).answer == answer
+    assert BoundaryRule(reject_negated=True)(prediction, answers).answer == answer
 
 
 def test_match_boundary_is_blind_to_negation_by_default():
     """Without the guard every occurrence counts."""
-    assert match_boundary("not Mark Twain", ["Mark Twain"]).is_match
+    assert BoundaryRule()("not Mark Twain", ["Mark Twain"]).is_match
 
 
 @settings(deadline=None)
@@ -157,6 +157,6 @@ def test_match_boundary_is_blind_to_negation_by_default():
 def test_match_boundary_is_stricter_with_the_guard(prediction, answers):
     """The guard takes matches away and adds none."""
     assume(all(map(str.strip, answers)))
-    guarded = match_boundary(prediction, answers, reject_negated=True)
+    guarded = BoundaryRule(reject_negated=True)(prediction, answers)
 
-    assert match_boundary(prediction, answers).is_match >= guarded.is_match
+    assert BoundaryRule()(prediction, answers).is_match >= guarded.is_match

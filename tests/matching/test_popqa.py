@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from surface_consistency.matching import match_popqa
+from surface_consistency.matching import PopqaRule
 from surface_consistency.text import normalize
 
 WORDS = st.text(alphabet="aAbB ßİıéǅ.", min_size=1, max_size=4).filter(str.strip)
@@ -30,7 +30,7 @@ WORDS = st.text(alphabet="aAbB ßİıéǅ.", min_size=1, max_size=4).filter(str.
 )
 def test_match_popqa_agrees_with_the_paper(prediction, answer, is_match):
     """Containment in three case variants, and nothing else."""
-    assert match_popqa(prediction, [answer]).is_match is is_match
+    assert PopqaRule()(prediction, [answer]).is_match is is_match
 
 
 @settings(max_examples=500, deadline=None)
@@ -49,17 +49,15 @@ def test_match_popqa_agrees_with_its_formula(prediction, answers):
         None,
     )
 
-    assert match_popqa(prediction, answers).answer == expected
+    assert PopqaRule()(prediction, answers).answer == expected
 
 
 def test_match_popqa_is_open_to_a_normaliser():
     """Normalising both sides first is the caller's choice."""
-    assert not match_popqa("ZÜRICH!", ["Zu\u0308rich"]).is_match
-    assert match_popqa("ZÜRICH!", ["Zu\u0308rich"], normalize=normalize).answer == "Zu\u0308rich"
+    assert not PopqaRule()("ZÜRICH!", ["Zu\u0308rich"]).is_match
+    assert PopqaRule(normalize=normalize)("ZÜRICH!", ["Zu\u0308rich"]).answer == "Zu\u0308rich"
 
 
 def test_match_popqa_is_safe_with_a_normaliser_that_empties_answers():
     """An answer of which nothing is left is compared as it stands, not found everywhere."""
-    assert not match_popqa(
-        "Paris", ["The"], normalize=lambda text: text.replace("The", "")
-    ).is_match
+    assert not PopqaRule(normalize=lambda text: text.replace("The", ""))("Paris", ["The"]).is_match

@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from surface_consistency.matching import match_token_f1
+from surface_consistency.matching import TokenF1Rule
 from surface_consistency.text import normalize
 
 WORDS = st.lists(
@@ -48,7 +48,7 @@ def squad_f1(prediction, answer):
 )
 def test_match_token_f1_is_the_overlap_of_words(prediction, answer, score):
     """F1 counts common words without articles, order aside."""
-    found = match_token_f1(prediction, [answer])
+    found = TokenF1Rule()(prediction, [answer])
 
     assert found.score == pytest.approx(score, abs=1e-15)
     assert found.is_match is (score >= 0.8)
@@ -60,27 +60,27 @@ def test_match_token_f1_agrees_with_precision_and_recall(prediction, answers):
     """The score is the highest F1 over the answers."""
     expected = max(squad_f1(prediction, answer) for answer in answers)
 
-    assert match_token_f1(prediction, answers).score == pytest.approx(expected, abs=1e-12)
+    assert TokenF1Rule()(prediction, answers).score == pytest.approx(expected, abs=1e-12)
 
 
 @settings(deadline=None)
 @given(WORDS.filter(str.strip), WORDS.filter(str.strip))
 def test_match_token_f1_is_symmetric(first, second):
     """Prediction and answer play the same part."""
-    assert match_token_f1(first, [second]).score == match_token_f1(second, [first]).score
+    assert TokenF1Rule()(first, [second]).score == TokenF1Rule()(second, [first]).score
 
 
 def test_match_token_f1_is_naming_the_best_answer():
     """The best answer is named, the first among equals."""
     answers = ["George Bush senior", "George W. Bush", "W. Bush George"]
 
-    assert match_token_f1("George W Bush", answers).answer == "George W. Bush"
+    assert TokenF1Rule()("George W Bush", answers).answer == "George W. Bush"
 
 
 @pytest.mark.parametrize(("threshold", "is_match"), [(0.4, True), (0.41, False), (1.0, False)])
 def test_match_token_f1_is_a_match_from_the_threshold_on(threshold, is_match):
     """The threshold decides, the score stays."""
-    found = match_token_f1("George Washington", ["George W. Bush"], threshold=threshold)
+    found = TokenF1Rule(threshold=threshold)("George Washington", ["George W. Bush"])
 
     assert found.is_match is is_match
     assert found.score == 0.4
@@ -90,4 +90,4 @@ def test_match_token_f1_is_a_match_from_the_threshold_on(threshold, is_match):
 def test_match_token_f1_rejects_useless_thresholds(threshold):
     """A threshold lies above 0 and not above 1."""
     with pytest.raises(ValueError, match=r"`threshold` must be in \(0, 1\], got"):
-        match_token_f1("x", ["x"], threshold=threshold)
+        TokenF1Rule(threshold=threshold)("x", ["x"])
