@@ -70,7 +70,6 @@ def f1_score(prediction, ground_truth, version):
     ],
 )
 def test_squad_deletes_punctuation_and_drops_articles(prediction, answer, f1, em):
-    """The normal form is SQuAD's, where `token_f1` has its own."""
     assert SquadF1Rule()(prediction, [answer]).score == f1
     assert SquadEmRule()(prediction, [answer]).is_match is em
     assert TokenF1Rule()("U.S.A.", ["USA"]).score == 0.0
@@ -92,7 +91,6 @@ def test_squad_agrees_with_the_published_script(version, prediction, answers):
 
 
 def test_squad_agrees_with_torchmetrics():
-    """Another implementation gives the same scores; it has the empty rule of version 2.0."""
     squad = pytest.importorskip("torchmetrics.functional.text").squad
     pairs = [("the U.S.A.", ["USA", "x"]), ("George Bush", ["George W. Bush"]), ("Rome", ["Oslo"])]
 
@@ -108,16 +106,10 @@ def test_squad_agrees_with_torchmetrics():
 
 
 def test_squad_scores_of_no_word_depend_on_the_version():
-    """What two texts of articles alone score is the one difference between the scripts."""
     assert SquadF1Rule()("the", ["a"]).score == 0.0
     assert SquadF1Rule(version="2.0")("the", ["a"]).score == 1.0
     assert SquadF1Rule(version="2.0")("the", ["cat"]).score == 0.0
     assert SquadEmRule()("the", ["a"]).is_match
-
-
-def test_squad_rejects_bad_options():
-    """A threshold that accepts all or nothing, and a version that never was."""
-    with pytest.raises(ValueError, match=r"`threshold` must be in \(0, 1\], got 0"):
-        SquadF1Rule(threshold=0.0)("x", ["x"])
-    with pytest.raises(ValueError, match=r"`version` must be '1.1' or '2.0', got '3'"):
-        SquadF1Rule(version="3")("x", ["x"])
+    for options, message in (({"threshold": 0.0}, "got 0"), ({"version": "3"}, "'2.0', got '3'")):
+        with pytest.raises(ValueError, match=message):
+            SquadF1Rule(**options)

@@ -60,7 +60,6 @@ def test_built_in_runners_are_found_by_name():
 
 @pytest.mark.parametrize("spec", ["loud", "loud-runners:loud", "Loud.Runners:loud", "loudpkg:Loud"])
 def test_third_party_runners_are_found(third_party, spec):
-    """An entry point, its package and name, and a module's attribute lead to the same class."""
     runner = load_runner(spec, model="m", options={"times": 2})
 
     assert (runner.name, runner.model, runner.times) == ("loud", "m", 2)
@@ -98,12 +97,8 @@ def test_load_runner_rejects_what_is_no_runner(third_party, spec, message):
         load_runner(spec)
 
 
-def test_load_runner_rejects_unknown_options(third_party):
+def test_load_runner_rejects_options_and_models_of_the_wrong_kind(third_party):
     with pytest.raises(RunnerError, match=r"unexpected keyword argument 'dtype'; it takes \(model"):
         load_runner("loud", model="m", options={"dtype": "auto"})
-
-
-def test_load_runner_rejects_a_model_of_the_wrong_kind():
-    """What a factory says of its arguments is passed on as one kind of error."""
     with pytest.raises(RunnerError, match=r"runner 'fake' cannot be made: .*handler"):
         load_runner("fake", model="a name")
