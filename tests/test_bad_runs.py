@@ -182,7 +182,6 @@ def test_comparison_of_no_pair_writes_no_page(tmp_path, capsys):
 
 
 def test_page_of_pairs_without_verdicts_is_written(folder, tmp_path, capsys):
-    """No number is defined, and the page says so rather than fail."""
     frame = pd.read_parquet(folder / "outcomes.parquet")
     frame["first_correct"] = pd.array([None] * len(frame), dtype="boolean")
     write_outcomes(folder, frame)

@@ -42,7 +42,6 @@ DOORS = [
 
 @pytest.mark.parametrize("name", DOORS)
 def test_all_is_sorted_and_holds(name):
-    """`__all__` of a room names what is there, once."""
     module = importlib.import_module(name)
 
     assert len(set(module.__all__)) == len(module.__all__)
@@ -63,7 +62,6 @@ def imported_names(file):
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_an_underscore_is_what_makes_a_name_private(package):
-    """No module imports a private name of another, nor a name from where it is not defined."""
     root = Path(package.__file__).parent
     wrong = []
     for path in sorted(root.rglob("*.py")):
@@ -86,12 +84,10 @@ def test_an_underscore_is_what_makes_a_name_private(package):
 
 
 def test_importing_the_package_loads_nothing_heavy():
-    """A user who wants a metric does not wait for torch."""
     assert loaded_by("import surface_consistency") == set()
 
 
 def test_light_rooms_load_no_model_library():
-    """Metrics, records, matching and prompts work without model libraries."""
     rooms = {"metrics", "schemas", "matching", "errors", "taxonomy", "text", "plugins"}
     light = [name for name in MODULES if name.split(".")[1] in rooms]
 
@@ -100,7 +96,6 @@ def test_light_rooms_load_no_model_library():
 
 
 def test_records_and_a_metric_on_numbers_load_no_pandas():
-    """What needs no frame does not wait for one."""
     light = [name for name in MODULES if name.split(".")[1] in {"schemas", "text"}]
 
     assert loaded_by(f"import {', '.join(light)}") == set()
@@ -113,7 +108,6 @@ def test_unknown_public_name_is_rejected():
 
 
 def test_version_agrees_with_the_changelog_and_the_citation():
-    """A version in development has an Unreleased section."""
     top = Path(__file__).resolve().parents[1]
     version = surface_consistency.__version__.partition(".dev")[0]
 

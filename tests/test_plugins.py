@@ -193,7 +193,6 @@ def test_study_of_this_package_stands_before_one_of_its_name(toys):
 
 
 def test_own_studies_are_described_without_import(monkeypatch):
-    """The docstrings are read from the sources."""
     monkeypatch.setattr(plugins, "import_module", lambda name: pytest.fail(f"imported {name}"))
 
     described = Plugins(GROUP, "study").describe()
@@ -203,7 +202,6 @@ def test_own_studies_are_described_without_import(monkeypatch):
 
 
 def test_studies_that_are_not_asked_stand_in_no_list(capsys):
-    """`compare` makes their folders, which are reported and no more."""
     assert main(["run", "--help"]) == 0
     listed = capsys.readouterr().out
     assert "slaq " in listed
@@ -243,7 +241,6 @@ def test_options_before_the_study_are_refused(capsys):
 
 
 def test_entry_points_without_a_distribution_are_named_by_their_value(monkeypatch):
-    """As from `EntryPoint` made by hand."""
     point = EntryPoint("lone", "nowhere_at_all:X", GROUP)
     monkeypatch.setattr(plugins, "entry_points", lambda group: [point])
 

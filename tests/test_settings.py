@@ -75,7 +75,6 @@ def run(request, tmp_path_factory):
 
 @pytest.mark.parametrize("name", ASKED)
 def test_records_beside_a_study_are_those_of_the_study(name):
-    """Options are read from the settings module, so that help loads no study."""
     study, found = find_study(name), study_records(name)
 
     assert (found.source, found.settings, found.scoring) == (

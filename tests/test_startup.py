@@ -46,7 +46,6 @@ def test_options_of_a_study_load_pydantic_alone(study):
 
 
 def test_compare_loads_no_model_library(tmp_path):
-    """Its table is computed without scipy, which pages and correlations need."""
     file = tmp_path / "verdicts.csv"
     file.write_text("fact_id,a,b\n1,1,0\n2,1,1\n3,0,0\n")
 
