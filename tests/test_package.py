@@ -1,12 +1,10 @@
-"""The package as a whole: its names, its weight, its promises on paper."""
+"""The package as a whole: its names, and its promises on paper."""
 
 import ast
 import importlib
 import importlib.util
 import pkgutil
 import re
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -23,14 +21,6 @@ MODULES = sorted(
     for package in PACKAGES
     for info in pkgutil.walk_packages(package.__path__, prefix=f"{package.__name__}.")
 )
-HEAVY = ("torch", "transformers", "datasets", "scipy.stats", "pandas", "matplotlib")
-
-
-def loaded_by(statement: str) -> set[str]:
-    """Heavy modules that a statement loads in a fresh interpreter."""
-    code = f"import sys\n{statement}\nprint(*(set({HEAVY!r}) & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(done.stdout.split())
 
 
 DOORS = [
@@ -81,25 +71,6 @@ def test_an_underscore_is_what_makes_a_name_private(package):
             ]
 
     assert not wrong
-
-
-def test_importing_the_package_loads_nothing_heavy():
-    assert loaded_by("import surface_consistency") == set()
-
-
-def test_light_rooms_load_no_model_library():
-    rooms = {"metrics", "schemas", "matching", "errors", "taxonomy", "text", "plugins"}
-    light = [name for name in MODULES if name.split(".")[1] in rooms]
-
-    assert len(light) > 50
-    assert loaded_by(f"import {', '.join(light)}") <= {"pandas", "scipy.stats"}
-
-
-def test_records_and_a_metric_on_numbers_load_no_pandas():
-    light = [name for name in MODULES if name.split(".")[1] in {"schemas", "text"}]
-
-    assert loaded_by(f"import {', '.join(light)}") == set()
-    assert loaded_by("from surface_consistency.metrics import mcnemar") == set()
 
 
 def test_unknown_public_name_is_rejected():

@@ -469,13 +469,10 @@ def test_namesakes_go_by_their_order_or_its_digest(tmp_path):
         match(bare, in_order="abc")
     with pytest.raises(DataError, match="2 rows for 3 questions"):
         match(write_lines(tmp_path / "d.jsonl", *rows[:2]), in_order=digest)
-
-
-def test_namesakes_with_equal_predictions_are_no_conflict(tmp_path):
-    rows = [{"question": text, "pred": "Rome"} for text in reversed(GEORGIA.questions)]
-
-    assert match(write_lines(tmp_path / "p.jsonl", *rows)) == ["Rome"] * 3
-    assert match(write_lines(tmp_path / "q.jsonl", *rows[1:])) == ["Rome", "Rome", None]
+    # Equal predictions are no conflict.
+    equal = [{"question": text, "pred": "Rome"} for text in reversed(GEORGIA.questions)]
+    assert match(write_lines(tmp_path / "e.jsonl", *equal)) == ["Rome"] * 3
+    assert match(write_lines(tmp_path / "f.jsonl", *equal[1:])) == ["Rome", "Rome", None]
 
 
 @pytest.mark.parametrize("key", ["triplet_id", "possible_answers", "doc_id"])
@@ -544,72 +541,52 @@ def fact_rows(**columns):
 REFERENCES = [accepted[0] for accepted in FACTS.answers]
 
 
-@pytest.mark.parametrize("column", ["answer", "text", "Answer"])
-def test_a_reference_beside_other_free_text_is_not_taken_for_the_output(tmp_path, column):
-    path = write_lines(tmp_path / "p.jsonl", *fact_rows(**{column: REFERENCES, "gpt-x": WROTE}))
+VERDICTS = ["correct", "incorrect", "correct", "Correct", "incorrect", "correct"]
+MAY = "column '{}' may hold the reference .* 'gpt-x' may be .* by `prediction`"
+EQUAL = "'{0}' equal a reference in 6 of 6 .* are question, {0}, .*`prediction`"
+ALONE = "'{}' hold verdicts alone, such as 'correct', .*`prediction`"
 
-    with pytest.raises(
-        ColumnNotFoundError,
-        match=rf"column '{column}' may hold the reference .* 'gpt-x' may be .* by `prediction`",
-    ):
-        predictions.read_predictions(path)
-    assert match(path, FACTS, prediction="gpt-x") == WROTE
-    assert match(path, FACTS, prediction=column) == REFERENCES
+
+@pytest.mark.parametrize(
+    ("error", "message", "columns"),
+    [
+        (ColumnNotFoundError, MAY, {"answer": REFERENCES, "gpt-x": WROTE}),
+        (ColumnNotFoundError, MAY, {"text": REFERENCES, "gpt-x": WROTE}),
+        (ColumnNotFoundError, MAY, {"Answer": REFERENCES, "gpt-x": WROTE}),
+        # The output stands under a name that means something else, or in words of one letter.
+        (DataError, EQUAL, {"answer": REFERENCES, "topic": WROTE}),
+        (DataError, EQUAL, {"text": REFERENCES, "n": list("abcdef")}),
+        # An instruction set's `output` is the reference where a model's column stands beside it.
+        (DataError, EQUAL, {"output": REFERENCES, "gpt-x": WROTE}),
+        (DataError, ALONE, {"prediction": VERDICTS, "mine": WROTE}),
+        (DataError, ALONE, {"response": VERDICTS, "mine": WROTE}),
+    ],
+)
+def test_references_and_verdicts_are_no_predictions_unless_they_are_named(
+    tmp_path, error, message, columns
+):
+    path = write_lines(tmp_path / "p.jsonl", *fact_rows(**columns))
+
+    with pytest.raises(error, match=message.format(next(iter(columns)))):
+        match(path, FACTS)
+    for name, texts in columns.items():
+        assert match(path, FACTS, prediction=name) == texts
+
+
+# What the data call their columns is no output; a hash, a number and a label are none.
+OF_THE_DATA = {
+    "subj": ["The country of " + letter for letter in "ABCDEF"],
+    "doc_hash": [f"a{n}86fdcccc305b8a3f1ee0{n}" for n in range(6)],
+    "url": [f"https://x.org/{letter}" for letter in "abcdef"],
+    "kind": ["short answer"] * 6,
+}
 
 
 @pytest.mark.parametrize(
     "columns",
-    [
-        # The output stands under a name that means something else, or in words of one letter.
-        {"answer": REFERENCES, "topic": WROTE},
-        {"text": REFERENCES, "n": list("abcdef")},
-        # An instruction set's `output` is the reference where a model's column stands beside it.
-        {"output": REFERENCES, "gpt-x": WROTE},
-    ],
-    ids=range(3),
+    [{"prediction": REFERENCES}, {"response": REFERENCES}, {"answer": WROTE, **OF_THE_DATA}],
 )
-def test_texts_that_are_the_references_are_refused_unless_they_are_named(tmp_path, columns):
+def test_perfect_answers_and_answers_beside_columns_of_the_data_are_read(tmp_path, columns):
     path = write_lines(tmp_path / "p.jsonl", *fact_rows(**columns))
-    name = next(iter(columns))
 
-    with pytest.raises(
-        DataError,
-        match=rf"'{name}' equal a reference in 6 of 6 .* are question, {name}, .*`prediction`",
-    ):
-        match(path, FACTS)
-    assert match(path, FACTS, prediction=name) == REFERENCES
-
-
-def test_a_perfect_model_is_read_where_the_name_means_an_output(tmp_path):
-    for name in ("prediction", "response"):
-        path = write_lines(tmp_path / f"{name}.jsonl", *fact_rows(**{name: REFERENCES}))
-
-        assert match(path, FACTS) == REFERENCES
-
-
-def test_an_answer_beside_columns_of_the_data_is_read(tmp_path):
-    """What the data call their columns is no output; a hash, a number and a label are none."""
-    path = write_lines(
-        tmp_path / "p.jsonl",
-        *fact_rows(
-            answer=WROTE,
-            subj=["The country of " + letter for letter in "ABCDEF"],
-            doc_hash=[f"a{n}86fdcccc305b8a3f1ee0{n}" for n in range(6)],
-            url=[f"https://x.org/{letter}" for letter in "abcdef"],
-            kind=["short answer"] * 6,
-        ),
-    )
-
-    assert match(path, FACTS) == WROTE
-
-
-@pytest.mark.parametrize("column", ["prediction", "response"])
-def test_a_column_of_verdicts_is_no_prediction(tmp_path, column):
-    verdicts = ["correct", "incorrect", "correct", "Correct", "incorrect", "correct"]
-    path = write_lines(tmp_path / "p.jsonl", *fact_rows(**{column: verdicts, "mine": WROTE}))
-
-    with pytest.raises(
-        DataError, match=rf"'{column}' hold verdicts alone, such as 'correct', .*`prediction`"
-    ):
-        match(path, FACTS)
-    assert match(path, FACTS, prediction="mine") == WROTE
+    assert match(path, FACTS) == next(iter(columns.values()))
