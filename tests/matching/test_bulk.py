@@ -89,7 +89,9 @@ def test_match_columns_takes_what_pandas_and_numpy_hold():
 
     columns = match_columns(predictions, answers)
     without = match_columns(["x", "x"], pd.Series([np.nan, None], dtype=object))
-    arrays = match_columns(np.array(["Paris", "Rome"]), np.array([paris, ["Oslo", "É"]]))
+    arrays = match_columns(
+        np.array(["Paris", "Rome"]), np.array([["Rome", "Paris"], ["Oslo", "É"]])
+    )
 
     assert columns.is_match == [True, None, None]
     assert columns.answer[0] == "Paris"

@@ -391,15 +391,16 @@ SEVERAL = (json.dumps({"id": "q1"}, indent=1) + "\n") * 2
             json.dumps({"evalId": "x", "results": {"results": [{"testIdx": 0}]}}),
             r"r.json:1: not in the layout of promptfoo \(KeyError",
         ),
-        (RecordError, SEVERAL, r"r.json.*: not JSON: Extra data"),
+        (RecordError, SEVERAL, r"r.jsonl:4: not JSON: Extra data .*line of its own"),
     ],
     ids=["lm-eval", "lighteval", "inspect_ai", "promptfoo", "several objects"],
 )
 def test_files_without_samples_and_broken_layouts_are_refused(tmp_path, error, content, message):
-    (tmp_path / "r.json").write_text(content)
+    path = tmp_path / ("r.jsonl" if content == SEVERAL else "r.json")
+    path.write_text(content)
 
     with pytest.raises(error, match=message):
-        rows_of(tmp_path / "r.json")
+        rows_of(path)
 
 
 def test_events_of_openai_evals_are_those_that_judge(tmp_path):

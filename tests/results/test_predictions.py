@@ -65,9 +65,9 @@ def lines(*items):
 
 
 def written(folder, content):
-    """Write JSON lines, or a table, as the kind of file that its first character tells."""
+    """Write JSON lines, or a table where the content begins with the name of a column."""
     content = content.encode() if isinstance(content, str) else content
-    path = folder / ("p.jsonl" if content.lstrip(b"\xef\xbb\xbf")[:1] in b"[{" else "p.csv")
+    path = folder / ("p.csv" if content.lstrip(b"\xef\xbb\xbf")[:1].isalpha() else "p.jsonl")
     path.write_bytes(content)
     return path
 
@@ -139,15 +139,16 @@ def test_columns_may_be_named(tmp_path):
 
 
 SAMPLE = lines(lm_eval_sample())
+ROW = '{"id": "a", "text": "x"}\n'
 
 
 @pytest.mark.parametrize(
     ("error", "content", "message"),
     [
-        (RecordError, '{"id": "b", "text": "x"', "p.jsonl:1: .*not JSON"),
-        (RecordError, "[1, 2]", r":1: a line holds one JSON object .*got '\[1, 2"),
-        (RecordError, '{"id": 1, "text": "x"}\n{"text": "x"}', "row 2 does not name its question"),
-        (RecordError, '{"id": 1, "text": "x"}\n{"id": null, "text": "x"}', "row 2 does not name"),
+        (RecordError, ROW + '{"id": "b", "text": "x"', "p.jsonl:2: .*not JSON"),
+        (RecordError, ROW + "[1, 2]", r"p.jsonl:2: a line holds one JSON object .*got '\[1, 2"),
+        (RecordError, ROW + '{"text": "x"}', "row 2 does not name its question"),
+        (RecordError, ROW + '{"id": null, "text": "x"}', "row 2 does not name"),
         (RecordError, '{"id": "a", "prediction": ["x"]}', "holds lists or objects, and a predict"),
         (RecordError, b'{"id": "a", "text": "Malm\xf6"}\n', "p.jsonl:1: not UTF-8 at byte 25"),
         (RecordError, "id,text\na,x\nb\n", "p.csv:3: 1 cells under 2 columns"),
