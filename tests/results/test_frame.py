@@ -83,11 +83,19 @@ def paired(frame):
     return tuple(int(((first == one) & (second == other)).sum()) for one, other in pairs)
 
 
-TOPICS = ("inspect .eval", "lm-eval choices", "lmms-eval", "lighteval 0.6", "promptfoo, one error")
+BY_REPEATS = ("HELM, both forms", "OpenCompass, replicas")
+WITHOUT = ("lm-eval 0.3", "OpenCompass", "OpenAI evals", "simple-evals")
 CLUSTERS = {
-    **dict.fromkeys(TOPICS, ("topic",)),
-    **dict.fromkeys(("HELM, both forms", "OpenCompass, replicas"), ("item",)),
-    **{"VLMEvalKit, judged": ("category",), "OpenAI evals": ()},
+    **dict.fromkeys(BY_REPEATS, ("item",)),
+    **dict.fromkeys(WITHOUT, ()),
+    **dict.fromkeys(("VLMEvalKit, judged", "NeMo Evaluator"), ("category",)),
+}
+FIRST_ITEMS = {
+    **{"inspect .eval": "q0", "lm-eval choices": "0", "lmms-eval": "0", "lighteval 0.13": "0"},
+    **{"lighteval 0.6": "What is the capital of France?", "HELM, both forms": "id10"},
+    **{"OpenCompass": "0", "OpenCompass, replicas": "forms_0", "promptfoo, one error": "0"},
+    **{"simple-evals": "What is the capital of France?", "Every Eval Ever": "q0"},
+    **{"deepeval": "What is the capital of France?", "NeMo Evaluator": "0"},
 }
 ANSWERS = ("Paris", "Lima", "Nairobi", "Austen", "Joyce", "Goethe")
 
@@ -106,7 +114,16 @@ def test_the_planted_truth_is_read_with_no_option_but_the_files(read, name):
     assert has_prediction.all() == ("VLM" not in name)
     assert (frame["content"] > 0).all()
     assert set(frame["references"]) <= {(), *((answer,) for answer in ANSWERS)}
-    assert results.clusters == CLUSTERS.get(name, results.clusters)
+    assert results.clusters == CLUSTERS.get(name, ("topic",))
+    assert min(frame["item"]) == FIRST_ITEMS.get(name, min(frame["item"]))
+    told = frame[(frame["metric"] == metric) & frame["prediction"].notna() & (frame["score"] >= 0)]
+    pairs = zip(told["prediction"], told["references"], strict=True)
+    is_right = [text.strip() in accepted for text, accepted in pairs]
+    if "promptfoo" not in name:  # Its file has no references.
+        assert is_right == (told["score"] == 1).tolist()
+    asked = frame["question"].dropna()
+    assert asked.str.contains("What is the capital of |Who wrote ").all()
+    assert asked.empty == (name in ("OpenCompass, replicas", "NeMo Evaluator"))
 
 
 @pytest.mark.parametrize("pattern", ["opencompass/predictions/{}/*", "vlmevalkit/{}/*Forms.tsv"])

@@ -5,7 +5,6 @@ import re
 import zipfile
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from surface_consistency.errors import DataError, RecordError
@@ -194,11 +193,6 @@ HELM_STATS = [
     {"name": {"name": name, "split": "test"}, "count": 1, "sum": value, "mean": value}
     for name, value in (("exact_match", 1.0), ("num_references", 2.0))
 ]
-OPENCOMPASS = {
-    "origin_prompt": [{"role": "HUMAN", "prompt": ASKED}],
-    "prediction": "Lima",
-    "gold": "Lima",
-}
 EEE = {
     "schema_version": "0.3.0",
     "evaluation_id": "e",
@@ -217,41 +211,6 @@ LAID_OUT = {
             {"id": 0, "question": ASKED, "model": "alpha", "success": True, "prediction": "Lima"},
             {"id": 0, "question": ASKED, "model": "openai:m", "error": "500", "prediction": None},
         ],
-    ),
-    "deepeval": (
-        {
-            "testFile": "t.py",
-            "testCases": [
-                {
-                    "name": "test_case_0",
-                    "input": ASKED,
-                    "actualOutput": "Lima",
-                    "expectedOutput": "Lima",
-                    "success": False,
-                    "metricsData": [{"name": "Exact Match", "score": 1.0, "success": True}],
-                    "metadata": None,
-                }
-            ],
-        },
-        [{"question": ASKED, "prediction": "Lima", "Exact Match": 1.0, "success": False}],
-    ),
-    "simple-evals": (
-        {
-            "score": 0.5,
-            "htmls": ["<h3>Results</h3>\n<p>Correct Answer: Lima</p>\n<p>Score: True</p>"],
-            "convos": [
-                [{"role": "user", "content": ASKED}, {"role": "assistant", "content": "Lima"}]
-            ],
-        },
-        [{"id": ASKED, "repeat": 0, "prediction": "Lima", "target": "Lima", "score": "True"}],
-    ),
-    "OpenCompass predictions": (
-        {"0": OPENCOMPASS},
-        [{"id": "0", "prompt": ASKED, "prediction": "Lima", "target": "Lima"}],
-    ),
-    "OpenCompass details": (
-        {"accuracy": 100.0, "details": {"type": "GEN", "0": {**OPENCOMPASS, "correct": True}}},
-        [{"id": "0", "prompt": ASKED, "prediction": "Lima", "correct": True}],
     ),
     "OpenCompass replicas": (
         {
@@ -292,46 +251,6 @@ LAID_OUT = {
             {"id": "q1", "question": ASKED, "prediction": None, "model": "our/alpha"},
         ],
     ),
-    "NeMo Evaluator": (
-        [{"problem_idx": 3, "reward": 1.0, "model_response": "Lima", "metadata": {"c": "cap"}}],
-        [{"id": 3, "reward": 1.0, "prediction": "Lima", "c": "cap"}],
-    ),
-    "lmms-eval": (
-        [
-            {
-                "doc_id": 0,
-                "target": "Lima",
-                "filtered_resps": ["Lima"],
-                "doc_hash": "a8",
-                "forms_score": {"score": 1.0, "video": "v1"},
-                "input": ASKED,
-            }
-        ],
-        [{"id": 0, "prompt": ASKED, "prediction": "Lima", "forms_score": 1.0, "video": "v1"}],
-    ),
-    "lighteval": (
-        [
-            {
-                "doc": {"id": "0", "query": ASKED, "task_name": "forms|0", "specific": {"t": "c"}},
-                "model_response": {"text": ["Lima"]},
-                "metric": {"em": 1.0},
-            }
-        ],
-        [{"id": "0", "prompt": ASKED, "prediction": "Lima", "em": 1.0, "t": "c"}],
-    ),
-    "lighteval before 0.10": (
-        [
-            {
-                "example": ASKED,
-                "full_prompt": f"Q: {ASKED}",
-                "predictions": ["Lima"],
-                "gold": ["Lima"],
-                "metrics": {"em": 1.0},
-                "specifics": None,
-            }
-        ],
-        [{"question": ASKED, "prompt": f"Q: {ASKED}", "prediction": "Lima", "em": 1.0}],
-    ),
 }
 
 
@@ -347,10 +266,6 @@ def test_results_of_a_tool_are_laid_flat(tmp_path, tool, indent):
     assert [{name: row[name] for name in wanted} for row, wanted in pairs] == expected
     if tool.startswith("OpenCompass"):
         assert read_predictions(path).texts == [row["prediction"] for row in rows]
-    if tool == "lighteval":
-        pd.DataFrame(content).to_parquet(tmp_path / "details.parquet")
-        (row,) = rows_of(tmp_path / "details.parquet")
-        assert (row["id"], row["prediction"], row["em"]) == ("0", "Lima", 1.0)
 
 
 @pytest.mark.parametrize(
