@@ -27,7 +27,6 @@ def test_readme_names_every_folder_and_table(data_files):
 
 
 def test_files_stay_small(data_files):
-    """A clone downloads them; a large one is cut to what its test needs."""
     sizes = [path.stat().st_size for path in data_files.rglob("*") if path.is_file()]
 
     assert sum(sizes) < 6_500_000

@@ -69,7 +69,6 @@ def test_each_file_is_under_40_lines():
 
 
 def test_memory_guide_works_from_top_to_bottom(folder):
-    """A reader under the audit, a store under a runner, rates of answers."""
     names = work_through("memory.md", folder)
 
     states, table = names["states"], names["table"].iloc[0]
@@ -82,7 +81,6 @@ def test_memory_guide_works_from_top_to_bottom(folder):
 
 
 def test_extending_guide_works_from_top_to_bottom(folder):
-    """It ends with a wiki to build."""
     pytest.importorskip("surface_consistency_build", reason="it ends with a wiki to build")
     names = work_through("extend.md", folder)
 

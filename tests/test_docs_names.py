@@ -96,7 +96,6 @@ def test_flags_are_those_of_the_command(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=page_ids)
 def test_command_lines_are_read(page, monkeypatch, tmp_path):
-    """Nothing is missing, of another type or unknown; what is read is not called."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(app, "run_app", read_only)
     for words in command_lines(page):
@@ -108,7 +107,6 @@ def test_command_lines_are_read(page, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("page", PAGES, ids=page_ids)
 def test_pages_have_a_folder(page):
-    """`report` and `analyse` do not guess it; a trace needs none."""
     for words in command_lines(page):
         if words[0] in ("report", "analyse") and "--fact" not in words:
             assert "--out" in words, " ".join(words)

@@ -93,7 +93,6 @@ def test_settings_pages_are_those_of_the_records():
 
 
 def test_each_page_stands_in_the_navigation_once():
-    """A page outside it would be built, and found by nobody."""
     listed = re.findall(r"[\w./-]+\.md$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
     docs = ROOT / "docs"
     pages = [str(page.relative_to(docs)) for page in docs.rglob("*.md")]

@@ -67,7 +67,6 @@ def test_study_of_under_80_lines_is_listed_with_its_options(python):
 
 
 def test_run_is_killed_resumed_scored_again_and_compared(python, tmp_path):
-    """What is in the log is not asked again; the numbers are those of an undisturbed run."""
     log, out = tmp_path / "asked.txt", tmp_path / "a"
     words = [python, "-m", "surface_consistency", "run", "shouting", "--source", "sample"]
     words += ["--runner", "deaf", "--runner-option", "wait=0.5", "--out", out, "--label", "a"]

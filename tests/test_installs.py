@@ -105,7 +105,6 @@ def test_classifiers_name_pythons_that_are_allowed():
 
 @pytest.mark.parametrize("name", HOMES)
 def test_every_requirement_has_a_lowest_version(name):
-    """`scripts/lowest` takes it."""
     lines = [*PROJECTS[name]["dependencies"]]
     lines += [
         line for extra in PROJECTS[name].get("optional-dependencies", {}).values() for line in extra
@@ -118,7 +117,6 @@ def test_every_requirement_has_a_lowest_version(name):
 
 @pytest.mark.parametrize("name", HOMES)
 def test_links_of_the_page_on_the_index_lead_out_of_it(name, monkeypatch):
-    """Every address of the rendered description is absolute, or an anchor of the page."""
     metadata = pytest.importorskip("hatchling.metadata.core")
     pytest.importorskip("hatch_fancy_pypi_readme")
     from hatchling.plugin.manager import PluginManager

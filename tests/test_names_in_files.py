@@ -59,7 +59,6 @@ def spoiled(value):
 
 
 def test_no_field_of_a_run_imports_what_is_not_registered(folder, evil):
-    """Each field of the manifest and of the scoring, and each scoring setting by itself."""
     n_fields = 0
     report = [
         "report",

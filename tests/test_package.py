@@ -1,12 +1,10 @@
-"""The package as a whole: its names, its weight, its promises on paper."""
+"""The package as a whole: its names, and its promises on paper."""
 
 import ast
 import importlib
 import importlib.util
 import pkgutil
 import re
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -23,14 +21,6 @@ MODULES = sorted(
     for package in PACKAGES
     for info in pkgutil.walk_packages(package.__path__, prefix=f"{package.__name__}.")
 )
-HEAVY = ("torch", "transformers", "datasets", "scipy.stats", "pandas", "matplotlib")
-
-
-def loaded_by(statement: str) -> set[str]:
-    """Heavy modules that a statement loads in a fresh interpreter."""
-    code = f"import sys\n{statement}\nprint(*(set({HEAVY!r}) & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(done.stdout.split())
 
 
 DOORS = [
@@ -42,7 +32,6 @@ DOORS = [
 
 @pytest.mark.parametrize("name", DOORS)
 def test_all_is_sorted_and_holds(name):
-    """`__all__` of a room names what is there, once."""
     module = importlib.import_module(name)
 
     assert len(set(module.__all__)) == len(module.__all__)
@@ -63,7 +52,6 @@ def imported_names(file):
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_an_underscore_is_what_makes_a_name_private(package):
-    """No module imports a private name of another, nor a name from where it is not defined."""
     root = Path(package.__file__).parent
     wrong = []
     for path in sorted(root.rglob("*.py")):
@@ -85,35 +73,12 @@ def test_an_underscore_is_what_makes_a_name_private(package):
     assert not wrong
 
 
-def test_importing_the_package_loads_nothing_heavy():
-    """A user who wants a metric does not wait for torch."""
-    assert loaded_by("import surface_consistency") == set()
-
-
-def test_light_rooms_load_no_model_library():
-    """Metrics, records, matching and prompts work without model libraries."""
-    rooms = {"metrics", "schemas", "matching", "errors", "taxonomy", "text", "plugins"}
-    light = [name for name in MODULES if name.split(".")[1] in rooms]
-
-    assert len(light) > 50
-    assert loaded_by(f"import {', '.join(light)}") <= {"pandas", "scipy.stats"}
-
-
-def test_records_and_a_metric_on_numbers_load_no_pandas():
-    """What needs no frame does not wait for one."""
-    light = [name for name in MODULES if name.split(".")[1] in {"schemas", "text"}]
-
-    assert loaded_by(f"import {', '.join(light)}") == set()
-    assert loaded_by("from surface_consistency.metrics import mcnemar") == set()
-
-
 def test_unknown_public_name_is_rejected():
     with pytest.raises(AttributeError, match="No surface_consistency attribute nothing"):
         surface_consistency.nothing  # noqa: B018
 
 
 def test_version_agrees_with_the_changelog_and_the_citation():
-    """A version in development has an Unreleased section."""
     top = Path(__file__).resolve().parents[1]
     version = surface_consistency.__version__.partition(".dev")[0]
 

@@ -173,6 +173,7 @@ def test_broken_studies_are_refused_by_the_name_of_their_package(toys, capsys, n
 
 
 def test_working_study_stands_beside_broken_ones(toys, capsys):
+    assert type(find_study("slaq")).__module__.startswith("surface_consistency.")
     assert find_study("toy").design.title == find_study("toy-dist:toy").design.title == "Toys"
     assert main(["run", "toy", "--source", "x", "--runner", "fake", "--out", "x"]) == 2
     assert "error: " in capsys.readouterr().err
@@ -188,12 +189,7 @@ def test_list_of_studies_says_which_are_broken(toys, capsys):
     assert "slaq Short questions against long queries." in text
 
 
-def test_study_of_this_package_stands_before_one_of_its_name(toys):
-    assert type(find_study("slaq")).__module__.startswith("surface_consistency.")
-
-
 def test_own_studies_are_described_without_import(monkeypatch):
-    """The docstrings are read from the sources."""
     monkeypatch.setattr(plugins, "import_module", lambda name: pytest.fail(f"imported {name}"))
 
     described = Plugins(GROUP, "study").describe()
@@ -203,7 +199,6 @@ def test_own_studies_are_described_without_import(monkeypatch):
 
 
 def test_studies_that_are_not_asked_stand_in_no_list(capsys):
-    """`compare` makes their folders, which are reported and no more."""
     assert main(["run", "--help"]) == 0
     listed = capsys.readouterr().out
     assert "slaq " in listed
@@ -219,7 +214,9 @@ def test_studies_that_are_not_asked_stand_in_no_list(capsys):
     [
         (["run", "slaqq"], "no study 'slaqq' (did you mean 'slaq'?); available: audit, "),
         (["analyse", "frequncy"], "no analysis 'frequncy' (did you mean 'frequency'?); "),
+        (["analyse", "nothing", "x", "--out", "y"], "no analysis 'nothing'"),
         (["runn"], "no command 'runn' (did you mean 'run'?); there are run, "),
+        (["run", "--out", "x", "slaq"], "name the study before its options"),
     ],
 )
 def test_a_mistyped_name_is_told_the_nearest(words, told, capsys):
@@ -227,23 +224,15 @@ def test_a_mistyped_name_is_told_the_nearest(words, told, capsys):
     assert told in capsys.readouterr().err
 
 
-def test_unknown_analysis_is_refused(capsys):
+def test_analyses_are_listed_and_others_refused(capsys):
     told = r"no analysis 'nothing'; available: .*linking_vs_consistency.*; or name"
     with pytest.raises(PluginError, match=told):
         find_analysis("nothing")
-    assert main(["analyse", "nothing", "x", "--out", "y"]) == 2
-    assert "no analysis 'nothing'" in capsys.readouterr().err
     assert main(["analyse"]) == 0
     assert "linking_vs_consistency Flips of a pair" in " ".join(capsys.readouterr().out.split())
 
 
-def test_options_before_the_study_are_refused(capsys):
-    assert main(["run", "--out", "x", "slaq"]) == 2
-    assert "name the study before its options" in capsys.readouterr().err
-
-
 def test_entry_points_without_a_distribution_are_named_by_their_value(monkeypatch):
-    """As from `EntryPoint` made by hand."""
     point = EntryPoint("lone", "nowhere_at_all:X", GROUP)
     monkeypatch.setattr(plugins, "entry_points", lambda group: [point])
 

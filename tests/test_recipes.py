@@ -28,7 +28,6 @@ def test_the_thirteen_models_of_redirectqa_are_there():
 
 @pytest.mark.parametrize("words", RUNS, ids=lambda words: words[-1])
 def test_every_command_is_accepted(words, capsys, monkeypatch):
-    """All options are read and checked; `--print-commands` keeps the model from being loaded."""
     assert main([*words, "--print-commands"]) == 0
 
     [printed] = capsys.readouterr().out.splitlines()

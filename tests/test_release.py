@@ -46,7 +46,6 @@ def copy(tmp_path):
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 def test_workflows_call_what_is_there(path):
-    """A step names a target of the Makefile or a script that exists."""
     runs = [step["run"] for step in steps(yaml.safe_load(path.read_text("utf-8"))) if "run" in step]
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text("utf-8"), re.M)
 
@@ -83,7 +82,6 @@ def test_a_release_is_checked_and_its_wheels_used_before_they_are_attested():
 
 
 def test_hub_report_tells_columns_counts_and_the_loader(validate_hub, copy, capsys):
-    """A copy of another size differs and is told; the loader takes it."""
     assert validate_hub.main(["--only", "redirectqa", "--redirectqa", str(copy)]) == 1
 
     report = capsys.readouterr().out
@@ -121,7 +119,6 @@ def test_paper_cites_what_its_bibliography_holds():
 
 
 def test_paper_has_what_its_journal_asks_for():
-    """JOSS: front matter with authors at affiliations that are listed, and the fixed sections."""
     _, front, text = (ROOT / "docs" / "paper" / "paper.md").read_text("utf-8").split("---\n", 2)
     head = yaml.safe_load(front)
 

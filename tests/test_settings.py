@@ -17,24 +17,6 @@ from surface_consistency.plugins import STUDIES
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.settings import RARE
 
-RUNNER = """
-from surface_consistency.models import Runner
-from surface_consistency.schemas import Generation
-
-
-class London(Runner):
-    name = "london"
-
-    def __init__(self, model=None):
-        self.model = model
-
-    def fingerprint(self):
-        return {"runner": "london", "model": self.model}
-
-    def generate(self, prompts, params):
-        for prompt in prompts:
-            yield Generation(prompt_id=prompt.id, text="London")
-"""
 ASKED = STUDIES.names()
 SMALL = {
     "redirectqa": ["--source", "sample", "--limit", "5"],
@@ -55,27 +37,20 @@ def records(study):
     return found if study.toy_model is None else found | {"toy_model": study.toy_model.settings}
 
 
-def test_every_study_that_is_asked_is_walked():
-    assert set(ASKED) >= set(SMALL)
-
-
 @pytest.fixture(scope="module", params=sorted(SMALL))
 def run(request, tmp_path_factory):
     """A study, and the folder of a small run of it."""
     home = tmp_path_factory.mktemp(request.param)
-    (home / "settings_walk_runner.py").write_text(RUNNER)
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+    words = ["run", request.param, *SMALL[request.param], "--repeat", "2", "--label", "walked"]
+    words += ["--runner", "tests.london:London", "--setting", "resamples=50"]
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        patch.syspath_prepend(str(home))
-        words = ["run", request.param, *SMALL[request.param], "--repeat", "2"]
-        words += ["--runner", "settings_walk_runner:London", "--label", "walked"]
-        assert main([*words, "--setting", "resamples=50", "--out", str(home / "run")]) == 0
+        assert main([*words, "--out", str(home / "run")]) == 0
     return find_study(request.param), home / "run"
 
 
 @pytest.mark.parametrize("name", ASKED)
 def test_records_beside_a_study_are_those_of_the_study(name):
-    """Options are read from the settings module, so that help loads no study."""
     study, found = find_study(name), study_records(name)
 
     assert (found.source, found.settings, found.scoring) == (

@@ -1,27 +1,64 @@
 """How little is loaded before anything is done; `bench_import.py` says how long that takes."""
 
+import pkgutil
 import subprocess
 import sys
 
 import pytest
 
+import surface_consistency
 from surface_consistency.plugins import STUDIES
 
-HEAVY = ("numpy", "pandas", "torch", "transformers", "datasets", "pyarrow", "pydantic", "scipy")
+HEAVY = (
+    *("numpy", "pandas", "torch", "transformers", "datasets", "pyarrow", "pydantic", "scipy"),
+    *("scipy.stats", "matplotlib"),
+)
 
 
-def loaded_by(*words):
-    """Heavy modules that a command line loads in a fresh interpreter."""
+def loaded_by(*words, statement="from surface_consistency.cli.main import main; main(words)"):
+    """Heavy modules that a command line, or a statement, loads in a fresh interpreter."""
     code = (
-        "import sys\n"
-        "from surface_consistency.cli.main import main\n"
-        "main(sys.argv[1:])\n"
+        f"import sys\nwords = sys.argv[1:]\n{statement}\n"
         f"print('LOADED', *(set({HEAVY!r}) & set(sys.modules)))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
     )
     return set(done.stdout.rpartition("LOADED")[2].split())
+
+
+def rooms(*names):
+    """Import all modules of some rooms."""
+    modules = [
+        info.name
+        for info in pkgutil.walk_packages(surface_consistency.__path__, "surface_consistency.")
+        if info.name.split(".")[1] in names
+    ]
+    return len(modules), f"import {', '.join(modules)}"
+
+
+def test_imports_load_no_more_than_they_compute_with():
+    """Metrics, records, matching and prompts work without model libraries."""
+    n_light, light = rooms(
+        *("metrics", "schemas", "matching", "errors", "taxonomy", "text", "plugins")
+    )
+
+    assert n_light > 50
+    assert loaded_by(statement="import surface_consistency") == set()
+    assert not loaded_by(statement=light) & {"torch", "transformers", "datasets", "matplotlib"}
+    records = loaded_by(statement=rooms("schemas", "text")[1])
+    assert not records & {"pandas", "scipy.stats", "torch", "datasets", "matplotlib"}
+    mcnemar = "from surface_consistency.metrics import mcnemar"
+    assert not loaded_by(statement=mcnemar) & {"pandas", "scipy.stats", "torch"}
+    statement = """import importlib, pkgutil
+import surface_consistency.models as package
+for info in pkgutil.iter_modules(package.__path__):
+    if info.name != "encoders":  # Vectors need numpy.
+        importlib.import_module(f"{package.__name__}.{info.name}")
+assert not {"numpy", "pandas", "tokenizers", "scipy"} & set(sys.modules)
+import surface_consistency.studies.mechanism.ablation as room
+assert len([getattr(room, name) for name in room.__all__]) >= 10"""
+    assert not loaded_by(statement=statement) & {"torch", "transformers", "datasets"}
 
 
 @pytest.mark.parametrize(
@@ -46,11 +83,10 @@ def test_options_of_a_study_load_pydantic_alone(study):
 
 
 def test_compare_loads_no_model_library(tmp_path):
-    """Its table is computed without scipy, which pages and correlations need."""
     file = tmp_path / "verdicts.csv"
     file.write_text("fact_id,a,b\n1,1,0\n2,1,1\n3,0,0\n")
 
     loaded = loaded_by("compare", str(file), "--first", "a", "--second", "b")
 
     # pyarrow belongs to pandas, which imports it where it is installed.
-    assert loaded - {"pyarrow"} == {"numpy", "pandas", "pydantic", "scipy"}
+    assert loaded - {"pyarrow", "scipy.stats"} == {"numpy", "pandas", "pydantic", "scipy"}

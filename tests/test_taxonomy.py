@@ -40,45 +40,18 @@ POPQA = {
 }
 
 # Labels of release v1.0.0, with the en dash.
+FROM = """
+birth_names pseudonyms former_names alternative_names abbreviations initialisms acronyms
+letter–word_combinations numerals short_names long_names surnames given_names personal_names
+married_names titles_with_diacritics titles_without_diacritics titles_without_ligatures
+ASCII-only_titles alternative_spellings misspellings incorrect_names miscapitalisations
+other_capitalisations stylizations modifications technical_names plurals synonyms
+"""
+TO = "initialisms acronyms ASCII-only_titles plurals"
 LABELS = [
-    *(
-        f"Redirects_from_{name}"
-        for name in [
-            "birth_names",
-            "pseudonyms",
-            "former_names",
-            "alternative_names",
-            "abbreviations",
-            "initialisms",
-            "acronyms",
-            "letter–word_combinations",
-            "numerals",
-            "short_names",
-            "long_names",
-            "surnames",
-            "given_names",
-            "personal_names",
-            "married_names",
-            "titles_with_diacritics",
-            "titles_without_diacritics",
-            "titles_without_ligatures",
-            "ASCII-only_titles",
-            "alternative_spellings",
-            "misspellings",
-            "incorrect_names",
-            "miscapitalisations",
-            "other_capitalisations",
-            "stylizations",
-            "modifications",
-            "technical_names",
-            "plurals",
-            "synonyms",
-        ]
-    ),
-    *(
-        f"Redirects_to_{name}"
-        for name in ["initialisms", "acronyms", "ASCII-only_titles", "plurals"]
-    ),
+    f"Redirects_{way}_{name}"
+    for way, names in (("from", FROM), ("to", TO))
+    for name in names.split()
 ]
 
 
@@ -98,10 +71,6 @@ def test_categories_agree_with_table_3(data_files):
     assert len(rows) == 33
     assert list(TYPES) == list(dict.fromkeys(kind for _, kind in rows))
     assert order == rows
-
-
-def test_categories_agree_with_the_released_labels():
-    """The labels of the data are the labels of the taxonomy, no more and no fewer."""
     assert set(LABELS) == set(CATEGORIES)
     assert len(LABELS) == 33
 
@@ -121,19 +90,16 @@ def test_categories_agree_with_the_released_labels():
     ],
 )
 def test_parse_category_finds_every_spelling(label, spell):
-    """Underscores, spaces, prefix, case and kind of dash do not matter."""
     assert parse_category(spell(label)) is CATEGORIES[label]
 
 
 @pytest.mark.parametrize("text", ["Redirects_from_books", CANONICAL_LABEL, "", "from", "Redirects"])
 def test_parse_category_rejects_what_is_none(text):
-    """What the taxonomy does not hold is None, never a near match."""
     assert parse_category(text) is None
 
 
 @given(st.text())
 def test_parse_category_is_total(text):
-    """Any text gives a category or None."""
     assert parse_category(text) is None or parse_category(text) in CATEGORIES.values()
 
 
@@ -147,7 +113,6 @@ def test_parse_category_is_total(text):
     ],
 )
 def test_parse_type_knows_hub_label_name_and_title(label, name):
-    """A type is found under the hub's label, its name and the paper's wording."""
     kind = TYPES[name]
 
     assert parse_type(label) is parse_type(name) is parse_type(kind.title) is kind
@@ -155,7 +120,6 @@ def test_parse_type_knows_hub_label_name_and_title(label, name):
 
 
 def test_types_of_agrees_with_real_rows(data_files):
-    """Real redirect surfaces get the types that the release gives them."""
     path = data_files / "redirectqa" / "v1_pairs_sample.jsonl"
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
@@ -166,7 +130,6 @@ def test_types_of_agrees_with_real_rows(data_files):
 
 
 def test_types_of_is_ordered_and_without_repeats():
-    """Types come once, in the order of the paper, unknown last."""
     labels = (
         "Redirects_from_books",
         "Redirects_from_misspellings",
@@ -183,7 +146,6 @@ def test_types_of_is_ordered_and_without_repeats():
 
 
 def test_relations_agree_with_popqa():
-    """The 16 relations have PopQA's prop_id, its Wikidata property and its template."""
     found = {
         relation.popqa_id: (relation.property_id, relation.original)
         for relation in RELATIONS.values()
@@ -193,7 +155,6 @@ def test_relations_agree_with_popqa():
 
 
 def test_relation_templates_are_distinct_and_hold_one_slot():
-    """No two templates ask the same, and each has one place for the subject."""
     wordings = [
         getattr(relation, template) for relation in RELATIONS.values() for template in TEMPLATES
     ]
@@ -205,7 +166,6 @@ def test_relation_templates_are_distinct_and_hold_one_slot():
 
 @pytest.mark.parametrize("relation", RELATIONS.values(), ids=lambda relation: relation.name)
 def test_parse_relation_finds_name_property_and_prop_id(relation):
-    """A relation is found by its name with spaces or underscores, its property and its prop_id."""
     for text in (
         relation.name,
         relation.name.replace("_", " "),
@@ -215,12 +175,8 @@ def test_parse_relation_finds_name_property_and_prop_id(relation):
         str(relation.popqa_id),
     ):
         assert parse_relation(text) is relation
-
-
-def test_parse_relation_rejects_what_is_none():
-    """The number of a property alone is PopQA's number, not Wikidata's."""
-    assert parse_relation("employer") is None
-    assert parse_relation("P2") is None
+    # The number of a property alone is PopQA's number, not Wikidata's.
+    assert parse_relation("employer") is parse_relation("P2") is None
     assert parse_relation("106").name == "religion"
 
 
@@ -229,9 +185,5 @@ def test_relation_question_uses_the_surface_as_it_is():
     odd = r"{0} \1 %s {}"
 
     assert RELATIONS["capital"].question(odd) == rf"What is the capital of {odd}?"
-
-
-def test_relation_question_rejects_an_unknown_template():
-    """A template that is not one of the two is named."""
     with pytest.raises(ValueError, match=r"one of original, paraphrase, got 'third'"):
         RELATIONS["capital"].question("France", template="third")

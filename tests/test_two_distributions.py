@@ -44,7 +44,6 @@ for info in pkgutil.walk_packages(surface_consistency.__path__, "surface_consist
 
 
 def test_tests_of_the_library_import_nothing_of_the_makers():
-    """A job of CI runs them without; here only what stands at the top of each is read."""
     imported = {}
     for path in (ROOT / "tests").rglob("*.py"):
         name = path.relative_to(ROOT / "tests").as_posix()

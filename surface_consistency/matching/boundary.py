@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import ClassVar
 
-from surface_consistency.matching.rule import Match, Normalizer, Rule, padded_keys
+from surface_consistency.matching.rule import Normalizer, Rule, padded_keys
 from surface_consistency.text import normalize
 
 _DENIAL = re.compile(
@@ -64,15 +64,43 @@ _FIRST_CHARACTER = itemgetter(1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundaryRule(Rule[BoundaryAnswers]):
-    """The rule of `match_boundary` with its options."""
+    """Accepts a prediction that contains an accepted answer as whole words.
+
+    Both sides are normalised and split into words; the answer's words must stand in the prediction
+    one after the other. The verdict has the first answer found; the score is 1.0 or 0.0.
+
+    Notes:
+        Scripts without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) have no word boundary
+        to find: each of their characters is a word, so the rule is containment there. A run of
+        Katakana is one word ("ラン" is not in "イラン"). Korean words carry their particles, so
+        "서울" is not found in "서울은". An answer without letter or number ("!!!") is looked for
+        between white space in the prediction as it stands. An empty prediction is wrong.
+
+    References:
+        The boundary that the rule of Mallen et al. (2023) lacks; negations:
+        https://github.com/EleutherAI/lm-evaluation-harness/pull/621.
+
+    Examples:
+        >>> rule = BoundaryRule()
+        >>> rule("It is Tirana.", ["Iran"]).is_match
+        False
+        >>> rule("In IRAN, of course", ["Persia", "Iran"]).answer
+        'Iran'
+        >>> BoundaryRule(reject_negated=True)("not Mark Twain", ["Mark Twain"]).is_match
+        False
+    """
 
     name: ClassVar[str] = "boundary"
 
     normalize: Normalizer | None = normalize
-    """Applied to both sides first; None compares them as they are."""
+    """Applied to both sides first. The default ignores case, punctuation and Unicode variants, but
+    not diacritics and articles; None leaves the texts as they are, with words between white
+    space."""
 
     reject_negated: bool = False
-    """Whether an occurrence after "not" and the like counts for nothing."""
+    """Whether occurrences are ignored that an English negation precedes, directly or with articles
+    and prepositions between ("not Mark Twain"). With it, one more answer can take a match away,
+    since a longer part of the text can be denied."""
 
     def keys(self, texts: Sequence[str]) -> list[str]:
         """Return the words of each text between spaces."""
@@ -112,58 +140,6 @@ class BoundaryRule(Rule[BoundaryAnswers]):
         positions = [position for position, needle in wordless if needle in raw]
         position = min([*positions, worded] if worded >= 0 else positions, default=-1)
         return position, 0.0 if position < 0 else 1.0
-
-
-def match_boundary(
-    prediction: str,
-    answers: Sequence[str],
-    *,
-    normalize: Normalizer | None = normalize,
-    reject_negated: bool = False,
-) -> Match:
-    """Accept a prediction that contains an accepted answer as whole words.
-
-    Both sides are normalised and split into words; the answer's words must stand in the prediction
-    one after the other.
-
-    Args:
-        prediction: The judged part of what the model wrote.
-        answers: Accepted answers.
-        normalize: Applied to both sides first. Default is `normalize` (case, punctuation and
-            Unicode variants count for nothing, diacritics and articles do); None leaves the texts
-            as they are, with words between white space.
-        reject_negated: Leave out occurrences that an English negation precedes, directly or with
-            articles and prepositions between ("not Mark Twain"). Default is False. With it, one
-            more answer can take a match away, since it shows more of the text to be denied.
-
-    Returns:
-        The verdict, with the first answer found and a score of 1.0 or 0.0.
-
-    Raises:
-        TypeError: If `prediction` is not a string, or `answers` is one.
-        ValueError: If there are no accepted answers, or one of them is blank.
-
-    Notes:
-        Scripts without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) have no word boundary
-        to find: each of their characters is a word, so the rule is containment there. A run of
-        Katakana is one word ("ラン" is not in "イラン"). Korean words carry their particles, so
-        "서울" is not found in "서울은". An answer without letter or number ("!!!") is looked for
-        between white space in the prediction as it stands. An empty prediction is wrong.
-
-    References:
-        The boundary that the rule of Mallen et al. (2023) lacks; negations:
-        https://github.com/EleutherAI/lm-evaluation-harness/pull/621.
-
-    Examples:
-        >>> match_boundary("It is Tirana.", ["Iran"]).is_match
-        False
-        >>> match_boundary("In IRAN, of course", ["Persia", "Iran"]).answer
-        'Iran'
-        >>> match_boundary("not Mark Twain", ["Mark Twain"], reject_negated=True).is_match
-        False
-    """
-    rule = BoundaryRule(normalize=normalize, reject_negated=reject_negated)
-    return rule(prediction, answers)
 
 
 def _spaced(text: str) -> str:

@@ -163,8 +163,7 @@ def match_columns(
         No rows give empty columns. An empty prediction is not a missing one: it is wrong.
 
     References:
-        The rules: `match_popqa`, `match_exact`, `match_boundary`, `match_token_f1`, `match_fuzzy`,
-        `match_squad_em`, `match_squad_f1`, `match_segmented`.
+        Those of the rules' classes, such as `PopqaRule`.
 
     Examples:
         >>> columns = match_columns(["Paris.", None], [["Paris"], ["Rome"]], rule="boundary")

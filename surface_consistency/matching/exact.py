@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from surface_consistency.matching.rule import Match, Normalizer, Rule, plain_keys
+from surface_consistency.matching.rule import Normalizer, Rule, plain_keys
 
 
 class EqualityRule(Rule[dict[str, int]]):
@@ -27,7 +27,24 @@ class EqualityRule(Rule[dict[str, int]]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExactRule(EqualityRule):
-    """The rule of `match_exact` with its options."""
+    """Accepts a prediction that equals an accepted answer.
+
+    The first study of RedirectQA states only that answers were judged by exact match (完全一致).
+    Here that is equality of the strings without surrounding white space, including case and
+    punctuation. The score is 1.0 or 0.0.
+
+    Notes:
+        A full stop after the answer makes it wrong, unless `normalize` removes it. An empty
+        prediction is wrong.
+
+    References:
+        The RedirectQA study of January 2025 (in Japanese), section 3.
+
+    Examples:
+        >>> rule = ExactRule()
+        >>> rule(" London", ["London"]).is_match, rule("London.", ["London"]).is_match
+        (True, False)
+    """
 
     name: ClassVar[str] = "exact"
 
@@ -37,43 +54,3 @@ class ExactRule(EqualityRule):
     def keys(self, texts: Sequence[str]) -> list[str]:
         """Return the texts without surrounding white space, normalised when asked."""
         return [key.strip() for key in plain_keys(texts, self.normalize)]
-
-
-def match_exact(
-    prediction: str, answers: Sequence[str], *, normalize: Normalizer | None = None
-) -> Match:
-    """Accept a prediction that equals an accepted answer.
-
-    The first study of RedirectQA says only that answers were judged by exact match (完全一致). Here
-    that is equality of the strings without surrounding white space, case and punctuation included.
-
-    Args:
-        prediction: The judged part of what the model wrote.
-        answers: Accepted answers.
-        normalize: Applied to both sides first, such as `normalize`. Default is None, which
-            compares them as they are.
-
-    Returns:
-        The verdict, with the first answer that is equal and a score of 1.0 or 0.0.
-
-    Raises:
-        TypeError: If `prediction` is not a string, or `answers` is one.
-        ValueError: If there are no accepted answers, or one of them is blank.
-
-    Notes:
-        A full stop after the answer makes it wrong; `normalize=normalize` forgives that. An empty
-        prediction is wrong.
-
-    References:
-        The RedirectQA study of January 2025 (in Japanese), section 3.
-
-    Examples:
-        >>> match_exact(" London", ["London"]).is_match
-        True
-        >>> match_exact("London.", ["London"]).is_match
-        False
-        >>> from surface_consistency.text import normalize
-        >>> match_exact("london.", ["London"], normalize=normalize).answer
-        'London'
-    """
-    return ExactRule(normalize=normalize)(prediction, answers)

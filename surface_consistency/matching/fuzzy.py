@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from rapidfuzz import fuzz, process
 
-from surface_consistency.matching.rule import Match, Normalizer, Rule, padded_keys
+from surface_consistency.matching.rule import Normalizer, Rule, padded_keys
 from surface_consistency.text import normalize
 
 Scorer = Literal["partial_ratio", "ratio"]
@@ -18,7 +18,34 @@ FuzzyAnswers = tuple[tuple[str, ...], int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FuzzyRule(Rule[FuzzyAnswers]):
-    """The rule of `match_fuzzy` with its options."""
+    """Accepts a prediction that contains a string very similar to an accepted answer.
+
+    Similarity is rapidfuzz's: `ratio` is 100 (1 - insertions and deletions / length of both), and
+    `partial_ratio` the best `ratio` of the answer with a stretch of the prediction of its length.
+    Both compare the words with a space at both ends, so a stretch that begins or ends inside a word
+    costs similarity. The verdict has the most similar answer (the first among equals) and its
+    similarity / 100 as score; 0.0 below the cutoff.
+
+    Raises:
+        ValueError: If `scorer` is unknown or `score_cutoff` is not in (0, 100].
+
+    Notes:
+        An answer longer than the prediction is compared by `ratio` in either case: a stretch of the
+        *answer* is no evidence ("a" is not "Washington, D.C."). In short names one letter weighs
+        too much to be forgiven ("Pariz" for "Paris" is 0.86), while long names that differ in one
+        digit match ("2003 Tour de France" and "2004 Tour de France"). An empty prediction is
+        wrong.
+
+    References:
+        https://rapidfuzz.github.io/RapidFuzz/Usage/fuzz.html
+
+    Examples:
+        >>> rule = FuzzyRule()
+        >>> rule("It was Chriz Metzen.", ["Chris Metzen"]).answer
+        'Chris Metzen'
+        >>> rule("It is Tirana.", ["Iran"]).is_match, rule("a", ["Washington, D.C."]).score
+        (False, 0.0)
+    """
 
     name: ClassVar[str] = "fuzzy"
 
@@ -66,59 +93,3 @@ class FuzzyRule(Rule[FuzzyAnswers]):
         """Return the highest score and the negative position of its first answer; 0.0 for none."""
         best = process.extractOne(key, needles, scorer=scorer, score_cutoff=self.score_cutoff)
         return (0.0, 0) if best is None else (best[1], -best[2])
-
-
-def match_fuzzy(
-    prediction: str,
-    answers: Sequence[str],
-    *,
-    scorer: Scorer = "partial_ratio",
-    score_cutoff: float = 90.0,
-    normalize: Normalizer | None = normalize,
-) -> Match:
-    """Accept a prediction that holds something very like an accepted answer.
-
-    Similarity is rapidfuzz's: `ratio` is 100 (1 - insertions and deletions / length of both), and
-    `partial_ratio` the best `ratio` of the answer with a stretch of the prediction of its length.
-    Both compare the words with a space at both ends, so a stretch that begins or ends inside a word
-    costs similarity.
-
-    Args:
-        prediction: The judged part of what the model wrote.
-        answers: Accepted answers.
-        scorer: "partial_ratio", the default, lets the answer stand inside the prediction; "ratio"
-            compares it with the whole prediction.
-        score_cutoff: Lowest similarity that is a match, in (0, 100], as in rapidfuzz. Default
-            is 90.
-        normalize: Applied to both sides first. Default is `normalize`; None leaves the texts as
-            they are, with words between white space.
-
-    Returns:
-        The verdict, with the most similar answer (the first among equals) and its similarity / 100
-        as score; 0.0 below the cutoff.
-
-    Raises:
-        TypeError: If `prediction` is not a string, or `answers` is one.
-        ValueError: If there are no accepted answers, one of them is blank, or an option is not
-            among those above.
-
-    Notes:
-        An answer longer than the prediction is compared by `ratio` in either case: a stretch of the
-        *answer* is no evidence ("a" is not "Washington, D.C."). In short names one letter weighs
-        too much to be forgiven ("Pariz" for "Paris" is 0.86), while long names that differ in one
-        digit match ("2003 Tour de France" and "2004 Tour de France"). An empty prediction is
-        wrong.
-
-    References:
-        https://rapidfuzz.github.io/RapidFuzz/Usage/fuzz.html
-
-    Examples:
-        >>> match_fuzzy("It was Chriz Metzen.", ["Chris Metzen"]).answer
-        'Chris Metzen'
-        >>> match_fuzzy("It is Tirana.", ["Iran"]).is_match
-        False
-        >>> match_fuzzy("a", ["Washington, D.C."]).score
-        0.0
-    """
-    rule = FuzzyRule(scorer=scorer, score_cutoff=score_cutoff, normalize=normalize)
-    return rule(prediction, answers)

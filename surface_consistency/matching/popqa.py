@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from surface_consistency.matching.rule import Match, Normalizer, Rule, plain_keys
+from surface_consistency.matching.rule import Normalizer, Rule, plain_keys
 
 PopqaAnswers = tuple[tuple[str, ...], tuple[int, ...]]
 """Distinct strings to look for, in the order of the answers, and the position of their answers."""
@@ -12,7 +12,29 @@ PopqaAnswers = tuple[tuple[str, ...], tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PopqaRule(Rule[PopqaAnswers]):
-    """The rule of `match_popqa` with its options."""
+    """Accepts a prediction that contains an accepted answer: the rule of PopQA and RedirectQA.
+
+    An answer `a` is found in a prediction `p` if `a in p or a.lower() in p or a.capitalize() in p`.
+    The comparison is case-sensitive and ignores word boundaries. The verdict has the first answer
+    found; the score is 1.0 or 0.0.
+
+    Notes:
+        Without boundaries "Iran" is found in "Tirana", and an answer that stands in the question is
+        found in an echo of the question. `.capitalize()` lowers all but the first letter ("New
+        York" becomes "New york"), so "NEW YORK" does not contain "New York". An empty prediction is
+        wrong.
+
+    References:
+        Mallen et al. (2023), "When Not to Trust Language Models", and their `run_model.py`; used by
+        RedirectQA (arXiv 2604.21882), section 2.
+
+    Examples:
+        >>> rule = PopqaRule()
+        >>> rule("He was a politician.", ["Politician", "statesman"])
+        Match(is_match=True, answer='Politician', score=1.0, rule='popqa')
+        >>> rule("Tirana", ["Iran"]).is_match, rule("TEHRAN", ["Tehran"]).is_match
+        (True, False)
+    """
 
     name: ClassVar[str] = "popqa"
 
@@ -38,43 +60,3 @@ class PopqaRule(Rule[PopqaAnswers]):
             if needle in key:
                 return owners[needles.index(needle)], 1.0
         return -1, 0.0
-
-
-def match_popqa(
-    prediction: str, answers: Sequence[str], *, normalize: Normalizer | None = None
-) -> Match:
-    """Accept a prediction that contains an accepted answer: the rule of PopQA and RedirectQA.
-
-    An answer `a` is found in a prediction `p` if `a in p or a.lower() in p or a.capitalize() in p`.
-    The comparison minds case and knows no word boundaries.
-
-    Args:
-        prediction: The judged part of what the model wrote.
-        answers: Accepted answers.
-        normalize: Applied to both sides first, such as `normalize`. Default is None, which
-            compares them as they are, as the papers do.
-
-    Returns:
-        The verdict, with the first answer found and a score of 1.0 or 0.0.
-
-    Raises:
-        TypeError: If `prediction` is not a string, or `answers` is one.
-        ValueError: If there are no accepted answers, or one of them is blank.
-
-    Notes:
-        Without boundaries "Iran" is found in "Tirana", and an answer that stands in the question is
-        found in an echo of the question. `.capitalize()` lowers all but the first letter ("New
-        York" becomes "New york"), so "NEW YORK" does not contain "New York". An empty prediction is
-        wrong.
-
-    References:
-        Mallen et al. (2023), "When Not to Trust Language Models", and their `run_model.py`; used by
-        RedirectQA (arXiv 2604.21882), section 2.
-
-    Examples:
-        >>> match_popqa("He was a politician.", ["Politician", "statesman"])
-        Match(is_match=True, answer='Politician', score=1.0, rule='popqa')
-        >>> match_popqa("Tirana", ["Iran"]).is_match, match_popqa("TEHRAN", ["Tehran"]).is_match
-        (True, False)
-    """
-    return PopqaRule(normalize=normalize)(prediction, answers)

@@ -65,8 +65,8 @@ def match(prediction: str, answers: Sequence[str], *, rule: str | Rule[Any] = "p
         keep nothing of them: there both are as its script has them.
 
     References:
-        Each rule's own function: `match_popqa`, `match_exact`, `match_boundary`, `match_token_f1`,
-        `match_fuzzy`, `match_squad_em`, `match_squad_f1`, `match_segmented`.
+        Each rule's class: `PopqaRule`, `ExactRule`, `BoundaryRule`, `TokenF1Rule`, `FuzzyRule`,
+        `SquadEmRule`, `SquadF1Rule`, `SegmentedRule`.
 
     Examples:
         >>> match("The capital is Tirana.", ["Tirana", "Tirane"])
@@ -107,13 +107,14 @@ def resolve_rule(rule: str | Rule[Any]) -> Rule[Any]:
         raise TypeError(f"`rule` must be a name or a Rule, got {type(rule).__name__}")
     if rule in RULES:
         return RULES[rule]
-    if ":" not in rule and rule not in {name.rpartition(":")[2] for name in rule_names()}:
-        raise ValueError(f"`rule` must be one of {', '.join(rule_names())}; got {rule!r}")
+    names = list(dict.fromkeys([*RULES, *_PLUGINS.names()]))
+    if ":" not in rule and rule not in {name.rpartition(":")[2] for name in names}:
+        raise ValueError(f"`rule` must be one of {', '.join(names)}; got {rule!r}")
     made = _PLUGINS.make(rule)
     if not isinstance(made, Rule):
         raise PluginError(
             f"{_PLUGINS.named(rule)} is a {type(made).__name__}; derive it "
-            f"from surface_consistency.matching.Rule, or name one of {', '.join(rule_names())}"
+            f"from surface_consistency.matching.Rule, or name one of {', '.join(names)}"
         )
     if not isinstance(getattr(made, "name", None), str) or type(made).__hash__ is None:
         raise PluginError(
@@ -139,19 +140,3 @@ def rule_in_file(rule: str, file: Path) -> str:
         _logger.warning("%s: settings.rule: %s; token_f1 is taken instead", file, error)
         return "token_f1"
     return rule
-
-
-def rule_names() -> tuple[str, ...]:
-    """List the rules that go by a name.
-
-    Returns:
-        Those of this package, then "package:name" of other packages.
-
-    References:
-        None; see `resolve_rule`.
-
-    Examples:
-        >>> rule_names()[:2]
-        ('popqa', 'exact')
-    """
-    return (*RULES, *(name for name in _PLUGINS.names() if name not in RULES))

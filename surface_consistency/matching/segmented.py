@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 from typing import ClassVar, Literal
 
 from surface_consistency.errors import MissingDependencyError
-from surface_consistency.matching.rule import Match, Normalizer, Rule, plain_keys
+from surface_consistency.matching.rule import Normalizer, Rule, plain_keys
 from surface_consistency.text import has_unspaced_script, normalize, script_runs
 
 Segmenter = Callable[[str], Sequence[str]]
@@ -22,12 +22,44 @@ _MARK = "\x1f"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentedRule(Rule[SegmentedAnswers]):
-    """The rule of `match_segmented` with its options."""
+    """Accepts a prediction that contains an accepted answer as whole words, in any script.
+
+    The prediction is cut into words: at white space, and in scripts written without it where the
+    segmenter determines. An answer is found where it begins at the beginning of a word and ends at
+    the end of one, so "京都" is not in "東京都", which is the words "東京" and "都". The verdict
+    has the first answer found; the score is 1.0 or 0.0.
+
+    Raises:
+        ValueError: If `segmenter` is unknown, or when called, if its words do not give its text.
+        MissingDependencyError: When called, if ICU is needed and icu4py is not installed.
+
+    Notes:
+        Where every script has spaces, this is `BoundaryRule` but for answers without letter or
+        number: "서울" is not found in "서울은", unless a function cuts the particle off. Segmenters
+        err: a name that the dictionary does not contain is cut into short words, so that a part of
+        it is accepted, or joined to its neighbour, so that it is not. "script" is strict: it
+        rejects "東京" in "東京都", fits Japanese, where particles are Hiragana, and accepts next to
+        nothing within a Chinese or Thai sentence. An empty prediction is wrong.
+
+    References:
+        Unicode Standard Annex 29, "Unicode Text Segmentation"; ICU, "Boundary Analysis".
+
+    Examples:
+        >>> SegmentedRule(segmenter="script")("それは東京都です", ["京都"]).is_match
+        False
+        >>> SegmentedRule(segmenter="script")("それは東京です", ["東京"]).is_match
+        True
+    """
 
     name: ClassVar[str] = "segmented"
 
     segmenter: Literal["icu", "script"] | Segmenter = "icu"
-    """Who says where words end: ICU or the script where no spaces do, a function anywhere."""
+    """Segmenter of words. "icu" uses the word boundaries of ICU, whose dictionaries cover Chinese,
+    Japanese, Thai, Lao, Khmer and Burmese (extra `lexical`); "script" needs no library and ends a
+    word where the script changes, so an answer must be a whole run of Han, Hiragana, Katakana or
+    other letters. A function returns the words of a text, such as `jieba.lcut`, for texts of one
+    language; it is called with the words between two spaces of every text, whatever the script, so
+    that it can separate a Korean particle or an Arabic article from its noun."""
 
     normalize: Normalizer | None = normalize
     """Applied to both sides first; None compares them as they are."""
@@ -75,61 +107,6 @@ class SegmentedRule(Rule[SegmentedAnswers]):
                 if is_begun and (end in ends or text[end] == " "):
                     return position, 1.0
         return -1, 0.0
-
-
-def match_segmented(
-    prediction: str,
-    answers: Sequence[str],
-    *,
-    segmenter: Literal["icu", "script"] | Segmenter = "icu",
-    normalize: Normalizer | None = normalize,
-) -> Match:
-    """Accept a prediction that contains an accepted answer as whole words, in any script.
-
-    The prediction is cut into words: at white space, and in scripts written without it where the
-    segmenter says. An answer is found where it begins at the beginning of a word and ends at the
-    end of one, so "京都" is not in "東京都", which is the words "東京" and "都".
-
-    Args:
-        prediction: The judged part of what the model wrote.
-        answers: Accepted answers.
-        segmenter: "icu", the default, takes the word boundaries of ICU, whose dictionaries cover
-            Chinese, Japanese, Thai, Lao, Khmer and Burmese (extra `lexical`); "script" needs no
-            library and takes a word to end where the script changes, so an answer must be a whole
-            run of Han, Hiragana, Katakana or other letters; or a function that returns a text's
-            words, such as `jieba.lcut`, which belongs to a text of one language. It is asked for
-            the words between two spaces of every text, whatever the script, so that it can part a
-            Korean particle or an Arabic article from its noun.
-        normalize: Applied to both sides first. Default is `normalize`; None leaves the texts as
-            they are, with words between white space.
-
-    Returns:
-        The verdict, with the first answer found and a score of 1.0 or 0.0.
-
-    Raises:
-        TypeError: If `prediction` is not a string, or `answers` is one.
-        ValueError: If there are no accepted answers, one of them is blank, `segmenter` is unknown,
-            or a segmenter's words do not give its text.
-        MissingDependencyError: If ICU is asked for and icu4py is not installed.
-
-    Notes:
-        Where every script has spaces, this is `match_boundary` but for answers without letter or
-        number: "서울" is not found in "서울은", unless a function cuts the particle off. Segmenters
-        err: a name that the dictionary does not know is cut into short words, so
-        that a part of it is accepted, or joined to its neighbour, so that it is not. "script" is
-        strict: it rejects "東京" in "東京都", fits Japanese, where particles are Hiragana, and
-        accepts next to nothing within a Chinese or Thai sentence. An empty prediction is wrong.
-
-    References:
-        Unicode Standard Annex 29, "Unicode Text Segmentation"; ICU, "Boundary Analysis".
-
-    Examples:
-        >>> match_segmented("それは東京都です", ["京都"], segmenter="script").is_match
-        False
-        >>> match_segmented("それは東京です", ["東京"], segmenter="script").is_match
-        True
-    """
-    return SegmentedRule(segmenter=segmenter, normalize=normalize)(prediction, answers)
 
 
 def _marked(text: str, segment: Segmenter) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from surface_consistency.matching.exact import EqualityRule
-from surface_consistency.matching.rule import Match, Rule
+from surface_consistency.matching.rule import Rule
 
 SquadVersion = Literal["1.1", "2.0"]
 
@@ -21,15 +21,26 @@ def _squad_key(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
-def _check_version(version: str) -> None:
-    """Refuse a version that no script of SQuAD has."""
-    if version not in ("1.1", "2.0"):
-        raise ValueError(f"`version` must be '1.1' or '2.0', got {version!r}")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SquadEmRule(EqualityRule):
-    """The rule of `match_squad_em`."""
+    """Accepts a prediction that equals an accepted answer in SQuAD's normal form: its exact match.
+
+    The normal form lowers the text, deletes ASCII punctuation, replaces the words "a", "an" and
+    "the" by spaces, and joins what white space separates by single spaces. The score is 1.0 or 0.0.
+
+    Notes:
+        Punctuation is deleted, not blanked: "U.S.A." equals "USA", and "letter-word" is one word.
+        Punctuation other than ASCII ("“", "–") stays. Two texts without a word left ("The" and
+        "!!!") are equal, in the scripts of both versions.
+
+    References:
+        `exact_match_score` of SQuAD's `evaluate-v1.1.py`; Rajpurkar et al. (2016), "SQuAD: 100,000+
+        Questions for Machine Comprehension of Text", section 6.1.
+
+    Examples:
+        >>> SquadEmRule()("the U.S.A.", ["USA"]).is_match
+        True
+    """
 
     name: ClassVar[str] = "squad_em"
 
@@ -44,21 +55,48 @@ SquadAnswers = tuple[tuple[tuple[str, ...], Counter[str]], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SquadF1Rule(Rule[SquadAnswers]):
-    """The rule of `match_squad_f1` with its options."""
+    """Scores a prediction by the F1 of SQuAD's evaluation script, the best over the answers.
+
+    With precision the share of the prediction's words that the answer has, and recall the reverse,
+    both counted as often as both sides have a word, F1 is 2 precision recall / (precision + recall)
+    over the words of SQuAD's normal form, which `SquadEmRule` describes.
+
+    Raises:
+        ValueError: If `threshold` is not in (0, 1] or `version` is unknown.
+
+    Notes:
+        The score is the script's to the last bit, in [0, 1] where the script uses percent. Under
+        version 1.1 an answer of articles or punctuation alone ("The The", "!!!") does not match
+        itself. For scripts without spaces a whole phrase is one word: see the rule `segmented`.
+
+    References:
+        `f1_score` of SQuAD's `evaluate-v1.1.py`, `compute_f1` of `evaluate-v2.0.py`; Rajpurkar et
+        al. (2016), section 6.1; Rajpurkar et al. (2018), "Know What You Don't Know".
+
+    Examples:
+        >>> SquadF1Rule()("the U.S.A.", ["USA"]).score
+        1.0
+        >>> SquadF1Rule()("George Bush", ["George W. Bush"]).score
+        0.8
+    """
 
     name: ClassVar[str] = "squad_f1"
 
     threshold: float = 0.8
-    """Lowest F1 that is a match, in (0, 1]."""
+    """Lowest F1 that is a match, in (0, 1]. SQuAD has none, since it averages the score; the
+    default is that of `TokenF1Rule`."""
 
     version: SquadVersion = "1.1"
-    """Script that says what two texts without a word left score."""
+    """Script that defines the score of a text without a word left: by "1.1" 0.0 against every text;
+    by "2.0", whose unanswerable questions have the empty answer, 1.0 against another such text and
+    0.0 against the rest."""
 
     def __post_init__(self) -> None:
         """Refuse a threshold that accepts everything or nothing, and an unknown version."""
         if not 0.0 < self.threshold <= 1.0:
             raise ValueError(f"`threshold` must be in (0, 1], got {self.threshold!r}")
-        _check_version(self.version)
+        if self.version not in ("1.1", "2.0"):
+            raise ValueError(f"`version` must be '1.1' or '2.0', got {self.version!r}")
 
     def keys(self, texts: Sequence[str]) -> list[str]:
         """Return SQuAD's normal form of each text."""
@@ -95,85 +133,3 @@ class SquadF1Rule(Rule[SquadAnswers]):
             return 0.0
         precision, recall = n_common / len(words), n_common / len(answer)
         return (2 * precision * recall) / (precision + recall)
-
-
-def match_squad_em(prediction: str, answers: Sequence[str]) -> Match:
-    """Accept a prediction that equals an accepted answer in SQuAD's normal form: its exact match.
-
-    The normal form lowers the text, deletes ASCII punctuation, replaces the words "a", "an" and
-    "the" by spaces, and joins what white space separates by single spaces.
-
-    Args:
-        prediction: The judged part of what the model wrote.
-        answers: Accepted answers.
-
-    Returns:
-        The verdict, with the first answer that is equal and a score of 1.0 or 0.0.
-
-    Raises:
-        TypeError: If `prediction` is not a string, or `answers` is one.
-        ValueError: If there are no accepted answers, or one of them is blank.
-
-    Notes:
-        Punctuation is deleted, not blanked: "U.S.A." equals "USA", and "letter-word" is one word.
-        Punctuation other than ASCII ("“", "–") stays. Two texts without a word left ("The" and
-        "!!!") are equal, in the scripts of both versions.
-
-    References:
-        `exact_match_score` of SQuAD's `evaluate-v1.1.py`; Rajpurkar et al. (2016), "SQuAD: 100,000+
-        Questions for Machine Comprehension of Text", section 6.1.
-
-    Examples:
-        >>> match_squad_em("the U.S.A.", ["USA"]).is_match
-        True
-    """
-    return SquadEmRule()(prediction, answers)
-
-
-def match_squad_f1(
-    prediction: str,
-    answers: Sequence[str],
-    *,
-    threshold: float = 0.8,
-    version: SquadVersion = "1.1",
-) -> Match:
-    """Score a prediction by the F1 of SQuAD's evaluation script, the best over the answers.
-
-    With precision the share of the prediction's words that the answer has, and recall the reverse,
-    both counted as often as both sides have a word, F1 is 2 precision recall / (precision + recall)
-    over the words of SQuAD's normal form, which `match_squad_em` describes.
-
-    Args:
-        prediction: The judged part of what the model wrote.
-        answers: Accepted answers.
-        threshold: Lowest F1 that is a match, in (0, 1]. SQuAD has none, since it averages the
-            score; the default of 0.8 is that of `match_token_f1`.
-        version: What a text without a word left scores: "1.1", the default, 0.0 against every
-            text; "2.0", whose unanswerable questions have the empty answer, 1.0 against another
-            such text and 0.0 against the rest.
-
-    Returns:
-        The verdict, with the answer of the highest F1 (the first among equals) when it is a match,
-        and that F1 as score in either case.
-
-    Raises:
-        TypeError: If `prediction` is not a string, or `answers` is one.
-        ValueError: If there are no accepted answers, one of them is blank, or an option is out of
-            range.
-
-    Notes:
-        The score is the script's to the last bit, in [0, 1] where the script says percent. Under
-        version 1.1 an answer of articles or punctuation alone ("The The", "!!!") does not match
-        itself. For scripts without spaces a whole phrase is one word: see the rule `segmented`.
-
-    References:
-        `f1_score` of SQuAD's `evaluate-v1.1.py`, `compute_f1` of `evaluate-v2.0.py`; Rajpurkar et
-        al. (2016), section 6.1; Rajpurkar et al. (2018), "Know What You Don't Know".
-
-    Examples:
-        >>> match_squad_f1("the U.S.A.", ["USA"]).score
-        1.0
-        >>> match_squad_f1("George Bush", ["George W. Bush"]).score
-        0.8
-    """
-    return SquadF1Rule(threshold=threshold, version=version)(prediction, answers)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
 
-from surface_consistency.matching.rule import Match, Normalizer, Rule, padded_keys
+from surface_consistency.matching.rule import Normalizer, Rule, padded_keys
 from surface_consistency.text import normalize
 
 _ARTICLES = frozenset({"a", "an", "the"})
@@ -19,12 +19,39 @@ answers that repeat a word."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenF1Rule(Rule[TokenAnswers]):
-    """The rule of `match_token_f1` with its options."""
+    """Accepts a prediction whose words overlap enough with those of an accepted answer.
+
+    With `c` words in common (counted as often as both sides have them), F1 is 2c / (words of the
+    prediction + words of the answer); the score is the highest F1 over the answers, and the verdict
+    has the answer with that F1, the first among equals. The articles "a", "an" and "the" are left
+    out. The formula is SQuAD's, the words are not: `SquadF1Rule` gives the score of its script.
+
+    Raises:
+        ValueError: If `threshold` is not in (0, 1].
+
+    Notes:
+        Unlike in SQuAD's script, punctuation separates words ("letter–word" is two, and "U.S.A." is
+        three, none of which is in "USA") and diacritics count by their Unicode normal form. Order
+        is ignored, and a long prediction scores low even if it contains the answer: judge first
+        lines. A text of articles alone keeps them. In scripts without spaces each character is a
+        word. An empty prediction scores 0.0.
+
+    References:
+        Rajpurkar et al. (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text",
+        section 6.1.
+
+    Examples:
+        >>> TokenF1Rule()("George Bush", ["George W. Bush"])
+        Match(is_match=True, answer='George W. Bush', score=0.8, rule='token_f1')
+        >>> TokenF1Rule()("George Washington", ["George W. Bush"])
+        Match(is_match=False, answer=None, score=0.4, rule='token_f1')
+    """
 
     name: ClassVar[str] = "token_f1"
 
     threshold: float = 0.8
-    """Lowest F1 that is a match, in (0, 1]."""
+    """Lowest F1 that is a match, in (0, 1]. The default accepts "George Bush" for "George W. Bush",
+    but not a shared first name, which is 0.5 at most between two-word names."""
 
     normalize: Normalizer | None = normalize
     """Applied to both sides first; None compares them as they are."""
@@ -61,57 +88,6 @@ class TokenF1Rule(Rule[TokenAnswers]):
             if score > best:
                 best, position = score, place
         return position if best >= self.threshold else -1, best
-
-
-def match_token_f1(
-    prediction: str,
-    answers: Sequence[str],
-    *,
-    threshold: float = 0.8,
-    normalize: Normalizer | None = normalize,
-) -> Match:
-    """Accept a prediction whose words overlap enough with those of an accepted answer.
-
-    With `c` words in common (counted as often as both sides have them), F1 is 2c / (words of the
-    prediction + words of the answer); the score is the highest F1 over the answers. The articles
-    "a", "an" and "the" are left out. The formula is SQuAD's, the words are not: `match_squad_f1`
-    gives the score of its script.
-
-    Args:
-        prediction: The judged part of what the model wrote.
-        answers: Accepted answers.
-        threshold: Lowest F1 that is a match, in (0, 1]. Default is 0.8: "George Bush" for "George
-            W. Bush", but not a shared first name, which is 0.5 at most between two-word names.
-        normalize: Applied to both sides first. Default is `normalize`; None leaves the texts as
-            they are.
-
-    Returns:
-        The verdict, with the answer of the highest F1 (the first among equals) when it is a match,
-        and that F1 as score in either case.
-
-    Raises:
-        TypeError: If `prediction` is not a string, or `answers` is one.
-        ValueError: If there are no accepted answers, one of them is blank, or `threshold` is not in
-            (0, 1].
-
-    Notes:
-        Unlike in SQuAD's script, punctuation separates words ("letter–word" is two, and "U.S.A." is
-        three, none of which is in "USA") and diacritics count by their Unicode normal form. Order
-        counts for nothing, and a long prediction scores low even when it contains the answer: judge
-        first lines. A text of articles alone keeps them. In scripts without spaces each character
-        is a word. An empty prediction scores 0.0.
-
-    References:
-        Rajpurkar et al. (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text",
-        section 6.1.
-
-    Examples:
-        >>> match_token_f1("George Bush", ["George W. Bush"])
-        Match(is_match=True, answer='George W. Bush', score=0.8, rule='token_f1')
-        >>> match_token_f1("George Washington", ["George W. Bush"])
-        Match(is_match=False, answer=None, score=0.4, rule='token_f1')
-    """
-    return TokenF1Rule(threshold=threshold, normalize=normalize)(prediction, answers)
 
 
 def _without_articles(words: list[str]) -> list[str]:

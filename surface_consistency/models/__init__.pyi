@@ -17,7 +17,6 @@ from .encoders import (
     bundled_minilm as bundled_minilm,
 )
 from .generate import (
-    RunSummary as RunSummary,
     run_prompts as run_prompts,
 )
 from .loading import (
@@ -33,12 +32,9 @@ from .options import (
 )
 from .reasoning import (
     REASONING_TAGS as REASONING_TAGS,
-    SplitReply as SplitReply,
-    split_reasoning as split_reasoning,
 )
 from .registry import (
     RunnerName as RunnerName,
-    available_runners as available_runners,
     load_runner as load_runner,
 )
 from .runner import (

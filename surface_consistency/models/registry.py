@@ -30,19 +30,6 @@ _RUNNERS: Final = Plugins(
 )
 
 
-def available_runners() -> tuple[str, ...]:
-    """List the names that `load_runner` knows.
-
-    Returns:
-        Built-in names first, then "package:name" of every other installed package, sorted.
-
-    Examples:
-        >>> available_runners()[:3]
-        ('fake', 'openai', 'stored')
-    """
-    return _RUNNERS.names()
-
-
 def check_runner(spec: str) -> str:
     """Refuse a name that no runner goes by, before anything is loaded.
 

@@ -5,6 +5,8 @@ import json
 import math
 import random
 import re
+import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pandas as pd
@@ -33,7 +35,10 @@ from lm_eval.api.model import LM
 from lm_eval.tasks import TaskManager
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"
+    "ignore::DeprecationWarning",
+    "ignore::FutureWarning",
+    "ignore::ResourceWarning",
+    "ignore::surface_consistency.errors.SurfaceConsistencyWarning",
 )
 
 
@@ -115,22 +120,14 @@ def test_numbers_equal_those_of_paired_by_to_the_last_digit(planted):
     assert planted[1]["consistency_stderr"] == "N/A"
 
 
-@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
-def test_bounds_are_numbers_where_they_are_asked_for():
-    numbers, _ = run("redirectqa", {"shots": 0}, limit=8)
-
-    assert "consistency" in numbers
-    assert not [name for name in numbers if name.endswith(("_low", "_high"))]
-
-
-@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
 @pytest.mark.parametrize(("accuracy", "is_told"), [(0.01, True), (0.3, False)])
 def test_table_of_the_command_shows_consistency_first(monkeypatch, capsys, accuracy, is_told):
-    """As the harness' own command prints it, through its own function."""
     import lm_eval.__main__
     import lm_eval.utils
 
     numbers, _ = run("redirectqa", {"shots": 0}, limit=8)
+    assert "consistency" in numbers
+    assert not [name for name in numbers if name.endswith(("_low", "_high"))]
     told = {"acc,none": accuracy, **{f"{name},none": value for name, value in numbers.items()}}
     told |= {"accuracy_canonical,none": accuracy, "accuracy_redirect,none": accuracy / 2}
     results = {
@@ -155,25 +152,18 @@ def test_table_of_the_command_shows_consistency_first(monkeypatch, capsys, accur
     )
 
 
-def test_members_of_a_pair_share_their_demonstrations(planted):
+def test_members_of_a_pair_share_their_demonstrations_and_answers_end_at_the_newline(planted):
     shots = {}
     for sample in planted[2]:
         shown = sample["arguments"][0][0].rpartition("Q: ")[0]
         assert shown.count("Q: ") == 3
         assert shots.setdefault(sample["doc"]["fact_id"], shown) == shown
+    decoding = {name: planted[0].asked[0][1][name] for name in ("until", "max_gen_toks")}
+    assert decoding == {"until": ["\n"], "max_gen_toks": 15}
+    assert planted[0].asked[0][1]["do_sample"] is False
 
 
-def test_answers_end_at_the_newline_alone(planted):
-    decoding = planted[0].asked[0][1]
-
-    assert decoding["until"] == ["\n"]
-    assert decoding["max_gen_toks"] == 15
-    assert decoding["do_sample"] is False
-
-
-@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
 def test_score_reads_what_the_harness_wrote_out_before_samples(planted, tmp_path: Path):
-    """As `--write_out` of 0.3: documents shuffled, and the stops joined to the prompt."""
     documents = []
     samples = [*planted[2]]
     random.Random(42).shuffle(samples)
@@ -198,7 +188,6 @@ def test_score_reads_what_the_harness_wrote_out_before_samples(planted, tmp_path
     assert (scored["first_correct"] == scored["second_correct"]).mean() == planted[1]["consistency"]
 
 
-@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
 @pytest.mark.parametrize("layout", ["lines", "array", "named arguments"])
 def test_score_reads_samples_of_any_vintage_and_finds_the_same(planted, tmp_path: Path, layout):
     file = tmp_path / "samples_redirectqa_2026-11-22T07-51-52.795344.jsonl"
@@ -219,9 +208,7 @@ def test_score_reads_samples_of_any_vintage_and_finds_the_same(planted, tmp_path
     assert (scored["first_correct"] == scored["second_correct"]).mean() == planted[1]["consistency"]
 
 
-@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
 def test_score_reads_samples_of_choices_as_the_harness_chose(tmp_path: Path):
-    """As the harness writes them: log-likelihoods as text, arguments by name."""
     _, samples = run("redirectqa_mc", {"options": 3, "shots": 0}, limit=30)
     lines = []
     for sample in samples:
@@ -245,67 +232,42 @@ def test_score_reads_samples_of_choices_as_the_harness_chose(tmp_path: Path):
     assert by_id[[s["doc"]["id"] for s in samples if s["acc"] is None]].isna().all()
 
 
-def test_samples_of_several_tasks_are_refused_before_anything_is_written(tmp_path: Path):
+def test_samples_of_several_or_other_tasks_are_refused_by_name(tmp_path: Path):
     date = "2026-11-22T07-51-52.795344.jsonl"
     files = [tmp_path / f"samples_{task}_{date}" for task in ("redirectqa", "redirectqa_mc")]
+    other = tmp_path / f"samples_triviaqa_{date}"
+    doc = {"question": "Who wrote it?", "id": "tc_1"}
+    sample = {"doc_id": 0, "doc": doc, "arguments": [["Q", {}]], "resps": [["x"]]}
+    other.write_text(json.dumps(sample) + "\n")
 
     with pytest.raises(DataError, match=r"samples of 2 tasks .*redirectqa_mc"):
         score_files(RedirectQAStudy(), DATA, files, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_samples_of_another_task_are_refused_by_name(tmp_path: Path):
-    file = tmp_path / "samples_triviaqa_2026-11-22T07-51-52.795344.jsonl"
-    doc = {"question": "Who wrote it?", "id": "tc_1"}
-    sample = {"doc_id": 0, "doc": doc, "arguments": [["Q", {}]], "resps": [["x"]]}
-    file.write_text(json.dumps(sample) + "\n")
-
     with pytest.raises(DataError, match="the log of the task 'triviaqa', names questions such as"):
-        score_files(RedirectQAStudy(), DATA, [file], tmp_path / "out")
+        score_files(RedirectQAStudy(), DATA, [other], tmp_path / "out")
 
 
-def test_limit_that_cuts_facts_apart_is_counted_and_said():
+def test_limit_that_cuts_facts_apart_is_counted_and_said(monkeypatch):
+    model = PlantedLM()
     with pytest.warns(DataWarning, match="1 of 14 pairs were cut apart") as caught:
-        numbers, samples = run("redirectqa", limit=20, num_fewshot=0)
+        numbers, samples = run("redirectqa", limit=20, num_fewshot=1, model=model)
+    monkeypatch.setattr(PlantedLM, "write", lambda self, prompt: "no")
+    alone, asked_alone = run("redirectqa_paraphrase", limit=1)
 
     asked = {sample["doc"]["id"] for sample in samples}
-    task = PairedTask.load("redirectqa", {"source": "sample"})
-    n_members = [
-        len(asked & {first, second})
-        for first, second in zip(
-            task.pairs["first_target"], task.pairs["second_target"], strict=True
-        )
-    ]
+    pairs = PairedTask.load("redirectqa", {"source": "sample"}).pairs
+    members = zip(pairs["first_target"], pairs["second_target"], strict=True)
+    n_members = [len(asked & set(pair)) for pair in members]
     assert numbers["n_cut"] == n_members.count(1) == 1
     assert numbers["n_pairs"] == n_members.count(2) == 13
     assert len([each for each in caught if each.category is DataWarning]) == 1
+    assert {prompt.count("Q: ") for prompt, _ in model.asked} == {2}
+    # A limit that leaves no whole pair gives no number.
+    assert math.isnan(alone["consistency"])
+    assert alone["n_pairs"] == 0
+    assert all(":paraphrase:" in sample["doc"]["id"] for sample in asked_alone)
 
 
-@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
-def test_limit_that_leaves_no_whole_pair_gives_no_number():
-    numbers, _ = run("redirectqa", limit=1)
-
-    assert math.isnan(numbers["consistency"])
-    assert numbers["n_pairs"] == 0
-
-
-@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
-def test_shots_of_the_command_line_are_heeded():
-    model = PlantedLM()
-    run("redirectqa", limit=2, num_fewshot=1, model=model)
-
-    assert [prompt.count("Q: ") for prompt, _ in model.asked] == [2, 2]
-
-
-@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
-def test_paraphrase_asks_the_second_wording(monkeypatch):
-    monkeypatch.setattr(PlantedLM, "write", lambda self, prompt: "no")
-    _, samples = run("redirectqa_paraphrase", limit=2)
-
-    assert all(":paraphrase:" in sample["doc"]["id"] for sample in samples)
-
-
-@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
 def test_multiple_choice_takes_the_most_probable_option():
     numbers, samples = run("redirectqa_mc", {"options": 3, "shots": 0}, limit=30)
 
@@ -321,7 +283,6 @@ def test_multiple_choice_takes_the_most_probable_option():
     assert 0 < numbers["acc"] < 1
 
 
-@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
 def test_slaq_pairs_short_with_long_answers(monkeypatch):
     task = PairedTask.load("slaq", {"source": "sample"})
     topic = task.documents[0].cluster
@@ -360,7 +321,6 @@ def slaq():
     return task, options, answers
 
 
-@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
 def test_slots_and_momentum_are_those_of_the_metrics_to_the_last_digit(slaq, monkeypatch):
     task, options, answers = slaq
     monkeypatch.setattr(PlantedLM, "write", lambda self, prompt: answers[prompt])
@@ -413,7 +373,6 @@ def test_topic_that_a_limit_cuts_apart_is_left_out_of_slots_and_said(slaq, monke
     assert numbers["n_cut"] == 5
 
 
-@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
 @pytest.mark.parametrize(("as_turns", "n_turns"), [(True, 6), (False, 2)])
 def test_chat_template_gets_the_demonstrations_as_turns_or_in_one(monkeypatch, as_turns, n_turns):
     model = PlantedLM()
@@ -434,7 +393,6 @@ def test_chat_template_gets_the_demonstrations_as_turns_or_in_one(monkeypatch, a
     assert "".join(turn["content"] for turn in turns).count("Q: ") == 3
 
 
-@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
 def test_tiny_model_runs_from_a_folder_in_the_layout_of_the_hub(tiny_model: Path):
     numbers, samples = run(
         "redirectqa",
@@ -454,8 +412,6 @@ def test_tiny_model_runs_from_a_folder_in_the_layout_of_the_hub(tiny_model: Path
 
 
 def test_command_runs_the_harness_with_the_path_set(monkeypatch, capsys):
-    import sys
-
     import lm_eval.__main__
 
     told: list[list[str]] = []
@@ -479,48 +435,34 @@ def test_command_runs_the_harness_with_the_path_set(monkeypatch, capsys):
     assert "takes no '--out'" in capsys.readouterr().err
 
 
-def test_task_rejects_an_option_of_no_record():
-    with pytest.raises(ValueError, match=r"no option 'shot'; did you mean 'shots'\?"):
-        run("redirectqa", {"shot": 3})
-
-
-def test_task_rejects_a_key_that_it_would_not_heed(tmp_path: Path):
+def test_task_rejects_keys_options_and_metadata_that_it_would_not_heed(tmp_path: Path):
     (tmp_path / "mine.yaml").write_text(
         f"include: {lm_eval_path()}/redirectqa.yaml\ntask: mine\ndoc_to_text: x\n"
     )
-    manager = TaskManager(include_path=str(tmp_path), include_defaults=False)
+    metadata = {"slaq": "sample", "redirectqa": {"shot": 3}}
+    mine = TaskManager(include_path=str(tmp_path), include_defaults=False)
+    ours = TaskManager(include_path=str(lm_eval_path()), include_defaults=False, metadata=metadata)
 
-    with pytest.raises(ValueError, match="task mine: unknown key 'doc_to_text'"):
-        manager.load(["mine"])
-
-
-def test_task_rejects_metadata_that_is_no_mapping():
-    manager = TaskManager(
-        include_path=str(lm_eval_path()), include_defaults=False, metadata={"slaq": "sample"}
-    )
-
-    with pytest.raises(ValueError, match="metadata 'slaq' is 'sample'; give a mapping"):
-        manager.load(["slaq"])
-
-
-@pytest.mark.parametrize("installed", ["0.4.9", "0.5.1"])
-def test_harness_of_another_version_is_refused_with_both_versions(monkeypatch, installed):
-    monkeypatch.setattr(extras, "version", lambda name: installed)
-
-    with pytest.raises(
-        MissingDependencyError, match=rf"lm-eval <0\.5,>=0\.4\.12, and {installed} is installed"
+    for manager, name, message in (
+        (mine, "mine", "task mine: unknown key 'doc_to_text'"),
+        (ours, "slaq", "metadata 'slaq' is 'sample'; give a mapping"),
+        (ours, "redirectqa", r"no option 'shot'; did you mean 'shots'\?"),
     ):
+        with pytest.raises(ValueError, match=message):
+            manager.load([name])
+
+
+@pytest.mark.parametrize("installed", ["0.4.9", "0.5.1", None])
+def test_harness_of_another_version_or_none_is_refused(monkeypatch, installed):
+    def version(name):
+        if installed is None:
+            raise PackageNotFoundError(name)
+        return installed
+
+    monkeypatch.setattr(extras, "version", version)
+
+    message = rf"lm-eval <0\.5,>=0\.4\.12, and {installed} is installed"
+    if installed is None:
+        message = r"surface-consistency\[lm-eval\]"
+    with pytest.raises(MissingDependencyError, match=message):
         lm_eval_path()
-
-
-@pytest.mark.parametrize(("command", "extra"), [(lm_eval_path, "lm-eval")])
-def test_missing_harness_names_the_extra(monkeypatch, command, extra):
-    from importlib.metadata import PackageNotFoundError
-
-    def missing(name):
-        raise PackageNotFoundError(name)
-
-    monkeypatch.setattr(extras, "version", missing)
-
-    with pytest.raises(MissingDependencyError, match=rf"surface-consistency\[{extra}\]"):
-        command()

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.engine import score_files
-from surface_consistency.errors import DataError
+from surface_consistency.errors import DataError, MissingDependencyError
 from surface_consistency.integrations import extras
 from surface_consistency.integrations.inspect_tasks import register
 from surface_consistency.integrations.paired_task import PairedTask
@@ -80,7 +80,6 @@ def test_entry_point_is_that_of_the_installed_package():
 
 @pytest.mark.parametrize("name", ["redirectqa", "slaq"])
 def test_an_answer_ends_where_the_study_lets_it_end(name, monkeypatch):
-    """A study of whole answers names no stop, and the tool is told none."""
     monkeypatch.setenv("INSPECT_EVAL_MODEL", "planted/model")
     options = {"source": "sample", "limit": 3}
     task = register()[name](**options)
@@ -134,7 +133,7 @@ def test_log_of_another_task_is_refused_by_name(tmp_path: Path):
         )
 
 
-def test_multiple_choice_is_refused():
+def test_multiple_choice_and_a_missing_tool_are_refused(monkeypatch):
     with pytest.raises(ValueError, match="read=multiple-choice takes the probabilities of options"):
         inspect_ai.eval(
             "surface_consistency/redirectqa",
@@ -143,19 +142,11 @@ def test_multiple_choice_is_refused():
             display="none",
         )
 
-
-def test_missing_tool_names_the_extra(monkeypatch):
-    from importlib.metadata import PackageNotFoundError
-
-    from surface_consistency.errors import MissingDependencyError
-    from surface_consistency.integrations.inspect_tasks import register
-
     def missing(name):
-        raise PackageNotFoundError(name)
+        raise extras.PackageNotFoundError(name)
 
     monkeypatch.setattr(extras, "version", missing)
     register.cache_clear()
-
     with pytest.raises(MissingDependencyError, match=r"surface-consistency\[inspect\]"):
         register()
 

@@ -30,7 +30,6 @@ def naive_counts(first, second):
 
 @pytest.mark.parametrize("region", ["first_line", "whole"])
 def test_rule_agreement_agrees_with_a_loop(region):
-    """Each row of the frame is the count over rows of paired single verdicts."""
     frame = rule_agreement(GENERATIONS, ANSWERS, region=region)
 
     assert len(frame) == 10 + 5
@@ -43,7 +42,6 @@ def test_rule_agreement_agrees_with_a_loop(region):
 
 
 def test_rule_agreement_is_tidy():
-    """Pairs of rules come first, then each rule's first line against the whole."""
     frame = rule_agreement(GENERATIONS, ANSWERS)
 
     assert list(frame.columns) == [
@@ -73,28 +71,18 @@ def test_rule_agreement_is_seeing_what_the_rules_disagree_about():
     assert (boundary["first_only"], boundary["second_only"]) == (0, 1)
 
 
-def test_rule_agreement_is_zero_without_rows():
-    """No rows give counts of 0."""
+def test_rule_agreement_without_rows_is_zero_and_refuses_what_it_cannot_name():
     frame = rule_agreement([], [])
 
     assert len(frame) == 15
     assert frame[["n", "n_differ"]].to_numpy().sum() == 0
-
-
-def test_rule_agreement_rejects_rules_of_one_name():
-    """Two rules of one name could not be told apart in the frame."""
     with pytest.raises(ValueError, match=r"different names, got \['boundary', 'boundary'\]"):
         rule_agreement([], [], rules=["boundary", BoundaryRule(reject_negated=True)])
-
-
-def test_rule_agreement_rejects_an_unknown_region():
-    """Three parts are known."""
     with pytest.raises(ValueError, match="first_line, first_text_line, whole; got 'last'"):
         rule_agreement([], [], region="last")
 
 
 def test_rule_agreement_passes_over_blank_lines_when_asked():
-    """On the first line that is not blank the rules see what follows a newline."""
     frame = rule_agreement(
         ["\nParis\nRome"], [["Paris"]], rules=["popqa", "exact"], region="first_text_line"
     )

@@ -78,9 +78,10 @@ def test_other_numbers_are_no_items(text):
 
 
 def test_an_answer_without_words_of_the_question_is_kept():
-    """Answers need not repeat the question."""
     assert parts("Huygens.", 0) == ("Huygens.",)
     assert parts("", 0) == ()
+    with pytest.raises(ValueError, match="answers at least one question, got none"):
+        TopicQuestions([])
 
 
 def test_a_question_that_nothing_sets_apart_is_answered_by_any_clause():
@@ -135,8 +136,3 @@ def test_the_references_own_long_answers_keep_nine_facts_of_ten():
 
     assert found > 110
     assert lost / found < 0.1
-
-
-def test_topic_questions_rejects_none():
-    with pytest.raises(ValueError, match="answers at least one question, got none"):
-        TopicQuestions([])

@@ -1,6 +1,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -38,7 +39,6 @@ def rows_of(columns):
 @settings(max_examples=60, deadline=None)
 @given(rows=ROWS)
 def test_match_columns_agrees_with_the_single_form(rule, rows):
-    """Row by row the verdict is that of `match`; rows it would refuse are unscored."""
     columns = match_columns([p for p, _ in rows], [a for _, a in rows], rule=rule)
 
     assert len(columns) == len(rows)
@@ -57,7 +57,6 @@ def test_match_columns_agrees_with_the_single_form(rule, rows):
 
 @pytest.mark.parametrize("rule", list(RULES))
 def test_match_columns_agrees_with_the_single_form_over_many_chunks(rule):
-    """Where one chunk ends and the next begins makes no difference."""
     rng = np.random.default_rng(0)
     names = [f"{first} {last}" for first in ("Ann", "Bo", "Zoé") for last in ("Li", "May", "Ōe")]
     predictions = [f"It is {names[i]}." for i in rng.integers(0, len(names), 5_000)]
@@ -72,49 +71,32 @@ def test_match_columns_agrees_with_the_single_form_over_many_chunks(rule):
     assert columns.score.tolist() == [single.score for single in singles]
 
 
-def test_match_columns_is_empty_without_rows():
-    """No rows give empty columns."""
-    columns = match_columns([], [])
-
-    assert (len(columns), columns.n_unscored, columns.score.shape) == (0, 0, (0,))
-
-
 def test_match_columns_is_counting_what_it_leaves_out():
-    """Unscored rows are counted and explained, never taken for wrong answers."""
     columns = match_columns(["", None, "x", None], [["x"], ["x"], None, []])
+    nothing = match_columns([], [])
 
     assert columns.is_match == [False, None, None, None]
     assert columns.reason == [None, "no prediction", "no accepted answers", "no prediction"]
     assert columns.n_unscored == 3
+    assert (len(nothing), nothing.n_unscored, nothing.score.shape) == (0, 0, (0,))
 
 
-def test_match_columns_takes_what_pandas_holds():
-    """Series with any index, NaN for None, and arrays of answers are fine."""
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(
-        {
-            "prediction": ["Paris", None, np.nan],
-            "answers": [np.array(["Rome", "Paris"], dtype=object), ("Rome",), ["Rome"]],
-        },
-        index=[2, 0, 1],
-    )
+def test_match_columns_takes_what_pandas_and_numpy_hold():
+    """Series with any index, NaN for None, arrays of answers and numpy's strings are fine."""
+    paris = np.array(["Rome", "Paris"], dtype=object)
+    predictions = pd.Series(["Paris", None, np.nan], index=[2, 0, 1])
+    answers = pd.Series([paris, ("Rome",), ["Rome"]], index=[2, 0, 1])
 
-    columns = match_columns(frame["prediction"], frame["answers"])
+    columns = match_columns(predictions, answers)
     without = match_columns(["x", "x"], pd.Series([np.nan, None], dtype=object))
+    arrays = match_columns(
+        np.array(["Paris", "Rome"]), np.array([["Rome", "Paris"], ["Oslo", "É"]])
+    )
 
     assert columns.is_match == [True, None, None]
     assert columns.answer[0] == "Paris"
     assert without.reason == ["no accepted answers"] * 2
-
-
-def test_match_columns_takes_arrays_of_strings():
-    """The strings of numpy are strings."""
-    predictions, answers = np.array(["Paris", "Rome"]), np.array([["Rome", "Paris"], ["Oslo", "É"]])
-
-    columns = match_columns(predictions, answers, rule="boundary")
-
-    assert columns.is_match == [True, False]
-    assert columns.answer == ["Paris", None]
+    assert (arrays.is_match, arrays.answer) == ([True, False], ["Paris", None])
 
 
 def test_match_columns_is_sound_when_answer_lists_are_made_on_the_fly():
@@ -131,22 +113,8 @@ def test_match_columns_is_sound_when_answer_lists_are_made_on_the_fly():
     assert columns.is_match == [False, True] * 50
 
 
-@pytest.mark.parametrize(
-    ("predictions", "answers", "message"),
-    [
-        (["x", None], [["x"], ["x"]], "row 11: no prediction; give one, or leave the row out"),
-        (["x", "x"], [["x"], []], "row 11: no accepted answers; give one, or leave"),
-    ],
-)
-def test_match_columns_rejects_missing_values_on_demand(predictions, answers, message):
-    """`on_missing="raise"` names the first row that cannot be judged."""
-    with pytest.raises(ValueError, match=message):
-        match_columns(predictions, answers, on_missing="raise", first_row=10)
-
-
 @pytest.mark.parametrize("blank", ["", "  "])
 def test_match_columns_rejects_blank_answers(blank):
-    """A blank answer is a fault of the data; the row is named."""
     rows = 5_000
     answers = [None, []] + [["x"]] * (rows - 3) + [["x", blank]]
 
@@ -154,35 +122,28 @@ def test_match_columns_rejects_blank_answers(blank):
         match_columns([None, "x"] * (rows // 2), answers)
 
 
+RAISE = {"on_missing": "raise", "first_row": 10}
+
+
 @pytest.mark.parametrize(
-    ("predictions", "answers", "message"),
+    ("predictions", "answers", "options", "error", "message"),
     [
-        ([5], [["x"]], "row 0: `predictions` must be strings or None, got int"),
-        (["x"], ["Paris"], "row 0: `answers` must be lists of strings, got 'Paris'"),
-        (["x"], [7], "row 0: `answers` must be lists of strings, got 7"),
-        (["x"], [["Paris", None]], "row 0: `answers` must be strings, got None; drop it"),
+        (["x", None], [["x"]] * 2, RAISE, ValueError, "row 11: no prediction; give one, or leave"),
+        (["x", "x"], [["x"], []], RAISE, ValueError, "row 11: no accepted answers; give one"),
+        ([5], [["x"]], {}, TypeError, "row 0: `predictions` must be strings or None, got int"),
+        (["x"], ["Paris"], {}, TypeError, "row 0: `answers` must be lists of strings, got 'Par"),
+        (["x"], [7], {}, TypeError, "row 0: `answers` must be lists of strings, got 7"),
+        (["x"], [["Paris", None]], {}, TypeError, "row 0: `answers` must be strings, got None"),
+        (["x", "y"], [["x"]], {}, ValueError, "one entry a row, got 2 and 1"),
+        ([], [], {"on_missing": "drop"}, ValueError, "must be 'unscored' or 'raise', got 'drop'"),
     ],
 )
-def test_match_columns_rejects_other_types(predictions, answers, message):
-    """Numbers, bare strings and nulls among the answers are named with their row."""
-    with pytest.raises(TypeError, match=message):
-        match_columns(predictions, answers)
-
-
-def test_match_columns_rejects_columns_of_different_length():
-    """Every prediction has its answers."""
-    with pytest.raises(ValueError, match="one entry a row, got 2 and 1"):
-        match_columns(["x", "y"], [["x"]])
-
-
-def test_match_columns_rejects_unknown_policies():
-    """Missing rows are unscored or refused."""
-    with pytest.raises(ValueError, match="`on_missing` must be 'unscored' or 'raise', got 'drop'"):
-        match_columns([], [], on_missing="drop")
+def test_match_columns_refuses_what_it_cannot_judge(predictions, answers, options, error, message):
+    with pytest.raises(error, match=message):
+        match_columns(predictions, answers, **options)
 
 
 def test_answer_sets_are_forgotten_when_they_become_too_many(monkeypatch):
-    """The memory of prepared answers is bounded, and forgetting changes no verdict."""
     monkeypatch.setattr("surface_consistency.matching.bulk._MAX_ANSWERS", 100)
     sets = AnswerSets(RULES["exact"])
 
@@ -193,7 +154,6 @@ def test_answer_sets_are_forgotten_when_they_become_too_many(monkeypatch):
 
 
 def test_answer_sets_are_prepared_once_for_all_models(monkeypatch):
-    """A second model on the same questions finds the answers ready."""
     prepared = []
     prepare = BoundaryRule.prepare
     monkeypatch.setattr(

@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from surface_consistency.matching import match, match_segmented
+from surface_consistency.matching import SegmentedRule, match
 from surface_consistency.text import guess_language
 
 RULES = ("popqa", "boundary", "segmented", "token_f1", "squad_f1")
@@ -63,8 +63,8 @@ def cut_korean(text):
 )
 def test_a_segmenter_of_ones_own_cuts_words_that_have_spaces_too(prediction, is_match):
     """It sees what stands between two spaces, so that one that drops spaces is none the worse."""
-    assert match_segmented(prediction, ["서울"], segmenter=cut_korean).is_match is is_match
-    assert not match_segmented(prediction, ["서울"], segmenter="script").is_match
+    assert SegmentedRule(segmenter=cut_korean)(prediction, ["서울"]).is_match is is_match
+    assert not SegmentedRule(segmenter="script")(prediction, ["서울"]).is_match
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,9 @@ from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import MissingDependencyError
 from surface_consistency.matching import (
+    BoundaryRule,
     SegmentedRule,
-    match_boundary,
     match_columns,
-    match_popqa,
-    match_segmented,
     segmented,
 )
 
@@ -44,15 +42,8 @@ def icu():
     ],
 )
 def test_match_segmented_minds_words(prediction, answer, is_match):
-    """An answer begins and ends where words of the prediction do."""
-    assert match_segmented(prediction, [answer]).is_match is is_match
+    assert SegmentedRule()(prediction, [answer]).is_match is is_match
     assert match_columns([prediction], [[answer]], rule="segmented").is_match == [is_match]
-
-
-def test_the_rules_that_it_stands_beside_do_not():
-    """What the papers' rule and whole words by white space accept is why this rule is here."""
-    assert match_popqa("それは東京都です。", ["京都"]).is_match
-    assert match_boundary("それは東京都です。", ["京都"]).is_match
 
 
 @pytest.mark.parametrize(
@@ -69,22 +60,21 @@ def test_the_rules_that_it_stands_beside_do_not():
 )
 def test_script_segmenter_wants_whole_runs(prediction, answer, is_match):
     """Without a library a word ends where the script changes."""
-    found = match_segmented(prediction, [answer], segmenter="script")
+    found = SegmentedRule(segmenter="script")(prediction, [answer])
 
     assert found.is_match is is_match
 
 
 def test_a_segmenter_of_ones_own_is_asked():
-    """Any function that returns words will do; one that loses text is refused."""
     cuts = {"東京都に住む": ["東京", "都", "に", "住む"]}
 
     def cut(text):
         return cuts.get(text, [text])
 
-    assert match_segmented("東京都に住む", ["東京"], segmenter=cut).is_match
-    assert not match_segmented("東京都に住む", ["京都"], segmenter=cut).is_match
+    assert SegmentedRule(segmenter=cut)("東京都に住む", ["東京"]).is_match
+    assert not SegmentedRule(segmenter=cut)("東京都に住む", ["京都"]).is_match
     with pytest.raises(ValueError, match="words of `segmenter` must give the text again"):
-        match_segmented("東京都", ["京都"], segmenter=lambda text: [text[1:]])
+        SegmentedRule(segmenter=lambda text: [text[1:]])("東京都", ["京都"])
 
 
 @settings(max_examples=300, deadline=None)
@@ -116,22 +106,16 @@ def test_match_segmented_finds_what_stands_at_the_ends_of_runs(prediction, answe
     answer=st.text(alphabet="aAb2한", min_size=1, max_size=2),
 )
 def test_match_segmented_is_the_boundary_rule_where_there_are_spaces(prediction, answer):
-    """Nothing changes for scripts that write words apart."""
-    found = match_segmented(prediction, [answer], segmenter="script").is_match
+    found = SegmentedRule(segmenter="script")(prediction, [answer]).is_match
 
-    assert found is match_boundary(prediction, [answer]).is_match
+    assert found is BoundaryRule()(prediction, [answer]).is_match
 
 
-def test_segmented_names_the_extra_of_icu(monkeypatch):
-    """Without icu4py the error says what to install."""
+def test_segmented_names_the_extra_of_icu_and_the_segmenters(monkeypatch):
     segmented._segmenter.cache_clear()
     monkeypatch.setitem(sys.modules, "icu4py.breakers", None)
 
     with pytest.raises(MissingDependencyError, match=r"icu4py.*surface-consistency\[lexical\]"):
-        match_segmented("東京都", ["京都"])
-
-
-def test_segmented_rejects_an_unknown_segmenter():
-    """A segmenter is a name or a function."""
+        SegmentedRule()("東京都", ["京都"])
     with pytest.raises(ValueError, match="`segmenter` must be 'icu', 'script' or a function"):
         SegmentedRule(segmenter="mecab")

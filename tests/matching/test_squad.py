@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from surface_consistency.matching import (
+    SquadEmRule,
     SquadF1Rule,
+    TokenF1Rule,
     match_columns,
-    match_squad_em,
-    match_squad_f1,
-    match_token_f1,
 )
 
 WORDS = st.lists(
@@ -71,10 +70,9 @@ def f1_score(prediction, ground_truth, version):
     ],
 )
 def test_squad_deletes_punctuation_and_drops_articles(prediction, answer, f1, em):
-    """The normal form is SQuAD's, where `token_f1` has its own."""
-    assert match_squad_f1(prediction, [answer]).score == f1
-    assert match_squad_em(prediction, [answer]).is_match is em
-    assert match_token_f1("U.S.A.", ["USA"]).score == 0.0
+    assert SquadF1Rule()(prediction, [answer]).score == f1
+    assert SquadEmRule()(prediction, [answer]).is_match is em
+    assert TokenF1Rule()("U.S.A.", ["USA"]).score == 0.0
 
 
 @pytest.mark.parametrize("version", ["1.1", "2.0"])
@@ -85,15 +83,14 @@ def test_squad_agrees_with_the_published_script(version, prediction, answers):
     expected = max(f1_score(prediction, answer, version) for answer in answers)
     rule = SquadF1Rule(version=version)
 
-    assert match_squad_f1(prediction, answers, version=version).score == expected
+    assert SquadF1Rule(version=version)(prediction, answers).score == expected
     assert match_columns([prediction], [answers], rule=rule).score.tolist() == [expected]
     is_equal = any(normalize_answer(prediction) == normalize_answer(answer) for answer in answers)
-    assert match_squad_em(prediction, answers).is_match is is_equal
+    assert SquadEmRule()(prediction, answers).is_match is is_equal
     assert match_columns([prediction], [answers], rule="squad_em").is_match == [is_equal]
 
 
 def test_squad_agrees_with_torchmetrics():
-    """Another implementation gives the same scores; it has the empty rule of version 2.0."""
     squad = pytest.importorskip("torchmetrics.functional.text").squad
     pairs = [("the U.S.A.", ["USA", "x"]), ("George Bush", ["George W. Bush"]), ("Rome", ["Oslo"])]
 
@@ -103,22 +100,16 @@ def test_squad_agrees_with_torchmetrics():
             [{"answers": {"text": answers, "answer_start": [0] * len(answers)}, "id": "1"}],
         )
 
-        f1 = match_squad_f1(prediction, answers, version="2.0").score
+        f1 = SquadF1Rule(version="2.0")(prediction, answers).score
         assert 100 * f1 == pytest.approx(found["f1"].item(), abs=1e-4)
-        assert 100 * match_squad_em(prediction, answers).score == found["exact_match"].item()
+        assert 100 * SquadEmRule()(prediction, answers).score == found["exact_match"].item()
 
 
 def test_squad_scores_of_no_word_depend_on_the_version():
-    """What two texts of articles alone score is the one difference between the scripts."""
-    assert match_squad_f1("the", ["a"]).score == 0.0
-    assert match_squad_f1("the", ["a"], version="2.0").score == 1.0
-    assert match_squad_f1("the", ["cat"], version="2.0").score == 0.0
-    assert match_squad_em("the", ["a"]).is_match
-
-
-def test_squad_rejects_bad_options():
-    """A threshold that accepts all or nothing, and a version that never was."""
-    with pytest.raises(ValueError, match=r"`threshold` must be in \(0, 1\], got 0"):
-        match_squad_f1("x", ["x"], threshold=0.0)
-    with pytest.raises(ValueError, match=r"`version` must be '1.1' or '2.0', got '3'"):
-        match_squad_f1("x", ["x"], version="3")
+    assert SquadF1Rule()("the", ["a"]).score == 0.0
+    assert SquadF1Rule(version="2.0")("the", ["a"]).score == 1.0
+    assert SquadF1Rule(version="2.0")("the", ["cat"]).score == 0.0
+    assert SquadEmRule()("the", ["a"]).is_match
+    for options, message in (({"threshold": 0.0}, "got 0"), ({"version": "3"}, "'2.0', got '3'")):
+        with pytest.raises(ValueError, match=message):
+            SquadF1Rule(**options)

@@ -11,7 +11,6 @@ IDS = ["q0", "q1", "q2", "q3", "q4"]
 
 
 def test_verdicts_are_records_of_first_lines():
-    """One record a row, in order, judged on the first line."""
     made = list(verdicts(IDS, GENERATIONS, ANSWERS, rule="boundary"))
 
     assert made == [
@@ -34,7 +33,6 @@ def test_verdicts_are_records_of_first_lines():
 
 
 def test_verdicts_are_of_the_whole_generation_on_demand():
-    """Containment over the whole output gives credit for what follows the answer."""
     made = list(verdicts(IDS, GENERATIONS, ANSWERS, rule="popqa", region="whole"))
 
     assert [verdict.is_correct for verdict in made] == [True, None, True, True, None]
@@ -44,7 +42,6 @@ def test_verdicts_are_of_the_whole_generation_on_demand():
 
 @pytest.mark.parametrize("rule", list(RULES))
 def test_verdicts_are_made_as_they_are_taken(rule):
-    """Endless columns are read a part at a time."""
     columns = (
         (f"q{number}" for number in itertools.count()),
         itertools.repeat("Paris"),
@@ -58,35 +55,28 @@ def test_verdicts_are_made_as_they_are_taken(rule):
 
 
 def test_verdicts_take_nan_for_none():
-    """A column of pandas writes NaN where nothing is."""
     [made] = verdicts(["q"], [float("nan")], [["Paris"]])
 
     assert (made.prediction, made.is_correct, made.reason) == (None, None, "no prediction")
 
 
-def test_verdicts_reject_an_unknown_rule_at_once():
-    """The mistake shows before the first verdict is taken."""
-    with pytest.raises(ValueError, match=r"`rule` must be one of popqa, .* got 'f1'"):
-        verdicts([], [], [], rule="f1")
-
-
-@pytest.mark.parametrize("call", [lambda r: verdicts([], [], [], region=r), answer_span])
-def test_verdicts_reject_an_unknown_region(call):
-    """Two parts are known."""
-    with pytest.raises(ValueError, match="first_line, first_text_line, whole; got 'last'"):
-        call("last") if call is not answer_span else answer_span("x", region="last")
-
-
-def test_verdicts_reject_columns_of_different_length():
-    """Every question has its generation and its answers."""
-    with pytest.raises(ValueError, match="zip"):
-        list(verdicts(["q0", "q1"], ["x"], [["x"], ["x"]]))
-
-
 def test_verdicts_name_the_row_of_a_bad_value():
-    """Rows are counted from the start of the columns, whatever part they are read in."""
     rows = 3_000
     generations = ["x"] * (rows - 1) + [5]
 
     with pytest.raises(TypeError, match="row 2999: `predictions` must be strings or None, got int"):
         list(verdicts(map(str, range(rows)), generations, [["x"]] * rows))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: verdicts([], [], [], rule="f1"), r"`rule` must be one of popqa, .* got 'f1'"),
+        (lambda: verdicts([], [], [], region="last"), "first_line, first_text_line, whole; got 'l"),
+        (lambda: answer_span("x", region="last"), "first_line, first_text_line, whole; got 'last'"),
+        (lambda: list(verdicts(["q0", "q1"], ["x"], [["x"], ["x"]])), "zip"),
+    ],
+)
+def test_verdicts_refuse_unknown_rules_and_regions_at_once(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

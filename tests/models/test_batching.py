@@ -50,7 +50,6 @@ def test_batches_hold_every_prompt_once_and_are_bounded(prompts, batch_size, see
 
 @given(PROMPTS, st.integers(1, 12))
 def test_a_large_group_never_shares_a_batch(prompts, batch_size):
-    """Groups of half a batch or more stay by themselves, in batches of nearly equal size."""
     lengths, groups = zip(*prompts, strict=True)
     sizes = Counter(groups)
 
@@ -83,7 +82,6 @@ def test_small_groups_are_packed_whole():
 
 
 def test_a_seed_gives_other_company():
-    """The same prompts land in batches of other members, and other seeds in others again."""
     members = [
         {
             frozenset(batch)

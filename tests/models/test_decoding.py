@@ -32,7 +32,6 @@ def test_cut_at_stop_ends_an_answer_that_has_begun(text, stop, expected):
 
 @given(st.text("ab \n"))
 def test_stopping_at_the_newline_keeps_the_first_line(text):
-    """Whatever is written, the judged answer is that of the uncut text."""
     cut = cut_at_stop(text, ["\n"])
 
     assert first_line(text if cut is None else cut) == first_line(text)
@@ -146,7 +145,6 @@ def test_sampling_agrees_with_the_softmax():
 
 
 def test_nucleus_sampling_leaves_the_tail_out():
-    """The smallest set of tokens whose mass reaches `top_p` is drawn from, as in transformers."""
     transformers = pytest.importorskip("transformers")
     scores = torch.tensor([[2.0, -1.0, 1.0, 0.0, 0.5]])
 
@@ -157,7 +155,6 @@ def test_nucleus_sampling_leaves_the_tail_out():
 
 
 def test_a_draw_depends_on_seed_and_content_alone():
-    """The same prompt draws the same tokens beside other prompts, and others under other seeds."""
     scores = torch.randn(1, 500, generator=torch.Generator().manual_seed(0))
     params = GenerationParams(temperature=1.0, seed=3)
 

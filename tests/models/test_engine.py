@@ -20,7 +20,6 @@ BATCH = Batch(
 
 
 def test_rows_are_padded_before_prefix_and_suffix(engine):
-    """Prefix and suffix end in the same columns in every row; padding is masked."""
     ids, mask = engine._columns(BATCH)
 
     assert n_columns(BATCH) == 6
@@ -38,7 +37,6 @@ def test_padding_adds_no_token_that_its_row_does_not_hold(engine):
 
 
 def test_the_cache_starts_with_each_rows_prefix(engine):
-    """Keys and values of a row's prefix are those of the prefix alone, in its last columns."""
     config = transformers.GenerationConfig(max_new_tokens=4)
     with torch.inference_mode():
         cache = engine._cache(BATCH, config)

@@ -106,36 +106,18 @@ def test_a_complete_run_asks_nothing(prompts, log):
 
     assert (summary.n_asked, summary.n_reused) == (0, 10)
     assert runner.batches == []
+    assert run(runner, [], log).n_asked == 0
 
 
-def test_no_prompts_are_no_work(log):
-    assert run(Batched(), [], log).n_asked == 0
+def test_batch_size_bounds_the_batches_of_any_plan(prompts, log, tmp_path, manifest):
+    plain, planning = Batched(), Planning()
 
+    run(plain, prompts, log, batch_size=4)
+    with RunLog.open(tmp_path / "other.jsonl", manifest) as other:
+        run(planning, prompts, other, batch_size=2)
 
-def test_answers_may_come_in_any_order(prompts, log):
-    class Reversed(FakeRunner):
-        def generate(self, prompts, params=None):
-            yield from reversed(list(super().generate(prompts, params)))
-
-    run(Reversed(lambda prompt: prompt.id), prompts, log)
-
-    assert logged(log) == {prompt.id: prompt.id for prompt in prompts}
-
-
-def test_batch_size_bounds_batches(prompts, log):
-    runner = Batched()
-
-    run(runner, prompts, log, batch_size=4)
-
-    assert [len(batch) for batch in runner.batches] == [4, 4, 2]
-
-
-def test_a_planner_cuts_the_batches(prompts, log):
-    runner = Planning()
-
-    run(runner, prompts, log, batch_size=2)
-
-    assert runner.batches[:4] == [["q9", "q8"], ["q7"], ["q6", "q5"], ["q4"]]
+    assert [len(batch) for batch in plain.batches] == [4, 4, 2]
+    assert planning.batches[:4] == [["q9", "q8"], ["q7"], ["q6", "q5"], ["q4"]]
 
 
 def test_a_resumed_run_asks_the_same_batches(prompts, log):
@@ -193,7 +175,8 @@ def test_a_prompt_that_does_not_fit_alone_is_an_error_and_asked_again(prompts, l
         def generate(self, prompts, params=None):
             if any(prompt.id == "q6" for prompt in prompts):
                 raise RunnerOutOfMemoryError("q6 is too long")
-            yield from super().generate(prompts, params)
+            # Answers may come in any order.
+            yield from reversed(list(super().generate(prompts, params)))
 
     summary = run(Narrow(), prompts, log)
 
@@ -204,19 +187,7 @@ def test_a_prompt_that_does_not_fit_alone_is_an_error_and_asked_again(prompts, l
 
     again = run(Batched(), prompts, log)
     assert (again.n_asked, again.n_reused, again.n_errors) == (1, 9, 0)
-    assert logged(log)["q6"] == "to Q: 6? A:"
-
-
-def test_errors_of_the_runner_are_counted_and_asked_again(prompts, log):
-    class Moody(FakeRunner):
-        def generate(self, prompts, params=None):
-            for prompt in prompts:
-                yield Generation(
-                    prompt_id=prompt.id, text=None, finish_reason="error", error="HTTP 500"
-                )
-
-    assert run(Moody({}), prompts, log).n_errors == 10
-    assert run(Batched(), prompts, log).n_reused == 0
+    assert logged(log) == {prompt.id: f"to {prompt.text}" for prompt in prompts}
 
 
 def answering(*ids):
@@ -247,6 +218,10 @@ def test_runners_that_break_the_protocol_are_named(prompts, log, ids, message):
     assert set(logged(log)) <= {prompt.id for prompt in prompts}
 
 
+def refuse(asked):
+    raise RunnerError("prompt 'q3' has 3,000 tokens")
+
+
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
@@ -254,27 +229,16 @@ def test_runners_that_break_the_protocol_are_named(prompts, log, ids, message):
         (lambda prompts: [prompts, prompts[:1]], r"planned prompts twice or .* prompt 'q0'"),
         (lambda prompts: [[Prompt(id="z", text="z")]], r"not in the run: prompt 'z'"),
         (lambda prompts: [[prompts[0], prompts[0]]], r"planned prompts twice or .*'q0'"),
+        (refuse, "'q3' has 3,000 tokens"),
     ],
 )
-def test_planners_that_lose_or_invent_prompts_are_named(prompts, log, plan, message):
+def test_planners_that_lose_invent_or_refuse_prompts_are_named(prompts, log, plan, message):
     runner = Planning()
     runner.plan = lambda asked, params: iter(plan(asked))
 
     with pytest.raises(RunnerError, match=message):
         run(runner, prompts, log)
-
-
-def test_a_prompt_that_is_too_long_stops_the_run_before_any_work(prompts, log):
-    runner = Planning()
-
-    def refuse(asked, params):
-        raise RunnerError("prompt 'q3' has 3,000 tokens")
-
-    runner.plan = refuse
-
-    with pytest.raises(RunnerError, match="q3"):
-        run(runner, prompts, log)
-    assert runner.batches == []
+    assert len(runner.batches) <= 1
 
 
 def test_ctrl_c_keeps_what_was_answered(prompts, log):
@@ -304,20 +268,24 @@ def test_a_log_that_cannot_be_written_stops_the_run(prompts, log, monkeypatch):
     assert len(runner.batches) == 1
 
 
-def test_one_id_for_two_prompts_is_refused(log):
-    prompts = [Prompt(id="a", text="x"), Prompt(id="a", text="y")]
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batch_size": 0}, "`batch_size` is at least 1, got 0"),
+        ({"shard": (2, 2)}, r"`shard` is a number from 0 below how many there are, got \(2, 2\)"),
+        ({}, "prompt id 'a' stands for two different prompts"),
+    ],
+)
+def test_options_and_prompts_that_mean_nothing_are_refused(log, options, message):
+    two = [Prompt(id="a", text="x"), Prompt(id="a", text="y")]
 
-    with pytest.raises(ValueError, match="prompt id 'a' stands for two different prompts"):
-        run(Batched(), prompts, log)
+    with pytest.raises(ValueError, match=message):
+        run(Batched(), two, log, **options)
 
 
-def test_a_batch_size_below_one_is_refused(prompts, log):
-    with pytest.raises(ValueError, match="`batch_size` is at least 1, got 0"):
-        run(Batched(), prompts, log, batch_size=0)
-
-
-def test_progress_is_told_after_each_batch(prompts, log):
-    run(Batched(), prompts[:2], log)
+def test_progress_is_told_after_each_batch(prompts, log, capsys):
+    """A function gets every state; where no terminal is, nothing is written."""
+    run_prompts(Batched(), prompts[:2], PARAMS, log)
     states = []
 
     run_prompts(Batched(), prompts, PARAMS, log, progress=states.append, batch_size=3)
@@ -325,18 +293,11 @@ def test_progress_is_told_after_each_batch(prompts, log):
     assert [state.n_done for state in states] == [2, 5, 8, 10]
     assert [state.n_asked for state in states] == [0, 3, 6, 8]
     assert {state.n_total for state in states} == {10}
-
-
-def test_nothing_is_written_to_a_file_as_progress(prompts, log, capsys):
-    run_prompts(Batched(), prompts, PARAMS, log)
-
     assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("error", [TypeError("no length"), ValueError("went away"), KeyError("x")])
 def test_a_runner_that_fails_is_named_and_what_it_gave_is_kept(log, error):
-    """Whatever a runner raises is one kind of error that names runner and prompt."""
-
     def handler(prompt):
         if prompt.id == "p2":
             raise error
@@ -352,7 +313,6 @@ def test_a_runner_that_fails_is_named_and_what_it_gave_is_kept(log, error):
 
 
 def test_answers_are_in_the_log_before_their_batch_ends(tmp_path, manifest, monkeypatch):
-    """A runner that yields as it goes loses little by a kill."""
     from surface_consistency.models import generate
 
     monkeypatch.setattr(generate, "_STORE_SECONDS", -1.0)
@@ -392,16 +352,19 @@ def shown(stream):
 
 
 def test_a_terminal_gets_one_line_that_renews_itself():
-    stream = Terminal()
+    stream, empty = Terminal(), Terminal()
 
     with progress_reporter(True, stream=stream) as report:
         report(state(n_asked=0, n_done=10))
         report(state())
+    with progress_reporter(True, stream=empty) as report:
+        report(state(n_done=0, n_total=0, n_asked=0))
 
     first, *_, last = shown(stream)
     assert re.match(r"10%.* 10/100 \[", first)
     assert re.match(r"30%.* 30/100 \[.*prompts/s\]", last)
     assert stream.getvalue().count("\n") == 1
+    assert shown(empty)[-1].startswith("0 prompts")
 
 
 def test_a_line_is_ended_when_the_run_is_interrupted():
@@ -438,21 +401,3 @@ def test_files_and_quiet_runs_get_nothing(progress, stream):
         report(state())
 
     assert stream.getvalue() == ""
-
-
-def test_a_function_gets_every_state():
-    states = []
-
-    with progress_reporter(states.append) as report:
-        report(state())
-
-    assert states == [state()]
-
-
-def test_an_empty_run_has_a_line_too():
-    stream = Terminal()
-
-    with progress_reporter(True, stream=stream) as report:
-        report(state(n_done=0, n_total=0, n_asked=0))
-
-    assert shown(stream)[-1].startswith("0 prompts")

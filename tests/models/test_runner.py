@@ -1,4 +1,4 @@
-"""The base class of runners, and its defaults."""
+"""The base class of runners with its defaults, and the runner without a model."""
 
 import pytest
 
@@ -25,11 +25,32 @@ class Echo(Runner):
 
 
 def test_a_class_of_ten_lines_is_a_runner():
-    runner = Echo()
+    [answer] = Echo().generate([Prompt(id="q1", text="Paris, France")], PARAMS)
 
-    answers = list(runner.generate([Prompt(id="q1", text="Paris, France")], PARAMS))
+    assert answer.text == "Paris, France"
 
-    assert answers[0].text == "Paris, France"
+
+@pytest.mark.parametrize(
+    ("handler", "texts"),
+    [(lambda prompt: f"{prompt.id}!", ["a!", "b!"]), ({"a": "by id", "x": "by text"}, None)],
+)
+def test_the_fake_runner_answers_by_function_or_by_id_before_text(handler, texts):
+    runner = FakeRunner(handler)
+
+    answers = list(runner.generate([Prompt(id="a", text="x"), Prompt(id="b", text="x")]))
+
+    assert [answer.prompt_id for answer in answers] == runner.asked == ["a", "b"]
+    assert [answer.text for answer in answers] == (texts or ["by id", "by text"])
+    assert runner.fingerprint() == {"runner": "fake", "name": "fake"}
+
+
+def test_the_fake_runner_refuses_prompts_and_handlers_that_it_cannot_use():
+    chat = Prompt(id="c", messages=(Message(role="user", content="x"),))
+
+    with pytest.raises(RunnerError, match=r"'mine' has no text for prompt 'c'; add its id"):
+        list(FakeRunner({"x": "by text"}, name="mine").generate([chat]))
+    with pytest.raises(TypeError, match=r"`handler` must be a function .* got str"):
+        FakeRunner("London")
 
 
 def test_by_default_batches_have_32_prompts_and_stay_as_they_are():
@@ -60,21 +81,17 @@ def test_methods_that_a_runner_does_not_define_are_refused(method, arguments, sa
         getattr(Echo(), method)(*arguments)
 
 
-def test_a_runner_without_a_fingerprint_cannot_be_made():
+def test_what_is_no_runner_is_refused(tmp_path):
     class Nameless(Runner):
         generate = Echo.generate
 
-    with pytest.raises(TypeError, match="fingerprint"):
-        Nameless()
-
-
-def test_an_object_that_is_not_a_runner_is_refused(tmp_path):
     class Plain:
         name = "plain"
         fingerprint = Echo.fingerprint
         generate = Echo.generate
 
+    with pytest.raises(TypeError, match="fingerprint"):
+        Nameless()
     with pytest.raises(TypeError, match="Plain is not a Runner; derive the class from"):
         run_study(RedirectQAStudy(), load_sample(), Plain(), tmp_path, model="plain")
     assert not list(tmp_path.iterdir())
-    assert isinstance(FakeRunner({}), Runner)

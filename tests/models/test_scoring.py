@@ -189,21 +189,19 @@ def test_log_probabilities_equal_those_of_lm_evaluation_harness(tiny_models, sho
 
 def test_errors_name_the_request_and_the_remedy(tiny_models):
     runner = TransformersRunner(tiny_models("gpt_neox"))
-    with pytest.raises(RunnerError, match=r"no begin token .* request 'w'.*bos=\"eos\""):
-        list(runner.score([ScoringRequest(id="w", continuation="a text")]))
-    with pytest.raises(RunnerError, match=r"request 'long' has .* reads 512: shorten"):
-        list(runner.score([ScoringRequest(id="long", context="Q: " * 600, continuation=" a")]))
-    runner._encoder.tokenizer = SimpleNamespace(is_fast=False)
-    with pytest.raises(RunnerError, match=r"save it as a fast tokenizer"):
-        list(runner.score([ScoringRequest(id="s", context="a", continuation="b")]))
-
-
-def test_logits_that_are_no_numbers_are_refused(tiny_models):
-    runner = TransformersRunner(tiny_models("llama"))
+    broken, slow = (TransformersRunner(tiny_models("llama")) for _ in range(2))
     with torch.no_grad():
-        runner._engine.model.lm_head.weight[7] = float("nan")
-    with pytest.raises(RunnerError, match=r"request 'n' logits that are no numbers"):
-        list(runner.score([ScoringRequest(id="n", context="Q:", continuation=" a")]))
+        broken._engine.model.lm_head.weight[7] = float("nan")
+    slow._encoder.tokenizer = SimpleNamespace(is_fast=False)
+
+    for own, message, request in (
+        (runner, r"no begin token .* request 'r'.*bos=\"eos\"", {"continuation": "a text"}),
+        (runner, r"request 'r' has .* reads 512: shorten", {"context": "Q: " * 600}),
+        (broken, r"request 'r' logits that are no numbers", {"context": "Q:"}),
+        (slow, r"save it as a fast tokenizer", {"context": "a"}),
+    ):
+        with pytest.raises(RunnerError, match=message):
+            list(own.score([ScoringRequest(**{"id": "r", "continuation": " a", **request})]))
 
 
 def test_batches_that_do_not_fit_are_halved_and_one_text_is_named(tiny_models, shot_prompts):
@@ -242,22 +240,22 @@ def test_long_texts_are_read_in_parts_that_fit(tiny_models, shot_prompts, monkey
             assert score.log_probability == pytest.approx(wanted, abs=1e-4)
 
 
-def test_records_refuse_what_are_no_log_probabilities():
-    with pytest.raises(ValidationError, match=r"at most 0, got 0\.5"):
-        ScoredText(request_id="a", token_ids=(1,), log_probabilities=(0.5,))
-    with pytest.raises(ValidationError, match="2 tokens have 1 log-probabilities"):
-        ScoredText(request_id="a", token_ids=(1, 2), log_probabilities=(-0.5,))
-    with pytest.raises(ValidationError, match="without tokens there is one log-probability"):
-        ScoredText(request_id="a", log_probabilities=(-0.5, -1.0))
-    with pytest.raises(ValidationError, match="only the first of several tokens"):
-        ScoredText(request_id="a", token_ids=(1, 2), log_probabilities=(-0.5, None))
-    with pytest.raises(ValidationError, match="at most 0, got nan"):
-        ScoredText(request_id="a", token_ids=(1,), log_probabilities=(math.nan,))
-    with pytest.raises(ValidationError, match="at least one log-probability"):
-        ScoredText(request_id="a", token_ids=(), log_probabilities=())
-    assert math.isnan(
-        ScoredText(request_id="a", token_ids=(1,), log_probabilities=(None,)).log_probability
-    )
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"token_ids": (1,), "log_probabilities": (0.5,)}, r"at most 0, got 0\.5"),
+        ({"token_ids": (1, 2), "log_probabilities": (-0.5,)}, "2 tokens have 1 log-probabilities"),
+        ({"log_probabilities": (-0.5, -1.0)}, "without tokens there is one log-probability"),
+        ({"token_ids": (1, 2), "log_probabilities": (-0.5, None)}, "only the first of several to"),
+        ({"token_ids": (1,), "log_probabilities": (math.nan,)}, "at most 0, got nan"),
+        ({"token_ids": (), "log_probabilities": ()}, "at least one log-probability"),
+    ],
+)
+def test_records_refuse_what_are_no_log_probabilities(fields, message):
+    with pytest.raises(ValidationError, match=message):
+        ScoredText(request_id="a", **fields)
+    none = ScoredText(request_id="a", token_ids=(1,), log_probabilities=(None,))
+    assert math.isnan(none.log_probability)
 
 
 def test_the_most_probable_option_is_the_answer(tiny_models, shot_prompts):
@@ -385,7 +383,6 @@ def test_a_token_that_a_model_rules_out_has_probability_zero(tiny_models):
 
 
 def test_a_continuation_that_tokenises_to_nothing_is_named(tiny_models):
-    """A normaliser may strip a text of spaces, or of a character that it knows not."""
     from tokenizers import normalizers
 
     runner = TransformersRunner(tiny_models("llama"))
@@ -416,21 +413,16 @@ def test_conversations_are_scored_after_the_chat_template(tiny_models):
     assert answer.scores[0].log_probability == pytest.approx(score.log_probability, abs=1e-5)
 
 
-def test_runners_that_tell_no_log_probabilities_are_refused():
+def test_runners_and_prompts_without_options_are_refused():
+    runner = MultipleChoiceRunner(Told({}))
+    plain = Prompt(id="q", text="a")
+
     with pytest.raises(RunnerError, match="'fake' does not define `score`, so options cannot be"):
         MultipleChoiceRunner(FakeRunner({"q": "a"}))
-
-
-def test_prompts_without_options_are_refused(tiny_models):
-    runner = MultipleChoiceRunner(TransformersRunner(tiny_models("gpt_neox")))
     with pytest.raises(RunnerError, match=r"prompt 'q' has no options"):
-        list(runner.generate([Prompt(id="q", text="a")], GenerationParams()))
+        list(runner.generate([plain], GenerationParams()))
     with pytest.raises(ValueError, match="option_score is one of sum, per_token, per_character"):
         MultipleChoiceRunner(runner, option_score="best")
-
-
-def test_options_change_what_is_asked():
-    plain = Prompt(id="q", text="a")
     assert plain.key != plain.model_copy(update={"options": (" b", " c")}).key
     with pytest.raises(ValidationError, match="none of them twice"):
         Prompt(id="q", text="a", options=(" b", " b"))

@@ -20,20 +20,32 @@ PROMPTS = [
 def test_stored_runner_answers_by_id_or_text():
     runner = StoredRunner({"q1": "London\nQ:", "Q: two? A:": "Paris"})
 
-    answers = list(runner.generate(PROMPTS[:2]))
+    first, second, missing = runner.generate(PROMPTS)
 
-    assert [(answer.prompt_id, answer.text) for answer in answers] == [
-        ("q1", "London\nQ:"),
-        ("q2", "Paris"),
-    ]
+    assert (first.prompt_id, first.text) == ("q1", "London\nQ:")
+    assert (second.prompt_id, second.text) == ("q2", "Paris")
+    assert (missing.text, missing.finish_reason) == (None, "error")
+    assert missing.error == "no stored prediction under id 'q3', its text or its question"
 
 
-def test_stored_runner_says_which_prompt_has_no_prediction():
-    answer = next(StoredRunner({"q1": "London"}).generate([PROMPTS[1]]))
-
-    assert answer.finish_reason == "error"
-    assert answer.text is None
-    assert answer.error == "no stored prediction under id 'q2', its text or its question"
+@pytest.mark.parametrize(
+    ("stored", "gaps"),
+    [
+        (
+            {"q1": "x", **{f"z{number}": "y" for number in range(1200)}},
+            "2 of 3 prompts have no stored prediction (such as 'q2', 'q3'); 1,200 stored "
+            "predictions belong to no prompt (such as 'z0', 'z1', 'z2')",
+        ),
+        (
+            {"q9": "x", "q1": "London", "Q: two? A:": "Paris", "q0": "y"},
+            "1 of 3 prompts have no stored prediction (such as 'q3'); 2 stored predictions belong "
+            "to no prompt (such as 'q9', 'q0')",
+        ),
+        ({"one?": "x", "q1": "x", "q2": "x", "q3": "x"}, None),
+    ],
+)
+def test_gaps_count_both_sides(stored, gaps):
+    assert StoredRunner(stored).gaps(PROMPTS) == gaps
 
 
 SHOTS = "Q: Who wrote Q: The Winged Serpent? A: Cohen\n\n"
@@ -54,7 +66,6 @@ SHOTS = "Q: Who wrote Q: The Winged Serpent? A: Cohen\n\n"
     ],
 )
 def test_stored_runner_answers_by_the_last_question(prompt):
-    """Predictions by question belong to few-shot prompts, plain or chat; demonstrations do not."""
     asked = "Who directed Q: The Winged Serpent?"
     runner = StoredRunner({"Who wrote Q: The Winged Serpent?": "no", asked: "Larry Cohen"})
 
@@ -65,7 +76,6 @@ def test_stored_runner_answers_by_the_last_question(prompt):
 
 
 def test_stored_runner_answers_whole_few_shot_prompts(tmp_path):
-    """A file by question answers every prompt that the package builds of those questions."""
     data = load_sample()
     questions, rows = data.questions, data.rows
     lines = [
@@ -85,41 +95,18 @@ def test_stored_runner_answers_whole_few_shot_prompts(tmp_path):
     "text", ["Who? A: Q:", "Q: Who?", "Who? A:", "So Q: Who? A:", "Q: Who? A: "]
 )
 def test_stored_runner_takes_no_question_off_other_prompts(text):
-    """Only a last line `Q: ... A:` holds a question."""
     answer = next(StoredRunner({"Who?": "x", "": "y"}).generate([Prompt(id="a", text=text)]))
 
     assert answer.finish_reason == "error"
 
 
-def test_gaps_know_a_prompt_by_all_its_names():
-    """Predictions under both id and question of one prompt are not foreign; the id wins."""
+def test_the_id_wins_over_the_question():
     runner = StoredRunner({"one?": "second", "q1": "first"})
 
-    assert runner.gaps(PROMPTS[:1]) is None
     assert next(runner.generate(PROMPTS[:1])).text == "first"
 
 
-def test_gaps_are_what_does_not_meet():
-    runner = StoredRunner({"q1": "x", **{f"z{number}": "y" for number in range(1200)}})
-
-    assert runner.gaps(PROMPTS) == (
-        "2 of 3 prompts have no stored prediction (such as 'q2', 'q3'); 1,200 stored predictions "
-        "belong to no prompt (such as 'z0', 'z1', 'z2')"
-    )
-
-
-def test_gaps_count_both_sides():
-    """Questions without predictions and predictions without questions are two counts."""
-    runner = StoredRunner({"q9": "x", "q1": "London", "Q: two? A:": "Paris", "q0": "y"})
-
-    assert runner.gaps(PROMPTS) == (
-        "1 of 3 prompts have no stored prediction (such as 'q3'); 2 stored predictions belong to "
-        "no prompt (such as 'q9', 'q0')"
-    )
-
-
 def test_fingerprint_follows_the_predictions(tmp_path):
-    """Equal predictions under equal file names are equal, whatever folder they lie in."""
     for folder, text in (("a", "London"), ("b", "London"), ("c", "Paris")):
         (tmp_path / folder).mkdir()
         line = json.dumps({"id": "q1", "text": text})

@@ -41,7 +41,6 @@ def scored(path, **request):
 
 
 def test_records_go_by_the_id_of_the_request(tmp_path):
-    """What a scorer told is written and read back; the answer is the same as from the scorer."""
     records = [
         ScoredText(request_id=f"q\n{n}", token_ids=(n, 9), log_probabilities=(-2.0 + n, -1.0))
         for n in range(2)
@@ -71,18 +70,14 @@ def test_samples_of_lm_evaluation_harness_are_read(tmp_path):
 
     assert (bob.log_probability, bob.is_greedy, bob.is_sum) == (-1.25, True, True)
     assert scored(path, context="A text", continuation=" on").log_probability == -0.5
+    unfiltered = sample("c", **{" a": (-1.0, False), " b": (-2.0, False)})
+    del unfiltered["filtered_resps"]
+    unfiltered["arguments"] = [["c", " a"], ["c", " b"]]
+    lists = rows_file(tmp_path / "lists.jsonl", unfiltered)
+    assert scored(lists, context="c", continuation=" b").log_probability == -2.0
     # Other demonstrations before the same question, and no space before the option.
     elsewhere = scored(path, context="Q: X? A: x\n\nQ: Who? A:", continuation="Bob")
     assert elsewhere.log_probability == -1.25
-
-
-def test_unfiltered_samples_and_arguments_in_lists_are_read(tmp_path):
-    row = sample("c", **{" a": (-1.0, False), " b": (-2.0, False)})
-    del row["filtered_resps"]
-    row["arguments"] = [["c", " a"], ["c", " b"]]
-    path = rows_file(tmp_path / "samples.jsonl", row)
-
-    assert scored(path, context="c", continuation=" b").log_probability == -2.0
 
 
 def test_plain_rows_go_by_their_texts(tmp_path):
@@ -172,14 +167,11 @@ def test_rows_that_contradict_each_other_are_refused(tmp_path):
         StoredScores(rows_file(tmp_path / "s.jsonl", row, {**row, "log_probability": -2.0}))
 
 
-def test_files_that_hold_nothing_are_named(tmp_path):
+def test_files_that_hold_nothing_are_named_and_none_writes(tmp_path):
     with pytest.raises(SourceNotFoundError, match=r"none\.jsonl"):
         StoredScores(tmp_path / "none.jsonl")
     with pytest.raises(DataError, match=r"holds no log-probabilities; it is empty"):
         StoredScores(rows_file(tmp_path / "empty.jsonl"))
-
-
-def test_stored_log_probabilities_write_nothing(tmp_path):
     runner = StoredScores(rows_file(tmp_path / "s.jsonl", sample("c", **{" a": (-1.0, False)})))
     with pytest.raises(RunnerError, match=r"write nothing; read answers with `read=multiple-cho"):
         list(runner.generate([Prompt(id="q", text="c")], PARAMS))

@@ -1,6 +1,5 @@
 """The reference runner on tiny random models: its answers are those of prompts asked one by one."""
 
-import importlib.util
 import json
 import os
 import shutil
@@ -8,7 +7,6 @@ import shutil
 import pytest
 
 from surface_consistency.errors import (
-    MissingDependencyError,
     RunnerError,
     RunnerOutOfMemoryError,
     SourceNotFoundError,
@@ -99,7 +97,6 @@ FAMILIES = ["gpt_neox", "llama", "gpt2", "olmo2", "qwen2", "bloom"]
 def test_answers_agree_with_generate_one_by_one(
     tiny_models, loaded, one_by_one, shot_prompts, family
 ):
-    """Batches, padding and reused prefixes change no token, over prompts whose answers differ."""
     expected = decoded(loaded(family)[1], one_by_one(family))
     assert len(set(expected.values())) > 0.7 * len(expected)
 
@@ -170,7 +167,6 @@ def test_negative_controls_change_answers(loaded, one_by_one, shot_prompts):
 
 
 def test_prompts_of_small_groups_share_a_batch(tiny_models, loaded, one_by_one, shot_prompts):
-    """Several prefixes of unequal length stand in one batch, each computed once."""
     by_name = [
         prompt.model_copy(update={"group": f"{prompt.group}{number % 3}"})
         for number, prompt in enumerate(shot_prompts)
@@ -208,7 +204,6 @@ def test_a_prefix_is_computed_once_for_all_batches_of_a_group(neox, shot_prompts
 
 
 def test_stop_strings_cut_answers(neox, loaded, one_by_one, shot_prompts):
-    """A stopped answer is the full one up to its first stop string, and not a token longer."""
     tokenizer = loaded("gpt_neox")[1]
     params = GenerationParams(max_new_tokens=N_NEW, stop=("a", "Q:"))
 
@@ -235,7 +230,6 @@ def edited(path, target, **settings):
 
 
 def test_end_tokens_end_answers(tiny_models, loaded, one_by_one, shot_prompts, tmp_path):
-    """Any of several end tokens ends an answer; the token itself is not in the text."""
     tokenizer = loaded("gpt_neox")[1]
     answers = one_by_one("gpt_neox")
     written = [ids[4] for ids in answers.values()]
@@ -259,7 +253,6 @@ def test_end_tokens_end_answers(tiny_models, loaded, one_by_one, shot_prompts, t
 def test_the_models_own_penalties_hold_and_its_sampling_does_not(
     tiny_models, loaded, one_by_one, shot_prompts, tmp_path
 ):
-    """A repetition penalty sees the prompt's tokens and no padding, as one by one."""
     folder = edited(
         tiny_models("gpt_neox"),
         tmp_path / "m",
@@ -281,7 +274,6 @@ def test_the_models_own_penalties_hold_and_its_sampling_does_not(
 
 
 def test_samples_follow_the_seed_and_not_the_batch(neox, shot_prompts):
-    """At a temperature, a prompt's answer depends on seed and content, not on its company."""
     hot = GenerationParams(max_new_tokens=N_NEW, stop=(), temperature=1.5, top_p=0.95, seed=1)
 
     batched = ask(neox, shot_prompts, hot)
@@ -295,20 +287,16 @@ def test_samples_follow_the_seed_and_not_the_batch(neox, shot_prompts):
     assert batched != ask(neox, shot_prompts)
 
 
-def test_generations_count_their_tokens(neox, loaded, shot_prompts):
+def test_tokens_are_counted_and_batches_sorted_by_them(neox, loaded, shot_prompts):
     tokenizer = loaded("gpt_neox")[1]
 
     answers = {answer.prompt_id: answer for answer in neox.generate(shot_prompts[:3], PARAMS)}
+    batches = list(neox.plan(shot_prompts, PARAMS))
 
     for prompt in shot_prompts[:3]:
         n_tokens = len(tokenizer(prompt.text)["input_ids"])
         assert answers[prompt.id].n_prompt_tokens == n_tokens == neox.count_tokens(prompt)
         assert answers[prompt.id].n_new_tokens == N_NEW
-
-
-def test_the_runner_is_a_planner(neox, shot_prompts):
-    batches = list(neox.plan(shot_prompts, PARAMS))
-
     assert [len(batch) for batch in batches] == [24, 24]
     assert not {p.group for p in batches[0]} & {p.group for p in batches[1]}
     lengths = [neox.count_tokens(prompt) for prompt in batches[0][:12]]
@@ -330,7 +318,6 @@ def test_another_layout_shares_the_model_and_mixes_the_batches(neox, shot_prompt
 
 
 def test_prompts_longer_than_the_context_are_refused_before_any_work(neox, shot_prompts):
-    """The longest prompt is named with its tokens, the limit and the remedy."""
     long = Prompt(id="long", text=shot_prompts[0].text * 6)
     longer = Prompt(id="longer", text=shot_prompts[0].text * 7)
     n_tokens = neox.count_tokens(longer)
@@ -382,8 +369,6 @@ def test_an_out_of_memory_device_is_asked_for_less(
     ],
 )
 def test_a_full_memory_is_told_from_other_failures(neox, shot_prompts, monkeypatch, message, kind):
-    """Only a full memory is worth a smaller batch; anything else comes through as it is."""
-
     def fail(batch, config, **options):
         raise RuntimeError(message)
 
@@ -411,7 +396,6 @@ def chat(*contents, role="user"):
 
 
 def test_conversations_go_through_the_chat_template(tiny_models, tmp_path, shot_prompts):
-    """A conversation is answered as its rendered text is, template options included."""
     folder = with_template(tiny_models("gpt_neox"), tmp_path / "m")
     runner = TransformersRunner(folder, device="cpu", chat_options={"suffix": " So:"})
     text = Prompt(id="chat", text="[user] What is it?\n[assistant] So:")
@@ -423,7 +407,6 @@ def test_conversations_go_through_the_chat_template(tiny_models, tmp_path, shot_
 
 
 def test_a_template_that_writes_the_start_token_gets_one(tiny_models, tmp_path):
-    """Texts get the tokenizer's own start token, rendered conversations get no second one."""
     folder = with_template(tiny_models("gpt_neox"), tmp_path / "m")
     raw = json.loads((folder / "tokenizer.json").read_text())
     start = {"SpecialToken": {"id": "<|endoftext|>", "type_id": 0}}
@@ -444,16 +427,13 @@ def test_a_template_that_writes_the_start_token_gets_one(tiny_models, tmp_path):
     assert runner.count_tokens(chat("hey")) == bare.count_tokens(text)
 
 
-def test_conversations_need_a_template(neox):
-    with pytest.raises(RunnerError, match=r"gpt_neox has no chat template, .* prompt 'chat'; ask"):
-        list(neox.generate([chat("hey")], PARAMS))
-
-
-def test_a_template_that_refuses_a_conversation_is_named(tiny_models, tmp_path):
+def test_conversations_need_a_template_that_takes_them(neox, tiny_models, tmp_path):
     runner = TransformersRunner(
         with_template(tiny_models("gpt_neox"), tmp_path / "m"), device="cpu"
     )
 
+    with pytest.raises(RunnerError, match=r"gpt_neox has no chat template, .* prompt 'chat'; ask"):
+        list(neox.generate([chat("hey")], PARAMS))
     with pytest.raises(RunnerError, match="template of m refuses prompt 'chat': no system; change"):
         list(runner.generate([chat("Be brief.", role="system")], PARAMS))
 
@@ -470,7 +450,6 @@ def test_an_empty_prompt_needs_a_start_token(neox, tiny_models, tmp_path):
 
 
 def test_a_tokenizer_of_another_model_is_refused(tiny_models, tmp_path):
-    """A token beyond the model's vocabulary is caught before it breaks the device."""
     shutil.copytree(tiny_models("gpt_neox"), tmp_path / "m")
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "m")
     tokenizer.add_tokens(["<new>"])
@@ -483,43 +462,39 @@ def test_a_tokenizer_of_another_model_is_refused(tiny_models, tmp_path):
 
 def test_the_fingerprint_names_what_decides_the_answers(neox, tiny_models):
     shown = neox.fingerprint()
+    expected = {
+        **{"model": "gpt_neox", "revision": None, "dtype": "float32", "device": "cpu"},
+        **{"batch_size": 32, "padding": "left", "torch": torch.__version__},
+        "transformers": transformers.__version__,
+    }
 
-    assert shown["model"] == "gpt_neox"
-    assert shown["revision"] is None
-    assert shown["dtype"] == "float32"
-    assert shown["device"] == "cpu"
-    assert shown["batch_size"] == 32
-    assert shown["padding"] == "left"
-    assert shown["torch"] == torch.__version__
-    assert shown["transformers"] == transformers.__version__
+    assert {name: shown[name] for name in expected} == expected
     assert shown == json.loads(json.dumps(shown))
     assert shown == TransformersRunner(tiny_models("gpt_neox"), device="cpu").fingerprint()
-    low = TransformersRunner(tiny_models("gpt_neox"), device="cpu", dtype="bfloat16")
-    assert low.fingerprint()["dtype"] == "bfloat16"
-    assert low.fingerprint()["prefix_reuse"] == "on"
+    low = TransformersRunner(tiny_models("gpt_neox"), device="cpu", dtype="bfloat16").fingerprint()
+    assert (low["dtype"], low["prefix_reuse"]) == ("bfloat16", "on")
 
 
 def test_models_that_cannot_be_loaded_are_named(tiny_models, tmp_path):
-    shutil.copytree(tiny_models("gpt_neox"), tmp_path / "m")
-    weights = tmp_path / "m" / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:-100])
-    with pytest.raises(RunnerError, match=r"the model of m cannot be loaded \(SafetensorError: "):
-        TransformersRunner(tmp_path / "m", device="cpu")
+    folder = shutil.copytree(tiny_models("gpt_neox"), tmp_path / "m")
+    weights, tokenizer = folder / "model.safetensors", folder / "tokenizer.json"
+    whole = weights.read_bytes()
+    spoil = {
+        r"the model of m cannot be loaded \(SafetensorError: ": lambda: weights.write_bytes(
+            whole[:-100]
+        ),
+        r"the model of m cannot be loaded \(OSError: .*check tha": weights.unlink,
+        r"the tokenizer of m cannot be loaded \(": lambda: tokenizer.write_text("{"),
+    }
+    for message, damage in spoil.items():
+        damage()
+        with pytest.raises(RunnerError, match=message):
+            TransformersRunner(folder, device="cpu")
 
-    weights.unlink()
-    with pytest.raises(
-        RunnerError, match=r"the model of m cannot be loaded \(OSError: .*check tha"
-    ):
-        TransformersRunner(tmp_path / "m", device="cpu")
-
-    (tmp_path / "m" / "tokenizer.json").write_text("{")
-    with pytest.raises(RunnerError, match=r"the tokenizer of m cannot be loaded \("):
-        TransformersRunner(tmp_path / "m", device="cpu")
-
-    (tmp_path / "m" / "tokenizer.json").unlink()
-    (tmp_path / "m" / "tokenizer_config.json").unlink()
+    tokenizer.unlink()
+    (folder / "tokenizer_config.json").unlink()
     with pytest.raises(SourceNotFoundError, match="m holds a model but no tokenizer"):
-        TransformersRunner(tmp_path / "m", device="cpu")
+        TransformersRunner(folder, device="cpu")
 
 
 def test_a_model_with_code_of_its_own_is_not_run_unasked(tiny_models, tmp_path):
@@ -534,62 +509,16 @@ def test_a_model_with_code_of_its_own_is_not_run_unasked(tiny_models, tmp_path):
         TransformersRunner(tmp_path / "m", device="cpu")
 
 
-@pytest.mark.parametrize(
-    ("options", "kind", "message"),
-    [
-        ({"batch_size": 0}, ValueError, "`batch_size` is at least 1, got 0"),
-        ({"dtype": "int4"}, ValueError, "`dtype` is one of auto, float32, .*, got 'int4'"),
-        (
-            {"quantization": "int3"},
-            ValueError,
-            "`quantization` is None, 'int8' or 'int4', got 'int3'",
-        ),
-        ({"device": "tpu:x"}, ValueError, "`device` is a name such as 'cuda:0' or 'cpu'"),
-        ({"device": "cuda:64"}, RunnerError, r"'cuda:64' is not there \(CUDA GPUs found: \d"),
-    ],
-)
-def test_the_runner_rejects_bad_options(tiny_models, options, kind, message):
-    with pytest.raises(kind, match=message):
-        TransformersRunner(tiny_models("gpt_neox"), **options)
-
-
-def test_eight_bits_need_a_gpu(tiny_models, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-
-    with pytest.raises(
-        RunnerError, match=r"quantization='int8' needs a CUDA GPU and there is none"
-    ):
-        TransformersRunner(tiny_models("gpt_neox"), quantization="int8")
-
-
-@pytest.mark.parametrize(
-    ("missing", "options", "message"),
-    [
-        ("torch", {}, r"TransformersRunner needs torch, .*'surface-consistency\[inference\]'"),
-        ("transformers", {}, r"TransformersRunner needs transformers, which is not installed"),
-        (
-            "bitsandbytes",
-            {"quantization": "int8"},
-            r"8-bit loading needs bitsandbytes, .*'surface-consistency\[inference\]'",
-        ),
-    ],
-)
-def test_missing_libraries_are_named_with_their_extra(monkeypatch, missing, options, message):
-    find = importlib.util.find_spec
-    monkeypatch.setattr(
-        "surface_consistency.models.loading.find_spec",
-        lambda name: None if name == missing else find("json"),
-    )
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-
-    with pytest.raises(MissingDependencyError, match=message):
-        TransformersRunner("anything", **options)
+def test_the_runner_rejects_bad_options(tiny_models):
+    with pytest.raises(ValueError, match="`batch_size` is at least 1, got 0"):
+        TransformersRunner(tiny_models("gpt_neox"), batch_size=0)
+    with pytest.raises(ValueError, match=r"`dtype` is one of auto, float32, .*, got 'int4'"):
+        TransformersRunner(tiny_models("gpt_neox"), dtype="int4")
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("options", [{"dtype": "float32"}, {"dtype": "bfloat16"}])
 def test_answers_on_a_gpu_are_those_of_one_by_one(tiny_models, shot_prompts, options):
-    """Exact in 32 bits; in 16 bits a few ties may fall the other way."""
     if not torch.cuda.is_available():
         pytest.skip("no CUDA GPU")
     together = TransformersRunner(tiny_models("llama"), device="cuda", **options)
@@ -604,7 +533,6 @@ def test_answers_on_a_gpu_are_those_of_one_by_one(tiny_models, shot_prompts, opt
 
 
 def test_a_context_shorter_than_the_probe_is_no_fault(tmp_path, tiny_models):
-    """Rows are then asked one by one."""
     import transformers
 
     config = transformers.GPT2Config(n_embd=48, n_layer=2, n_head=4, n_positions=16)

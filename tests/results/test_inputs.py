@@ -33,11 +33,6 @@ def test_files_that_folders_do_not_tell_apart_are_told_by_both():
     assert list(path_labels(paths).values()) == ["x/a", "x/b", "y/a", "y/b"]
 
 
-def test_a_path_given_twice_is_refused_by_name():
-    with pytest.raises(DataError, match=r"^a/x is given twice; give it once$"):
-        path_labels([Path("a/x"), Path("a/x"), Path("a/y")])
-
-
 def test_texts_beside_scores_are_no_files_of_their_own(data_files):
     helm, vlm = data_files / "forms" / "helm" / "alpha", data_files / "forms" / "vlmevalkit"
 
@@ -45,13 +40,23 @@ def test_texts_beside_scores_are_no_files_of_their_own(data_files):
     assert [file.name for file in files_of(vlm / "beta")] == ["beta_Forms_result.tsv"]
 
 
-def test_splits_are_refused_by_name():
-    with pytest.raises(DataError, match="has several splits, train, test: give one of them"):
-        read_results({"train": [], "test": []})
-
-
-def test_what_is_no_source_is_refused():
-    with pytest.raises(TypeError, match=r"results are a path, .* got int"):
-        read_results(3)
-    with pytest.raises(TypeError, match="row 1 must be a mapping, got str"):
-        read_results(["a", 3])
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: read_results(3), TypeError, "results are a path, .* got int"),
+        (lambda: read_results(["a", 3]), TypeError, "row 1 must be a mapping, got str"),
+        (
+            lambda: read_results({"train": [], "test": []}),
+            DataError,
+            "has several splits, train, test: give one of them",
+        ),
+        (
+            lambda: path_labels([Path("a/x"), Path("a/x"), Path("a/y")]),
+            DataError,
+            "^a/x is given twice; give it once$",
+        ),
+    ],
+)
+def test_what_is_no_source_is_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

@@ -5,7 +5,6 @@ import re
 import zipfile
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from surface_consistency.errors import DataError, RecordError
@@ -102,9 +101,7 @@ def test_logs_of_inspect_ai_are_told_by_what_they_hold(tmp_path, name):
     ids=["empty input", "no choice", "failed"],
 )
 def test_samples_of_inspect_ai_that_lack_something(tmp_path, change, prompt, prediction):
-    log = {**HEADER, "samples": [SAMPLE | change]}
-
-    (row,) = rows_of(written(tmp_path / "log.json", log))
+    (row,) = rows_of(written(tmp_path / "log.json", {**HEADER, "samples": [SAMPLE | change]}))
 
     assert (row["prompt"], row["prediction"]) == (prompt, prediction)
 
@@ -138,39 +135,31 @@ def test_logs_of_inspect_ai_that_are_none_are_named(tmp_path, members, error, me
         rows_of(archive(tmp_path / "log.eval", members))
 
 
-def test_a_damaged_member_is_named(tmp_path):
+def test_damaged_archives_are_named(tmp_path):
     path = archive(tmp_path / "log.eval", {"header.json": HEADER, "samples/a.json": SAMPLE})
-    content = bytearray(path.read_bytes())
-    content[content.index(b"samples/a.json") + 40] ^= 255
-    path.write_bytes(content)
+    whole = path.read_bytes()
+    flipped = bytearray(whole)
+    flipped[whole.index(b"samples/a.json") + 40] ^= 255
 
+    path.write_bytes(flipped)
     with pytest.raises(RecordError, match=r"log.eval \(samples/a.json\): cannot be unpacked"):
         rows_of(path)
-
-
-def test_an_archive_that_is_cut_off_is_named(tmp_path):
-    path = archive(tmp_path / "log.eval", {"header.json": HEADER, "samples/a.json": SAMPLE})
-    path.write_bytes(path.read_bytes()[:-30])
-
+    path.write_bytes(whole[:-30])
     with pytest.raises(DataError, match=r"log.eval: not a log that can be read"):
         rows_of(path)
 
 
-def test_a_member_that_unpacks_to_too_much_is_refused_unread(tmp_path):
+def test_a_member_that_unpacks_to_too_much_is_refused_unread(tmp_path, monkeypatch):
     """A bomb: a few hundred kilobytes that would be gigabytes of records."""
     text = b'{"id": "' + b"0" * (LONGEST_LINE + 1) + b'"}'
     path = archive(tmp_path / "log.eval", {"header.json": HEADER, "samples/a.json": text})
     assert path.stat().st_size < 200_000
-
     with pytest.raises(RecordError, match=r"\(samples/a.json\): 16,777,\d+ bytes, unpacked, are"):
         rows_of(path)
 
-
-def test_a_member_may_be_as_long_as_the_bound(tmp_path, monkeypatch):
     members = {"header.json": HEADER, "samples/a.json": SAMPLE}
     path = archive(tmp_path / "log.eval", members)
     longest = max(len(json.dumps(value)) for value in members.values())
-
     monkeypatch.setattr(archives, "LONGEST_LINE", longest)
     assert len(rows_of(path)) == 1
     monkeypatch.setattr(archives, "LONGEST_LINE", longest - 1)
@@ -204,11 +193,6 @@ HELM_STATS = [
     {"name": {"name": name, "split": "test"}, "count": 1, "sum": value, "mean": value}
     for name, value in (("exact_match", 1.0), ("num_references", 2.0))
 ]
-OPENCOMPASS = {
-    "origin_prompt": [{"role": "HUMAN", "prompt": ASKED}],
-    "prediction": "Lima",
-    "gold": "Lima",
-}
 EEE = {
     "schema_version": "0.3.0",
     "evaluation_id": "e",
@@ -227,41 +211,6 @@ LAID_OUT = {
             {"id": 0, "question": ASKED, "model": "alpha", "success": True, "prediction": "Lima"},
             {"id": 0, "question": ASKED, "model": "openai:m", "error": "500", "prediction": None},
         ],
-    ),
-    "deepeval": (
-        {
-            "testFile": "t.py",
-            "testCases": [
-                {
-                    "name": "test_case_0",
-                    "input": ASKED,
-                    "actualOutput": "Lima",
-                    "expectedOutput": "Lima",
-                    "success": False,
-                    "metricsData": [{"name": "Exact Match", "score": 1.0, "success": True}],
-                    "metadata": None,
-                }
-            ],
-        },
-        [{"question": ASKED, "prediction": "Lima", "Exact Match": 1.0, "success": False}],
-    ),
-    "simple-evals": (
-        {
-            "score": 0.5,
-            "htmls": ["<h3>Results</h3>\n<p>Correct Answer: Lima</p>\n<p>Score: True</p>"],
-            "convos": [
-                [{"role": "user", "content": ASKED}, {"role": "assistant", "content": "Lima"}]
-            ],
-        },
-        [{"id": ASKED, "repeat": 0, "prediction": "Lima", "target": "Lima", "score": "True"}],
-    ),
-    "OpenCompass predictions": (
-        {"0": OPENCOMPASS},
-        [{"id": "0", "prompt": ASKED, "prediction": "Lima", "target": "Lima"}],
-    ),
-    "OpenCompass details": (
-        {"accuracy": 100.0, "details": {"type": "GEN", "0": {**OPENCOMPASS, "correct": True}}},
-        [{"id": "0", "prompt": ASKED, "prediction": "Lima", "correct": True}],
     ),
     "OpenCompass replicas": (
         {
@@ -302,46 +251,6 @@ LAID_OUT = {
             {"id": "q1", "question": ASKED, "prediction": None, "model": "our/alpha"},
         ],
     ),
-    "NeMo Evaluator": (
-        [{"problem_idx": 3, "reward": 1.0, "model_response": "Lima", "metadata": {"c": "cap"}}],
-        [{"id": 3, "reward": 1.0, "prediction": "Lima", "c": "cap"}],
-    ),
-    "lmms-eval": (
-        [
-            {
-                "doc_id": 0,
-                "target": "Lima",
-                "filtered_resps": ["Lima"],
-                "doc_hash": "a8",
-                "forms_score": {"score": 1.0, "video": "v1"},
-                "input": ASKED,
-            }
-        ],
-        [{"id": 0, "prompt": ASKED, "prediction": "Lima", "forms_score": 1.0, "video": "v1"}],
-    ),
-    "lighteval": (
-        [
-            {
-                "doc": {"id": "0", "query": ASKED, "task_name": "forms|0", "specific": {"t": "c"}},
-                "model_response": {"text": ["Lima"]},
-                "metric": {"em": 1.0},
-            }
-        ],
-        [{"id": "0", "prompt": ASKED, "prediction": "Lima", "em": 1.0, "t": "c"}],
-    ),
-    "lighteval before 0.10": (
-        [
-            {
-                "example": ASKED,
-                "full_prompt": f"Q: {ASKED}",
-                "predictions": ["Lima"],
-                "gold": ["Lima"],
-                "metrics": {"em": 1.0},
-                "specifics": None,
-            }
-        ],
-        [{"question": ASKED, "prompt": f"Q: {ASKED}", "prediction": "Lima", "em": 1.0}],
-    ),
 }
 
 
@@ -349,21 +258,64 @@ LAID_OUT = {
 @pytest.mark.parametrize("tool", LAID_OUT)
 def test_results_of_a_tool_are_laid_flat(tmp_path, tool, indent):
     content, expected = LAID_OUT[tool]
+    path = written(tmp_path / "results.json", content, indent=indent)
 
-    rows = rows_of(written(tmp_path / "results.json", content, indent=indent))
+    rows = rows_of(path)
 
-    assert [
-        {name: row[name] for name in wanted} for row, wanted in zip(rows, expected, strict=True)
-    ] == expected
+    pairs = zip(rows, expected, strict=True)
+    assert [{name: row[name] for name in wanted} for row, wanted in pairs] == expected
+    if tool.startswith("OpenCompass"):
+        assert read_predictions(path).texts == [row["prediction"] for row in rows]
 
 
-def test_lighteval_is_read_from_parquet(tmp_path):
-    content, _ = LAID_OUT["lighteval"]
-    pd.DataFrame(content).to_parquet(tmp_path / "details.parquet")
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"results": "good", "id": 1},
+        {"details": "long", "id": 1},
+        {"0": "a", "1": "b"},
+        {"spec": "x"},
+        {"id": "q1", "prediction": "x"},
+    ],
+)
+def test_a_plain_table_with_a_column_of_such_a_name_stays_one(tmp_path, row):
+    for indent in (None, 1):
+        assert rows_of(written(tmp_path / "p.json", row, indent=indent)) == [row]
 
-    (row,) = rows_of(tmp_path / "details.parquet")
 
-    assert (row["id"], row["prediction"], row["em"]) == ("0", "Lima", 1.0)
+MEANS = {"results": {"forms": {"acc,none": 0.5}}, "versions": {}}
+SEVERAL = (json.dumps({"id": "q1"}, indent=1) + "\n") * 2
+
+
+@pytest.mark.parametrize(
+    ("error", "content", "message"),
+    [
+        (
+            DataError,
+            json.dumps(MEANS),
+            r"and no answers; give the samples, such as samples_<task>_",
+        ),
+        (
+            DataError,
+            json.dumps(MEANS | {"config_general": {}}),
+            r"or details_<task>_\*.parquet of l",
+        ),
+        (DataError, json.dumps(HEADER, indent=2), "is the log of inspect_ai without samples"),
+        (
+            RecordError,
+            json.dumps({"evalId": "x", "results": {"results": [{"testIdx": 0}]}}),
+            r"r.json:1: not in the layout of promptfoo \(KeyError",
+        ),
+        (RecordError, SEVERAL, r"r.jsonl:4: not JSON: Extra data .*line of its own"),
+    ],
+    ids=["lm-eval", "lighteval", "inspect_ai", "promptfoo", "several objects"],
+)
+def test_files_without_samples_and_broken_layouts_are_refused(tmp_path, error, content, message):
+    path = tmp_path / ("r.jsonl" if content == SEVERAL else "r.json")
+    path.write_text(content)
+
+    with pytest.raises(error, match=message):
+        rows_of(path)
 
 
 def test_events_of_openai_evals_are_those_that_judge(tmp_path):
@@ -382,59 +334,6 @@ def test_events_of_openai_evals_are_those_that_judge(tmp_path):
     assert (row["prediction"], row["correct"], row["repeat"]) == ("Lima", True, 0)
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        {"results": "good", "id": 1},
-        {"details": "long", "id": 1},
-        {"0": "a", "1": "b"},
-        {"spec": "x"},
-    ],
-)
-def test_a_plain_table_with_a_column_of_such_a_name_stays_one(tmp_path, row):
-    path = tmp_path / "p.jsonl"
-    path.write_text(json.dumps(row) + "\n")
-
-    assert rows_of(path) == [row]
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ({"results": {"forms": {"acc,none": 0.5}}, "versions": {}}, r"and no answers; give the sa"),
-        (
-            {"config_general": {}, "results": {"all": {}}},
-            r"or details_<task>_\*.parquet of lightev",
-        ),
-        (HEADER, r"is the log of inspect_ai without samples"),
-    ],
-)
-def test_means_without_samples_are_refused_with_the_name_of_those(tmp_path, content, message):
-    with pytest.raises(DataError, match=message):
-        rows_of(written(tmp_path / "results.json", content, indent=2))
-
-
-def test_a_layout_that_is_broken_names_tool_and_reason(tmp_path):
-    broken = {"evalId": "x", "results": {"results": [{"testIdx": 0}]}}
-
-    with pytest.raises(RecordError, match=r"r.json:1: not in the layout of promptfoo \(KeyError"):
-        rows_of(written(tmp_path / "r.json", broken))
-
-
-def test_an_object_on_several_lines_is_one_row(tmp_path):
-    path = written(tmp_path / "p.json", {"id": "q1", "prediction": "x"}, indent=1)
-
-    assert rows_of(path) == [{"id": "q1", "prediction": "x"}]
-
-
-def test_several_objects_on_several_lines_each_are_told_what_to_do(tmp_path):
-    path = tmp_path / "p.jsonl"
-    path.write_text((json.dumps({"id": "q1"}, indent=1) + "\n") * 2)
-
-    with pytest.raises(RecordError, match=r"p.jsonl:4: not JSON: Extra data .*line of its own"):
-        rows_of(path)
-
-
 def test_samples_of_several_tasks_are_refused_by_name(tmp_path):
     date = "2026-11-22T19-06-44.917256.jsonl"
     one, other = tmp_path / f"samples_redirectqa_{date}", tmp_path / f"samples_redirectqa_mc_{date}"
@@ -444,19 +343,6 @@ def test_samples_of_several_tasks_are_refused_by_name(tmp_path):
         refuse_mixed_tasks([one, other])
 
 
-def test_statistics_of_helm_without_texts_are_no_predictions(tmp_path):
-    path = written(tmp_path / "per_instance_stats.json", [{"instance_id": "i", "stats": []}])
-
-    with pytest.raises(DataError, match=r"per_instance_stats\.json holds no answer; of samples"):
-        read_predictions(path)
-
-
-def test_replicas_of_opencompass_have_one_column_of_texts(tmp_path):
-    content, _ = LAID_OUT["OpenCompass replicas"]
-
-    assert read_predictions(written(tmp_path / "r.json", content)).texts == ["Lima", "Cusco"]
-
-
 def test_layouts_are_told_by_columns_that_no_earlier_one_takes():
     """An entry below another that asks for fewer of the same columns would never be reached."""
     told = [set(layout.columns.split()) for layout in layouts.LAYOUTS]
@@ -464,9 +350,6 @@ def test_layouts_are_told_by_columns_that_no_earlier_one_takes():
     assert not [
         (one, other) for n, one in enumerate(told) for other in told[n + 1 :] if one <= other
     ]
-
-
-def test_parts_of_layouts_are_those_that_the_reader_knows():
     for layout in layouts.LAYOUTS:
         names = {field.partition("=")[0] for field in layout.parts.split()}
         assert names <= set(ROLES), layout.tool

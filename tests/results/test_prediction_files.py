@@ -105,73 +105,59 @@ def test_results_of_batches_go_by_their_custom_id(tmp_path, kind):
     assert found == ["London", None, None]
 
 
-def test_a_result_of_another_form_is_named(tmp_path):
-    row = {"custom_id": "q1", "response": {"body": {"data": []}}, "error": None}
-
-    with pytest.raises(RecordError, match=r"b.jsonl:1: the body of the response holds no reply"):
-        read_predictions(save(tmp_path / "b.jsonl", [row]))
-
-
-def test_any_column_that_names_the_questions_is_taken(tmp_path):
+def test_the_one_column_that_names_the_questions_is_taken(tmp_path):
     """`key` is another in every row and holds ids alone; `rank` is another too, but names none."""
     rows = [
         {"rank": n, "key": row["id"], "same": "q1", "prediction": row["prediction"]}
         for n, row in enumerate(ROWS)
     ]
+    # One column holds ids, the other texts: in another order they would give other verdicts.
+    pairs = zip(ROWS, reversed(ASKED.questions), strict=True)
+    two = [{"key": row["id"], "asks": text, "prediction": "x"} for row, text in pairs]
+    # One value that is no question: rows might be of other data.
+    stranger = [{"key": key, "prediction": "x"} for key in ("q1", "q2", "q9")]
+    path = save(tmp_path / "two.csv", two)
 
-    found = read_predictions(save(tmp_path / "p.csv", rows)).match(ASKED)
-
-    assert found[:2] == ["London", "NA"]
-
-
-def test_two_columns_that_could_name_the_questions_are_told(tmp_path):
-    """One holds ids, the other texts: in another order they would give other verdicts."""
-    texts = reversed(ASKED.questions)
-    rows = [
-        {"key": row["id"], "asks": text, "prediction": "x"}
-        for row, text in zip(ROWS, texts, strict=True)
-    ]
-    path = save(tmp_path / "p.csv", rows)
-
+    assert read_predictions(save(tmp_path / "p.csv", rows)).match(ASKED)[:2] == ["London", "NA"]
     with pytest.raises(ColumnNotFoundError, match=r"'key', 'asks' could each name the questions"):
         read_predictions(path).match(ASKED)
-    found = read_predictions(path, PredictionSettings(item=("key",))).match(ASKED)
-    assert found == ["x", "x", "x"]
-
-
-def test_a_column_with_a_stranger_names_nothing(tmp_path):
-    """One value that is no question, and the column is not taken: rows might be of other data."""
-    rows = [{"key": key, "prediction": "x"} for key in ("q1", "q2", "q9")]
-
+    named = read_predictions(path, PredictionSettings(item=("key",)))
+    assert named.match(ASKED) == ["x", "x", "x"]
     with pytest.raises(ColumnNotFoundError, match="no column names the questions"):
-        read_predictions(save(tmp_path / "p.csv", rows)).match(ASKED)
+        read_predictions(save(tmp_path / "s.csv", stranger)).match(ASKED)
+
+
+PACKED = gzip.compress(lines(ROWS * 50).encode())
+NO_REPLY = {"custom_id": "q1", "response": {"body": {"data": []}}, "error": None}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("p.jsonl.gz", PACKED[:-9], "p.jsonl.gz: cannot be unpacked"),
+        ("p.jsonl.gz", PACKED[3:], "p.jsonl.gz: cannot be unpacked"),
+        ("p.json", b'[{"id": "q1", "prediction": "x"}, 3]', "p.json:2: an item .* is one JSON obj"),
+        (
+            "b.jsonl",
+            json.dumps(NO_REPLY).encode(),
+            "b.jsonl:1: the body of the response holds no r",
+        ),
+    ],
+)
+def test_a_broken_file_is_named(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+
+    with pytest.raises(RecordError, match=message):
+        read_predictions(tmp_path / name)
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_a_folder_of_several_splits_is_told(tmp_path):
-    """The splits are named."""
     parts = {name: datasets.Dataset.from_list(ROWS) for name in ("dev", "test")}
     datasets.DatasetDict(parts).save_to_disk(str(tmp_path / "both"))
 
     with pytest.raises(DataError, match=r"several splits; give the folder of one: .*dev, .*test"):
         read_predictions(tmp_path / "both")
-
-
-@pytest.mark.parametrize("cut", [slice(0, -9), slice(3, None)])
-def test_a_packed_file_that_is_broken_is_named(tmp_path, cut):
-    """Cut off, or no gzip at all."""
-    path = tmp_path / "p.jsonl.gz"
-    path.write_bytes(gzip.compress(lines(ROWS * 50).encode())[cut])
-
-    with pytest.raises(RecordError, match=r"p.jsonl.gz: cannot be unpacked"):
-        read_predictions(path)
-
-
-def test_a_list_of_other_things_is_named(tmp_path):
-    (tmp_path / "p.json").write_text('[{"id": "q1", "prediction": "x"}, 3]')
-
-    with pytest.raises(RecordError, match=r"p.json:2: an item .* is one JSON object"):
-        read_predictions(tmp_path / "p.json")
 
 
 WITHOUT_ANSWERS = {"per_instance_stats.json", "alpha_Forms_result.tsv", "beta_Forms_result.tsv"}

@@ -17,11 +17,7 @@ from surface_consistency.errors import (
 )
 from surface_consistency.results import predictions
 from surface_consistency.results.columns import USUAL, PredictionSettings
-from surface_consistency.results.predictions import (
-    QuestionIndex,
-    answers_only,
-    questions_digest,
-)
+from surface_consistency.results.predictions import QuestionIndex, answers_only, questions_digest
 from surface_consistency.schemas import Generation, write_jsonl
 
 
@@ -47,10 +43,32 @@ def lm_eval_sample(text="London", *, doc=None, arguments=None, **fields):
     } | fields
 
 
+def choice_sample(likelihoods, *, texts=(" London", " Leeds"), **fields):
+    """A sample of a multiple-choice task of lm-evaluation-harness 0.4, with its strings."""
+    context = "Q: Capital of England? A:"
+    told = [[str(value), "False"] for value in likelihoods]
+    asked = {f"gen_args_{n}": {"arg_0": context, "arg_1": text} for n, text in enumerate(texts)}
+    own = {"arguments": asked, "resps": [[pair] for pair in told], "filtered_resps": told}
+    return lm_eval_sample(**{**own, **fields})
+
+
 def write_lines(path, *items):
     """Write JSON lines; a string is written as it is."""
     lines = [item if isinstance(item, str) else json.dumps(item) for item in items]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def lines(*items):
+    """JSON lines, as text."""
+    return "".join(json.dumps(item) + "\n" for item in items)
+
+
+def written(folder, content):
+    """Write JSON lines, or a table where the content begins with the name of a column."""
+    content = content.encode() if isinstance(content, str) else content
+    path = folder / ("p.csv" if content.lstrip(b"\xef\xbb\xbf")[:1].isalpha() else "p.jsonl")
+    path.write_bytes(content)
     return path
 
 
@@ -61,65 +79,144 @@ def write_lines(path, *items):
 def test_jsonl_finds_the_usual_columns(tmp_path, id_column, text_column):
     row = {"model": "m", id_column: "q1", text_column: " London\nQ:"}
 
-    path = write_lines(tmp_path / "p.jsonl", row)
-
-    assert read_predictions(path) == {"q1": " London\nQ:"}
+    assert read_predictions(write_lines(tmp_path / "p.jsonl", row)) == {"q1": " London\nQ:"}
 
 
-def test_jsonl_takes_named_columns_and_whole_numbers(tmp_path):
-    rows = [{"id": "x", "row": 7, "text": "no", "greedy": "London"}]
-
-    path = write_lines(tmp_path / "p.jsonl", *rows)
-
-    assert read_predictions(path, item=("row",), prediction="greedy") == {"7": "London"}
-
-
-def test_jsonl_skips_blank_lines_byte_order_mark_and_null_texts(tmp_path):
-    path = tmp_path / "p.jsonl"
-    path.write_text('\ufeff{"id": "a", "text": "x"}\n\n{"id": "b", "text": null}\n', "utf-8")
-
-    assert read_predictions(path) == {"a": "x"}
-
-
-def test_a_run_log_is_read_as_predictions(tmp_path):
-    """Generations that this package wrote can be scored as anyone's."""
-    write_jsonl(tmp_path / "log.jsonl", [Generation(prompt_id="q1", text="London", prompt_key="k")])
-
-    assert read_predictions(tmp_path / "log.jsonl") == {"q1": "London"}
-
-
-def test_csv_cells_are_text_whatever_they_say(tmp_path):
-    """ "NA", "null" and "nan" are answers, "" is an empty one, 007 keeps its zeros."""
-    path = tmp_path / "p.csv"
-    path.write_text(
-        'question_id,prediction\r\n007,NA\r\n1,null\r\n2,nan\r\n3,\r\n4,"a, ""b""\nc"\r\n',
-        encoding="utf-8-sig",
-    )
-
-    expected = {"007": "NA", "1": "null", "2": "nan", "3": "", "4": 'a, "b"\nc'}
-    assert read_predictions(path) == expected
-
-
-def test_tsv_is_cut_at_tabs(tmp_path):
-    (tmp_path / "p.tsv").write_text("id\toutput\nq1\tLondon, England\n")
-
-    assert read_predictions(tmp_path / "p.tsv") == {"q1": "London, England"}
+LONDON = " London\n"
+CHOSEN = choice_sample(
+    (-3.0, -2.0),
+    arguments=[["Q: Capital of England? A:", text] for text in (" London", " Leeds")],
+)
+TABLE = '\ufeffquestion_id,prediction\r\n007,NA\r\n1,null\r\n2,nan\r\n3,\r\n4,"a, ""b""\nc"\r\n'
+HARD = {"strict": "42", "loose": "[invalid]"}
 
 
 @pytest.mark.parametrize(
-    ("fields", "expected"),
+    ("content", "expected"),
     [
-        ({}, {"q1": " London\n"}),
-        ({"doc": {"question_id": 12}}, {"12": " London\n"}),
-        ({"doc": {"question": "Capital of England?"}}, {"Capital of England?": " London\n"}),
-        ({"doc": {"question": ["?"]}}, {"Q: Capital of England? A:": " London\n"}),
-        ({"doc": {}, "arguments": [["Q: hm? A:", {"until": ["\n"]}]]}, {"Q: hm? A:": " London\n"}),
+        # A byte order mark, a blank line and a null.
+        ('\ufeff{"id": "a", "text": "x"}\n\n{"id": "b", "text": null}\n', {"a": "x"}),
+        ('{"id": 7, "text": "x"}\n{"id": 8, "text": 1969}', {"7": "x", "8": "1969"}),
+        # "NA", "null" and "nan" are answers, "" is an empty one, 007 keeps its zeros.
+        (TABLE, {"007": "NA", "1": "null", "2": "nan", "3": "", "4": 'a, "b"\nc'}),
+        # JSON can escape half a pair; what is read can be written, and whole pairs stay.
+        (r'{"id": "q1", "text": "Malm\ud800ö \ud83d\ude00"}', {"q1": "Malm?ö \U0001f600"}),
+        (
+            r'{"doc": {"id": "q1"}, "resps": [["Malm\ud800ö \ud83d\ude00"]]}',
+            {"q1": "Malm?ö \U0001f600"},
+        ),
+        # Samples of the harness go by document, else by prompt.
+        (lines(lm_eval_sample(LONDON)), {"q1": LONDON}),
+        (lines(lm_eval_sample(LONDON, doc={"question_id": 12})), {"12": LONDON}),
+        (lines(lm_eval_sample(LONDON, doc={"question": "Who?"})), {"Who?": LONDON}),
+        (lines(lm_eval_sample("x", doc={"question": ["?"]})), {"Q: Capital of England? A:": "x"}),
+        (lines(lm_eval_sample("x", doc={}, arguments=[["Q: hm? A:", {}]])), {"Q: hm? A:": "x"}),
+        # The harness writes a line for each filter; the unfiltered response is the same.
+        (
+            lines(*(lm_eval_sample(" 42\n", filter=f, filtered_resps=[HARD[f]]) for f in HARD)),
+            {"q1": " 42\n"},
+        ),
+        # A text that reads like a log-likelihood is one only where texts were scored.
+        (lines(lm_eval_sample("-10.765")), {"q1": "-10.765"}),
+        # Choices in lists, the layout of 0.4.0 to 0.4.2.
+        (lines(CHOSEN), {"q1": " Leeds"}),
     ],
 )
-def test_lm_eval_samples_are_keyed_by_document_or_prompt(tmp_path, fields, expected):
-    path = write_lines(tmp_path / "samples_t.jsonl", lm_eval_sample(" London\n", **fields))
+def test_predictions_go_by_the_best_name_of_their_question(tmp_path, content, expected):
+    assert read_predictions(written(tmp_path, content)) == expected
 
-    assert read_predictions(path) == expected
+
+def test_columns_may_be_named(tmp_path):
+    plain = written(tmp_path, '{"id": "x", "row": 7, "text": "no", "greedy": "London"}')
+    assert read_predictions(plain, item=("row",), prediction="greedy") == {"7": "London"}
+    sample = written(tmp_path, lines(lm_eval_sample(LONDON, doc={"triplet": 5})))
+    found = read_predictions(sample, item=("triplet",), prediction="filtered_resps")
+    assert found == {"5": "London"}
+    for path in (sample, written(tmp_path, "id,text\n1,x\n")):
+        message = rf"{path.name}.*: no column 'qid', named by `item`; saw .*id"
+        with pytest.raises(ColumnNotFoundError, match=message):
+            read_predictions(path, item=("qid",))
+
+
+SAMPLE = lines(lm_eval_sample())
+ROW = '{"id": "a", "text": "x"}\n'
+
+
+@pytest.mark.parametrize(
+    ("error", "content", "message"),
+    [
+        (RecordError, ROW + '{"id": "b", "text": "x"', "p.jsonl:2: .*not JSON"),
+        (RecordError, ROW + "[1, 2]", r"p.jsonl:2: a line holds one JSON object .*got '\[1, 2"),
+        (RecordError, ROW + '{"text": "x"}', "row 2 does not name its question"),
+        (RecordError, ROW + '{"id": null, "text": "x"}', "row 2 does not name"),
+        (RecordError, '{"id": "a", "prediction": ["x"]}', "holds lists or objects, and a predict"),
+        (RecordError, b'{"id": "a", "text": "Malm\xf6"}\n', "p.jsonl:1: not UTF-8 at byte 25"),
+        (RecordError, "id,text\na,x\nb\n", "p.csv:3: 1 cells under 2 columns"),
+        (RecordError, 'id,text\na,"x\ny"\nb,c,d\n', "p.csv:4: 3 cells under 2 columns"),
+        (RecordError, "id,text,id\na,x,b\n", "p.csv:1: the header names a column twice: 'id'"),
+        (RecordError, 'id,text\na,"x\n', "p.csv.*unexpected end of data; .*close every quote"),
+        (DataError, "", "holds no rows, so no results; check how it was written"),
+        (DataError, "\n", "holds no rows"),
+        (DataError, "[]", "holds no rows"),
+        (DataError, "id,text\n", "holds no rows"),
+        (
+            ColumnNotFoundError,
+            '{"id": 1, "said": "x"}',
+            "no column holds the predictions; looked for prediction, pred, .*; saw id, said; name",
+        ),
+        # Samples of the harness.
+        (
+            RecordError,
+            SAMPLE + lines(lm_eval_sample(doc={}, arguments={"x": 1})),
+            r"p\.jsonl: row 2 does not name its question; fill in",
+        ),
+        (
+            RecordError,
+            SAMPLE + '{"id": "q2", "text": "x"}',
+            r"p\.jsonl:2: the row is in no layout of a tool.* it has id, text",
+        ),
+        (
+            DataError,
+            lines(choice_sample((-1.5,), arguments=[["It is"]])),
+            "holds no answer",
+        ),
+        (DataError, lines(choice_sample((-1.5,), texts=(" London",))), "holds no answer; of samp"),
+        (DataError, lines(choice_sample((-1.5, -2), texts=(" a", " a"))), "holds no answer; .*sto"),
+        (RecordError, lines(choice_sample((-1.5, "x"))), ":1: .*'x' is no log-probability"),
+        (
+            RecordError,
+            '[{"doc_id": 0, "prompt_0": "Q: a A: b", "logit_0": -1.5}]',
+            r":1: logit_0 holds no .*-1\.5; only logs of gen",
+        ),
+    ],
+)
+def test_files_without_predictions_are_refused(tmp_path, error, content, message):
+    with pytest.raises(error, match=message):
+        read_predictions(written(tmp_path, content))
+
+
+def test_paths_without_predictions_are_refused(tmp_path):
+    with pytest.raises(SourceNotFoundError, match="expected a file of stored predictions there"):
+        read_predictions(tmp_path / "none.csv")
+    with pytest.raises(
+        SourceNotFoundError, match=r"is a folder, .*; name its files, such as .*/\*"
+    ):
+        read_predictions(tmp_path)
+
+
+def test_a_file_without_names_of_questions_is_refused(tmp_path):
+    path = write_lines(tmp_path / "p.jsonl", {"nr": 1, "text": "x"})
+
+    with pytest.raises(ColumnNotFoundError, match=r"looked for item, .*; saw nr, text; name it by"):
+        match(path)
+    with pytest.raises(ColumnNotFoundError, match="no column names the questions"):
+        predictions.read_predictions(path).by_name()
+
+
+def test_a_run_log_is_read_as_predictions(tmp_path):
+    write_jsonl(tmp_path / "log.jsonl", [Generation(prompt_id="q1", text="London", prompt_key="k")])
+
+    assert read_predictions(tmp_path / "log.jsonl") == {"q1": "London"}
 
 
 @pytest.mark.parametrize("mark", [" A:", "\nA:"])
@@ -131,10 +228,7 @@ def test_a_prompt_names_its_question_whether_the_mark_stands_on_its_own_line(tmp
 
 
 def test_lm_eval_samples_of_hub_rows_are_keyed_by_question(tmp_path):
-    """Rows in the release's columns, asked after demonstrations, go by the question that is asked.
-
-    The harness knows them by `triplet_id`, which all names and wordings of a fact share.
-    """
+    """The harness knows them by `triplet_id`, which all names and wordings of a fact share."""
     questions = load_sample().questions[:40]
     shots = "Q: What sport does Pelé play? A: football\n\n"
     lines = [
@@ -152,59 +246,35 @@ def test_lm_eval_samples_of_hub_rows_are_keyed_by_question(tmp_path):
     assert found == {item.question: f" {item.triple.object.name}\n" for item in questions}
 
 
-def test_lm_eval_samples_take_named_columns(tmp_path):
-    sample = lm_eval_sample(" London\n", doc={"triplet": 5})
-
-    path = write_lines(tmp_path / "samples_t.jsonl", sample)
-
-    found = read_predictions(path, item=("triplet",), prediction="filtered_resps")
-    assert found == {"5": "London"}
-
-
-def test_lm_eval_samples_of_two_filters_agree(tmp_path):
-    """The harness writes a line for each filter; the unfiltered response is the same."""
-    lines = [
-        lm_eval_sample(" 42\n", filter="strict", filtered_resps=["42"]),
-        lm_eval_sample(" 42\n", filter="loose", filtered_resps=["[invalid]"]),
-    ]
-
-    path = write_lines(tmp_path / "samples_t.jsonl", *lines)
-
-    assert read_predictions(path) == {"q1": " 42\n"}
-
-
 def test_lm_eval_samples_of_a_filter_are_taken_by_its_name(tmp_path):
     rows = [
         {"doc": {"id": name}, "resps": [[f"So {name}."]], "filtered_resps": [text], "filter": how}
         for name in ("a", "b")
         for how, text in (("strict", "[invalid]"), ("flexible", name))
     ]
-    path = tmp_path / "samples.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)))
+    path = write_lines(tmp_path / "samples.jsonl", *rows)
 
     read = predictions.read_predictions(path, PredictionSettings(filter="flexible"))
 
     assert read.by_name() == {"a": "a", "b": "b"}
     assert read.match(QuestionIndex(["b", "a"])) == ["b", "a"]
     assert predictions.read_predictions(path).by_name() == {"a": "So a.", "b": "So b."}
-    named = predictions.read_predictions(path, PredictionSettings(prediction="filtered_resps"))
     with pytest.raises(RecordError, match=r"a second prediction .* several filters by `filt"):
-        named.match(QuestionIndex(["b", "a"]))
-    with pytest.raises(
-        DataError, match=r"no samples of the filter 'loose'.* one of: flexible, strict"
-    ):
-        predictions.read_predictions(path, PredictionSettings(filter="loose"))
+        match(path, QuestionIndex(["b", "a"]), prediction="filtered_resps")
 
 
-def test_lm_eval_samples_of_several_responses_are_said(tmp_path):
-    rows = [{"doc": {"id": "a"}, "resps": [["x", "y"]]}, {"doc": {"id": "b"}, "resps": [["z"] * 2]}]
-    path = tmp_path / "samples.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)))
+def test_samples_of_several_responses_and_ties_are_said(tmp_path):
+    several = [{"doc": {"id": "a"}, "resps": [["x", "y"]]}, {"doc": {"id": "b"}, "resps": [["z"]]}]
+    docs = [{"id": f"q{n}", "question": "Capital of England?"} for n in range(3)]
+    likelihoods = [(-10.765, -12.5), (-10.765, -9.75), (-1.5, -1.5)]
+    choices = [choice_sample(two, doc=doc) for two, doc in zip(likelihoods, docs, strict=True)]
 
     with pytest.warns(SurfaceConsistencyWarning, match="1 of 2 samples hold several responses"):
-        read = predictions.read_predictions(path)
-
+        read = predictions.read_predictions(write_lines(tmp_path / "s.jsonl", *several))
     assert read.texts == ["x", "z"]
+    with pytest.warns(SurfaceConsistencyWarning, match=r"1 of 3 samples give .*\(a tie\), so"):
+        read = predictions.read_predictions(write_lines(tmp_path / "c.jsonl", *choices))
+    assert read.texts == [" London", " Leeds", None]
 
 
 def test_written_out_documents_of_the_old_harness(tmp_path):
@@ -221,198 +291,6 @@ def test_written_out_documents_of_the_old_harness(tmp_path):
     assert [names[0] for names in read.names] == ["Who\nwas it?", "Who?"]
     with pytest.raises(DataError, match="the log of the task 'triviaqa', names questions such as"):
         read.match(QuestionIndex(["q1"], ["What?"]))
-    path.write_text(json.dumps([{"doc_id": 0, "prompt_0": "Q: a A: b", "logit_0": -1.5}]))
-    with pytest.raises(
-        RecordError, match=r"info.json:1: logit_0 holds no .*-1\.5; only logs of gen"
-    ):
-        predictions.read_predictions(path)
-
-
-def test_results_without_samples_are_refused_with_the_name_of_those(tmp_path):
-    path = tmp_path / "results_2026-11-22T10-54-36.927396.json"
-    path.write_text(json.dumps({"results": {"redirectqa": {"acc,none": 0.5}}}, indent=2))
-
-    with pytest.raises(DataError, match=r"no answers; give the samples, such as samples_<task>_"):
-        read_predictions(path)
-
-
-def test_an_empty_list_holds_no_predictions(tmp_path):
-    path = tmp_path / "triviaqa_write_out_info.json"
-    path.write_text("[]")
-
-    with pytest.raises(DataError, match="holds no rows, so no results; check how it was written"):
-        read_predictions(path)
-
-
-def test_lm_eval_rejects_loglikelihoods(tmp_path):
-    told = [[-1.5, False]]
-    sample = lm_eval_sample(resps=[told], filtered_resps=told, arguments=[["It is"]])
-    path = write_lines(tmp_path / "s.jsonl", sample)
-
-    with pytest.raises(
-        DataError, match=r"s\.jsonl holds no answer; of samples of lm-eval.*stored-"
-    ):
-        read_predictions(path)
-
-
-def test_lm_eval_rejects_samples_without_any_identifier(tmp_path):
-    nameless = lm_eval_sample(doc={}, arguments={"x": 1})
-    path = write_lines(tmp_path / "s.jsonl", lm_eval_sample(), nameless)
-
-    with pytest.raises(RecordError, match=r"s\.jsonl: row 2 does not name its question; fill in"):
-        read_predictions(path)
-
-
-def test_lm_eval_rejects_a_missing_column_of_the_document(tmp_path):
-    path = write_lines(tmp_path / "s.jsonl", lm_eval_sample())
-
-    with pytest.raises(
-        ColumnNotFoundError,
-        match=r"s\.jsonl:1: no column 'qid', named by `item`; saw .*, id, question",
-    ):
-        read_predictions(path, item=("qid",))
-
-
-def test_lm_eval_rejects_lines_of_another_kind(tmp_path):
-    path = write_lines(tmp_path / "s.jsonl", lm_eval_sample(), {"id": "q2", "text": "x"})
-
-    with pytest.raises(
-        RecordError, match=r"s\.jsonl:2: the row is in no layout of a tool.* it has id, text"
-    ):
-        read_predictions(path)
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        (
-            {"nr": 1, "text": "x"},
-            r"names the questions; looked for item, .*, id.*; saw nr, text; name it by `item`",
-        ),
-        (
-            {"id": 1, "said": "x"},
-            r"no column holds the predictions; looked for prediction, pred, .*; saw id, said; name",
-        ),
-    ],
-)
-def test_predictions_reject_missing_columns(tmp_path, row, message):
-    path = write_lines(tmp_path / "p.jsonl", row)
-
-    with pytest.raises(ColumnNotFoundError, match=message):
-        predictions.read_predictions(path).match(GEORGIA)
-
-
-def test_predictions_reject_a_named_column_that_is_missing(tmp_path):
-    path = write_lines(tmp_path / "p.jsonl", {"id": 1, "text": "x"})
-
-    with pytest.raises(
-        ColumnNotFoundError,
-        match=r"p\.jsonl: no column 'qid', named by `item`; saw id, text",
-    ):
-        read_predictions(path, item=("qid",))
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ('{"id": "b", "text": "x"', ":2: .*not JSON"),
-        ("[1, 2]", r":2: a line holds one JSON object with a row's columns, got '\[1, 2\]"),
-        ('{"text": "x"}', ": row 2 does not name its question"),
-        ('{"id": null, "text": "x"}', ": row 2 does not name its question"),
-    ],
-)
-def test_jsonl_rejects_broken_lines(tmp_path, line, message):
-    path = write_lines(tmp_path / "p.jsonl", {"id": "a", "text": "x"}, line)
-
-    with pytest.raises(RecordError, match=rf"p\.jsonl{message}"):
-        read_predictions(path)
-
-
-def test_lists_are_no_predictions(tmp_path):
-    path = write_lines(tmp_path / "p.jsonl", {"id": "a", "prediction": ["x"]})
-
-    with pytest.raises(RecordError, match="'prediction' holds lists or objects, and a prediction"):
-        read_predictions(path)
-
-
-def test_numbers_are_read_as_text(tmp_path):
-    path = write_lines(tmp_path / "p.jsonl", {"id": 7, "text": "x"}, {"id": 8, "text": 1969})
-
-    assert read_predictions(path) == {"7": "x", "8": "1969"}
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        r'{"id": "q1", "text": "Malm\ud800ö \ud83d\ude00"}',
-        r'{"doc": {"id": "q1"}, "resps": [["Malm\ud800ö \ud83d\ude00"]]}',
-    ],
-)
-def test_predictions_replace_lone_surrogates(tmp_path, line):
-    """JSON can escape half a pair; what is read can be written, and whole pairs stay."""
-    path = write_lines(tmp_path / "p.jsonl", line)
-
-    assert read_predictions(path) == {"q1": "Malm?ö \U0001f600"}
-
-
-def test_jsonl_rejects_other_encodings(tmp_path):
-    (tmp_path / "p.jsonl").write_bytes(b'{"id": "a", "text": "Malm\xf6"}\n')
-
-    with pytest.raises(RecordError, match=r"p\.jsonl:1: not UTF-8 at byte 25"):
-        read_predictions(tmp_path / "p.jsonl")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("id,text\na,x\nb\n", r":3: 1 cells under 2 columns"),
-        ('id,text\na,"x\ny"\nb,c,d\n', r":4: 3 cells under 2 columns"),
-        ("id,text,id\na,x,b\n", r":1: the header names a column twice: 'id'"),
-        ('id,text\na,"x\n', "unexpected end of data; .*close every quote"),
-    ],
-)
-def test_csv_rejects_broken_rows(tmp_path, text, message):
-    (tmp_path / "p.csv").write_text(text)
-
-    with pytest.raises(RecordError, match=rf"p\.csv.*{message}"):
-        read_predictions(tmp_path / "p.csv")
-
-
-def test_predictions_reject_two_answers_to_one_question(tmp_path):
-    path = write_lines(
-        tmp_path / "p.jsonl",
-        {"id": "a", "text": "x"},
-        {"id": "a", "text": "x"},
-        {"id": "a", "text": "y"},
-    )
-
-    read = predictions.read_predictions(path)
-    assert read.by_name() == {"a": None}
-    with pytest.raises(
-        RecordError, match=r"row 3: a second .* 'a', other than that .*: row 1; keep"
-    ):
-        read.match(QuestionIndex(["a"]))
-
-
-@pytest.mark.parametrize(
-    ("name", "text"), [("p.jsonl", "\n"), ("p.csv", ""), ("q.csv", "id,text\n")]
-)
-def test_predictions_reject_empty_files(tmp_path, name, text):
-    (tmp_path / name).write_text(text)
-
-    with pytest.raises(DataError, match="holds no rows, so no results; check how it was written"):
-        read_predictions(tmp_path / name)
-
-
-def test_predictions_reject_unknown_kinds_and_missing_files(tmp_path):
-    (tmp_path / "p.xlsx").write_bytes(b"PK")
-
-    with pytest.raises(
-        DataError, match=r"cannot read .*\.xlsx: the formats are .* \.jsonl, .*\.csv"
-    ):
-        read_predictions(tmp_path / "p.xlsx")
-    with pytest.raises(SourceNotFoundError, match="expected a file of stored predictions there"):
-        read_predictions(tmp_path / "none.csv")
 
 
 # Two facts about namesakes ask one question; a third asks another.
@@ -524,12 +402,8 @@ def test_an_echo_is_told_from_a_model_that_goes_on(text, end):
     else:
         with pytest.raises(DataError, match="1 of 1 outputs"):
             answers_only([text], ["Who?"], PredictionSettings())
-
-
-def test_few_restated_questions_are_the_models_own():
-    texts = ["Who? Cohen", *["Cohen"] * 10]
-
-    assert answers_only(texts, ["Who?"] * 11, PredictionSettings()) == texts
+        few = [text, *["Cohen"] * 10]
+        assert answers_only(few, ["Who?"] * 11, PredictionSettings()) == few
 
 
 @pytest.mark.parametrize(
@@ -596,13 +470,10 @@ def test_namesakes_go_by_their_order_or_its_digest(tmp_path):
         match(bare, in_order="abc")
     with pytest.raises(DataError, match="2 rows for 3 questions"):
         match(write_lines(tmp_path / "d.jsonl", *rows[:2]), in_order=digest)
-
-
-def test_namesakes_with_equal_predictions_are_no_conflict(tmp_path):
-    rows = [{"question": text, "pred": "Rome"} for text in reversed(GEORGIA.questions)]
-
-    assert match(write_lines(tmp_path / "p.jsonl", *rows)) == ["Rome"] * 3
-    assert match(write_lines(tmp_path / "q.jsonl", *rows[1:])) == ["Rome", "Rome", None]
+    # Equal predictions are no conflict.
+    equal = [{"question": text, "pred": "Rome"} for text in reversed(GEORGIA.questions)]
+    assert match(write_lines(tmp_path / "e.jsonl", *equal)) == ["Rome"] * 3
+    assert match(write_lines(tmp_path / "f.jsonl", *equal[1:])) == ["Rome", "Rome", None]
 
 
 @pytest.mark.parametrize("key", ["triplet_id", "possible_answers", "doc_id"])
@@ -629,14 +500,15 @@ def test_namesakes_in_samples_of_the_harness_are_told_apart(tmp_path, key):
 
 
 def test_one_question_with_two_predictions_is_a_conflict(tmp_path):
-    """Both places are named, by id and by text."""
+    """Both places are named."""
     rows = [{"id": GEORGIA.ids[0], "pred": text} for text in ("x", "x", "y")]
-    path = write_lines(tmp_path / "p.jsonl", *rows)
+    read = predictions.read_predictions(write_lines(tmp_path / "p.jsonl", *rows))
 
+    assert read.by_name() == {GEORGIA.ids[0]: None}
     with pytest.raises(
-        RecordError, match=r"p\.jsonl: row 3: a second .*, other than that of .*: row 1"
+        RecordError, match=r"p\.jsonl: row 3: a second .* than that of .*: row 1; k"
     ):
-        match(path)
+        read.match(GEORGIA)
 
 
 def test_blank_predictions_are_counted_and_missing_unless_asked_otherwise():
@@ -648,13 +520,6 @@ def test_blank_predictions_are_counted_and_missing_unless_asked_otherwise():
         assert answers_only(texts, None, PredictionSettings()) == ["London", None, None, None]
     with pytest.warns(UnscoredWarning, match=r"^2 of 3 predictions are blank; they count as wrong"):
         assert answers_only(texts, None, PredictionSettings(blank="wrong")) == texts
-
-
-def test_a_folder_of_predictions_is_told_with_the_remedy(tmp_path):
-    with pytest.raises(
-        SourceNotFoundError, match=r"is a folder, .*; name its files, such as .*/\*"
-    ):
-        read_predictions(tmp_path)
 
 
 FACTS = QuestionIndex(
@@ -677,132 +542,52 @@ def fact_rows(**columns):
 REFERENCES = [accepted[0] for accepted in FACTS.answers]
 
 
-@pytest.mark.parametrize("column", ["answer", "text", "Answer"])
-def test_a_reference_beside_other_free_text_is_not_taken_for_the_output(tmp_path, column):
-    path = write_lines(tmp_path / "p.jsonl", *fact_rows(**{column: REFERENCES, "gpt-x": WROTE}))
+VERDICTS = ["correct", "incorrect", "correct", "Correct", "incorrect", "correct"]
+MAY = "column '{}' may hold the reference .* 'gpt-x' may be .* by `prediction`"
+EQUAL = "'{0}' equal a reference in 6 of 6 .* are question, {0}, .*`prediction`"
+ALONE = "'{}' hold verdicts alone, such as 'correct', .*`prediction`"
 
-    with pytest.raises(
-        ColumnNotFoundError,
-        match=rf"column '{column}' may hold the reference .* 'gpt-x' may be .* by `prediction`",
-    ):
-        predictions.read_predictions(path)
-    assert match(path, FACTS, prediction="gpt-x") == WROTE
-    assert match(path, FACTS, prediction=column) == REFERENCES
+
+@pytest.mark.parametrize(
+    ("error", "message", "columns"),
+    [
+        (ColumnNotFoundError, MAY, {"answer": REFERENCES, "gpt-x": WROTE}),
+        (ColumnNotFoundError, MAY, {"text": REFERENCES, "gpt-x": WROTE}),
+        (ColumnNotFoundError, MAY, {"Answer": REFERENCES, "gpt-x": WROTE}),
+        # The output stands under a name that means something else, or in words of one letter.
+        (DataError, EQUAL, {"answer": REFERENCES, "topic": WROTE}),
+        (DataError, EQUAL, {"text": REFERENCES, "n": list("abcdef")}),
+        # An instruction set's `output` is the reference where a model's column stands beside it.
+        (DataError, EQUAL, {"output": REFERENCES, "gpt-x": WROTE}),
+        (DataError, ALONE, {"prediction": VERDICTS, "mine": WROTE}),
+        (DataError, ALONE, {"response": VERDICTS, "mine": WROTE}),
+    ],
+)
+def test_references_and_verdicts_are_no_predictions_unless_they_are_named(
+    tmp_path, error, message, columns
+):
+    path = write_lines(tmp_path / "p.jsonl", *fact_rows(**columns))
+
+    with pytest.raises(error, match=message.format(next(iter(columns)))):
+        match(path, FACTS)
+    for name, texts in columns.items():
+        assert match(path, FACTS, prediction=name) == texts
+
+
+# What the data call their columns is no output; a hash, a number and a label are none.
+OF_THE_DATA = {
+    "subj": ["The country of " + letter for letter in "ABCDEF"],
+    "doc_hash": [f"a{n}86fdcccc305b8a3f1ee0{n}" for n in range(6)],
+    "url": [f"https://x.org/{letter}" for letter in "abcdef"],
+    "kind": ["short answer"] * 6,
+}
 
 
 @pytest.mark.parametrize(
     "columns",
-    [
-        # The output stands under a name that means something else, or in words of one letter.
-        {"answer": REFERENCES, "topic": WROTE},
-        {"text": REFERENCES, "n": list("abcdef")},
-        # An instruction set's `output` is the reference where a model's column stands beside it.
-        {"output": REFERENCES, "gpt-x": WROTE},
-    ],
-    ids=range(3),
+    [{"prediction": REFERENCES}, {"response": REFERENCES}, {"answer": WROTE, **OF_THE_DATA}],
 )
-def test_texts_that_are_the_references_are_refused_unless_they_are_named(tmp_path, columns):
+def test_perfect_answers_and_answers_beside_columns_of_the_data_are_read(tmp_path, columns):
     path = write_lines(tmp_path / "p.jsonl", *fact_rows(**columns))
-    name = next(iter(columns))
 
-    with pytest.raises(
-        DataError,
-        match=rf"'{name}' equal a reference in 6 of 6 .* are question, {name}, .*`prediction`",
-    ):
-        match(path, FACTS)
-    assert match(path, FACTS, prediction=name) == REFERENCES
-
-
-def test_a_perfect_model_is_read_where_the_name_means_an_output(tmp_path):
-    for name in ("prediction", "response"):
-        path = write_lines(tmp_path / f"{name}.jsonl", *fact_rows(**{name: REFERENCES}))
-
-        assert match(path, FACTS) == REFERENCES
-
-
-def test_an_answer_beside_columns_of_the_data_is_read(tmp_path):
-    """What the data call their columns is no output; a hash, a number and a label are none."""
-    path = write_lines(
-        tmp_path / "p.jsonl",
-        *fact_rows(
-            answer=WROTE,
-            subj=["The country of " + letter for letter in "ABCDEF"],
-            doc_hash=[f"a{n}86fdcccc305b8a3f1ee0{n}" for n in range(6)],
-            url=[f"https://x.org/{letter}" for letter in "abcdef"],
-            kind=["short answer"] * 6,
-        ),
-    )
-
-    assert match(path, FACTS) == WROTE
-
-
-@pytest.mark.parametrize("column", ["prediction", "response"])
-def test_a_column_of_verdicts_is_no_prediction(tmp_path, column):
-    verdicts = ["correct", "incorrect", "correct", "Correct", "incorrect", "correct"]
-    path = write_lines(tmp_path / "p.jsonl", *fact_rows(**{column: verdicts, "mine": WROTE}))
-
-    with pytest.raises(
-        DataError, match=rf"'{column}' hold verdicts alone, such as 'correct', .*`prediction`"
-    ):
-        match(path, FACTS)
-    assert match(path, FACTS, prediction="mine") == WROTE
-
-
-def choice_sample(likelihoods, *, texts=(" London", " Leeds"), **fields):
-    """A sample of a multiple-choice task of lm-evaluation-harness 0.4, with its strings."""
-    context = "Q: Capital of England? A:"
-    told = [[str(value), "False"] for value in likelihoods]
-    return lm_eval_sample(
-        arguments={
-            f"gen_args_{n}": {"arg_0": context, "arg_1": text} for n, text in enumerate(texts)
-        },
-        resps=[[pair] for pair in told],
-        filtered_resps=told,
-        **fields,
-    )
-
-
-def test_lm_eval_samples_of_choices_are_read_as_the_most_probable_option(tmp_path):
-    docs = [{"id": f"q{n}", "question": "Capital of England?"} for n in range(3)]
-    path = write_lines(
-        tmp_path / "s.jsonl",
-        choice_sample((-10.765, -12.5), doc=docs[0]),
-        choice_sample((-10.765, -9.75), doc=docs[1]),
-        choice_sample((-1.5, -1.5), doc=docs[2]),
-    )
-
-    with pytest.warns(SurfaceConsistencyWarning, match=r"1 of 3 samples give .*\(a tie\), so"):
-        read = predictions.read_predictions(path)
-    assert read.texts == [" London", " Leeds", None]
-
-
-def test_lm_eval_samples_of_choices_in_lists_are_read_too(tmp_path):
-    """The layout of 0.4.0 to 0.4.2."""
-    sample = choice_sample((-3.0, -2.0))
-    sample["arguments"] = [["Q: Capital of England? A:", text] for text in (" London", " Leeds")]
-    (tmp_path / "s.jsonl").write_text(json.dumps([sample], indent=2))
-
-    assert read_predictions(tmp_path / "s.jsonl") == {"q1": " Leeds"}
-
-
-@pytest.mark.parametrize(
-    ("sample", "message"),
-    [
-        (choice_sample((-1.5,), texts=(" London",)), "s.jsonl holds no answer; of samples of lm-"),
-        (choice_sample((-1.5, -2), texts=(" a", " a")), "s.jsonl holds no answer; of samples of"),
-        (choice_sample((-1.5, "x")), r"s\.jsonl:1: .*'x' is no log-probability"),
-    ],
-    ids=range(3),
-)
-def test_log_likelihoods_that_choose_nothing_are_refused(tmp_path, sample, message):
-    path = write_lines(tmp_path / "s.jsonl", sample)
-
-    with pytest.raises(DataError, match=message):
-        read_predictions(path)
-
-
-def test_a_generated_number_is_an_answer(tmp_path):
-    """A text that reads like a log-likelihood is one only where texts were scored."""
-    path = write_lines(tmp_path / "s.jsonl", lm_eval_sample("-10.765"))
-
-    assert read_predictions(path) == {"q1": "-10.765"}
+    assert match(path, FACTS) == next(iter(columns.values()))

@@ -30,16 +30,14 @@ def written(path, rows, shared=SHARED, sheet="xl/worksheets/sheet1.xml", head=""
 
 
 def test_cells_are_read_by_their_column_and_kind(tmp_path):
-    path = written(tmp_path / "r.xlsx", HEADER + ROW)
+    """Empty cells and errors are None."""
+    row = '<row r="4"><c r="A4" t="e"><v>#N/A</v></c><c r="D4"><v>0.5</v></c></row>'
+    path = written(tmp_path / "r.xlsx", HEADER + ROW + row)
 
-    assert list(workbook_rows(path)) == [(3, {"index": 7, "question": "Who?", "hit": True})]
-
-
-def test_empty_cells_and_errors_are_none(tmp_path):
-    row = '<row r="2"><c r="A2" t="e"><v>#N/A</v></c><c r="D2"><v>0.5</v></c></row>'
-    path = written(tmp_path / "r.xlsx", HEADER + row)
-
-    assert list(workbook_rows(path)) == [(2, {"index": None, "question": None, "hit": 0.5})]
+    assert list(workbook_rows(path)) == [
+        (3, {"index": 7, "question": "Who?", "hit": True}),
+        (4, {"index": None, "question": None, "hit": 0.5}),
+    ]
 
 
 def test_results_of_vlmevalkit_are_read_from_its_workbooks(tmp_path):

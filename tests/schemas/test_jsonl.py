@@ -31,18 +31,24 @@ entities = st.builds(
 
 
 def test_read_jsonl_returns_what_was_written(tmp_path):
-    """A file of records reads back as the same records."""
-    path = tmp_path / "entities.jsonl"
+    """A byte order mark and blank lines are passed over; non-finite floats survive."""
+    path, bom, params = (tmp_path / f"{name}.jsonl" for name in ("entities", "bom", "params"))
+    lines = [item.model_dump_json() for item in ENTITIES]
+    bom.write_bytes(("\ufeff" + lines[0] + "\r\n\r\n" + lines[1]).encode("utf-8"))
 
-    count = write_jsonl(path, ENTITIES)
+    assert write_jsonl(path, ENTITIES) == 2
+    write_jsonl(params, [GenerationParams(temperature=math.inf)])
 
-    assert count == 2
-    assert tuple(read_jsonl(path, Entity)) == ENTITIES
+    assert tuple(read_jsonl(path, Entity)) == tuple(read_jsonl(bom, Entity)) == ENTITIES
+    assert next(read_jsonl(params, GenerationParams)).temperature == math.inf
+    with pytest.raises(RecordError, match=r"entities\.jsonl:1: not a Generation: .*prompt_id"):
+        list(read_jsonl(path, Generation))
+    with pytest.raises(SourceNotFoundError, match=r"no file .*absent\.jsonl; expected lines of"):
+        list(read_jsonl(tmp_path / "absent.jsonl", Entity))
 
 
 @given(items=st.lists(entities, max_size=5))
 def test_jsonl_round_trip_is_lossless(items, tmp_path_factory):
-    """Whatever a record holds, line separators of Unicode included, stands on one line."""
     path = tmp_path_factory.mktemp("jsonl") / "items.jsonl"
 
     write_jsonl(path, items)
@@ -51,26 +57,7 @@ def test_jsonl_round_trip_is_lossless(items, tmp_path_factory):
     assert path.read_bytes().count(b"\n") == len(items)
 
 
-def test_jsonl_keeps_infinity(tmp_path):
-    """Non-finite floats survive, which plain pydantic JSON turns into null."""
-    path = tmp_path / "params.jsonl"
-
-    write_jsonl(path, [GenerationParams(temperature=math.inf)])
-
-    assert next(read_jsonl(path, GenerationParams)).temperature == math.inf
-
-
-def test_read_jsonl_takes_a_byte_order_mark_and_blank_lines(tmp_path):
-    """What Windows editors add does not count."""
-    path = tmp_path / "bom.jsonl"
-    lines = [item.model_dump_json() for item in ENTITIES]
-    path.write_bytes(("\ufeff" + lines[0] + "\r\n\r\n" + lines[1]).encode("utf-8"))
-
-    assert tuple(read_jsonl(path, Entity)) == ENTITIES
-
-
 def test_read_jsonl_is_lazy(tmp_path):
-    """A broken line is met when it is reached, not before."""
     path = tmp_path / "late.jsonl"
     path.write_text(ENTITIES[0].model_dump_json() + "\n{torn", encoding="utf-8")
 
@@ -96,7 +83,6 @@ def test_read_jsonl_is_lazy(tmp_path):
     ],
 )
 def test_read_jsonl_rejects_and_names_the_line(line, message, tmp_path):
-    """A bad line is named by file, number, field and value."""
     path = tmp_path / "rows.jsonl"
     path.write_bytes(ENTITIES[0].model_dump_json().encode() + b"\n" + line + b"\n")
 
@@ -104,27 +90,19 @@ def test_read_jsonl_rejects_and_names_the_line(line, message, tmp_path):
         list(read_jsonl(path, Entity))
 
 
-def test_read_jsonl_shortens_long_values_in_messages(tmp_path):
-    """A value of a megabyte does not become a message of a megabyte."""
+def test_read_jsonl_shortens_long_values_and_validates_rules_between_fields(tmp_path):
     path = tmp_path / "long.jsonl"
     path.write_text(json.dumps({"id": "Q1", "name": ["x" * 10_000]}), encoding="utf-8")
-
     with pytest.raises(RecordError, match=r"got \['x+\.\.\.$") as caught:
         list(read_jsonl(path, Entity))
-
     assert len(str(caught.value)) < 400
 
-
-def test_read_jsonl_rejects_a_missing_file(tmp_path):
-    """A path that is not there is named with what was expected there."""
-    with pytest.raises(
-        SourceNotFoundError, match=r"no file .*absent\.jsonl; expected lines of Ent"
-    ):
-        list(read_jsonl(tmp_path / "absent.jsonl", Entity))
+    path.write_text('{"text": "a", "is_canonical": true, "categories": ["x"]}', encoding="utf-8")
+    with pytest.raises(RecordError, match="a canonical surface form has no redirect categories"):
+        list(read_jsonl(path, SurfaceForm))
 
 
-def test_write_jsonl_leaves_the_older_file_when_it_fails(tmp_path):
-    """A file appears whole or not at all, and no part of it stays behind."""
+def test_a_file_appears_whole_or_not_at_all(tmp_path):
     path = tmp_path / "entities.jsonl"
     write_jsonl(path, ENTITIES)
 
@@ -136,33 +114,7 @@ def test_write_jsonl_leaves_the_older_file_when_it_fails(tmp_path):
         write_jsonl(path, torn())
 
     assert tuple(read_jsonl(path, Entity)) == ENTITIES
-    assert [file.name for file in tmp_path.iterdir()] == ["entities.jsonl"]
-
-
-def test_write_text_replaces_the_file(tmp_path):
-    """Text is UTF-8 with plain line feeds on every system."""
-    path = tmp_path / "note.txt"
-
     write_text(path, "old")
     write_text(path, "é\nb")
-
     assert path.read_bytes() == b"\xc3\xa9\nb"
-    assert [file.name for file in tmp_path.iterdir()] == ["note.txt"]
-
-
-def test_records_validate_their_own_rules_from_lines(tmp_path):
-    """Rules that hold between fields hold for files too."""
-    path = tmp_path / "surfaces.jsonl"
-    path.write_text('{"text": "a", "is_canonical": true, "categories": ["x"]}', encoding="utf-8")
-
-    with pytest.raises(RecordError, match="a canonical surface form has no redirect categories"):
-        list(read_jsonl(path, SurfaceForm))
-
-
-def test_read_jsonl_rejects_lines_of_another_record(tmp_path):
-    """A file of one record is not taken for a file of another."""
-    path = tmp_path / "foreign.jsonl"
-    write_jsonl(path, ENTITIES)
-
-    with pytest.raises(RecordError, match=r"foreign\.jsonl:1: not a Generation: .*prompt_id"):
-        list(read_jsonl(path, Generation))
+    assert [file.name for file in tmp_path.iterdir()] == ["entities.jsonl"]

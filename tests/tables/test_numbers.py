@@ -53,21 +53,22 @@ HARD = "\u00a0"
         (math.nan, "rate", "–"),
         (None, "count", "–"),
         (pd.NA, "p_value", "–"),
+        # What rounding left of nothing.
+        (-1.7e-16, "number", "0.00"),
+        (1.7e-16, "number", "0.00"),
+        (-2e-9, "number", "−2e-09"),
+        (0.0042, "number", "0.0042"),
     ],
 )
 def test_format_number(value, kind, text):
     assert format_number(value, kind) == text
 
 
-def test_format_number_rejects_other_kinds():
-    with pytest.raises(ValueError, match=r"kind must be one of rate, .* got 'share'"):
-        format_number(0.5, "share")
-
-
 def test_format_interval_needs_both_bounds():
     assert format_interval(0.121, 0.231) == f"[12.1,{HARD}23.1]"
-    assert format_interval(None, 0.2) == ""
-    assert format_interval(math.nan, 0.2) == ""
+    assert format_interval(None, 0.2) == format_interval(math.nan, 0.2) == ""
+    with pytest.raises(ValueError, match=r"kind must be one of rate, .* got 'share'"):
+        format_number(0.5, "share")
 
 
 @pytest.mark.parametrize(
@@ -129,24 +130,14 @@ def test_table_text_is_aligned():
     assert lines[3].index("right") == lines[4].index("not judged") == lines[1].index("Verdict")
     # Wide letters take two places.
     assert lines[5].index("wrong") == lines[1].index("Verdict") - 2
-
-
-def test_table_text_of_no_rows():
+    # A missing label is a dash, and without rows the headings stay.
     table = _table()
+    second = table.frame.to_dict("records")[1]
+    assert (
+        format_cell(second, table.columns[0]) == format_cell(second, table.columns[5]) == ("–", "")
+    )
     empty = Table(frame=table.frame.iloc[:0], caption="None", columns=table.columns)
-
     assert len(table_text(empty).splitlines()) == 3
-
-
-def test_format_cell_of_missing_label_is_a_dash():
-    table = _table()
-    rows = table.frame.to_dict("records")
-
-    assert format_cell(rows[1], table.columns[0]) == ("–", "")
-    assert format_cell(rows[1], table.columns[5]) == ("–", "")
-
-
-def test_table_rejects_columns_that_are_not_there():
     with pytest.raises(ColumnNotFoundError, match="table 'T' has no column 'x'; its frame has 'n'"):
         Table(frame=pd.DataFrame({"n": [1]}), caption="T", columns=[Column(key="x", title="X")])
 
@@ -196,21 +187,10 @@ def test_pairs_of_colours_can_be_read(colours, front, back, least):
     assert contrast(both[front], both[back]) >= least
 
 
-def test_schemes_have_the_same_roles():
+def test_schemes_have_the_same_roles_and_sixteen_models_differ():
     assert set(LIGHT) == set(DARK)
-
-
-def test_sixteen_models_differ_in_hue_or_shape():
     assert len({model_style(index) for index in range(16)}) == 16
     assert [model_style(index)[1] for index in range(4)] == list(MARKERS)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(-1.7e-16, "0.00"), (1.7e-16, "0.00"), (0.0, "0.00"), (-2e-9, "−2e-09"), (0.0042, "0.0042")],
-)
-def test_what_rounding_left_of_nothing_reads_nothing(value, text):
-    assert format_number(value, "number") == text
 
 
 @pytest.mark.parametrize(

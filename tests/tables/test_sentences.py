@@ -64,6 +64,7 @@ def test_a_significant_difference_has_a_direction():
     higher = accuracy(value=0.204, low=0.136, high=0.273)
     assert higher.startswith("The accuracy of ada is 20.4 points higher under the redirect than")
     assert "(95 % CI 13.6 to 27.3, p < 0.001;" in higher
+    assert accuracy(kind="number").startswith("The accuracy of ada is 0.20 lower under the redirec")
 
 
 def test_a_difference_that_is_not_significant_has_the_minimum_detectable_difference():
@@ -96,10 +97,6 @@ def test_the_level_is_that_of_the_interval_and_of_the_test():
     assert "(90 % CI 1.1 to 17.3, p = 0.063;" in shown
 
 
-def test_scores_have_no_points():
-    assert accuracy(kind="number").startswith("The accuracy of ada is 0.20 lower under the redirec")
-
-
 @pytest.mark.parametrize(
     ("cells", "reason"),
     [
@@ -119,25 +116,22 @@ def test_too_few_clusters_infer_nothing(cells, reason):
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "p_value", "sign"),
+    ("low", "high", "p_value", "null", "sign"),
     [
-        (0.1, 0.2, None, 1),
-        (-0.2, -0.1, 0.01, -1),
-        (-0.2, -0.1, 0.06, 0),
-        (-0.2, 0.1, 0.01, 0),
-        (0.1, 0.2, float("nan"), 1),
-        (float("nan"), float("nan"), 0.01, None),
-        (None, None, None, None),
+        (0.1, 0.2, None, 0.0, 1),
+        (-0.2, -0.1, 0.01, 0.0, -1),
+        (-0.2, -0.1, 0.06, 0.0, 0),
+        (-0.2, 0.1, 0.01, 0.0, 0),
+        (0.1, 0.2, math.nan, 0.0, 1),
+        (math.nan, math.nan, 0.01, 0.0, None),
+        (None, None, None, 0.0, None),
+        (0.55, 0.7, None, 0.5, 1),
+        (0.45, 0.7, None, 0.5, 0),
+        (0.3, 0.45, None, 0.5, -1),
     ],
 )
-def test_a_direction_needs_interval_and_test(low, high, p_value, sign):
-    assert direction({"x": 0.1, "x_low": low, "x_high": high}, "x", p_value) == sign
-
-
-def test_a_direction_is_relative_to_the_null_value():
-    assert direction({"auc_low": 0.55, "auc_high": 0.7}, "auc", null=0.5) == 1
-    assert direction({"auc_low": 0.45, "auc_high": 0.7}, "auc", null=0.5) == 0
-    assert direction({"auc_low": 0.3, "auc_high": 0.45}, "auc", null=0.5) == -1
+def test_a_direction_needs_interval_and_test(low, high, p_value, null, sign):
+    assert direction({"x_low": low, "x_high": high}, "x", p_value, null=null) == sign
 
 
 def test_rates_have_their_interval_and_counts():
@@ -196,13 +190,6 @@ def test_equivalence_needs_both_one_sided_tests():
 )
 def test_ranking_names_the_models_that_may_be_the_best(best, words):
     assert text(ranking([*best], 3, "accuracy")).startswith(words)
-
-
-def test_missing_scores_are_excluded():
-    assert text(missing(4, 1220, of=" of bob")) == (
-        "4 of 1,220 pairs of bob have no score and are excluded."
-    )
-    assert missing(0, 122) == []
 
 
 def test_repeats_have_a_number_per_stratum_with_an_interval():
@@ -267,6 +254,9 @@ def test_counts_and_lists():
     assert size({}) == ""
     assert listing(["a"]) == "a"
     assert paragraph([["A."], [], ["B."]]) == ["A.", " ", "B."]
+    told = "4 of 1,220 pairs of bob have no score and are excluded."
+    assert text(missing(4, 1220, of=" of bob")) == told
+    assert missing(0, 122) == []
 
 
 def cells_of(*rows):

@@ -34,18 +34,15 @@ def test_groups_stand_in_order_of_appearance_and_nested() -> None:
         "task": ["x", "y", "x", "y"],
         "mean": [3.0, 3.0, 2.0, 4.0],
     }
-
-
-def test_rows_of_one_outer_group_stand_together_however_they_lie_in_the_frame() -> None:
-    frame = pd.DataFrame({"task": ["x", "y", "x"], "side": ["first", "first", "second"]})
-
-    table = tabulate(frame, ["task", "side"], lambda part: {"n": len(part)})
-
-    assert table[["task", "side"]].to_numpy().tolist() == [
-        ["x", "first"],
-        ["x", "second"],
-        ["y", "first"],
-    ]
+    assert tabulate(_FRAME, [], _mean).to_dict("list") == {"mean": [3.0]}
+    frame = pd.DataFrame({"task": ["x", None, "x", None], "value": [1.0, 2.0, 3.0, 6.0]})
+    unlabelled = tabulate(frame, ["task"], _mean)
+    assert unlabelled["mean"].tolist() == [2.0, 4.0]
+    assert pd.isna(unlabelled["task"].iloc[1])
+    for by in (["model"], ["model", "task"]):
+        empty = tabulate(_FRAME.iloc[:0], by, _mean)
+        assert empty.empty
+        assert list(empty.columns) == by
 
 
 def test_a_group_may_give_a_result_several_rows_or_none() -> None:
@@ -63,43 +60,12 @@ def test_a_group_may_give_a_result_several_rows_or_none() -> None:
     assert table["rate"].tolist() == [0.5, 0.1, 0.2]
 
 
-def test_rows_without_a_label_make_a_group() -> None:
-    frame = pd.DataFrame({"task": ["x", None, "x", None], "value": [1.0, 2.0, 3.0, 6.0]})
-
-    table = tabulate(frame, ["task"], _mean)
-
-    assert table["mean"].tolist() == [2.0, 4.0]
-    assert pd.isna(table["task"].iloc[1])
-
-
 def test_categories_without_rows_make_no_group() -> None:
     frame = _FRAME.assign(task=pd.Categorical(_FRAME["task"], categories=["z", "y", "x"]))
 
     table = tabulate(frame, ["task", "model"], _mean)
 
     assert table["task"].astype(str).tolist() == ["x", "x", "y", "y"]
-
-
-def test_without_groups_all_rows_are_one() -> None:
-    assert tabulate(_FRAME, [], _mean).to_dict("list") == {"mean": [3.0]}
-
-
-@pytest.mark.parametrize("by", [["model"], ["model", "task"]])
-def test_a_frame_without_rows_gives_an_empty_table(by: list[str]) -> None:
-    table = tabulate(_FRAME.iloc[:0], by, _mean)
-
-    assert table.empty
-    assert list(table.columns) == by
-
-
-def test_a_column_that_cannot_group_is_refused() -> None:
-    with pytest.raises(ColumnNotFoundError, match=r"'relation'.*'model', 'task', 'value'"):
-        tabulate(_FRAME, ["model", "relation"], _mean)
-
-
-def test_a_statistic_that_overwrites_a_group_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"'model'.*another name"):
-        tabulate(_FRAME, ["model"], lambda _: {"model": "c"})
 
 
 def test_a_table_is_described_by_keys_and_columns_of_its_own() -> None:
@@ -143,24 +109,45 @@ def test_a_table_without_rows_has_the_columns_that_it_shows() -> None:
     assert list(table.frame.columns) == ["model", "n", "auc", "auc_low", "auc_high"]
 
 
-def test_a_column_that_a_table_with_rows_lacks_is_refused() -> None:
-    with pytest.raises(ColumnNotFoundError, match=r"'Flips'.*'auc'"):
-        describe(pd.DataFrame({"model": ["a"], "n": [1]}), "Flips", "model n auc")
-
-
-def test_a_key_that_the_catalogue_does_not_describe_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"'Flips'.*'ratio'.*Column"):
-        describe(pd.DataFrame({"ratio": [nan]}), "Flips", "ratio")
-
-
-def test_a_heading_of_a_column_that_is_not_shown_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"'Flips'.*'auc'"):
-        describe(pd.DataFrame({"n": [1]}), "Flips", "n", titles={"auc": "Area"})
-
-
-def test_a_catalogue_describes_a_column_once() -> None:
-    with pytest.raises(ValueError, match="'n' twice"):
-        catalogue("key\ttitle\tkind\nn\tPairs\tcount\nn\tTexts\tcount")
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: tabulate(_FRAME, ["model", "relation"], _mean),
+            ColumnNotFoundError,
+            "'relation'.*'model', 'task', 'value'",
+        ),
+        (
+            lambda: tabulate(_FRAME, ["model"], lambda _: {"model": "c"}),
+            ValueError,
+            "'model'.*another name",
+        ),
+        (
+            lambda: describe(pd.DataFrame({"model": ["a"], "n": [1]}), "Flips", "model n auc"),
+            ColumnNotFoundError,
+            "'Flips'.*'auc'",
+        ),
+        (
+            lambda: describe(pd.DataFrame({"ratio": [nan]}), "Flips", "ratio"),
+            ValueError,
+            "'Flips'.*'ratio'.*Column",
+        ),
+        (
+            lambda: describe(pd.DataFrame({"n": [1]}), "Flips", "n", titles={"auc": "Area"}),
+            ValueError,
+            "'Flips'.*'auc'",
+        ),
+        (
+            lambda: catalogue("key\ttitle\tkind\nn\tPairs\tcount\nn\tTexts\tcount"),
+            ValueError,
+            "'n' twice",
+        ),
+    ],
+    ids=["group", "statistic", "column", "key", "heading", "catalogue"],
+)
+def test_columns_that_do_not_fit_are_refused(call, error, message) -> None:
+    with pytest.raises(error, match=message):
+        call()
 
 
 def test_every_row_of_the_catalogue_has_a_kind_that_cells_know() -> None:

@@ -1,10 +1,5 @@
 """Log-probabilities from servers: a local server replays a model, or says what is wrong."""
 
-import json
-import threading
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
 import pytest
 
 from surface_consistency.errors import RunnerError
@@ -12,6 +7,7 @@ from surface_consistency.models import MultipleChoiceRunner, OpenAICompatibleRun
 from surface_consistency.models.options import option_scores
 from surface_consistency.schemas import GenerationParams, Prompt
 from surface_consistency.schemas.scoring import ScoringRequest
+from tests.models.server.fake_server import FakeServer
 
 pytest.importorskip("httpx")
 pytestmark = [pytest.mark.enable_socket, pytest.mark.allow_hosts(["127.0.0.1"])]
@@ -19,38 +15,14 @@ pytestmark = [pytest.mark.enable_socket, pytest.mark.allow_hosts(["127.0.0.1"])]
 OPTIONS = (" London", " Sierra Leone", " no", "ß😀x", " 東京")
 
 
-@contextmanager
 def served(script):
     """A server that answers each body of a request with what the script makes of it."""
-    bodies = []
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def answer(number, body):
+        told = script(body)
+        return (told[0], {}, told[1]) if isinstance(told, tuple) else (200, {}, told)
 
-        def do_POST(self):
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            bodies.append({"path": self.path, **body})
-            told = script(body)
-            status, told = told if isinstance(told, tuple) else (200, told)
-            data = json.dumps(told).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1", bodies
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    return FakeServer(answer)
 
 
 def echo(tokens, values, best=None, **others):
@@ -66,8 +38,8 @@ def runner(url, **options):
 
 def score(told, request=None, **options):
     request = request or ScoringRequest(id="q", context="A b", continuation=" cd")
-    with served(lambda body: told) as (url, _):
-        (scored,) = runner(url, **options).score([request])
+    with served(lambda body: told) as server:
+        (scored,) = runner(server.url, **options).score([request])
     return scored
 
 
@@ -147,12 +119,12 @@ def test_a_server_tells_what_the_model_tells(model, shot_prompts, way):
     ids, texts, _, _ = tell(contexts[0])
     requests.append(ScoringRequest(id="greedy", context=contexts[0], continuation=texts[-1]))
     script = vllm(tell) if way == "prompt_logprobs" else echoing(tell, as_bytes="bytes" in way)
-    with served(script) as (url, bodies):
-        asked = runner(url, score_by=way.split()[0])
+    with served(script) as server:
+        asked = runner(server.url, score_by=way.split()[0])
         scored = {score.request_id: score for score in asked.score(requests)}
 
-    assert len(bodies) == len(requests)
-    assert {body["path"] for body in bodies} == {"/v1/completions"}
+    assert len(server.requests) == len(requests)
+    assert {request["path"] for request in server.requests} == {"/v1/completions"}
     for expected in local.score(requests):
         told = scored[expected.request_id]
         assert told.log_probabilities == pytest.approx(expected.log_probabilities, abs=1e-4)
@@ -169,8 +141,8 @@ def test_a_server_tells_what_the_model_tells(model, shot_prompts, way):
 def test_options_are_chosen_by_what_a_server_tells(model):
     local, tell = model
     prompts = [Prompt(id=str(n), text=f"Q: {n} A:", options=OPTIONS[:3]) for n in range(3)]
-    with served(echoing(tell)) as (url, _):
-        told = list(MultipleChoiceRunner(runner(url)).generate(prompts, GenerationParams()))
+    with served(echoing(tell)) as server:
+        told = list(MultipleChoiceRunner(runner(server.url)).generate(prompts, GenerationParams()))
     expected = list(MultipleChoiceRunner(local).generate(prompts, GenerationParams()))
     assert [answer.text for answer in told] == [answer.text for answer in expected]
     for one, other in zip(told, expected, strict=True):
@@ -215,11 +187,7 @@ def test_other_tokens_than_were_sent_are_refused(tokens, message):
         score(echo(tokens, [None, *[-1.0] * (len(tokens) - 1)]))
 
 
-def test_other_tokens_of_vllm_are_refused():
-    entries = [{"7": {"logprob": -1.0, "rank": 2, "decoded_token": t}} for t in (" b", " ce")]
-    told = {"choices": [{"text": "", "prompt_logprobs": [None, *entries]}]}
-    with pytest.raises(RunnerError, match=r"other tokens than were sent: request 'q' goes on"):
-        score(told, score_by="prompt_logprobs")
+OTHERS = [{"7": {"logprob": -1.0, "rank": 2, "decoded_token": text}} for text in (" b", " ce")]
 
 
 @pytest.mark.parametrize(
@@ -249,17 +217,23 @@ def test_other_tokens_of_vllm_are_refused():
             {"score_by": "prompt_logprobs"},
             "an entry of `prompt_logprobs` is",
         ),
+        (
+            {"choices": [{"text": "", "prompt_logprobs": [None, *OTHERS]}]},
+            {"score_by": "prompt_logprobs"},
+            "other tokens than were sent: request 'q' goes on",
+        ),
+        (
+            echo(["A", " b", " cd", "!"], [None, -1.0, float("nan"), -1.0]),
+            {},
+            "token ' cd' of request 'q' .* nan, which is none",
+        ),
+        (echo(["A", " b", " cd", "!"], [None, -1.0, 0.7, -1.0]), {}, " 0.7, which is none"),
+        (echo(["A", " b", " cd", "!"], [None, -1.0, None, -1.0]), {}, " none, which is none"),
     ],
 )
 def test_a_server_without_log_probabilities_is_refused(told, options, message):
     with pytest.raises(RunnerError, match=message):
         score(told, **options)
-
-
-@pytest.mark.parametrize(("value", "said"), [(float("nan"), "nan"), (0.7, "0.7"), (None, "none")])
-def test_numbers_that_are_no_log_probabilities_are_refused(value, said):
-    with pytest.raises(RunnerError, match=rf"token ' cd' of request 'q' .* {said}, which is none"):
-        score(echo(["A", " b", " cd", "!"], [None, -1.0, value, -1.0]))
 
 
 def test_rounding_above_probability_one_is_none():
@@ -298,9 +272,8 @@ def test_a_continuation_without_tokens_of_its_own_is_refused():
 
 
 def test_what_cannot_be_scored_is_refused_before_anything_is_sent():
-    with served(lambda body: (500, {})) as (url, bodies):
-        with pytest.raises(RunnerError, match=r"text_as_chat sends texts as turns"):
-            list(runner(url, text_as_chat=True).score([]))
-        with pytest.raises(ValueError, match="score_by is one of echo, prompt_logprobs, got 'x'"):
-            runner(url, score_by="x")
-    assert bodies == []
+    url = "http://127.0.0.1:1/v1"
+    with pytest.raises(RunnerError, match=r"text_as_chat sends texts as turns"):
+        list(runner(url, text_as_chat=True).score([]))
+    with pytest.raises(ValueError, match="score_by is one of echo, prompt_logprobs, got 'x'"):
+        runner(url, score_by="x")

@@ -1,0 +1,68 @@
+"""Rules by their names: of this package, of others, and of modules that a person names."""
+
+import pytest
+
+from surface_consistency.errors import PluginError
+from surface_consistency.matching import Match, match
+from surface_consistency.plugins import importable
+
+
+def test_match_is_the_papers_rule_by_default():
+    assert match("Tirana", ["Iran"]) == Match(is_match=True, answer="Iran", score=1.0, rule="popqa")
+    with pytest.raises(ValueError, match=r"one of popqa, exact, boundary, .*; got 'contains'"):
+        match("x", ["x"], rule="contains")
+    with pytest.raises(TypeError, match="`rule` must be a name or a Rule, got function"):
+        match("x", ["x"], rule=match)
+
+
+RULES_OF_OTHERS = """
+from surface_consistency.matching import ExactRule
+class Lone(ExactRule):
+    name = "lone"
+class Nameless(ExactRule):
+    name = None
+class Changing(ExactRule):
+    name = "changing"
+    __hash__ = None
+"""
+
+
+def test_a_clash_of_two_packages_hides_no_other_rule(tmp_path, monkeypatch):
+    (tmp_path / "rules_of_others.py").write_text(RULES_OF_OTHERS)
+    for package in ("aa", "bb"):
+        info = tmp_path / f"{package}-1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1\n")
+        points = f"clash = rules_of_others:{'Lone' if package == 'aa' else 'Changing'}"
+        own = "lone = rules_of_others:Lone" if package == "bb" else ""
+        (info / "entry_points.txt").write_text(f"[surface_consistency.rules]\n{points}\n{own}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    for name in ("aa:clash", "bb:lone", "lone", "rules_of_others:Lone"):
+        with importable(name):
+            assert match("x", ["x"], rule=name).rule == "lone"
+    with pytest.raises(PluginError, match="several packages have a matching rule 'clash'; name on"):
+        match("x", ["x"], rule="clash")
+    for name in ("rules_of_others:Nameless", "rules_of_others:Changing"):
+        with (
+            importable(name),
+            pytest.raises(PluginError, match="must have a `name` and be hashable"),
+        ):
+            match("x", ["x"], rule=name)
+    with pytest.raises(PluginError, match="available: boundary, exact, fuzzy, popqa, segmented"):
+        match("x", ["x"], rule="nothing:Nope")
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("json:JSONDecoder", "is a JSONDecoder; derive it from .*Rule, or name one of popqa"),
+        ("pathlib:PurePath.joinpath", "is a function; derive it from"),
+        ("http.client:HTTPConnection", "cannot be made: TypeError: .*host.*; repair or uninstall"),
+        ("collections.abc:Sized", "lacks __len__, which a subclass must define"),
+    ],
+)
+def test_match_rejects_importable_names_of_no_rule(rule, message):
+    refused = pytest.raises(PluginError, match=f"matching rule '{rule}' {message}")
+    with importable(rule), refused:
+        match("x", ["x"], rule=rule)
