@@ -295,7 +295,6 @@ def _score(
         items=answered,
         verdicts=verdicts,
         outcomes=outcomes,
-        repeated=repeated,
         scoring=scoring,
     )
     checks = {

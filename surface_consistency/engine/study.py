@@ -83,9 +83,6 @@ class Scored:
     outcomes: pd.DataFrame
     """The outcomes frame."""
 
-    repeated: pd.DataFrame | None
-    """Verdicts on the second answers, columns of `verdicts`; None where none were asked."""
-
     scoring: Any
     """How it was judged: an instance of `Study.scoring`."""
 

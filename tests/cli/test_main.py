@@ -228,10 +228,7 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
             "--model: 'no model' is neither a folder nor a GGUF file nor a hub id",
             marks=NEEDS_TORCH,
         ),
-        (
-            ["score", "--predictions", "x.jsonl", "--source", "x/y", "--out", "y"],
-            "--source: no fil",
-        ),
+        (["score", "--predictions", "x", "--source", "x/y/z", "--out", "y"], "--source: no file"),
         (["report", "made"], "--out is required"),
         (["report", "made", "--out", "made/report.html"], "--out names a folder"),
         (["report", "x"], "there is no folder x (in "),
