@@ -73,8 +73,8 @@ def test_all_topologies_can_be_built_and_read(tmp_path):
     for item in made:
         database = read_database(item.path)
         fit = database_coverage(database, read_audit_prompts(item.prompt_paths[0]))
-        assert fit.missing == ()
-        assert (len(database), fit.n_prompts) == (item.n_triplets, item.n_facts)
+        assert fit["n_missing"] == 0
+        assert (len(database), fit["n_prompts"]) == (item.n_triplets, item.n_facts)
 
 
 def test_build_is_the_same_twice(tmp_path, rivers):
@@ -118,8 +118,7 @@ def test_some_missing_facts_warn():
     with pytest.warns(DataWarning, match="3 of 100 prompts ask for facts"):
         fit = database_coverage(database, made.targets)
 
-    assert fit.missing == (97, 98, 99)
-    assert fit.missing_share == 0.03
+    assert (fit["n_missing"], fit["missing_share"]) == (3, 0.03)
     with pytest.raises(DataError, match="prompt_id 97, 98, 99"):
         database_coverage(database, made.targets, max_missing=0.02)
 
@@ -132,7 +131,7 @@ def test_alias_forms_fit():
         warnings.simplefilter("error")
         fit = database_coverage(base.database, pointer.targets)
 
-    assert (fit.n_verbatim, fit.n_by_alias) == (0, 200)
+    assert (fit["n_verbatim"], fit["n_by_alias"]) == (0, 200)
 
 
 @pytest.mark.parametrize("name", NAMES)
