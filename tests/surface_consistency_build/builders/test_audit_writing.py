@@ -64,8 +64,8 @@ def test_all_topologies_can_be_built_and_read(tmp_path):
     for item in made:
         database = read_database(item.path)
         fit = database_coverage(database, read_audit_prompts(item.prompt_paths[0]))
-        assert fit.missing == ()
-        assert (len(database), fit.n_prompts) == (item.n_triplets, item.n_facts)
+        assert fit["n_missing"] == 0
+        assert (len(database), fit["n_prompts"]) == (item.n_triplets, item.n_facts)
 
 
 def test_build_is_the_same_twice(tmp_path, rivers):
