@@ -35,6 +35,9 @@ def reorder_to_slots(verdicts: npt.ArrayLike, orders: npt.ArrayLike) -> npt.NDAr
         ValueError: When the shapes differ, or a row of `orders` lacks or repeats a sub-question.
         TypeError: When `orders` holds anything but integers.
 
+    Notes:
+        Missing verdicts stay missing, since values are moved and not read.
+
     References:
         SLAQ, arXiv 2510.11218, section 4.1 (orders), figure 3 (slots).
 
