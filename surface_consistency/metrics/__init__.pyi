@@ -8,6 +8,8 @@ from .components.answer_similarity import (
 )
 from .components.components import (
     component_importance as component_importance,
+    containment as containment,
+    intersection_over_union as intersection_over_union,
     minimal_components as minimal_components,
 )
 from .correlation._correlations import (
