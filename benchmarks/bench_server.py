@@ -27,7 +27,7 @@ from pathlib import Path
 from bench_slaq import made_up_topics
 
 from surface_consistency.data.slaq_rows import write_slaq_csv
-from surface_consistency.models.generate import run_prompts
+from surface_consistency.engine.generate import run_prompts
 from surface_consistency.models.server.openai_compatible import OpenAICompatibleRunner
 from surface_consistency.runs.log import RunLog
 from surface_consistency.runs.manifest import RunManifest

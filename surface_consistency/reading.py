@@ -6,7 +6,9 @@ that names its place, and never a traceback or gigabytes of memory.
 
 import csv
 import gzip
+import hashlib
 import json
+import os
 import sys
 import zlib
 from collections import Counter
@@ -26,6 +28,7 @@ __all__ = [
     "decode_text",
     "delimited_rows",
     "existing_file",
+    "file_digest",
     "find_column",
     "first_names",
     "json_objects",
@@ -471,3 +474,19 @@ def _too_many_digits(place: str) -> RecordError:
         f"{place}: a number has more than {sys.get_int_max_str_digits():,} digits; write it as "
         "text in quotes, or remove it"
     )
+
+
+def file_digest(path: str | os.PathLike[str]) -> str | None:
+    """Compute the SHA-256 of a file.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The digest in hexadecimal; None where there is no file.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (FileNotFoundError, IsADirectoryError):
+        return None

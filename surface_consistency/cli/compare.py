@@ -8,13 +8,13 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from surface_consistency.cli.output import WORSE
-from surface_consistency.cli.record_command import flag_of, record_command
-from surface_consistency.engine.compare.settings import (
+from surface_consistency.analysis.settings import (
     ComparisonSettings,
     PairSettings,
     TableSettings,
 )
+from surface_consistency.cli.output import WORSE
+from surface_consistency.cli.record_command import flag_of, record_command
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.schemas.settings import Settings
 
@@ -80,8 +80,8 @@ def _many(
     form: str,
 ) -> int:
     """Compare models."""
+    from surface_consistency.analysis.compare import compare_results
     from surface_consistency.engine.compare import results_text
-    from surface_consistency.engine.compare.results import compare_results
 
     shows_answers = out is not None or form == "markdown" or models.rule is not None
     source = sources[0] if len(sources) == 1 else sources
@@ -118,8 +118,8 @@ def _two(
     as_json: bool,
 ) -> int:
     """Print the paired table of two conditions of one file, and write their page."""
+    from surface_consistency.analysis.paired import compare_verdicts, verdicts_table
     from surface_consistency.engine.compare.files import read_verdicts
-    from surface_consistency.engine.compare.table import compare_verdicts, verdicts_table
     from surface_consistency.tables.numbers import json_value, table_text
 
     what = "two conditions of one file"

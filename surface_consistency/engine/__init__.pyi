@@ -1,5 +1,3 @@
-from .compare.results import ComparedResults as ComparedResults, compare_results as compare_results
-from .compare.settings import ComparisonSettings as ComparisonSettings
 from .compare.verdicts import import_verdicts as import_verdicts
 from .design import Design as Design, Report as Report
 from .features import (

@@ -15,9 +15,10 @@ from surface_consistency.engine.paired.tables import TEXTS, table_of_runs
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.engine.study import Analysis, Study, study_of
 from surface_consistency.errors import DataError, UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.reading import file_digest
 from surface_consistency.report.html import write_page
 from surface_consistency.report.page import Check, Page
-from surface_consistency.runs.files import file_digest, output_folder, staged, write_csv, write_text
+from surface_consistency.runs.files import output_folder, staged, write_csv, write_text
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run, load_runs, study_name
 from surface_consistency.tables.numbers import sentence_text

@@ -16,11 +16,11 @@ import pandas as pd
 
 import surface_consistency
 from surface_consistency.engine.choices import add_choices
+from surface_consistency.engine.generate import Progress, run_prompts
 from surface_consistency.engine.plan import Plan
 from surface_consistency.engine.settings import OptionSettings, StudySettings
 from surface_consistency.engine.study import DataT, SettingsT, Study, make_plan
 from surface_consistency.errors import DataError, RunError, UnscoredWarning
-from surface_consistency.models.generate import Progress, run_prompts
 from surface_consistency.models.options import MultipleChoiceRunner
 from surface_consistency.models.runner import Runner
 from surface_consistency.models.stored import StoredRunner

@@ -16,9 +16,6 @@ from .encoders import (
     SentenceEncoder as SentenceEncoder,
     bundled_minilm as bundled_minilm,
 )
-from .generate import (
-    run_prompts as run_prompts,
-)
 from .loading import (
     ModelSource as ModelSource,
     check_dependencies as check_dependencies,

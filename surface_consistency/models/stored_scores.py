@@ -10,12 +10,11 @@ from pydantic import JsonValue, ValidationError
 
 from surface_consistency.errors import DataError, RecordError, RunnerError
 from surface_consistency.models.runner import Runner
-from surface_consistency.reading import existing_file, first_names
+from surface_consistency.reading import existing_file, file_digest, first_names
 from surface_consistency.results.archives import packed_rows
 from surface_consistency.results.rows import question_of
 from surface_consistency.results.samples import is_sample, log_probability, sample_options
 from surface_consistency.rows.readers import Place
-from surface_consistency.runs.files import file_digest
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.jsonl import describe_validation_error
 from surface_consistency.schemas.prompts import GenerationParams, Prompt

@@ -6,7 +6,6 @@ a full disk never leaves half a table or page under the file's name. Lines of re
 """
 
 import csv
-import hashlib
 import json
 import os
 import re
@@ -105,22 +104,6 @@ def as_file_name(label: str) -> str:
     """
     name = re.sub(r"[^\w.@-]", "-", label)
     return name if name.strip(".") else "-" * max(len(name), 1)
-
-
-def file_digest(path: str | os.PathLike[str]) -> str | None:
-    """Compute the SHA-256 of a file.
-
-    Args:
-        path: The file.
-
-    Returns:
-        The digest in hexadecimal; None where there is no file.
-    """
-    try:
-        with Path(path).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except (FileNotFoundError, IsADirectoryError):
-        return None
 
 
 @contextmanager

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 from pydantic import Field, JsonValue, ValidationError
 
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
+from surface_consistency.reading import file_digest
 from surface_consistency.runs.answers import answer_frame
 from surface_consistency.runs.files import (
-    file_digest,
     output_folder,
     staged,
     subfolder,

@@ -271,7 +271,7 @@ def test_interrupting_is_code_130(tmp_path, monkeypatch, capsys):
 
     body = "def generate(self, prompts, params):\n    raise KeyboardInterrupt\n    yield\n"
     stopping = write_runner(tmp_path, monkeypatch, "stopping", "Stop", body)
-    monkeypatch.setattr("surface_consistency.engine.compare.results.compare_results", stop)
+    monkeypatch.setattr("surface_consistency.analysis.compare.compare_results", stop)
 
     assert run(stopping, tmp_path / "run") == 130
     assert "interrupted; the same command again keeps what" in capsys.readouterr().err

@@ -301,9 +301,9 @@ def audit_sweep(home: Path) -> GoldenRun:
 
 def compare(home: Path) -> GoldenRun:
     """Anyone's verdicts: the outcomes of the first golden run as a CSV file."""
+    from surface_consistency.analysis.paired import compare_verdicts
+    from surface_consistency.analysis.settings import PairSettings, TableSettings
     from surface_consistency.engine.compare.files import read_verdicts
-    from surface_consistency.engine.compare.settings import PairSettings, TableSettings
-    from surface_consistency.engine.compare.table import compare_verdicts
 
     source = EXPECTED / "redirectqa" / "outcomes.csv"
     by_model = home / "ada.csv"

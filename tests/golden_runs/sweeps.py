@@ -15,7 +15,7 @@ RULE = {"rule": "popqa", "agreement": False}
 
 def compare_runs(home: Path) -> GoldenRun:
     """One model before and after it has lost some names, question by question."""
-    from surface_consistency.engine.compare.results import compare_results
+    from surface_consistency.analysis.compare import compare_results
     from surface_consistency.engine.compare.results_page import comparison_page
     from surface_consistency.engine.run import run_study
     from surface_consistency.engine.score import score_run
@@ -46,9 +46,9 @@ def compare_runs(home: Path) -> GoldenRun:
 
 def compare_page(home: Path) -> GoldenRun:
     """The page of anyone's verdicts: those of the first golden run as a CSV file."""
+    from surface_consistency.analysis.paired import split_labels
+    from surface_consistency.analysis.settings import PairSettings
     from surface_consistency.engine.compare.files import read_verdicts
-    from surface_consistency.engine.compare.settings import PairSettings
-    from surface_consistency.engine.compare.table import split_labels
     from surface_consistency.engine.compare.verdicts import import_verdicts
 
     frame = pd.read_csv(EXPECTED / "redirectqa" / "outcomes.csv")
@@ -74,9 +74,9 @@ def compare_page(home: Path) -> GoldenRun:
 
 def compare_models(home: Path) -> GoldenRun:
     """Three models on the redirects of the first golden run; the third is bob, who forgets some."""
-    from surface_consistency.engine.compare.results import compare_results
+    from surface_consistency.analysis.compare import compare_results
+    from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
     from surface_consistency.engine.compare.results_page import comparison_page
-    from surface_consistency.engine.compare.settings import ComparisonSettings, TableSettings
     from surface_consistency.results.columns import ResultColumns
 
     frame = pd.read_csv(EXPECTED / "redirectqa" / "outcomes.csv")

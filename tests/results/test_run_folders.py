@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from surface_consistency import FakeRunner
+from surface_consistency.analysis.compare import compare_results
 from surface_consistency.data.redirectqa import load_redirectqa
-from surface_consistency.engine.compare.results import compare_results
 from surface_consistency.engine.compare.results_text import comparison_text
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run

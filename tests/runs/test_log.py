@@ -483,7 +483,7 @@ RUN = """
 import signal
 import sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests' own parent does
-from surface_consistency.models.generate import run_prompts
+from surface_consistency.engine.generate import run_prompts
 from surface_consistency.models.runner import FakeRunner
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import RunLog

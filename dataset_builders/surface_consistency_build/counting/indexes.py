@@ -19,7 +19,7 @@ from surface_consistency.errors import (
     SourceNotFoundError,
     SurfaceConsistencyWarning,
 )
-from surface_consistency.runs.web import Request, WebClient, in_order
+from surface_consistency.web import Request, WebClient, in_order
 
 TokenDtype = Literal["u8", "u16", "u32"]
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from surface_consistency.errors import DataError
-from surface_consistency.runs.web import Request, WebClient, in_order
+from surface_consistency.web import Request, WebClient, in_order
 
 ENDPOINT: Final = "https://dbpedia.org/sparql"
 """The official SPARQL endpoint of DBpedia."""

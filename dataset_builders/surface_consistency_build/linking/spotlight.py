@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from surface_consistency.runs.web import Request, WebClient, in_order
+from surface_consistency.web import Request, WebClient, in_order
 from surface_consistency_build.counting.texts import PackedTexts, comparable
 from surface_consistency_build.linking.dbpedia import resource_title
 

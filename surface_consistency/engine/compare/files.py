@@ -13,8 +13,8 @@ from typing import Final, Literal
 
 import pandas as pd
 
-from surface_consistency.engine.compare.settings import PairSettings, TableSettings
-from surface_consistency.engine.compare.table import split_labels
+from surface_consistency.analysis.paired import split_labels
+from surface_consistency.analysis.settings import PairSettings, TableSettings
 from surface_consistency.engine.compare.verdicts import import_verdicts
 from surface_consistency.engine.paired.answers import TEXTS
 from surface_consistency.engine.report import report_runs
@@ -45,7 +45,7 @@ def read_verdicts(
     Two shapes are read. One row a pair: `first` and `second` are its columns of verdicts. One row
     a fact and condition: `condition` names the column whose values `first` and `second` are, `item`
     what pairs the rows ("fact_id" by default) and `score` their verdicts ("correct"). Files of
-    several models are compared by `engine.compare.results`.
+    several models are compared by `analysis.compare`.
 
     Args:
         source: A file; a DataFrame, `datasets.Dataset` or rows. In CSV and TSV all cells are text:

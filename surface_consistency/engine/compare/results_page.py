@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 import surface_consistency
-from surface_consistency.engine.compare.results import ITEM, ComparedResults
+from surface_consistency.analysis.compare import ITEM, ComparedResults
+from surface_consistency.analysis.paired import label_list
 from surface_consistency.engine.compare.results_report import (
     MOST_LISTED,
     TEXTS,
@@ -20,7 +21,6 @@ from surface_consistency.engine.compare.results_report import (
     listed_changes,
     plain_difference,
 )
-from surface_consistency.engine.compare.table import label_list
 from surface_consistency.engine.design import bibtex
 from surface_consistency.engine.paired.checks import warning_of
 from surface_consistency.errors import DataError

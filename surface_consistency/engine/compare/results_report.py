@@ -8,8 +8,8 @@ from typing import Any, Final, Literal
 import numpy as np
 import pandas as pd
 
+from surface_consistency.analysis.compare import SAID_MISSING, ComparedResults
 from surface_consistency.clusters import FEW_CLUSTERS
-from surface_consistency.engine.compare.results import SAID_MISSING, ComparedResults
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics.comparison.comparisons import VERDICTS, ModelComparisonResult
 from surface_consistency.metrics.paired.effect_sizes import kappa_of_counts

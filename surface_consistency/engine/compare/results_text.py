@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from surface_consistency.engine.compare.results import ComparedResults
+from surface_consistency.analysis.compare import ComparedResults
 from surface_consistency.engine.compare.results_report import (
     MOST_LISTED,
     ComparisonReport,

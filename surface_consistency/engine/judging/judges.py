@@ -15,6 +15,7 @@ import pandas as pd
 from pydantic import JsonValue
 
 import surface_consistency
+from surface_consistency.engine.generate import Progress, run_prompts
 from surface_consistency.engine.judging.labels import (
     check_labelled_answers,
     check_labels,
@@ -47,7 +48,6 @@ from surface_consistency.matching.judge_reply import (
 from surface_consistency.matching.rule import AnswerSpan, Rule
 from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.matching.verdict_records import answer_span
-from surface_consistency.models.generate import Progress, run_prompts
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.frames import TEXT

@@ -19,11 +19,11 @@ from surface_consistency.models.server._prompt_scores import (
     scoring_body,
 )
 from surface_consistency.models.server._replies import is_filtered, read_reply, served_model
-from surface_consistency.runs.redaction import Redactor
-from surface_consistency.runs.web import Reply, Request, WebClient
+from surface_consistency.redaction import Redactor
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
+from surface_consistency.web import Reply, Request, WebClient
 
 _BATCHES_IN_FLIGHT: Final = 16
 _COMPLETIONS: Final = "/completions"

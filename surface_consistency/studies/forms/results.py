@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import pandas as pd
 from pydantic import AfterValidator
 
-from surface_consistency.engine.compare.results import find_clusters, judged_by_rule
+from surface_consistency.analysis.compare import find_clusters, judged_by_rule
 from surface_consistency.engine.compare.verdicts import write_outcomes
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.settings import check_rule

@@ -5,9 +5,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from surface_consistency.analysis.settings import PairSettings
 from surface_consistency.cli.main import main
 from surface_consistency.engine.compare.files import read_verdicts as read
-from surface_consistency.engine.compare.settings import PairSettings
 from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,

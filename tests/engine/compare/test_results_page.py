@@ -5,7 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surface_consistency.engine.compare.results import compare_results
+from surface_consistency.analysis.compare import compare_results
+from surface_consistency.analysis.settings import ComparisonSettings
 from surface_consistency.engine.compare.results_page import comparison_page, write_comparison
 from surface_consistency.engine.compare.results_report import ComparisonReport
 from surface_consistency.engine.compare.results_text import (
@@ -13,7 +14,6 @@ from surface_consistency.engine.compare.results_text import (
     comparison_markdown,
     comparison_text,
 )
-from surface_consistency.engine.compare.settings import ComparisonSettings
 from surface_consistency.errors import DataError
 from surface_consistency.report.page import Answers, ForestPlot, MosaicPlots
 from surface_consistency.results.columns import ResultColumns

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from surface_consistency import FakeRunner
+from surface_consistency.analysis.compare import compare_results
 from surface_consistency.cli.main import main
 from surface_consistency.data.redirectqa import load_redirectqa
-from surface_consistency.engine.compare.results import compare_results
 from surface_consistency.engine.compare.runs import read_runs
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run

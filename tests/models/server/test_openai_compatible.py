@@ -11,12 +11,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from surface_consistency.engine.generate import run_prompts
 from surface_consistency.errors import RunnerError
 from surface_consistency.models import OpenAICompatibleRunner
-from surface_consistency.models.generate import run_prompts
 from surface_consistency.runs.log import RunLog
-from surface_consistency.runs.web import backoff, retry_after
 from surface_consistency.schemas import GenerationParams, Message, Prompt
+from surface_consistency.web import backoff, retry_after
 from tests.models.server.fake_server import FakeServer, reply
 
 pytest.importorskip("httpx")

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from surface_consistency.analysis.compare import compare_results
 from surface_consistency.engine import report_runs, run_study, score_run
-from surface_consistency.engine.compare.results import compare_results
 from surface_consistency.engine.report import build_page
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.integrations.paired_task import PairedTask

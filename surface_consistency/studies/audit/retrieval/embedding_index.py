@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from surface_consistency.errors import RunnerError
 from surface_consistency.models.encoders import Encoder, check_vectors
-from surface_consistency.runs.files import file_digest
+from surface_consistency.reading import file_digest
 from surface_consistency.schemas.jsonl import part_beside, remove_abandoned
 from surface_consistency.schemas.memory import Triplet
 from surface_consistency.studies.audit.retrieval.triplets import Triplets

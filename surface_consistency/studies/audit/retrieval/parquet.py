@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
-from surface_consistency.reading import find_column
-from surface_consistency.runs.files import file_digest
+from surface_consistency.reading import file_digest, find_column
 from surface_consistency.schemas.jsonl import atomic_path
 from surface_consistency.studies.audit.retrieval.alias_groups import (
     KEYS,

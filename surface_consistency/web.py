@@ -21,7 +21,7 @@ from pydantic import JsonValue
 
 from surface_consistency.errors import DataError, MissingDependencyError, RecordError, RunnerError
 from surface_consistency.reading import parse_json
-from surface_consistency.runs.redaction import Redactor
+from surface_consistency.redaction import Redactor
 
 if TYPE_CHECKING:
     import httpx

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from surface_consistency.errors import MissingDependencyError, RunnerError
-from surface_consistency.runs.web import Reply, Request, WebClient, in_order
+from surface_consistency.web import Reply, Request, WebClient, in_order
 from tests.replay import ReplayServer
 
 pytest.importorskip("httpx")

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surface_consistency.engine.compare.results import compare_results
+from surface_consistency.analysis.compare import compare_results
+from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.engine.compare.results_report import ComparisonReport
-from surface_consistency.engine.compare.settings import ComparisonSettings, TableSettings
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import cohen_kappa, forms_by, mcnemar, paired_by, paired_table
 from surface_consistency.results.columns import ResultColumns

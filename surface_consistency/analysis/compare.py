@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.engine.compare.settings import ComparisonSettings, TableSettings
-from surface_consistency.engine.compare.table import label_list, split_labels
+from surface_consistency.analysis.paired import label_list, split_labels
+from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError, UndefinedMetricWarning
 from surface_consistency.metrics.comparison.comparisons import ModelComparisonResult, compare_models
 from surface_consistency.metrics.uncertainty.intervals import (

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from surface_consistency.engine.compare.settings import TableSettings
+from surface_consistency.analysis.settings import TableSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.metrics.paired.multiplicity import with_adjusted_p_values
 from surface_consistency.metrics.paired.paired_groups import paired_by

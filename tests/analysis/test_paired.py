@@ -5,11 +5,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from surface_consistency.analysis.compare import compare_results
+from surface_consistency.analysis.paired import compare_verdicts, verdicts_table
+from surface_consistency.analysis.settings import PairSettings, TableSettings
 from surface_consistency.cli.main import main
 from surface_consistency.engine.compare.files import read_verdicts
-from surface_consistency.engine.compare.results import compare_results
-from surface_consistency.engine.compare.settings import PairSettings, TableSettings
-from surface_consistency.engine.compare.table import compare_verdicts, verdicts_table
 from surface_consistency.errors import (
     ColumnNotFoundError,
     SurfaceConsistencyWarning,
