@@ -21,10 +21,12 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from surface_consistency_build.wikimedia.construction import (
-    StepCount,
     attrition_frame,
     build_redirectqa,
     find_dumps,
+)
+from surface_consistency_build.wikimedia.construction.progress import (
+    StepCount,
 )
 from surface_consistency_build.wikimedia.streams import open_dump
 from surface_consistency_build.wikimedia.wikis import load_wiki

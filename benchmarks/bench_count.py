@@ -24,10 +24,12 @@ from pathlib import Path
 
 import numpy as np
 from surface_consistency_build.counting import (
-    PackedTexts,
     SurfaceCounter,
     SurfaceTable,
     read_documents,
+)
+from surface_consistency_build.counting.texts import (
+    PackedTexts,
 )
 from synthetic_corpus import SyntheticCorpus, write_names
 

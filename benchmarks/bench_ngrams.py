@@ -15,13 +15,17 @@ import time
 from pathlib import Path
 
 import numpy as np
-from surface_consistency_build.counting import (
+from surface_consistency_build.counting import SurfaceTable
+from surface_consistency_build.counting.ngrams import (
     NgramCounter,
-    PackedTexts,
+)
+from surface_consistency_build.counting.pairs import (
     PairCounter,
-    SurfaceTable,
 )
 from surface_consistency_build.counting.tasks import ModelTokenizer
+from surface_consistency_build.counting.texts import (
+    PackedTexts,
+)
 from synthetic_corpus import SyntheticCorpus
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 

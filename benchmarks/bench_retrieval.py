@@ -40,16 +40,26 @@ import pyarrow.parquet as pq
 from synthetic_names import name_of
 from timing import interleaved
 
-from surface_consistency.models import BUNDLED_MINILM, CachedEncoder, SentenceEncoder
+from surface_consistency.models import SentenceEncoder
+from surface_consistency.models.encoders import (
+    BUNDLED_MINILM,
+    CachedEncoder,
+)
 from surface_consistency.schemas import AuditPrompt, LookupQuery, Triplet
 from surface_consistency.studies.audit import read_database
 from surface_consistency.studies.audit.retrieval import (
-    EmbeddingRetriever,
     TripletStore,
     alias_closures,
-    build_index,
-    lookup_key,
     verify_closures,
+)
+from surface_consistency.studies.audit.retrieval.embedding_index import (
+    build_index,
+)
+from surface_consistency.studies.audit.retrieval.retriever import (
+    lookup_key,
+)
+from surface_consistency.studies.audit.retrieval.retrievers import (
+    EmbeddingRetriever,
 )
 
 N_ENTRIES, DIMENSION, N_DELETIONS = 1_000_000, 384, 12_228

@@ -563,7 +563,7 @@ def find_study(name: str) -> Study:
     if not issubclass(study.scoring, JudgeScoring):
         raise PluginError(
             f"{whose}: scoring {study.scoring.__name__} lacks the options of who judges; derive it "
-            "from surface_consistency.engine.JudgeScoring"
+            "from surface_consistency.engine.settings.JudgeScoring"
         )
     if not isinstance(study.design, Design):
         raise PluginError(

@@ -1,8 +1,6 @@
 from .answering_part import (
-    FUNCTION_WORDS as FUNCTION_WORDS,
     LongAnswer as LongAnswer,
     TopicQuestions as TopicQuestions,
-    stem as stem,
 )
 from .boundary import (
     BoundaryRule as BoundaryRule,
@@ -12,12 +10,6 @@ from .bulk import (
 )
 from .exact import (
     ExactRule as ExactRule,
-)
-from .fuzzy import (
-    FuzzyRule as FuzzyRule,
-)
-from .popqa import (
-    PopqaRule as PopqaRule,
 )
 from .rule import (
     Match as Match,
@@ -31,15 +23,7 @@ from .rules import (
 from .segmented import (
     SegmentedRule as SegmentedRule,
 )
-from .squad import (
-    SquadEmRule as SquadEmRule,
-    SquadF1Rule as SquadF1Rule,
-)
-from .token_f1 import (
-    TokenF1Rule as TokenF1Rule,
-)
 from .verdict_records import (
-    answer_span as answer_span,
     rule_agreement as rule_agreement,
     verdicts as verdicts,
 )

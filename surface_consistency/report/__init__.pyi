@@ -1,9 +1,8 @@
-from .html import render_page as render_page, write_page as write_page
+from .html import (
+    render_page as render_page,
+    write_page as write_page,
+)
 from .page import (
-    Block as Block,
-    Dot as Dot,
-    ForestPlot as ForestPlot,
-    Heatmap as Heatmap,
     Page as Page,
     Prose as Prose,
     Section as Section,
@@ -14,4 +13,3 @@ from .plots import (
     plot_groups as plot_groups,
     plot_paired as plot_paired,
 )
-from .texts import Texts as Texts

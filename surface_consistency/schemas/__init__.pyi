@@ -1,6 +1,5 @@
 from ._record import (
     Items as Items,
-    NonEmpty as NonEmpty,
     Record as Record,
 )
 from .generations import (
@@ -13,7 +12,6 @@ from .jsonl import (
 from .memory import (
     AuditPrompt as AuditPrompt,
     Candidate as Candidate,
-    Lookup as Lookup,
     LookupQuery as LookupQuery,
     MemoryState as MemoryState,
     RetrievalTrace as RetrievalTrace,
@@ -35,12 +33,10 @@ from .questions import (
     SurfaceForm as SurfaceForm,
 )
 from .scoring import (
-    ScoredText as ScoredText,
     ScoringRequest as ScoringRequest,
 )
 from .settings import (
     Settings as Settings,
-    values_of_items as values_of_items,
 )
 from .verdicts import (
     Verdict as Verdict,

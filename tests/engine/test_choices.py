@@ -19,9 +19,12 @@ from surface_consistency.errors import (
     UndefinedMetricWarning,
     UnscoredWarning,
 )
-from surface_consistency.models import FakeRunner, StoredScores
+from surface_consistency.models import FakeRunner
 from surface_consistency.models.options import MultipleChoiceRunner
 from surface_consistency.models.runner import Runner
+from surface_consistency.models.stored_scores import (
+    StoredScores,
+)
 from surface_consistency.schemas import (
     DataSource,
     GenerationParams,

@@ -20,7 +20,9 @@ from surface_consistency.schemas import (
     Record,
     Verdict,
 )
-from surface_consistency.studies.redirectqa import RedirectOutcome
+from surface_consistency.studies.redirectqa.study import (
+    RedirectOutcome,
+)
 from tests.made_data import own_caches, rows, write_lines  # noqa: F401 - fixtures
 
 text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)

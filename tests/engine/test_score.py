@@ -23,8 +23,11 @@ from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.runs.log import lock_log
 from surface_consistency.schemas import Generation, Verdict
-from surface_consistency.studies.redirectqa import RedirectOutcome
-from surface_consistency.studies.redirectqa.study import RedirectQAStudy, score_predictions
+from surface_consistency.studies.redirectqa.study import (
+    RedirectOutcome,
+    RedirectQAStudy,
+    score_predictions,
+)
 
 
 def import_predictions(data, predictions, out, *, origin="p.jsonl"):

@@ -14,7 +14,9 @@ import pytest
 
 from surface_consistency.cli.main import main
 from surface_consistency.data.redirectqa import SAMPLE_PATH
-from surface_consistency.engine import score_files
+from surface_consistency.engine.score import (
+    score_files,
+)
 from surface_consistency.errors import (
     DataError,
     DataWarning,

@@ -7,11 +7,13 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from surface_consistency.matching import (
+from surface_consistency.matching import match_columns
+from surface_consistency.matching.squad import (
     SquadEmRule,
     SquadF1Rule,
+)
+from surface_consistency.matching.token_f1 import (
     TokenF1Rule,
-    match_columns,
 )
 
 WORDS = st.lists(

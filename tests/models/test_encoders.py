@@ -11,14 +11,19 @@ import pytest
 
 from surface_consistency.errors import MissingDependencyError, RunnerError
 from surface_consistency.models import (
-    BUNDLED_MINILM,
-    CachedEncoder,
     Encoder,
     SentenceEncoder,
+)
+from surface_consistency.models.encoders import (
+    BUNDLED_MINILM,
+    CachedEncoder,
     bundled_minilm,
 )
 from surface_consistency.schemas import LookupQuery
-from surface_consistency.studies.audit.retrieval import EmbeddingRetriever, TripletStore
+from surface_consistency.studies.audit.retrieval import TripletStore
+from surface_consistency.studies.audit.retrieval.retrievers import (
+    EmbeddingRetriever,
+)
 
 needs_library = pytest.mark.skipif(
     importlib.util.find_spec("sentence_transformers") is None,

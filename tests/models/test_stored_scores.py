@@ -7,8 +7,10 @@ import pytest
 from surface_consistency.errors import DataError, RecordError, RunnerError, SourceNotFoundError
 from surface_consistency.models import (
     MultipleChoiceRunner,
-    StoredScores,
     load_runner,
+)
+from surface_consistency.models.stored_scores import (
+    StoredScores,
 )
 from surface_consistency.schemas import GenerationParams, Prompt, write_jsonl
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest

@@ -9,9 +9,6 @@ from .published import (
     published_tables as published_tables,
     score_published_results as score_published_results,
 )
-from .records import (
-    AuditOutcome as AuditOutcome,
-)
 from .settings import (
     AuditSettings as AuditSettings,
     AuditSource as AuditSource,

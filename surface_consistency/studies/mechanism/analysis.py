@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from surface_consistency.engine import Analysis, Report
 from surface_consistency.errors import DataError, RunError
-from surface_consistency.report import Block, Prose, Section
-from surface_consistency.runs import Run, write_parquet
-from surface_consistency.schemas import values_of_items
+from surface_consistency.report import Prose, Section
+from surface_consistency.report.page import (
+    Block,
+)
+from surface_consistency.runs import Run
+from surface_consistency.runs.files import (
+    write_parquet,
+)
+from surface_consistency.schemas.settings import (
+    values_of_items,
+)
 from surface_consistency.studies.mechanism.figures import heat_maps, make_figures
 from surface_consistency.studies.mechanism.measure import measure_answer, replacement_maker
 from surface_consistency.studies.mechanism.sample import sample_pairs
@@ -20,7 +28,10 @@ from surface_consistency.studies.mechanism.similarity import similarity_frame
 from surface_consistency.studies.mechanism.spans import find_spans
 from surface_consistency.studies.mechanism.store import Measured, MeasuredRun, Store
 from surface_consistency.studies.mechanism.tables import make_finding, make_notes, make_tables
-from surface_consistency.tables import Part, Table
+from surface_consistency.tables import Table
+from surface_consistency.tables.numbers import (
+    Part,
+)
 
 if TYPE_CHECKING:
     from surface_consistency.studies.mechanism.ablation.texts import LoadedModel

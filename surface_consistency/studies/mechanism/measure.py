@@ -17,11 +17,15 @@ from surface_consistency.studies.mechanism.spans import Span
 from surface_consistency.studies.mechanism.store import AnswerMechanism, Measured, Store
 
 if TYPE_CHECKING:
-    from surface_consistency.studies.mechanism.ablation import (
+    from surface_consistency.studies.mechanism.ablation.readout import (
+        Replacement,
+    )
+    from surface_consistency.studies.mechanism.ablation.scores import (
         AblationScores,
+    )
+    from surface_consistency.studies.mechanism.ablation.texts import (
         EncodedAnswer,
         LoadedModel,
-        Replacement,
     )
 
 _MOST_TEXTS: Final = 64
@@ -168,7 +172,7 @@ def replacement_maker(
         over the prompts of the condition, 64 of them at most; under "resample" the text of the next
         answer, of the first one for the last.
     """
-    from surface_consistency.studies.mechanism.ablation import (
+    from surface_consistency.studies.mechanism.ablation.replacement import (
         mean_replacement,
         resample_replacement,
     )

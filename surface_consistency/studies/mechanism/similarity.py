@@ -19,10 +19,14 @@ from surface_consistency.metrics import (
 from surface_consistency.studies.mechanism.sample import SampledPair
 from surface_consistency.studies.mechanism.spans import Span
 from surface_consistency.studies.mechanism.store import Measured
-from surface_consistency.tables import tabulate
+from surface_consistency.tables.tabulation import (
+    tabulate,
+)
 
 if TYPE_CHECKING:
-    from surface_consistency.studies.mechanism.ablation import ComponentMap
+    from surface_consistency.studies.mechanism.ablation.components import (
+        ComponentMap,
+    )
 
 FEATURES: Final[Mapping[str, str]] = {
     "containment": "Containment",

@@ -15,14 +15,29 @@ import pyarrow.parquet as pq
 
 from surface_consistency.errors import RunError
 from surface_consistency.reading import parse_json
-from surface_consistency.runs import arrow_schema, write_csv, write_json, write_parquet
-from surface_consistency.schemas import Items, NonEmpty, Record
+from surface_consistency.runs.files import (
+    write_csv,
+    write_json,
+    write_parquet,
+)
+from surface_consistency.runs.frames import (
+    arrow_schema,
+)
+from surface_consistency.schemas import Items, Record
+from surface_consistency.schemas._record import (
+    NonEmpty,
+)
 from surface_consistency.studies.mechanism.sample import Sample
 from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.mechanism.spans import Span, SpanSource
 
 if TYPE_CHECKING:
-    from surface_consistency.studies.mechanism.ablation import ComponentMap, LoadedModel
+    from surface_consistency.studies.mechanism.ablation.components import (
+        ComponentMap,
+    )
+    from surface_consistency.studies.mechanism.ablation.texts import (
+        LoadedModel,
+    )
 
 
 _FOLDER: Final = "importances"

@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.metrics import adjust_p_values
-from surface_consistency.report import Texts
+from surface_consistency.report.texts import (
+    Texts,
+)
 from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.mechanism.similarity import (
     FEATURES,
@@ -15,7 +17,15 @@ from surface_consistency.studies.mechanism.similarity import (
     prediction_rows,
 )
 from surface_consistency.studies.mechanism.store import MeasuredRun
-from surface_consistency.tables import Part, Sentence, Table, difference, many, paragraph
+from surface_consistency.tables import Table, difference
+from surface_consistency.tables.numbers import (
+    Part,
+)
+from surface_consistency.tables.sentences import (
+    Sentence,
+    many,
+    paragraph,
+)
 
 _TEXTS: Final = Texts("surface_consistency.studies.mechanism")
 _LABELS: Final = {"feature": FEATURES}

@@ -1,5 +1,1 @@
 """SLAQ as a study: `study` says what is asked and compared, `judges` who judges."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -23,7 +23,9 @@ from surface_consistency.studies.audit import (
 )
 from surface_consistency.studies.audit.lookup.fact_store import LookupRequest
 from surface_consistency.studies.audit.records import Attribution, AuditOutcome
-from surface_consistency.studies.audit.retrieval import FuzzyRetriever
+from surface_consistency.studies.audit.retrieval.retrievers import (
+    FuzzyRetriever,
+)
 from surface_consistency.studies.audit.tables import audit_tables
 from tests.audit_databases import write_audit_databases
 

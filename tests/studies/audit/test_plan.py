@@ -9,7 +9,10 @@ from surface_consistency.schemas import LookupQuery, Prompt
 from surface_consistency.studies.audit import AuditData, AuditSettings, AuditSource, find_conditions
 from surface_consistency.studies.audit.lookup.fact_store import LookupRequest
 from surface_consistency.studies.audit.plan import AuditPlan, plan_audit
-from surface_consistency.studies.audit.retrieval import EmbeddingRetriever, FuzzyRetriever
+from surface_consistency.studies.audit.retrieval.retrievers import (
+    EmbeddingRetriever,
+    FuzzyRetriever,
+)
 from surface_consistency.studies.audit.settings import AuditScoring, AuditToyModel
 from surface_consistency.studies.audit.stores import retrievers_by_name
 from surface_consistency.text import token_key

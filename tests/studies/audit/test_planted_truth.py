@@ -15,11 +15,13 @@ from surface_consistency.runs.loader import load_runs
 from surface_consistency.schemas import AuditPrompt, Triplet
 from surface_consistency.studies.audit import (
     AuditData,
-    AuditOutcome,
     AuditSettings,
     AuditStudy,
     find_conditions,
     tables,
+)
+from surface_consistency.studies.audit.records import (
+    AuditOutcome,
 )
 from surface_consistency.studies.audit.retrieval.retriever import Hits
 from surface_consistency.studies.audit.retrieval.triplets import content_digest

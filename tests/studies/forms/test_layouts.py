@@ -15,7 +15,10 @@ from surface_consistency.errors import (
     SurfaceConsistencyWarning,
     UnscoredWarning,
 )
-from surface_consistency.studies.forms import load_forms, presets
+from surface_consistency.studies.forms import load_forms
+from surface_consistency.studies.forms.layouts import (
+    presets,
+)
 
 TOLD = "ignore::surface_consistency.errors.SurfaceConsistencyWarning"
 

@@ -21,10 +21,10 @@ from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import Prompt
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.lexical.benchmarks import Benchmark, load_benchmark
-from surface_consistency.studies.lexical.perturbation import (
+from surface_consistency.studies.lexical.perturbation import WordNet
+from surface_consistency.studies.lexical.perturbation.senses import (
     JudgedSense,
     SenseQuestion,
-    WordNet,
     write_senses,
 )
 from surface_consistency.studies.lexical.settings import (

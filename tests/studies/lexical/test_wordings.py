@@ -19,9 +19,11 @@ from surface_consistency.studies.lexical.benchmarks import load_benchmark
 from surface_consistency.studies.lexical.memorization import memorization_scores
 from surface_consistency.studies.lexical.perturbation import (
     WordNet,
+    perturb_all,
+)
+from surface_consistency.studies.lexical.perturbation.frequencies import (
     corpus_frequencies,
     match_frequency,
-    perturb_all,
     read_word_counts,
 )
 from surface_consistency.studies.lexical.prompts import (

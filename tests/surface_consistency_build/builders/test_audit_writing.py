@@ -25,8 +25,10 @@ from surface_consistency.studies.audit.files import read_audit_prompts, read_dat
 from surface_consistency.studies.audit.retrieval import (
     alias_closures,
     closure_counts,
-    database_coverage,
     verify_closures,
+)
+from surface_consistency.studies.audit.retrieval.verification import (
+    database_coverage,
 )
 from tests.made_data import published  # noqa: F401 - fixtures
 

@@ -9,12 +9,14 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 from surface_consistency_build.counting import (
-    FilePart,
-    corpus_files,
     documents as documents_module,
     read_documents,
 )
-from surface_consistency_build.counting.documents import DocumentReader
+from surface_consistency_build.counting.documents import (
+    DocumentReader,
+    FilePart,
+    corpus_files,
+)
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 

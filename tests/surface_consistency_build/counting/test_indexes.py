@@ -8,13 +8,15 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-from surface_consistency_build.counting import (
+from surface_consistency_build.counting.indexes import (
     InfiniGramAPI,
     InfiniGramMiniAPI,
     LocalIndex,
-    NgramCounter,
     lookup_counts,
     open_index,
+)
+from surface_consistency_build.counting.ngrams import (
+    NgramCounter,
 )
 
 from surface_consistency.cli.main import main

@@ -3,7 +3,10 @@ import random
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from surface_consistency_build.counting import PairCounter, SurfaceTable
+from surface_consistency_build.counting import SurfaceTable
+from surface_consistency_build.counting.pairs import (
+    PairCounter,
+)
 
 from surface_consistency.errors import DataError
 

@@ -16,18 +16,22 @@ import pytest
 from surface_consistency_build.counting import (
     CorpusSettings,
     CountRun,
-    NameSettings,
     NameTask,
-    NgramSettings,
-    NgramTask,
-    PairSettings,
     SurfaceTable,
-    count_ngrams,
     counter,
     read_documents,
     runs,
 )
 from surface_consistency_build.counting.finder import NameFinder
+from surface_consistency_build.counting.ngrams import (
+    count_ngrams,
+)
+from surface_consistency_build.counting.tasks import (
+    NameSettings,
+    NgramSettings,
+    NgramTask,
+    PairSettings,
+)
 
 from surface_consistency.errors import (
     DataError,

@@ -7,11 +7,13 @@ from surface_consistency_build.counting import (
     CorpusSettings,
     CountRun,
     NameTask,
-    NgramSettings,
-    NgramTask,
     SurfaceTable,
 )
 from surface_consistency_build.counting.runs import CountStep, MergeStep
+from surface_consistency_build.counting.tasks import (
+    NgramSettings,
+    NgramTask,
+)
 
 from surface_consistency.errors import DataError, RunError
 

@@ -17,7 +17,13 @@ import numpy.typing as npt
 from pydantic import JsonValue
 
 from surface_consistency.errors import MissingDependencyError, RunnerError, RunnerOutOfMemoryError
-from surface_consistency.models import cache_name, is_out_of_memory, model_context
+from surface_consistency.models._decoding import (
+    model_context,
+)
+from surface_consistency.models._engine import (
+    cache_name,
+    is_out_of_memory,
+)
 from surface_consistency.studies.mechanism.ablation.components import (
     ComponentMap,
     Unit,

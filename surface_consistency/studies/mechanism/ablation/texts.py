@@ -8,9 +8,11 @@ from typing import Any
 from pydantic import JsonValue
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.models import (
-    ModelSource,
+from surface_consistency.models._batching import (
     PromptEncoder,
+)
+from surface_consistency.models.loading import (
+    ModelSource,
     check_dependencies,
     find_model,
     load_model,

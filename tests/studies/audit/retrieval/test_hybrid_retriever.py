@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.studies.audit.retrieval import (
+from surface_consistency.studies.audit.retrieval import Retriever
+from surface_consistency.studies.audit.retrieval.retrievers import (
     EmbeddingRetriever,
     FuzzyRetriever,
     HybridRetriever,
-    Retriever,
 )
 
 

@@ -11,19 +11,23 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
 from surface_consistency.schemas import AuditPrompt, LookupQuery, Triplet
 from surface_consistency.studies.audit.retrieval import (
-    EmbeddingRetriever,
-    FuzzyRetriever,
     Triplets,
     TripletStore,
     alias_closures,
-    database_coverage,
     parquet,
     verify_closures,
 )
 from surface_consistency.studies.audit.retrieval.alias_groups import AliasGroups, name_key
 from surface_consistency.studies.audit.retrieval.closure import relations_of, similarity_closures
 from surface_consistency.studies.audit.retrieval.parquet import read_parquet
+from surface_consistency.studies.audit.retrieval.retrievers import (
+    EmbeddingRetriever,
+    FuzzyRetriever,
+)
 from surface_consistency.studies.audit.retrieval.triplets import content_digest
+from surface_consistency.studies.audit.retrieval.verification import (
+    database_coverage,
+)
 
 NAMES = st.sampled_from(["us", ".us", "US", "u s", "€", "$", "Ü", "ü", "Ｕs", "İ", "a_b", "東京"])
 NAMED = ("head", "relation", "tail")

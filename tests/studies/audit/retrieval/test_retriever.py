@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from surface_consistency.schemas import Candidate
-from surface_consistency.studies.audit.retrieval import lookup_key
-from surface_consistency.studies.audit.retrieval.retriever import select_candidate
+from surface_consistency.studies.audit.retrieval.retriever import (
+    lookup_key,
+    select_candidate,
+)
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,14 @@ import pytest
 from surface_consistency.errors import RunnerError
 from surface_consistency.schemas import AuditPrompt, LookupQuery, RetrievalTrace, Triplet
 from surface_consistency.studies.audit.retrieval import (
-    EmbeddingRetriever,
-    FuzzyRetriever,
     Triplets,
     TripletStore,
 )
 from surface_consistency.studies.audit.retrieval.retriever import Hits
+from surface_consistency.studies.audit.retrieval.retrievers import (
+    EmbeddingRetriever,
+    FuzzyRetriever,
+)
 from surface_consistency.studies.audit.retrieval.triplets import content_digest
 from surface_consistency.text import folded, token_key
 

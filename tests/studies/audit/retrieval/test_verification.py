@@ -7,10 +7,12 @@ from surface_consistency.studies.audit.retrieval import (
     Triplets,
     alias_closures,
     closure_counts,
-    database_coverage,
     verify_closures,
 )
 from surface_consistency.studies.audit.retrieval.alias_groups import AliasGroups
+from surface_consistency.studies.audit.retrieval.verification import (
+    database_coverage,
+)
 
 
 def left_by(database, facts):

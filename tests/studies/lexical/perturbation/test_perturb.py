@@ -8,16 +8,18 @@ import pytest
 
 from surface_consistency.errors import DataError, MissingDependencyError, RecordError
 from surface_consistency.schemas import Generation
-from surface_consistency.studies.lexical.perturbation import (
+from surface_consistency.studies.lexical.perturbation import perturb_all
+from surface_consistency.studies.lexical.perturbation.senses import (
     FirstSense,
     JudgedSense,
     SenseQuestion,
     StoredSense,
+    write_senses,
+)
+from surface_consistency.studies.lexical.perturbation.tagging import (
     Word,
     WordNetTagger,
     lemminflect_inflector,
-    perturb_all,
-    write_senses,
 )
 from surface_consistency.studies.lexical.records import BenchmarkInstance
 

@@ -12,8 +12,10 @@ from surface_consistency.errors import (
 from surface_consistency.studies.mechanism.ablation import (
     TokenizedAnswer,
     ablate,
-    mean_replacement,
     prepare_model,
+)
+from surface_consistency.studies.mechanism.ablation.replacement import (
+    mean_replacement,
 )
 from tests.studies.mechanism.ablation.conftest import (
     GQA,

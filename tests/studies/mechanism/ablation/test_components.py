@@ -9,8 +9,10 @@ from surface_consistency.errors import RunnerError
 from surface_consistency.studies.mechanism.ablation import (
     TokenizedAnswer,
     ablate,
-    find_components,
     prepare_model,
+)
+from surface_consistency.studies.mechanism.ablation.components import (
+    find_components,
 )
 from tests.studies.mechanism.ablation.conftest import (
     ARCHITECTURES,

@@ -6,8 +6,10 @@ import pytest
 from surface_consistency.studies.mechanism.ablation import (
     TokenizedAnswer,
     ablate,
-    mean_replacement,
     prepare_model,
+)
+from surface_consistency.studies.mechanism.ablation.replacement import (
+    mean_replacement,
     resample_replacement,
 )
 from tests.studies.mechanism.ablation.conftest import (

@@ -2,9 +2,11 @@ from dataclasses import replace
 
 import pytest
 from surface_consistency_build.wikimedia.construction import (
-    augment_popqa,
     build_redirectqa,
     find_dumps,
+)
+from surface_consistency_build.wikimedia.construction.popqa import (
+    augment_popqa,
 )
 from surface_consistency_build.wikimedia.wikis import load_wiki
 

@@ -1,6 +1,8 @@
 import pytest
-from surface_consistency_build.wikimedia.construction import BuiltRow
-from surface_consistency_build.wikimedia.construction.rows import checked_row
+from surface_consistency_build.wikimedia.construction.rows import (
+    BuiltRow,
+    checked_row,
+)
 
 from surface_consistency.engine.features import read_parquet, to_parquet
 from surface_consistency.errors import RecordError
