@@ -122,9 +122,9 @@ def _pairs(data: RedirectQA) -> list[_Pair]:
     """Collect the distinct pairs of names, each with its first fact."""
     pairs: dict[tuple[str, str, str], _Pair] = {}
     columns = ("fact_id", "subject_id", "canonical_surface", "surface", "categories")
-    for fact_id, subject_id, *names, categories in plain_values(data.pairs, columns):
-        if len({_folded(name, case=False) for name in names}) == 2:
-            key = (subject_id or names[0], *names)
+    for fact_id, subject_id, canonical, redirect, categories in plain_values(data.pairs, columns):
+        if _folded(canonical, case=False) != _folded(redirect, case=False):
+            key = (subject_id or canonical, canonical, redirect)
             name = hashlib.sha256("\0".join(key).encode()).hexdigest()[:12]
             pairs.setdefault(key, _Pair(name, fact_id, *key, categories))
     return list(pairs.values())

@@ -224,7 +224,7 @@ class LinkingStudy(Study[RedirectQASource, LinkingSettings, RedirectQA, LinkingS
         targets = asked.assign(
             target_id=names,
             prompt_id=names,
-            answers=[["yes" if one else "no"] for one in is_true],
+            answers=pd.Series([["yes" if one else "no"] for one in is_true], index=asked.index),
             question=_questions(asked),
         )[_TARGETS]
 
