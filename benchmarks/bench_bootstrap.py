@@ -17,12 +17,7 @@ import scipy
 import scipy.stats
 from timing import interleaved
 
-from surface_consistency.metrics import (
-    PAIRED_RATES,
-    Intervals,
-    cluster_bootstrap,
-    paired_by,
-)
+from surface_consistency.metrics import PAIRED_RATES, Intervals, cluster_bootstrap, paired_by
 from surface_consistency.metrics.paired.paired_tables import cluster_counts
 
 N_PAIRS, N_FACTS, N_SUBJECTS = 15_888, 14_672, 11_453

@@ -25,9 +25,7 @@ from surface_consistency_build.wikimedia.construction import (
     build_redirectqa,
     find_dumps,
 )
-from surface_consistency_build.wikimedia.construction.progress import (
-    StepCount,
-)
+from surface_consistency_build.wikimedia.construction.progress import StepCount
 from surface_consistency_build.wikimedia.streams import open_dump
 from surface_consistency_build.wikimedia.wikis import load_wiki
 from synthetic_wiki import write_wiki

@@ -66,16 +66,16 @@ def inputs_of(home: Path) -> dict[str, list[object]]:
         "--help": ["--help"],
         "run redirectqa --help": ["run", "redirectqa", "--help"],
         "score, 6,112 predictions": [
-            *(*score, predictions[0], "--source", questions, "--out", "{out}/small"),
+            *(*score, predictions[0], "--source", questions, "--out", "{out}/small")
         ],
         "score, 61,120 predictions": [
-            *(*score, prediction, "--source", whole, "--out", "{out}/whole"),
+            *(*score, prediction, "--source", whole, "--out", "{out}/whole")
         ],
         "the same without a page": [
-            *(*score, prediction, "--source", whole, "--out", "{out}/tables", "--no-page"),
+            *(*score, prediction, "--source", whole, "--out", "{out}/tables", "--no-page")
         ],
         "score, 4 models of 6,112": [
-            *(*score, *predictions, "--source", questions, "--out", "{out}/four"),
+            *(*score, *predictions, "--source", questions, "--out", "{out}/four")
         ],
         "report of the 4 models": ["report", "{out}/four", "--out", "{out}/page"],
         "compare, 100 pairs": ["compare", home / "hundred.csv", *verdicts],

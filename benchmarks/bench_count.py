@@ -23,14 +23,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-from surface_consistency_build.counting import (
-    SurfaceCounter,
-    SurfaceTable,
-    read_documents,
-)
-from surface_consistency_build.counting.texts import (
-    PackedTexts,
-)
+from surface_consistency_build.counting import SurfaceCounter, SurfaceTable, read_documents
+from surface_consistency_build.counting.texts import PackedTexts
 from synthetic_corpus import SyntheticCorpus, write_names
 
 MEGABYTE = 1_000_000

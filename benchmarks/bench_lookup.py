@@ -111,9 +111,7 @@ def save_random_model(folder, shape, facts):
     raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     raw.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=1_000,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
+        vocab_size=1_000, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
     )
     raw.train_from_iterator([fact.prompt_text + fact.gold_object for fact in facts], trainer)
     trained = json.loads(raw.to_str())["model"]

@@ -16,16 +16,10 @@ from pathlib import Path
 
 import numpy as np
 from surface_consistency_build.counting import SurfaceTable
-from surface_consistency_build.counting.ngrams import (
-    NgramCounter,
-)
-from surface_consistency_build.counting.pairs import (
-    PairCounter,
-)
+from surface_consistency_build.counting.ngrams import NgramCounter
+from surface_consistency_build.counting.pairs import PairCounter
 from surface_consistency_build.counting.tasks import ModelTokenizer
-from surface_consistency_build.counting.texts import (
-    PackedTexts,
-)
+from surface_consistency_build.counting.texts import PackedTexts
 from synthetic_corpus import SyntheticCorpus
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 

@@ -41,10 +41,7 @@ from synthetic_names import name_of
 from timing import interleaved
 
 from surface_consistency.models import SentenceEncoder
-from surface_consistency.models.encoders import (
-    BUNDLED_MINILM,
-    CachedEncoder,
-)
+from surface_consistency.models.encoders import BUNDLED_MINILM, CachedEncoder
 from surface_consistency.schemas import AuditPrompt, LookupQuery, Triplet
 from surface_consistency.studies.audit import read_database
 from surface_consistency.studies.audit.retrieval import (
@@ -52,15 +49,9 @@ from surface_consistency.studies.audit.retrieval import (
     alias_closures,
     verify_closures,
 )
-from surface_consistency.studies.audit.retrieval.embedding_index import (
-    build_index,
-)
-from surface_consistency.studies.audit.retrieval.retriever import (
-    lookup_key,
-)
-from surface_consistency.studies.audit.retrieval.retrievers import (
-    EmbeddingRetriever,
-)
+from surface_consistency.studies.audit.retrieval.embedding_index import build_index
+from surface_consistency.studies.audit.retrieval.retriever import lookup_key
+from surface_consistency.studies.audit.retrieval.retrievers import EmbeddingRetriever
 
 N_ENTRIES, DIMENSION, N_DELETIONS = 1_000_000, 384, 12_228
 N_TRIPLETS, N_JSON, OPEN_SECONDS = 10_000_000, 300_000, 5.0

@@ -59,9 +59,7 @@ def linking(n_questions, n_shots, rng):
     ]
     prompts = [
         linking_prompt(
-            str(number),
-            linking_question(name(rng), name(rng), category=None),
-            demonstrations=shown,
+            str(number), linking_question(name(rng), name(rng), category=None), demonstrations=shown
         )
         for number in range(n_questions)
     ]
@@ -96,9 +94,7 @@ def by_harness(runner, batch_size):
     from lm_eval.models.huggingface import HFLM
 
     harness = HFLM(
-        pretrained=runner._engine.model,
-        tokenizer=runner._encoder.tokenizer,
-        batch_size=batch_size,
+        pretrained=runner._engine.model, tokenizer=runner._encoder.tokenizer, batch_size=batch_size
     )
 
     def score(requests):

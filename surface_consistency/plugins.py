@@ -19,11 +19,7 @@ from typing import Any, Final, TypeVar
 
 from packaging.utils import canonicalize_name
 
-from surface_consistency.errors import (
-    MissingDependencyError,
-    PluginError,
-    SurfaceConsistencyError,
-)
+from surface_consistency.errors import MissingDependencyError, PluginError, SurfaceConsistencyError
 from surface_consistency.text import did_you_mean
 
 __all__ = [

@@ -168,13 +168,7 @@ CATEGORIES: Final[dict[str, RedirectCategory]] = {
 """The 33 categories by their label in the data, in the order of the paper's Table 3."""
 
 _RELATION_ROWS: Final = (
-    (
-        "occupation",
-        "P106",
-        22,
-        "What is {}'s occupation?",
-        "What does {} do for a living?",
-    ),
+    ("occupation", "P106", 22, "What is {}'s occupation?", "What does {} do for a living?"),
     (
         "place_of_birth",
         "P19",

@@ -197,9 +197,7 @@ class WebClient:
         self.redactor = Redactor(self.key)
 
     def ask(
-        self,
-        requests: Sequence[Request],
-        read: Callable[[int, dict[str, Any]], _Value],
+        self, requests: Sequence[Request], read: Callable[[int, dict[str, Any]], _Value]
     ) -> Generator[Reply[_Value], None, None]:
         """Send requests and read what comes.
 

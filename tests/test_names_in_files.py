@@ -60,14 +60,7 @@ def spoiled(value):
 
 def test_no_field_of_a_run_imports_what_is_not_registered(folder, evil):
     n_fields = 0
-    report = [
-        "report",
-        str(folder),
-        "--out",
-        str(folder),
-        "--setting",
-        "resamples=1",
-    ]
+    report = ["report", str(folder), "--out", str(folder), "--setting", "resamples=1"]
     for name in ("manifest.json", "scoring.json"):
         content = json.loads((folder / name).read_text())
         changes = [{key: spoiled(value)} for key, value in content.items()]

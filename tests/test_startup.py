@@ -63,15 +63,7 @@ assert len([getattr(room, name) for name in room.__all__]) >= 10"""
 
 @pytest.mark.parametrize(
     "words",
-    [
-        (),
-        ("--help",),
-        ("-h",),
-        ("--version",),
-        ("run",),
-        ("run", "--help"),
-        ("analyse", "--help"),
-    ],
+    [(), ("--help",), ("-h",), ("--version",), ("run",), ("run", "--help"), ("analyse", "--help")],
 )
 def test_lists_of_commands_load_nothing_that_computes(words):
     assert loaded_by(*words) == set()

@@ -10,16 +10,7 @@ import sys
 from importlib import metadata
 from importlib.abc import MetaPathFinder
 
-ABSENT = frozenset(
-    {
-        "datatrove",
-        "duckdb",
-        "isal",
-        "msgspec",
-        "numba",
-        "surface_consistency_build",
-    }
-)
+ABSENT = frozenset({"datatrove", "duckdb", "isal", "msgspec", "numba", "surface_consistency_build"})
 GROUP = "surface_consistency.commands"
 
 

@@ -12,13 +12,7 @@ from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any, Final
 
-from cyclopts import (
-    App,
-    CycloptsError,
-    MissingArgumentError,
-    Parameter,
-    UnknownOptionError,
-)
+from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnknownOptionError
 
 from surface_consistency.cli.record_command import read_exactly
 from surface_consistency.errors import PluginError

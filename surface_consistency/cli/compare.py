@@ -8,11 +8,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from surface_consistency.analysis.settings import (
-    ComparisonSettings,
-    PairSettings,
-    TableSettings,
-)
+from surface_consistency.analysis.settings import ComparisonSettings, PairSettings, TableSettings
 from surface_consistency.cli.output import WORSE
 from surface_consistency.cli.record_command import flag_of, record_command
 from surface_consistency.results.columns import ResultColumns
@@ -27,8 +23,7 @@ _OF_THE_PAGE: Final = ("test", "interval", "confidence")
 
 def _compare(
     *results: Annotated[
-        Path,
-        Parameter(help="Result files or folders of any tool, or run folders; at least one."),
+        Path, Parameter(help="Result files or folders of any tool, or run folders; at least one.")
     ],
     out: Annotated[
         Path | None, Parameter(help="Folder for a page and tables besides what is printed.")

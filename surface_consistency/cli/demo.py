@@ -80,9 +80,7 @@ def run_demo(
 
 
 def exposure_table(
-    outcomes: pd.DataFrame,
-    exposures: Mapping[tuple[str, str], Exposure],
-    counts: Mapping[str, int],
+    outcomes: pd.DataFrame, exposures: Mapping[tuple[str, str], Exposure], counts: Mapping[str, int]
 ) -> pd.DataFrame:
     """Group the pairs of taught facts by how often the redirect name was planted.
 

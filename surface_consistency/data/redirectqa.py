@@ -264,10 +264,7 @@ def load_redirectqa(
     with pause_gc():
         rows, n_rows = read_questions(late, fields, ask_by_template=ask_by_template)
     data = RedirectQA.from_rows(
-        rows,
-        source=opened.id,
-        revision=opened.revision,
-        card_language=card_language(opened.folder),
+        rows, source=opened.id, revision=opened.revision, card_language=card_language(opened.folder)
     )
     for category, message in _notes(data, n_rows, fields):
         warnings.warn(message, category, stacklevel=2)

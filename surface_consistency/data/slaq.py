@@ -55,13 +55,7 @@ class Slaq:
     """Where they came from, and the digest of exactly these; its questions are the short ones."""
 
     @classmethod
-    def from_rows(
-        cls,
-        rows: pd.DataFrame,
-        *,
-        source: str,
-        revision: str | None = None,
-    ) -> "Slaq":
+    def from_rows(cls, rows: pd.DataFrame, *, source: str, revision: str | None = None) -> "Slaq":
         """Describe facts that are a frame already.
 
         Args:

@@ -100,10 +100,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         """Refuse a plan that does not hold together."""
-        for name, frame, record in (
-            ("items", self.items, ItemRow),
-            ("pairs", self.pairs, PairRow),
-        ):
+        for name, frame, record in (("items", self.items, ItemRow), ("pairs", self.pairs, PairRow)):
             check_frame(frame, record, f"the {name} of a plan")
             key = next(iter(record.model_fields))
             repeated = frame[key].duplicated()

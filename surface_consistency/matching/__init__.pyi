@@ -1,29 +1,8 @@
-from .answering_part import (
-    LongAnswer as LongAnswer,
-    TopicQuestions as TopicQuestions,
-)
-from .boundary import (
-    BoundaryRule as BoundaryRule,
-)
-from .bulk import (
-    match_columns as match_columns,
-)
-from .exact import (
-    ExactRule as ExactRule,
-)
-from .rule import (
-    Match as Match,
-    Rule as Rule,
-)
-from .rules import (
-    RULES as RULES,
-    match as match,
-    resolve_rule as resolve_rule,
-)
-from .segmented import (
-    SegmentedRule as SegmentedRule,
-)
-from .verdict_records import (
-    rule_agreement as rule_agreement,
-    verdicts as verdicts,
-)
+from .answering_part import LongAnswer as LongAnswer, TopicQuestions as TopicQuestions
+from .boundary import BoundaryRule as BoundaryRule
+from .bulk import match_columns as match_columns
+from .exact import ExactRule as ExactRule
+from .rule import Match as Match, Rule as Rule
+from .rules import RULES as RULES, match as match, resolve_rule as resolve_rule
+from .segmented import SegmentedRule as SegmentedRule
+from .verdict_records import rule_agreement as rule_agreement, verdicts as verdicts

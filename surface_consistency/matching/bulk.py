@@ -53,10 +53,7 @@ class AnswerSets:
         return [distinct[place] for place in row_places]
 
     def _add(
-        self,
-        new: list[tuple[str, ...]],
-        texts: list[str],
-        prepared: dict[tuple[str, ...], Any],
+        self, new: list[tuple[str, ...]], texts: list[str], prepared: dict[tuple[str, ...], Any]
     ) -> None:
         """Prepare answer sets, after bringing all their answers into key form at once."""
         keys = tuple(self._rule.keys(texts))

@@ -9,11 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.errors import (
-    ColumnNotFoundError,
-    DataWarning,
-    SurfaceConsistencyWarning,
-)
+from surface_consistency.errors import ColumnNotFoundError, DataWarning, SurfaceConsistencyWarning
 from surface_consistency.metrics._groups import column_names
 from surface_consistency.metrics._inputs import is_missing
 from surface_consistency.reading import first_names

@@ -195,9 +195,7 @@ class StopTracker:
         if self._keeps_special:
             ids = [number for number in ids if number not in self._dropped]
         text: str = self.tokenizer.decode(
-            ids,
-            skip_special_tokens=not self._keeps_special,
-            clean_up_tokenization_spaces=False,
+            ids, skip_special_tokens=not self._keeps_special, clean_up_tokenization_spaces=False
         )
         return text
 

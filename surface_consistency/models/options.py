@@ -73,9 +73,7 @@ class MultipleChoiceRunner(Runner):
             The runner.
         """
         return MultipleChoiceRunner(
-            self._runner.rebatched(seed),
-            option_score=self._option_score,
-            majority=self._majority,
+            self._runner.rebatched(seed), option_score=self._option_score, majority=self._majority
         )
 
     def plan(

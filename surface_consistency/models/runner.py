@@ -115,8 +115,7 @@ class Runner(ABC):
             RunnerError: If the runner does not define this method, as by default.
         """
         self._refuse(
-            "fits",
-            "so demonstrations cannot be dropped; turn `truncate` off or use fewer `shots`",
+            "fits", "so demonstrations cannot be dropped; turn `truncate` off or use fewer `shots`"
         )
 
     def score(self, requests: Sequence[ScoringRequest]) -> Iterator[ScoredText]:

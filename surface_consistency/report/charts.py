@@ -165,10 +165,7 @@ def lines_view(block: Lines, models: Sequence[str]) -> View:
         "legend": block.series if len(block.series) > 1 else (),
         "scene": lines_scene(block),
         "note": _joined(
-            (
-                block.note,
-                faded and f"Faded points have fewer than {FEW_POINTS} observations.",
-            )
+            (block.note, faded and f"Faded points have fewer than {FEW_POINTS} observations.")
         ),
     }
 

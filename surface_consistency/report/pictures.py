@@ -74,11 +74,7 @@ def small_square(
 
 
 def square_scene(
-    square: MosaicPlot,
-    names: Sequence[str],
-    condition: str,
-    *,
-    go: Mapping[str, str] | None = None,
+    square: MosaicPlot, names: Sequence[str], condition: str, *, go: Mapping[str, str] | None = None
 ) -> Scene:
     """Draw a square with its labels: in the cells, else outside by their corner.
 
@@ -477,12 +473,7 @@ def lines_scene(block: Lines) -> Scene:
         for series in block.series
         for point in series.points
     )
-    return Scene(
-        width=440,
-        height=height,
-        marks=marks,
-        alt=f"{block.title}: {'; '.join(alt)}",
-    )
+    return Scene(width=440, height=height, marks=marks, alt=f"{block.title}: {'; '.join(alt)}")
 
 
 _Place = Callable[[float, float], tuple[float, float]]

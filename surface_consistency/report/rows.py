@@ -52,10 +52,7 @@ def table_view(table: Table, models: Sequence[str]) -> View:
         if (scale := scales[column.key]) is not None
     )
     has_few = table.cluster_column is not None and any(_is_few(table))
-    notes = (
-        table.note,
-        f"Grey rows have fewer than {FEW_CLUSTERS} clusters." if has_few else "",
-    )
+    notes = (table.note, f"Grey rows have fewer than {FEW_CLUSTERS} clusters." if has_few else "")
     spans = [(title, len(list(group))) for title, group in groupby(columns, lambda c: c.group)]
     return {
         "table": table,

@@ -1,6 +1,4 @@
-from .loader import (
-    Run as Run,
-)
+from .loader import Run as Run
 from .log import (
     RunLog as RunLog,
     read_answers as read_answers,

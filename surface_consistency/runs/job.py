@@ -22,11 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 import surface_consistency
-from surface_consistency.errors import (
-    DataError,
-    RunError,
-    SourceNotFoundError,
-)
+from surface_consistency.errors import DataError, RunError, SourceNotFoundError
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.files import output_folder, write_json
 from surface_consistency.runs.locks import FileLock

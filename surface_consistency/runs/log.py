@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import ValidationError
 
-from surface_consistency.errors import (
-    DataError,
-    RecordError,
-    RunError,
-    SourceNotFoundError,
-)
+from surface_consistency.errors import DataError, RecordError, RunError, SourceNotFoundError
 from surface_consistency.reading import read_lines
 from surface_consistency.runs.files import write_text
 from surface_consistency.runs.locks import FileLock

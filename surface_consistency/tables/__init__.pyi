@@ -1,16 +1,9 @@
-from .numbers import (
-    table_text as table_text,
-)
+from .numbers import table_text as table_text
 from .sentences import (
     difference as difference,
     equivalence as equivalence,
     ranking as ranking,
     rate as rate,
 )
-from .table import (
-    Column as Column,
-    Table as Table,
-)
-from .tabulation import (
-    describe as describe,
-)
+from .table import Column as Column, Table as Table
+from .tabulation import describe as describe

@@ -31,12 +31,7 @@ Numbers = TypeVar("Numbers", float, pd.Series)
 
 
 def direction(
-    row: Row,
-    name: str,
-    p_value: float | None = None,
-    *,
-    null: float = 0.0,
-    level: float = 0.95,
+    row: Row, name: str, p_value: float | None = None, *, null: float = 0.0, level: float = 0.95
 ) -> int | None:
     """Return the direction of a difference that a sentence may claim.
 

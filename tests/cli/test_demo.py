@@ -12,10 +12,7 @@ from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.mechanism.analysis import MechanismAnalysis
 from surface_consistency.studies.mechanism.settings import MechanismSettings
-from surface_consistency.studies.redirectqa.study import (
-    RedirectOutcome,
-    RedirectQAStudy,
-)
+from surface_consistency.studies.redirectqa.study import RedirectOutcome, RedirectQAStudy
 from surface_consistency.studies.redirectqa.toy_model import train_toy_model
 
 pytest.importorskip("torch")

@@ -85,8 +85,7 @@ def test_resolve_templates_finds_popqas_wording(values):
 def test_resolve_templates_learns_a_value_from_other_rows():
     """A value is one template throughout, even where a relation's wording differs a little."""
     rows = pd.concat(
-        [wordings(("a", "b")), framed(("color", "X", "Which colour is X?", "a"))],
-        ignore_index=True,
+        [wordings(("a", "b")), framed(("color", "X", "Which colour is X?", "a"))], ignore_index=True
     )
 
     assert list(resolve_templates(rows)) == ["original", "paraphrase", "original"]
@@ -115,10 +114,7 @@ def test_resolve_templates_of_foreign_relations_and_missing_questions():
             r"templates '1', '2' of relation 'author' would all be 'pa",
         ),
         # A number alone does not show a wording.
-        (
-            [("author", "X", None, "1")],
-            r"template '1' of relation 'author' has no question.*write",
-        ),
+        ([("author", "X", None, "1")], r"template '1' of relation 'author' has no question.*write"),
     ],
 )
 def test_resolve_templates_rejects(rows, message):

@@ -10,11 +10,7 @@ from surface_consistency.data.slaq import load_slaq
 from surface_consistency.data.slaq_rows import SlaqRow, to_slaq_rows, write_slaq_csv
 from surface_consistency.data.sources import open_source
 from surface_consistency.engine.features import read_parquet, to_parquet
-from surface_consistency.errors import (
-    ColumnNotFoundError,
-    RecordError,
-    SurfaceConsistencyWarning,
-)
+from surface_consistency.errors import ColumnNotFoundError, RecordError, SurfaceConsistencyWarning
 
 NOTHINGS = ["NA", "N/A", "null", "NULL", "None", "nan", "NaN", "#N/A", "-nan", "<NA>"]
 

@@ -22,9 +22,7 @@ from surface_consistency.errors import (
 from surface_consistency.models import FakeRunner
 from surface_consistency.models.options import MultipleChoiceRunner
 from surface_consistency.models.runner import Runner
-from surface_consistency.models.stored_scores import (
-    StoredScores,
-)
+from surface_consistency.models.stored_scores import StoredScores
 from surface_consistency.schemas import (
     DataSource,
     GenerationParams,

@@ -20,9 +20,7 @@ from surface_consistency.schemas import (
     Record,
     Verdict,
 )
-from surface_consistency.studies.redirectqa.study import (
-    RedirectOutcome,
-)
+from surface_consistency.studies.redirectqa.study import RedirectOutcome
 from tests.made_data import own_caches, rows, write_lines  # noqa: F401 - fixtures
 
 text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
@@ -74,8 +72,7 @@ def test_make_features_maps_every_type():
 
 
 @pytest.mark.parametrize(
-    "record",
-    [Prompt, Generation, Verdict, QuestionRealization, RedirectOutcome],
+    "record", [Prompt, Generation, Verdict, QuestionRealization, RedirectOutcome]
 )
 def test_make_features_knows_every_record_of_the_pipeline(record):
     """What the stages hand on has columns, one a field and in its order."""

@@ -8,11 +8,7 @@ import re
 import pytest
 
 from surface_consistency.engine.generate import Progress, progress_reporter, run_prompts
-from surface_consistency.errors import (
-    RunError,
-    RunnerError,
-    RunnerOutOfMemoryError,
-)
+from surface_consistency.errors import RunError, RunnerError, RunnerOutOfMemoryError
 from surface_consistency.models.runner import FakeRunner
 from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.schemas import Generation, GenerationParams, Message, Prompt

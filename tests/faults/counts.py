@@ -28,12 +28,7 @@ BETWEEN = (
     "\r\n",
 )
 FILLERS = tuple(text for text in TEXTS if text.strip() and not set(text) & {"x", "\x00"})
-PACKED = {
-    "": bytes,
-    ".gz": gzip.compress,
-    ".bz2": bz2.compress,
-    ".xz": lzma.compress,
-}
+PACKED = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 BROKEN = (
     b"{",
     b"[]",

@@ -185,15 +185,7 @@ COMMANDS = {
         ("report", "run", "--out", "page", *QUICK), before=((*RUN, "--out", "run", *QUICK),)
     ),
     "report over another": Command(
-        (
-            "report",
-            "run",
-            "--out",
-            "run",
-            "--setting",
-            "answers=3",
-            *QUICK,
-        ),
+        ("report", "run", "--out", "run", "--setting", "answers=3", *QUICK),
         before=((*RUN, "--out", "run", *QUICK),),
     ),
     "analyse": Command(
@@ -248,28 +240,20 @@ COMMANDS = {
     "build articles": Command((*ARTICLES, "--out", "built/articles.jsonl"), run=None),
     "build slaq": Command((*TOPICS, "--out", "built"), run=None),
     "build slaq --review": Command(
-        (*TOPICS, *REVIEWED),
-        before=((*TOPICS, "--out", "written"),),
-        run=None,
+        (*TOPICS, *REVIEWED), before=((*TOPICS, "--out", "written"),), run=None
     ),
     "build paraphrases": Command((*PARAPHRASES, "--out", "built"), run=None),
     "build paraphrases --review": Command(
-        (*PARAPHRASES, *REVIEWED),
-        before=((*PARAPHRASES, "--out", "written"), fill_in),
-        run=None,
+        (*PARAPHRASES, *REVIEWED), before=((*PARAPHRASES, "--out", "written"), fill_in), run=None
     ),
     "count linked, rows": Command(
-        ("count", "linked", "--data", "sample", "--from", "links.csv", "--out", "counted"),
-        run=None,
+        ("count", "linked", "--data", "sample", "--from", "links.csv", "--out", "counted"), run=None
     ),
     "count linked, an entity map": Command(
-        ("count", "linked", "--data", "sample", "--from", "map.npz", "--out", "counted"),
-        run=None,
+        ("count", "linked", "--data", "sample", "--from", "map.npz", "--out", "counted"), run=None
     ),
     "export": Command(
-        ("export", "run", "--out", "exported"),
-        before=((*RUN, "--out", "run", *QUICK),),
-        run=None,
+        ("export", "run", "--out", "exported"), before=((*RUN, "--out", "run", *QUICK),), run=None
     ),
 }
 NOT_STRUCK = {

@@ -117,9 +117,7 @@ class _Scored(Family):
 
         def scored_only(folders, out, **_):
             from surface_consistency.runs.loader import load_runs
-            from surface_consistency.studies.redirectqa.study import (
-                RedirectOutcome,
-            )
+            from surface_consistency.studies.redirectqa.study import RedirectOutcome
 
             runs = load_runs(folders, outcome=RedirectOutcome)
             overall = type("Nothing", (), {"frame": runs[0].outcomes.head(0)})()

@@ -48,11 +48,7 @@ def of_study(
     )
     checks = {name for run in runs for name in run.checks}
     frames = {name: table.frame for name, table in tables.items() if name not in checks}
-    return gathered(
-        {run.label: run for run in runs},
-        frames | dict(more),
-        rendered(page, hidden),
-    )
+    return gathered({run.label: run for run in runs}, frames | dict(more), rendered(page, hidden))
 
 
 def rendered(page, hidden: Iterable[Path] = ()) -> str:

@@ -18,10 +18,7 @@ def mechanism(home: Path) -> GoldenRun:
     from surface_consistency.data.slaq import Slaq, load_slaq_sample
     from surface_consistency.engine.run import run_study
     from surface_consistency.engine.score import score_run
-    from surface_consistency.studies.mechanism.analysis import (
-        MechanismAnalysis,
-        MechanismSettings,
-    )
+    from surface_consistency.studies.mechanism.analysis import MechanismAnalysis, MechanismSettings
     from surface_consistency.studies.slaq.settings import SlaqScoring, SlaqSettings
     from surface_consistency.studies.slaq.study import SlaqStudy
 
@@ -49,11 +46,7 @@ def mechanism(home: Path) -> GoldenRun:
     save_tiny_model(home / "weights", config, texts)
     (home / "weights" / "chat_template.jinja").write_text(TEMPLATE, encoding="utf-8")
     settings = MechanismSettings(
-        model=(str(home / "weights"),),
-        per_class=4,
-        folds=2,
-        device="cpu",
-        store=home / "store",
+        model=(str(home / "weights"),), per_class=4, folds=2, device="cpu", store=home / "store"
     )
     return of_study(
         study, [folder], {}, analyses={MechanismAnalysis(): settings}, hidden=[home], answers=20

@@ -14,14 +14,8 @@ import pytest
 
 from surface_consistency.cli.main import main
 from surface_consistency.data.redirectqa import SAMPLE_PATH
-from surface_consistency.engine.score import (
-    score_files,
-)
-from surface_consistency.errors import (
-    DataError,
-    DataWarning,
-    MissingDependencyError,
-)
+from surface_consistency.engine.score import score_files
+from surface_consistency.errors import DataError, DataWarning, MissingDependencyError
 from surface_consistency.integrations import extras
 from surface_consistency.integrations.harness import lm_eval_path
 from surface_consistency.integrations.paired_task import PairedTask, to_verdicts

@@ -9,9 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from surface_consistency.engine.score import (
-    score_files,
-)
+from surface_consistency.engine.score import score_files
 from surface_consistency.errors import DataError, MissingDependencyError
 from surface_consistency.integrations import extras
 from surface_consistency.integrations.inspect_tasks import register

@@ -5,23 +5,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from surface_consistency.matching import (
-    RULES,
-    BoundaryRule,
-    bulk,
-    match,
-    match_columns,
-)
+from surface_consistency.matching import RULES, BoundaryRule, bulk, match, match_columns
 from surface_consistency.matching.bulk import AnswerSets
-from surface_consistency.matching.fuzzy import (
-    FuzzyRule,
-)
-from surface_consistency.matching.popqa import (
-    PopqaRule,
-)
-from surface_consistency.matching.token_f1 import (
-    TokenF1Rule,
-)
+from surface_consistency.matching.fuzzy import FuzzyRule
+from surface_consistency.matching.popqa import PopqaRule
+from surface_consistency.matching.token_f1 import TokenF1Rule
 from surface_consistency.text import normalize
 
 TEXT = st.text(alphabet="aAbéE!ß ı\u0301東カ.-\x1e", max_size=8) | st.text(max_size=8)

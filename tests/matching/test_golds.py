@@ -56,9 +56,7 @@ def test_every_text_is_matched_by_itself(rule, answer):
 @RULE
 @settings(deadline=None)
 @given(
-    prediction=st.text() | NAMES,
-    answers=st.lists(ANSWER | NAMES, min_size=1),
-    more=ANSWER | NAMES,
+    prediction=st.text() | NAMES, answers=st.lists(ANSWER | NAMES, min_size=1), more=ANSWER | NAMES
 )
 def test_every_match_is_well_formed_and_one_more_answer_loses_none(rule, prediction, answers, more):
     before = match(prediction, answers, rule=rule)

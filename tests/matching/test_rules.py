@@ -18,15 +18,9 @@ from surface_consistency.matching import (
     match_columns,
 )
 from surface_consistency.matching.boundary import first_affirmed
-from surface_consistency.matching.fuzzy import (
-    FuzzyRule,
-)
-from surface_consistency.matching.popqa import (
-    PopqaRule,
-)
-from surface_consistency.matching.token_f1 import (
-    TokenF1Rule,
-)
+from surface_consistency.matching.fuzzy import FuzzyRule
+from surface_consistency.matching.popqa import PopqaRule
+from surface_consistency.matching.token_f1 import TokenF1Rule
 from surface_consistency.text import normalize, tokenize
 
 NORMAL = ExactRule(normalize=normalize)

@@ -6,12 +6,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import MissingDependencyError
-from surface_consistency.matching import (
-    BoundaryRule,
-    SegmentedRule,
-    match_columns,
-    segmented,
-)
+from surface_consistency.matching import BoundaryRule, SegmentedRule, match_columns, segmented
 
 TEXT = st.text(alphabet="aAbé ß-\x1e\x1f.2東京都カタのです한국", max_size=10)
 

@@ -8,13 +8,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from surface_consistency.matching import match_columns
-from surface_consistency.matching.squad import (
-    SquadEmRule,
-    SquadF1Rule,
-)
-from surface_consistency.matching.token_f1 import (
-    TokenF1Rule,
-)
+from surface_consistency.matching.squad import SquadEmRule, SquadF1Rule
+from surface_consistency.matching.token_f1 import TokenF1Rule
 
 WORDS = st.lists(
     st.sampled_from(["a", "The", "an", "U.S.A.", "USA", "x-y", "theatre", "!!!", "“new”", "é", "İ"])

@@ -3,9 +3,7 @@ import itertools
 import pytest
 
 from surface_consistency.matching import RULES, verdicts
-from surface_consistency.matching.verdict_records import (
-    answer_span,
-)
+from surface_consistency.matching.verdict_records import answer_span
 from surface_consistency.schemas import Verdict
 
 GENERATIONS = [" London\nQ: Paris", None, "Paris", "\nLondon", "x"]

@@ -8,11 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from pandas.testing import assert_frame_equal
 
-from surface_consistency.errors import (
-    ColumnNotFoundError,
-    DataWarning,
-    SurfaceConsistencyWarning,
-)
+from surface_consistency.errors import ColumnNotFoundError, DataWarning, SurfaceConsistencyWarning
 from surface_consistency.metrics import paired_by, paired_table
 from surface_consistency.metrics.outcome_frames import outcomes_frame, to_verdict
 

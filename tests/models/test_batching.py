@@ -6,11 +6,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, strategies as st
 
-from surface_consistency.models._batching import (
-    PromptEncoder,
-    common_prefix_length,
-    cut_batches,
-)
+from surface_consistency.models._batching import PromptEncoder, common_prefix_length, cut_batches
 
 PROMPTS = st.lists(
     st.tuples(st.integers(1, 50), st.sampled_from([None, "a", "b", "c"])), min_size=1

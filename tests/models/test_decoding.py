@@ -75,12 +75,7 @@ def track(*rows, stop=("\n",), eos=(9,), opened=False, special=(9,), **params):
 def test_rows_end_at_stop_strings_and_end_tokens():
     results, flags = track([1, 2, 0, 5], [1, 9, 5, 5], [1, 2, 3, 4], [0, 0, 1, 0])
 
-    assert results == [
-        ("ab", True, 3),
-        ("a", True, 2),
-        ("abcd", False, 4),
-        ("\n\na", True, 4),
-    ]
+    assert results == [("ab", True, 3), ("a", True, 2), ("abcd", False, 4), ("\n\na", True, 4)]
     assert flags[1] == [False, True, False, False]
     assert flags[3] == [True, True, False, True]
 

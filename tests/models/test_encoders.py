@@ -10,24 +10,14 @@ import numpy as np
 import pytest
 
 from surface_consistency.errors import MissingDependencyError, RunnerError
-from surface_consistency.models import (
-    Encoder,
-    SentenceEncoder,
-)
-from surface_consistency.models.encoders import (
-    BUNDLED_MINILM,
-    CachedEncoder,
-    bundled_minilm,
-)
+from surface_consistency.models import Encoder, SentenceEncoder
+from surface_consistency.models.encoders import BUNDLED_MINILM, CachedEncoder, bundled_minilm
 from surface_consistency.schemas import LookupQuery
 from surface_consistency.studies.audit.retrieval import TripletStore
-from surface_consistency.studies.audit.retrieval.retrievers import (
-    EmbeddingRetriever,
-)
+from surface_consistency.studies.audit.retrieval.retrievers import EmbeddingRetriever
 
 needs_library = pytest.mark.skipif(
-    importlib.util.find_spec("sentence_transformers") is None,
-    reason="needs sentence-transformers",
+    importlib.util.find_spec("sentence_transformers") is None, reason="needs sentence-transformers"
 )
 
 

@@ -8,11 +8,7 @@ import pytest
 from huggingface_hub import errors
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from surface_consistency.errors import (
-    MissingDependencyError,
-    RunnerError,
-    SourceNotFoundError,
-)
+from surface_consistency.errors import MissingDependencyError, RunnerError, SourceNotFoundError
 from surface_consistency.models.loading import (
     _once,
     check_dependencies,

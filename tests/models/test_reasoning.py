@@ -85,8 +85,7 @@ def test_reasoning_without_an_end_is_no_answer(text):
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["Paris", " Paris\nQ: Who", "", "The tag <think> opens reasoning.", "analysis of Rome"],
+    "text", ["Paris", " Paris\nQ: Who", "", "The tag <think> opens reasoning.", "analysis of Rome"]
 )
 def test_a_reply_without_reasoning_comes_back_to_the_letter(text):
     assert split_reasoning(text) == SplitReply(answer=text)

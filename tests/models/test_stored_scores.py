@@ -5,13 +5,8 @@ import json
 import pytest
 
 from surface_consistency.errors import DataError, RecordError, RunnerError, SourceNotFoundError
-from surface_consistency.models import (
-    MultipleChoiceRunner,
-    load_runner,
-)
-from surface_consistency.models.stored_scores import (
-    StoredScores,
-)
+from surface_consistency.models import MultipleChoiceRunner, load_runner
+from surface_consistency.models.stored_scores import StoredScores
 from surface_consistency.schemas import GenerationParams, Prompt, write_jsonl
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 

@@ -7,11 +7,7 @@ import shutil
 import pytest
 
 from surface_consistency.engine.generate import run_prompts
-from surface_consistency.errors import (
-    RunnerError,
-    RunnerOutOfMemoryError,
-    SourceNotFoundError,
-)
+from surface_consistency.errors import RunnerError, RunnerOutOfMemoryError, SourceNotFoundError
 from surface_consistency.models._decoding import cut_at_stop
 from surface_consistency.models.transformers_runner import TransformersRunner
 from surface_consistency.runs.log import RunLog, read_generations

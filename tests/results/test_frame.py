@@ -34,11 +34,7 @@ LAYOUTS = {
     "lm-eval first": (both("lm_eval/0.4.13/{}/*gen*"), "exact_match,first", PLANTED),
     "lm-eval strict": (both("lm_eval/0.4.13/{}/*gen*"), "exact_match,strict", PLANTED),
     "lm-eval, folders of tasks": (both("lm_eval/0.4.13/{}"), "acc_norm", PLANTED),
-    "lm-eval, two ranks": (
-        both("lm_eval/two-ranks-two-filters/{}/*"),
-        "exact_match,none",
-        PLANTED,
-    ),
+    "lm-eval, two ranks": (both("lm_eval/two-ranks-two-filters/{}/*"), "exact_match,none", PLANTED),
     "lm-eval 0.4.0": (both("lm_eval/0.4.0-0.4.2/*{}*"), "exact_match", PLANTED),
     "lm-eval 0.3": (both("lm_eval/0.3/{}/*"), "em", PLANTED),
     "lmms-eval": (both("lmms_eval/{}/*"), "forms_score", PLANTED),
@@ -46,11 +42,7 @@ LAYOUTS = {
     "lighteval 0.6": (both("lighteval/0.6/{}/*"), "em", PLANTED),
     "HELM, both forms": (both("helm/{}"), "exact_match", (5, 2, 0, 2)),
     "OpenCompass": (both("opencompass/results/{}/*"), "correct", PLANTED),
-    "OpenCompass, replicas": (
-        both("opencompass/results-2-replicas/{}/*"),
-        "correct",
-        (6, 4, 0, 2),
-    ),
+    "OpenCompass, replicas": (both("opencompass/results-2-replicas/{}/*"), "correct", (6, 4, 0, 2)),
     "promptfoo, one error": (["promptfoo/results.json"], "success", (3, 2, 0, 0)),
     "OpenAI evals": (both("openai_evals/{}.jsonl"), "correct", PLANTED),
     "simple-evals": (both("simple_evals/*{}*"), "score", PLANTED),
@@ -187,17 +179,9 @@ OLD = "lm_eval/0.4.0-0.4.2/*"
     [
         (MC, {"metrics": ["f1"]}, r"'f1' holds lists.*name another by `metrics`: acc"),
         (MC, {"metrics": ["em"]}, r"has no metric 'em'; name one of acc, acc_norm by"),
-        (
-            "lm_eval/0.4.13/alpha/*gen*",
-            {"filter": "loose"},
-            "filter 'loose'; name one of: f",
-        ),
+        ("lm_eval/0.4.13/alpha/*gen*", {"filter": "loose"}, "filter 'loose'; name one of: f"),
         (OLD, {"label": ["a", "b", "c"]}, r"`label` names a, b, c for 2 files; give one name"),
-        (
-            "promptfoo/results.json",
-            {"label": ["a", "b"]},
-            "2 labels, a, b, name neither .*, beta",
-        ),
+        ("promptfoo/results.json", {"label": ["a", "b"]}, "2 labels, a, b, name neither .*, beta"),
         ("promptfoo/results.json", {"label": ["a"]}, r"2 models \(alpha, beta\), which one label"),
     ],
 )

@@ -10,10 +10,7 @@ import pytest
 from surface_consistency.errors import ColumnNotFoundError, DataError, RecordError
 from surface_consistency.results.columns import PredictionSettings
 from surface_consistency.results.frame import read_results
-from surface_consistency.results.predictions import (
-    QuestionIndex,
-    read_predictions,
-)
+from surface_consistency.results.predictions import QuestionIndex, read_predictions
 
 ROWS = [
     {"id": "q1", "prediction": "London"},

@@ -84,8 +84,7 @@ def test_jsonl_finds_the_usual_columns(tmp_path, id_column, text_column):
 
 LONDON = " London\n"
 CHOSEN = choice_sample(
-    (-3.0, -2.0),
-    arguments=[["Q: Capital of England? A:", text] for text in (" London", " Leeds")],
+    (-3.0, -2.0), arguments=[["Q: Capital of England? A:", text] for text in (" London", " Leeds")]
 )
 TABLE = '\ufeffquestion_id,prediction\r\n007,NA\r\n1,null\r\n2,nan\r\n3,\r\n4,"a, ""b""\nc"\r\n'
 HARD = {"strict": "42", "loose": "[invalid]"}
@@ -175,11 +174,7 @@ ROW = '{"id": "a", "text": "x"}\n'
             SAMPLE + '{"id": "q2", "text": "x"}',
             r"p\.jsonl:2: the row is in no layout of a tool.* it has id, text",
         ),
-        (
-            DataError,
-            lines(choice_sample((-1.5,), arguments=[["It is"]])),
-            "holds no answer",
-        ),
+        (DataError, lines(choice_sample((-1.5,), arguments=[["It is"]])), "holds no answer"),
         (DataError, lines(choice_sample((-1.5,), texts=(" London",))), "holds no answer; of samp"),
         (DataError, lines(choice_sample((-1.5, -2), texts=(" a", " a"))), "holds no answer; .*sto"),
         (RecordError, lines(choice_sample((-1.5, "x"))), ":1: .*'x' is no log-probability"),

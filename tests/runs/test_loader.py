@@ -10,9 +10,7 @@ from surface_consistency.errors import (
     SourceNotFoundError,
 )
 from surface_consistency.runs import loader
-from surface_consistency.studies.redirectqa.study import (
-    RedirectOutcome,
-)
+from surface_consistency.studies.redirectqa.study import RedirectOutcome
 from tests.made_runs import make_manifest, make_outcomes, make_run, write_outcomes
 
 __all__ = ["make_manifest", "make_outcomes", "make_run"]

@@ -10,10 +10,7 @@ import tracemalloc
 
 import pytest
 
-from surface_consistency.errors import (
-    RunError,
-    SourceNotFoundError,
-)
+from surface_consistency.errors import RunError, SourceNotFoundError
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import RunLog, read_answers, read_generations
 from surface_consistency.runs.manifest import RunManifest

@@ -269,8 +269,7 @@ def cells_of(*rows):
 
 @pytest.mark.parametrize("p_value", [0.00004, 0.0312, 0.4444])
 @pytest.mark.parametrize(
-    "bounds",
-    [(-0.31234, -0.5, -0.10987), (0.31234, 0.1, 0.50987), (0.01234, -0.1, 0.10987)],
+    "bounds", [(-0.31234, -0.5, -0.10987), (0.31234, 0.1, 0.50987), (0.01234, -0.1, 0.10987)]
 )
 def test_numbers_read_back_from_a_sentence_are_those_of_the_row(bounds, p_value):
     cells = row(*bounds, p=p_value, n=1234, n_clusters=77)

@@ -92,11 +92,7 @@ class DumpSettings(Settings):
             The files that are there, and those that are missing.
         """
         return find_dumps(
-            dumps,
-            self.wiki,
-            route=self.route,
-            months=self.months or None,
-            needs_views=needs_views,
+            dumps, self.wiki, route=self.route, months=self.months or None, needs_views=needs_views
         )
 
     def resources(self, progress: BuildHook | None) -> BuildResources:
@@ -130,11 +126,7 @@ class BuildSettings(DumpSettings):
     """Whose canonical surface form must be that of one entity alone."""
 
     def build(
-        self,
-        plan: DumpPlan,
-        work: str | os.PathLike[str],
-        *,
-        progress: BuildHook | None = None,
+        self, plan: DumpPlan, work: str | os.PathLike[str], *, progress: BuildHook | None = None
     ) -> BuildResult:
         """Build the rows.
 

@@ -26,11 +26,7 @@ from surface_consistency.runs.files import write_text
 from surface_consistency.schemas import Record
 from surface_consistency.taxonomy import CATEGORIES, TYPES
 from surface_consistency_build.cards.build_records import BuildManifest, RowCounts
-from surface_consistency_build.cards.dataset_card import (
-    CardSubset,
-    CardText,
-    render_card,
-)
+from surface_consistency_build.cards.dataset_card import CardSubset, CardText, render_card
 from surface_consistency_build.wikimedia.construction.progress import StepCount
 
 _SHARD_NAME: Final = re.compile(r"(?P<split>[^-]+)-\d{5}-of-\d{5}\.parquet")

@@ -47,16 +47,14 @@ _SECONDS_ON_TERMINAL: Final = 1.0
 _SECONDS_IN_LOG: Final = 60.0
 _Dumps = Annotated[Path, Parameter(help="Folder of dump files.")]
 _Review = Annotated[
-    Path | None,
-    Parameter(help="Review sheet to apply, filled in; no model is queried."),
+    Path | None, Parameter(help="Review sheet to apply, filled in; no model is queried.")
 ]
 _Written = Annotated[
     Path | None,
     Parameter(help="Folder that the sheet was written into; that of the sheet by default."),
 ]
 _Plan = Annotated[
-    bool,
-    Parameter(help="List the files needed, found and missing, and stop.", negative=()),
+    bool, Parameter(help="List the files needed, found and missing, and stop.", negative=())
 ]
 
 

@@ -371,9 +371,7 @@ def read_documents(
     )
 
 
-def corpus_files(
-    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-) -> list[Path]:
+def corpus_files(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
     """List the files of a corpus.
 
     Args:

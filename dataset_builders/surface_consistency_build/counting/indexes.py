@@ -14,11 +14,7 @@ from typing import Any, ClassVar, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import (
-    DataError,
-    SourceNotFoundError,
-    SurfaceConsistencyWarning,
-)
+from surface_consistency.errors import DataError, SourceNotFoundError, SurfaceConsistencyWarning
 from surface_consistency.web import Request, WebClient, in_order
 
 TokenDtype = Literal["u8", "u16", "u32"]
@@ -186,11 +182,7 @@ class LocalIndex:
             yield IndexCount(count=sum(self._count(*shard, wanted) for shard in self._shards))
 
     def _count(
-        self,
-        texts: npt.NDArray[np.uint8],
-        table: npt.NDArray[np.uint8],
-        width: int,
-        wanted: bytes,
+        self, texts: npt.NDArray[np.uint8], table: npt.NDArray[np.uint8], width: int, wanted: bytes
     ) -> int:
         """Count places whose following bytes begin with the wanted ones."""
         n = table.size // width

@@ -71,11 +71,7 @@ class SpotlightClient:
             )
         url = base_url.rstrip("/").removesuffix(f"/{_ANNOTATE}")
         self.web = WebClient(
-            url=f"{url}/{_ANNOTATE}",
-            name="DBpedia Spotlight",
-            as_form=True,
-            cache=cache,
-            **options,
+            url=f"{url}/{_ANNOTATE}", name="DBpedia Spotlight", as_form=True, cache=cache, **options
         )
         """What sends the requests."""
         self._asked = {"confidence": f"{confidence:g}", "support": str(support)}

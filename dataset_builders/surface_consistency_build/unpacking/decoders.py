@@ -16,10 +16,7 @@ PACKED_SUFFIXES: Final = (".gz", ".bz2", ".xz", ".zst")
 """How the names of packed files end."""
 
 _BZIP2_END = 0x177245385090
-_OTHER_PACKINGS = {
-    b"7z\xbc\xaf\x27\x1c": "7z",
-    b"PK\x03\x04": "zip",
-}
+_OTHER_PACKINGS = {b"7z\xbc\xaf\x27\x1c": "7z", b"PK\x03\x04": "zip"}
 
 
 class DamagedInputError(Exception):

@@ -1,6 +1,2 @@
-from .sql import (
-    read_sql as read_sql,
-)
-from .wikis import (
-    load_wiki as load_wiki,
-)
+from .sql import read_sql as read_sql
+from .wikis import load_wiki as load_wiki

@@ -172,9 +172,7 @@ class _ExportHandler:
             self._is_main_slot = True
         elif name == "siteinfo":
             self._info = SiteInfo(
-                namespaces=self._names,
-                case_sensitive=frozenset(self._case_sensitive),
-                **self._site,
+                namespaces=self._names, case_sensitive=frozenset(self._case_sensitive), **self._site
             )
         elif self._parser.CharacterDataHandler is not None and name in _KEPT:
             self._parser.CharacterDataHandler = None

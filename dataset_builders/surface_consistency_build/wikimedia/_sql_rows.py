@@ -11,11 +11,7 @@ from surface_consistency_build.wikimedia._sql_statements import (
     DumpFaultError,
     Window,
 )
-from surface_consistency_build.wikimedia.sql_tables import (
-    STRING,
-    SqlColumn,
-    decode_literal,
-)
+from surface_consistency_build.wikimedia.sql_tables import STRING, SqlColumn, decode_literal
 
 Value = bytes | int | float | None
 

@@ -9,11 +9,7 @@ from typing import Any, Literal, Protocol, TypeVar, cast
 import msgspec
 import numpy as np
 
-from surface_consistency_build.wikimedia.streams import (
-    DumpStream,
-    MarkedReadOptions,
-    open_ahead,
-)
+from surface_consistency_build.wikimedia.streams import DumpStream, MarkedReadOptions, open_ahead
 
 _Part = TypeVar("_Part")
 _Getter = Callable[[object], tuple[_Part | None, ...]]
@@ -158,9 +154,7 @@ def _item_number(snak: _Snak) -> int | None:
 
 
 def dump_items(
-    path: str | os.PathLike[str],
-    decoder: EntityDecoder,
-    options: MarkedReadOptions,
+    path: str | os.PathLike[str], decoder: EntityDecoder, options: MarkedReadOptions
 ) -> Iterator[tuple[int, Entity]]:
     """Yield the items of a dump with the number after Q, and pass over the rest."""
     with open_ahead(path, **options) as (stream, chunks):
@@ -211,8 +205,7 @@ class _BlockReader:
             self._stream.end_unmarked("entities that stand in no array mark no end")
         elif self._last != b"]":
             self._end_early(
-                "the array of entities has no closing bracket, so the file is cut off",
-                self._offset,
+                "the array of entities has no closing bracket, so the file is cut off", self._offset
             )
 
     def is_endless(self, n_bytes: int) -> bool:

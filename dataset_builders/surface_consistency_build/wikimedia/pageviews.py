@@ -38,10 +38,7 @@ class _Counts:
 
 
 def read_pageviews(
-    path: str | os.PathLike[str],
-    *,
-    project: str,
-    **options: Unpack[MarkedReadOptions],
+    path: str | os.PathLike[str], *, project: str, **options: Unpack[MarkedReadOptions]
 ) -> Iterator[pa.RecordBatch]:
     """Read the lines of one project in a `pageview_complete` file, daily or monthly.
 

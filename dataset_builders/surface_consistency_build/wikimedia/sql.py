@@ -7,11 +7,7 @@ from typing import Unpack
 
 import pyarrow as pa
 
-from surface_consistency.errors import (
-    ColumnNotFoundError,
-    DataError,
-    DataWarning,
-)
+from surface_consistency.errors import ColumnNotFoundError, DataError, DataWarning
 from surface_consistency_build.wikimedia._sql_rows import BatchBuilder, RowReader
 from surface_consistency_build.wikimedia._sql_statements import (
     CreateTable,
@@ -182,9 +178,7 @@ def read_create_table(source: str | os.PathLike[str] | DumpStream) -> SqlTable:
 
 
 def read_sql(
-    path: str | os.PathLike[str],
-    columns: Sequence[str],
-    **options: Unpack[MarkedReadOptions],
+    path: str | os.PathLike[str], columns: Sequence[str], **options: Unpack[MarkedReadOptions]
 ) -> Iterator[pa.RecordBatch]:
     """Read some columns of a SQL dump.
 

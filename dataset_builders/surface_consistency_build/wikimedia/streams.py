@@ -328,10 +328,7 @@ def open_ahead(
     reports: deque[ReadProgress] = deque()
     progress = options.get("progress")
     options["progress"] = None if progress is None else reports.append
-    with (
-        open_dump(path, **options) as stream,
-        ThreadPoolExecutor(1, "dump") as executor,
-    ):
+    with open_dump(path, **options) as stream, ThreadPoolExecutor(1, "dump") as executor:
         try:
             yield stream, _chunks(stream, executor, chunk_bytes, reports, progress)
         finally:

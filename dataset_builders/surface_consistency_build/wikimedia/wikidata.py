@@ -8,11 +8,7 @@ from typing import Final, Unpack
 
 import pyarrow as pa
 
-from surface_consistency_build.wikimedia._wikidata_items import (
-    Entity,
-    EntityDecoder,
-    dump_items,
-)
+from surface_consistency_build.wikimedia._wikidata_items import Entity, EntityDecoder, dump_items
 from surface_consistency_build.wikimedia.streams import MarkedReadOptions
 
 _PROPERTY: Final = re.compile(r"P[1-9]\d*")

@@ -218,12 +218,7 @@ class Writing(ABC, Generic[DraftT, SettingsT]):
         """
 
     def write(
-        self,
-        runner: Runner,
-        out: str | os.PathLike[str],
-        *,
-        model: str,
-        progress: bool = False,
+        self, runner: Runner, out: str | os.PathLike[str], *, model: str, progress: bool = False
     ) -> WritingSummary:
         """Query a model until nothing is missing or the attempts are used up, and write the files.
 

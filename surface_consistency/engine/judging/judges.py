@@ -53,13 +53,7 @@ from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.frames import TEXT
 from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.runs.manifest import RunManifest
-from surface_consistency.schemas import (
-    DataSource,
-    Generation,
-    GenerationParams,
-    Prompt,
-    Verdict,
-)
+from surface_consistency.schemas import DataSource, Generation, GenerationParams, Prompt, Verdict
 from surface_consistency.schemas.generations import NO_ANSWER_REASONS
 
 NO_ANSWER: Final = "there is no answer to judge"
@@ -123,10 +117,7 @@ class RuleJudge:
     """The rule and the region."""
 
     def __init__(
-        self,
-        rule: str | Rule[Any] = "popqa",
-        *,
-        region: AnswerSpan = "first_line",
+        self, rule: str | Rule[Any] = "popqa", *, region: AnswerSpan = "first_line"
     ) -> None:
         answer_span("", region=region)
         self._rule = resolve_rule(rule)

@@ -20,12 +20,7 @@ from surface_consistency.errors import (
     UndefinedMetricWarning,
     UnscoredWarning,
 )
-from surface_consistency.metrics import (
-    Intervals,
-    JudgeError,
-    corrected_alignment,
-    judge_agreement,
-)
+from surface_consistency.metrics import Intervals, JudgeError, corrected_alignment, judge_agreement
 from surface_consistency.runs.files import unguard_cell, write_csv
 
 LABEL_COLUMNS: Final = ("prompt_id", "question_id", "is_correct")
@@ -315,12 +310,7 @@ def agreement_by_kind(kinds: pd.Series, verdicts: pd.DataFrame, truth: pd.Series
 
 
 def corrected_table(
-    outcomes: pd.DataFrame,
-    agreement: pd.DataFrame,
-    *,
-    kind: str,
-    cluster: str,
-    facet: str | None,
+    outcomes: pd.DataFrame, agreement: pd.DataFrame, *, kind: str, cluster: str, facet: str | None
 ) -> pd.DataFrame:
     """Take a judge's errors out of the scores of both conditions.
 

@@ -189,10 +189,7 @@ def paired_finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], 
     conditions = f"between {_conditions(report)}{of}"
     leads = [
         say.rate(
-            row,
-            "flip_rate",
-            f"flip rate of {row['model']} {conditions}",
-            clusters=report.clusters,
+            row, "flip_rate", f"flip rate of {row['model']} {conditions}", clusters=report.clusters
         )
         for row in usual
     ]

@@ -81,9 +81,7 @@ def label_columns(design: Design, keys: Iterable[str]) -> list[Column]:
     names = [design.shown(key) for key in keys]
     return [
         Column(
-            key=name,
-            title=name.replace("_", " ").capitalize(),
-            labels=design.labels.get(name, {}),
+            key=name, title=name.replace("_", " ").capitalize(), labels=design.labels.get(name, {})
         )
         for name in names
     ]

@@ -25,17 +25,10 @@ from surface_consistency.metrics.comparison._scores import (
     score_totals,
 )
 from surface_consistency.metrics.comparison.equality import equality_test
-from surface_consistency.metrics.paired.mcnemar_tests import (
-    PairedTest,
-    check_test,
-    run_test,
-)
+from surface_consistency.metrics.paired.mcnemar_tests import PairedTest, check_test, run_test
 from surface_consistency.metrics.paired.multiplicity import adjust_p_values, with_adjusted_p_values
 from surface_consistency.metrics.uncertainty.cluster_bounds import ClusterT, Part, cluster_t
-from surface_consistency.metrics.uncertainty.intervals import (
-    DEFAULT_INTERVALS,
-    Intervals,
-)
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
 Conclusion: TypeAlias = Literal["better", "worse", "equivalent", "not told apart", "not inferred"]
 """What a difference shows; "not told apart" is no equality."""

@@ -191,11 +191,7 @@ def _best_plan(similarities: Floats) -> Floats:
     )
     # The last column's sum follows from the others; left in, rounding could make it unsolvable.
     solution = linprog(
-        -similarities.ravel(),
-        A_eq=sums[:-1],
-        b_eq=weights,
-        bounds=(0.0, None),
-        method="highs",
+        -similarities.ravel(), A_eq=sums[:-1], b_eq=weights, bounds=(0.0, None), method="highs"
     )
     if solution.x is None:
         raise RuntimeError(f"the transport plan could not be found: {solution.message}")

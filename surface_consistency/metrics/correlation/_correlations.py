@@ -15,11 +15,7 @@ from surface_consistency.metrics._inputs import (
 )
 from surface_consistency.metrics.uncertainty.bootstrap import resample_counts
 from surface_consistency.metrics.uncertainty.cluster_bounds import Scale, jackknife
-from surface_consistency.metrics.uncertainty.intervals import (
-    Intervals,
-    quantiles,
-    t_quantile,
-)
+from surface_consistency.metrics.uncertainty.intervals import Intervals, quantiles, t_quantile
 
 CorrelationMethod = Literal["pearson", "spearman"]
 """Of the values themselves, or of their ranks with ties at the average."""

@@ -3,11 +3,7 @@
 import math
 from statistics import NormalDist
 
-from surface_consistency.metrics._inputs import (
-    check_confidence_level,
-    check_count,
-    warn_undefined,
-)
+from surface_consistency.metrics._inputs import check_confidence_level, check_count, warn_undefined
 
 # Published correlations are rounded; a determinant within this of zero is that.
 _ROUNDING = 1e-8

@@ -19,10 +19,7 @@ from surface_consistency.metrics.forms.variance_shares import squared_totals
 from surface_consistency.metrics.paired.paired_tables import CountRatio
 from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums, group_values
 from surface_consistency.metrics.uncertainty.cluster_bounds import jackknife
-from surface_consistency.metrics.uncertainty.intervals import (
-    DEFAULT_INTERVALS,
-    Intervals,
-)
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
 _COUNTS = ("n_facts", "n_answers", "n_single", "n_missing", "n_clusters", "not_inferred")
 _RATES = ("same_answer", "chance", "kappa")

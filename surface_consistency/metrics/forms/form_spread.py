@@ -159,12 +159,7 @@ def right_counts_by(
 
 
 def _complete_groups(
-    frame: pd.DataFrame,
-    keys: list[str],
-    fact: str,
-    form: str,
-    correct: str,
-    cluster: str | None,
+    frame: pd.DataFrame, keys: list[str], fact: str, form: str, correct: str, cluster: str | None
 ) -> dict[tuple[object, ...], _Complete]:
     """Lay the verdicts of each group out by fact and form, and keep the facts without a gap."""
     check_frame(

@@ -10,12 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.metrics._groups import (
-    column_names,
-    group_name,
-    group_seed,
-    root_seed,
-)
+from surface_consistency.metrics._groups import column_names, group_name, group_seed, root_seed
 from surface_consistency.metrics._inputs import (
     Flags,
     Floats,

@@ -401,11 +401,7 @@ def _by_cluster(
 
 
 def _by_pair(
-    groups: _Rows,
-    couples: _Couples,
-    cells: Codes,
-    clusters: Integers,
-    ids: Integers,
+    groups: _Rows, couples: _Couples, cells: Codes, clusters: Integers, ids: Integers
 ) -> Iterator[_Counts]:
     """Yield the counts of the pairs that a couple shares, by their cells in both groups."""
     pairs = np.unique(np.concatenate([ids[rows] for rows in groups.values()]))

@@ -6,11 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
 
-from surface_consistency.metrics._inputs import (
-    Floats,
-    check_confidence_level,
-    warn_undefined,
-)
+from surface_consistency.metrics._inputs import Floats, check_confidence_level, warn_undefined
 from surface_consistency.metrics.paired.paired_tables import CountRatio, PairedTable, check_table
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
 
@@ -105,9 +101,7 @@ DISCORDANT_ODDS = CountRatio(numerator=(0, 1, 0, 0), denominator=(0, 0, 1, 0), i
 
 
 def discordant_odds_ratio(
-    table: PairedTable,
-    *,
-    confidence_level: float = 0.95,
+    table: PairedTable, *, confidence_level: float = 0.95
 ) -> tuple[float, float, float]:
     """Estimate the odds that a flip goes from right to wrong rather than from wrong to right.
 

@@ -57,10 +57,7 @@ def relative_change(original: float, perturbed: float) -> float:
 
 
 def popularity_shift(
-    original: npt.ArrayLike,
-    perturbed: npt.ArrayLike,
-    *,
-    missing: MissingPolicy = "raise",
+    original: npt.ArrayLike, perturbed: npt.ArrayLike, *, missing: MissingPolicy = "raise"
 ) -> dict[str, float]:
     """Test by Wilcoxon's signed ranks whether a perturbation shifts popularity.
 

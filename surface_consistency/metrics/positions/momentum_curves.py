@@ -39,10 +39,7 @@ from surface_consistency.metrics.positions._momentum_null import (
 from surface_consistency.metrics.positions.alignment import response_codes
 from surface_consistency.metrics.positions.topic_layout import checked_orders
 from surface_consistency.metrics.uncertainty.bootstrap import GroupValue, Statistic, group_values
-from surface_consistency.metrics.uncertainty.intervals import (
-    DEFAULT_INTERVALS,
-    Intervals,
-)
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
 MomentumNull = Literal["topic", "topic-and-slot"]
 """What responses without momentum keep: what each topic got right, or each slot's accuracy too."""

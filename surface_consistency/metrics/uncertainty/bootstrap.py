@@ -8,12 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from surface_consistency.clusters import LEAST_CLUSTERS
-from surface_consistency.metrics._inputs import (
-    Floats,
-    Integers,
-    check_n_resamples,
-    warn_undefined,
-)
+from surface_consistency.metrics._inputs import Floats, Integers, check_n_resamples, warn_undefined
 from surface_consistency.metrics.uncertainty.cluster_bounds import (
     ClusterT,
     cluster_ts,
@@ -94,10 +89,7 @@ def resample_counts(
 
 
 def cluster_bootstrap(
-    counts: npt.ArrayLike,
-    statistic: Statistic,
-    *,
-    intervals: Intervals = DEFAULT_INTERVALS,
+    counts: npt.ArrayLike, statistic: Statistic, *, intervals: Intervals = DEFAULT_INTERVALS
 ) -> tuple[float, float, float]:
     """Return a statistic of summed counts with an interval that takes clusters whole.
 

@@ -279,10 +279,7 @@ def _end(token: str, text: str, place: int, *, is_first: bool) -> int | None:
 
 
 def _scored(
-    request: ScoringRequest,
-    tokens: Sequence[_Token],
-    spans: Sequence[tuple[int, int]],
-    server: str,
+    request: ScoringRequest, tokens: Sequence[_Token], spans: Sequence[tuple[int, int]], server: str
 ) -> ScoredText:
     """Take the tokens of the continuation."""
     n_context, text = len(request.context), request.context + request.continuation

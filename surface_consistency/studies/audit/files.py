@@ -16,11 +16,7 @@ from pydantic import BeforeValidator, Field
 
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
 from surface_consistency.reading import parse_json
-from surface_consistency.schemas import (
-    AuditPrompt,
-    Triplet,
-    read_jsonl,
-)
+from surface_consistency.schemas import AuditPrompt, Triplet, read_jsonl
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.schemas.memory import MemoryState, RetrievalTrace
 from surface_consistency.studies.audit.retrieval.closure import relations_of

@@ -60,11 +60,7 @@ from surface_consistency.tables.table import Column, Table
 
 _TEXTS: Final = Texts("surface_consistency.studies.audit")
 _STORIES: Final = 6
-_STATES: Final = {
-    "FULL": "full database",
-    "DEL-ON": "fact deleted",
-    "DEL-OFF": "and retrieval off",
-}
+_STATES: Final = {"FULL": "full database", "DEL-ON": "fact deleted", "DEL-OFF": "and retrieval off"}
 _GROUPS: Final = {
     "overall": "all facts",
     "by_topology": "by topology",
@@ -73,10 +69,7 @@ _GROUPS: Final = {
     "by_database": "by database",
     "by_condition": "by database and prompt style",
 }
-_NAMES: Final = {
-    "aliases": "the fact’s own names",
-    "groups": "all names that any fact joins",
-}
+_NAMES: Final = {"aliases": "the fact’s own names", "groups": "all names that any fact joins"}
 _JUDGES: Final = ("judge_against_rule", "judge_agreement")
 _COLOURS: Final = dict(
     zip(
@@ -533,9 +526,7 @@ def _tests(report: Report, tables: Tables) -> Section | None:
 
 def _tested(report: Report, name: str, table: Table) -> Table:
     """Show the tests of a table of rates."""
-    frame = table.frame.assign(
-        l_plus_r=table.frame["leakage"] + table.frame["retrieval_mediated"],
-    )
+    frame = table.frame.assign(l_plus_r=table.frame["leakage"] + table.frame["retrieval_mediated"])
     if "artifacts_equal_del_on" in frame:
         equal = frame["artifacts_equal_del_on"]
         frame["artifacts_equal_del_on"] = equal.map({True: "yes", False: "no"})

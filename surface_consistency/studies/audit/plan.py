@@ -142,10 +142,7 @@ def plan_audit(data: AuditData, settings: AuditSettings, make_retriever: MakeRet
     )
     return Plan(
         data=DataSource(
-            id=data.id,
-            revision=None,
-            digest=_digest(conditions, contents),
-            n_questions=len(pairs),
+            id=data.id, revision=None, digest=_digest(conditions, contents), n_questions=len(pairs)
         ),
         groups={
             name: PromptGroup(prompts=prompts, params=params, is_shared=name == "off")
@@ -241,10 +238,7 @@ def _facts(
 
 
 def _columns(
-    condition: AuditCondition,
-    prompt: AuditPrompt,
-    left: Mapping[Any, Any],
-    database: AuditDatabase,
+    condition: AuditCondition, prompt: AuditPrompt, left: Mapping[Any, Any], database: AuditDatabase
 ) -> dict[str, Any]:
     """Lay a fact in its style out as columns of the targets."""
     entries = database.store.triplets

@@ -46,11 +46,7 @@ _MEANS: Final = {
     "recall": "recall",
     "f1": "f1",
 }
-_RATES: Final = (
-    "parametric_leakage",
-    "retrieval_mediated_correctness",
-    "retrieval_artifact_rate",
-)
+_RATES: Final = ("parametric_leakage", "retrieval_mediated_correctness", "retrieval_artifact_rate")
 CROSS_STATE_COLUMNS: Final = (
     "prompt_file",
     "database_path",
@@ -65,14 +61,7 @@ PER_STATE_COLUMNS: Final = (*CROSS_STATE_COLUMNS[:2], "state", *CROSS_STATE_COLU
 """Columns of `per_state_metrics.csv`; the paired ones are 0 there."""
 
 _CELLS: Final = {"a": "both", "b": "first_only", "c": "second_only", "d": "neither"}
-_COUNTS: Final = (
-    "n",
-    *_CELLS,
-    "full_correct",
-    "del_on_correct",
-    "del_off_correct",
-    "artifacts",
-)
+_COUNTS: Final = ("n", *_CELLS, "full_correct", "del_on_correct", "del_off_correct", "artifacts")
 _HEADLINE_RATES: Final = (
     "full_accuracy",
     "leakage",

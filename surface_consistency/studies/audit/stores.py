@@ -21,12 +21,7 @@ from surface_consistency.models.encoders import (
     SentenceEncoder,
     bundled_minilm,
 )
-from surface_consistency.schemas.memory import (
-    AuditPrompt,
-    Lookup,
-    LookupQuery,
-    MemoryState,
-)
+from surface_consistency.schemas.memory import AuditPrompt, Lookup, LookupQuery, MemoryState
 from surface_consistency.schemas.prompts import Prompt
 from surface_consistency.studies.audit.lookup.fact_store import LookupMode, LookupRequest
 from surface_consistency.studies.audit.retrieval.alias_groups import AliasGroups
@@ -74,10 +69,7 @@ def built_once(make: MakeRetriever) -> MakeRetriever:
 
 
 def retrievers_by_name(
-    name: str,
-    *,
-    encoder: Encoder | None = None,
-    cache_dir: str | os.PathLike[str] | None = None,
+    name: str, *, encoder: Encoder | None = None, cache_dir: str | os.PathLike[str] | None = None
 ) -> MakeRetriever:
     """Find retrievers by name; each distinct text is encoded once for all databases.
 

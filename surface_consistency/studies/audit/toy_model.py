@@ -25,10 +25,7 @@ _LEAST_REPEATS: Final = 4
 
 
 def training_examples(
-    prompts: Sequence[AuditPrompt],
-    *,
-    leaked: Collection[tuple[str, str]] = (),
-    seed: int = 0,
+    prompts: Sequence[AuditPrompt], *, leaked: Collection[tuple[str, str]] = (), seed: int = 0
 ) -> list[TrainingExample]:
     """Write the training text of a toy model.
 

@@ -238,10 +238,7 @@ def _answers(run: Run, targets: pd.DataFrame) -> dict[str, Generation]:
 
 
 def _trace(
-    model: str,
-    target: Mapping[Any, Any],
-    row: Mapping[Any, Any],
-    answers: Mapping[str, Generation],
+    model: str, target: Mapping[Any, Any], row: Mapping[Any, Any], answers: Mapping[str, Generation]
 ) -> FactTrace:
     """Put the trace of a fact together."""
     return FactTrace(
@@ -284,9 +281,7 @@ def _state_lines(state: StateTrace) -> Iterator[str]:
                 yield f"      {item.score:7.4f}  {_said(_entry(item))}  [{marks}]"
 
 
-def _step(
-    state: StateTrace,
-) -> tuple[str, str, list[tuple[str, str, str]], str, bool | None]:
+def _step(state: StateTrace) -> tuple[str, str, list[tuple[str, str, str]], str, bool | None]:
     """Lay out what happened in one state."""
     done, entries = [], []
     for lookup in state.lookups:

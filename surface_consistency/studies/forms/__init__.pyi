@@ -1,6 +1,2 @@
-from .data import (
-    load_forms as load_forms,
-)
-from .study import (
-    FormsStudy as FormsStudy,
-)
+from .data import load_forms as load_forms
+from .study import FormsStudy as FormsStudy

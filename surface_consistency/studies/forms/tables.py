@@ -174,10 +174,7 @@ def _spread(frames: Frames) -> pd.DataFrame:
     """Compare the best form with the worst, and with what is expected by chance."""
     return _stacked(
         form_spread_by(
-            frame.assign(item=_joint(frame, _FACT)),
-            by="model",
-            fact="item",
-            cluster=_narrow(frame),
+            frame.assign(item=_joint(frame, _FACT)), by="model", fact="item", cluster=_narrow(frame)
         )
         for frame in _shared(frames)
     )
@@ -195,10 +192,7 @@ def _answers(frames: Frames) -> pd.DataFrame:
     """Compare answers instead of verdicts, among forms that accept the same ones."""
     table = _stacked(
         form_answers_by(
-            frame.assign(item=_joint(frame, _FACT)),
-            by="model",
-            fact="item",
-            cluster=_narrow(frame),
+            frame.assign(item=_joint(frame, _FACT)), by="model", fact="item", cluster=_narrow(frame)
         )
         for frame in frames.values()
     )

@@ -154,10 +154,7 @@ def load_benchmark(
     return Benchmark(
         instances=tuple(instances),
         source=DataSource(
-            id=name,
-            revision=found_revision,
-            digest=_digest(instances),
-            n_questions=len(instances),
+            id=name, revision=found_revision, digest=_digest(instances), n_questions=len(instances)
         ),
     )
 
@@ -270,10 +267,7 @@ def _blimp(cells: RowCells, number: str, group: str | None) -> BenchmarkInstance
         id=f"{paradigm}/{number}",
         task="blimp",
         kind="formal",
-        options=(
-            cells.needed("sentence_good", text_of),
-            cells.needed("sentence_bad", text_of),
-        ),
+        options=(cells.needed("sentence_good", text_of), cells.needed("sentence_bad", text_of)),
         correct=0,
         group=paradigm,
     )

@@ -33,9 +33,7 @@ from surface_consistency.report.texts import Texts
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import Prompt, read_jsonl
-from surface_consistency.schemas.scoring import (
-    ScoredText,
-)
+from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.lexical.prompts import MEMORISATION
 from surface_consistency.studies.lexical.quality import share_columns

@@ -56,10 +56,7 @@ _SHIFT: Final = {
     "perturbed_mean": "perturbed",
     **{name: name for name in ("n_unchanged", "rank_biserial", "p_value")},
 }
-_SPLITS: Final = {
-    "popularity": "popularity in the original words",
-    "fall": "popularity fell",
-}
+_SPLITS: Final = {"popularity": "popularity in the original words", "fall": "popularity fell"}
 
 
 class PopularitySettings(Settings):
@@ -250,9 +247,7 @@ def _accuracy(frame: pd.DataFrame, report: Report) -> Table:
         if known.empty:
             return None
         result = split_accuracy(
-            known["lead"],
-            known["correct"].astype(bool),
-            clusters=known[report.cluster],
+            known["lead"], known["correct"].astype(bool), clusters=known[report.cluster]
         )
         return {"n_missing": len(part) - len(known)} | {name: result[name] for name in _SPLIT}
 

@@ -128,10 +128,7 @@ def _texts(scored: Scored) -> pd.DataFrame:
     right = {
         target: texts[int(correct)]
         for target, texts, correct in zip(
-            scored.items["target_id"],
-            scored.items["texts"],
-            scored.items["correct"],
-            strict=True,
+            scored.items["target_id"], scored.items["texts"], scored.items["correct"], strict=True
         )
     }
     _, pairs = scored.folder.read_plan()

@@ -25,11 +25,7 @@ from surface_consistency.runs.files import write_csv, write_text
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.frames import TEXT
 from surface_consistency.schemas import DataSource, GenerationParams
-from surface_consistency.schemas.scoring import (
-    OptionScore,
-    ScoredText,
-    best_option,
-)
+from surface_consistency.schemas.scoring import OptionScore, ScoredText, best_option
 from surface_consistency.studies.lexical.benchmarks import Benchmark, load_benchmark
 from surface_consistency.studies.lexical.perturbation.tagging import lemminflect_inflector
 from surface_consistency.studies.lexical.prompts import (

@@ -234,9 +234,7 @@ def _fact(instance: BenchmarkInstance) -> str:
 
 
 def _pair(
-    original: BenchmarkInstance,
-    perturbed: PerturbedInstance,
-    arms: _Arms,
+    original: BenchmarkInstance, perturbed: PerturbedInstance, arms: _Arms
 ) -> dict[str, object]:
     """Describe a pair, and the control of its words where there is one."""
     replaced = sorted({edit.pos for edit in perturbed.edits})

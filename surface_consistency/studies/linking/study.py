@@ -112,11 +112,7 @@ class LinkingJudge:
         return frame.astype({"prediction": TEXT, "reason": TEXT, "is_correct": "boolean", **floats})
 
     def _judge(
-        self,
-        text: str | None,
-        scores: Sequence[ScoredText] | None,
-        kind: str,
-        wording: str,
+        self, text: str | None, scores: Sequence[ScoredText] | None, kind: str, wording: str
     ) -> tuple[str | None, bool | None, str | None, float | None, float | None]:
         """Judge one answer."""
         if not isinstance(text, str):

@@ -10,16 +10,10 @@ from typing import TYPE_CHECKING, Any
 from surface_consistency.engine import Analysis, Report
 from surface_consistency.errors import DataError, RunError
 from surface_consistency.report import Prose, Section
-from surface_consistency.report.page import (
-    Block,
-)
+from surface_consistency.report.page import Block
 from surface_consistency.runs import Run
-from surface_consistency.runs.files import (
-    write_parquet,
-)
-from surface_consistency.schemas.settings import (
-    values_of_items,
-)
+from surface_consistency.runs.files import write_parquet
+from surface_consistency.schemas.settings import values_of_items
 from surface_consistency.studies.mechanism.figures import heat_maps, make_figures
 from surface_consistency.studies.mechanism.measure import measure_answer, replacement_maker
 from surface_consistency.studies.mechanism.sample import sample_pairs
@@ -29,9 +23,7 @@ from surface_consistency.studies.mechanism.spans import find_spans
 from surface_consistency.studies.mechanism.store import Measured, MeasuredRun, Store
 from surface_consistency.studies.mechanism.tables import make_finding, make_notes, make_tables
 from surface_consistency.tables import Table
-from surface_consistency.tables.numbers import (
-    Part,
-)
+from surface_consistency.tables.numbers import Part
 
 if TYPE_CHECKING:
     from surface_consistency.studies.mechanism.ablation.texts import LoadedModel

@@ -7,25 +7,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.report.page import (
-    Dot,
-    ForestPlot,
-    Heatmap,
-)
+from surface_consistency.report.page import Dot, ForestPlot, Heatmap
 from surface_consistency.studies.mechanism.sample import Answer
 from surface_consistency.studies.mechanism.similarity import ALL_MODELS, FEATURES
 from surface_consistency.studies.mechanism.spans import Span
 from surface_consistency.studies.mechanism.store import Measured, MeasuredRun
 from surface_consistency.tables import Table
-from surface_consistency.tables.numbers import (
-    Value,
-    interval_value,
-)
+from surface_consistency.tables.numbers import Value, interval_value
 
 if TYPE_CHECKING:
-    from surface_consistency.studies.mechanism.ablation.components import (
-        ComponentMap,
-    )
+    from surface_consistency.studies.mechanism.ablation.components import ComponentMap
 
 _ONE_CLASS: Final = {"aligned": "right both times", "misaligned": "right once"}
 

@@ -17,16 +17,9 @@ from surface_consistency.studies.mechanism.spans import Span
 from surface_consistency.studies.mechanism.store import AnswerMechanism, Measured, Store
 
 if TYPE_CHECKING:
-    from surface_consistency.studies.mechanism.ablation.readout import (
-        Replacement,
-    )
-    from surface_consistency.studies.mechanism.ablation.scores import (
-        AblationScores,
-    )
-    from surface_consistency.studies.mechanism.ablation.texts import (
-        EncodedAnswer,
-        LoadedModel,
-    )
+    from surface_consistency.studies.mechanism.ablation.readout import Replacement
+    from surface_consistency.studies.mechanism.ablation.scores import AblationScores
+    from surface_consistency.studies.mechanism.ablation.texts import EncodedAnswer, LoadedModel
 
 _MOST_TEXTS: Final = 64
 

@@ -7,9 +7,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from surface_consistency.engine.score import (
-    answered_targets,
-)
+from surface_consistency.engine.score import answered_targets
 from surface_consistency.errors import DataError
 from surface_consistency.runs import Run
 from surface_consistency.schemas import Prompt, read_jsonl

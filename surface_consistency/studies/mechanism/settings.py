@@ -6,9 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from surface_consistency.models.registry import (
-    RunnerName,
-)
+from surface_consistency.models.registry import RunnerName
 from surface_consistency.schemas import Items, Settings
 
 

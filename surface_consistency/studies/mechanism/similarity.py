@@ -19,14 +19,10 @@ from surface_consistency.metrics import (
 from surface_consistency.studies.mechanism.sample import SampledPair
 from surface_consistency.studies.mechanism.spans import Span
 from surface_consistency.studies.mechanism.store import Measured
-from surface_consistency.tables.tabulation import (
-    tabulate,
-)
+from surface_consistency.tables.tabulation import tabulate
 
 if TYPE_CHECKING:
-    from surface_consistency.studies.mechanism.ablation.components import (
-        ComponentMap,
-    )
+    from surface_consistency.studies.mechanism.ablation.components import ComponentMap
 
 FEATURES: Final[Mapping[str, str]] = {
     "containment": "Containment",
@@ -61,11 +57,7 @@ _DIFFERENCE: Final = [
 
 
 def pair_similarity(
-    first: Measured,
-    second: Measured,
-    *,
-    heads: npt.NDArray[np.int64],
-    mlps: npt.NDArray[np.int64],
+    first: Measured, second: Measured, *, heads: npt.NDArray[np.int64], mlps: npt.NDArray[np.int64]
 ) -> list[dict[str, Any]]:
     """Compare two answers in all ways.
 

@@ -12,21 +12,13 @@ from typing import Final, Literal
 import pandas as pd
 
 from surface_consistency.engine import LLMJudge
-from surface_consistency.engine.settings import (
-    SideModel,
-)
+from surface_consistency.engine.settings import SideModel
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
 from surface_consistency.matching import LongAnswer, TopicQuestions
-from surface_consistency.matching.answering_part import (
-    FUNCTION_WORDS,
-    stem,
-)
+from surface_consistency.matching.answering_part import FUNCTION_WORDS, stem
 from surface_consistency.reading import delimited_rows
 from surface_consistency.runs import Run
-from surface_consistency.runs.files import (
-    unguard_cell,
-    write_csv,
-)
+from surface_consistency.runs.files import unguard_cell, write_csv
 from surface_consistency.schemas import Message, Prompt
 from surface_consistency.studies.mechanism.sample import Answer, Sample
 from surface_consistency.studies.mechanism.settings import MechanismSettings

@@ -15,29 +15,17 @@ import pyarrow.parquet as pq
 
 from surface_consistency.errors import RunError
 from surface_consistency.reading import parse_json
-from surface_consistency.runs.files import (
-    write_csv,
-    write_json,
-    write_parquet,
-)
-from surface_consistency.runs.frames import (
-    arrow_schema,
-)
+from surface_consistency.runs.files import write_csv, write_json, write_parquet
+from surface_consistency.runs.frames import arrow_schema
 from surface_consistency.schemas import Items, Record
-from surface_consistency.schemas._record import (
-    NonEmpty,
-)
+from surface_consistency.schemas._record import NonEmpty
 from surface_consistency.studies.mechanism.sample import Sample
 from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.mechanism.spans import Span, SpanSource
 
 if TYPE_CHECKING:
-    from surface_consistency.studies.mechanism.ablation.components import (
-        ComponentMap,
-    )
-    from surface_consistency.studies.mechanism.ablation.texts import (
-        LoadedModel,
-    )
+    from surface_consistency.studies.mechanism.ablation.components import ComponentMap
+    from surface_consistency.studies.mechanism.ablation.texts import LoadedModel
 
 
 _FOLDER: Final = "importances"
@@ -173,12 +161,7 @@ class Store:
         RunError: If the folder holds answers that were looked into otherwise.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        settings: MechanismSettings,
-        loaded: "LoadedModel",
-    ) -> None:
+    def __init__(self, folder: Path, settings: MechanismSettings, loaded: "LoadedModel") -> None:
         self._rows = folder / _FOLDER
         source, parts = loaded.source, loaded.model.map.components
         model = {**loaded.model.fingerprint(), "digest": source.digest or source.revision}

@@ -7,9 +7,7 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.metrics import adjust_p_values
-from surface_consistency.report.texts import (
-    Texts,
-)
+from surface_consistency.report.texts import Texts
 from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.mechanism.similarity import (
     FEATURES,
@@ -18,14 +16,8 @@ from surface_consistency.studies.mechanism.similarity import (
 )
 from surface_consistency.studies.mechanism.store import MeasuredRun
 from surface_consistency.tables import Table, difference
-from surface_consistency.tables.numbers import (
-    Part,
-)
-from surface_consistency.tables.sentences import (
-    Sentence,
-    many,
-    paragraph,
-)
+from surface_consistency.tables.numbers import Part
+from surface_consistency.tables.sentences import Sentence, many, paragraph
 
 _TEXTS: Final = Texts("surface_consistency.studies.mechanism")
 _LABELS: Final = {"feature": FEATURES}

@@ -62,11 +62,7 @@ class DemonstrationPool:
     """
 
     def __init__(
-        self,
-        rows: pd.DataFrame,
-        *,
-        seed: int = 0,
-        scope: DemonstrationScope = "per_relation",
+        self, rows: pd.DataFrame, *, seed: int = 0, scope: DemonstrationScope = "per_relation"
     ) -> None:
         if scope not in _SCOPES:
             raise ValueError(f"scope must be one of {', '.join(_SCOPES)}, got {scope!r}")

@@ -113,11 +113,7 @@ def frame_checks(report: Report, tables: Tables) -> Iterator[Check]:
 
 
 _PAGE: Final = PageSpec(
-    sections=(
-        *PAIRED_SECTIONS[:-2],
-        partial(answers_section, answer=_answer),
-        checks_section,
-    ),
+    sections=(*PAIRED_SECTIONS[:-2], partial(answers_section, answer=_answer), checks_section),
     checks=(*PAIRED_CHECKS, frame_checks),
 )
 
@@ -358,9 +354,7 @@ def _prompts(
 
 
 def _shots(
-    rows: pd.DataFrame,
-    pool: DemonstrationPool | GivenDemonstrations,
-    settings: RedirectQASettings,
+    rows: pd.DataFrame, pool: DemonstrationPool | GivenDemonstrations, settings: RedirectQASettings
 ) -> int:
     """Settle the number of demonstrations: one of each other relation unless told.
 

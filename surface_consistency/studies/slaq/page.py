@@ -79,10 +79,7 @@ def slaq_report_tables(report: Report, *, n_null: int = N_NULL) -> dict[str, Tab
     """
     settings = report.settings
     frames = slot_tables(
-        report.frame,
-        n_resamples=settings.resamples,
-        n_null=n_null,
-        seed=settings.bootstrap_seed,
+        report.frame, n_resamples=settings.resamples, n_null=n_null, seed=settings.bootstrap_seed
     )
     same = same_answers(report, _answer_texts, rule="token_f1")
     paired = paired_tables(report, rates=_scores, texts=TEXTS, answers=same)
@@ -338,11 +335,7 @@ def _topic(report: Report, tables: Tables) -> Section | None:
         rows=lines,  # type: ignore[arg-type]
     )
     lead = TEXTS.sentence(
-        "topic",
-        name=name,
-        label=run.label,
-        n_known=int(n_known),
-        n_facts=rows["fact_id"].nunique(),
+        "topic", name=name, label=run.label, n_known=int(n_known), n_facts=rows["fact_id"].nunique()
     )
     title = f"One topic in {len(lines)} order{'s' * (len(lines) > 1)}"
     return paired.section("topic", title, [matrix], lead=lead)

@@ -67,11 +67,7 @@ def _train_toy_model(
     check_runner_options("transformers", options)
     chosen = data if settings.limit is None else data.select(limit=settings.limit)
     model = train_slaq_toy_model(
-        chosen.rows,
-        settings,
-        out,
-        steps=toy_model.toy_model_steps,
-        seed=toy_model.toy_model_seed,
+        chosen.rows, settings, out, steps=toy_model.toy_model_steps, seed=toy_model.toy_model_seed
     )
     return load_runner("transformers", model=str(model), options=options)
 

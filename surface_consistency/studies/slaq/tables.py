@@ -24,10 +24,7 @@ from surface_consistency.metrics import (
     paired_by,
     position_curve,
 )
-from surface_consistency.metrics.positions.topic_layout import (
-    is_balanced,
-    topic_arrays,
-)
+from surface_consistency.metrics.positions.topic_layout import is_balanced, topic_arrays
 from surface_consistency.metrics.uncertainty.bootstrap import group_values
 from surface_consistency.report.texts import Texts
 from surface_consistency.tables.columns import COLUMNS

@@ -106,11 +106,7 @@ def train_slaq_toy_model(
         for prompt, topic_id, order in zip(prompts, asked["topic_id"], asked["order"], strict=True)
     ]
     training = TrainingSettings(
-        steps=steps,
-        seed=seed,
-        context=2048,
-        vocabulary_size=1_500,
-        chat_template=_TEMPLATE,
+        steps=steps, seed=seed, context=2048, vocabulary_size=1_500, chat_template=_TEMPLATE
     )
     return train_on_examples(examples, folder, training)
 

@@ -15,18 +15,10 @@ import pandas as pd
 from pydantic import AfterValidator
 
 from surface_consistency.engine import Analysis, Report, import_verdicts
-from surface_consistency.engine.settings import (
-    check_rule,
-)
+from surface_consistency.engine.settings import check_rule
 from surface_consistency.errors import UnscoredWarning
 from surface_consistency.report import Prose
-from surface_consistency.report.page import (
-    Block,
-    Check,
-    MosaicPlot,
-    MosaicPlots,
-    Trace,
-)
+from surface_consistency.report.page import Block, Check, MosaicPlot, MosaicPlots, Trace
 from surface_consistency.report.texts import Texts
 from surface_consistency.results.unlearning import FORGET, NEW, PLAIN
 from surface_consistency.schemas import Items

@@ -228,9 +228,7 @@ def _side_by_side(about: pd.DataFrame, judged: Mapping[str, pd.DataFrame]) -> pd
     return wide.reset_index()
 
 
-def _of_runs(
-    paths: Sequence[Path],
-) -> tuple[pd.DataFrame, list[str], str, list[tuple[str, str]]]:
+def _of_runs(paths: Sequence[Path]) -> tuple[pd.DataFrame, list[str], str, list[tuple[str, str]]]:
     """Read the verdicts of runs, which must be of the same questions, prompts and rule."""
     if len(paths) < 2:
         raise ValueError("give the runs of at least two models")

@@ -22,15 +22,7 @@ from surface_consistency.studies.unlearning.crossing import Crossing, column_of
 ANY: Final = "any form"
 """The row of facts that are right under some form."""
 
-RATES: Final = (
-    "known",
-    "survival",
-    "survival_given_known",
-    "floor",
-    "leak",
-    "damage",
-    "hidden",
-)
+RATES: Final = ("known", "survival", "survival_given_known", "floor", "leak", "damage", "hidden")
 """Rates of a form."""
 
 _MEASURES: Final = {(NEW, PLAIN): "efficacy", (NEW, "reworded"): "generality"}
@@ -39,7 +31,7 @@ _WHOLE: Final[Mapping[str, Any]] = {"cluster": "cluster", "pair_id": "question_i
 _SIDES: Final = ["first_correct", "second_correct", "original_correct"]
 _FLAG: Final = {"known": CountRatio(numerator=(1, 1, 0, 0), denominator=(1, 1, 1, 1))}
 _KNOWN: Final = _FLAG | {
-    "survival_given_known": CountRatio(numerator=(1, 0, 0, 0), denominator=(1, 1, 0, 0)),
+    "survival_given_known": CountRatio(numerator=(1, 0, 0, 0), denominator=(1, 1, 0, 0))
 }
 
 

@@ -8,11 +8,7 @@ import pytest
 from surface_consistency.analysis.settings import PairSettings
 from surface_consistency.cli.main import main
 from surface_consistency.engine.compare.files import read_verdicts as read
-from surface_consistency.errors import (
-    ColumnNotFoundError,
-    DataError,
-    SourceNotFoundError,
-)
+from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
 from surface_consistency.results.columns import ResultColumns
 
 

@@ -7,10 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import MissingDependencyError, UndefinedMetricWarning
 from surface_consistency.metrics import predict_correctness
-from surface_consistency.metrics.correlation.prediction import (
-    majority_macro_f1,
-    predict_alignment,
-)
+from surface_consistency.metrics.correlation.prediction import majority_macro_f1, predict_alignment
 from surface_consistency.metrics.correlation.roc import area_under_curve
 
 metrics = pytest.importorskip("sklearn.metrics")

@@ -7,11 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
-from surface_consistency.metrics import (
-    PAIRED_RATES,
-    cluster_bootstrap,
-    paired_table,
-)
+from surface_consistency.metrics import PAIRED_RATES, cluster_bootstrap, paired_table
 from surface_consistency.metrics.forgetting.forgetting_groups import DELETION_RATES, forgetting_by
 from surface_consistency.metrics.paired.mcnemar_tests import clustered_mcnemar, mcnemar
 from surface_consistency.metrics.paired.paired_tables import cluster_counts
@@ -181,7 +177,7 @@ def test_forgetting_by_rejects_bad_options(options, error, message):
 @given(
     pairs=st.lists(
         st.tuples(st.integers(0, 12), st.booleans(), st.booleans()), min_size=4, max_size=60
-    ),
+    )
 )
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 def test_intervals_leave_out_a_value_exactly_where_its_p_is_below_a_twentieth(pairs):

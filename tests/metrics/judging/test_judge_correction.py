@@ -42,11 +42,7 @@ def test_perfect_judges_change_nothing():
 
     topics, _, slots = np.indices(long.shape).reshape(3, -1)
     frame = pd.DataFrame(
-        {
-            "topic_id": topics,
-            "first_correct": short[topics, slots],
-            "second_correct": long.ravel(),
-        }
+        {"topic_id": topics, "first_correct": short[topics, slots], "second_correct": long.ravel()}
     )
     plain = alignment_by(frame).iloc[0]
     corrected = corrected_alignment(

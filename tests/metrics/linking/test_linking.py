@@ -8,11 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
-from surface_consistency.metrics.linking.linking import (
-    LINKING_KINDS,
-    LINKING_RATES,
-    linking_by,
-)
+from surface_consistency.metrics.linking.linking import LINKING_KINDS, LINKING_RATES, linking_by
 from surface_consistency.metrics.uncertainty.intervals import Intervals
 
 CELLS = ["positive_right", "positive_wrong", "negative_right", "negative_wrong"]
@@ -74,11 +70,7 @@ def test_counts_agree_with_a_naive_loop(answers, data):
     assert row[["n", "n_clusters", "n_missing"]].tolist() == counts
 
 
-@given(
-    cells=st.tuples(*[st.integers(1, 60)] * 4),
-    weight=st.integers(2, 5),
-    yes=st.booleans(),
-)
+@given(cells=st.tuples(*[st.integers(1, 60)] * 4), weight=st.integers(2, 5), yes=st.booleans())
 @settings(deadline=None)
 def test_rates_are_bounded_and_balanced_accuracy_is_free_of_prevalence(cells, weight, yes):
     rates = rates_of(cells)

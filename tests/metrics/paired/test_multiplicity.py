@@ -5,10 +5,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from surface_consistency.errors import ColumnNotFoundError
-from surface_consistency.metrics import (
-    adjust_p_values,
-    with_adjusted_p_values,
-)
+from surface_consistency.metrics import adjust_p_values, with_adjusted_p_values
 
 METHODS = ["holm", "benjamini-hochberg", "benjamini-yekutieli"]
 p_lists = st.lists(st.floats(0.0, 1.0), max_size=40)

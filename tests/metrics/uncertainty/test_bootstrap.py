@@ -8,12 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import UndefinedMetricWarning
-from surface_consistency.metrics import (
-    PAIRED_RATES,
-    CountRatio,
-    Intervals,
-    cluster_bootstrap,
-)
+from surface_consistency.metrics import PAIRED_RATES, CountRatio, Intervals, cluster_bootstrap
 from surface_consistency.metrics.paired.paired_tables import cluster_counts
 from surface_consistency.metrics.uncertainty import bootstrap
 from surface_consistency.metrics.uncertainty.bootstrap import resample_counts

@@ -18,16 +18,8 @@ from surface_consistency.metrics import (
     wilson_interval,
 )
 from surface_consistency.metrics.paired.effect_sizes import DISCORDANT_ODDS, kappa_of_counts
-from surface_consistency.metrics.uncertainty.cluster_bounds import (
-    Part,
-    cluster_t,
-    statistic_bounds,
-)
-from surface_consistency.metrics.uncertainty.intervals import (
-    Intervals,
-    quantiles,
-    t_quantile,
-)
+from surface_consistency.metrics.uncertainty.cluster_bounds import Part, cluster_t, statistic_bounds
+from surface_consistency.metrics.uncertainty.intervals import Intervals, quantiles, t_quantile
 from tests.metrics.harness import long
 
 

@@ -84,13 +84,7 @@ def test_a_text_is_completed(serve):
     assert (answer.finish_reason, answer.n_prompt_tokens, answer.n_new_tokens) == ("length", 3, 2)
     assert server.requests[0]["path"] == "/v1/completions"
     assert server.bodies == [
-        {
-            "model": "m",
-            "max_tokens": 15,
-            "temperature": 0.0,
-            "stop": ["\n"],
-            "prompt": "question 0",
-        }
+        {"model": "m", "max_tokens": 15, "temperature": 0.0, "stop": ["\n"], "prompt": "question 0"}
     ]
 
 

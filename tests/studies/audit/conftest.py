@@ -15,17 +15,10 @@ from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import DataSource, Generation, LookupQuery, Triplet
 from surface_consistency.schemas.memory import Candidate, Lookup, RetrievalTrace
 from surface_consistency.schemas.prompts import Prompt
-from surface_consistency.studies.audit import (
-    AuditData,
-    AuditSettings,
-    AuditStudy,
-    find_conditions,
-)
+from surface_consistency.studies.audit import AuditData, AuditSettings, AuditStudy, find_conditions
 from surface_consistency.studies.audit.lookup.fact_store import LookupRequest
 from surface_consistency.studies.audit.records import Attribution, AuditOutcome
-from surface_consistency.studies.audit.retrieval.retrievers import (
-    FuzzyRetriever,
-)
+from surface_consistency.studies.audit.retrieval.retrievers import FuzzyRetriever
 from surface_consistency.studies.audit.tables import audit_tables
 from tests.audit_databases import write_audit_databases
 

@@ -9,9 +9,7 @@ from surface_consistency.errors import DataError, DataWarning, SourceNotFoundErr
 from surface_consistency.studies.audit import AuditData, AuditSettings, find_conditions
 from surface_consistency.studies.audit.conditions import condition_label
 from surface_consistency.studies.audit.plan import plan_audit
-from surface_consistency.studies.audit.retrieval.verification import (
-    database_coverage,
-)
+from surface_consistency.studies.audit.retrieval.verification import database_coverage
 from surface_consistency.studies.audit.stores import retrievers_by_name
 
 

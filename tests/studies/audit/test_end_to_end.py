@@ -17,9 +17,7 @@ from surface_consistency.studies.audit import (
     find_conditions,
 )
 from surface_consistency.studies.audit.lookup.runner import LookupRunner
-from surface_consistency.studies.audit.retrieval.retrievers import (
-    FuzzyRetriever,
-)
+from surface_consistency.studies.audit.retrieval.retrievers import FuzzyRetriever
 from surface_consistency.studies.audit.tables import audit_tables
 from surface_consistency.studies.audit.toy_model import train_memory_toy_model
 from tests.audit_databases import write_audit_databases

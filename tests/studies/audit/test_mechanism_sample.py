@@ -6,9 +6,7 @@ import pytest
 
 from surface_consistency.errors import DataError
 from surface_consistency.runs.loader import load_runs
-from surface_consistency.studies.audit.records import (
-    AuditOutcome,
-)
+from surface_consistency.studies.audit.records import AuditOutcome
 from surface_consistency.studies.mechanism.sample import sample_pairs
 
 

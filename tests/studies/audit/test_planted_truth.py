@@ -20,9 +20,7 @@ from surface_consistency.studies.audit import (
     find_conditions,
     tables,
 )
-from surface_consistency.studies.audit.records import (
-    AuditOutcome,
-)
+from surface_consistency.studies.audit.records import AuditOutcome
 from surface_consistency.studies.audit.retrieval.retriever import Hits
 from surface_consistency.studies.audit.retrieval.triplets import content_digest
 from surface_consistency.studies.audit.settings import AuditScoring

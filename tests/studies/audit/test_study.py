@@ -33,9 +33,7 @@ from surface_consistency.studies.audit import (
 )
 from surface_consistency.studies.audit.conditions import condition_label
 from surface_consistency.studies.audit.published import CROSS_STATE_COLUMNS, PER_STATE_COLUMNS
-from surface_consistency.studies.audit.retrieval.retrievers import (
-    FuzzyRetriever,
-)
+from surface_consistency.studies.audit.retrieval.retrievers import FuzzyRetriever
 from surface_consistency.studies.audit.settings import AuditScoring, AuditToyModel
 from surface_consistency.studies.audit.stores import retrievers_by_name
 from tests.studies.audit.conftest import Asking

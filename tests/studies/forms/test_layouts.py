@@ -16,9 +16,7 @@ from surface_consistency.errors import (
     UnscoredWarning,
 )
 from surface_consistency.studies.forms import load_forms
-from surface_consistency.studies.forms.layouts import (
-    presets,
-)
+from surface_consistency.studies.forms.layouts import presets
 
 TOLD = "ignore::surface_consistency.errors.SurfaceConsistencyWarning"
 
@@ -249,10 +247,7 @@ def test_reversal_curse_asks_both_directions(tmp_path):
         ("", "pararel", DataError, "no repository on the hub: download the data"),
         ("here", "parrarel", DataError, "did you mean 'pararel'"),
         ("empty", "klar", SourceNotFoundError, "holds no file"),
-        (
-            "rows.jsonl",
-            *("popqa-robustness", ColumnNotFoundError, "no 'id'; the columns are a"),
-        ),
+        ("rows.jsonl", *("popqa-robustness", ColumnNotFoundError, "no 'id'; the columns are a")),
     ],
 )
 def test_sources_of_another_layout_are_refused(tmp_path, monkeypatch, source, preset, error, match):

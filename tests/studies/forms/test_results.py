@@ -73,8 +73,7 @@ def test_verdicts_of_a_run_give_the_tables_of_the_run(tmp_path):
         ]
         keys += [key for key in ("n_right",) if key in first]
         pd.testing.assert_frame_equal(
-            first.sort_values(keys, ignore_index=True),
-            second.sort_values(keys, ignore_index=True),
+            first.sort_values(keys, ignore_index=True), second.sort_values(keys, ignore_index=True)
         )
 
 

@@ -34,9 +34,7 @@ from surface_consistency.studies.lexical.settings import (
 )
 from surface_consistency.studies.lexical.study import LexicalJudge, LexicalStudy
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::surface_consistency.errors.UndefinedMetricWarning",
-)
+pytestmark = pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 
 WORDNET = str(Path(__file__).parent / "perturbation" / "wordnet")
 

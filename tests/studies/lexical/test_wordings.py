@@ -17,10 +17,7 @@ from surface_consistency.schemas import Prompt
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.lexical.benchmarks import load_benchmark
 from surface_consistency.studies.lexical.memorization import memorization_scores
-from surface_consistency.studies.lexical.perturbation import (
-    WordNet,
-    perturb_all,
-)
+from surface_consistency.studies.lexical.perturbation import WordNet, perturb_all
 from surface_consistency.studies.lexical.perturbation.frequencies import (
     corpus_frequencies,
     match_frequency,
@@ -36,9 +33,7 @@ from surface_consistency.studies.lexical.records import BenchmarkInstance
 from surface_consistency.studies.lexical.settings import LexicalScoring, LexicalSettings
 from surface_consistency.studies.lexical.study import LexicalStudy
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::surface_consistency.errors.UndefinedMetricWarning",
-)
+pytestmark = pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 
 WORDNET = str(Path(__file__).parent / "perturbation" / "wordnet")
 ROWS = [

@@ -13,12 +13,7 @@ import numpy as np
 from surface_consistency.models.runner import Runner
 from surface_consistency.schemas.scoring import ScoredText
 
-NOUNS = {
-    "dog": "hound",
-    "story": "history",
-    "registration": "enrolment",
-    "crime": "offense",
-}
+NOUNS = {"dog": "hound", "story": "history", "registration": "enrolment", "crime": "offense"}
 GROUPS = ("memorized", "known", "mistaken", "unseen")
 _TOKEN = re.compile(r"\s*[^\s]+")
 _ORDER = 6

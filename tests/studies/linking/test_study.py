@@ -28,9 +28,7 @@ from surface_consistency.studies.linking.study import LinkingJudge, LinkingStudy
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::surface_consistency.errors.UndefinedMetricWarning",
-)
+pytestmark = pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 
 
 @pytest.fixture(scope="module")

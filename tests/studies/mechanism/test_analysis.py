@@ -11,12 +11,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from surface_consistency.engine.design import Report
-from surface_consistency.errors import (
-    DataError,
-    RunError,
-    RunnerError,
-    UndefinedMetricWarning,
-)
+from surface_consistency.errors import DataError, RunError, RunnerError, UndefinedMetricWarning
 from surface_consistency.metrics import transport_similarity
 from surface_consistency.models.loading import find_model
 from surface_consistency.report.page import Heatmap
@@ -225,7 +220,7 @@ def test_two_models_are_compared_apart_and_together(slaq_run, weights, tmp_path)
     )
 
     assert tables["mechanism_similarity"]["model"].unique().tolist() == [
-        *("all models", f"toy_model ({slaq_run.name})", "toy_model (other)"),
+        *("all models", f"toy_model ({slaq_run.name})", "toy_model (other)")
     ]
     first = tables["mechanism_similarity"]
     whole = first[(first["model"] == "all models") & (first["feature"] == "iou")].iloc[0]
@@ -294,11 +289,7 @@ def other_weights(run):
             *({}, DataError, r"has no prompts\.jsonl: its predictions were made else"),
         ),
         (None, {"spans": "judge"}, ValueError, "`spans=judge` needs `judge_model`"),
-        (
-            None,
-            {"device_map": "auto"},
-            *(ValueError, "`device` is one place for the whole model"),
-        ),
+        (None, {"device_map": "auto"}, *(ValueError, "`device` is one place for the whole model")),
         (None, {"model": ("a", "b")}, ValueError, "`model` names 2 models for 1 runs"),
     ],
     ids=["server", "weights", "predictions", "judge", "devices", "models"],

@@ -15,11 +15,7 @@ def test_models_that_differ_in_level_and_in_agreement_show_no_difference_togethe
     level = np.where(model == "a", 0.3, 0.6)
     frame = pd.DataFrame({name: level + rng.normal(0, 0.05, 800) for name in FEATURES})
     frame = frame.assign(
-        model=model,
-        cluster=topic,
-        is_aligned=is_aligned,
-        aggregation="transport",
-        tokens="span",
+        model=model, cluster=topic, is_aligned=is_aligned, aggregation="transport", tokens="span"
     )
 
     rows = difference_rows(frame).set_index(["model", "feature"])

@@ -15,9 +15,7 @@ from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import DataError, RecordError, SurfaceConsistencyWarning
 from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import Generation, Prompt, read_jsonl
-from surface_consistency.studies.redirectqa.prompts import (
-    FRAMES,
-)
+from surface_consistency.studies.redirectqa.prompts import FRAMES
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.tables.numbers import sentence_text

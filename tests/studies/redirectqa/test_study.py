@@ -7,12 +7,7 @@ from surface_consistency import FakeRunner
 from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa
 from surface_consistency.engine.run import run_study, sample_prompts
 from surface_consistency.engine.score import score_run
-from surface_consistency.errors import (
-    DataError,
-    DataWarning,
-    RunnerError,
-    UnscoredWarning,
-)
+from surface_consistency.errors import DataError, DataWarning, RunnerError, UnscoredWarning
 from surface_consistency.models.runner import Runner
 from surface_consistency.models.stored import StoredRunner
 from surface_consistency.schemas import Generation, Prompt, read_jsonl

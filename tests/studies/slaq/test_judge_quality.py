@@ -101,10 +101,7 @@ def test_correction_finds_the_truth_behind_an_erring_judge(scored):
     pairs = frame[frame["second_condition"] == "long"]
     short, long = (
         np.array([judge.truth[key] for key in zip(prompts, pairs["fact_id"], strict=True)])
-        for prompts in (
-            pairs["fact_id"] + "/short",
-            pairs["pair_id"].str.rsplit("/", n=1).str[0],
-        )
+        for prompts in (pairs["fact_id"] + "/short", pairs["pair_id"].str.rsplit("/", n=1).str[0])
     )
     true = {
         "first_accuracy": short.mean(),

@@ -6,19 +6,10 @@ import pandas as pd
 import pytest
 
 from surface_consistency.engine.judging.judges import HumanJudge, Judge, LLMJudge, judge_targets
-from surface_consistency.errors import (
-    ColumnNotFoundError,
-    DataError,
-    RunError,
-    SourceNotFoundError,
-)
+from surface_consistency.errors import ColumnNotFoundError, DataError, RunError, SourceNotFoundError
 from surface_consistency.models import FakeRunner
 from surface_consistency.schemas import Generation, Verdict
-from surface_consistency.studies.slaq.judges import (
-    MatcherJudge,
-    SlaqLLMJudge,
-    matcher_agreement,
-)
+from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge, matcher_agreement
 from surface_consistency.studies.slaq.labels import load_labelled_answers
 from surface_consistency.studies.slaq.settings import SlaqScoring
 

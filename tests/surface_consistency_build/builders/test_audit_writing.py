@@ -27,9 +27,7 @@ from surface_consistency.studies.audit.retrieval import (
     closure_counts,
     verify_closures,
 )
-from surface_consistency.studies.audit.retrieval.verification import (
-    database_coverage,
-)
+from surface_consistency.studies.audit.retrieval.verification import database_coverage
 from tests.made_data import published  # noqa: F401 - fixtures
 
 NAMES = [f"{domain}/{topology}" for domain in DOMAINS for topology in PUBLISHED_TOPOLOGIES]

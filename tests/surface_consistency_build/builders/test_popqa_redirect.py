@@ -9,9 +9,7 @@ from surface_consistency_build.builders.popqa_redirect.popqa_redirect_builder im
     build_popqa_redirect,
 )
 from surface_consistency_build.cards.dataset_build import write_popqa_redirect
-from surface_consistency_build.wikimedia.construction.rows import (
-    BuiltRow,
-)
+from surface_consistency_build.wikimedia.construction.rows import BuiltRow
 
 from surface_consistency.data.popqa import load_popqa
 from surface_consistency.data.redirectqa import load_redirectqa

@@ -15,9 +15,7 @@ from surface_consistency_build.builders.redirectqa.dumps_builder import (
     build_from_dumps,
 )
 from surface_consistency_build.cards.dataset_build import write_redirectqa
-from surface_consistency_build.wikimedia.construction.rows import (
-    BuiltRow,
-)
+from surface_consistency_build.wikimedia.construction.rows import BuiltRow
 
 from surface_consistency.cli.main import main
 from surface_consistency.engine.features import make_features

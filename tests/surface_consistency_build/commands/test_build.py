@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 from surface_consistency_build.commands import build as build_command
-from surface_consistency_build.wikimedia.construction.progress import (
-    BuildProgress,
-)
+from surface_consistency_build.wikimedia.construction.progress import BuildProgress
 
 from surface_consistency.cli.main import main
 

@@ -7,18 +7,10 @@ import numpy as np
 import pytest
 import regex
 from hypothesis import given, settings, strategies as st
-from surface_consistency_build.counting import (
-    SurfaceCounter,
-    SurfaceTable,
-    finder,
-)
+from surface_consistency_build.counting import SurfaceCounter, SurfaceTable, finder
 from surface_consistency_build.counting.boundaries import character_classes
 from surface_consistency_build.counting.finder import NameFinder
-from surface_consistency_build.counting.texts import (
-    PackedTexts,
-    comparable,
-    comparable_texts,
-)
+from surface_consistency_build.counting.texts import PackedTexts, comparable, comparable_texts
 
 from surface_consistency.errors import DataError
 from surface_consistency.text import tokenize

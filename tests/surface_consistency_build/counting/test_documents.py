@@ -8,15 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from surface_consistency_build.counting import (
-    documents as documents_module,
-    read_documents,
-)
-from surface_consistency_build.counting.documents import (
-    DocumentReader,
-    FilePart,
-    corpus_files,
-)
+from surface_consistency_build.counting import documents as documents_module, read_documents
+from surface_consistency_build.counting.documents import DocumentReader, FilePart, corpus_files
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 
@@ -216,11 +209,7 @@ def test_files_are_found_by_folder_pattern_and_name(tmp_path):
     ("name", "content", "message"),
     [
         ("a.parquet", b"PAR1 but no more", r"a\.parquet: cannot be read as Parquet"),
-        (
-            "a.jsonl",
-            b'{"body": "x"}\n' * 3,
-            "none of 3 lines is an object with the field 'text'",
-        ),
+        ("a.jsonl", b'{"body": "x"}\n' * 3, "none of 3 lines is an object with the field 'text'"),
         ("a.jsonl.gz", b"", r"a\.jsonl\.gz is cut off or damaged \(the file is empty"),
         *(
             (f"a.jsonl{packed}", LINES * 20, rf"a\.jsonl{packed}: the name says .*right suffix")

@@ -15,9 +15,7 @@ from surface_consistency_build.counting.indexes import (
     lookup_counts,
     open_index,
 )
-from surface_consistency_build.counting.ngrams import (
-    NgramCounter,
-)
+from surface_consistency_build.counting.ngrams import NgramCounter
 
 from surface_consistency.cli.main import main
 from surface_consistency.errors import (

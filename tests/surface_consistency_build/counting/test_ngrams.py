@@ -5,13 +5,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from surface_consistency_build.counting import ngrams
-from surface_consistency_build.counting.ngrams import (
-    NgramCounter,
-    count_ngrams,
-)
-from surface_consistency_build.counting.texts import (
-    PackedTexts,
-)
+from surface_consistency_build.counting.ngrams import NgramCounter, count_ngrams
+from surface_consistency_build.counting.texts import PackedTexts
 
 from surface_consistency.metrics import fit_popularity_scale, instance_popularity
 from surface_consistency.text import tokenize

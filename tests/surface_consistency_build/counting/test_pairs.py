@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from surface_consistency_build.counting import SurfaceTable
-from surface_consistency_build.counting.pairs import (
-    PairCounter,
-)
+from surface_consistency_build.counting.pairs import PairCounter
 
 from surface_consistency.errors import DataError
 

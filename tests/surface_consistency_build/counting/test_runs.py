@@ -23,9 +23,7 @@ from surface_consistency_build.counting import (
     runs,
 )
 from surface_consistency_build.counting.finder import NameFinder
-from surface_consistency_build.counting.ngrams import (
-    count_ngrams,
-)
+from surface_consistency_build.counting.ngrams import count_ngrams
 from surface_consistency_build.counting.tasks import (
     NameSettings,
     NgramSettings,

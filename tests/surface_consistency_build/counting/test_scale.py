@@ -3,17 +3,9 @@ from typing import NamedTuple
 
 import pandas as pd
 import pytest
-from surface_consistency_build.counting import (
-    CorpusSettings,
-    CountRun,
-    NameTask,
-    SurfaceTable,
-)
+from surface_consistency_build.counting import CorpusSettings, CountRun, NameTask, SurfaceTable
 from surface_consistency_build.counting.runs import CountStep, MergeStep
-from surface_consistency_build.counting.tasks import (
-    NgramSettings,
-    NgramTask,
-)
+from surface_consistency_build.counting.tasks import NgramSettings, NgramTask
 
 from surface_consistency.errors import DataError, RunError
 

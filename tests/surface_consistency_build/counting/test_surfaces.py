@@ -6,10 +6,7 @@ from surface_consistency_build.counting import SurfaceTable, surfaces
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
 from surface_consistency.schemas import Entity, FactualTriple, QuestionRealization, SurfaceForm
-from surface_consistency.studies.redirectqa.instances import (
-    entity_id,
-    instance_rows,
-)
+from surface_consistency.studies.redirectqa.instances import entity_id, instance_rows
 
 ROWS = [
     ("Q90", " Paris ", "canonical"),

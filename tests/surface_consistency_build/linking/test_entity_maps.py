@@ -9,17 +9,12 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
-from surface_consistency_build.linking.entity_maps import (
-    FAILURE_KEYS,
-    EntityMap,
-)
+from surface_consistency_build.linking.entity_maps import FAILURE_KEYS, EntityMap
 
 from surface_consistency.cli.main import main
 from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.studies.redirectqa.instances import (
-    entity_id,
-)
+from surface_consistency.studies.redirectqa.instances import entity_id
 
 URI = "http://dbpedia.org/resource/"
 

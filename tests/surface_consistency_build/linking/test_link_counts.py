@@ -7,17 +7,9 @@ import duckdb
 import pandas as pd
 import pytest
 from surface_consistency_build.counting import CorpusSettings, CountRun, SurfaceTable
-from surface_consistency_build.counting.tasks import (
-    NameSettings,
-)
-from surface_consistency_build.linking.dbpedia import (
-    dbpedia_uris,
-)
-from surface_consistency_build.linking.link_counts import (
-    LinkSettings,
-    LinkTask,
-    count_link_rows,
-)
+from surface_consistency_build.counting.tasks import NameSettings
+from surface_consistency_build.linking.dbpedia import dbpedia_uris
+from surface_consistency_build.linking.link_counts import LinkSettings, LinkTask, count_link_rows
 
 from surface_consistency.cli.main import main
 from surface_consistency.errors import DataError, RunError, RunnerError
@@ -311,9 +303,7 @@ def test_the_commands_count_what_a_server_or_rows_say(tmp_path, replay, capsys, 
 
 def test_instances_of_the_questions_have_the_measure_linked(tmp_path, capsys):
     from surface_consistency.data.redirectqa import load_sample
-    from surface_consistency.studies.redirectqa.instances import (
-        entity_id,
-    )
+    from surface_consistency.studies.redirectqa.instances import entity_id
 
     question = load_sample().questions[0]
     subject = question.triple.subject

@@ -1,9 +1,7 @@
 """The client of DBpedia Spotlight against a server that replays the shapes of its answers."""
 
 import pytest
-from surface_consistency_build.linking.spotlight import (
-    SpotlightClient,
-)
+from surface_consistency_build.linking.spotlight import SpotlightClient
 
 from surface_consistency.errors import DataError, RunnerError
 

@@ -269,12 +269,7 @@ def test_read_sql_rejects_what_never_ends(tmp_path, monkeypatch, rest, message):
 @pytest.mark.parametrize(
     ("rest", "columns", "error", "message"),
     [
-        (
-            b"CREATE TABLE `u` (`a` int);",
-            ["id"],
-            DataError,
-            "there is the table u beside t; dump",
-        ),
+        (b"CREATE TABLE `u` (`a` int);", ["id"], DataError, "there is the table u beside t; dump"),
         (b"INSERT INTO `u` VALUES (1);", ["id"], DataError, "there is the table u beside t"),
         (b"INSERT INTO `t` (`id`) VALUES (1);", ["big"], DataError, "an INSERT of id lacks big"),
         (b"INSERT INTO `t` SELECT * FROM `u`;", ["id"], DataError, "not followed by VALUES"),

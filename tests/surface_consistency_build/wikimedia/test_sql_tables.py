@@ -97,10 +97,7 @@ def test_read_create_table_reads_real_dumps(data_files, file, names):
     [
         (b"CREATE TABLE `t` LIKE `u`;", "not a CREATE TABLE with columns"),
         (b"CREATE TABLE `t` (PRIMARY KEY (`a`));", "has no columns"),
-        (
-            b"CREATE TABLE `t` (`a` int(8;",
-            "the parentheses of a CREATE TABLE do not close: b'CRE",
-        ),
+        (b"CREATE TABLE `t` (`a` int(8;", "the parentheses of a CREATE TABLE do not close: b'CRE"),
         (b"CREATE TABLE `t` (`a` int(8), KEY (`a`;", "do not close"),
         (b"CREATE TABLE `t` (`a` int(8)", "do not close"),
     ],

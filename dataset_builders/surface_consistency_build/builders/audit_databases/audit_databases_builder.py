@@ -101,10 +101,7 @@ class AuditDatabasesBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[mis
 
 
 def build(
-    source: str | os.PathLike[str],
-    cache_dir: str | os.PathLike[str],
-    *,
-    rows: str = "prompts",
+    source: str | os.PathLike[str], cache_dir: str | os.PathLike[str], *, rows: str = "prompts"
 ) -> datasets.Dataset:
     """Build the data set, or take it from the cache when nothing changed.
 

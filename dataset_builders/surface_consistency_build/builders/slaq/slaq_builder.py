@@ -67,8 +67,7 @@ class SlaqBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     def _info(self) -> datasets.DatasetInfo:
         """Describe the columns."""
         return datasets.DatasetInfo(
-            features=make_features(SlaqRow),
-            homepage="https://huggingface.co/datasets/WueNLP/SLAQ",
+            features=make_features(SlaqRow), homepage="https://huggingface.co/datasets/WueNLP/SLAQ"
         )
 
     def _split_generators(

@@ -146,12 +146,7 @@ def article_steps() -> tuple[Step, ...]:
     return (
         Step("01_views", ("views", "pages"), ("page_views",), sum_views),
         Step("02_articles", (*pages, "entities", "page_views"), ("articles",), join_articles),
-        Step(
-            "03_redirects",
-            ("redirects", *pages, "articles"),
-            ("resolved",),
-            resolve_redirects,
-        ),
+        Step("03_redirects", ("redirects", *pages, "articles"), ("resolved",), resolve_redirects),
     )
 
 

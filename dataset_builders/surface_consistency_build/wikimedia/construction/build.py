@@ -156,12 +156,7 @@ def build_redirectqa(
     steps = (
         *article_steps(),
         *fact_steps(config, triples=triples, seed=seed, unambiguous=unambiguous),
-        *surface_steps(
-            config,
-            category_cap=category_cap,
-            seed=seed,
-            pair=pair_with_surfaces,
-        ),
+        *surface_steps(config, category_cap=category_cap, seed=seed, pair=pair_with_surfaces),
         naming_step(config),
     )
     return run_build(

@@ -85,12 +85,7 @@ def augment_popqa(
     steps_of_build = (
         *article_steps(),
         _insert_step(known),
-        *surface_steps(
-            config,
-            category_cap=category_cap,
-            seed=seed,
-            pair=pair_given_facts,
-        ),
+        *surface_steps(config, category_cap=category_cap, seed=seed, pair=pair_given_facts),
     )
     return run_build(
         dumps,

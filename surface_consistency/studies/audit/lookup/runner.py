@@ -93,10 +93,7 @@ class LookupRunner(TransformersRunner):
         loaded = self._engine.model
         tokenizer = self._encoder.tokenizer
         self._tokens = find_tokens(
-            tokenizer,
-            self.settings,
-            label=self._source.label,
-            size=self._engine.vocabulary,
+            tokenizer, self.settings, label=self._source.label, size=self._engine.vocabulary
         )
         vocabulary = tokenizer.get_vocab()
         further = {vocabulary[token] for token in _FURTHER_ENDS if token in vocabulary}

@@ -22,9 +22,7 @@ from surface_consistency.studies.audit.retrieval._ranking import (
     ranked,
     top_keys,
 )
-from surface_consistency.studies.audit.retrieval.embedding_index import (
-    build_index,
-)
+from surface_consistency.studies.audit.retrieval.embedding_index import build_index
 from surface_consistency.studies.audit.retrieval.retriever import (
     Deleted,
     Hits,

@@ -168,10 +168,7 @@ def closure_counts(left: pd.DataFrame) -> dict[str, Any]:
 
 
 def _leftovers(
-    triplets: Triplets,
-    facts: Sequence[AuditPrompt],
-    closures: Sequence[Ints],
-    groups: AliasGroups,
+    triplets: Triplets, facts: Sequence[AuditPrompt], closures: Sequence[Ints], groups: AliasGroups
 ) -> Iterator[tuple[Any, ...]]:
     """Compare what is deleted with what states, is about and holds the parts of facts.
 

@@ -1,6 +1,2 @@
-from .perturb import (
-    perturb_all as perturb_all,
-)
-from .wordnet import (
-    WordNet as WordNet,
-)
+from .perturb import perturb_all as perturb_all
+from .wordnet import WordNet as WordNet

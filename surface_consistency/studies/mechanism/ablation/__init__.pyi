@@ -1,8 +1,2 @@
-from .prepare import (
-    prepare_model as prepare_model,
-)
-from .scores import (
-    TokenizedAnswer as TokenizedAnswer,
-    ablate as ablate,
-    recover as recover,
-)
+from .prepare import prepare_model as prepare_model
+from .scores import TokenizedAnswer as TokenizedAnswer, ablate as ablate, recover as recover

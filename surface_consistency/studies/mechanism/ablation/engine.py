@@ -17,13 +17,8 @@ import numpy.typing as npt
 from pydantic import JsonValue
 
 from surface_consistency.errors import MissingDependencyError, RunnerError, RunnerOutOfMemoryError
-from surface_consistency.models._decoding import (
-    model_context,
-)
-from surface_consistency.models._engine import (
-    cache_name,
-    is_out_of_memory,
-)
+from surface_consistency.models._decoding import model_context
+from surface_consistency.models._engine import cache_name, is_out_of_memory
 from surface_consistency.studies.mechanism.ablation.components import (
     ComponentMap,
     Unit,
@@ -233,11 +228,7 @@ class AblationModel:
             self.model.train(was_training)
 
     def _unless_full(
-        self,
-        readout: Readout,
-        ablated: Flags,
-        tokens: npt.NDArray[np.int64] | None,
-        greedy: Flags,
+        self, readout: Readout, ablated: Flags, tokens: npt.NDArray[np.int64] | None, greedy: Flags
     ) -> tuple[npt.NDArray[np.float64], Flags] | None:
         """Run a batch; None if the device's memory cannot hold it."""
         import torch
@@ -252,11 +243,7 @@ class AblationModel:
         return None
 
     def _run(
-        self,
-        readout: Readout,
-        ablated: Flags,
-        tokens: npt.NDArray[np.int64] | None,
-        greedy: Flags,
+        self, readout: Readout, ablated: Flags, tokens: npt.NDArray[np.int64] | None, greedy: Flags
     ) -> tuple[npt.NDArray[np.float64], Flags]:
         """Run a batch."""
         layers, place = self._tree(ablated)
@@ -341,8 +328,7 @@ class AblationModel:
             for module in (points.projection, points.mlp):
                 yield module.register_forward_hook(
                     lambda module, args, output: changed_output(
-                        output,
-                        lambda values: with_zeros_before(values, n_read, batch.n_inputs),
+                        output, lambda values: with_zeros_before(values, n_read, batch.n_inputs)
                     )
                 )
 

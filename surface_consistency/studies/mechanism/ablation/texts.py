@@ -8,9 +8,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.models._batching import (
-    PromptEncoder,
-)
+from surface_consistency.models._batching import PromptEncoder
 from surface_consistency.models.loading import (
     ModelSource,
     check_dependencies,
@@ -67,10 +65,7 @@ class AnswerEncoder:
         self._tokenizer = tokenizer
         self._label = label
         self._encoder = PromptEncoder(
-            tokenizer=tokenizer,
-            label=label,
-            vocabulary=vocabulary,
-            chat_options=chat_options or {},
+            tokenizer=tokenizer, label=label, vocabulary=vocabulary, chat_options=chat_options or {}
         )
 
     def prompt_ids(self, prompt: Prompt) -> tuple[int, ...]:
@@ -216,9 +211,6 @@ def load_ablation_model(
     )
     prepared = prepare_model(loaded, unit=unit)
     encoder = AnswerEncoder(
-        tokenizer,
-        label=source.label,
-        vocabulary=prepared.vocabulary,
-        chat_options=chat_options,
+        tokenizer, label=source.label, vocabulary=prepared.vocabulary, chat_options=chat_options
     )
     return LoadedModel(model=prepared, encoder=encoder, source=source)

@@ -9,13 +9,8 @@ import pytest
 
 from surface_consistency.errors import RunnerError
 from surface_consistency.schemas import Triplet
-from surface_consistency.studies.audit.retrieval.embedding_index import (
-    build_index,
-    index_identity,
-)
-from surface_consistency.studies.audit.retrieval.retrievers import (
-    EmbeddingRetriever,
-)
+from surface_consistency.studies.audit.retrieval.embedding_index import build_index, index_identity
+from surface_consistency.studies.audit.retrieval.retrievers import EmbeddingRetriever
 from surface_consistency.studies.audit.retrieval.triplets import content_digest
 
 

@@ -5,17 +5,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.models.encoders import (
-    CachedEncoder,
-)
+from surface_consistency.models.encoders import CachedEncoder
 from surface_consistency.schemas import Triplet
 from surface_consistency.studies.audit.retrieval import Retriever
-from surface_consistency.studies.audit.retrieval.retriever import (
-    lookup_key,
-)
-from surface_consistency.studies.audit.retrieval.retrievers import (
-    EmbeddingRetriever,
-)
+from surface_consistency.studies.audit.retrieval.retriever import lookup_key
+from surface_consistency.studies.audit.retrieval.retrievers import EmbeddingRetriever
 
 # Sums of halves and quarters are exact, so ties are ties in any order of summation.
 HALVES = st.lists(st.sampled_from([-0.5, 0.0, 0.5]), min_size=4, max_size=4)

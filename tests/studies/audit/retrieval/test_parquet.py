@@ -25,9 +25,7 @@ from surface_consistency.studies.audit.retrieval.retrievers import (
     FuzzyRetriever,
 )
 from surface_consistency.studies.audit.retrieval.triplets import content_digest
-from surface_consistency.studies.audit.retrieval.verification import (
-    database_coverage,
-)
+from surface_consistency.studies.audit.retrieval.verification import database_coverage
 
 NAMES = st.sampled_from(["us", ".us", "US", "u s", "€", "$", "Ü", "ü", "Ｕs", "İ", "a_b", "東京"])
 NAMED = ("head", "relation", "tail")

@@ -5,10 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from surface_consistency.schemas import Candidate
-from surface_consistency.studies.audit.retrieval.retriever import (
-    lookup_key,
-    select_candidate,
-)
+from surface_consistency.studies.audit.retrieval.retriever import lookup_key, select_candidate
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,7 @@ import pytest
 
 from surface_consistency.errors import RunnerError
 from surface_consistency.schemas import AuditPrompt, LookupQuery, RetrievalTrace, Triplet
-from surface_consistency.studies.audit.retrieval import (
-    Triplets,
-    TripletStore,
-)
+from surface_consistency.studies.audit.retrieval import Triplets, TripletStore
 from surface_consistency.studies.audit.retrieval.retriever import Hits
 from surface_consistency.studies.audit.retrieval.retrievers import (
     EmbeddingRetriever,

@@ -10,9 +10,7 @@ from surface_consistency.studies.audit.retrieval import (
     verify_closures,
 )
 from surface_consistency.studies.audit.retrieval.alias_groups import AliasGroups
-from surface_consistency.studies.audit.retrieval.verification import (
-    database_coverage,
-)
+from surface_consistency.studies.audit.retrieval.verification import database_coverage
 
 
 def left_by(database, facts):

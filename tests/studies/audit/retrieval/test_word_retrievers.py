@@ -11,13 +11,8 @@ from hypothesis import given, settings, strategies as st
 from surface_consistency.errors import MissingDependencyError
 from surface_consistency.schemas import LookupQuery, Triplet
 from surface_consistency.studies.audit.retrieval import Retriever
-from surface_consistency.studies.audit.retrieval.retriever import (
-    lookup_key,
-)
-from surface_consistency.studies.audit.retrieval.retrievers import (
-    BM25Retriever,
-    FuzzyRetriever,
-)
+from surface_consistency.studies.audit.retrieval.retriever import lookup_key
+from surface_consistency.studies.audit.retrieval.retrievers import BM25Retriever, FuzzyRetriever
 from surface_consistency.text import normalize, tokenize
 
 WORDS = ["paris", "chad", "capital", "code", "of", "東京"]

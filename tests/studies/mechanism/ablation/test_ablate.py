@@ -5,18 +5,9 @@ import warnings
 import numpy as np
 import pytest
 
-from surface_consistency.errors import (
-    RunnerError,
-    RunnerOutOfMemoryError,
-)
-from surface_consistency.studies.mechanism.ablation import (
-    TokenizedAnswer,
-    ablate,
-    prepare_model,
-)
-from surface_consistency.studies.mechanism.ablation.replacement import (
-    mean_replacement,
-)
+from surface_consistency.errors import RunnerError, RunnerOutOfMemoryError
+from surface_consistency.studies.mechanism.ablation import TokenizedAnswer, ablate, prepare_model
+from surface_consistency.studies.mechanism.ablation.replacement import mean_replacement
 from tests.studies.mechanism.ablation.conftest import (
     GQA,
     IDS,

@@ -6,14 +6,8 @@ import numpy as np
 import pytest
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.studies.mechanism.ablation import (
-    TokenizedAnswer,
-    ablate,
-    prepare_model,
-)
-from surface_consistency.studies.mechanism.ablation.components import (
-    find_components,
-)
+from surface_consistency.studies.mechanism.ablation import TokenizedAnswer, ablate, prepare_model
+from surface_consistency.studies.mechanism.ablation.components import find_components
 from tests.studies.mechanism.ablation.conftest import (
     ARCHITECTURES,
     EXPERTS,
@@ -116,7 +110,7 @@ def test_components_are_named_and_placed():
     found = find_components(tiny("llama"))
 
     assert [c.name for c in found.components] == [
-        *("0.0", "0.1", "0.2", "0.3", "0.mlp", "1.0", "1.1", "1.2", "1.3", "1.mlp"),
+        *("0.0", "0.1", "0.2", "0.3", "0.mlp", "1.0", "1.1", "1.2", "1.3", "1.mlp")
     ]
     assert found.mlps.tolist() == [4, 9]
     assert found.heads.tolist() == [0, 1, 2, 3, 5, 6, 7, 8]

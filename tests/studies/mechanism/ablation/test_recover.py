@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 
 from surface_consistency.errors import UndefinedMetricWarning
-from surface_consistency.metrics import (
-    component_importance,
-    minimal_components,
-    predict_alignment,
-)
+from surface_consistency.metrics import component_importance, minimal_components, predict_alignment
 from surface_consistency.studies.mechanism.ablation import (
     TokenizedAnswer,
     ablate,

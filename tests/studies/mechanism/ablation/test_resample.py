@@ -3,11 +3,7 @@
 import numpy as np
 import pytest
 
-from surface_consistency.studies.mechanism.ablation import (
-    TokenizedAnswer,
-    ablate,
-    prepare_model,
-)
+from surface_consistency.studies.mechanism.ablation import TokenizedAnswer, ablate, prepare_model
 from surface_consistency.studies.mechanism.ablation.replacement import (
     mean_replacement,
     resample_replacement,

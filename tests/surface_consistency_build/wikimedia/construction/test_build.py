@@ -6,10 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from surface_consistency_build.wikimedia.construction import (
-    build_redirectqa,
-    find_dumps,
-)
+from surface_consistency_build.wikimedia.construction import build_redirectqa, find_dumps
 from surface_consistency_build.wikimedia.wikis import load_wiki
 
 from surface_consistency.data.redirectqa import load_redirectqa

@@ -9,9 +9,7 @@ from dataclasses import replace
 
 import pytest
 from surface_consistency_build.wikimedia.construction import build_redirectqa, find_dumps
-from surface_consistency_build.wikimedia.construction.dump_files import (
-    DumpFiles,
-)
+from surface_consistency_build.wikimedia.construction.dump_files import DumpFiles
 from surface_consistency_build.wikimedia.construction.staging import END_MARKED, stage
 from surface_consistency_build.wikimedia.wikis import load_wiki
 

@@ -1,13 +1,8 @@
 from dataclasses import replace
 
 import pytest
-from surface_consistency_build.wikimedia.construction import (
-    build_redirectqa,
-    find_dumps,
-)
-from surface_consistency_build.wikimedia.construction.popqa import (
-    augment_popqa,
-)
+from surface_consistency_build.wikimedia.construction import build_redirectqa, find_dumps
+from surface_consistency_build.wikimedia.construction.popqa import augment_popqa
 from surface_consistency_build.wikimedia.wikis import load_wiki
 
 from surface_consistency.errors import DataError

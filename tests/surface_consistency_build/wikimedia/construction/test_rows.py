@@ -1,8 +1,5 @@
 import pytest
-from surface_consistency_build.wikimedia.construction.rows import (
-    BuiltRow,
-    checked_row,
-)
+from surface_consistency_build.wikimedia.construction.rows import BuiltRow, checked_row
 
 from surface_consistency.engine.features import read_parquet, to_parquet
 from surface_consistency.errors import RecordError

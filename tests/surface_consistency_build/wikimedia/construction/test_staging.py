@@ -1,7 +1,5 @@
 import pytest
-from surface_consistency_build.wikimedia.construction.dump_files import (
-    DumpFiles,
-)
+from surface_consistency_build.wikimedia.construction.dump_files import DumpFiles
 from surface_consistency_build.wikimedia.construction.staging import END_MARKED, stage
 from surface_consistency_build.wikimedia.wikis import WikiConfig, load_wiki
 

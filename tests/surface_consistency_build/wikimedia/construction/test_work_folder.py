@@ -4,9 +4,7 @@ import os
 import numpy as np
 import pytest
 from surface_consistency_build.wikimedia.construction import _work_folder
-from surface_consistency_build.wikimedia.construction._work_folder import (
-    files_digest,
-)
+from surface_consistency_build.wikimedia.construction._work_folder import files_digest
 
 from surface_consistency.errors import RunError, SourceNotFoundError
 
