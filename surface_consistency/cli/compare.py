@@ -126,7 +126,7 @@ def _two(
             "the page of --out has the default test and 95 % intervals, so its numbers would not "
             "be those printed; leave out --out, or --test, --interval and --confidence"
         )
-    frame = read_verdicts(path, pairs, columns, missing=models.missing)
+    frame = read_verdicts(path, pairs, columns, missing=models.missing, within=None)
     rows = compare_verdicts(frame, table)
     page = None
     if out is not None:

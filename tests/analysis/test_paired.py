@@ -54,7 +54,7 @@ def compare(source, *, by=(), **options):
     settings = TableSettings(by=(by,) if isinstance(by, str) else by, **table)
     pairs = {n: options.pop(n) for n in PairSettings.model_fields if n in options}
     names = {n: (v,) if n == "cluster" else v for n, v in options.items() if v is not None}
-    frame = read_verdicts(source, PairSettings(**pairs), ResultColumns(**names))
+    frame = read_verdicts(source, PairSettings(**pairs), ResultColumns(**names), within=None)
     return compare_verdicts(frame, settings).to_dict("records")
 
 

@@ -39,6 +39,7 @@ def read_verdicts(
     columns: ResultColumns | None = None,
     *,
     missing: Literal["missing", "wrong"] = "missing",
+    within: str | Sequence[str] | None = (),
 ) -> pd.DataFrame:
     """Read verdicts as the outcomes frame.
 
@@ -54,6 +55,7 @@ def read_verdicts(
         pairs: The two conditions.
         columns: Items, score, cluster, and what to call the conditions (`label`).
         missing: What a blank verdict counts as.
+        within: As for `metrics.outcomes_frame`.
 
     Returns:
         The frame of `metrics.outcomes_frame`. The conditions are called as the columns are; those
@@ -91,7 +93,7 @@ def read_verdicts(
             fact=facts[0] if len(facts) == 1 else facts,
             cluster=cluster,
             pair_id=pairs.pair_id,
-            within=None,
+            within=within,
         )
     except ValueError as error:
         text = re.sub("fact(?=[=`])", "item", str(error)).replace("correct=", "score=")

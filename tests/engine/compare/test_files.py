@@ -152,6 +152,7 @@ HEAD = "triplet_id,canonical,redirect\n7,1,0\n7,True,true\n9,false,\n"
 LARGE = "canonical,redirect\n" + "1,0\n" * 5_000 + "1,maybe\n"
 TWICE = "Canonical,CANONICAL,redirect\n1,0,1\n"
 PLAIN = {"first": "canonical", "second": "redirect"}
+BY_ID = WIDE | {"pair_id": "triplet_id"}
 OTHER = PLAIN | {"second": "alias"}
 
 
@@ -167,6 +168,7 @@ OTHER = PLAIN | {"second": "alias"}
         (SHARED, AB, ValueError, "name what tells them apart through `item` besides"),
         (f"{HEAD}7,1,NA\n", WIDE, ValueError, r"v\.csv: row 4, column 'redirect': 'NA' is no ver"),
         (HEAD, OTHER, ColumnNotFoundError, r"second='alias' .*\['triplet_id', 'can"),
+        (HEAD, BY_ID, ValueError, "pair id '7' stands more than once"),
         (TWICE, PLAIN, ColumnNotFoundError, "'Canonical' and 'CANONICAL' are both writings"),
         (LARGE, PLAIN, ValueError, r"v\.csv: row 5001, column 'redirect': 'maybe' is no verd"),
         (None, WIDE, SourceNotFoundError, "no file or folder .*nowhere.csv"),
