@@ -35,16 +35,17 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
         The command: its options are the scoring settings of that study, and those of its data.
 
     Raises:
-        ValueError: If a setting does not judge runs of that study; names one that does.
+        ValueError: If a setting belongs to another study only; names that study.
     """
     name = _study_of(argv)
     records = study_records(name)
     known = (records.source, records.settings, records.scoring, ReportSettings, PredictionSettings)
     own = {flag_of(*field) for record in known for field in record.model_fields.items()}
-    for before, word in pairwise(argv):
+    words = [part for one in argv for part in one.split("=", int(one.startswith(f"{SETTING}=")))]
+    for before, word in pairwise(words):
         flag = f"{SETTING} {word.partition('=')[0]}"
-        if before == SETTING and flag not in own and (told := foreign_option(argv, flag)):
-            raise ValueError(told)
+        if before == SETTING and flag not in own and (message := foreign_option(argv, flag)):
+            raise ValueError(message)
 
     def score(
         run: Annotated[Path | None, Parameter(help="Folder of a run, to judge it again.")] = None,

@@ -46,13 +46,13 @@ class RedirectQARow(Record):
     """Redirect categories; "__MAIN__" when canonical."""
 
     subject_wiki_title: NonEmpty
-    """Title of the subject's article."""
+    """Title of the subject's article, with spaces."""
 
     subject_redirect_wiki_title: str | None
-    """Title of the redirect page; None when canonical."""
+    """Title of the redirect page, with underscores; None when canonical."""
 
     subject_pageviews: int | None = Field(ge=0)
-    """Views of the subject's article."""
+    """Views of the subject's article over the period."""
 
     subject_aliases: Items[str]
     """Names of the subject."""

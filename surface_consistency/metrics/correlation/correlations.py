@@ -355,10 +355,10 @@ def partial_correlation_from_matrix(
             (1e-8 of rounding is let pass); or when rows repeat or lie outside it.
 
     Notes:
-        NaN, with an `UndefinedMetricWarning`, if the controls determine `x`, `y` or one another.
-        Correlations of
-        pairwise complete data may make an impossible matrix: use the rows that are complete. For a
-        p-value pass the coefficient to `correlation_interval`.
+        NaN, with an `UndefinedMetricWarning`, if the controls determine `x` or `y`; controls that
+        determine one another count once. Correlations of pairwise complete data may make an
+        impossible matrix: use the rows that are complete. For a p-value pass the coefficient to
+        `correlation_interval`.
 
     References:
         G. U. Yule, Proceedings of the Royal Society A 79, 1907; tables 2 and 5 of arXiv 2604.21882.
@@ -398,14 +398,12 @@ def partial_correlation_from_matrix(
             f"x, y and controls must be different rows of the matrix, 0 to {len(array) - 1}; got "
             f"{rows}"
         )
-    others = [rows[0], *rows[2:]]
-    coefficient = float(
-        partial_of_correlations(
-            correlations[np.ix_(others, others)], correlations[np.ix_(others, rows[1:2])]
-        )[0, 0]
-    )
-    if math.isnan(coefficient):
-        warn_undefined(
-            "the correlation is undefined (NaN): the controls determine x, y or one another"
-        )
-    return coefficient
+    pair, others = rows[:2], rows[2:]
+    shared = correlations[np.ix_(others, pair)]
+    # The pseudo-inverse counts controls that determine one another once.
+    inverse = np.linalg.pinv(correlations[np.ix_(others, others)], rcond=1e-10, hermitian=True)
+    left = correlations[np.ix_(pair, pair)] - shared.T @ inverse @ shared
+    if not (np.diag(left) > _ROUNDING).all():
+        warn_undefined("the correlation is undefined (NaN): the controls determine x or y")
+        return math.nan
+    return float(np.clip(left[0, 1] / math.sqrt(left[0, 0] * left[1, 1]), -1.0, 1.0))

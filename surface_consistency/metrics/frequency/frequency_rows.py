@@ -17,6 +17,7 @@ from surface_consistency.metrics._groups import (
     column_names,
     group_positions,
     grouping_columns,
+    warn_repeated_rows,
 )
 from surface_consistency.metrics._inputs import (
     MISSING,
@@ -263,6 +264,7 @@ def read_rows(
     if (canonical == MISSING).any():
         row = int(np.argmax(canonical == MISSING))
         raise ValueError(f"{is_canonical}[{row}] is missing: say whether the surface is canonical")
+    warn_repeated_rows(frame, models, [*keys, *filter(None, (cluster,))], stacklevel=3)
     groups = group_positions(frame, keys)
     return FrequencyRows(
         keys=keys,

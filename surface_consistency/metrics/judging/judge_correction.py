@@ -58,7 +58,7 @@ def corrected_alignment(
             `UnscoredWarning`.
         intervals: How intervals are made: "auto" joins t limits over topics, the
             judge's errors held as they are, with the spread of draws of these errors; "percentile"
-            resamples both at once; there is no "bca". `n_resamples` is the number of draws.
+            resamples both at once. `n_resamples` is the number of draws.
 
     Returns:
         n_topics (with a scored pair) and n_missing; for each of short_accuracy, long_accuracy,

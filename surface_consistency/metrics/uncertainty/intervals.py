@@ -91,8 +91,7 @@ class Intervals:
         method: "auto" takes no draws: a t interval over clusters of a share, a difference of
             shares or another sum of them, with the variance that few events cannot show; its image
             for kappa and odds; a jackknife t interval of any other function. It is of the same t as
-            the p-value beside it. "percentile" takes the quantiles
-            of resamples.
+            the p-value beside it. "percentile" takes the quantiles of resamples.
         n_resamples: Number of resamples, at least 1; 1,000 or more to be of use. "auto" takes none.
         rng: Seed of all that is drawn, at least 0, which gives the same numbers again; generator to
             draw from; or None for fresh entropy.

@@ -289,7 +289,8 @@ def check_entries(
             if longest is not None and len(part) > longest:
                 raise DataError(
                     f"{place}: the {role} of triplet {index} has {len(part):,} characters, more "
-                    f"than the {longest:,} allowed ({_shown(part)}); mend the file"
+                    f"than the {longest:,} allowed ({_shown(part)}); mend the file, or convert a "
+                    "correct one to Parquet, which has no limit"
                 )
             _check_characters(part, f"{place}: the {role} of triplet {index}")
         if entry in first:

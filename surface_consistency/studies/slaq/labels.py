@@ -28,7 +28,7 @@ def load_labelled_answers() -> pd.DataFrame:
         One row per fact of an answer, the facts of an answer side by side: prompt_id; form, "short"
         or "long"; topic; fact_id; question; reference; is_entity; slot, the number of the question
         in the long query, from 1, missing for a short answer; answer, the whole answer; is_correct,
-        whether it states the fact, by reading; note, the reason if that needed thought.
+        whether it states the fact, by reading; note, the reason if that needed thought, else "".
 
     Examples:
         >>> answers = load_labelled_answers()
@@ -42,6 +42,7 @@ def load_labelled_answers() -> pd.DataFrame:
     facts = facts.rename(columns={"fact_id": "question_id", "answer": "reference"})
     joined = labels.merge(facts, on="question_id", how="left", validate="many_to_one")
     joined = joined.rename(columns={"question_id": "fact_id"}).astype({"slot": "Int64"})
+    joined["note"] = joined["note"].fillna("")
     return joined[
         [
             *("prompt_id", "form", "topic", "fact_id", "question", "reference", "is_entity"),

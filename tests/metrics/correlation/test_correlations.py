@@ -427,6 +427,16 @@ def test_stars_of_table_2_follow_from_the_number_of_rows(data_files):
     assert len(overall) == 20
 
 
+def test_matrix_with_redundant_controls_counts_them_once():
+    matrix = [[1, 0.3, 0.5, 0.5], [0.3, 1, 0.2, 0.2], [0.5, 0.2, 1, 1], [0.5, 0.2, 1, 1]]
+
+    twice, once = (
+        partial_correlation_from_matrix(matrix, x=0, y=1, controls=held) for held in ([2, 3], 2)
+    )
+
+    assert twice == pytest.approx(once)
+
+
 def test_determined_variable_of_a_matrix_is_nan_with_a_warning():
     matrix = [[1, 0.5, 1], [0.5, 1, 0.5], [1, 0.5, 1]]
 

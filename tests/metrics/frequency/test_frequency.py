@@ -5,7 +5,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataWarning,
+    UndefinedMetricWarning,
+    UnscoredWarning,
+)
 from surface_consistency.metrics.correlation.correlations import (
     correlation,
     correlation_by,
@@ -399,3 +404,10 @@ def test_controls_are_held_constant_too(method):
     for name, one in expected.items():
         assert found.loc[name, "estimate"] == pytest.approx(one["coefficient"])
         assert found.loc[name, "p_value_independent"] == pytest.approx(one["p_value"])
+
+
+def test_rows_that_were_read_twice_are_counted_in_a_warning():
+    frame = instances(n_facts=30)
+
+    with pytest.warns(DataWarning, match="60 of 120 rows repeat another"):
+        frequency_analysis(pd.concat([frame, frame]), accuracy="small")

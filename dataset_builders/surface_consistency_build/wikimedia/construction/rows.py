@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 class BuiltRow(RedirectQARow):
     """A fact under one surface form in one wording; further columns follow those of RedirectQA."""
 
+    triplet_id: int = Field(ge=0)
+    """Number of the fact: its rank among the candidate triples, whatever the sample."""
+
+    subject_aliases: Items[str]
+    """Names of the subject: label, title, aliases, and redirects in the wanted categories."""
+
+    object_aliases: Items[str]
+    """Accepted answers, `object_surface` first."""
+
     object_surface_category: Items[str]
     """As `subject_surface_category`, for the object."""
 
