@@ -42,8 +42,8 @@ def run_sweep(
         settings: How to ask; `Study.sweep` takes them apart. None for the study's defaults.
         source: Where the data came from, for the manifests.
         scoring: How to judge; None for the study's defaults.
-        progress: Whether to show a progress bar on a terminal, or a function that is told.
-        shard: Which batches are asked; where it is not all of them, nothing is scored.
+        progress: Whether to show a progress bar on a terminal, or a function that receives steps.
+        shard: The batches to run; a run of only some of them is not scored.
 
     Returns:
         The runs, one per variant.

@@ -35,9 +35,9 @@ def equality_test(
     Returns:
         statistic (Hotelling's F, or Cochran's Q; NaN if undefined); p_value, in [0, 1], which is 1
         if all models have equal scores on every cluster; df, the degrees of freedom: contrasts of
-        models that vary on their own, and clusters less these, infinitely many for Q, which is
-        compared with chi-square; n_clusters, clusters that contain a score; and not_inferred, why
-        statistic and p-value are NaN (empty if they are not).
+        models that vary on their own, and clusters minus these contrasts, infinitely many for Q,
+        which is compared with chi-square; n_clusters, clusters that contain a score; and
+        not_inferred, why statistic and p-value are NaN (empty if they are not).
 
     Raises:
         ValueError: When `totals` has another shape, fewer than two models, or is not finite.

@@ -179,11 +179,11 @@ def unlearning_verdict(table: pd.DataFrame, *, plain: str = "plain") -> dict[str
         the reference by more than the margin; "not forgotten" if such an excess is shown of the
         plain form, or of another while the plain one shows no equivalence; else "cannot tell".
         leaking: the forms whose excess is shown to be more than the margin, after Holm's
-        correction; below: those under which less is answered than by the reference (the interval
-        leaves out 0); unclear: those that show neither an excess nor equivalence; least_margin:
-        the margin above which every form would be shown equivalent; clusters_needed: with so many
-        clusters each unclear form would be clear, given the same excess and spread between
-        clusters. The last two are NaN if no form decides them.
+        correction; below: those under which fewer facts are answered than by the reference (the
+        interval excludes 0); unclear: those that show neither an excess nor equivalence;
+        least_margin: the margin above which every form would be shown equivalent;
+        clusters_needed: with so many clusters each unclear form would be clear, given the same
+        excess and spread between clusters. The last two are NaN if no form decides them.
 
     Raises:
         ColumnNotFoundError: When a column of `unlearning_by` is missing.

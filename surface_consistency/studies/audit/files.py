@@ -346,8 +346,8 @@ def check_prompts(prompts: Iterable[AuditPrompt], source: str) -> Iterator[Audit
     for prompt in prompts:
         if prompt.prompt_id in seen:
             raise RecordError(
-                f"{source}: prompt_id {prompt.prompt_id} stands twice; give each row a number of "
-                "its own"
+                f"{source}: prompt_id {prompt.prompt_id} occurs twice; give each row a "
+                "number of its own"
             )
         seen.add(prompt.prompt_id)
         for field in ALIASES:

@@ -85,8 +85,8 @@ def linking_examples(
         pair's entity, or its title; kind, one of `LinkingKind`; redirect and canonical, what
         replaces each name; category, the redirect category whose wording asks, None for the wording
         of the same entity; types, those of the category; is_main, whether the category is the first
-        of the pair's, so that each pair counts once in totals; is_disputable, whether "no" can be
-        held against the example, because a name with one character replaced is a misspelling.
+        of the pair's, so that each pair counts once in totals; is_disputable, whether the
+        answer "no" is disputable, because a name with one character replaced is a misspelling.
 
     Raises:
         DataError: If there is no pair of two different names.

@@ -70,7 +70,7 @@ def perturb_all(
     seed: int = 0,
     draws: Collection[int] = (0,),
 ) -> Iterator[PerturbedInstance]:
-    """Put instances into other words of the same meaning, tagged and asked for senses once.
+    """Reword instances with the same meaning; each is tagged, and its senses are chosen, once.
 
     Args:
         instances: The instances.
