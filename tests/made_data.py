@@ -75,9 +75,8 @@ def write_lines():
 
     def write(path, rows):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(
-            "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8"
-        )
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+        path.write_text("".join(lines), encoding="utf-8")
         return path
 
     return write
@@ -154,12 +153,9 @@ def published(data_files):
     root = data_files / "lmlm_audit" / "data"
     custom = root / "custom_databases"
     cells = {
-        f"{domain}/{topology}": (
-            custom / domain / f"{topology}.json",
-            custom / domain / "prompts" / topology,
-        )
-        for domain in ("countries", "politicians", "sports")
-        for topology in ("base", "alias", "noise", "collision")
+        f"{folder.name}/{name}": (folder / f"{name}.json", folder / "prompts" / name)
+        for folder in (custom / "countries", custom / "politicians", custom / "sports")
+        for name in ("base", "alias", "noise", "collision")
     }
     released = root / "released_database"
     return cells | {"released": (released / "lmlm_database.json", released / "prompts")}

@@ -65,9 +65,8 @@ def _random_outcomes(n: int, *, seed: int, model: str, template: str = "original
     rng = np.random.default_rng(seed)
     verdicts = [(bool(a), bool(b)) for a, b in rng.random((n, 2)) < 0.6]
     labels = list(CATEGORIES)
-    categories = [
-        sorted(rng.choice(labels, size=int(rng.integers(1, 4)), replace=False)) for _ in range(n)
-    ]
+    sizes = (int(rng.integers(1, 4)) for _ in range(n))
+    categories = [sorted(rng.choice(labels, size=size, replace=False)) for size in sizes]
     relations = rng.choice(list(RELATIONS), size=n)
     frame = _outcomes(verdicts, model=model, categories=categories, template=template)
     return frame.assign(relation=relations)

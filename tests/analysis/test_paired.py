@@ -48,9 +48,7 @@ KEYS = [
 
 def compare(source, *, by=(), **options):
     """Read verdicts and compare them."""
-    table = {
-        name: options.pop(name) for name in ("separator", "test", "confidence") if name in options
-    }
+    table = {n: options.pop(n) for n in ("separator", "test", "confidence") if n in options}
     settings = TableSettings(by=(by,) if isinstance(by, str) else by, **table)
     pairs = {n: options.pop(n) for n in PairSettings.model_fields if n in options}
     names = {n: (v,) if n == "cluster" else v for n, v in options.items() if v is not None}

@@ -42,9 +42,8 @@ class Leading(Counted):
 @pytest.fixture
 def files(tmp_path):
     """Verdicts on forty pairs, twice."""
-    verdicts = pd.DataFrame(
-        {"fact_id": range(40), "first_correct": 1, "second_correct": [0, 1] * 20}
-    )
+    cells = {"fact_id": range(40), "first_correct": 1, "second_correct": [0, 1] * 20}
+    verdicts = pd.DataFrame(cells)
     verdicts["pair_id"] = verdicts["fact_id"]
     paths = [tmp_path / name for name in ("one.csv", "two.csv")]
     for path in paths:

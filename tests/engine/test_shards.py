@@ -6,7 +6,6 @@ import pytest
 
 from surface_consistency import FakeRunner
 from surface_consistency.data.redirectqa import load_redirectqa
-from surface_consistency.engine.generate import run_prompts
 from surface_consistency.engine.run import merge_shards, run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.errors import DataError, RunError
@@ -45,16 +44,8 @@ def data():
 
 def ask(data, out, *, shard=(0, 1), size=3, **settings):
     chosen = RedirectQASettings(**{"repeat": 5} | settings)
-    return run_study(
-        RedirectQAStudy(),
-        data,
-        Planned(size),
-        out,
-        model="m",
-        settings=chosen,
-        progress=False,
-        shard=shard,
-    )
+    options = {"model": "m", "settings": chosen, "progress": False, "shard": shard}
+    return run_study(RedirectQAStudy(), data, Planned(size), out, **options)
 
 
 def answers(folder, *, repeat=False):
@@ -65,9 +56,7 @@ def answers(folder, *, repeat=False):
 def test_merged_shards_are_the_run_that_was_asked_in_one_piece(data, tmp_path, n_shards):
     """The answers are those of the same batches, the repeated ones too, and so are the verdicts."""
     whole = ask(data, tmp_path / "whole")
-    parts = [
-        ask(data, tmp_path / str(number), shard=(number, n_shards)) for number in range(n_shards)
-    ]
+    parts = [ask(data, tmp_path / str(n), shard=(n, n_shards)) for n in range(n_shards)]
 
     merged = merge_shards([part.path for part in reversed(parts)], tmp_path / "merged")
 
@@ -134,9 +123,3 @@ def test_an_error_is_merged_as_an_error(data, tmp_path):
     merged = merge_shards([part.path for part in parts], tmp_path / "merged")
 
     assert merged.read_manifest().replies["error"] == 1
-
-
-def test_no_such_shard_is_refused(data, tmp_path):
-    """Shards are numbered from 0."""
-    with pytest.raises(ValueError, match=r"`shard` is a number from 0 below how many"):
-        run_prompts(Planned(), [], None, {}, shard=(2, 2))

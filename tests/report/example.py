@@ -54,13 +54,8 @@ CATEGORIES = {
     "errors": (("from misspellings", 16), ("from miscapitalisations", 9)),
 }  # fmt: skip
 COUNTS = ((126, 34, 0, 36), (39, 15, 3, 139), (80, 20, 10, 86), (0, 0, 0, 0))
-LABELS = (
-    "toy_model",
-    "SmolLM2-135M-it",
-    LONG,
-    "nothing-answered",
-    *(f"run-{n}" for n in range(5, 51)),
-)
+LABELS = ("toy_model", "SmolLM2-135M-it", LONG, "nothing-answered")
+LABELS += tuple(f"run-{n}" for n in range(5, 51))
 
 
 def flip(count: int, n: int, *, low: float = 0.6, high: float = 1.5) -> Value:

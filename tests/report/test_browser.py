@@ -50,10 +50,8 @@ def _differences():
 
 def _wide():
     """A table of as many columns as that of an audit's tests, and of words as long."""
-    rates = [
-        interval_column(f"rate_{place}", "Interference", "difference", "points")
-        for place in range(6)
-    ]
+    shown = ("Interference", "difference", "points")
+    rates = [interval_column(f"rate_{place}", *shown) for place in range(6)]
     counts = [Column(key=f"n_{place}", title="Incomplete", kind="count") for place in range(10)]
     labels = [Column(key=name, title=name) for name in ("database", "domain", "topology", "digest")]
     row = {f"n_{place}": 12_228 for place in range(10)} | {"digest": "0123456789abcdef" * 4}

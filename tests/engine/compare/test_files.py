@@ -158,12 +158,7 @@ OTHER = PLAIN | {"second": "alias"}
 @pytest.mark.parametrize(
     ("source", "options", "error", "message"),
     [
-        (
-            FORMS,
-            TERSE,
-            ValueError,
-            r"'tersee' is no value .*mean 'terse'\?\); there are plain, pol",
-        ),
+        (FORMS, TERSE, ValueError, r"'tersee' is no value .*mean 'terse'\?\); there are plain, "),
         (SHARED, AB, ValueError, "name what tells them apart through `item` besides"),
         (f"{HEAD}7,1,NA\n", WIDE, ValueError, r"v\.csv: row 4, column 'redirect': 'NA' is no ver"),
         (HEAD, OTHER, ColumnNotFoundError, r"second='alias' .*\['triplet_id', 'can"),

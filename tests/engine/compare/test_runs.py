@@ -53,9 +53,8 @@ def make_run(data, out, *, bits="x", forgotten=(), rule="popqa", **settings):
     """Ask and judge; no page is made."""
     chosen = RedirectQASettings(**{"template": "both", "repeat": 4} | settings)
     runner = Quantised(data, bits, forgotten)
-    folder = run_study(
-        RedirectQAStudy(), data, runner, out, model="m", settings=chosen, progress=False
-    )
+    options = {"model": "m", "settings": chosen, "progress": False}
+    folder = run_study(RedirectQAStudy(), data, runner, out, **options)
     score_run(folder, scoring=RuleScoring(rule=rule, agreement=False))
     return out
 
@@ -221,10 +220,7 @@ def test_verdicts_from_elsewhere_are_no_runs(tmp_path):
     [
         (["{before}"], "all results are of one model"),
         (["{before}", "{after}", "--first", "x"], "name models of files and runs by --label"),
-        (
-            ["{before}", "{after}", "--label", "x"],
-            "--label names x for 2 files; give one name a file",
-        ),
+        (["{before}", "{after}", "--label", "x"], "--label names x for 2 files; give one name a"),
         (["{before}", "{after}", "--label", "x", "x"], "--label gives two runs one name"),
         (["{before}", "{after}", "--item", "x", "--score", "y"], "--item, --score: runs say"),
         (["{before}", "nowhere.csv"], "nowhere.csv"),

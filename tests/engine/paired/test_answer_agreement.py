@@ -56,9 +56,7 @@ def report_of(*runs):
 
 def told(parts):
     """The words of a sentence, numbers as percent."""
-    return "".join(
-        f"{100 * part.value:.1f} %" if isinstance(part, Value) else part for part in parts
-    )
+    return "".join(f"{100 * p.value:.1f} %" if isinstance(p, Value) else p for p in parts)
 
 
 def checks_of(page):
@@ -221,9 +219,8 @@ def test_a_chat_template_that_was_not_used_is_told(
     if prompt is not None:
         (tmp_path / "prompts.jsonl").write_text(prompt + "\n")
     runner = {"runner": "transformers", "chat_template": template}
-    made = run(
-        [(True, True)], [(answer, answer)], folder=tmp_path, runner=runner, settings={"read": read}
-    )
+    changes = {"runner": runner, "settings": {"read": read}}
+    made = run([(True, True)], [(answer, answer)], folder=tmp_path, **changes)
 
     titles = {check.title for check in check_answers(made)}
 

@@ -106,10 +106,8 @@ def test_two_models_lead_with_their_difference_and_what_could_have_been_found(wo
         "The flip rate between plain and capitals does not differ significantly between bob and ada"
     )
     width = 100 * (row["difference_high"] - row["difference_low"])
-    found = float(
-        re.search(r"; minimum detectable difference ([\d.]+)\spoints at 80 % power", finding)[1]
-    )
-    assert found == pytest.approx(width / 2 * 2.8016 / 1.96, abs=0.06)
+    told = re.search(r"; minimum detectable difference ([\d.]+)\spoints at 80 % power", finding)
+    assert float(told[1]) == pytest.approx(width / 2 * 2.8016 / 1.96, abs=0.06)
     assert summary.startswith("The flip rate of ada between plain and capitals is ")
     assert "The flip rate of bob between plain and capitals is " in summary
 

@@ -42,21 +42,14 @@ def world(tmp_path_factory):
     home = tmp_path_factory.mktemp("world")
     rows, _ = instances()
     (home / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (home / "corpus.jsonl").write_text(
-        "".join(json.dumps({"text": text}) + "\n" for text in corpus())
-    )
+    lines = [json.dumps({"text": text}) + "\n" for text in corpus()]
+    (home / "corpus.jsonl").write_text("".join(lines))
     study = LexicalStudy()
-    folder = run_study(
-        study,
-        study.load(LexicalSource(task=(TASK,), source=str(home / "rows.jsonl"), split="train")),
-        CorpusModel(),
-        home / "run",
-        model="corpus",
-        settings=LexicalSettings(
-            wordnet=str(WORDNET), repeat=0, memorization=True, neighbours=3, draws=2
-        ),
-        progress=False,
-    )
+    source = LexicalSource(task=(TASK,), source=str(home / "rows.jsonl"), split="train")
+    chosen = {"wordnet": str(WORDNET), "repeat": 0, "neighbours": 3, "draws": 2}
+    settings = LexicalSettings(memorization=True, **chosen)
+    options = {"model": "corpus", "settings": settings, "progress": False}
+    folder = run_study(study, study.load(source), CorpusModel(), home / "run", **options)
     score_run(folder)
     count = ["count", "ngrams", "--data", str(home / "run" / "texts.jsonl"), "--n", "4"]
     count += ["--corpus", str(home / "corpus.jsonl"), "--out", str(home / "counts")]

@@ -23,11 +23,7 @@ from surface_consistency.studies.lexical.perturbation.frequencies import (
     match_frequency,
     read_word_counts,
 )
-from surface_consistency.studies.lexical.prompts import (
-    meaning_prompt,
-    memorization_prompts,
-    read_neighbours,
-)
+from surface_consistency.studies.lexical.prompts import memorization_prompts, read_neighbours
 from surface_consistency.studies.lexical.quality import rouge_l
 from surface_consistency.studies.lexical.records import BenchmarkInstance
 from surface_consistency.studies.lexical.settings import LexicalScoring, LexicalSettings
@@ -37,11 +33,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::surface_consistency.errors.Unde
 
 WORDNET = str(Path(__file__).parent / "perturbation" / "wordnet")
 ROWS = [
-    {
-        "sentence_good": f"{name} used the dog.",
-        "sentence_bad": f"{name} used the dogs.",
-        "UID": "anaphor_number_agreement",
-    }
+    {"sentence_good": f"{name} used the dog.", "sentence_bad": f"{name} used the dogs."}
+    | {"UID": "anaphor_number_agreement"}
     for name in ("Mary", "John", "Sue", "Tom")
 ]
 COUNTS = {"use": 900, "utilise": 5, "employ": 700, "dog": 400, "hound": 20}
@@ -78,15 +71,9 @@ def counts(tmp_path):
 
 def asked(runner, out, **settings):
     given = {"wordnet": WORDNET, "repeat": 0} | settings
-    folder = run_study(
-        LexicalStudy().with_output_dir(out),
-        load_benchmark("anaphor_agreement", ROWS),
-        runner,
-        out,
-        model="m",
-        settings=LexicalSettings(**given),
-        progress=False,
-    )
+    study, data = LexicalStudy().with_output_dir(out), load_benchmark("anaphor_agreement", ROWS)
+    options = {"model": "m", "settings": LexicalSettings(**given), "progress": False}
+    folder = run_study(study, data, runner, out, **options)
     score_run(folder)
     return folder
 
@@ -190,10 +177,7 @@ def test_broken_word_counts_are_refused(tmp_path, name, content, error, message)
         (lambda: LexicalSettings(senses="judge"), "`senses=judge` needs `sense_model`"),
         (lambda: LexicalSettings(sense_model="m"), "`sense_model` chooses senses with `senses=ju"),
         (lambda: LexicalSettings(neighbours=3), "`neighbours` is scored with `memorization`"),
-        (
-            lambda: LexicalSettings(neighbour_file=Path("f")),
-            "`neighbour_file` is scored with `memorization`",
-        ),
+        (lambda: LexicalSettings(neighbour_file=Path("f")), "`neighbour_file` is scored with `mem"),
         (
             lambda: LexicalSettings(memorization=True, neighbours=3, neighbour_file=Path("f")),
             "either `neighbours` or `neighbour_file`",
@@ -231,10 +215,8 @@ JUDGED: list[str] = []
 
 def test_a_judge_chooses_senses_once_and_a_resumed_run_goes_on(tmp_path):
     JUDGED.clear()
-    settings = {
-        "senses": "judge",
-        "sense_runner": "tests.studies.lexical.test_wordings:judge_of_senses",
-    }
+    judge = "tests.studies.lexical.test_wordings:judge_of_senses"
+    settings = {"senses": "judge", "sense_runner": judge}
     with pytest.warns(UnscoredWarning, match="told no sense of 3 of 8 words"):
         folder = asked(Dislikes(()), tmp_path / "run", control=True, **settings)
 
@@ -275,14 +257,6 @@ def test_a_judge_of_meaning_is_asked_on_a_sample(plain):
     assert tables["meaning"].frame["n"].tolist() == [3]
     score_run(folder, scoring=LexicalScoring(meaning_runner=runner, meaning_pairs=2))
     assert len(pd.read_csv(folder.checks / "meaning_pairs.csv")) == 2
-
-
-def test_the_question_of_meaning_is_that_of_the_paper():
-    prompt = meaning_prompt("p", "A b.", "A c.")
-    assert prompt.messages[1].content == (
-        'Compare the following two sentences:\nSentence A: "A b." Sentence B: "A c."\n'
-        "Do they convey the same meaning? Respond with only one word: same or different."
-    )
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.studies.unlearning.analysis import UnlearningAnalysis, UnlearningSettings
 from surface_consistency.studies.unlearning.settings import UnlearningSettings as AskedSettings
 from surface_consistency.studies.unlearning.study import UnlearningStudy
-from surface_consistency.tables.numbers import sentence_text
 from tests.golden_runs.gather import load_redirectqa
 from tests.golden_runs.inputs import redirect_model
 from tests.made_logs import MODELS, SIDES, official_verdicts, published, tofu_log, write_log
@@ -28,12 +27,9 @@ TARGETS = ("ascent", "refusal", "other_name", "untouched", "broken")
 
 def analysed(paths, out, *, margin=None, page=True, **settings):
     """Tables and page of some models."""
-    return report_runs(
-        paths,
-        out,
-        settings=ReportSettings(margin=margin, answers=0, page=page),
-        analyses={UnlearningAnalysis(): UnlearningSettings(**settings)},
-    )
+    analyses = {UnlearningAnalysis(): UnlearningSettings(**settings)}
+    chosen = ReportSettings(margin=margin, answers=0, page=page)
+    return report_runs(paths, out, settings=chosen, analyses=analyses)
 
 
 @pytest.fixture(scope="module")
@@ -136,17 +132,6 @@ def test_survivors_have_the_first_reason_that_holds(planted):
     assert reasons["untouched", "plain"] == {"guessable", "plain question"}
     guessed = rows[rows["reason"] == "guessable"]
     assert (guessed["reference"] == guessed["accepted"]).all()
-
-
-def test_page_begins_with_what_can_be_said(planted):
-    for said in (
-        "hides the facts",
-        "has forgotten the facts",
-        "has not forgotten",
-        "The change of",
-    ):
-        assert said in planted.finding
-    assert "under every form its accuracy is equivalent to that of the reference" in planted.finding
 
 
 def test_reference_that_knows_is_told_from_the_other(planted_runs, tmp_path):
@@ -422,26 +407,13 @@ def test_sentences_without_short_answers_are_refused(data_files, tmp_path):
         analysed(logs, tmp_path / "out")
 
 
-def test_sentences_are_text(planted):
-    notes = planted.notes
-
-    assert notes
-    assert not any("{" in note or sentence_text([note]) != note for note in notes)
-
-
 def test_runs_of_another_study_are_crossed_too(tmp_path):
     """Titles are the plain question, redirects the other form."""
     data, study, folders = load_redirectqa(), RedirectQAStudy(), []
     for name, knows in (("original", 0.9), ("unlearned", 0.4), ("reference", 0.1)):
-        folder = run_study(
-            study,
-            data,
-            redirect_model(name, data.questions, knows=knows),
-            tmp_path / name,
-            model=name,
-            settings=RedirectQASettings(shots=0, repeat=0, limit=40),
-            progress=False,
-        )
+        model = redirect_model(name, data.questions, knows=knows)
+        settings = RedirectQASettings(shots=0, repeat=0, limit=40)
+        folder = run_study(study, data, model, tmp_path / name, model=name, settings=settings)
         score_run(folder, scoring=RuleScoring(rule="popqa", agreement=False))
         folders.append(folder.path)
 

@@ -42,15 +42,6 @@ def test_tofu_is_asked_plainly_reworded_and_by_surname(forget01):
     assert named.str.contains("Al-Kuwaiti|Abilov").all()
 
 
-def test_other_numbers_of_questions_than_tofus_have_no_persons():
-    records = [{"question": f"Who is Ann Lee {n}?", "answer": "Ann"} for n in range(30)]
-
-    rows = tofu_rows(records, dict.fromkeys(range(30), "Ann"), "forget")
-
-    assert rows["subject_id"].nunique() == 30
-    assert set(rows["form"]) == {"plain"}
-
-
 def test_long_queries_ask_about_other_subjects_first(forget01):
     rows = with_long(forget01)
 
@@ -71,10 +62,8 @@ def test_counterfact_in_the_flat_layout(data_files):
     asked = by_form(records[0])
     rows = edit_rows(records)
 
-    assert asked["new object", "plain"] == (
-        "The mother tongue of Danielle Darrieux is",
-        ("English",),
-    )
+    question = "The mother tongue of Danielle Darrieux is"
+    assert asked["new object", "plain"] == (question, ("English",))
     assert asked["forget", "plain"][1] == ("French",)
     assert asked["neighbour", "plain"] == ("Michel Rocard is a native speaker of", ("French",))
     assert rows.groupby(["set", "form"]).size().to_dict() == {
@@ -119,9 +108,7 @@ KNOWEDIT = {
         ],
         "Reasoning": [{"prompt": "He died in a city of", "ground_truth": [["Germany"]]}],
     },
-    "locality": {
-        "Relation_Specificity": [{"prompt": "Arons was a", "ground_truth": [["physicist"]]}]
-    },
+    "locality": {"Relation_Specificity": [{"prompt": "Is a", "ground_truth": [["physicist"]]}]},
 }
 QUERY = {"prompt": "Prince died in", "answers": [{"value": "Berlin", "aliases": ["Bärlin"]}]}
 TEST = {"test_queries": [QUERY], "test_condition": "OR", "condition_queries": []}
@@ -162,10 +149,7 @@ LAYOUTS = {
     ),
     "RippleEdits": (
         RIPPLE,
-        {
-            ("new object", "name"): "Berlin; Bärlin",
-            ("neighbour", "Forgetfulness"): "Berlin; Bärlin",
-        },
+        dict.fromkeys([("new object", "name"), ("neighbour", "Forgetfulness")], "Berlin; Bärlin"),
     ),
 }
 """A record of each layout of edits, and its answers by set and form."""

@@ -8,7 +8,6 @@ from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.models import FakeRunner
 from surface_consistency.studies.unlearning.settings import UnlearningSettings
 from surface_consistency.studies.unlearning.study import UnlearningStudy
-from tests.studies.unlearning.test_questions import LAYOUTS
 
 STUDY = UnlearningStudy()
 
@@ -41,9 +40,8 @@ def test_model_that_knows_the_long_name_alone_is_seen(forget01, tmp_path):
     data = load(forget01)
     plain = data.rows[data.rows["form"] == "plain"]
     told = dict(zip(plain["question"], plain["answers"], strict=True))
-    model = FakeRunner(
-        lambda prompt: told.get(prompt.text.removeprefix("Question: ")[:-8], ["unknown"])[0]
-    )
+    told = {f"Question: {question}\nAnswer:": answers[0] for question, answers in told.items()}
+    model = FakeRunner(lambda prompt: told.get(prompt.text, "unknown"))
 
     settings = UnlearningSettings(repeat=0)
     folder = run_study(STUDY, data, model, tmp_path / "run", model="m", settings=settings)
@@ -51,9 +49,7 @@ def test_model_that_knows_the_long_name_alone_is_seen(forget01, tmp_path):
 
     frame = pd.read_parquet(folder.outcomes)
     by_form = frame.groupby("second_condition")
-    assert by_form["first_correct"].mean().to_dict() == dict.fromkeys(
-        ("long", "name", "reworded"), 1.0
-    )
+    assert by_form["first_correct"].mean().to_dict() == {"long": 1, "name": 1, "reworded": 1}
     assert by_form["second_correct"].mean()["name"] < 0.1
 
 
@@ -64,26 +60,10 @@ def test_edits_are_asked_with_both_objects(data_files, tmp_path):
 
     plan = STUDY.plan(load(path), UnlearningSettings(forms=("plain", "reworded")))
 
-    assert plan.items["kind"].value_counts().to_dict() == {
-        "forget": 40,
-        "new object": 40,
-        "neighbour": 20,
-    }
+    kinds = plan.items["kind"].value_counts().to_dict()
+    assert kinds == {"forget": 40, "new object": 40, "neighbour": 20}
     alone = plan.pairs[plan.pairs["second_target"].isna()]
     assert set(alone["kind"]) == {"neighbour"}
-
-
-@pytest.mark.parametrize(("record", "expected"), LAYOUTS.values(), ids=LAYOUTS)
-def test_layouts_of_edits_ask_for_both_objects(tmp_path, record, expected):
-    path = tmp_path / "edits.json"
-    path.write_text(json.dumps([record]), "utf-8")
-
-    rows = load(path).rows
-
-    long = {(kind, "long") for kind, form in expected if form == "plain"}
-    assert {*zip(rows["kind"], rows["form"], strict=True)} == {*expected, *long}
-    answers = {"; ".join(names) for names in rows.loc[rows["kind"] == "forget", "answers"]}
-    assert answers == {names for (kind, _), names in expected.items() if kind == "forget"}
 
 
 def test_chat_prompts_are_turns_and_facts_are_limited_whole(forget01):
