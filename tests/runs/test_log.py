@@ -293,51 +293,37 @@ def test_good_lines_of_any_shape_are_read_alike(tmp_path, change):
     assert len(rows_of(log)) == 3
 
 
+BAD = {
+    "prompt_id": ["", 1, None],
+    "prompt_key": [1],
+    "text": [None, 5],
+    "error": ["why"],
+    "finish_reason": ["none", None, ["stop"], "error", "refusal"],
+    "n_prompt_tokens": [-1, 1.0],
+    "n_new_tokens": [True, "1"],
+    "reasoning": [5],
+    "reasoning_source": [["<think>"]],
+    "lookups": [[5], {}],
+    "unknown": [1],
+}
+CHANGES = [{name: value} for name, values in BAD.items() for value in values]
+CHANGES += [{"finish_reason": "unclosed_reasoning", "text": None}]
+CHANGES += [
+    {"finish_reason": "error"} | more
+    for more in ({"error": "both"}, {"text": None}, {"text": None, "error": 5})
+]
+
+
 @pytest.mark.parametrize(
     "line",
     [
-        b"null",
-        b"[]",
-        b"5",
-        b"{",
-        b"\xff",
-        b"\xef\xbb\xbf{}",
+        *(b"null", b"[]", b"5", b"{", b"\xff", b"\xef\xbb\xbf{}", b"[" * 100_000),
         b'{"prompt_id": "a", "text": "x"} {}',
         b'{"prompt_id": "a", "text": "\\ud800"}',
         b'{"prompt_id": "a", "text": "\\uD800"}',
         b'{"prompt_id": "a", "text": "x", "n_new_tokens": NaN}',
-        b"[" * 100_000,
-        *(
-            json.dumps(LINE | change).encode()
-            for change in (
-                {"prompt_id": ""},
-                {"prompt_id": 1},
-                {"prompt_id": None},
-                {"prompt_key": 1},
-                {"text": None},
-                {"text": 5},
-                {"error": "why"},
-                {"finish_reason": "none"},
-                {"finish_reason": None},
-                {"finish_reason": ["stop"]},
-                {"finish_reason": "error"},
-                {"finish_reason": "error", "error": "both"},
-                {"finish_reason": "error", "text": None},
-                {"finish_reason": "error", "text": None, "error": 5},
-                {"n_prompt_tokens": -1},
-                {"n_prompt_tokens": 1.0},
-                {"n_new_tokens": True},
-                {"n_new_tokens": "1"},
-                {"finish_reason": "refusal"},
-                {"finish_reason": "unclosed_reasoning", "text": None},
-                {"reasoning": 5},
-                {"reasoning_source": ["<think>"]},
-                {"lookups": [5]},
-                {"lookups": {}},
-                {"unknown": 1},
-            )
-        ),
         b'{"prompt_id": "a", "finish_reason": "error", "error": "no text"}',
+        *(json.dumps(LINE | change).encode() for change in CHANGES),
     ],
 )
 def test_bad_lines_are_refused_alike(tmp_path, line):

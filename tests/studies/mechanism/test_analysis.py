@@ -264,20 +264,16 @@ def other_weights(run):
     (run / "manifest.json").write_text(json.dumps(manifest))
 
 
+def without_prompts(run):
+    (run / "prompts.jsonl").unlink()
+
+
 @pytest.mark.parametrize(
     ("change", "options", "error", "match"),
     [
-        (
-            None,
-            {"model": ()},
-            DataError,
-            r"\(runner fake, .*name their folder or hub id by `model`",
-        ),
+        (None, {"model": ()}, DataError, r"\(runner fake, .*name their folder or hub id by `mod"),
         (other_weights, {}, RunError, "are not those that answered"),
-        (
-            lambda run: (run / "prompts.jsonl").unlink(),
-            *({}, DataError, r"has no prompts\.jsonl: its predictions were made else"),
-        ),
+        (without_prompts, {}, DataError, r"has no prompts\.jsonl: its predictions were made else"),
         (None, {"spans": "judge"}, ValueError, "`spans=judge` needs `judge_model`"),
         (None, {"device_map": "auto"}, *(ValueError, "`device` is one place for the whole model")),
         (None, {"model": ("a", "b")}, ValueError, "`model` names 2 models for 1 runs"),

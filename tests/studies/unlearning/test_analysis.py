@@ -352,30 +352,19 @@ def test_sets_that_later_logs_alone_hold_are_named(data_files, tmp_path):
     assert not any("questions of the set" in note for note in alone.notes)
 
 
-FULL, RETRAINED = ((MODELS[0], side) for side in SIDES)
+FULL, RETRAINED = BOTH = [(MODELS[0], side) for side in SIDES]
+ROLES = ("original", "unlearned")
 
 
 @pytest.mark.parametrize(
     ("logs", "runs", "settings", "error", "match"),
     [
-        (
-            *([FULL, RETRAINED], [], {"roles": ("original", "unlearned", "reference")}),
-            *(ValueError, "roles names 3 for 2 models"),
-        ),
-        (
-            *([FULL, RETRAINED], [], {"roles": ("original", "reference")}),
-            *(ValueError, "must name an unlearned or edited model"),
-        ),
-        (
-            *([FULL, RETRAINED], [], {"roles": ("unlearned", "unlearned")}),
-            *(ValueError, "must name an unlearned or edited model"),
-        ),
+        (BOTH, [], {"roles": (*ROLES, "reference")}, ValueError, "roles names 3 for 2 models"),
+        (BOTH, [], {"roles": ("original", "reference")}, ValueError, "must name an unlearned or"),
+        (BOTH, [], {"roles": ("unlearned",) * 2}, ValueError, "must name an unlearned or edited"),
         ([FULL], [], {}, ValueError, "is held against none: give at least two"),
         ([FULL], ["refusal"], {}, ValueError, "logs or folders of runs, not both"),
-        (
-            *([FULL, RETRAINED], [], {"short_answers": Path("answers.tsv")}),
-            *(DataError, "answers to other questions than"),
-        ),
+        (BOTH, [], {"short_answers": Path("answers.tsv")}, DataError, "answers to other questions"),
     ],
     ids=["three roles", "no target", "no other", "one", "logs and runs", "short answers"],
 )

@@ -115,37 +115,25 @@ TEST = {"test_queries": [QUERY], "test_condition": "OR", "condition_queries": []
 RIPPLE = {"edit": {"subject_id": "Q1"}, "Subject_Aliasing": [TEST], "Forgetfulness": [TEST]}
 
 
+FORGET = [("forget", "plain"), ("forget", "reworded")]
+NEW = [("new object", "plain"), ("new object", "reworded")]
+ILLINOIS, MICHIGAN = "Illinois Institute of Technology", "University of Michigan"
 LAYOUTS = {
     "ROME": (
         ROME,
-        {
-            ("forget", "plain"): "French",
-            ("new object", "plain"): "English",
-            ("forget", "reworded"): "French",
-            ("new object", "reworded"): "English",
-            ("neighbour", "plain"): "French",
-        },
+        dict.fromkeys([*FORGET, ("neighbour", "plain")], "French") | dict.fromkeys(NEW, "English"),
     ),
     "zsRE": (
         ZSRE,
-        {
-            ("forget", "plain"): "Illinois Institute of Technology",
-            ("new object", "plain"): "University of Michigan",
-            ("forget", "reworded"): "Illinois Institute of Technology",
-            ("new object", "reworded"): "University of Michigan",
-            ("neighbour", "plain"): "Hugo Weaving",
-        },
+        dict.fromkeys(FORGET, ILLINOIS)
+        | dict.fromkeys(NEW, MICHIGAN)
+        | {("neighbour", "plain"): "Hugo Weaving"},
     ),
     "KnowEdit": (
         KNOWEDIT,
-        {
-            ("forget", "plain"): "Munich",
-            ("new object", "plain"): "Berlin",
-            ("new object", "name"): "Berlin; Berlin, Germany",
-            ("forget", "name"): "Munich",
-            ("new object", "hop"): "Germany",
-            ("neighbour", "Relation_Specificity"): "physicist",
-        },
+        {("forget", form): "Munich" for form in ("plain", "name")}
+        | {("new object", "plain"): "Berlin", ("new object", "name"): "Berlin; Berlin, Germany"}
+        | {("new object", "hop"): "Germany", ("neighbour", "Relation_Specificity"): "physicist"},
     ),
     "RippleEdits": (
         RIPPLE,

@@ -9,82 +9,72 @@ from packaging.version import Version
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-SMALL = {
-    "vocab_size": 61,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "max_position_embeddings": 64,
-}
+SMALL = {"vocab_size": 61, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
+SMALL |= {"num_attention_heads": 4, "max_position_embeddings": 64}
 GQA = SMALL | {"num_key_value_heads": 2}
 EXPERTS = GQA | {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 24}
 
 MLP_OF_MIXTRAL = "mlp" if Version(transformers.__version__) >= Version("5") else "block_sparse_moe"
+LLAMA = "model.layers self_attn.o_proj mlp"
+NEOX = "gpt_neox.layers attention.dense mlp"
+BLOOM = {"vocab_size": 61, "hidden_size": 32, "n_layer": 2, "n_head": 4}
 
-LLAMA = ("model.layers", "self_attn.o_proj", "mlp")
+
+def made(config, places=LLAMA, base=GQA, **options):
+    """Give the configuration, its options, and where layers, projection and MLP stand."""
+    return config, base | options, *places.split()
+
+
 ARCHITECTURES = {
-    # Configuration, options, and where layers, projection and MLP stand.
-    "gpt_neox": ("GPTNeoXConfig", SMALL, "gpt_neox.layers", "attention.dense", "mlp"),
-    "gpt_neox_sequential": (
-        *("GPTNeoXConfig", SMALL | {"use_parallel_residual": False}),
-        *("gpt_neox.layers", "attention.dense", "mlp"),
+    "gpt_neox": made("GPTNeoXConfig", NEOX, SMALL),
+    "gpt_neox_sequential": made("GPTNeoXConfig", NEOX, SMALL, use_parallel_residual=False),
+    "llama": made("LlamaConfig"),
+    "llama_bias": made("LlamaConfig", attention_bias=True, mlp_bias=True),
+    "qwen2": made("Qwen2Config"),
+    "qwen3": made("Qwen3Config", head_dim=12),
+    "qwen3_moe": made("Qwen3MoeConfig", LLAMA, EXPERTS),
+    "qwen2_moe": made("Qwen2MoeConfig", LLAMA, EXPERTS, shared_expert_intermediate_size=16),
+    "mixtral": made(
+        "MixtralConfig",
+        f"model.layers self_attn.o_proj {MLP_OF_MIXTRAL}",
+        **{"num_local_experts": 4, "sliding_window": None},
     ),
-    "llama": ("LlamaConfig", GQA, *LLAMA),
-    "llama_bias": ("LlamaConfig", GQA | {"attention_bias": True, "mlp_bias": True}, *LLAMA),
-    "qwen2": ("Qwen2Config", GQA, *LLAMA),
-    "qwen3": ("Qwen3Config", GQA | {"head_dim": 12}, *LLAMA),
-    "qwen3_moe": ("Qwen3MoeConfig", EXPERTS, *LLAMA),
-    "qwen2_moe": ("Qwen2MoeConfig", EXPERTS | {"shared_expert_intermediate_size": 16}, *LLAMA),
-    "mixtral": (
-        *("MixtralConfig", GQA | {"num_local_experts": 4, "sliding_window": None}),
-        *("model.layers", "self_attn.o_proj", MLP_OF_MIXTRAL),
+    "mistral": made("MistralConfig", sliding_window=4),
+    "gemma2": made("Gemma2Config", head_dim=8, sliding_window=4),
+    "gemma3_text": made("Gemma3TextConfig", head_dim=8, sliding_window=4),
+    "olmo2": made("Olmo2Config"),
+    "phi": made("PhiConfig", "model.layers self_attn.dense mlp", SMALL),
+    "phi3": made("Phi3Config", pad_token_id=0),
+    "gpt2": made(
+        "GPT2Config",
+        "transformer.h attn.c_proj mlp",
+        {"vocab_size": 61, "n_embd": 32, "n_layer": 2, "n_head": 4},
     ),
-    "mistral": ("MistralConfig", GQA | {"sliding_window": 4}, *LLAMA),
-    "gemma2": ("Gemma2Config", GQA | {"head_dim": 8, "sliding_window": 4}, *LLAMA),
-    "gemma3_text": ("Gemma3TextConfig", GQA | {"head_dim": 8, "sliding_window": 4}, *LLAMA),
-    "olmo2": ("Olmo2Config", GQA, *LLAMA),
-    "phi": ("PhiConfig", SMALL, "model.layers", "self_attn.dense", "mlp"),
-    "phi3": ("Phi3Config", GQA | {"pad_token_id": 0}, *LLAMA),
-    "gpt2": (
-        *("GPT2Config", {"vocab_size": 61, "n_embd": 32, "n_layer": 2, "n_head": 4}),
-        *("transformer.h", "attn.c_proj", "mlp"),
-    ),
-    "gpt_neo": (
+    "gpt_neo": made(
         "GPTNeoConfig",
-        {
-            **{"vocab_size": 61, "hidden_size": 32, "num_layers": 2, "num_heads": 4},
-            **{"attention_types": [[["global", "local"], 1]], "window_size": 4},
-            "max_position_embeddings": 64,
-        },
-        *("transformer.h", "attn.attention.out_proj", "mlp"),
+        "transformer.h attn.attention.out_proj mlp",
+        {"vocab_size": 61, "hidden_size": 32, "num_layers": 2, "num_heads": 4, "window_size": 4},
+        attention_types=[[["global", "local"], 1]],
+        max_position_embeddings=64,
     ),
-    "falcon": (
+    "falcon": made(
         "FalconConfig",
+        "transformer.h self_attention.dense mlp",
         {"vocab_size": 61, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4},
-        *("transformer.h", "self_attention.dense", "mlp"),
     ),
-    "cohere": ("CohereConfig", GQA | {"logit_scale": 0.25}, *LLAMA),
-    "granite": (
-        *("GraniteConfig", GQA | {"logits_scaling": 3.0, "residual_multiplier": 0.3}),
-        *LLAMA,
+    "cohere": made("CohereConfig", logit_scale=0.25),
+    "granite": made("GraniteConfig", logits_scaling=3.0, residual_multiplier=0.3),
+    "gpt_oss": made("GptOssConfig", head_dim=8, num_local_experts=4, sliding_window=4),
+    "opt": made(
+        "OPTConfig",
+        "model.decoder.layers self_attn.out_proj fc2",
+        SMALL | {"ffn_dim": 48, "word_embed_proj_dim": 32},
     ),
-    "gpt_oss": (
-        *("GptOssConfig", GQA | {"head_dim": 8, "num_local_experts": 4, "sliding_window": 4}),
-        *LLAMA,
-    ),
-    "opt": (
-        *("OPTConfig", SMALL | {"ffn_dim": 48, "word_embed_proj_dim": 32}),
-        *("model.decoder.layers", "self_attn.out_proj", "fc2"),
-    ),
-    "bloom": (
-        *("BloomConfig", {"vocab_size": 61, "hidden_size": 32, "n_layer": 2, "n_head": 4}),
-        *("transformer.h", "self_attention.dense", "mlp.dense_4h_to_h"),
-    ),
-    "mpt": (
+    "bloom": made("BloomConfig", "transformer.h self_attention.dense mlp.dense_4h_to_h", BLOOM),
+    "mpt": made(
         "MptConfig",
+        "transformer.blocks attn.out_proj ffn.down_proj",
         {"vocab_size": 61, "d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 64},
-        *("transformer.blocks", "attn.out_proj", "ffn.down_proj"),
     ),
 }
 
