@@ -233,7 +233,6 @@ def test_repeated_measures_show_how_many_clusters_there_are():
 
 @pytest.mark.parametrize("named", [{"item": ("item",)}, {"score": "right"}])
 def test_names_for_rows_of_one_condition_are_not_passed_over(named):
-    """One row a pair: whoever names the item as the fact would get each row as a cluster."""
     rows = [{"item": n // 3, "right": 1, "a": 1, "b": n % 2} for n in range(9)]
 
     with pytest.raises(ValueError, match=r"without `condition` every row is a pair.*`cluster`"):

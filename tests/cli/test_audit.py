@@ -122,8 +122,6 @@ def test_states_asked_are_told_without_del_off(databases, reader, tmp_path, caps
         ([*READS, "--retriever", "nothing"], "retriever must be one of"),
         ([*READS, "--styles", "haiku"], "no style haiku"),
         ([*READS, "--setting", "radius=0.1"], "radius needs"),
-        (["--runner", "nobody"], "nobody"),
-        ([*READS, "--max-new-tokens", "0"], "--max-new-tokens: input should be greater than or"),
         ([*READS, "--setting", "resamples=0"], "--setting resamples: input should be greater than"),
         ([*READS, "--setting", "max_missing=2"], "--setting max_missing: input should be less"),
         pytest.param(["--model", "no/such/folder"], "no/such/folder", marks=NEEDS_TORCH),

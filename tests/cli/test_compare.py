@@ -131,15 +131,11 @@ def test_a_broken_file_is_named_with_what_is_wrong(tmp_path, content, said, caps
     ("words", "message"),
     [
         ([], "give result files or folders of the models"),
-        ([NEMO[0]], "all results are of one model"),
-        ([*NEMO, "--first", "a"], "name models of files and runs by --label"),
         ([*NEMO, "--json", "--markdown"], "--json and --markdown are two forms"),
         ([*NEMO, "--margin", "0"], "--margin: input should be greater than 0"),
         ([*NEMO, "--margin", "2"], "margin 2 takes in the whole scale, 0 to 1"),
-        ([*NEMO, "--baseline", "gamma"], "--baseline gamma is none of the models"),
         ([*NEMO, "--fail-if", "maybe-worse"], "needs --margin"),
         ([*NEMO, "--cluster", "shelf"], "shelf"),
-        ([*NEMO, "--scale", "2", "3"], "outside the scale 2 to 3"),
     ],
 )
 def test_a_mistake_is_named_with_its_remedy(words, message, capsys):

@@ -28,7 +28,6 @@ def demo(tmp_path_factory):
 
 @pytest.mark.slow
 def test_demo_finds_the_planted_frequencies(demo):
-    """Names it was taught are answered like the canonical one, names it never saw are not."""
     table = pd.read_csv(demo / "highlights" / "consistency_by_planted_exposure.csv")
     table = table.set_index("exposure")
 
@@ -61,7 +60,6 @@ def test_demo_leaves_every_product(demo):
 
 @pytest.mark.slow
 def test_demo_again_trains_and_asks_nothing(demo, capsys):
-    """A second start keeps the model and the answers."""
     model = (demo / "toy_model" / "model.safetensors").stat().st_mtime_ns
     log = (demo / "generations.jsonl").read_bytes()
     capsys.readouterr()

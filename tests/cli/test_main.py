@@ -46,7 +46,6 @@ def run(runner, out, *more):
 
 
 def test_run_score_and_report_leave_their_files(runner, tmp_path, capsys):
-    """One command from rows to report; two runs on one page; scoring again by another rule."""
     first, second, both = (tmp_path / name for name in ("first", "second", "both"))
 
     assert run(runner, first, "--label", "one", "--limit", "20") == 0
@@ -148,7 +147,6 @@ def test_compare_writes_a_page_that_can_be_reported_again(verdicts_csv, tmp_path
 
 @pytest.mark.filterwarnings("ignore:292 of 584 predictions belong to no question of the data")
 def test_score_takes_predictions_made_elsewhere(tmp_path):
-    """A CSV of question texts and outputs is enough."""
     asked = load_sample().questions
     rows = [{"question": q.question, "output": q.triple.answers[0]} for q in asked]
     file = tmp_path / "mine.csv"
@@ -189,7 +187,6 @@ def test_score_takes_predictions_made_elsewhere(tmp_path):
     ],
 )
 def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, arguments, message):
-    """No traceback, the thing named, nothing on standard output."""
     status = run(runner, tmp_path / "run", *arguments)
 
     printed = capsys.readouterr()
@@ -308,7 +305,6 @@ def test_compare_names_what_is_wrong(verdicts_csv, capsys, arguments, message):
 
 
 def test_one_fact_of_a_run_is_told(runner, tmp_path, capsys):
-    """--fact prints what both conditions were answered, and writes no page."""
     out = str(tmp_path / "run")
     assert run(runner, out, "--limit", "3", "--json") == 0
     fact = pd.read_parquet(tmp_path / "run" / "outcomes.parquet")["fact_id"].iloc[0]
@@ -365,7 +361,6 @@ def test_completion_knows_commands_studies_and_options(tmp_path, monkeypatch, ca
     ],
 )
 def test_errors_about_data_name_flags(tmp_path, capsys, rename, messages):
-    """No message names an argument in Python."""
     rows = [json.loads(line) for line in (SAMPLE_PATH / "test.jsonl").read_text().splitlines()]
     rows = [{rename.get(name, name): cell for name, cell in row.items()} for row in rows]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

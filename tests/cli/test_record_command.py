@@ -107,7 +107,6 @@ def run():
     ],
 )
 def test_every_kind_of_field_is_an_option(run, arguments, field, value):
-    """Given options are set; all others keep their default."""
     assert run("--out", "x", "--model", "m", *arguments) == 0
 
     settings, out, model = ask.called

@@ -154,7 +154,6 @@ def test_mistakes_are_named_before_anything_is_loaded(home, capsys, words, messa
 
 
 def test_commands_for_a_scheduler_are_printed_and_do_the_same(home, capsys):
-    """The printed commands, run one by one, make the tables of the whole command."""
     whole = [*RUN, "--model", "a", "--model", "b"]
     assert main([*whole, "--out", "whole", "--json"]) == 0
     capsys.readouterr()

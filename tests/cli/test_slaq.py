@@ -213,7 +213,6 @@ def test_labels_and_options_of_another_run_leave_the_run_as_it_was(run, tmp_path
     [
         (["--judge", "human"], "--judge human needs --labels"),
         (["--judge", "human", "--labels", "no.csv"], "no file no.csv"),
-        (["--labels", "no.csv"], "no file no.csv"),
         (["--judge", "llm"], "--judge llm needs --judge-model"),
         (["--judge", "llm", "--judge-model", "x"], "OPENAI_BASE_URL"),
         (["--judge", "llm", "--setting", "judge_runner=nobody"], "no runner 'nobody'"),
@@ -222,11 +221,7 @@ def test_labels_and_options_of_another_run_leave_the_run_as_it_was(run, tmp_path
         (["--judge", "oracle"], "--judge: input should be 'matcher', 'llm' or 'human', got 'orac"),
         (["--judge-rule", "vibes"], "vibes"),
         (["--permutations", "0"], "--permutations: input should be greater than or equal to 1"),
-        (["--repeat", "-1"], "--repeat: input should be greater than or equal to 0, got -1"),
-        (["--limit", "0"], "limit"),
         (["--short-tokens", "0"], "--short-tokens: input should be greater than or equal to 1"),
-        (["--column", "Topic=t"], "--column belongs to data of your own"),
-        (["--source", "nowhere.csv"], "nowhere.csv"),
     ],
 )
 def test_a_users_mistake_is_one_line_and_code_2(
@@ -245,7 +240,6 @@ def test_a_users_mistake_is_one_line_and_code_2(
 
 @pytest.mark.slow
 def test_the_toy_model_runs_without_network(tmp_path, capsys):
-    """`--model toy_model` trains a model on what it will be asked, and asks it."""
     pytest.importorskip("torch")
     command = ["run", "slaq", "--source", "sample", "--limit", "2", "--model", "toy_model"]
     command += ["--long-tokens", "24", "--short-tokens", "8", "--repeat", "2"]

@@ -238,8 +238,6 @@ def test_planners_that_lose_invent_or_refuse_prompts_are_named(prompts, log, pla
 
 
 def test_ctrl_c_keeps_what_was_answered(prompts, log):
-    """Answers that came before the interrupt are in the log, those of the same batch too."""
-
     def interrupt(prompt):
         if prompt.id == "q6":
             raise KeyboardInterrupt
@@ -280,7 +278,6 @@ def test_options_and_prompts_that_mean_nothing_are_refused(log, options, message
 
 
 def test_progress_is_told_after_each_batch(prompts, log, capsys):
-    """A function gets every state; where no terminal is, nothing is written."""
     run_prompts(Batched(), prompts[:2], PARAMS, log)
     states = []
 
@@ -378,7 +375,6 @@ def test_a_line_is_ended_when_the_run_is_interrupted():
 
 
 def test_the_rate_leaves_out_what_earlier_starts_answered(monkeypatch):
-    """61,100 prompts of earlier starts say nothing about how fast this one is."""
     stream, clock = Terminal(), iter(range(0, 1000, 10))
     monkeypatch.setattr("tqdm.std.time", lambda: next(clock))
 

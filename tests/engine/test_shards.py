@@ -69,7 +69,6 @@ def test_merged_shards_are_the_run_that_was_asked_in_one_piece(data, tmp_path, n
 
 
 def test_a_shard_goes_on_where_it_was_stopped(data, tmp_path):
-    """Nothing is asked twice."""
     first = ask(data, tmp_path / "part", shard=(1, 2))
     size = first.log().stat().st_size
 
@@ -79,7 +78,6 @@ def test_a_shard_goes_on_where_it_was_stopped(data, tmp_path):
 
 
 def test_a_missing_shard_is_told(data, tmp_path):
-    """A shard that is not there, or was stopped, is named."""
     parts = [ask(data, tmp_path / str(n), shard=(n, 3)).path for n in (0, 2)]
 
     with pytest.raises(DataError, match=r"shards 1 of 3 of .*merged not asked to the end"):
@@ -102,7 +100,6 @@ def test_shards_of_other_settings_or_batches_are_refused(data, tmp_path, change,
 
 
 def test_shards_are_not_merged_into_another_run(data, tmp_path):
-    """The folder of a run with other settings stays what it is."""
     run = ask(data, tmp_path / "run", shots=0)
     before = run.log().read_bytes()
     parts = [ask(data, tmp_path / str(n), shard=(n, 2)).path for n in (0, 1)]
@@ -114,7 +111,6 @@ def test_shards_are_not_merged_into_another_run(data, tmp_path):
 
 
 def test_an_error_is_merged_as_an_error(data, tmp_path):
-    """A prompt that failed in its shard is unanswered, not missing."""
     parts = [ask(data, tmp_path / str(n), shard=(n, 2)) for n in (0, 1)]
     lines = parts[0].log().read_text().splitlines()
     failed = json.loads(lines[0]) | {"text": None, "finish_reason": "error", "error": "broke"}

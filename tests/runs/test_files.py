@@ -161,7 +161,6 @@ def test_errors_of_what_is_written_stay_what_they_are(path, error):
 
 
 def test_a_lent_path_is_beside_the_file_and_each_writer_has_its_own(path):
-    """So the renaming stays on one disk."""
     with atomic_path(path) as first, atomic_path(path) as second:
         assert first.parent == path.parent
         first.write_text("first")
@@ -244,7 +243,6 @@ def test_a_guarded_cell_is_read_as_it_was(text):
 
 
 def test_tables_hold_no_cell_that_a_spreadsheet_runs(tmp_path):
-    """Neither head nor cell; numbers stay numbers, and a table that is read again is the same."""
     frame = pd.DataFrame({"label": RUNS + RESTS, "=sum": -0.5, "n": [-1, *range(19)]})
     frame["maybe"] = pd.array([None, *range(-1, 18)], dtype="Int64")
 

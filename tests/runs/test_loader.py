@@ -40,7 +40,6 @@ def made(make_run, make_outcomes, make_manifest):
 
 
 def test_load_run_is_faithful_to_the_files(make_run, make_outcomes, make_manifest):
-    """What was written is what is read: verdicts with their gaps, labels, checks, highlights."""
     manifest = make_manifest("toy_model")
     table = pd.DataFrame({"rule": ["exact", "NA"], "share": [0.25, None]})
     folder = make_run(
@@ -105,7 +104,6 @@ def test_load_run_rejects_broken_files(made, name, content, error, message):
 def test_load_run_rejects_outcomes_of_another_schema_or_none(
     make_run, make_outcomes, make_manifest
 ):
-    """The message names the columns that are missing and those that are there."""
     outcomes = make_outcomes(VERDICTS)
     other = make_run("other", outcomes.rename(columns={"types": "kinds"}), make_manifest())
     empty = make_run("empty", outcomes.iloc[:0], make_manifest())

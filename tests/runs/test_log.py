@@ -78,7 +78,6 @@ def test_a_lone_surrogate_does_not_stop_a_run(log_path, manifest):
 
 
 def test_errors_are_not_done_and_give_way_to_answers(written, manifest):
-    """A prompt that failed is asked again, and its answer replaces the error."""
     with RunLog.open(written, manifest) as log:
         assert f"{2:032x}" not in log
         log.append([answer(2, "Paris")])
@@ -327,7 +326,6 @@ CHANGES += [
     ],
 )
 def test_bad_lines_are_refused_alike(tmp_path, line):
-    """Both ways of reading refuse the same lines in the same words."""
     log = tmp_path / "log.jsonl"
     good = json.dumps(LINE).encode()
     log.write_bytes(b"\n".join([good, line, good, b""]))
@@ -485,7 +483,6 @@ print(summary.n_asked, summary.n_reused, flush=True)
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_a_killed_run_resumes_to_the_same_log(tmp_path, manifest, sent):
-    """Killed in mid-batch, a run asks the rest and ends with every answer once."""
     (tmp_path / "manifest.json").write_text(manifest.model_dump_json())
     path = tmp_path / "log.jsonl"
     with run_child(RUN, path, tmp_path / "manifest.json") as child:

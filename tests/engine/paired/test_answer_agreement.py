@@ -75,7 +75,6 @@ def test_same_answers_compares_words_or_asks_a_rule():
 
 
 def test_answer_agreement_counts_as_a_loop_does():
-    """Counts, left-out pairs and shares are those of the definition."""
     rng = np.random.default_rng(0)
     texts = np.array(["Paris", "paris.", "Rome", "in Rome", "", None], dtype=object)
     n = 400
@@ -110,7 +109,6 @@ def test_answer_agreement_counts_as_a_loop_does():
 
 
 def test_two_wrong_answers_that_differ_are_told_apart(run):
-    """All verdicts agree, half the answers do: page and table say so."""
     answers = [("Rome", "rome."), ("Rome", "Oslo")] * 20
     made = run([(True, True)] * 10 + [(False, False)] * 30, answers)
 
@@ -228,8 +226,6 @@ def test_a_chat_template_that_was_not_used_is_told(
 
 
 def test_a_rule_without_its_library_is_refused_before_anything_is_asked(monkeypatch):
-    """The error names the extra, not the first Japanese answer after hours."""
-
     def absent(self, texts):
         raise MissingDependencyError("the rule `segmented`", "icu4py", "lexical")
 
@@ -240,7 +236,6 @@ def test_a_rule_without_its_library_is_refused_before_anything_is_asked(monkeypa
 
 
 def test_the_page_holds_no_answer_table_without_answers(run):
-    """Verdicts from elsewhere come without texts."""
     made = run([(True, True)] * 4, [("a", "a")] * 4)
     bare = dataclasses.replace(
         made, outcomes=made.outcomes.assign(first_prediction=None, second_prediction=None)

@@ -79,7 +79,6 @@ def runs(random_outcomes, study_run):
 
 
 def test_study_tables_agrees_with_paired_by(runs):
-    """Numbers and intervals are those of `paired_by` on the outcomes, in another order."""
     tables = study_tables(runs, n_resamples=200, seed=5)
     frame = pd.concat(run.outcomes for run in runs)
 
@@ -140,7 +139,6 @@ def test_report_rejects_clusters(
 
 
 def test_write_tables_is_read_back_without_options(runs, tmp_path):
-    """`pandas.read_csv` gives the same numbers and labels; signatures stand in their own file."""
     specs = tables_of(runs, n_resamples=50)
     tables = {name: table.frame for name, table in specs.items()}
 
@@ -158,7 +156,6 @@ def test_write_tables_is_read_back_without_options(runs, tmp_path):
 
 
 def test_tables_do_not_depend_on_the_number_of_processes(runs, monkeypatch):
-    """The same bytes from one process and from several."""
     alone = study_tables(runs)
     monkeypatch.setattr(paired_tables, "_FEW_ROWS", 0)
 

@@ -122,7 +122,6 @@ def test_popularity_recovers_the_plant(world):
 
 
 def test_popularity_of_shuffled_verdicts_is_nothing(world):
-    """The same analysis on verdicts in another order: on average no difference."""
     differences, p_values = [], []
     for seed in range(4):
         tables = popularity(world, shuffled=seed)

@@ -36,7 +36,6 @@ def test_tofu_is_asked_in_four_forms(forget01, tmp_path):
 
 
 def test_model_that_knows_the_long_name_alone_is_seen(forget01, tmp_path):
-    """It repeats the answer where the question holds the full name."""
     data = load(forget01)
     plain = data.rows[data.rows["form"] == "plain"]
     told = dict(zip(plain["question"], plain["answers"], strict=True))
@@ -89,7 +88,6 @@ def test_form_that_is_not_there_is_refused(forget01):
     ],
 )
 def test_sources_that_cannot_be_asked_are_refused(forget01, tmp_path, content, match):
-    """TOFU with the answers of other questions, and rows of no layout."""
     path, answers = tmp_path / "rows.json", tmp_path / "answers.tsv"
     path.write_text(content or "", "utf-8")
     answers.write_text("index\tanswer\n0\tOuagadougou\n", "utf-8")
