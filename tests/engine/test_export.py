@@ -12,7 +12,7 @@ from tests.made_runs import make_manifest, make_run, random_outcomes  # noqa: F4
 
 
 @pytest.fixture
-def two(make_run, make_manifest, random_outcomes):
+def two(make_run):
     """Two scored runs, of which one lacks a verdict."""
     folders = []
     for seed, model in enumerate(("owner/a", "b|c")):

@@ -1,5 +1,4 @@
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,37 +18,32 @@ from surface_consistency.metrics import Intervals, adjust_p_values
 from surface_consistency.metrics.paired.paired_groups import paired_by
 from surface_consistency.models import FakeRunner
 from surface_consistency.report.page import ForestPlot
-from surface_consistency.runs.folder import RunFolder
-from surface_consistency.runs.loader import Run, load_runs
+from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.tables.numbers import Value, sentence_text
 from surface_consistency.tables.sentences import detectable_note
-from tests.made_runs import make_manifest, make_outcomes, make_run, noise_floor, random_outcomes
+from tests.made_runs import (
+    make_manifest,
+    make_outcomes,
+    make_run,
+    memory_run,
+    noise_floor,
+    random_outcomes,
+)
 
-__all__ = ["make_manifest", "make_outcomes", "make_run", "noise_floor", "random_outcomes"]
-
-
-@pytest.fixture
-def study_run(make_manifest):
-    """A run in memory: `study_run(outcomes, label, floor=table)`."""
-
-    def make(outcomes, label="m", *, floor=None, **checks):
-        return Run(
-            label=label,
-            folder=RunFolder(Path("nowhere")),
-            manifest=make_manifest(label.split(" ")[0]),
-            outcomes=outcomes.assign(model=label),
-            checks=checks if floor is None else checks | {"noise_floor": floor},
-        )
-
-    return make
+__all__ = ["make_run"]
 
 
-@pytest.fixture
-def panels(random_outcomes):
-    """Outcomes of a model under two templates: `panels(n)`."""
-    return lambda n: pd.concat(
+def study_run(outcomes, label="m", *, floor=None, **checks):
+    """Make a run in memory."""
+    checks = checks if floor is None else checks | {"noise_floor": floor}
+    return memory_run(outcomes, label, checks=checks)
+
+
+def panels(n):
+    """Make outcomes of a model under two templates."""
+    return pd.concat(
         random_outcomes(n, seed=seed, model="m", template=template)
         for seed, template in ((4, "original"), (5, "paraphrase"))
     )
@@ -70,7 +64,7 @@ def study_tables(runs, **options):
 
 
 @pytest.fixture
-def runs(random_outcomes, study_run):
+def runs():
     """Two models, one of them under two templates."""
     b = random_outcomes(60, seed=1, model="b")
     paraphrased = random_outcomes(50, seed=2, model="a", template="paraphrase")
@@ -96,14 +90,14 @@ def test_study_tables_agrees_with_paired_by(runs):
         pd.testing.assert_frame_equal(found, expected)
 
 
-def test_study_tables_is_complete_where_verdicts_are_missing(make_outcomes, study_run):
+def test_study_tables_is_complete_where_verdicts_are_missing():
     row = study_tables([study_run(make_outcomes([(None, None)] * 3))])["overall"].iloc[0]
 
     assert (row["n"], row["n_missing"]) == (0, 3)
     assert pd.isna(row["consistency"])
 
 
-def test_study_tables_is_one_table_a_check(make_outcomes, study_run, noise_floor):
+def test_study_tables_is_one_table_a_check():
     """Checks of all runs are below each other under the runs' labels; gaps are left out."""
     outcomes = make_outcomes([(True, False), (True, True)])
     rules = pd.DataFrame({"first_rule": ["popqa"], "second_rule": ["exact"], "n_differ": [3]})
@@ -129,9 +123,7 @@ def test_study_tables_is_one_table_a_check(make_outcomes, study_run, noise_floor
         ({}, "x", r"`cluster` must be one of subject_id, fact_id, relation for .*; got 'x'"),
     ],
 )
-def test_report_rejects_clusters(
-    change, cluster, message, make_run, make_outcomes, make_manifest, tmp_path
-):
+def test_report_rejects_clusters(change, cluster, message, make_run, tmp_path):
     folder = make_run("run", make_outcomes([(True, False)] * 3).assign(**change), make_manifest())
 
     with pytest.raises(ValueError, match=message):
@@ -193,9 +185,7 @@ TWELVE = [(True, False)] * 12 + [(True, True)] * 28
         (180, "Not significantly above the noise"),
     ],
 )
-def test_a_flip_rate_is_above_the_noise_by_a_test_of_the_difference(
-    make_outcomes, study_run, noise_floor, n_flips, title
-):
+def test_a_flip_rate_is_above_the_noise_by_a_test_of_the_difference(n_flips, title):
     """12 of 40 flip: more than 2 of 200, and no more than chance allows over 56 of 200."""
     run = study_run(make_outcomes(TWELVE), floor=noise_floor("m", n_flips, 200))
 
@@ -203,9 +193,7 @@ def test_a_flip_rate_is_above_the_noise_by_a_test_of_the_difference(
     assert titles(page_of([run])) & known == {title}
 
 
-def test_a_group_is_held_against_the_noise_on_the_side_of_more_flips(
-    make_outcomes, study_run, noise_floor
-):
+def test_a_group_is_held_against_the_noise_on_the_side_of_more_flips():
     """20 of 40 flip in one relation, 2 of 40 in the other, and 20 of 200 when asked twice."""
     cells = [(True, False)] * 20 + [(True, True)] * 20 + [(True, False)] * 2 + [(True, True)] * 38
     outcomes = make_outcomes(cells).assign(relation=["capital"] * 40 + ["author"] * 40)
@@ -222,9 +210,7 @@ BY_KIND = RedirectQAStudy.design.model_copy(update={"stratum": "kind", "facet": 
 """A design whose floor has strata and whose tables have no facets."""
 
 
-def test_the_largest_floor_of_all_strata_counts_and_all_are_told(
-    make_outcomes, study_run, noise_floor
-):
+def test_the_largest_floor_of_all_strata_counts_and_all_are_told():
     floors = [noise_floor("m", n, 200).assign(kind=kind) for n, kind in ((0, "a"), (60, "b"))]
     run = study_run(make_outcomes(TWELVE), floor=pd.concat(floors))
 
@@ -243,7 +229,7 @@ def test_the_largest_floor_of_all_strata_counts_and_all_are_told(
     assert ", b)." in told
 
 
-def test_the_finding_names_the_panel_that_it_is_of(panels, study_run):
+def test_the_finding_names_the_panel_that_it_is_of():
     """Of several wordings, which are never pooled, the first one alone makes the sentence."""
     outcomes = panels(80)
     runs = study_run(outcomes), study_run(outcomes[outcomes["template"] == "original"])
@@ -254,7 +240,7 @@ def test_the_finding_names_the_panel_that_it_is_of(panels, study_run):
     assert "of m between title and redirect is " in one
 
 
-def test_p_values_are_adjusted_within_each_template(panels, study_run):
+def test_p_values_are_adjusted_within_each_template():
     outcomes = panels(80)
     # One side alone is right in a relation, so that some p-values are far from 1.
     one_sided = outcomes["relation"] == outcomes["relation"].iloc[0]
@@ -273,7 +259,7 @@ def test_p_values_are_adjusted_within_each_template(panels, study_run):
 
 
 @pytest.mark.parametrize("label", ["500", "0500", "1e3", "nan"])
-def test_a_label_of_digits_is_a_label(make_run, make_outcomes, make_manifest, noise_floor, label):
+def test_a_label_of_digits_is_a_label(make_run, label):
     """As of a checkpoint in a folder named 500."""
     outcomes = make_outcomes([(True, False), (True, True)], model=label)
     checks = {"noise_floor": noise_floor(label, 1, 10)}
@@ -286,7 +272,7 @@ def test_a_label_of_digits_is_a_label(make_run, make_outcomes, make_manifest, no
     assert "test-retest flip rate of identical prompts" in sentence_text(page.finding.summary)
 
 
-def test_subjects_are_resampled_where_all_are_known(make_run, make_outcomes, make_manifest):
+def test_subjects_are_resampled_where_all_are_known(make_run):
     outcomes = make_outcomes([(True, False), (True, True)] * 10)
     known = make_run("known", outcomes, make_manifest())
     unknown = make_run("unknown", outcomes.assign(subject_id=None), make_manifest())
@@ -299,7 +285,7 @@ def test_subjects_are_resampled_where_all_are_known(make_run, make_outcomes, mak
     assert outcomes["subject_id"].nunique() != outcomes["fact_id"].nunique()
 
 
-def test_generalisation_is_told_by_what_is_resampled(random_outcomes, study_run):
+def test_generalisation_is_told_by_what_is_resampled():
     outcomes = random_outcomes(120, seed=8, model="m")
 
     table = study_tables([study_run(outcomes)])["generalisation"]
@@ -312,9 +298,7 @@ def test_generalisation_is_told_by_what_is_resampled(random_outcomes, study_run)
         assert row["flip_rate"] == expected["flip_rate"]
 
 
-def test_relations_as_clusters_leave_the_table_by_relation_its_intervals(
-    random_outcomes, study_run
-):
+def test_relations_as_clusters_leave_the_table_by_relation_its_intervals():
     outcomes = random_outcomes(200, seed=9, model="m")
 
     tables = study_tables([study_run(outcomes)], cluster="relation")
@@ -393,7 +377,7 @@ def test_power_is_that_of_the_interval_and_none_without_one():
     assert "too few" not in detectable_note(table.iloc[[2, 3]])
 
 
-def test_limits_are_told_of_every_panel(panels, study_run):
+def test_limits_are_told_of_every_panel():
     checks = page_of([study_run(panels(15))]).checks
 
     for title in ("Few clusters", "No noise floor"):
