@@ -37,25 +37,11 @@ def test_demo_finds_the_planted_frequencies(demo):
     assert (table["first_accuracy"].drop("fact held out") > 0.9).all()
     assert table.loc["fact held out", "first_accuracy"] < 0.2
     assert table["n"].sum() == 196
-
-
-PRODUCTS = (
-    *("manifest.json", "targets.parquet", "pairs.parquet", "prompts.jsonl", "generations.jsonl"),
-    *("generations-repeat.jsonl", "verdicts.parquet", "outcomes.parquet", "tables/overall.csv"),
-    *("tables/by_type.csv", "tables/by_category.csv", "checks/rules.csv", "report.html"),
-)
-
-
-@pytest.mark.slow
-def test_demo_leaves_every_product(demo):
-    """The same prompts in other batches are answered alike on the CPU, in single precision."""
-    for name in PRODUCTS:
-        assert (demo / name).stat().st_size > 0
-    page = (demo / "report.html").read_text(encoding="utf-8")
-    assert page.index("onsistency by planted exposure") < page.index("Flip rate by group</h2>")
-    assert len(pd.read_csv(demo / "tables" / "by_category.csv")) == 33
+    # The same prompts in other batches are answered alike on the CPU, in single precision.
     floor = pd.read_csv(demo / "checks" / "noise_floor.csv")
     assert floor[["n_repeated", "n_text_changes"]].values.tolist() == [[292, 0]]
+    page = (demo / "report.html").read_text(encoding="utf-8")
+    assert page.index("onsistency by planted exposure") < page.index("Flip rate by group</h2>")
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from surface_consistency.engine import generate
 from surface_consistency.engine.generate import Progress, progress_reporter, run_prompts
 from surface_consistency.errors import RunError, RunnerError, RunnerOutOfMemoryError
 from surface_consistency.models.runner import FakeRunner
@@ -306,8 +307,6 @@ def test_a_runner_that_fails_is_named_and_what_it_gave_is_kept(log, error):
 
 
 def test_answers_are_in_the_log_before_their_batch_ends(tmp_path, manifest, monkeypatch):
-    from surface_consistency.models import generate
-
     monkeypatch.setattr(generate, "_STORE_SECONDS", -1.0)
     path, logged = tmp_path / "log.jsonl", []
 
@@ -316,8 +315,8 @@ def test_answers_are_in_the_log_before_their_batch_ends(tmp_path, manifest, monk
         return "yes"
 
     prompts = [Prompt(id=f"q{n}", text=str(n)) for n in range(4)]
-    with RunLog.open(path, manifest, manifest_path=tmp_path / "manifest.json") as log:
-        generate.run_prompts(FakeRunner(answer), prompts, GenerationParams(), log, progress=False)
+    with RunLog.open(path, manifest) as log:
+        run(FakeRunner(answer), prompts, log)
 
     assert logged == [0, 1, 2, 3]
 

@@ -118,13 +118,7 @@ def test_the_command_prints_and_writes_the_same_numbers(runs, tmp_path, capsys):
     assert "By condition (correct)" in text
     assert "By categories" not in text
     table = pd.read_csv(page / "tables" / "by_condition.csv").set_index("group")
-    for name in ("negative_flip_rate", "negative_flip_rate_low", "negative_flip_rate_high"):
-        assert table.loc["redirect", name] == pytest.approx(rows["redirect"][name])
     assert table.loc["redirect", "lost_of_known"] == 8 / 14
-    assert (page / "tables" / "by_categories.csv").is_file()
-    changed = pd.read_csv(page / "tables" / "changed.csv")
-    assert list(changed["change"]) == ["lost"] * 8 + ["gained"] * 2
-    assert set(changed.loc[changed["change"] == "lost", "model_answer"]) == {"dunno"}
     html = (page / "report.html").read_text(encoding="utf-8")
     finding = re.sub(r"<[^>]*>", "", re.search(r"(?s)<h1.*?</h1>", html)[0]).replace("\u00a0", " ")
     assert finding.startswith("The accuracy (correct) does not differ significantly between bf16 a")

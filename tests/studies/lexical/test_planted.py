@@ -11,7 +11,6 @@ import pytest
 from surface_consistency.cli.main import main
 from surface_consistency.engine import run_study, score_run
 from surface_consistency.engine.design import Report
-from surface_consistency.engine.report import build_page
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import DataError
 from surface_consistency.runs.loader import load_runs
@@ -167,23 +166,6 @@ def test_memorization_foretells_planted_verdicts_and_not_shuffled_ones(world):
         areas.append(shuffled["memorisation_prediction"].frame.set_index("score").loc["loss"])
     assert abs(np.mean([row["auc"] for row in areas]) - 0.5) < 0.15
     assert np.mean([row["macro_f1"] for row in areas]) < 0.6
-
-
-def test_both_analyses_stand_on_a_page_with_their_figures(world):
-    page, tables, _ = build_page(
-        [world / "run"],
-        settings=ReportSettings(resamples=200, answers=0),
-        analyses={
-            PopularityAnalysis(): PopularitySettings(counts=(world / "counts",)),
-            MemorizationAnalysis(): MemorizationSettings(svm=False),
-        },
-    )
-
-    drawn = {getattr(block, "name", "") for section in page.sections for block in section.blocks}
-    wanted = {"popularity-accuracy", f"popularity-{TASK}", "word-frequencies"}
-    assert drawn >= {*wanted, f"similarity-{TASK}", "memorisation-prediction"}
-    assert "memorisation_coefficients" in tables
-    assert tables["lexical_between_draws"].frame["draws"].tolist() == [2]
 
 
 @pytest.mark.parametrize(
