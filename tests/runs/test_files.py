@@ -90,9 +90,7 @@ def test_a_full_disk_is_named_and_leaves_the_older_file(path, write):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1, hard))
     try:
-        with pytest.raises(
-            DataError, match=r"out\.csv cannot be written \(.*File too large.*\); free disk space"
-        ):
+        with pytest.raises(DataError, match=r"out\.csv cannot .*File too large.*free disk space"):
             write(path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -116,9 +114,7 @@ def test_errors_of_the_disk_name_file_reason_and_remedy(path, monkeypatch, numbe
 
     monkeypatch.setattr(os, "fsync", fail)
 
-    with pytest.raises(
-        DataError, match=rf"out\.csv cannot be written \({os.strerror(number)}\); {remedy}"
-    ):
+    with pytest.raises(DataError, match=rf"out\.csv cannot .*\({os.strerror(number)}\); {remedy}"):
         write_text(path, "new")
 
 

@@ -46,13 +46,8 @@ def written(log_path, manifest):
 
 def run_child(code, *arguments):
     """Start a Python process that runs `code`."""
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, arguments)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], **pipes, text=True)
 
 
 def test_a_log_takes_up_where_it_was(written, manifest):
@@ -179,13 +174,9 @@ def test_other_settings_are_refused_by_name(written, manifest):
     decoding = {"answers": GenerationParams(max_new_tokens=20).model_dump(mode="json")}
     other = manifest.model_copy(update={"decoding": decoding, "runner": {"runner": "stored"}})
 
+    message = r"tokens is 15 there and 20 now; runner\.runner is 'fake' there and 'stored' now"
     for _ in range(2):
-        with pytest.raises(
-            RunError,
-            match=r"decoding\.answers\.max_new_tokens is 15 there and 20 now; "
-            r"runner\.runner is 'fake' there "
-            r"and 'stored' now\. Use the same settings to continue it, or choose another `out`",
-        ):
+        with pytest.raises(RunError, match=rf"{message}\. Use the same .* another `out`"):
             RunLog.open(written, other)
     with RunLog.open(written, manifest) as log:
         assert len(log) == 3
@@ -383,11 +374,7 @@ def test_a_full_disk_keeps_what_was_written(written, manifest):
     with RunLog.open(written, manifest) as log:
         resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 100, hard))
         try:
-            with pytest.raises(
-                RunError,
-                match=r"generations\.jsonl: writing 2 generations failed \(File too large\); the "
-                r"log is whole and keeps the 3 answers before them\. Free disk space, then run",
-            ):
+            with pytest.raises(RunError, match=r"\(File too large\).* the 3 .*Free disk space"):
                 log.append([answer(5), answer(6)])
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -62,17 +62,12 @@ def test_same_answers_compares_words_or_asks_a_rule():
 def test_answer_agreement_counts_as_a_loop_does():
     rng = np.random.default_rng(0)
     texts = np.array(["Paris", "paris.", "Rome", "in Rome", "", None], dtype=object)
-    n = 400
-    frame = pd.DataFrame(
-        {
-            "model": rng.choice(["a", "b"], n),
-            "fact_id": rng.integers(0, 40, n),
-            "first_correct": rng.choice(np.array([True, False, None]), n, p=[0.4, 0.5, 0.1]),
-            "second_correct": rng.choice(np.array([True, False, None]), n, p=[0.4, 0.5, 0.1]),
-            "first_prediction": rng.choice(texts, n),
-            "second_prediction": rng.choice(texts, n),
-        }
-    )
+    verdicts, n = np.array([True, False, None]), 400
+    cells = {"model": rng.choice(["a", "b"], n), "fact_id": rng.integers(0, 40, n)}
+    for side in ("first", "second"):
+        cells[f"{side}_correct"] = rng.choice(verdicts, n, p=[0.4, 0.5, 0.1])
+        cells[f"{side}_prediction"] = rng.choice(texts, n)
+    frame = pd.DataFrame(cells)
 
     table = answer_agreement(frame, rule="boundary")
 

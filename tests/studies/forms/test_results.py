@@ -29,13 +29,13 @@ def verdicts(n_items=40, forms=("plain", "terse", "long"), seed=0):
     """A row an item and form, as a user's table has them."""
     rng = np.random.default_rng(seed)
     known = rng.random(n_items)
-    return pd.DataFrame(
-        [
-            {"model": "a", "item": f"i{number}", "form": form, "correct": int(draw < known[number])}
-            for number in range(n_items)
-            for form, draw in zip(forms, rng.random(len(forms)), strict=True)
-        ]
-    )
+    right = rng.random((n_items, len(forms))) < known[:, None]
+    cells = [
+        ("a", f"i{n}", form, int(is_right))
+        for n in range(n_items)
+        for form, is_right in zip(forms, right[n], strict=True)
+    ]
+    return pd.DataFrame(cells, columns=["model", "item", "form", "correct"])
 
 
 def saved(frame, path):
@@ -242,13 +242,9 @@ def test_what_cannot_be_compared_is_refused(tmp_path, change, columns, error, me
 
 def test_a_thousand_forms_are_a_page(tmp_path):
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(
-        [
-            {"item": f"i{n}", "form": f"f{k}", "model": "a", "correct": int(rng.random() < 0.6)}
-            for n in range(3)
-            for k in range(1_000)
-        ]
-    )
+    pairs = [(n, k) for n in range(3) for k in range(1_000)]
+    cells = [(f"i{n}", f"f{k}", "a", int(rng.random() < 0.6)) for n, k in pairs]
+    frame = pd.DataFrame(cells, columns=["item", "form", "model", "correct"])
 
     reported = analysed([saved(frame, tmp_path / "v.csv")], tmp_path / "page", page=True)
 

@@ -13,12 +13,12 @@ from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.integrations.paired_task import PairedTask
 from surface_consistency.metrics import forms_by
 from surface_consistency.models import FakeRunner
-from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.forms import FormsStudy, load_forms
 from surface_consistency.studies.forms.settings import FormsSettings
 from surface_consistency.studies.forms.tables import long_frame
 from surface_consistency.tables.numbers import sentence_text
 from tests.golden_runs.files import visible_text
+from tests.made_scores import Scoring
 
 FORMS = ("plain", "polite", "terse", "long")
 STUDY = FormsStudy()
@@ -253,24 +253,18 @@ def test_forms_can_be_chosen_and_the_reference_marked():
     assert set(plan.pairs["second_condition"]) == {"plain", "polite", "long"}
 
 
-class Scorer(FakeRunner):
-    """Scores options: the right one is the more probable, but under one form."""
-
-    def __init__(self):
-        super().__init__({})
-
-    def score(self, requests):
-        for request in requests:
-            score = -1.0 - len(request.continuation) / 10
-            if "red" in request.continuation:
-                score = -9.0 if "terse" in request.context else -0.5
-            yield ScoredText(request_id=request.id, log_probabilities=(score,))
+def scored(request):
+    """Make the right option the more probable, except under one form."""
+    value = -1.0 - len(request.continuation) / 10
+    if "red" in request.continuation:
+        value = -9.0 if "terse" in request.context else -0.5
+    return {"log_probabilities": (value,)}
 
 
 def test_choices_are_read_off_their_probabilities_and_rankings_compared_with_chance(tmp_path):
     choices = {"choices": ["blue", "red", "grey, dark"], "answers": ["red"]}
     data = [row | choices for row in rows(12)]
-    folder, outcomes = run(tmp_path, load_forms(data), Scorer(), read="multiple-choice")
+    folder, outcomes = run(tmp_path, load_forms(data), Scoring(scored), read="multiple-choice")
     _, tables, _ = build_page([folder.path], study=STUDY)
 
     assert outcomes["first_correct"].all()

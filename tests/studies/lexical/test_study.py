@@ -16,7 +16,6 @@ from surface_consistency.engine import (
 )
 from surface_consistency.errors import DataError, MissingDependencyError
 from surface_consistency.models import FakeRunner
-from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import Prompt
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.lexical.benchmarks import Benchmark, load_benchmark
@@ -26,6 +25,7 @@ from surface_consistency.studies.lexical.settings import (
     LexicalSource,
 )
 from surface_consistency.studies.lexical.study import LexicalJudge, LexicalStudy
+from tests.made_scores import Scoring
 
 pytestmark = pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 
@@ -53,31 +53,17 @@ WINOGRANDE = [
 LAMBADA = [{"text": "He had a dog and she had a dog"}, {"text": "They chose a story of the hour"}]
 
 
-class Prefers(Runner):
-    """Gives each text the more probability the fewer rare words it holds."""
+def prefers(*rare):
+    """Make a runner to which a text is the more probable the fewer rare words it has."""
 
-    name = "prefers"
+    def fields(request):
+        text = request.context + request.continuation
+        is_right = "helped" in text or "slipped" in text
+        has_rare = any(word in text.lower() for word in rare)
+        value = -1.0 if is_right != has_rare else -2.0
+        return {"token_ids": (1,), "log_probabilities": (value,), "is_greedy": not has_rare}
 
-    def __init__(self, rare):
-        self._rare = rare
-
-    def fingerprint(self):
-        return {"runner": self.name}
-
-    def generate(self, prompts, params):
-        raise AssertionError("nothing is to be written")
-
-    def score(self, requests):
-        for request in requests:
-            text = request.context + request.continuation
-            is_right = "helped" in text or "slipped" in text
-            has_rare = any(word in text.lower() for word in self._rare)
-            yield ScoredText(
-                request_id=request.id,
-                token_ids=(1,),
-                log_probabilities=(-1.0 if is_right != has_rare else -2.0,),
-                is_greedy=not has_rare,
-            )
+    return Scoring(fields)
 
 
 def data_of(**tasks):
@@ -99,7 +85,7 @@ def run(data, runner, out, **settings):
 
 def test_a_planted_preference_flips_exactly_where_its_words_come_in(tmp_path):
     data = data_of(anaphor_agreement=blimp_rows(), lambada=LAMBADA)
-    folder = run(data, Prefers(("hound", "fellow")), tmp_path / "run", draws=2, repeat=5)
+    folder = run(data, prefers("hound", "fellow"), tmp_path / "run", draws=2, repeat=5)
     score_run(folder)
     outcomes = pd.read_parquet(folder.outcomes)
     assert len(outcomes) == 2 * (len(BLIMP) + len(LAMBADA))
@@ -127,7 +113,7 @@ def test_a_planted_preference_flips_exactly_where_its_words_come_in(tmp_path):
 
 
 def test_a_model_and_people_judge_the_chosen_options(tmp_path, monkeypatch):
-    folder = run(data_of(lambada=LAMBADA), Prefers(("hound",)), tmp_path / "run")
+    folder = run(data_of(lambada=LAMBADA), prefers("hound"), tmp_path / "run")
     by_rule = score_run(folder)
     grudging = FakeRunner(lambda prompt: "0")
     monkeypatch.setattr(engine_settings, "load_runner", lambda name, **options: grudging)
