@@ -71,8 +71,6 @@ def rows():
 
 @pytest.fixture
 def write_lines():
-    """Write rows as JSON lines."""
-
     def write(path, rows):
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
@@ -127,7 +125,6 @@ def slaq_row(topic="The Punic Wars", **changes):
 
 @pytest.fixture
 def row():
-    """Make a row."""
     return slaq_row
 
 

@@ -48,5 +48,4 @@ def rows() -> list[dict]:
 
 @pytest.fixture
 def data(rows) -> RedirectQA:
-    """The rows as records."""
     return load_redirectqa(rows)

@@ -104,7 +104,6 @@ def make_run(tmp_path: Path) -> Callable[..., Path]:
 
 
 def noise_floor(model: str, flips: int, n: int, template: str = "original") -> pd.DataFrame:
-    """Build the table of a noise floor."""
     rate = flips / n
     rates = {"flip_rate": rate, "flip_rate_low": rate / 2, "flip_rate_high": rate * 2}
     counts = {"template": template, "model": model, "n_repeated": n, "n_verdict_flips": flips}
@@ -112,7 +111,6 @@ def noise_floor(model: str, flips: int, n: int, template: str = "original") -> p
 
 
 def memory_run(outcomes: pd.DataFrame, label: str = "m", **fields: object) -> Run:
-    """Build a run that has no files."""
     folder, manifest = RunFolder(Path("nowhere")), make_manifest(label.split(" ")[0])
     values = {"label": label, "folder": folder, "manifest": manifest} | fields
     return Run(outcomes=outcomes.assign(model=label), **values)

@@ -47,7 +47,6 @@ KEYS = [
 
 
 def compare(source, *, by=(), **options):
-    """Read verdicts and compare them."""
     table = {n: options.pop(n) for n in ("separator", "test", "confidence") if n in options}
     settings = TableSettings(by=(by,) if isinstance(by, str) else by, **table)
     pairs = {n: options.pop(n) for n in PairSettings.model_fields if n in options}

@@ -32,7 +32,6 @@ class EveryType(Settings):
 
 @pytest.fixture
 def read():
-    """Read words as the command line does."""
     made = []
 
     def do(*, record: EveryType) -> None:

@@ -20,7 +20,6 @@ pytest.importorskip("torch")
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
-    """The whole demonstration, as the command runs it."""
     folder = tmp_path_factory.mktemp("demo") / "demo"
     assert main(["demo", "--out", str(folder)]) == 0
     return folder

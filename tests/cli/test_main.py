@@ -41,7 +41,6 @@ def runner(tmp_path, monkeypatch):
 
 
 def run(runner, out, *more):
-    """Run the study on the bundled sample."""
     return main(["run", "redirectqa", *SAMPLE, "--runner", runner, "--out", str(out), *more])
 
 
@@ -379,7 +378,6 @@ def score(tmp_path, *words):
 
 
 def accuracy(tmp_path):
-    """Share of right answers over all verdicts."""
     verdicts = pd.read_parquet(tmp_path / "run" / "verdicts.parquet")
     return verdicts["is_correct"].mean(), int(verdicts["is_correct"].isna().sum())
 
@@ -519,7 +517,6 @@ def test_a_terminal_without_letters_ends_no_finished_run(runner, tmp_path, json_
 
 
 def process(words, **options):
-    """Run a command in a process of its own."""
     command = [sys.executable, "-m", "surface_consistency", *words]
     home = Path(surface_consistency.__file__).parents[1]
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options

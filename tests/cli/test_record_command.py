@@ -63,7 +63,6 @@ def ask(
     out: Annotated[Path, Parameter(help="Folder of the results.")],
     model: str | None = None,
 ):
-    """Send every question."""
     if model == "broken":
         raise DataError("`n_permutations` is more than the topics contain; `draws=3` is enough")
     ask.called = (settings, out, model)

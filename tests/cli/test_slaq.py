@@ -53,7 +53,6 @@ def silly(model=None):
 
 @pytest.fixture
 def runners(tmp_path, monkeypatch):
-    """Make `cli_slaq_runners` importable."""
     (tmp_path / "cli_slaq_runners.py").write_text(RUNNER)
     monkeypatch.syspath_prepend(str(tmp_path))
     with importable(*(f"cli_slaq_runners:{name}" for name in ["judging"])):
@@ -64,7 +63,6 @@ FAKE = ["--judge", "llm", "--setting", "judge_runner=fake"]
 
 
 def llm(name="judging", **settings):
-    """Options of a model that judges."""
     words = ["--judge", "llm", "--setting", f"judge_runner=cli_slaq_runners:{name}"]
     for setting, value in settings.items():
         words += ["--setting", f"{setting}={value}"]
@@ -73,8 +71,6 @@ def llm(name="judging", **settings):
 
 @pytest.fixture
 def run(runners, tmp_path):
-    """Run the study on three topics."""
-
     def call(*arguments, out="run"):
         command = ["run", "slaq", "--source", "sample", "--limit", "3", "--repeat", "4"]
         command += ["--runner", f"{runners}:answering", "--out", str(tmp_path / out)]

@@ -12,8 +12,6 @@ from surface_consistency.tables import Column, Table
 
 
 class Counted(Analysis):
-    """Verdicts of CSV files."""
-
     name = "counted"
     title = "Counted"
 
@@ -33,8 +31,6 @@ class Counted(Analysis):
 
 
 class Leading(Counted):
-    """Verdicts of CSV files, and what they show."""
-
     def finding(self, report, tables):
         return ["Two files were counted."]
 

@@ -60,13 +60,11 @@ def plan_of(rows, **columns):
 
 
 def options_of(plan, **settings):
-    """Options of each prompt, once the plan has them."""
     plan = add_choices(plan, OptionSettings(**settings))
     return {prompt.id: prompt.options for prompt in plan.groups[""].prompts}
 
 
 def asked(runner, out, **settings):
-    """Ask RedirectQA; returns the folder."""
     chosen = RedirectQASettings(**{"read": "multiple-choice", "options": 2, "repeat": 5} | settings)
     return run_study(RedirectQAStudy(), load_sample(), runner, out, model="m", settings=chosen)
 

@@ -51,7 +51,6 @@ def run(runner, prompts, log, **options):
 
 
 def logged(log):
-    """The texts on disk by prompt id."""
     return {item.prompt_id: item.text for item in read_generations(log.path)}
 
 
@@ -339,7 +338,6 @@ def test_rate_counts_only_what_was_asked_since_this_start():
 
 
 def shown(stream):
-    """The states of the line, in their order."""
     return [line.strip() for line in stream.getvalue().split("\r") if line]
 
 

@@ -11,7 +11,6 @@ from surface_consistency.studies.slaq.study import SlaqStudy
 
 
 def asked(out, answer, **settings):
-    """Ask one topic of SLAQ."""
     chosen = SlaqSettings(limit=1, repeat=2, **settings)
     data = load_slaq_sample()
     options = {"model": "m", "settings": chosen, "progress": False}

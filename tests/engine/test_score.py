@@ -31,14 +31,12 @@ from surface_consistency.studies.redirectqa.study import (
 
 
 def import_predictions(data, predictions, out, *, origin="p.jsonl"):
-    """Import predictions of RedirectQA."""
     study = RedirectQAStudy()
     return scoring.import_predictions(study, data, predictions, out, model="m", origin=origin)
 
 
 @pytest.fixture
 def run(data, predictions, tmp_path):
-    """A run folder of the predictions."""
     return import_predictions(data, predictions, tmp_path / "run")
 
 
@@ -166,7 +164,6 @@ def test_score_run_judges_again_by_another_rule(run):
 
 
 def load(folder):
-    """Read one run for a report."""
     return load_runs([folder.path], outcome=RedirectOutcome)[0]
 
 

@@ -63,14 +63,11 @@ def _wide():
 
 
 class Browser:
-    """A page in Chromium."""
-
     def __init__(self, driver, pages: dict[int, Path]) -> None:
         self.driver = driver
         self.pages = pages
 
     def open(self, n_models=2, *, width=1280, media="", dark=False, script=True, address=""):
-        """Open a page."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         for command, options in (
             ("Emulation.setEmulatedMedia", {"media": media, "features": [scheme]}),
@@ -89,7 +86,6 @@ class Browser:
         )
 
     def run(self, script, *arguments):
-        """Run a function body in the page."""
         return self.driver.execute_script(script, *arguments)
 
     def wait_until(self, script):
@@ -107,18 +103,15 @@ class Browser:
         )
 
     def style(self, css, name):
-        """Return a computed style of the first element."""
         script = "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]"
         return self.run(script, css, name)
 
     def find(self, css):
-        """Find the first element."""
         from selenium.webdriver.common.by import By
 
         return self.driver.find_element(By.CSS_SELECTOR, css)
 
     def choose(self, name, label):
-        """Choose an option of the answers browser."""
         from selenium.webdriver.support.ui import Select
 
         Select(self.find(f"select[name={name}]")).select_by_visible_text(label)
@@ -133,7 +126,6 @@ class Browser:
         )
 
     def texts(self, css):
-        """Read the texts of elements."""
         return self.run(
             "return [...document.querySelectorAll(arguments[0])].map(e => e.textContent.trim())",
             css,
@@ -417,5 +409,4 @@ def test_colours_follow_the_scheme(browser):
 
 
 def _rgb(colour):
-    """Write a colour as browsers do."""
     return f"rgb({', '.join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))})"

@@ -8,8 +8,6 @@ from surface_consistency.runs.job import Job, ShardResult
 
 
 class Squares(Job):
-    """Squares a number in each shard."""
-
     noun = "table of squares"
     kinds = ("squares",)
     own_names = ("inputs",)

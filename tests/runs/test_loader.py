@@ -17,12 +17,10 @@ __all__ = ["make_run"]
 
 
 def load_runs(folders):
-    """Read runs of RedirectQA."""
     return loader.load_runs(folders, outcome=RedirectOutcome)
 
 
 def load_run(folder):
-    """Read one run of RedirectQA."""
     return load_runs([folder])[0]
 
 

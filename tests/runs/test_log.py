@@ -45,7 +45,6 @@ def written(log_path, manifest):
 
 
 def run_child(code, *arguments):
-    """Start a Python process that runs `code`."""
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], **pipes, text=True)
 
@@ -225,7 +224,6 @@ LINE = {"prompt_id": "q", "text": "x", "finish_reason": "stop", "prompt_key": "k
 
 
 def columns_of(path):
-    """The columns of `read_answers`, by way of the records."""
     return [tuple(getattr(item, name) for name in ANSWERS) for item in read_generations(path)]
 
 

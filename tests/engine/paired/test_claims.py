@@ -34,7 +34,6 @@ def world(rates, *, seed, n=200, known=0.5):
 
 
 def page_of(runs):
-    """The page of runs in memory, and its tables."""
     spec = PageSpec()
     report = Report(runs=runs, design=DESIGN, settings=ReportSettings(answers=0))
     with warnings.catch_warnings():

@@ -36,13 +36,11 @@ __all__ = ["make_run"]
 
 
 def study_run(outcomes, label="m", *, floor=None, **checks):
-    """Make a run in memory."""
     checks = checks if floor is None else checks | {"noise_floor": floor}
     return memory_run(outcomes, label, checks=checks)
 
 
 def panels(n):
-    """Make outcomes of a model under two templates."""
     return pd.concat(
         random_outcomes(n, seed=seed, model="m", template=template)
         for seed, template in ((4, "original"), (5, "paraphrase"))
@@ -59,7 +57,6 @@ def tables_of(runs, *, cluster="fact_id", n_resamples=50, seed=0):
 
 
 def study_tables(runs, **options):
-    """The frames of the tables."""
     return {name: table.frame for name, table in tables_of(runs, **options).items()}
 
 
@@ -159,7 +156,6 @@ def test_tables_do_not_depend_on_the_number_of_processes(runs, monkeypatch):
 
 
 def page_of(runs, **options):
-    """The page of runs in memory."""
     settings = ReportSettings(resamples=200)
     design = options.pop("design", RedirectQAStudy.design)
     report = Report(runs=runs, design=design, settings=settings)

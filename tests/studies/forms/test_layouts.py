@@ -22,18 +22,15 @@ TOLD = "ignore::surface_consistency.errors.SurfaceConsistencyWarning"
 
 
 def write(path, text):
-    """Write a file with its folders."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 
 
 def lines(path, rows):
-    """Write JSON lines."""
     write(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 def table(path, rows, delimiter=","):
-    """Write CSV."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), delimiter=delimiter)

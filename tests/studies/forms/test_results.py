@@ -19,7 +19,6 @@ from tests.studies.forms.test_study import model, rows, run, world
 
 
 def analysed(paths, out, *, page=False, **columns):
-    """Tables of result files."""
     analyses = {FormsAnalysis(): FormResults(**columns)}
     settings = ReportSettings(page=page, answers=20)
     return report_runs(paths, out, settings=settings, analyses=analyses)
@@ -39,7 +38,6 @@ def verdicts(n_items=40, forms=("plain", "terse", "long"), seed=0):
 
 
 def saved(frame, path):
-    """A table as a file."""
     frame.to_csv(path, index=False)
     return path
 
@@ -149,7 +147,6 @@ def test_answers_without_references_are_not_held_against_each_other(tmp_path):
 
 
 def prepared(frame, home, **columns):
-    """Outcomes of the models of a table."""
     folders = FormsAnalysis().prepare([saved(frame, home / "v.csv")], home, FormResults(**columns))
     return [pd.read_parquet(folder / "outcomes.parquet") for folder in folders]
 

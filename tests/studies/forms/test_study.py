@@ -44,8 +44,6 @@ def world(seed=0, n_items=60, n_samples=1, sds=(1.2, 0.6, 0.8)):
 
 
 def model(right, name="planted"):
-    """Answers as the world says."""
-
     def answer(prompt):
         form, number = prompt.text.rpartition("Q: ")[2].removesuffix("? A:").split()
         sample = int(prompt.id.partition("sample ")[2] or 1) - 1
@@ -56,7 +54,6 @@ def model(right, name="planted"):
 
 
 def run(tmp_path, data, runner, name="run", **settings):
-    """Run and score."""
     options = {"settings": FormsSettings(repeat=0, **settings), "progress": False}
     folder = run_study(STUDY, data, runner, tmp_path / name, model=name, **options)
     return folder, score_run(folder, study=STUDY)

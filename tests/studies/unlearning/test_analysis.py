@@ -26,7 +26,6 @@ TARGETS = ("ascent", "refusal", "other_name", "untouched", "broken")
 
 
 def analysed(paths, out, *, margin=None, page=True, **settings):
-    """Tables and page of some models."""
     analyses = {UnlearningAnalysis(): UnlearningSettings(**settings)}
     chosen = ReportSettings(margin=margin, answers=0, page=page)
     return report_runs(paths, out, settings=chosen, analyses=analyses)
@@ -34,7 +33,6 @@ def analysed(paths, out, *, margin=None, page=True, **settings):
 
 @pytest.fixture(scope="module")
 def planted(planted_runs, tmp_path_factory):
-    """The page of all planted models."""
     names = ("original", *TARGETS, "reference")
     out = tmp_path_factory.mktemp("page")
     return analysed([planted_runs[name] for name in names], out, margin=0.15)
@@ -52,7 +50,6 @@ def official_logs(data_files, tmp_path_factory):
 
 
 def frame_of(reported, name, *keys):
-    """A table by its keys."""
     return reported.tables[name].frame.set_index([*keys])
 
 

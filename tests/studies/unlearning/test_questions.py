@@ -26,7 +26,6 @@ def forget01(data_files):
 
 
 def by_form(record):
-    """Questions of an edit by set and form."""
     return {(one.set, one.form): (one.question, one.answers) for one in edit_questions(record)}
 
 

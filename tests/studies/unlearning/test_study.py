@@ -13,13 +13,11 @@ STUDY = UnlearningStudy()
 
 
 def load(path, **source):
-    """Facts and forms of a file."""
     return STUDY.load(STUDY.source(source=str(path), **source))
 
 
 @pytest.fixture
 def forget01(data_files):
-    """TOFU's forget01 as on the hub."""
     return data_files / "unlearning" / "tofu_forget01_perturbed.jsonl"
 
 

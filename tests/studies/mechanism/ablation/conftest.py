@@ -96,7 +96,6 @@ def tiny(name: str):
 
 
 def part(module, path: str):
-    """Follow a dotted path."""
     for name in path.split("."):
         module = getattr(module, name)
     return module
@@ -147,7 +146,6 @@ def one_by_one(model, name: str, ids, start: int, *, first: int = 0):
 
 
 def untouched(model, ids, start: int):
-    """Give the model's own logits of the gold tokens."""
     return gold_logits(model, torch.tensor([list(ids)]), start)[0]
 
 

@@ -140,7 +140,6 @@ def eight_bits():
 
 
 def of_config(name, **options):
-    """A causal language model of a configuration."""
     config = getattr(transformers, name)(**options)
     return transformers.AutoModelForCausalLM.from_config(config)
 
