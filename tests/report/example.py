@@ -65,9 +65,8 @@ def squares(n_models: int, *, size: str = "figure") -> parts.MosaicPlots:
     p_value = Value(value=0.032, kind="p_value")
     note = ["On the same pairs SmolLM2-135M-it flips ", difference]
     note += [" against toy_model (", p_value, ")."]
-    return parts.MosaicPlots(
-        squares=found, conditions=CONDITIONS, cells=CELLS, size=size, note=note
-    )
+    shown = {"conditions": CONDITIONS, "cells": CELLS, "size": size, "note": note}
+    return parts.MosaicPlots(squares=found, **shown)
 
 
 def dots(n_models: int, *, has_noise: bool = True) -> ForestPlot:
@@ -86,14 +85,9 @@ def dots(n_models: int, *, has_noise: bool = True) -> ForestPlot:
         rows.append((title, 0, group(n)))
         rows += [(name, 1, group(size)) for name, size in CATEGORIES[kind]]
     noise = {0: 0.013, 1: 0.07} if n_models > 1 else {0: 0.013}
-    return ForestPlot(
-        name="flips-by-type",
-        title="Types and categories",
-        axis="flip rate, %",
-        rows=rows,
-        noise=noise if has_noise else {},
-        note="A pair with several labels counts in each.",
-    )
+    names = {"name": "flips-by-type", "title": "Types and categories", "axis": "flip rate, %"}
+    note = "A pair with several labels counts in each."
+    return ForestPlot(**names, rows=rows, noise=noise if has_noise else {}, note=note)
 
 
 def group_table(n_models: int, *, by: str = "type") -> Table:
@@ -125,19 +119,16 @@ def group_table(n_models: int, *, by: str = "type") -> Table:
         interval_column("difference", "Difference", "difference", "points", direction="higher"),
         Column(key="p_value", title="p", kind="p_value", unit="Holm"),
     ]
-    return Table(
-        frame=pd.DataFrame(rows),
-        caption="Types" if by == "type" else "Categories",
-        columns=columns,
-        note="p is Obuchowski’s clustered McNemar test.",
-        cluster_column="n_clusters",
-    )
+    caption = "Types" if by == "type" else "Categories"
+    options = {"note": "p is Obuchowski’s clustered McNemar test.", "cluster_column": "n_clusters"}
+    return Table(frame=pd.DataFrame(rows), caption=caption, columns=columns, **options)
 
 
 def answers(n_models: int, n: int = 60, *, length: int = 0) -> parts.Answers:
     names = ("first_only", "second_only", "both", "neither", "missing")
     correct = {"first_only": (True, False), "second_only": (False, True), "both": (True, True)}
     relations = ("occupation", "place of birth", "capital")
+    kinds = ("from long names", "from birth names")
     found = []
     for index in range(n_models):
         for place in range(n):
@@ -153,20 +144,13 @@ def answers(n_models: int, n: int = 60, *, length: int = 0) -> parts.Answers:
                 surfaces=("Freddie Mercury", "Farrokh Bulsara"),
                 answers=(first, None if cell == "missing" else second),
                 accepted=(gold, "a", "b", "c", "d"),
-                labels={
-                    "relation": [relations[place % 3]],
-                    "type": [["from long names", "from birth names"][place % 2]],
-                },
+                labels={"relation": [relations[place % 3]], "type": [kinds[place % 2]]},
                 note="copied from the prompt" if place % 7 == 0 else "",
             )
             found.append(one)
-    return parts.Answers(
-        answers=found,
-        n_pairs=dict.fromkeys(range(n_models), 10 * n),
-        conditions=CONDITIONS,
-        cells=CELLS,
-        filters=("relation", "type"),
-    )
+    n_pairs = dict.fromkeys(range(n_models), 10 * n)
+    shown = {"conditions": CONDITIONS, "cells": CELLS, "filters": ("relation", "type")}
+    return parts.Answers(answers=found, n_pairs=n_pairs, **shown)
 
 
 def curves(name: str = "slots", *, has_band: bool = False) -> parts.Lines:

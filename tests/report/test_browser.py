@@ -68,22 +68,19 @@ class Browser:
         self.pages = pages
 
     def open(self, n_models=2, *, width=1280, media="", dark=False, script=True, address=""):
+        screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         for command, options in (
             ("Emulation.setEmulatedMedia", {"media": media, "features": [scheme]}),
             ("Emulation.setScriptExecutionDisabled", {"value": not script}),
-            (
-                "Emulation.setDeviceMetricsOverride",
-                {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
-            ),
+            ("Emulation.setDeviceMetricsOverride", screen),
         ):
             self.driver.execute_cdp_cmd(command, options)
         self.driver.get("about:blank")
         self.driver.get(self.pages[n_models].as_uri() + address)
-        self.wait_until(
-            "return document.readyState === 'complete' && location.protocol === 'file:'"
-            + (" && document.documentElement.classList.contains('js')" if script else "")
-        )
+        ready = "return document.readyState === 'complete' && location.protocol === 'file:'"
+        has_script = " && document.documentElement.classList.contains('js')"
+        self.wait_until(ready + has_script * script)
 
     def run(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
@@ -96,11 +93,10 @@ class Browser:
 
     def shown(self, css):
         """Count elements that are drawn, whatever their attributes say."""
-        return self.run(
-            "return [...document.querySelectorAll(arguments[0])]"
-            ".filter(e => e.getClientRects().length).length",
-            css,
+        drawn = (
+            "[...document.querySelectorAll(arguments[0])].filter(e => e.getClientRects().length)"
         )
+        return self.run(f"return {drawn}.length", css)
 
     def style(self, css, name):
         script = "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]"
@@ -126,10 +122,8 @@ class Browser:
         )
 
     def texts(self, css):
-        return self.run(
-            "return [...document.querySelectorAll(arguments[0])].map(e => e.textContent.trim())",
-            css,
-        )
+        elements = "[...document.querySelectorAll(arguments[0])]"
+        return self.run(f"return {elements}.map(e => e.textContent.trim())", css)
 
 
 @pytest.fixture(scope="module")
@@ -378,16 +372,11 @@ def test_tables_and_finding_are_copied(browser):
     browser.open(2)
 
     def copied(css, label):
-        browser.run(
-            "[...document.querySelectorAll(arguments[0])]"
-            ".find(b => b.textContent === arguments[1]).click()",
-            f"{css} button",
-            label,
-        )
-        return browser.run(
-            "return document.querySelector(arguments[0]).dataset.copied",
-            f"{css} button[data-copied]:last-of-type, {css} button[data-copied]",
-        )
+        buttons = "[...document.querySelectorAll(arguments[0])]"
+        chosen = f"{buttons}.find(b => b.textContent === arguments[1])"
+        browser.run(f"{chosen}.click()", f"{css} button", label)
+        last = f"{css} button[data-copied]:last-of-type, {css} button[data-copied]"
+        return browser.run("return document.querySelector(arguments[0]).dataset.copied", last)
 
     latex = copied("#numbers .pane-0 .copies", "LaTeX").splitlines()
     assert latex[0] == "\\begin{tabular}{llrrlrrr}"

@@ -156,29 +156,12 @@ SUBJECTS, OBJECTS = range(4), range(4, 8)
 SHORT, LONG, ASK = 8, 9, 10
 
 
-def planted(
-    heads,
-    *,
-    n_heads: int = 4,
-    n_layers: int = 2,
-    twin_scale: float = 1.0,
-    objects: dict[int, int] | None = None,
-    width: int = 64,
-):
+def planted(heads, *, n_heads=4, n_layers=2, twin_scale=1.0, objects=None, width=64):
     """Write a GPT-2 whose named heads copy the subject to its object, and nothing else does.
 
     Attention is uniform: a head reads the sum of the text's tokens. The residual stream has one
-    direction for each token, so that the value of a head can read the subject (and, for a head
-    bound to a context, only in its presence) and its output can write the object's direction.
-
-    Args:
-        heads: (layer, head) pairs; or (layer, head, context) where the head works only for texts
-            with the token SHORT or LONG.
-        n_heads: Heads of a layer.
-        n_layers: Layers.
-        twin_scale: How strongly each head writes.
-        objects: The object of each subject, as tokens; SUBJECTS and OBJECTS by default.
-        width: Numbers of the residual stream, two for each token.
+    direction for each token. Heads are (layer, head) pairs, or (layer, head, context) for a head
+    that works only for texts with the token SHORT or LONG.
     """
     objects = objects or dict(zip(SUBJECTS, OBJECTS, strict=True))
     vocabulary = max(ASK, *objects.values()) + 1
