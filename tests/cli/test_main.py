@@ -288,8 +288,6 @@ COMPARE = ["--first", "canonical", "--second", "redirect", "--cluster", "triplet
     [
         (["--first", "canonical", "--second", "nothing"], "--second nothing is not among"),
         ([*COMPARE, "--by", "nothing"], "--by nothing is not among the columns"),
-        (["--first", "category", "--second", "redirect"], "category"),
-        (["--frst", "canonical"], "--frst"),
         # The last of a repeated option counts.
         (["--first", "nothing", *COMPARE, "--resamples", "0"], "--resamples: input should be"),
         ([*COMPARE[:4], "--test", "obuchowski"], "name the column of clusters"),

@@ -20,58 +20,58 @@ NEOX = "gpt_neox.layers attention.dense mlp"
 BLOOM = {"vocab_size": 61, "hidden_size": 32, "n_layer": 2, "n_head": 4}
 
 
-def made(config, places=LLAMA, base=GQA, **options):
+def spec(config, places=LLAMA, base=GQA, **options):
     """Give the configuration, its options, and where layers, projection and MLP stand."""
     return config, base | options, *places.split()
 
 
 ARCHITECTURES = {
-    "gpt_neox": made("GPTNeoXConfig", NEOX, SMALL),
-    "gpt_neox_sequential": made("GPTNeoXConfig", NEOX, SMALL, use_parallel_residual=False),
-    "llama": made("LlamaConfig"),
-    "llama_bias": made("LlamaConfig", attention_bias=True, mlp_bias=True),
-    "qwen2": made("Qwen2Config"),
-    "qwen3": made("Qwen3Config", head_dim=12),
-    "qwen3_moe": made("Qwen3MoeConfig", LLAMA, EXPERTS),
-    "qwen2_moe": made("Qwen2MoeConfig", LLAMA, EXPERTS, shared_expert_intermediate_size=16),
-    "mixtral": made(
+    "gpt_neox": spec("GPTNeoXConfig", NEOX, SMALL),
+    "gpt_neox_sequential": spec("GPTNeoXConfig", NEOX, SMALL, use_parallel_residual=False),
+    "llama": spec("LlamaConfig"),
+    "llama_bias": spec("LlamaConfig", attention_bias=True, mlp_bias=True),
+    "qwen2": spec("Qwen2Config"),
+    "qwen3": spec("Qwen3Config", head_dim=12),
+    "qwen3_moe": spec("Qwen3MoeConfig", LLAMA, EXPERTS),
+    "qwen2_moe": spec("Qwen2MoeConfig", LLAMA, EXPERTS, shared_expert_intermediate_size=16),
+    "mixtral": spec(
         "MixtralConfig",
         f"model.layers self_attn.o_proj {MLP_OF_MIXTRAL}",
         **{"num_local_experts": 4, "sliding_window": None},
     ),
-    "mistral": made("MistralConfig", sliding_window=4),
-    "gemma2": made("Gemma2Config", head_dim=8, sliding_window=4),
-    "gemma3_text": made("Gemma3TextConfig", head_dim=8, sliding_window=4),
-    "olmo2": made("Olmo2Config"),
-    "phi": made("PhiConfig", "model.layers self_attn.dense mlp", SMALL),
-    "phi3": made("Phi3Config", pad_token_id=0),
-    "gpt2": made(
+    "mistral": spec("MistralConfig", sliding_window=4),
+    "gemma2": spec("Gemma2Config", head_dim=8, sliding_window=4),
+    "gemma3_text": spec("Gemma3TextConfig", head_dim=8, sliding_window=4),
+    "olmo2": spec("Olmo2Config"),
+    "phi": spec("PhiConfig", "model.layers self_attn.dense mlp", SMALL),
+    "phi3": spec("Phi3Config", pad_token_id=0),
+    "gpt2": spec(
         "GPT2Config",
         "transformer.h attn.c_proj mlp",
         {"vocab_size": 61, "n_embd": 32, "n_layer": 2, "n_head": 4},
     ),
-    "gpt_neo": made(
+    "gpt_neo": spec(
         "GPTNeoConfig",
         "transformer.h attn.attention.out_proj mlp",
         {"vocab_size": 61, "hidden_size": 32, "num_layers": 2, "num_heads": 4, "window_size": 4},
         attention_types=[[["global", "local"], 1]],
         max_position_embeddings=64,
     ),
-    "falcon": made(
+    "falcon": spec(
         "FalconConfig",
         "transformer.h self_attention.dense mlp",
         {"vocab_size": 61, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4},
     ),
-    "cohere": made("CohereConfig", logit_scale=0.25),
-    "granite": made("GraniteConfig", logits_scaling=3.0, residual_multiplier=0.3),
-    "gpt_oss": made("GptOssConfig", head_dim=8, num_local_experts=4, sliding_window=4),
-    "opt": made(
+    "cohere": spec("CohereConfig", logit_scale=0.25),
+    "granite": spec("GraniteConfig", logits_scaling=3.0, residual_multiplier=0.3),
+    "gpt_oss": spec("GptOssConfig", head_dim=8, num_local_experts=4, sliding_window=4),
+    "opt": spec(
         "OPTConfig",
         "model.decoder.layers self_attn.out_proj fc2",
         SMALL | {"ffn_dim": 48, "word_embed_proj_dim": 32},
     ),
-    "bloom": made("BloomConfig", "transformer.h self_attention.dense mlp.dense_4h_to_h", BLOOM),
-    "mpt": made(
+    "bloom": spec("BloomConfig", "transformer.h self_attention.dense mlp.dense_4h_to_h", BLOOM),
+    "mpt": spec(
         "MptConfig",
         "transformer.blocks attn.out_proj ffn.down_proj",
         {"vocab_size": 61, "d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 64},
