@@ -69,6 +69,7 @@ def runs():
     return [study_run(b, "b"), study_run(a, "a")]
 
 
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 def test_study_tables_agrees_with_paired_by(runs):
     tables = study_tables(runs, n_resamples=200, seed=5)
     frame = pd.concat(run.outcomes for run in runs)
