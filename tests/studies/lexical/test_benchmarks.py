@@ -12,7 +12,7 @@ from surface_consistency.errors import (
     SourceNotFoundError,
 )
 from surface_consistency.studies.lexical.benchmarks import BLIMP_PARADIGMS, load_benchmark
-from tests.made_data import own_caches, rows, write_lines  # noqa: F401 - fixtures
+from tests.made_data import own_caches  # noqa: F401 - fixture
 
 PIQA = [
     {"goal": "To open a jar,", "sol1": "twist the lid.", "sol2": "eat the lid.", "label": 0},

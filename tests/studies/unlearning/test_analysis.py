@@ -349,7 +349,7 @@ def test_sets_that_later_logs_alone_hold_are_named(data_files, tmp_path):
     assert not any("questions of the set" in note for note in alone.notes)
 
 
-FULL, RETRAINED = BOTH = [(MODELS[0], side) for side in SIDES]
+BOTH = [(MODELS[0], side) for side in SIDES]
 ROLES = ("original", "unlearned")
 
 
@@ -359,8 +359,8 @@ ROLES = ("original", "unlearned")
         (BOTH, [], {"roles": (*ROLES, "reference")}, ValueError, "roles names 3 for 2 models"),
         (BOTH, [], {"roles": ("original", "reference")}, ValueError, "must name an unlearned or"),
         (BOTH, [], {"roles": ("unlearned",) * 2}, ValueError, "must name an unlearned or edited"),
-        ([FULL], [], {}, ValueError, "is held against none: give at least two"),
-        ([FULL], ["refusal"], {}, ValueError, "logs or folders of runs, not both"),
+        (BOTH[:1], [], {}, ValueError, "is held against none: give at least two"),
+        (BOTH[:1], ["refusal"], {}, ValueError, "logs or folders of runs, not both"),
         (BOTH, [], {"short_answers": Path("answers.tsv")}, DataError, "answers to other questions"),
     ],
     ids=["three roles", "no target", "no other", "one", "logs and runs", "short answers"],
