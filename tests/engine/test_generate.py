@@ -90,19 +90,12 @@ def test_a_second_start_asks_only_the_rest(prompts, log):
 
     assert (summary.n_asked, summary.n_reused) == (6, 4)
     assert runner.batches == [[f"q{number}" for number in range(4, 10)]]
-
-
-def test_a_complete_run_asks_nothing(prompts, log):
-    """With everything answered, not even a plan is made."""
-    run(Batched(), prompts, log)
-    runner = Planning()
-    runner.plan = None
-
-    summary = run(runner, prompts, log)
-
+    complete = Planning()
+    complete.plan = None  # With everything answered, not even a plan is made.
+    summary = run(complete, prompts, log)
     assert (summary.n_asked, summary.n_reused) == (0, 10)
-    assert runner.batches == []
-    assert run(runner, [], log).n_asked == 0
+    assert complete.batches == []
+    assert run(complete, [], log).n_asked == 0
 
 
 def test_batch_size_bounds_the_batches_of_any_plan(prompts, log, tmp_path, manifest):

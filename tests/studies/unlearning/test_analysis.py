@@ -90,6 +90,8 @@ def test_plain_question_alone_cannot_tell_the_hidden_from_the_forgotten(planted)
         assert rows.loc[(model, "plain"), "excess"] == 0.0
     assert rows.loc[("refusal", "any form"), "survival"] == 1.0
     assert rows.loc[("other_name", "name"), "hidden"] == rows.loc[("other_name", "name"), "leak"]
+    assert (rows["survival"] - rows["floor"] - rows["leak"] + rows["damage"]).abs().max() < 1e-12
+    assert (rows["known"] == 1.0).all()
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
@@ -110,13 +112,6 @@ def test_plain_is_what_others_are_held_against_wherever_it_stands(tmp_path):
     assert frame_of(reported, "unlearning", "form").index.tolist() == ["name", "plain", "any form"]
     verdict = reported.tables["unlearning_verdicts"].frame.iloc[0]
     assert (verdict["verdict"], verdict["leaking"]) == ("hidden", "name")
-
-
-def test_rates_of_every_form_add_up(planted):
-    rows = planted.tables["unlearning"].frame
-
-    assert (rows["survival"] - rows["floor"] - rows["leak"] + rows["damage"]).abs().max() < 1e-12
-    assert (rows["known"] == 1.0).all()
 
 
 def test_survivors_have_the_first_reason_that_holds(planted):
