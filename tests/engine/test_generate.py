@@ -41,6 +41,11 @@ class Planning(Batched):
 
 
 @pytest.fixture
+def prompts():
+    return [Prompt(id=f"q{number}", text=f"Q: {number}? A:") for number in range(10)]
+
+
+@pytest.fixture
 def log(tmp_path, manifest):
     with RunLog.open(tmp_path / "log.jsonl", manifest) as opened:
         yield opened
