@@ -11,7 +11,7 @@ from surface_consistency.errors import DataError
 from surface_consistency.metrics import cohen_kappa, forms_by, mcnemar, paired_by, paired_table
 from surface_consistency.results.columns import ResultColumns
 
-FILES = Path(__file__).parents[2] / "data" / "files" / "forms"
+FILES = Path(__file__).parents[1] / "data" / "files" / "forms"
 CELLS = ["both", "reference_only", "model_only", "neither"]
 TWO = ("alpha", "beta")
 
