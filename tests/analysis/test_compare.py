@@ -197,7 +197,7 @@ OTHERS = pd.concat([rows({"a": [1]}, metric="em"), rows({"b": [0]}, metric="f1")
         (rows({"a": [5], "b": [0]}), {"missing": "wrong"}, DataError, "scores outside 0 to 1"),
         (APART, {}, ValueError, "no item has a score of every model"),
         (OTHERS, {}, DataError, r"no metric in common \(a: em; b: f1\)"),
-        (PAIR, {"interval": "bca"}, ValueError, "`interval` bca is for the two conditions"),
+        (PAIR, {"interval": "percentile"}, ValueError, "`interval` percentile is for the two"),
         (PAIR, {"by": ("score",)}, DataError, r"`by` score: item '0' is '1\.0' in a row of 'a' an"),
     ],
 )
