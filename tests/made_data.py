@@ -10,74 +10,57 @@ from surface_consistency.data.slaq_rows import SlaqRow
 from surface_consistency.taxonomy import RELATIONS
 
 FACTS = [
-    {
-        "triplet_id": 230395,
-        "subject_id": "Q154216",
-        "title": "Cat_Stevens",
-        "pageviews": 1209162,
-        "relation": "place_of_birth",
-        "object_id": "Q84",
-        "answers": ["London", "London, UK"],
-        "redirects": {
-            "Steven_D._Georgiou": ["Redirects_from_personal_names", "Redirects_from_short_names"]
-        },
-    },
-    {
-        "triplet_id": 6146949,
-        "subject_id": "Q6321927",
-        "title": "Jesús_Antúnez",
-        "pageviews": 727,
-        "relation": "occupation",
-        "object_id": "Q639669",
-        "answers": ["musician"],
-        "redirects": {
+    (
+        *(230395, "Q154216", "Cat_Stevens", 1209162, "place_of_birth", "Q84"),
+        ["London", "London, UK"],
+        {"Steven_D._Georgiou": ["Redirects_from_personal_names", "Redirects_from_short_names"]},
+    ),
+    (
+        *(6146949, "Q6321927", "Jesús_Antúnez", 727, "occupation", "Q639669", ["musician"]),
+        {
             "Jesus_Antunez_(musician)": ["Redirects_from_titles_without_diacritics"],
             "Jesus_Antunez": ["Redirects_from_misspellings"],
         },
-    },
+    ),
 ]
 
 
-def rows_of(fact):
+def rows_of(triplet_id, subject_id, page, views, relation, object_id, answers, redirects):
     """Realise a fact as rows of the release."""
-    relation = RELATIONS[fact["relation"]]
-    title = fact["title"].replace("_", " ")
-    for redirect, categories in {None: ["__MAIN__"], **fact["redirects"]}.items():
+    title = page.replace("_", " ")
+    for redirect, categories in {None: ["__MAIN__"], **redirects}.items():
         surface = title if redirect is None else redirect.partition("_(")[0].replace("_", " ")
         for template in ("original", "paraphrase"):
             yield {
-                "triplet_id": fact["triplet_id"],
-                "subject_id": fact["subject_id"],
+                "triplet_id": triplet_id,
+                "subject_id": subject_id,
                 "subject_surface": surface,
                 "subject_surface_category": categories,
-                "subject_wiki_title": fact["title"],
+                "subject_wiki_title": page,
                 "subject_redirect_wiki_title": redirect,
-                "subject_pageviews": fact["pageviews"],
+                "subject_pageviews": views,
                 "subject_aliases": [title],
-                "relation": fact["relation"],
-                "object_id": fact["object_id"],
-                "object_surface": fact["answers"][0],
-                "possible_answers": fact["answers"],
+                "relation": relation,
+                "object_id": object_id,
+                "object_surface": answers[0],
+                "possible_answers": answers,
                 "template": template,
-                "question": relation.question(surface, template=template),
+                "question": RELATIONS[relation].question(surface, template=template),
             }
 
 
 @pytest.fixture
 def rows():
     """Ten rows: two facts, three redirects, two templates."""
-    return [copy.deepcopy(row) for fact in FACTS for row in rows_of(fact)]
+    return [copy.deepcopy(row) for fact in FACTS for row in rows_of(*fact)]
 
 
 @pytest.fixture
 def write_lines():
-    """Write rows as JSON lines."""
-
     def write(path, rows):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(
-            "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8"
-        )
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+        path.write_text("".join(lines), encoding="utf-8")
         return path
 
     return write
@@ -128,7 +111,6 @@ def slaq_row(topic="The Punic Wars", **changes):
 
 @pytest.fixture
 def row():
-    """Make a row."""
     return slaq_row
 
 
@@ -154,12 +136,9 @@ def published(data_files):
     root = data_files / "lmlm_audit" / "data"
     custom = root / "custom_databases"
     cells = {
-        f"{domain}/{topology}": (
-            custom / domain / f"{topology}.json",
-            custom / domain / "prompts" / topology,
-        )
-        for domain in ("countries", "politicians", "sports")
-        for topology in ("base", "alias", "noise", "collision")
+        f"{folder.name}/{name}": (folder / f"{name}.json", folder / "prompts" / name)
+        for folder in (custom / "countries", custom / "politicians", custom / "sports")
+        for name in ("base", "alias", "noise", "collision")
     }
     released = root / "released_database"
     return cells | {"released": (released / "lmlm_database.json", released / "prompts")}

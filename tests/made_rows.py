@@ -16,6 +16,12 @@ REDIRECTS = (
     ("{0}y", ["Redirects_from_misspellings", "Redirects_from_ASCII-only_titles"]),
 )
 
+COLUMNS = (
+    *("triplet_id", "subject_id", "subject_surface", "subject_surface_category"),
+    *("subject_wiki_title", "subject_redirect_wiki_title", "subject_pageviews", "subject_aliases"),
+    *("relation", "object_surface", "object_aliases", "template", "question"),
+)
+
 
 def rows_of() -> list[dict]:
     """Rows in the column layout of RedirectQA v1.0.0."""
@@ -27,23 +33,10 @@ def rows_of() -> list[dict]:
         ]
         for surface, categories, redirect in forms:
             for template in ("original", "paraphrase"):
-                made.append(
-                    {
-                        "triplet_id": int(triple),
-                        "subject_id": subject,
-                        "subject_surface": surface,
-                        "subject_surface_category": categories,
-                        "subject_wiki_title": name,
-                        "subject_redirect_wiki_title": redirect,
-                        "subject_pageviews": None,
-                        "subject_aliases": [name],
-                        "relation": relation,
-                        "object_surface": answers[0],
-                        "object_aliases": answers,
-                        "template": template,
-                        "question": RELATIONS[relation].question(surface, template=template),
-                    }
-                )
+                question = RELATIONS[relation].question(surface, template=template)
+                subject_cells = (subject, surface, categories, name, redirect, None, [name])
+                cells = (int(triple), *subject_cells, relation, answers[0], answers)
+                made.append(dict(zip(COLUMNS, (*cells, template, question), strict=True)))
     return made
 
 
@@ -55,5 +48,4 @@ def rows() -> list[dict]:
 
 @pytest.fixture
 def data(rows) -> RedirectQA:
-    """The rows as records."""
     return load_redirectqa(rows)

@@ -8,12 +8,13 @@ import pandas as pd
 import pytest
 
 from surface_consistency.runs.folder import RunFolder, Scoring
+from surface_consistency.runs.loader import Run
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import DataSource
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS, types_of
 
 
-def _manifest(model: str = "toy_model", **changes: object) -> RunManifest:
+def make_manifest(model: str = "toy_model", **changes: object) -> RunManifest:
     settings: dict[str, object] = {
         "study": "redirectqa",
         "model": model,
@@ -27,7 +28,7 @@ def _manifest(model: str = "toy_model", **changes: object) -> RunManifest:
     return RunManifest.model_validate(settings | changes)
 
 
-def _outcomes(
+def make_outcomes(
     verdicts: Sequence[tuple[bool | None, bool | None]],
     *,
     model: str = "toy_model",
@@ -61,15 +62,14 @@ def _outcomes(
     return pd.DataFrame(rows)
 
 
-def _random_outcomes(n: int, *, seed: int, model: str, template: str = "original") -> pd.DataFrame:
+def random_outcomes(n: int, *, seed: int, model: str, template: str = "original") -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     verdicts = [(bool(a), bool(b)) for a, b in rng.random((n, 2)) < 0.6]
     labels = list(CATEGORIES)
-    categories = [
-        sorted(rng.choice(labels, size=int(rng.integers(1, 4)), replace=False)) for _ in range(n)
-    ]
+    sizes = (int(rng.integers(1, 4)) for _ in range(n))
+    categories = [sorted(rng.choice(labels, size=size, replace=False)) for size in sizes]
     relations = rng.choice(list(RELATIONS), size=n)
-    frame = _outcomes(verdicts, model=model, categories=categories, template=template)
+    frame = make_outcomes(verdicts, model=model, categories=categories, template=template)
     return frame.assign(relation=relations)
 
 
@@ -77,24 +77,6 @@ def write_outcomes(folder: Path, outcomes: pd.DataFrame, *, judged_by: str = "by
     """Put outcomes into a run folder as scoring does."""
     with RunFolder(folder).replacing_scores(Scoring(judged_by=judged_by)) as beside:
         outcomes.to_parquet(beside.outcomes)
-
-
-@pytest.fixture
-def make_manifest() -> Callable[..., RunManifest]:
-    """Build a manifest: `make_manifest(model, **changes)`."""
-    return _manifest
-
-
-@pytest.fixture
-def make_outcomes() -> Callable[..., pd.DataFrame]:
-    """Build outcomes: `make_outcomes(verdicts, model=..., categories=..., template=...)`."""
-    return _outcomes
-
-
-@pytest.fixture
-def random_outcomes() -> Callable[..., pd.DataFrame]:
-    """Build outcomes with random verdicts and labels: `random_outcomes(n, seed=..., model=...)`."""
-    return _random_outcomes
 
 
 @pytest.fixture
@@ -121,22 +103,14 @@ def make_run(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-@pytest.fixture
-def noise_floor() -> Callable[..., pd.DataFrame]:
-    """Build the table of a noise floor: `noise_floor(model, flips, n)`."""
+def noise_floor(model: str, flips: int, n: int, template: str = "original") -> pd.DataFrame:
+    rate = flips / n
+    rates = {"flip_rate": rate, "flip_rate_low": rate / 2, "flip_rate_high": rate * 2}
+    counts = {"template": template, "model": model, "n_repeated": n, "n_verdict_flips": flips}
+    return pd.DataFrame([counts | rates | {"n_text_changes": flips + 1}])
 
-    def build(model: str, flips: int, n: int, template: str = "original") -> pd.DataFrame:
-        rate = flips / n
-        row = {
-            "template": template,
-            "model": model,
-            "n_repeated": n,
-            "n_verdict_flips": flips,
-            "flip_rate": rate,
-            "flip_rate_low": rate / 2,
-            "flip_rate_high": rate * 2,
-            "n_text_changes": flips + 1,
-        }
-        return pd.DataFrame([row])
 
-    return build
+def memory_run(outcomes: pd.DataFrame, label: str = "m", **fields: object) -> Run:
+    folder, manifest = RunFolder(Path("nowhere")), make_manifest(label.split(" ")[0])
+    values = {"label": label, "folder": folder, "manifest": manifest} | fields
+    return Run(outcomes=outcomes.assign(model=label), **values)

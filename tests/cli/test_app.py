@@ -32,7 +32,6 @@ class EveryType(Settings):
 
 @pytest.fixture
 def read():
-    """Read words as the command line does."""
     made = []
 
     def do(*, record: EveryType) -> None:
@@ -52,10 +51,8 @@ def read():
     ("word", "value"),
     [
         ("--number=1.5", "1.5"),
-        ("--number=1e3", "1e3"),
         ("--number=true", "true"),
         ("--perhaps=0.9", "0.9"),
-        ("--numbers=2.5", "2.5"),
         ("--switch=0.3", "0.3"),
         ("--form=Short", "Short"),
         ("--sizes=a=1.5", "1.5"),
@@ -72,16 +69,12 @@ def test_a_value_that_would_be_changed_is_refused_by_its_flag(read, word, value)
     ("word", "name", "value"),
     [
         ("--number=-15", "number", -15),
-        ("--perhaps=none", "perhaps", None),
-        ("--share=1.5", "share", 1.5),
         ("--share=inf", "share", float("inf")),
         ("--either=1.5", "either", 1.5),
         ("--either=2", "either", 2),
         ("--text=1.50", "text", "1.50"),
         ("--place=1.50", "place", Path("1.50")),
         ("--switch=yes", "switch", True),
-        ("--switch", "switch", True),
-        ("--sizes=a=2", "sizes", {"a": 2}),
     ],
 )
 def test_a_value_is_taken_as_it_is_typed(read, word, name, value):

@@ -122,13 +122,8 @@ def test_states_asked_are_told_without_del_off(databases, reader, tmp_path, caps
         ([*READS, "--retriever", "nothing"], "retriever must be one of"),
         ([*READS, "--styles", "haiku"], "no style haiku"),
         ([*READS, "--setting", "radius=0.1"], "radius needs"),
-        (["--runner", "nobody"], "nobody"),
-        ([*READS, "--max-new-tokens", "0"], "--max-new-tokens: input should be greater than or"),
         ([*READS, "--setting", "resamples=0"], "--setting resamples: input should be greater than"),
-        (
-            [*READS, "--setting", "max_missing=2"],
-            "--setting max_missing: input should be less than",
-        ),
+        ([*READS, "--setting", "max_missing=2"], "--setting max_missing: input should be less"),
         pytest.param(["--model", "no/such/folder"], "no/such/folder", marks=NEEDS_TORCH),
         ([*PUBLISHED, "--threshold", "0.4"], "sets --threshold 0.6, and 0.4 was given; leave out"),
         ([*PUBLISHED, "--setting", "k=9"], "--as-published sets --setting k=5, and 9 was given"),
@@ -166,24 +161,6 @@ def test_more_facts_than_there_are_cannot_be_leaked(databases, tmp_path, capsys)
 @pytest.mark.filterwarnings(
     "ignore:.*the store did not serve this database:surface_consistency.errors.DataWarning"
 )
-def test_the_toy_model_needs_neither_network_nor_files(tmp_path, capsys):
-    """Trained on the spot on the sample; ten steps teach it little, but the whole way is gone."""
-    pytest.importorskip("torch")
-    out = tmp_path / "run"
-    chosen = ["--styles", "direct_questions", "--limit", "8", "--retriever", "fuzzy"]
-    short = ["--setting", "steps=10", "--max-new-tokens", "12"]
-
-    assert audit("sample", out, "--model", "toy_model", "--leaked", "2", *short, *chosen) == 0
-
-    assert (out / "toy_model" / "config.json").is_file()
-    assert len(pd.read_parquet(out / "outcomes.parquet")) == 8
-    assert "report:" in capsys.readouterr().out
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings(
-    "ignore:.*the store did not serve this database:surface_consistency.errors.DataWarning"
-)
 def test_the_toy_model_tells_leakage_retrieval_and_forgetting_apart(tmp_path):
     """Leaked facts survive without the store, others by another entry only."""
     pytest.importorskip("torch")
@@ -196,9 +173,7 @@ def test_the_toy_model_tells_leakage_retrieval_and_forgetting_apart(tmp_path):
     frame = pd.read_parquet(out / "outcomes.parquet")
     database = json.loads((SAMPLE / "countries" / "noise.json").read_text("utf-8"))
     entries = pd.Series([triplet[2] for triplet in database["triplets"]]).value_counts()
-    full, on, off = (
-        frame[f"{state}_correct"].astype(bool) for state in ("full", "first", "second")
-    )
+    full, on, off = (frame[f"{s}_correct"].astype(bool) for s in ("full", "first", "second"))
     is_leaked = frame["fact_id"].isin([f"countries/noise/{fact}" for fact in range(4)])
     has_other_entry = frame["gold_object"].map(entries) > 1
     assert len(frame) == 180

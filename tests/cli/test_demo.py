@@ -20,7 +20,6 @@ pytest.importorskip("torch")
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
-    """The whole demonstration, as the command runs it."""
     folder = tmp_path_factory.mktemp("demo") / "demo"
     assert main(["demo", "--out", str(folder)]) == 0
     return folder
@@ -28,7 +27,6 @@ def demo(tmp_path_factory):
 
 @pytest.mark.slow
 def test_demo_finds_the_planted_frequencies(demo):
-    """Names it was taught are answered like the canonical one, names it never saw are not."""
     table = pd.read_csv(demo / "highlights" / "consistency_by_planted_exposure.csv")
     table = table.set_index("exposure")
 
@@ -38,30 +36,15 @@ def test_demo_finds_the_planted_frequencies(demo):
     assert (table["first_accuracy"].drop("fact held out") > 0.9).all()
     assert table.loc["fact held out", "first_accuracy"] < 0.2
     assert table["n"].sum() == 196
-
-
-PRODUCTS = (
-    *("manifest.json", "targets.parquet", "pairs.parquet", "prompts.jsonl", "generations.jsonl"),
-    *("generations-repeat.jsonl", "verdicts.parquet", "outcomes.parquet", "tables/overall.csv"),
-    *("tables/by_type.csv", "tables/by_category.csv", "checks/rules.csv", "report.html"),
-)
-
-
-@pytest.mark.slow
-def test_demo_leaves_every_product(demo):
-    """The same prompts in other batches are answered alike on the CPU, in single precision."""
-    for name in PRODUCTS:
-        assert (demo / name).stat().st_size > 0
-    page = (demo / "report.html").read_text(encoding="utf-8")
-    assert page.index("onsistency by planted exposure") < page.index("Flip rate by group</h2>")
-    assert len(pd.read_csv(demo / "tables" / "by_category.csv")) == 33
+    # The same prompts in other batches are answered alike on the CPU, in single precision.
     floor = pd.read_csv(demo / "checks" / "noise_floor.csv")
     assert floor[["n_repeated", "n_text_changes"]].values.tolist() == [[292, 0]]
+    page = (demo / "report.html").read_text(encoding="utf-8")
+    assert page.index("onsistency by planted exposure") < page.index("Flip rate by group</h2>")
 
 
 @pytest.mark.slow
 def test_demo_again_trains_and_asks_nothing(demo, capsys):
-    """A second start keeps the model and the answers."""
     model = (demo / "toy_model" / "model.safetensors").stat().st_mtime_ns
     log = (demo / "generations.jsonl").read_bytes()
     capsys.readouterr()

@@ -63,7 +63,6 @@ def ask(
     out: Annotated[Path, Parameter(help="Folder of the results.")],
     model: str | None = None,
 ):
-    """Send every question."""
     if model == "broken":
         raise DataError("`n_permutations` is more than the topics contain; `draws=3` is enough")
     ask.called = (settings, out, model)
@@ -107,7 +106,6 @@ def run():
     ],
 )
 def test_every_kind_of_field_is_an_option(run, arguments, field, value):
-    """Given options are set; all others keep their default."""
     assert run("--out", "x", "--model", "m", *arguments) == 0
 
     settings, out, model = ask.called

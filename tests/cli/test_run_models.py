@@ -154,7 +154,6 @@ def test_mistakes_are_named_before_anything_is_loaded(home, capsys, words, messa
 
 
 def test_commands_for_a_scheduler_are_printed_and_do_the_same(home, capsys):
-    """The printed commands, run one by one, make the tables of the whole command."""
     whole = [*RUN, "--model", "a", "--model", "b"]
     assert main([*whole, "--out", "whole", "--json"]) == 0
     capsys.readouterr()
@@ -171,9 +170,8 @@ def test_commands_for_a_scheduler_are_printed_and_do_the_same(home, capsys):
     assert main([*commands[-1], "--json"]) == 0
     assert loaded(home) == []
     for table in ("overall", "by_type"):
-        one, other = (
-            pd.read_csv(home / name / "tables" / f"{table}.csv") for name in ("whole", "parts")
-        )
+        files = [home / name / "tables" / f"{table}.csv" for name in ("whole", "parts")]
+        one, other = map(pd.read_csv, files)
         pd.testing.assert_frame_equal(one, other)
     capsys.readouterr()
     # Without parts the last command is the report.
@@ -182,15 +180,3 @@ def test_commands_for_a_scheduler_are_printed_and_do_the_same(home, capsys):
     assert first.endswith("--model a --out runs/a")
     assert second.endswith("--model b --out runs/b")
     assert report.startswith("surface-consistency report runs/a runs/b --out runs")
-
-
-def test_a_missing_part_is_named_by_the_merge(home, capsys):
-    part = [*RUN, "--model", "a", "--out", "run", "--shards", "2"]
-    assert main([*part, "--shard", "1"]) == 0
-    assert not (home / "run" / "manifest.json").exists()
-
-    assert main(part) == 2
-
-    told = capsys.readouterr().err
-    assert "shard 00002-of-00002" in told
-    assert "not asked to the end" in told

@@ -13,9 +13,8 @@ from surface_consistency.runs.folder import RunFolder
 from surface_consistency.studies.slaq.settings import SlaqScoring
 
 # The command line prints warnings; they are read from there.
-pytestmark = pytest.mark.filterwarnings(
-    "always::surface_consistency.errors.SurfaceConsistencyWarning"
-)
+TOLD = "always::surface_consistency.errors.SurfaceConsistencyWarning"
+pytestmark = pytest.mark.filterwarnings(TOLD)
 
 RUNNER = '''
 """Runners for the command line."""
@@ -54,7 +53,6 @@ def silly(model=None):
 
 @pytest.fixture
 def runners(tmp_path, monkeypatch):
-    """Make `cli_slaq_runners` importable."""
     (tmp_path / "cli_slaq_runners.py").write_text(RUNNER)
     monkeypatch.syspath_prepend(str(tmp_path))
     with importable(*(f"cli_slaq_runners:{name}" for name in ["judging"])):
@@ -65,7 +63,6 @@ FAKE = ["--judge", "llm", "--setting", "judge_runner=fake"]
 
 
 def llm(name="judging", **settings):
-    """Options of a model that judges."""
     words = ["--judge", "llm", "--setting", f"judge_runner=cli_slaq_runners:{name}"]
     for setting, value in settings.items():
         words += ["--setting", f"{setting}={value}"]
@@ -74,8 +71,6 @@ def llm(name="judging", **settings):
 
 @pytest.fixture
 def run(runners, tmp_path):
-    """Run the study on three topics."""
-
     def call(*arguments, out="run"):
         command = ["run", "slaq", "--source", "sample", "--limit", "3", "--repeat", "4"]
         command += ["--runner", f"{runners}:answering", "--out", str(tmp_path / out)]
@@ -209,43 +204,20 @@ def test_labels_and_options_of_another_run_leave_the_run_as_it_was(run, tmp_path
     assert labels.read_text() == before
 
 
-def test_runs_are_reported_together_and_studies_apart(run, tmp_path, capsys):
-    assert run("--label", "one", "--json") == 0
-    assert run("--label", "two", "--json", out="other") == 0
-    report = ["report", str(tmp_path / "run"), str(tmp_path / "other")]
-    report += ["--out", str(tmp_path / "both"), "--setting", "resamples=50"]
-
-    assert main(report) == 0
-    assert set(pd.read_csv(tmp_path / "both" / "tables" / "overall.csv")["model"]) == {"one", "two"}
-
-    manifest = tmp_path / "other" / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"slaq"', '"redirectqa"'))
-    assert main(report) == 2
-    assert "one report is of one study" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--judge", "human"], "--judge human needs --labels"),
         (["--judge", "human", "--labels", "no.csv"], "no file no.csv"),
-        (["--labels", "no.csv"], "no file no.csv"),
         (["--judge", "llm"], "--judge llm needs --judge-model"),
         (["--judge", "llm", "--judge-model", "x"], "OPENAI_BASE_URL"),
         (["--judge", "llm", "--setting", "judge_runner=nobody"], "no runner 'nobody'"),
         ([*FAKE, "--judge-option", "colour"], "--judge-option takes NAME=VALUE"),
-        (
-            [*FAKE, "judge_max_new_tokens=0"],
-            "--setting judge_max_new_tokens: input should be great",
-        ),
+        ([*FAKE, "judge_max_new_tokens=0"], "--setting judge_max_new_tokens: input should be"),
         (["--judge", "oracle"], "--judge: input should be 'matcher', 'llm' or 'human', got 'orac"),
         (["--judge-rule", "vibes"], "vibes"),
         (["--permutations", "0"], "--permutations: input should be greater than or equal to 1"),
-        (["--repeat", "-1"], "--repeat: input should be greater than or equal to 0, got -1"),
-        (["--limit", "0"], "limit"),
         (["--short-tokens", "0"], "--short-tokens: input should be greater than or equal to 1"),
-        (["--column", "Topic=t"], "--column belongs to data of your own"),
-        (["--source", "nowhere.csv"], "nowhere.csv"),
     ],
 )
 def test_a_users_mistake_is_one_line_and_code_2(
@@ -264,7 +236,6 @@ def test_a_users_mistake_is_one_line_and_code_2(
 
 @pytest.mark.slow
 def test_the_toy_model_runs_without_network(tmp_path, capsys):
-    """`--model toy_model` trains a model on what it will be asked, and asks it."""
     pytest.importorskip("torch")
     command = ["run", "slaq", "--source", "sample", "--limit", "2", "--model", "toy_model"]
     command += ["--long-tokens", "24", "--short-tokens", "8", "--repeat", "2"]

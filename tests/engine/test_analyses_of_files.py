@@ -12,8 +12,6 @@ from surface_consistency.tables import Column, Table
 
 
 class Counted(Analysis):
-    """Verdicts of CSV files."""
-
     name = "counted"
     title = "Counted"
 
@@ -33,8 +31,6 @@ class Counted(Analysis):
 
 
 class Leading(Counted):
-    """Verdicts of CSV files, and what they show."""
-
     def finding(self, report, tables):
         return ["Two files were counted."]
 
@@ -42,9 +38,8 @@ class Leading(Counted):
 @pytest.fixture
 def files(tmp_path):
     """Verdicts on forty pairs, twice."""
-    verdicts = pd.DataFrame(
-        {"fact_id": range(40), "first_correct": 1, "second_correct": [0, 1] * 20}
-    )
+    cells = {"fact_id": range(40), "first_correct": 1, "second_correct": [0, 1] * 20}
+    verdicts = pd.DataFrame(cells)
     verdicts["pair_id"] = verdicts["fact_id"]
     paths = [tmp_path / name for name in ("one.csv", "two.csv")]
     for path in paths:

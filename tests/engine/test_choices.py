@@ -21,7 +21,6 @@ from surface_consistency.errors import (
 )
 from surface_consistency.models import FakeRunner
 from surface_consistency.models.options import MultipleChoiceRunner
-from surface_consistency.models.runner import Runner
 from surface_consistency.models.stored_scores import StoredScores
 from surface_consistency.schemas import (
     DataSource,
@@ -35,63 +34,37 @@ from surface_consistency.schemas import (
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
+from tests.made_scores import Scoring
 
 
-class Knows(Runner):
-    """Gives the reference of a known name probability, and nothing any other option."""
+def knows(known, *, right=-0.1, wrong=-5.0):
+    """Make a runner that gives answers of known names one score, and other options another."""
 
-    name = "knows"
+    def fields(request):
+        question = request.context.rpartition("Q: ")[2]
+        pairs = [(name in question, request.continuation == f" {answer}") for name, answer in known]
+        value = right if (True, True) in pairs else wrong
+        return {"token_ids": (1, 2), "log_probabilities": (value, -0.5)}
 
-    def __init__(self, known):
-        self._known = known
-
-    def fingerprint(self):
-        return {"runner": self.name}
-
-    def generate(self, prompts, params):
-        raise AssertionError("nothing is to be written")
-
-    def score(self, requests):
-        for request in requests:
-            question = request.context.rpartition("Q: ")[2]
-            knows = any(
-                name in question and request.continuation == f" {answer}"
-                for name, answer in self._known
-            )
-            yield ScoredText(
-                request_id=request.id,
-                token_ids=(1, 2),
-                log_probabilities=(-0.1 if knows else -5.0, -0.5),
-            )
+    return Scoring(fields)
 
 
 def plan_of(rows, **columns):
     frame = pd.DataFrame(rows, columns=["target_id", "prompt_id", "fact_id", "answers"])
-    pairs = pd.DataFrame(
-        {
-            "pair_id": frame["target_id"],
-            "fact_id": frame["fact_id"],
-            "first_target": frame["target_id"],
-            "second_target": frame["target_id"],
-        }
-    ).assign(**columns)
+    target_ids = dict.fromkeys(("pair_id", "first_target", "second_target"), frame["target_id"])
+    pairs = frame[["fact_id"]].assign(**target_ids | columns)
     prompts = [Prompt(id=name, text=f"Q: {name}? A:") for name in frame["prompt_id"].unique()]
-    return Plan(
-        data=DataSource(id="toy", revision=None, digest="0", n_questions=6),
-        groups={"": PromptGroup(prompts=prompts, params=GenerationParams())},
-        items=frame,
-        pairs=pairs,
-    )
+    data = DataSource(id="toy", revision=None, digest="0", n_questions=6)
+    groups = {"": PromptGroup(prompts=prompts, params=GenerationParams())}
+    return Plan(data=data, groups=groups, items=frame, pairs=pairs)
 
 
 def options_of(plan, **settings):
-    """Options of each prompt, once the plan has them."""
     plan = add_choices(plan, OptionSettings(**settings))
     return {prompt.id: prompt.options for prompt in plan.groups[""].prompts}
 
 
 def asked(runner, out, **settings):
-    """Ask RedirectQA; returns the folder."""
     chosen = RedirectQASettings(**{"read": "multiple-choice", "options": 2, "repeat": 5} | settings)
     return run_study(RedirectQAStudy(), load_sample(), runner, out, model="m", settings=chosen)
 
@@ -133,7 +106,7 @@ def test_other_options_are_drawn_within_the_relation():
 def test_redirectqa_as_multiple_choice_recovers_what_the_model_knows(tmp_path):
     asked_names = [item for item in load_sample().questions if item.surface.is_canonical]
     known = {(item.surface.text, item.triple.answers[0]) for item in asked_names}
-    folder = asked(Knows(known), tmp_path / "run")
+    folder = asked(knows(known), tmp_path / "run")
     with pytest.warns(UnscoredWarning, match="options are equally probable"):
         score_run(folder)
     outcomes = pd.read_parquet(folder.outcomes)
@@ -151,16 +124,9 @@ def test_redirectqa_as_multiple_choice_recovers_what_the_model_knows(tmp_path):
 @pytest.mark.parametrize(("read", "share"), [("multiple-choice", 1.0), ("log-odds", 0.0)])
 def test_log_odds_ask_for_more_than_the_most_probable_option(read, share, tmp_path):
     """Of three options one with weight 3 against 2 and 2 is the best, and has no majority."""
-
-    class Leans(Knows):
-        def score(self, requests):
-            for score in super().score(requests):
-                knows = score.log_probabilities[0] == -0.1
-                value = math.log(3.0 if knows else 2.0) - 5.0
-                yield score.model_copy(update={"log_probabilities": (value, -0.5)})
-
     known = {(item.surface.text, item.triple.answers[0]) for item in load_sample().questions}
-    folder = asked(Leans(known), tmp_path / "run", read=read, options=3, repeat=0)
+    leans = knows(known, right=math.log(3.0) - 5.0, wrong=math.log(2.0) - 5.0)
+    folder = asked(leans, tmp_path / "run", read=read, options=3, repeat=0)
 
     outcomes = score_run(folder)
 
@@ -216,7 +182,7 @@ def test_bounds_of_log_odds_are_students_over_facts():
 def test_a_run_is_read_again_from_its_stored_log_probabilities(tmp_path):
     """Scores of a run, stored, give its verdicts without a model; reading twice shows no noise."""
     known = {(item.surface.text, item.triple.answers[0]) for item in load_sample().questions[::2]}
-    first = asked(Knows(known), tmp_path / "run")
+    first = asked(knows(known), tmp_path / "run")
     path = tmp_path / "scores.jsonl"
     answers = first.read_answers([""])
     keys = {prompt.key: prompt.id for prompt in read_jsonl(first.prompts, Prompt)}
@@ -240,8 +206,8 @@ def test_a_run_is_read_again_from_its_stored_log_probabilities(tmp_path):
     ("runner", "settings", "error", "message"),
     [
         (FakeRunner(lambda prompt: "x"), {}, RunnerError, "does not define `score`"),
-        (Knows(set()), {"reasoning_opened": True}, ValueError, r"is for answers that are written"),
-        (Knows(set()), {"max_reasoning_tokens": 9}, ValueError, r"that are written.*`read=gener"),
+        (knows(set()), {"reasoning_opened": True}, ValueError, r"is for answers that are written"),
+        (knows(set()), {"max_reasoning_tokens": 9}, ValueError, r"that are written.*`read=gener"),
     ],
 )
 def test_what_cannot_be_chosen_is_refused_before_anything_is_written(
@@ -253,11 +219,11 @@ def test_what_cannot_be_chosen_is_refused_before_anything_is_written(
     assert not (tmp_path / "run").exists()
 
 
-class Renders(Knows):
+class Renders(Scoring):
     """Has a chat template, which may open reasoning."""
 
     def __init__(self, end):
-        super().__init__(set())
+        super().__init__(lambda request: {"log_probabilities": (-5.0,)})
         self._end = end
 
     def render(self, prompt):

@@ -12,7 +12,7 @@ from tests.made_runs import make_manifest, make_run, random_outcomes  # noqa: F4
 
 
 @pytest.fixture
-def two(make_run, make_manifest, random_outcomes):
+def two(make_run):
     """Two scored runs, of which one lacks a verdict."""
     folders = []
     for seed, model in enumerate(("owner/a", "b|c")):
@@ -29,9 +29,8 @@ def test_a_data_set_is_read_back_whole(two, tmp_path):
     out = tmp_path / "out"
     assert main(["export", str(tmp_path), "--out", str(out)]) == 0
 
-    rows = datasets.load_dataset(
-        str(out), "outcomes", split="test", cache_dir=str(tmp_path / "cache")
-    )
+    cache = str(tmp_path / "cache")
+    rows = datasets.load_dataset(str(out), "outcomes", split="test", cache_dir=cache)
     assert len(rows) == 120
     assert set(rows["model"]) == {"owner/a", "b|c"}
     assert rows[3]["second_correct"] is None

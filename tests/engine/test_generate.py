@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from surface_consistency.engine import generate
 from surface_consistency.engine.generate import Progress, progress_reporter, run_prompts
 from surface_consistency.errors import RunError, RunnerError, RunnerOutOfMemoryError
 from surface_consistency.models.runner import FakeRunner
@@ -40,6 +41,11 @@ class Planning(Batched):
 
 
 @pytest.fixture
+def prompts():
+    return [Prompt(id=f"q{number}", text=f"Q: {number}? A:") for number in range(10)]
+
+
+@pytest.fixture
 def log(tmp_path, manifest):
     with RunLog.open(tmp_path / "log.jsonl", manifest) as opened:
         yield opened
@@ -50,7 +56,6 @@ def run(runner, prompts, log, **options):
 
 
 def logged(log):
-    """The texts on disk by prompt id."""
     return {item.prompt_id: item.text for item in read_generations(log.path)}
 
 
@@ -90,19 +95,12 @@ def test_a_second_start_asks_only_the_rest(prompts, log):
 
     assert (summary.n_asked, summary.n_reused) == (6, 4)
     assert runner.batches == [[f"q{number}" for number in range(4, 10)]]
-
-
-def test_a_complete_run_asks_nothing(prompts, log):
-    """With everything answered, not even a plan is made."""
-    run(Batched(), prompts, log)
-    runner = Planning()
-    runner.plan = None
-
-    summary = run(runner, prompts, log)
-
+    complete = Planning()
+    complete.plan = None  # With everything answered, not even a plan is made.
+    summary = run(complete, prompts, log)
     assert (summary.n_asked, summary.n_reused) == (0, 10)
-    assert runner.batches == []
-    assert run(runner, [], log).n_asked == 0
+    assert complete.batches == []
+    assert run(complete, [], log).n_asked == 0
 
 
 def test_batch_size_bounds_the_batches_of_any_plan(prompts, log, tmp_path, manifest):
@@ -238,8 +236,6 @@ def test_planners_that_lose_invent_or_refuse_prompts_are_named(prompts, log, pla
 
 
 def test_ctrl_c_keeps_what_was_answered(prompts, log):
-    """Answers that came before the interrupt are in the log, those of the same batch too."""
-
     def interrupt(prompt):
         if prompt.id == "q6":
             raise KeyboardInterrupt
@@ -280,7 +276,6 @@ def test_options_and_prompts_that_mean_nothing_are_refused(log, options, message
 
 
 def test_progress_is_told_after_each_batch(prompts, log, capsys):
-    """A function gets every state; where no terminal is, nothing is written."""
     run_prompts(Batched(), prompts[:2], PARAMS, log)
     states = []
 
@@ -309,8 +304,6 @@ def test_a_runner_that_fails_is_named_and_what_it_gave_is_kept(log, error):
 
 
 def test_answers_are_in_the_log_before_their_batch_ends(tmp_path, manifest, monkeypatch):
-    from surface_consistency.models import generate
-
     monkeypatch.setattr(generate, "_STORE_SECONDS", -1.0)
     path, logged = tmp_path / "log.jsonl", []
 
@@ -319,8 +312,8 @@ def test_answers_are_in_the_log_before_their_batch_ends(tmp_path, manifest, monk
         return "yes"
 
     prompts = [Prompt(id=f"q{n}", text=str(n)) for n in range(4)]
-    with RunLog.open(path, manifest, manifest_path=tmp_path / "manifest.json") as log:
-        generate.run_prompts(FakeRunner(answer), prompts, GenerationParams(), log, progress=False)
+    with RunLog.open(path, manifest) as log:
+        run(FakeRunner(answer), prompts, log)
 
     assert logged == [0, 1, 2, 3]
 
@@ -343,7 +336,6 @@ def test_rate_counts_only_what_was_asked_since_this_start():
 
 
 def shown(stream):
-    """The states of the line, in their order."""
     return [line.strip() for line in stream.getvalue().split("\r") if line]
 
 
@@ -378,7 +370,6 @@ def test_a_line_is_ended_when_the_run_is_interrupted():
 
 
 def test_the_rate_leaves_out_what_earlier_starts_answered(monkeypatch):
-    """61,100 prompts of earlier starts say nothing about how fast this one is."""
     stream, clock = Terminal(), iter(range(0, 1000, 10))
     monkeypatch.setattr("tqdm.std.time", lambda: next(clock))
 

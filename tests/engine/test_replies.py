@@ -60,9 +60,8 @@ def test_the_reasoning_of_a_long_slaq_answer_is_not_judged(tmp_path):
         lambda prompt: f"<think>Could it be {accepted[prompt.id]}? No.</think> I do not know."
     )
 
-    folder = run_study(
-        study, data, runner, tmp_path / "run", model="m", settings=settings, progress=False
-    )
+    options = {"model": "m", "settings": settings, "progress": False}
+    folder = run_study(study, data, runner, tmp_path / "run", **options)
     with pytest.warns(UnscoredWarning, match="answers have no verdict|could not be judged"):
         frame = score_run(folder)
 
@@ -70,10 +69,8 @@ def test_the_reasoning_of_a_long_slaq_answer_is_not_judged(tmp_path):
     assert len(judged) > 5
     assert not judged["first_correct"].any()
     assert not judged["second_correct"].any()
-    [line] = {
-        (answer.text, (answer.reasoning or "")[:8])
-        for answer in read_generations(folder.log("short"))
-    }
+    logged = read_generations(folder.log("short"))
+    [line] = {(answer.text, (answer.reasoning or "")[:8]) for answer in logged}
     assert line == ("I do not know.", "Could it")
 
 

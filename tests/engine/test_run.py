@@ -11,12 +11,10 @@ from surface_consistency.studies.slaq.study import SlaqStudy
 
 
 def asked(out, answer, **settings):
-    """Ask one topic of SLAQ."""
     chosen = SlaqSettings(limit=1, repeat=2, **settings)
     data = load_slaq_sample()
-    return run_study(
-        SlaqStudy(), data, FakeRunner(answer), out, model="m", settings=chosen, progress=False
-    )
+    options = {"model": "m", "settings": chosen, "progress": False}
+    return run_study(SlaqStudy(), data, FakeRunner(answer), out, **options)
 
 
 def refuse(prompt):

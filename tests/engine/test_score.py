@@ -31,14 +31,12 @@ from surface_consistency.studies.redirectqa.study import (
 
 
 def import_predictions(data, predictions, out, *, origin="p.jsonl"):
-    """Import predictions of RedirectQA."""
     study = RedirectQAStudy()
     return scoring.import_predictions(study, data, predictions, out, model="m", origin=origin)
 
 
 @pytest.fixture
 def run(data, predictions, tmp_path):
-    """A run folder of the predictions."""
     return import_predictions(data, predictions, tmp_path / "run")
 
 
@@ -58,7 +56,6 @@ def predictions(data):
 
 
 def test_score_predictions_fills_one_row_a_pair(data, predictions):
-    """Verdicts are under their condition; predictions go by question id, by text or in order."""
     frame = score_predictions(data, predictions, model="m")
 
     assert list(frame.columns) == list(RedirectOutcome.model_fields)
@@ -78,7 +75,6 @@ def test_score_predictions_fills_one_row_a_pair(data, predictions):
 
 
 def test_score_predictions_leaves_missing_ones_unjudged(data, predictions):
-    """A question without prediction has no verdict; predictions for no question are named."""
     del predictions[data.pairs["canonical_id"].iloc[0]]
     predictions["elsewhere"] = "x"
 
@@ -136,7 +132,6 @@ def test_score_run_rejects_a_run_that_cannot_be_judged(run, name, content, error
 
 
 def test_import_and_score_write_the_files_of_a_run(data, predictions, run):
-    """The folder contains what was scored, equal to the frame in memory."""
     frame = score_run(run)
 
     pd.testing.assert_frame_equal(frame, score_predictions(data, predictions, model="m"))
@@ -159,7 +154,6 @@ def test_score_run_warns_of_questions_without_verdict(data, predictions, tmp_pat
 
 
 def test_score_run_judges_again_by_another_rule(run):
-    """The verdicts are those of the rule, and checks of an earlier scoring go with it."""
     whole = score_run(run, scoring=RuleScoring(rule="exact", region="whole"))
 
     assert not whole["first_correct"].any()
@@ -170,7 +164,6 @@ def test_score_run_judges_again_by_another_rule(run):
 
 
 def load(folder):
-    """Read one run for a report."""
     return load_runs([folder.path], outcome=RedirectOutcome)[0]
 
 
@@ -316,7 +309,6 @@ def test_labels_that_came_with_a_scoring_stay_with_the_run(run):
 
 
 def test_import_predictions_does_not_replace_others(data, predictions, run):
-    """The same predictions are taken again; others need a folder of their own."""
     import_predictions(data, predictions, run.path)
     before = run.log().read_bytes()
     turned = dict(zip(predictions, reversed(predictions.values()), strict=True))
@@ -330,7 +322,6 @@ def test_import_predictions_does_not_replace_others(data, predictions, run):
 
 @pytest.mark.parametrize("name", ["llama-3.1-8B", "gpt2", ".hidden"])
 def test_a_model_has_the_name_of_its_file(data, predictions, tmp_path, name):
-    """Points belong to names of models."""
     path = tmp_path / f"{name}.jsonl"
     path.write_text("".join(f'{{"id": "{key}", "output": "x"}}\n' for key in predictions))
 
@@ -355,7 +346,6 @@ def test_pairs_of_any_index_get_their_own_verdicts(data):
 
 
 def test_import_predictions_does_not_touch_other_folders(data, predictions, tmp_path):
-    """A run that asked a model keeps its answers, and a file is no folder."""
     folder = RunFolder.create(tmp_path / "run")
     folder.prompts.write_text("")
     (tmp_path / "x").write_text("")

@@ -6,7 +6,6 @@ import pytest
 
 from surface_consistency import FakeRunner
 from surface_consistency.data.redirectqa import load_redirectqa
-from surface_consistency.engine.generate import run_prompts
 from surface_consistency.engine.run import merge_shards, run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.errors import DataError, RunError
@@ -45,16 +44,8 @@ def data():
 
 def ask(data, out, *, shard=(0, 1), size=3, **settings):
     chosen = RedirectQASettings(**{"repeat": 5} | settings)
-    return run_study(
-        RedirectQAStudy(),
-        data,
-        Planned(size),
-        out,
-        model="m",
-        settings=chosen,
-        progress=False,
-        shard=shard,
-    )
+    options = {"model": "m", "settings": chosen, "progress": False, "shard": shard}
+    return run_study(RedirectQAStudy(), data, Planned(size), out, **options)
 
 
 def answers(folder, *, repeat=False):
@@ -65,9 +56,7 @@ def answers(folder, *, repeat=False):
 def test_merged_shards_are_the_run_that_was_asked_in_one_piece(data, tmp_path, n_shards):
     """The answers are those of the same batches, the repeated ones too, and so are the verdicts."""
     whole = ask(data, tmp_path / "whole")
-    parts = [
-        ask(data, tmp_path / str(number), shard=(number, n_shards)) for number in range(n_shards)
-    ]
+    parts = [ask(data, tmp_path / str(n), shard=(n, n_shards)) for n in range(n_shards)]
 
     merged = merge_shards([part.path for part in reversed(parts)], tmp_path / "merged")
 
@@ -80,7 +69,6 @@ def test_merged_shards_are_the_run_that_was_asked_in_one_piece(data, tmp_path, n
 
 
 def test_a_shard_goes_on_where_it_was_stopped(data, tmp_path):
-    """Nothing is asked twice."""
     first = ask(data, tmp_path / "part", shard=(1, 2))
     size = first.log().stat().st_size
 
@@ -90,7 +78,6 @@ def test_a_shard_goes_on_where_it_was_stopped(data, tmp_path):
 
 
 def test_a_missing_shard_is_told(data, tmp_path):
-    """A shard that is not there, or was stopped, is named."""
     parts = [ask(data, tmp_path / str(n), shard=(n, 3)).path for n in (0, 2)]
 
     with pytest.raises(DataError, match=r"shards 1 of 3 of .*merged not asked to the end"):
@@ -113,7 +100,6 @@ def test_shards_of_other_settings_or_batches_are_refused(data, tmp_path, change,
 
 
 def test_shards_are_not_merged_into_another_run(data, tmp_path):
-    """The folder of a run with other settings stays what it is."""
     run = ask(data, tmp_path / "run", shots=0)
     before = run.log().read_bytes()
     parts = [ask(data, tmp_path / str(n), shard=(n, 2)).path for n in (0, 1)]
@@ -125,7 +111,6 @@ def test_shards_are_not_merged_into_another_run(data, tmp_path):
 
 
 def test_an_error_is_merged_as_an_error(data, tmp_path):
-    """A prompt that failed in its shard is unanswered, not missing."""
     parts = [ask(data, tmp_path / str(n), shard=(n, 2)) for n in (0, 1)]
     lines = parts[0].log().read_text().splitlines()
     failed = json.loads(lines[0]) | {"text": None, "finish_reason": "error", "error": "broke"}
@@ -134,9 +119,3 @@ def test_an_error_is_merged_as_an_error(data, tmp_path):
     merged = merge_shards([part.path for part in parts], tmp_path / "merged")
 
     assert merged.read_manifest().replies["error"] == 1
-
-
-def test_no_such_shard_is_refused(data, tmp_path):
-    """Shards are numbered from 0."""
-    with pytest.raises(ValueError, match=r"`shard` is a number from 0 below how many"):
-        run_prompts(Planned(), [], None, {}, shard=(2, 2))

@@ -10,7 +10,6 @@ from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.engine import toy_models
 from surface_consistency.errors import RunError
 from surface_consistency.schemas import GenerationParams, Prompt
-from surface_consistency.schemas.jsonl import read_jsonl
 from surface_consistency.schemas.memory import AuditPrompt, Lookup
 from surface_consistency.studies.audit.lookup.runner import LookupRunner
 from surface_consistency.studies.audit.matching.judgement import judge_answer
@@ -216,16 +215,7 @@ def test_toy_model_takes_values_that_it_never_saw(small):
     assert {found[f"{number}/FULL"].finish_reason for number in range(len(ROWS))} == {"stop"}
 
 
-def test_toy_model_is_kept_when_nothing_changed(small):
-    before = (small / "model.safetensors").stat().st_mtime_ns
-
-    assert train_memory_toy_model(audit_prompts(), small, leaked=[LEAKED], steps=90) == small
-    assert (small / "model.safetensors").stat().st_mtime_ns == before
-
-
-@pytest.mark.parametrize(
-    "change", [{"steps": 10}, {"seed": 1}, {"leaked": [LEAKED]}, {"rows": ROWS[1:]}]
-)
+@pytest.mark.parametrize("change", [{"steps": 10}, {"leaked": [LEAKED]}, {"rows": ROWS[1:]}])
 def test_toy_model_is_trained_anew_when_something_changed(tmp_path, change):
     pytest.importorskip("torch")
 
@@ -289,22 +279,6 @@ LONG = audit_prompts([("USA", "Capital", "a b " * 400)])
 def test_toy_model_rejects_what_cannot_be_taught(tmp_path, prompts, options, message):
     with pytest.raises(ValueError, match=message):
         train_memory_toy_model(prompts, tmp_path, **options)
-
-
-@pytest.mark.slow
-def test_toy_model_of_a_published_database(data_files, tmp_path):
-    pytest.importorskip("torch")
-    folder = data_files / "lmlm_audit/data/custom_databases/countries/prompts/base"
-    prompts = list(read_jsonl(folder / "prompts_direct_questions.jsonl", AuditPrompt))
-    facts = {(prompt.subject, prompt.relation): prompt.gold_object for prompt in prompts}
-    leaked = set(sorted(facts)[::10])
-
-    trained = train_memory_toy_model(prompts, tmp_path, leaked=leaked, steps=300)
-
-    rates = exact_match(prompts, answers(trained, prompts, facts, "allow"), leaked)
-    assert len(prompts) == 100
-    assert min(rates["FULL", False], rates["DEL-OFF", True]) > 0.9
-    assert max(rates["DEL-ON", False], rates["DEL-OFF", False]) < 0.02
 
 
 @pytest.fixture(scope="module")

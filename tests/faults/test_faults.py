@@ -19,7 +19,7 @@ from tests.faults.hostile import FAMILIES
 from tests.faults.inputs import TEXTS
 from tests.made_runs import make_manifest, make_outcomes, make_run
 
-__all__ = ["make_manifest", "make_outcomes", "make_run"]
+__all__ = ["make_run"]
 
 HOME = Path(__file__).resolve().parents[2]
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -152,9 +152,7 @@ ATTACKS = (
     reason="no Chromium with its driver; install Debian's chromium and chromium-driver",
 )
 @pytest.mark.allow_hosts(["127.0.0.1", "::1", "localhost"])
-def test_a_page_of_hostile_texts_shows_them_and_obeys_none(
-    driver, make_run, make_outcomes, make_manifest, tmp_path
-):
+def test_a_page_of_hostile_texts_shows_them_and_obeys_none(driver, make_run, tmp_path):
     texts = [*ATTACKS, *(text for text in TEXTS if text.strip())]
     frame = make_outcomes([(place % 3 > 0, place % 2 > 0) for place in range(len(texts))])
     for name in ("pair_id", "first_prediction", "second_surface"):

@@ -5,28 +5,8 @@ import random
 
 import pandas as pd
 
-from surface_consistency.report.page import (
-    AlluvialPlot,
-    Answer,
-    Answers,
-    Block,
-    Check,
-    Dot,
-    Finding,
-    ForestPlot,
-    Lines,
-    Matrix,
-    MosaicPlot,
-    MosaicPlots,
-    Page,
-    Point,
-    Prose,
-    Provenance,
-    Section,
-    Series,
-    StackedBars,
-    Trace,
-)
+from surface_consistency.report import page as parts
+from surface_consistency.report.page import Dot, ForestPlot, Page, Section
 from surface_consistency.tables.numbers import Value
 from surface_consistency.tables.table import Column, Table, interval_column
 
@@ -54,28 +34,20 @@ CATEGORIES = {
     "errors": (("from misspellings", 16), ("from miscapitalisations", 9)),
 }  # fmt: skip
 COUNTS = ((126, 34, 0, 36), (39, 15, 3, 139), (80, 20, 10, 86), (0, 0, 0, 0))
-LABELS = (
-    "toy_model",
-    "SmolLM2-135M-it",
-    LONG,
-    "nothing-answered",
-    *(f"run-{n}" for n in range(5, 51)),
-)
+LABELS = ("toy_model", "SmolLM2-135M-it", LONG, "nothing-answered")
+LABELS += tuple(f"run-{n}" for n in range(5, 51))
 
 
 def flip(count: int, n: int, *, low: float = 0.6, high: float = 1.5) -> Value:
-    """Make a rate with an interval."""
     rate = count / n if n else float("nan")
     return Value(value=rate, low=rate * low, high=min(1.0, rate * high))
 
 
 def interval(value: float, low: float, high: float, kind: str = "rate", **more: str) -> Value:
-    """Make a number with its interval."""
-    return Value(value=value, low=low, high=high, kind=kind, **more)  # type: ignore[arg-type]
+    return Value(value=value, low=low, high=high, kind=kind, **more)
 
 
-def squares(n_models: int, *, size: str = "figure") -> MosaicPlots:
-    """Make one square a model."""
+def squares(n_models: int, *, size: str = "figure") -> parts.MosaicPlots:
     found = []
     for index, label in enumerate(LABELS[:n_models]):
         counts = COUNTS[index % len(COUNTS)]
@@ -88,22 +60,16 @@ def squares(n_models: int, *, size: str = "figure") -> MosaicPlots:
         ]
         cells = dict(zip(("both", "first_only", "second_only", "neither"), counts, strict=True))
         model = {"title": label, "model": index, "filters": {"model": label}}
-        found.append(MosaicPlot(**model, **cells, facts=facts))  # type: ignore[arg-type]
+        found.append(parts.MosaicPlot(**model, **cells, facts=facts))
     difference = interval(-0.082, -0.153, -0.01, "difference", tone="strong")
     p_value = Value(value=0.032, kind="p_value")
     note = ["On the same pairs SmolLM2-135M-it flips ", difference]
     note += [" against toy_model (", p_value, ")."]
-    return MosaicPlots(
-        squares=found,
-        conditions=CONDITIONS,
-        cells=CELLS,
-        size=size,  # type: ignore[arg-type]
-        note=note,
-    )
+    shown = {"conditions": CONDITIONS, "cells": CELLS, "size": size, "note": note}
+    return parts.MosaicPlots(squares=found, **shown)
 
 
 def dots(n_models: int, *, has_noise: bool = True) -> ForestPlot:
-    """Make flip rates by type and category."""
     rng = random.Random(0)
 
     def group(n: int) -> list[Dot]:
@@ -119,18 +85,12 @@ def dots(n_models: int, *, has_noise: bool = True) -> ForestPlot:
         rows.append((title, 0, group(n)))
         rows += [(name, 1, group(size)) for name, size in CATEGORIES[kind]]
     noise = {0: 0.013, 1: 0.07} if n_models > 1 else {0: 0.013}
-    return ForestPlot(
-        name="flips-by-type",
-        title="Types and categories",
-        axis="flip rate, %",
-        rows=rows,
-        noise=noise if has_noise else {},
-        note="A pair with several labels counts in each.",
-    )
+    names = {"name": "flips-by-type", "title": "Types and categories", "axis": "flip rate, %"}
+    note = "A pair with several labels counts in each."
+    return ForestPlot(**names, rows=rows, noise=noise if has_noise else {}, note=note)
 
 
 def group_table(n_models: int, *, by: str = "type") -> Table:
-    """Make a table of groups."""
     rng = random.Random(1)
     groups = [(key, n) for key, (_, n) in TYPES.items()]
     if by == "category":
@@ -159,20 +119,16 @@ def group_table(n_models: int, *, by: str = "type") -> Table:
         interval_column("difference", "Difference", "difference", "points", direction="higher"),
         Column(key="p_value", title="p", kind="p_value", unit="Holm"),
     ]
-    return Table(
-        frame=pd.DataFrame(rows),
-        caption="Types" if by == "type" else "Categories",
-        columns=columns,
-        note="p is Obuchowski’s clustered McNemar test.",
-        cluster_column="n_clusters",
-    )
+    caption = "Types" if by == "type" else "Categories"
+    options = {"note": "p is Obuchowski’s clustered McNemar test.", "cluster_column": "n_clusters"}
+    return Table(frame=pd.DataFrame(rows), caption=caption, columns=columns, **options)
 
 
-def answers(n_models: int, n: int = 60, *, length: int = 0) -> Answers:
-    """Make answers of all cells, in many scripts."""
+def answers(n_models: int, n: int = 60, *, length: int = 0) -> parts.Answers:
     names = ("first_only", "second_only", "both", "neither", "missing")
     correct = {"first_only": (True, False), "second_only": (False, True), "both": (True, True)}
     relations = ("occupation", "place of birth", "capital")
+    kinds = ("from long names", "from birth names")
     found = []
     for index in range(n_models):
         for place in range(n):
@@ -180,35 +136,27 @@ def answers(n_models: int, n: int = 60, *, length: int = 0) -> Answers:
             cell = names[place * len(names) // n]
             right = correct.get(cell, (False, False))
             first, second = (gold if one else other for one in right)
-            one = Answer(
+            one = parts.Answer(
                 model=index,
                 pair_id=f"Q{place}/P106 {'x' * (place % 3)}",
-                cell=cell,  # type: ignore[arg-type]
+                cell=cell,
                 question=question + " la" * length,
                 surfaces=("Freddie Mercury", "Farrokh Bulsara"),
                 answers=(first, None if cell == "missing" else second),
                 accepted=(gold, "a", "b", "c", "d"),
-                labels={
-                    "relation": [relations[place % 3]],
-                    "type": [["from long names", "from birth names"][place % 2]],
-                },
+                labels={"relation": [relations[place % 3]], "type": [kinds[place % 2]]},
                 note="copied from the prompt" if place % 7 == 0 else "",
             )
             found.append(one)
-    return Answers(
-        answers=found,
-        n_pairs=dict.fromkeys(range(n_models), 10 * n),
-        conditions=CONDITIONS,
-        cells=CELLS,
-        filters=("relation", "type"),
-    )
+    n_pairs = dict.fromkeys(range(n_models), 10 * n)
+    shown = {"conditions": CONDITIONS, "cells": CELLS, "filters": ("relation", "type")}
+    return parts.Answers(answers=found, n_pairs=n_pairs, **shown)
 
 
-def curves(name: str = "slots", *, has_band: bool = False) -> Lines:
-    """Make a curve with a reference, or with a band."""
+def curves(name: str = "slots", *, has_band: bool = False) -> parts.Lines:
     rates = (0.778, 0.519, 0.481, 0.358, 0.173)
     points = [
-        Point(
+        parts.Point(
             x=float(place + 1),
             value=interval(rate, max(0.0, rate - 0.08), rate + 0.08),
             n=[40, 28, 13, 6, 2][place] if has_band else None,
@@ -216,20 +164,19 @@ def curves(name: str = "slots", *, has_band: bool = False) -> Lines:
         for place, rate in enumerate(rates)
     ]
     xs = (1.0, 2.0, 3.0, 4.0, 5.0) if has_band else ()
-    return Lines(
+    return parts.Lines(
         name=name,
         title="After a run of right slots" if has_band else "Right in the long answer, by slot",
         x_title="slot in the long query",
-        series=[Series(label="toy_model", model=0, points=points)],
+        series=[parts.Series(label="toy_model", model=0, points=points)],
         band=[(x, 0.3 - x / 20, 0.5, 0.6 + x / 15) for x in xs],
         reference=None if has_band else ("asked alone", interval(0.852, 0.774, 0.922)),
         facts=[("slope a slot", interval(-0.137, -0.161, -0.112, "difference"), "")],
     )
 
 
-def flow() -> AlluvialPlot:
-    """Make the three states of the audit."""
-    return AlluvialPlot(
+def flow() -> parts.AlluvialPlot:
+    return parts.AlluvialPlot(
         name="states",
         title="Three states of memory",
         states=[
@@ -242,24 +189,22 @@ def flow() -> AlluvialPlot:
     )
 
 
-def origins() -> StackedBars:
-    """Make bars, one of them of nothing."""
+def origins() -> parts.StackedBars:
     names = ("both right", "retrieval only", "parameters only", "neither", "other")
     cells = ("both", "first_only", "second_only", "neither", "other")
-    return StackedBars(
+    return parts.StackedBars(
         name="origins",
         title="Where the survivors came from",
-        parts=list(zip(names, cells, strict=True)),  # type: ignore[arg-type]
+        parts=list(zip(names, cells, strict=True)),
         rows=[("toy_model", 0, (30, 40, 20, 100, 1)), ("none", None, (0, 0, 0, 0, 0))],
     )
 
 
-def trace() -> Trace:
-    """Make what happened to one fact."""
+def trace() -> parts.Trace:
     gold, other = "Brazil · Currency · Brazilian Real", "Central Bank of Brazil · Brazilian Real"
     full = [("1.00", gold, "selected"), ("0.79", "Central Bank of Brazil", "")]
     deleted = [("1.00", gold, "deleted"), ("0.79", other, "selected")]
-    return Trace(
+    return parts.Trace(
         title="What currency does Brazil use?",
         facts=[("gold", "Brazilian Real"), ("deleted", "Brazil · Currency")],
         steps=[
@@ -271,8 +216,7 @@ def trace() -> Trace:
     )
 
 
-def matrix() -> Matrix:
-    """Make one topic in several orders."""
+def matrix() -> parts.Matrix:
     cells = [
         ("Joseph Weizenbaum", "stated", "both"),
         ("Carl Rogers", "never right", "neither"),
@@ -280,20 +224,18 @@ def matrix() -> Matrix:
         ("DOCTOR", "gained", "second_only"),
         ("MIT", "not judged", ""),
     ]
-    return Matrix(
+    return parts.Matrix(
         title="One topic in five orders",
         columns=[f"slot {place}" for place in range(1, 6)],
-        rows=[(f"order {order}", cells) for order in range(1, 4)],  # type: ignore[list-item]
+        rows=[(f"order {order}", cells) for order in range(1, 4)],
     )
 
 
-def part(anchor: str, title: str, *blocks: Block, lead: str = "") -> Section:
-    """Make a section."""
+def part(anchor: str, title: str, *blocks: parts.Block, lead: str = "") -> Section:
     return Section(anchor=anchor, title=title, blocks=blocks, lead=[lead] if lead else [])
 
 
 def sections(n_models: int, *, has_noise: bool = True, has_all: bool = True) -> list[Section]:
-    """Make the sections."""
     lead = "Area is share. Choose a cell to read its answers."
     first = part("squares", "The same fact, asked under both names", squares(n_models), lead=lead)
     tables = group_table(n_models), group_table(n_models, by="category")
@@ -305,7 +247,7 @@ def sections(n_models: int, *, has_noise: bool = True, has_all: bool = True) -> 
     if not has_all:
         return [first, *found]
     small = squares(min(n_models, 4), size="small")
-    prose = Prose(parts=["Altogether ", Value(value=14489, kind="count"), " pairs."])
+    prose = parts.Prose(parts=["Altogether ", Value(value=14489, kind="count"), " pairs."])
     return [
         first,
         part("taught", "What toy_model was taught", small),
@@ -316,8 +258,7 @@ def sections(n_models: int, *, has_noise: bool = True, has_all: bool = True) -> 
 
 
 def page(n_models: int = 2, *, has_noise: bool = True, has_all: bool = True) -> Page:
-    """Make a page of so many models."""
-    finding = Finding(
+    finding = parts.Finding(
         sentence=[
             "A redirect in place of the title flips ",
             interval(34 / 196, 0.121, 0.231, tone="lost"),
@@ -344,12 +285,12 @@ def page(n_models: int = 2, *, has_noise: bool = True, has_all: bool = True) -> 
         finding=finding,
         sections=sections(n_models, has_noise=has_noise, has_all=has_all),
         checks=[
-            Check(level="ok", title="All judged", text=["Every pair has both verdicts."]),
-            Check(level="warning", title="Near the noise", text=noise, anchor="flips"),
-            Check(level="warning", title="Near the noise", text=["And once more."]),
+            parts.Check(level="ok", title="All judged", text=["Every pair has both verdicts."]),
+            parts.Check(level="warning", title="Near the noise", text=noise, anchor="flips"),
+            parts.Check(level="warning", title="Near the noise", text=["And once more."]),
         ],
         provenance=[
-            Provenance(
+            parts.Provenance(
                 label=label,
                 settings={"data": "redirectqa-sample", "shots": str(3 + index)},
                 command=f"surface-consistency run redirectqa --model {label}",

@@ -50,10 +50,8 @@ def _differences():
 
 def _wide():
     """A table of as many columns as that of an audit's tests, and of words as long."""
-    rates = [
-        interval_column(f"rate_{place}", "Interference", "difference", "points")
-        for place in range(6)
-    ]
+    shown = ("Interference", "difference", "points")
+    rates = [interval_column(f"rate_{place}", *shown) for place in range(6)]
     counts = [Column(key=f"n_{place}", title="Incomplete", kind="count") for place in range(10)]
     labels = [Column(key=name, title=name) for name in ("database", "domain", "topology", "digest")]
     row = {f"n_{place}": 12_228 for place in range(10)} | {"digest": "0123456789abcdef" * 4}
@@ -65,33 +63,26 @@ def _wide():
 
 
 class Browser:
-    """A page in Chromium."""
-
     def __init__(self, driver, pages: dict[int, Path]) -> None:
         self.driver = driver
         self.pages = pages
 
     def open(self, n_models=2, *, width=1280, media="", dark=False, script=True, address=""):
-        """Open a page."""
+        screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         for command, options in (
             ("Emulation.setEmulatedMedia", {"media": media, "features": [scheme]}),
             ("Emulation.setScriptExecutionDisabled", {"value": not script}),
-            (
-                "Emulation.setDeviceMetricsOverride",
-                {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
-            ),
+            ("Emulation.setDeviceMetricsOverride", screen),
         ):
             self.driver.execute_cdp_cmd(command, options)
         self.driver.get("about:blank")
         self.driver.get(self.pages[n_models].as_uri() + address)
-        self.wait_until(
-            "return document.readyState === 'complete' && location.protocol === 'file:'"
-            + (" && document.documentElement.classList.contains('js')" if script else "")
-        )
+        ready = "return document.readyState === 'complete' && location.protocol === 'file:'"
+        has_script = " && document.documentElement.classList.contains('js')"
+        self.wait_until(ready + has_script * script)
 
     def run(self, script, *arguments):
-        """Run a function body in the page."""
         return self.driver.execute_script(script, *arguments)
 
     def wait_until(self, script):
@@ -102,25 +93,21 @@ class Browser:
 
     def shown(self, css):
         """Count elements that are drawn, whatever their attributes say."""
-        return self.run(
-            "return [...document.querySelectorAll(arguments[0])]"
-            ".filter(e => e.getClientRects().length).length",
-            css,
+        drawn = (
+            "[...document.querySelectorAll(arguments[0])].filter(e => e.getClientRects().length)"
         )
+        return self.run(f"return {drawn}.length", css)
 
     def style(self, css, name):
-        """Return a computed style of the first element."""
         script = "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]"
         return self.run(script, css, name)
 
     def find(self, css):
-        """Find the first element."""
         from selenium.webdriver.common.by import By
 
         return self.driver.find_element(By.CSS_SELECTOR, css)
 
     def choose(self, name, label):
-        """Choose an option of the answers browser."""
         from selenium.webdriver.support.ui import Select
 
         Select(self.find(f"select[name={name}]")).select_by_visible_text(label)
@@ -135,11 +122,8 @@ class Browser:
         )
 
     def texts(self, css):
-        """Read the texts of elements."""
-        return self.run(
-            "return [...document.querySelectorAll(arguments[0])].map(e => e.textContent.trim())",
-            css,
-        )
+        elements = "[...document.querySelectorAll(arguments[0])]"
+        return self.run(f"return {elements}.map(e => e.textContent.trim())", css)
 
 
 @pytest.fixture(scope="module")
@@ -388,16 +372,11 @@ def test_tables_and_finding_are_copied(browser):
     browser.open(2)
 
     def copied(css, label):
-        browser.run(
-            "[...document.querySelectorAll(arguments[0])]"
-            ".find(b => b.textContent === arguments[1]).click()",
-            f"{css} button",
-            label,
-        )
-        return browser.run(
-            "return document.querySelector(arguments[0]).dataset.copied",
-            f"{css} button[data-copied]:last-of-type, {css} button[data-copied]",
-        )
+        buttons = "[...document.querySelectorAll(arguments[0])]"
+        chosen = f"{buttons}.find(b => b.textContent === arguments[1])"
+        browser.run(f"{chosen}.click()", f"{css} button", label)
+        last = f"{css} button[data-copied]:last-of-type, {css} button[data-copied]"
+        return browser.run("return document.querySelector(arguments[0]).dataset.copied", last)
 
     latex = copied("#numbers .pane-0 .copies", "LaTeX").splitlines()
     assert latex[0] == "\\begin{tabular}{llrrlrrr}"
@@ -419,5 +398,4 @@ def test_colours_follow_the_scheme(browser):
 
 
 def _rgb(colour):
-    """Write a colour as browsers do."""
     return f"rgb({', '.join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))})"

@@ -50,7 +50,6 @@ class _Reader(HTMLParser):
 
     @property
     def visible(self) -> str:
-        """All text, blanks as one."""
         return " ".join("".join(self.text).split())
 
 
@@ -114,12 +113,10 @@ def test_every_cell_of_a_table_stands_on_the_page():
 
 
 def seen(*blocks, **changes):
-    """Return the text of a page of these blocks."""
     return _Reader(render_page(_one(*blocks, **changes))).visible
 
 
 def _one(*blocks, **changes):
-    """Make a page of these blocks."""
     whole = page(2, has_all=False)
     section = Section(anchor="only", title="Only", blocks=blocks)
     return replace(whole, sections=[section], **changes)

@@ -119,10 +119,8 @@ def test_plot_forms_draws_the_shares_that_are_there(axes):
 
 def test_plot_comparison_draws_the_differences_of_compare_models(axes):
     right = {"a": [1, 1, 1, 0, 1, 1, 1, 1] * 9, "b": [1, 0, 1, 0, 1, 0, 1, 1] * 9}
-    frame = pd.DataFrame(
-        [(name, place, one) for name in right for place, one in enumerate(right[name])],
-        columns=["model", "item", "score"],
-    )
+    frame = pd.DataFrame(right).rename_axis("item").reset_index()
+    frame = frame.melt("item", var_name="model", value_name="score")
     differences = compare_models(frame, baseline="a").differences
 
     assert plot_comparison(differences, margin=0.02) is axes

@@ -90,9 +90,7 @@ def test_a_full_disk_is_named_and_leaves_the_older_file(path, write):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1, hard))
     try:
-        with pytest.raises(
-            DataError, match=r"out\.csv cannot be written \(.*File too large.*\); free disk space"
-        ):
+        with pytest.raises(DataError, match=r"out\.csv cannot .*File too large.*free disk space"):
             write(path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -116,9 +114,7 @@ def test_errors_of_the_disk_name_file_reason_and_remedy(path, monkeypatch, numbe
 
     monkeypatch.setattr(os, "fsync", fail)
 
-    with pytest.raises(
-        DataError, match=rf"out\.csv cannot be written \({os.strerror(number)}\); {remedy}"
-    ):
+    with pytest.raises(DataError, match=rf"out\.csv cannot .*\({os.strerror(number)}\); {remedy}"):
         write_text(path, "new")
 
 
@@ -161,7 +157,6 @@ def test_errors_of_what_is_written_stay_what_they_are(path, error):
 
 
 def test_a_lent_path_is_beside_the_file_and_each_writer_has_its_own(path):
-    """So the renaming stays on one disk."""
     with atomic_path(path) as first, atomic_path(path) as second:
         assert first.parent == path.parent
         first.write_text("first")
@@ -244,7 +239,6 @@ def test_a_guarded_cell_is_read_as_it_was(text):
 
 
 def test_tables_hold_no_cell_that_a_spreadsheet_runs(tmp_path):
-    """Neither head nor cell; numbers stay numbers, and a table that is read again is the same."""
     frame = pd.DataFrame({"label": RUNS + RESTS, "=sum": -0.5, "n": [-1, *range(19)]})
     frame["maybe"] = pd.array([None, *range(-1, 18)], dtype="Int64")
 

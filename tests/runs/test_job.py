@@ -8,8 +8,6 @@ from surface_consistency.runs.job import Job, ShardResult
 
 
 class Squares(Job):
-    """Squares a number in each shard."""
-
     noun = "table of squares"
     kinds = ("squares",)
     own_names = ("inputs",)
@@ -66,8 +64,5 @@ def test_a_cut_shard_is_named(tmp_path, kept):
 def test_another_plan_is_refused_with_what_differs(tmp_path):
     begin(tmp_path, 2, 3, power=2)
 
-    with pytest.raises(
-        RunError,
-        match=r"another plan: power was 2, now 3\. Give .* or delete the folder: no shard is done",
-    ):
+    with pytest.raises(RunError, match=r"power was 2, now 3\. Give .* or delete the folder: no sh"):
         begin(tmp_path, 2, 3, power=3)

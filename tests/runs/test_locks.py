@@ -37,9 +37,8 @@ def test_a_lock_names_its_owner_and_goes_with_it(tmp_path):
 @pytest.mark.parametrize("end", ["close", "kill"])
 def test_another_process_holds_a_lock_until_it_ends(tmp_path, end):
     path = tmp_path / "a.lock"
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as child:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", HOLD, path], **pipes) as child:
         assert child.stdout.readline() == "held\n"
         for _ in range(2):
             with pytest.raises(RunError, match=rf"^process {child.pid}$"):

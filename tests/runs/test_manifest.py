@@ -25,7 +25,6 @@ def manifest(**changes):
 
 
 def test_manifest_differences_name_the_nested_field():
-    """A run that differs in one setting is told by the dotted name of that setting."""
     changed = manifest(
         decoding={"answers": {"max_new_tokens": 30, "stop": ["\n"]}},
         runner={"dtype": "float32", "quantisation": {"bits": 4}},

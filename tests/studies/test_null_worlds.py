@@ -42,7 +42,7 @@ from surface_consistency.studies.slaq.tables import describe_slot_tables, slot_t
 from surface_consistency.tables.numbers import sentence_text
 from surface_consistency.tables.sentences import paragraph
 from surface_consistency.tables.table import Table
-from tests.made_runs import make_manifest  # noqa: F401 - fixtures
+from tests.made_runs import make_manifest
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::surface_consistency.errors.SurfaceConsistencyWarning"
@@ -61,7 +61,7 @@ def claims(text):
 
 
 @pytest.fixture
-def report(tmp_path, make_manifest):
+def report(tmp_path):
     """Put a frame into a report, as if it had been loaded: `report(study, frame)`."""
 
     def build(study, frame, cluster, *others):

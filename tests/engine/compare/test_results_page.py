@@ -41,7 +41,6 @@ TWO = {"a": 0.0, "b": -2.0}
 
 
 def page_of(frame, **settings):
-    """The page, its tables and its blocks."""
     page, tables = comparison_page(compare_results(frame, settings=ComparisonSettings(**settings)))
     return page, tables, [block for section in page.sections for block in section.blocks]
 

@@ -65,7 +65,6 @@ def run(data, tmp_path):
 
 
 def filled(sheet, is_right=lambda row: row["answer"] in RIGHT):
-    """Fill in a labelling sheet."""
     rows = pd.read_csv(sheet, keep_default_na=False)
     rows["is_correct"] = [int(is_right(row)) for row in rows.to_dict("records")]
     rows.to_csv(sheet, index=False)

@@ -65,7 +65,6 @@ BARE = {"{topic}": "topic", "{question}": "question"}
 
 @pytest.fixture
 def printed(data_files):
-    """Read an excerpt of a paper."""
     return lambda name: (data_files / "papers" / f"{name}.txt").read_text(encoding="utf-8")
 
 

@@ -15,34 +15,19 @@ from surface_consistency.engine.paired.checks import check_answers
 from surface_consistency.engine.settings import ReportSettings, RuleScoring
 from surface_consistency.errors import MissingDependencyError, SurfaceConsistencyWarning
 from surface_consistency.runs.folder import RunFolder, Scoring
-from surface_consistency.runs.loader import Run
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.tables.numbers import Value
 from surface_consistency.text import normalize
-from tests.made_runs import make_manifest, make_outcomes
-
-__all__ = ["make_manifest", "make_outcomes"]
+from tests.made_runs import make_manifest, make_outcomes, memory_run
 
 
-@pytest.fixture
-def run(make_outcomes, make_manifest):
-    """A run in memory: `run(verdicts, answers, judged_by=..., **manifest)`."""
-
-    def build(verdicts, answers, *, judged_by="popqa on first_line", folder="nowhere", **changes):
-        outcomes = make_outcomes(verdicts).assign(
-            first_prediction=[first for first, _ in answers],
-            second_prediction=[second for _, second in answers],
-            model="m",
-        )
-        return Run(
-            label="m",
-            folder=RunFolder(Path(folder)),
-            manifest=make_manifest("m", **changes),
-            outcomes=outcomes,
-            scoring=Scoring(judged_by=judged_by, settings={"rule": judged_by.split(" ")[0]}),
-        )
-
-    return build
+def run(verdicts, answers, *, judged_by="popqa on first_line", folder="nowhere", **changes):
+    """Make a run in memory, of a manifest with changes."""
+    outcomes, columns = make_outcomes(verdicts), ["first_prediction", "second_prediction"]
+    outcomes[columns] = pd.DataFrame(answers, dtype=object)
+    manifest, folder = make_manifest("m", **changes), RunFolder(Path(folder))
+    scoring = Scoring(judged_by=judged_by, settings={"rule": judged_by.split(" ")[0]})
+    return memory_run(outcomes, manifest=manifest, folder=folder, scoring=scoring)
 
 
 def report_of(*runs):
@@ -56,9 +41,7 @@ def report_of(*runs):
 
 def told(parts):
     """The words of a sentence, numbers as percent."""
-    return "".join(
-        f"{100 * part.value:.1f} %" if isinstance(part, Value) else part for part in parts
-    )
+    return "".join(f"{100 * p.value:.1f} %" if isinstance(p, Value) else p for p in parts)
 
 
 def checks_of(page):
@@ -77,20 +60,14 @@ def test_same_answers_compares_words_or_asks_a_rule():
 
 
 def test_answer_agreement_counts_as_a_loop_does():
-    """Counts, left-out pairs and shares are those of the definition."""
     rng = np.random.default_rng(0)
     texts = np.array(["Paris", "paris.", "Rome", "in Rome", "", None], dtype=object)
-    n = 400
-    frame = pd.DataFrame(
-        {
-            "model": rng.choice(["a", "b"], n),
-            "fact_id": rng.integers(0, 40, n),
-            "first_correct": rng.choice(np.array([True, False, None]), n, p=[0.4, 0.5, 0.1]),
-            "second_correct": rng.choice(np.array([True, False, None]), n, p=[0.4, 0.5, 0.1]),
-            "first_prediction": rng.choice(texts, n),
-            "second_prediction": rng.choice(texts, n),
-        }
-    )
+    verdicts, n = np.array([True, False, None]), 400
+    cells = {"model": rng.choice(["a", "b"], n), "fact_id": rng.integers(0, 40, n)}
+    for side in ("first", "second"):
+        cells[f"{side}_correct"] = rng.choice(verdicts, n, p=[0.4, 0.5, 0.1])
+        cells[f"{side}_prediction"] = rng.choice(texts, n)
+    frame = pd.DataFrame(cells)
 
     table = answer_agreement(frame, rule="boundary")
 
@@ -111,8 +88,7 @@ def test_answer_agreement_counts_as_a_loop_does():
     assert table["among"].tolist() == ["all", "both wrong"] * 2
 
 
-def test_two_wrong_answers_that_differ_are_told_apart(run):
-    """All verdicts agree, half the answers do: page and table say so."""
+def test_two_wrong_answers_that_differ_are_told_apart():
     answers = [("Rome", "rome."), ("Rome", "Oslo")] * 20
     made = run([(True, True)] * 10 + [(False, False)] * 30, answers)
 
@@ -129,7 +105,7 @@ def test_two_wrong_answers_that_differ_are_told_apart(run):
     assert {"template", "among", "n", "same_answer", "same_by_rule"} <= shown
 
 
-def test_the_page_leads_with_accuracy_where_hardly_anything_is_right(run):
+def test_the_page_leads_with_accuracy_where_hardly_anything_is_right():
     """100 % consistency of a model that is never right is no finding."""
     page, _ = report_of(run([(False, False)] * 50 + [(True, False)], [("a", "b")] * 51))
 
@@ -144,7 +120,7 @@ def test_the_page_leads_with_accuracy_where_hardly_anything_is_right(run):
     )
 
 
-def test_empty_answers_are_told_with_the_remedy(run):
+def test_empty_answers_are_told_with_the_remedy():
     verdicts = [(True, True)] * 20 + [(False, False)] * 20
 
     page, _ = report_of(run(verdicts, [("a", "b")] * 20 + [("", "b")] * 20))
@@ -182,15 +158,12 @@ PARTICLES = ("Words with particles", "서울은 is incorrect for 서울")
         ("segmented on first_line", "それは東京都です", []),
         ("llm:judge", "それは東京都です", []),
         ("token_f1 on first_line", "東京都", [UNSPACED]),
-        ("squad_f1 on first_line", "東京都です", [UNSPACED]),
         ("boundary on first_line", "서울은", [PARTICLES]),
         ("segmented on first_line", "בירושלים", [PARTICLES]),
-        ("squad_f1 on first_line", "بالقاهرة", [PARTICLES]),
-        ("boundary on first_line", "それは東京都です", [UNSPACED]),
         ("boundary on first_line", "in Seoul", []),
     ],
 )
-def test_scripts_are_told_of_rules_that_do_not_suit_them(run, judged_by, answer, expected):
+def test_scripts_are_told_of_rules_that_do_not_suit_them(judged_by, answer, expected):
     made = run([(True, False)] * 10, [(answer, "x")] * 10, judged_by=judged_by)
 
     found = {check.title: told(check.text) for check in check_answers(made)}
@@ -215,15 +188,14 @@ def test_scripts_are_told_of_rules_that_do_not_suit_them(run, judged_by, answer,
     ],
 )
 def test_a_chat_template_that_was_not_used_is_told(
-    run, tmp_path, template, prompt, read, answer, is_told
+    tmp_path, template, prompt, read, answer, is_told
 ):
     """Chat templates matter if a model wrote text that is judged."""
     if prompt is not None:
         (tmp_path / "prompts.jsonl").write_text(prompt + "\n")
     runner = {"runner": "transformers", "chat_template": template}
-    made = run(
-        [(True, True)], [(answer, answer)], folder=tmp_path, runner=runner, settings={"read": read}
-    )
+    changes = {"runner": runner, "settings": {"read": read}}
+    made = run([(True, True)], [(answer, answer)], folder=tmp_path, **changes)
 
     titles = {check.title for check in check_answers(made)}
 
@@ -231,8 +203,6 @@ def test_a_chat_template_that_was_not_used_is_told(
 
 
 def test_a_rule_without_its_library_is_refused_before_anything_is_asked(monkeypatch):
-    """The error names the extra, not the first Japanese answer after hours."""
-
     def absent(self, texts):
         raise MissingDependencyError("the rule `segmented`", "icu4py", "lexical")
 
@@ -242,8 +212,7 @@ def test_a_rule_without_its_library_is_refused_before_anything_is_asked(monkeypa
         RuleScoring(rule="segmented")
 
 
-def test_the_page_holds_no_answer_table_without_answers(run):
-    """Verdicts from elsewhere come without texts."""
+def test_the_page_holds_no_answer_table_without_answers():
     made = run([(True, True)] * 4, [("a", "a")] * 4)
     bare = dataclasses.replace(
         made, outcomes=made.outcomes.assign(first_prediction=None, second_prediction=None)

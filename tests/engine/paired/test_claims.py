@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,47 +11,29 @@ from surface_consistency.engine.paired.page import PageSpec
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.report.page import MosaicPlots
-from surface_consistency.runs.folder import RunFolder
-from surface_consistency.runs.loader import Run
 from surface_consistency.tables.numbers import sentence_text
-from tests.made_runs import make_manifest, make_outcomes, noise_floor
-
-__all__ = ["make_manifest", "make_outcomes", "noise_floor"]
+from tests.made_runs import make_outcomes, memory_run
 
 CLAIM = re.compile(r"points (?:higher|lower)")
 SEEDS = 40
 DESIGN = Design(title="Case", conditions=("plain", "capitals"))
 
 
-@pytest.fixture
-def world(make_outcomes, make_manifest):
-    """Two models on the same pairs: shares of right answers by model and condition."""
-
-    def build(rates, *, seed, n=200, known=0.5):
-        rng = np.random.default_rng(seed)
-        runs = []
-        shared = rng.random(n // 2).repeat(2) < known
-        for label, (first, second) in rates.items():
-            # Pairs of a fact go together, as do the answers of both models.
-            verdicts = [
-                (bool(a), bool(b))
-                for a, b in zip(
-                    np.where(shared, rng.random(n) < 0.9, rng.random(n) < first),
-                    np.where(shared, rng.random(n) < 0.9, rng.random(n) < second),
-                    strict=True,
-                )
-            ]
-            outcomes = make_outcomes(verdicts).assign(model=label)
-            folder = RunFolder(Path("nowhere"))
-            manifest = make_manifest(label)
-            runs.append(Run(label=label, folder=folder, manifest=manifest, outcomes=outcomes))
-        return runs
-
-    return build
+def world(rates, *, seed, n=200, known=0.5):
+    """Make runs on the same pairs: shares of right answers by model and condition."""
+    rng = np.random.default_rng(seed)
+    runs = []
+    shared = rng.random(n // 2).repeat(2) < known
+    for label, chances in rates.items():
+        # Pairs of a fact go together, as do the answers of both models.
+        sides = [
+            np.where(shared, rng.random(n) < 0.9, rng.random(n) < one).tolist() for one in chances
+        ]
+        runs.append(memory_run(make_outcomes(list(zip(*sides, strict=True))), label))
+    return runs
 
 
 def page_of(runs):
-    """The page of runs in memory, and its tables."""
     spec = PageSpec()
     report = Report(runs=runs, design=DESIGN, settings=ReportSettings(answers=0))
     with warnings.catch_warnings():
@@ -70,7 +51,7 @@ def claims(page):
     return CLAIM.findall(" ".join(map(sentence_text, parts)))
 
 
-def test_worlds_without_an_effect_make_hardly_any_claim(world):
+def test_worlds_without_an_effect_make_hardly_any_claim():
     """Of four sentences a page that could claim one, one in twenty may, and what chance adds."""
     found = [
         len(claims(page_of(world({"ada": (0.5, 0.5), "bob": (0.5, 0.5)}, seed=seed))[0]))
@@ -81,7 +62,7 @@ def test_worlds_without_an_effect_make_hardly_any_claim(world):
     assert sum(found) <= most + 2 * most**0.5
 
 
-def test_effects_are_claimed_with_their_direction(world):
+def test_effects_are_claimed_with_their_direction():
     for seed in range(5):
         page, _ = page_of(world({"ada": (0.95, 0.05), "bob": (0.95, 0.95)}, seed=seed))
 
@@ -97,7 +78,7 @@ def test_effects_are_claimed_with_their_direction(world):
         )
 
 
-def test_two_models_lead_with_their_difference_and_what_could_have_been_found(world):
+def test_two_models_lead_with_their_difference_and_what_could_have_been_found():
     page, tables = page_of(world({"ada": (0.5, 0.5), "bob": (0.5, 0.5)}, seed=1))
 
     row = tables["contrasts"].frame.set_index("rate").loc["flip_rate"]
@@ -106,15 +87,13 @@ def test_two_models_lead_with_their_difference_and_what_could_have_been_found(wo
         "The flip rate between plain and capitals does not differ significantly between bob and ada"
     )
     width = 100 * (row["difference_high"] - row["difference_low"])
-    found = float(
-        re.search(r"; minimum detectable difference ([\d.]+)\spoints at 80 % power", finding)[1]
-    )
-    assert found == pytest.approx(width / 2 * 2.8016 / 1.96, abs=0.06)
+    told = re.search(r"; minimum detectable difference ([\d.]+)\spoints at 80 % power", finding)
+    assert float(told[1]) == pytest.approx(width / 2 * 2.8016 / 1.96, abs=0.06)
     assert summary.startswith("The flip rate of ada between plain and capitals is ")
     assert "The flip rate of bob between plain and capitals is " in summary
 
 
-def test_numbers_without_an_interval_are_not_quoted(world):
+def test_numbers_without_an_interval_are_not_quoted():
     """All pairs are of one fact: tables have no interval, and the page quotes no rate."""
     (run,) = world({"m": (0.5, 0.5)}, seed=0, n=40)
     run.outcomes["fact_id"] = "one"
@@ -131,7 +110,7 @@ def test_numbers_without_an_interval_are_not_quoted(world):
     assert all(value.kind == "p_value" for _, value, _ in squares.squares[0].facts)
 
 
-def test_planted_data_say_that_the_truth_is_known(world, make_manifest):
+def test_planted_data_say_that_the_truth_is_known():
     (run,) = world({"toy_model": (0.5, 0.5)}, seed=0)
     (other,) = world({"gpt2": (0.5, 0.5)}, seed=0)
 

@@ -22,18 +22,15 @@ TOLD = "ignore::surface_consistency.errors.SurfaceConsistencyWarning"
 
 
 def write(path, text):
-    """Write a file with its folders."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 
 
 def lines(path, rows):
-    """Write JSON lines."""
     write(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 def table(path, rows, delimiter=","):
-    """Write CSV."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), delimiter=delimiter)
@@ -166,10 +163,8 @@ def test_klar_parts_lines_at_their_last_colon(tmp_path):
     write(tmp_path / "zh.txt", "万塔位于哪个大洲？答案是：欧洲\n")
     _, rows = read(tmp_path, "klar")
 
-    assert rows.loc[("1", "zh"), ["question", "answers"]].tolist() == [
-        "万塔位于哪个大洲？答案是：",
-        ("欧洲",),
-    ]
+    assert rows.loc[("1", "zh"), "question"] == "万塔位于哪个大洲？答案是："
+    assert rows.loc[("1", "zh"), "answers"] == ("欧洲",)
 
 
 @pytest.mark.filterwarnings(TOLD)
@@ -183,9 +178,8 @@ def test_mkqa_leaves_out_what_has_no_answer(tmp_path):
             "answers": {"en": [answer], "fr": [answer]},
         }
 
-    text = "".join(
-        json.dumps(one) + "\n" for one in (row(1, "number", "4"), row(2, "unanswerable", None))
-    )
+    asked = (row(1, "number", "4"), row(2, "unanswerable", None))
+    text = "".join(json.dumps(one) + "\n" for one in asked)
     (tmp_path / "mkqa.jsonl.gz").write_bytes(gzip.compress(text.encode()))
     with pytest.warns(UnscoredWarning, match="2 rows of .* have no accepted answer"):
         rows = load_forms(str(tmp_path), preset="mkqa").rows.set_index(["item", "form"])
@@ -229,10 +223,8 @@ def test_counterfact_has_the_rewrite_and_two_paraphrases(tmp_path):
 
 def test_reversal_curse_asks_both_directions(tmp_path):
     row = {"child": "Sasha Calle", "parent": "Samira Calle", "parent_type": "mother"}
-    table(
-        tmp_path / "parent_child_pairs.csv",
-        [row | {"child_prediction": "", "can_reverse": "False"}],
-    )
+    row |= {"child_prediction": "", "can_reverse": "False"}
+    table(tmp_path / "parent_child_pairs.csv", [row])
     _, rows = read(tmp_path, "reversal-curse")
     item = "Sasha Calle mother Samira Calle"
 
@@ -265,9 +257,8 @@ def test_a_gated_repository_says_where_to_log_in(monkeypatch):
     from huggingface_hub.errors import GatedRepoError
 
     def refuse(*_, **__):
-        raise GatedRepoError(
-            "gated", response=httpx.Response(403, request=httpx.Request("GET", "x://y"))
-        )
+        request = httpx.Request("GET", "x://y")
+        raise GatedRepoError("gated", response=httpx.Response(403, request=request))
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", refuse)
     with pytest.raises(SourceNotFoundError, match="is gated: accept its conditions"):

@@ -13,12 +13,12 @@ from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.integrations.paired_task import PairedTask
 from surface_consistency.metrics import forms_by
 from surface_consistency.models import FakeRunner
-from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.forms import FormsStudy, load_forms
 from surface_consistency.studies.forms.settings import FormsSettings
 from surface_consistency.studies.forms.tables import long_frame
 from surface_consistency.tables.numbers import sentence_text
 from tests.golden_runs.files import visible_text
+from tests.made_scores import Scoring
 
 FORMS = ("plain", "polite", "terse", "long")
 STUDY = FormsStudy()
@@ -44,8 +44,6 @@ def world(seed=0, n_items=60, n_samples=1, sds=(1.2, 0.6, 0.8)):
 
 
 def model(right, name="planted"):
-    """Answers as the world says."""
-
     def answer(prompt):
         form, number = prompt.text.rpartition("Q: ")[2].removesuffix("? A:").split()
         sample = int(prompt.id.partition("sample ")[2] or 1) - 1
@@ -56,16 +54,8 @@ def model(right, name="planted"):
 
 
 def run(tmp_path, data, runner, name="run", **settings):
-    """Run and score."""
-    folder = run_study(
-        STUDY,
-        data,
-        runner,
-        tmp_path / name,
-        model=name,
-        settings=FormsSettings(repeat=0, **settings),
-        progress=False,
-    )
+    options = {"settings": FormsSettings(repeat=0, **settings), "progress": False}
+    folder = run_study(STUDY, data, runner, tmp_path / name, model=name, **options)
     return folder, score_run(folder, study=STUDY)
 
 
@@ -82,10 +72,8 @@ def test_verdicts_and_tables_are_those_of_the_planted_world(planted):
     outcomes, page, tables = planted
     right = world()
     items, forms, _ = np.indices(right.shape)
-    frame = pd.DataFrame(
-        {"fact_id": items.ravel(), "form": forms.ravel(), "correct": right.ravel()}
-    )
-    expected = forms_by(frame).iloc[0]
+    cells = {"fact_id": items.ravel(), "form": forms.ravel(), "correct": right.ravel()}
+    expected = forms_by(pd.DataFrame(cells)).iloc[0]
 
     table = long_frame(outcomes).pivot(index="fact_id", columns="form", values="correct")
     table = table.loc[[f"i{n}" for n in range(60)], list(FORMS)]
@@ -192,11 +180,8 @@ def test_a_page_of_items_too_few_to_infer_from(tmp_path, n_items):
 
 
 def test_samples_ask_the_same_text_under_seeds_of_their_own(tmp_path):
-    plan = STUDY.plan(
-        load_forms(rows(2)),
-        FormsSettings(samples=3, temperature=0.5, seed=7),
-        runner=model(world()),
-    )
+    settings = FormsSettings(samples=3, temperature=0.5, seed=7)
+    plan = STUDY.plan(load_forms(rows(2)), settings, runner=model(world()))
     assert [group.params.seed for group in plan.groups.values()] == [7, 8, 9]
     texts = [[prompt.text for prompt in group.prompts] for group in plan.groups.values()]
     assert texts[0] == texts[1] == texts[2]
@@ -265,25 +250,18 @@ def test_forms_can_be_chosen_and_the_reference_marked():
     assert set(plan.pairs["second_condition"]) == {"plain", "polite", "long"}
 
 
-class Scorer(FakeRunner):
-    """Scores options: the right one is the more probable, but under one form."""
-
-    def __init__(self):
-        super().__init__({})
-
-    def score(self, requests):
-        for request in requests:
-            score = -1.0 - len(request.continuation) / 10
-            if "red" in request.continuation:
-                score = -9.0 if "terse" in request.context else -0.5
-            yield ScoredText(request_id=request.id, log_probabilities=(score,))
+def scored(request):
+    """Make the right option the more probable, except under one form."""
+    value = -1.0 - len(request.continuation) / 10
+    if "red" in request.continuation:
+        value = -9.0 if "terse" in request.context else -0.5
+    return {"log_probabilities": (value,)}
 
 
 def test_choices_are_read_off_their_probabilities_and_rankings_compared_with_chance(tmp_path):
-    data = [
-        row | {"choices": ["blue", "red", "grey, dark"], "answers": ["red"]} for row in rows(12)
-    ]
-    folder, outcomes = run(tmp_path, load_forms(data), Scorer(), read="multiple-choice")
+    choices = {"choices": ["blue", "red", "grey, dark"], "answers": ["red"]}
+    data = [row | choices for row in rows(12)]
+    folder, outcomes = run(tmp_path, load_forms(data), Scoring(scored), read="multiple-choice")
     _, tables, _ = build_page([folder.path], study=STUDY)
 
     assert outcomes["first_correct"].all()
@@ -313,6 +291,5 @@ def test_the_study_is_a_task_of_other_harnesses():
     task = PairedTask.load("forms", {"source": "sample", "limit": 12})
 
     assert len(task.documents) == 60
-    assert {document.cluster for document in task.documents} <= set(
-        load_forms("sample").rows["cluster"]
-    )
+    known = set(load_forms("sample").rows["cluster"])
+    assert {document.cluster for document in task.documents} <= known

@@ -12,38 +12,20 @@ from surface_consistency.errors import (
     SourceNotFoundError,
 )
 from surface_consistency.studies.lexical.benchmarks import BLIMP_PARADIGMS, load_benchmark
-from tests.made_data import own_caches, rows, write_lines  # noqa: F401 - fixtures
+from tests.made_data import own_caches  # noqa: F401 - fixture
 
 PIQA = [
     {"goal": "To open a jar,", "sol1": "twist the lid.", "sol2": "eat the lid.", "label": 0},
     {"goal": "To boil eggs,", "sol1": "freeze them.", "sol2": "heat water.", "label": 1},
 ]
 COPA = [
-    {
-        "premise": "The man fell.",
-        "choice1": "He slipped.",
-        "choice2": "He slept.",
-        "question": "cause",
-        "idx": 0,
-        "label": 0,
-    },
-    {
-        "premise": "I ate.",
-        "choice1": "I grew hungry.",
-        "choice2": "I was full.",
-        "question": "effect",
-        "idx": 1,
-        "label": 1,
-    },
+    {"premise": "The man fell.", "choice1": "He slipped.", "choice2": "He slept."}
+    | {"question": "cause", "idx": 0, "label": 0},
+    {"premise": "I ate.", "choice1": "I grew hungry.", "choice2": "I was full."}
+    | {"question": "effect", "idx": 1, "label": 1},
 ]
-WINOGRANDE = [
-    {
-        "sentence": "Ann paid Sue because _ was owed.",
-        "option1": "Ann",
-        "option2": "Sue",
-        "answer": "2",
-    }
-]
+PAID = "Ann paid Sue because _ was owed."
+WINOGRANDE = [{"sentence": PAID, "option1": "Ann", "option2": "Sue", "answer": "2"}]
 
 
 def parquet(folder, name, rows):
@@ -72,9 +54,7 @@ def test_piqa(tmp_path):
     assert loaded.instances[1].parts == ("To boil eggs,", "freeze them.", "heat water.")
     assert loaded.source.n_questions == 2
     assert len(load_benchmark("piqa", str(tmp_path), split="train").instances) == 1
-    renamed = [
-        {"aim": row["goal"]} | {k: row[k] for k in ("sol1", "sol2", "label")} for row in PIQA
-    ]
+    renamed = pd.DataFrame(PIQA).rename(columns={"goal": "aim"}).to_dict("records")
     assert load_benchmark("piqa", renamed, columns={"goal": "aim"}).instances == loaded.instances
     with pytest.raises(ColumnNotFoundError, match="goal"):
         load_benchmark("piqa", renamed)
@@ -99,11 +79,7 @@ def test_copa(tmp_path):
 def test_winogrande(tmp_path):
     parquet(tmp_path / "winogrande_xl", "validation-00000-of-00001.parquet", WINOGRANDE)
     (one,) = load_benchmark("winogrande", tmp_path).instances
-    assert (one.context, one.options, one.correct) == (
-        "Ann paid Sue because _ was owed.",
-        ("Ann", "Sue"),
-        1,
-    )
+    assert (one.context, one.options, one.correct) == (PAID, ("Ann", "Sue"), 1)
     with pytest.raises(RecordError, match="the answer 1 or 2"):
         load_benchmark("winogrande", [{**WINOGRANDE[0], "answer": ""}])
 

@@ -10,15 +10,8 @@ from surface_consistency.studies.lexical.memorization import MemorizationAnalysi
 def test_tasks_and_scores_are_drawn_in_the_order_of_their_table():
     """Neither is the order of the alphabet: the baseline comes first, then the paper's scores."""
     scores = ["loss", "extraction", "min_k"]
-    frame = pd.DataFrame(
-        {
-            "model": "m",
-            "task": ["other"] * 3 + ["next_word"] * 3,
-            "score": scores * 2,
-            "n": 40,
-            **dict.fromkeys(["macro_f1", "baseline"], 0.5),
-        }
-    )
+    frame = pd.DataFrame({"task": ["other"] * 3 + ["next_word"] * 3, "score": scores * 2})
+    frame = frame.assign(model="m", n=40, macro_f1=0.5, baseline=0.5)
     tables = {"memorisation_prediction": SimpleNamespace(frame=frame)}
 
     (chart,) = MemorizationAnalysis().figures(SimpleNamespace(index={"m": 0}), tables)

@@ -11,7 +11,6 @@ import pytest
 from surface_consistency.cli.main import main
 from surface_consistency.engine import run_study, score_run
 from surface_consistency.engine.design import Report
-from surface_consistency.engine.report import build_page
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import DataError
 from surface_consistency.runs.loader import load_runs
@@ -42,21 +41,14 @@ def world(tmp_path_factory):
     home = tmp_path_factory.mktemp("world")
     rows, _ = instances()
     (home / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (home / "corpus.jsonl").write_text(
-        "".join(json.dumps({"text": text}) + "\n" for text in corpus())
-    )
+    lines = [json.dumps({"text": text}) + "\n" for text in corpus()]
+    (home / "corpus.jsonl").write_text("".join(lines))
     study = LexicalStudy()
-    folder = run_study(
-        study,
-        study.load(LexicalSource(task=(TASK,), source=str(home / "rows.jsonl"), split="train")),
-        CorpusModel(),
-        home / "run",
-        model="corpus",
-        settings=LexicalSettings(
-            wordnet=str(WORDNET), repeat=0, memorization=True, neighbours=3, draws=2
-        ),
-        progress=False,
-    )
+    source = LexicalSource(task=(TASK,), source=str(home / "rows.jsonl"), split="train")
+    chosen = {"wordnet": str(WORDNET), "repeat": 0, "neighbours": 3, "draws": 2}
+    settings = LexicalSettings(memorization=True, **chosen)
+    options = {"model": "corpus", "settings": settings, "progress": False}
+    folder = run_study(study, study.load(source), CorpusModel(), home / "run", **options)
     score_run(folder)
     count = ["count", "ngrams", "--data", str(home / "run" / "texts.jsonl"), "--n", "4"]
     count += ["--corpus", str(home / "corpus.jsonl"), "--out", str(home / "counts")]
@@ -129,7 +121,6 @@ def test_popularity_recovers_the_plant(world):
 
 
 def test_popularity_of_shuffled_verdicts_is_nothing(world):
-    """The same analysis on verdicts in another order: on average no difference."""
     differences, p_values = [], []
     for seed in range(4):
         tables = popularity(world, shuffled=seed)
@@ -175,23 +166,6 @@ def test_memorization_foretells_planted_verdicts_and_not_shuffled_ones(world):
         areas.append(shuffled["memorisation_prediction"].frame.set_index("score").loc["loss"])
     assert abs(np.mean([row["auc"] for row in areas]) - 0.5) < 0.15
     assert np.mean([row["macro_f1"] for row in areas]) < 0.6
-
-
-def test_both_analyses_stand_on_a_page_with_their_figures(world):
-    page, tables, _ = build_page(
-        [world / "run"],
-        settings=ReportSettings(resamples=200, answers=0),
-        analyses={
-            PopularityAnalysis(): PopularitySettings(counts=(world / "counts",)),
-            MemorizationAnalysis(): MemorizationSettings(svm=False),
-        },
-    )
-
-    drawn = {getattr(block, "name", "") for section in page.sections for block in section.blocks}
-    wanted = {"popularity-accuracy", f"popularity-{TASK}", "word-frequencies"}
-    assert drawn >= {*wanted, f"similarity-{TASK}", "memorisation-prediction"}
-    assert "memorisation_coefficients" in tables
-    assert tables["lexical_between_draws"].frame["draws"].tolist() == [2]
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,6 @@ def test_texts_of_one_instance_tell_no_more_than_one_of_them():
     assert once["same_low"] < once["same"] < once["same_high"]
 
 
-def test_what_is_not_known_is_left_out():
+def test_what_is_not_known_is_left_out_and_a_share_of_nothing_is_not_defined():
     assert shares([True, None, False, True], list("abcd"))["same"] == pytest.approx(2 / 3)
-
-
-def test_a_share_of_nothing_is_not_defined():
     assert all(map(math.isnan, shares([None, None], list("ab")).values()))

@@ -16,23 +16,16 @@ from surface_consistency.engine import (
 )
 from surface_consistency.errors import DataError, MissingDependencyError
 from surface_consistency.models import FakeRunner
-from surface_consistency.models.options import MultipleChoiceRunner
-from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import Prompt
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.lexical.benchmarks import Benchmark, load_benchmark
-from surface_consistency.studies.lexical.perturbation import WordNet
-from surface_consistency.studies.lexical.perturbation.senses import (
-    JudgedSense,
-    SenseQuestion,
-    write_senses,
-)
 from surface_consistency.studies.lexical.settings import (
     LexicalScoring,
     LexicalSettings,
     LexicalSource,
 )
 from surface_consistency.studies.lexical.study import LexicalJudge, LexicalStudy
+from tests.made_scores import Scoring
 
 pytestmark = pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 
@@ -48,52 +41,29 @@ PIQA = [
     {"goal": "To use an apple,", "sol1": "throw it.", "sol2": "eat it up.", "label": 1},
 ]
 COPA = [
-    {
-        "premise": "The man fell.",
-        "choice1": "He slipped.",
-        "choice2": "He slept on it.",
-        "question": question,
-        "label": label,
-    }
+    {"premise": "The man fell.", "choice1": "He slipped.", "choice2": "He slept on it."}
+    | {"question": question, "label": label}
     for question, label in (("cause", 0), ("effect", 1))
 ]
 WINOGRANDE = [
-    {
-        "sentence": f"Ann gave {thing} to Sue because _ was kind.",
-        "option1": "Ann",
-        "option2": "Sue",
-        "answer": answer,
-    }
+    {"sentence": f"Ann gave {thing} to Sue because _ was kind.", "answer": answer}
+    | {"option1": "Ann", "option2": "Sue"}
     for thing, answer in (("dogs", "1"), ("cats", "2"), ("a story", "1"))
 ]
 LAMBADA = [{"text": "He had a dog and she had a dog"}, {"text": "They chose a story of the hour"}]
 
 
-class Prefers(Runner):
-    """Gives each text the more probability the fewer rare words it holds."""
+def prefers(*rare):
+    """Make a runner to which a text is the more probable the fewer rare words it has."""
 
-    name = "prefers"
+    def fields(request):
+        text = request.context + request.continuation
+        is_right = "helped" in text or "slipped" in text
+        has_rare = any(word in text.lower() for word in rare)
+        value = -1.0 if is_right != has_rare else -2.0
+        return {"token_ids": (1,), "log_probabilities": (value,), "is_greedy": not has_rare}
 
-    def __init__(self, rare):
-        self._rare = rare
-
-    def fingerprint(self):
-        return {"runner": self.name}
-
-    def generate(self, prompts, params):
-        raise AssertionError("nothing is to be written")
-
-    def score(self, requests):
-        for request in requests:
-            text = request.context + request.continuation
-            is_right = "helped" in text or "slipped" in text
-            has_rare = any(word in text.lower() for word in self._rare)
-            yield ScoredText(
-                request_id=request.id,
-                token_ids=(1,),
-                log_probabilities=(-1.0 if is_right != has_rare else -2.0,),
-                is_greedy=not has_rare,
-            )
+    return Scoring(fields)
 
 
 def data_of(**tasks):
@@ -109,24 +79,13 @@ def blimp_rows():
 
 
 def run(data, runner, out, **settings):
-    return run_study(
-        LexicalStudy(),
-        data,
-        runner,
-        out,
-        model="m",
-        settings=LexicalSettings(**({"wordnet": WORDNET, "repeat": 0} | settings)),
-    )
+    chosen = LexicalSettings(**({"wordnet": WORDNET, "repeat": 0} | settings))
+    return run_study(LexicalStudy(), data, runner, out, model="m", settings=chosen)
 
 
 def test_a_planted_preference_flips_exactly_where_its_words_come_in(tmp_path):
-    folder = run(
-        data_of(anaphor_agreement=blimp_rows(), lambada=LAMBADA),
-        Prefers(("hound", "fellow")),
-        tmp_path / "run",
-        draws=2,
-        repeat=5,
-    )
+    data = data_of(anaphor_agreement=blimp_rows(), lambada=LAMBADA)
+    folder = run(data, prefers("hound", "fellow"), tmp_path / "run", draws=2, repeat=5)
     score_run(folder)
     outcomes = pd.read_parquet(folder.outcomes)
     assert len(outcomes) == 2 * (len(BLIMP) + len(LAMBADA))
@@ -146,16 +105,15 @@ def test_a_planted_preference_flips_exactly_where_its_words_come_in(tmp_path):
     assert lexical.loc["lambada", "original_perplexity"] == pytest.approx(2.718281828**2)
     assert set(tables["lexical_draws"].frame["draw"]) == {0, 1}
     assert set(tables["by_replaced"].frame["replaced"]) >= {"none", "noun"}
-    plan = LexicalStudy().plan(
-        data_of(anaphor_agreement=blimp_rows()), LexicalSettings(wordnet=WORDNET)
-    )
+    data = data_of(anaphor_agreement=blimp_rows())
+    plan = LexicalStudy().plan(data, LexicalSettings(wordnet=WORDNET))
     quality = plan.checks["perturbation"]
     assert quality["n_unchanged"].iloc[0] == 5
     assert 0.0 < quality["rouge_l"].iloc[0] < 1.0
 
 
 def test_a_model_and_people_judge_the_chosen_options(tmp_path, monkeypatch):
-    folder = run(data_of(lambada=LAMBADA), Prefers(("hound",)), tmp_path / "run")
+    folder = run(data_of(lambada=LAMBADA), prefers("hound"), tmp_path / "run")
     by_rule = score_run(folder)
     grudging = FakeRunner(lambda prompt: "0")
     monkeypatch.setattr(engine_settings, "load_runner", lambda name, **options: grudging)
@@ -195,9 +153,8 @@ def test_scores_of_other_options_are_refused_and_one_without_a_probability_decid
 
 
 def test_parts_of_speech_and_limit(tmp_path):
-    plan = LexicalStudy().plan(
-        data_of(piqa=PIQA), LexicalSettings(wordnet=WORDNET, pos=("verb",), limit=1)
-    )
+    settings = LexicalSettings(wordnet=WORDNET, pos=("verb",), limit=1)
+    plan = LexicalStudy().plan(data_of(piqa=PIQA), settings)
     assert list(plan.pairs["replaced"]) == ["verb"]
     assert plan.pairs["second_surface"][0].startswith("To select a dog,")
 
@@ -327,116 +284,6 @@ def test_accuracy_equals_that_of_lm_evaluation_harness(
         score_run(folder, scoring=LexicalScoring(option_score="per_character"))
         outcomes = pd.read_parquet(folder.outcomes)
         assert outcomes["first_correct"].mean() == result["acc_norm,none"]
-
-
-def test_a_scorer_judges_senses_which_a_run_then_takes(tmp_path):
-    class Second(FakeRunner):
-        def fingerprint(self):
-            return {"runner": self.name}
-
-        def score(self, requests):
-            for request in requests:
-                value = -1.0 if request.continuation == " 2" else -2.0
-                yield ScoredText(request_id=request.id, token_ids=(1,), log_probabilities=(value,))
-
-    data = data_of(anaphor_agreement=blimp_rows()[:1])
-    lexicon = WordNet(WORDNET)
-    text = data.instances[0].options[0]
-    question = SenseQuestion(text=text, start=5, end=8, synsets=lexicon.synsets("dog", "noun"))
-    chosen = JudgedSense(MultipleChoiceRunner(Second({}))).choose([question])
-    write_senses([question], chosen, tmp_path / "senses.jsonl")
-    plan = LexicalStudy().plan(
-        data, LexicalSettings(wordnet=WORDNET, senses=str(tmp_path / "senses.jsonl"))
-    )
-    assert plan.pairs["second_surface"][0] == "Some fellow helped Mary. | Some fellows helps Mary."
-
-
-def test_moments_are_those_of_the_whole_vocabulary(tiny_model):
-    """Against a forward of its own, token by token."""
-    torch = pytest.importorskip("torch")
-    from surface_consistency.models import TransformersRunner
-    from surface_consistency.schemas import ScoringRequest
-
-    runner = TransformersRunner(tiny_model, dtype="float32")
-    text = "He had a dog and she had a story"
-    asked = ScoringRequest(id="a", continuation=text, vocabulary_moments=True)
-    plain = ScoringRequest(id="b", continuation=text)
-    assert asked.key != plain.key
-    told = {score.request_id: score for score in runner.score([asked, plain])}
-
-    ids = [0, *runner._encoder.tokenizer(text)["input_ids"]]
-    with torch.inference_mode():
-        logs = runner._engine.model(torch.tensor([ids])).logits[0, :-1].double().log_softmax(-1)
-    means = (logs.exp() * logs).sum(-1)
-    spreads = (logs.exp() * (logs - means[:, None]) ** 2).sum(-1).sqrt()
-    assert told["a"].vocabulary_means == pytest.approx(means.tolist(), abs=1e-4)
-    assert told["a"].vocabulary_deviations == pytest.approx(spreads.tolist(), abs=1e-4)
-    assert told["b"].vocabulary_means is None
-    assert told["a"].log_probabilities == told["b"].log_probabilities
-
-
-def test_a_toy_model_has_memorised_what_it_saw_often(tiny_model, tmp_path):
-    """Sentences seen 0, 1 and 30 times: the scores order them, and greedy decoding agrees."""
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
-    from surface_consistency.models import TransformersRunner
-    from surface_consistency.schemas import GenerationParams
-    from surface_consistency.studies.lexical.memorization import memorization_scores
-
-    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model)
-    torch.manual_seed(0)
-    still = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
-    config = transformers.GPT2Config.from_pretrained(tiny_model, n_embd=48, **still)
-    model = transformers.GPT2LMHeadModel(config)
-    names = ("Ann", "Bob", "Cid", "Dot", "Eve", "Fay", "Gil", "Hal", "Ida")
-    rows = [
-        {
-            "sentence_good": f"{name} gave {names[-1 - k]} the {names[k - 4]} of {names[k - 2]}.",
-            "sentence_bad": f"{name} gave {names[k - 3]} the {names[k - 5]} of {names[k - 1]}.",
-            "UID": "anaphor_number_agreement",
-        }
-        for k, name in enumerate(names)
-    ]
-    times = [(0, 1, 30)[k % 3] for k in range(len(rows))]
-    seen = [row["sentence_good"] for row, n in zip(rows, times, strict=True) for _ in range(n)]
-    # Whole texts are scored after the begin token, which the tokenizer puts before no prompt.
-    tokens = [[*begin, *ids] for ids in tokenizer(seen)["input_ids"] for begin in ([], [0])]
-    width = max(map(len, tokens))
-    batch = torch.tensor([ids + [0] * (width - len(ids)) for ids in tokens])
-    labels = batch.masked_fill(batch == 0, -100)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-2)
-    generator = torch.Generator().manual_seed(0)
-    for _ in range(100):
-        chosen = torch.randint(len(batch), (16,), generator=generator)
-        model(input_ids=batch[chosen], labels=labels[chosen]).loss.backward()
-        optimiser.step()
-        optimiser.zero_grad()
-    model.save_pretrained(tmp_path / "toy_model")
-    tokenizer.save_pretrained(tmp_path / "toy_model")
-    runner = TransformersRunner(tmp_path / "toy_model", dtype="float32")
-
-    folder = run(
-        data_of(anaphor_agreement=rows), runner, tmp_path / "run", memorization=True, neighbours=2
-    )
-    scores = memorization_scores(folder)
-    right = scores[scores["is_right"]].assign(times=times)
-    told = right.groupby("times").mean(numeric_only=True)
-    assert told.loc[30, "extracted"] == 1.0
-    assert told.loc[0, "extracted"] == 0.0
-    assert told["loss"].is_monotonic_decreasing
-    assert told.loc[30, "min_k"] > told.loc[0, "min_k"]
-    assert told.loc[30, "min_k_plus_plus"] > told.loc[0, "min_k_plus_plus"]
-    # What is scored as extracted is what the model writes.
-    texts = [row["sentence_good"] for row in rows]
-    halves = [text.split(" ") for text in texts]
-    prompts = [
-        Prompt(id=str(k), text=" ".join(words[: len(words) // 2])) for k, words in enumerate(halves)
-    ]
-    params = GenerationParams(max_new_tokens=24, stop=())
-    for answer in runner.generate(prompts, params):
-        k = int(answer.prompt_id)
-        is_written = (prompts[k].text + answer.text).startswith(texts[k])
-        assert is_written == right["extracted"].iloc[k]
 
 
 def test_without_lemminflect_nothing_is_read(monkeypatch, tmp_path):

@@ -11,10 +11,8 @@ from surface_consistency.engine import run_study, score_run
 from surface_consistency.engine.report import build_page
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError, UnscoredWarning
 from surface_consistency.models import FakeRunner
-from surface_consistency.models.runner import Runner
 from surface_consistency.plugins import importable
 from surface_consistency.schemas import Prompt
-from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.lexical.benchmarks import load_benchmark
 from surface_consistency.studies.lexical.memorization import memorization_scores
 from surface_consistency.studies.lexical.perturbation import WordNet, perturb_all
@@ -23,50 +21,33 @@ from surface_consistency.studies.lexical.perturbation.frequencies import (
     match_frequency,
     read_word_counts,
 )
-from surface_consistency.studies.lexical.prompts import (
-    meaning_prompt,
-    memorization_prompts,
-    read_neighbours,
-)
+from surface_consistency.studies.lexical.prompts import memorization_prompts, read_neighbours
 from surface_consistency.studies.lexical.quality import rouge_l
 from surface_consistency.studies.lexical.records import BenchmarkInstance
 from surface_consistency.studies.lexical.settings import LexicalScoring, LexicalSettings
 from surface_consistency.studies.lexical.study import LexicalStudy
+from tests.made_scores import Scoring
 
 pytestmark = pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 
 WORDNET = str(Path(__file__).parent / "perturbation" / "wordnet")
 ROWS = [
-    {
-        "sentence_good": f"{name} used the dog.",
-        "sentence_bad": f"{name} used the dogs.",
-        "UID": "anaphor_number_agreement",
-    }
+    {"sentence_good": f"{name} used the dog.", "sentence_bad": f"{name} used the dogs."}
+    | {"UID": "anaphor_number_agreement"}
     for name in ("Mary", "John", "Sue", "Tom")
 ]
 COUNTS = {"use": 900, "utilise": 5, "employ": 700, "dog": 400, "hound": 20}
 
 
-class Dislikes(Runner):
-    """Takes the wrong option where a text holds one of some words."""
+def dislikes(*words):
+    """Make a runner that takes the wrong option if a text has one of some words."""
 
-    name = "dislikes"
+    def fields(request):
+        is_disliked = any(word in request.continuation for word in words)
+        value = -1.0 if ("s." not in request.continuation) != is_disliked else -2.0
+        return {"token_ids": (1,), "log_probabilities": (value,)}
 
-    def __init__(self, words):
-        self._words = words
-
-    def fingerprint(self):
-        return {"runner": self.name}
-
-    def generate(self, prompts, params):
-        raise AssertionError("nothing is to be written")
-
-    def score(self, requests):
-        for request in requests:
-            is_right = "s." not in request.continuation
-            is_disliked = any(word in request.continuation for word in self._words)
-            value = -1.0 if is_right != is_disliked else -2.0
-            yield ScoredText(request_id=request.id, token_ids=(1,), log_probabilities=(value,))
+    return Scoring(fields)
 
 
 @pytest.fixture
@@ -78,15 +59,9 @@ def counts(tmp_path):
 
 def asked(runner, out, **settings):
     given = {"wordnet": WORDNET, "repeat": 0} | settings
-    folder = run_study(
-        LexicalStudy().with_output_dir(out),
-        load_benchmark("anaphor_agreement", ROWS),
-        runner,
-        out,
-        model="m",
-        settings=LexicalSettings(**given),
-        progress=False,
-    )
+    study, data = LexicalStudy().with_output_dir(out), load_benchmark("anaphor_agreement", ROWS)
+    options = {"model": "m", "settings": LexicalSettings(**given), "progress": False}
+    folder = run_study(study, data, runner, out, **options)
     score_run(folder)
     return folder
 
@@ -101,7 +76,7 @@ def asked(runner, out, **settings):
     ],
 )
 def test_control_tells_frequency_from_mere_change(tmp_path, counts, disliked, frequent, rarer):
-    folder = asked(Dislikes(disliked), tmp_path / "run", control=True, word_counts=counts)
+    folder = asked(dislikes(*disliked), tmp_path / "run", control=True, word_counts=counts)
 
     outcomes = pd.read_parquet(folder.outcomes)
     # "used" in both options; "dog" has no synonym about as frequent, so neither replaces it.
@@ -120,7 +95,7 @@ def test_control_tells_frequency_from_mere_change(tmp_path, counts, disliked, fr
 @pytest.fixture
 def plain(tmp_path):
     """A run with neither control nor memorization."""
-    return asked(Dislikes(()), tmp_path / "run")
+    return asked(dislikes(), tmp_path / "run")
 
 
 def test_runs_without_control_have_no_table_of_it(plain):
@@ -190,10 +165,7 @@ def test_broken_word_counts_are_refused(tmp_path, name, content, error, message)
         (lambda: LexicalSettings(senses="judge"), "`senses=judge` needs `sense_model`"),
         (lambda: LexicalSettings(sense_model="m"), "`sense_model` chooses senses with `senses=ju"),
         (lambda: LexicalSettings(neighbours=3), "`neighbours` is scored with `memorization`"),
-        (
-            lambda: LexicalSettings(neighbour_file=Path("f")),
-            "`neighbour_file` is scored with `memorization`",
-        ),
+        (lambda: LexicalSettings(neighbour_file=Path("f")), "`neighbour_file` is scored with `mem"),
         (
             lambda: LexicalSettings(memorization=True, neighbours=3, neighbour_file=Path("f")),
             "either `neighbours` or `neighbour_file`",
@@ -231,12 +203,10 @@ JUDGED: list[str] = []
 
 def test_a_judge_chooses_senses_once_and_a_resumed_run_goes_on(tmp_path):
     JUDGED.clear()
-    settings = {
-        "senses": "judge",
-        "sense_runner": "tests.studies.lexical.test_wordings:judge_of_senses",
-    }
+    judge = "tests.studies.lexical.test_wordings:judge_of_senses"
+    settings = {"senses": "judge", "sense_runner": judge}
     with pytest.warns(UnscoredWarning, match="told no sense of 3 of 8 words"):
-        folder = asked(Dislikes(()), tmp_path / "run", control=True, **settings)
+        folder = asked(dislikes(), tmp_path / "run", control=True, **settings)
 
     # "use" has one sense as a verb, "dog" two as a noun; equal questions are asked once.
     assert len(JUDGED) == 4
@@ -244,9 +214,9 @@ def test_a_judge_chooses_senses_once_and_a_resumed_run_goes_on(tmp_path):
     assert "the fellow." in surfaces[0]
     assert "the dog." in surfaces[1]
     with pytest.warns(UnscoredWarning, match="told no sense"):
-        asked(Dislikes(()), tmp_path / "run", control=True, **settings)
+        asked(dislikes(), tmp_path / "run", control=True, **settings)
     assert len(JUDGED) == 4
-    stored = asked(Dislikes(()), tmp_path / "stored", senses=str(folder.path / "senses.jsonl"))
+    stored = asked(dislikes(), tmp_path / "stored", senses=str(folder.path / "senses.jsonl"))
     again = pd.read_parquet(stored.outcomes)["second_surface"]
     assert again.tolist() == surfaces.tolist()
 
@@ -275,14 +245,6 @@ def test_a_judge_of_meaning_is_asked_on_a_sample(plain):
     assert tables["meaning"].frame["n"].tolist() == [3]
     score_run(folder, scoring=LexicalScoring(meaning_runner=runner, meaning_pairs=2))
     assert len(pd.read_csv(folder.checks / "meaning_pairs.csv")) == 2
-
-
-def test_the_question_of_meaning_is_that_of_the_paper():
-    prompt = meaning_prompt("p", "A b.", "A c.")
-    assert prompt.messages[1].content == (
-        'Compare the following two sentences:\nSentence A: "A b." Sentence B: "A c."\n'
-        "Do they convey the same meaning? Respond with only one word: same or different."
-    )
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,6 @@ def instances(n=48):
 
 
 def corpus(n=48):
-    """Return the documents."""
     documents = []
     for row, group in zip(*instances(n), strict=True):
         good, bad = row["sentence_good"], row["sentence_bad"]

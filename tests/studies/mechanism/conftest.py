@@ -27,17 +27,12 @@ def weights(tmp_path_factory, slaq_data):
     pytest.importorskip("transformers")
     asked, _ = slaq_prompts(slaq_data.rows, SlaqSettings(**SETTINGS))
     texts = [turn.content for prompt in asked for turn in prompt.messages]
-    return train_on_examples(
-        [(Segment("A short text.", True),)],
-        tmp_path_factory.mktemp("weights") / "toy_model",
-        TrainingSettings(
-            steps=1,
-            context=2048,
-            vocabulary_size=1_500,
-            chat_template="{% for turn in messages %}{{ turn['content'] }}\n{% endfor %}Answer:",
-        ),
-        vocabulary=texts,
-    )
+    template = "{% for turn in messages %}{{ turn['content'] }}\n{% endfor %}Answer:"
+    size = {"steps": 1, "context": 2048, "vocabulary_size": 1_500}
+    settings = TrainingSettings(chat_template=template, **size)
+    folder = tmp_path_factory.mktemp("weights") / "toy_model"
+    examples = [(Segment("A short text.", True),)]
+    return train_on_examples(examples, folder, settings, vocabulary=texts)
 
 
 @pytest.fixture(scope="session")
@@ -53,15 +48,8 @@ def make_slaq_run(slaq_data):
         return " " + planted_answer(topics[topic_id], order, memory)
 
     def run(folder, *, label="toy_model", answer=answer):
-        made = run_study(
-            SlaqStudy(),
-            slaq_data,
-            FakeRunner(answer),
-            folder,
-            model=label,
-            settings=settings,
-            progress=False,
-        )
+        options = {"model": label, "settings": settings, "progress": False}
+        made = run_study(SlaqStudy(), slaq_data, FakeRunner(answer), folder, **options)
         score_run(made, study=SlaqStudy(), scoring=SlaqScoring(all_facts=True))
         return made.path
 

@@ -34,9 +34,8 @@ FEATURES = [
 
 def analyse(*runs, **options):
     """Give the section and the tables by name, without the rest of the page."""
-    report = Report(
-        runs=load_runs(runs, outcome=SlaqOutcome), design=SlaqStudy.design, cluster="topic_id"
-    )
+    loaded = load_runs(runs, outcome=SlaqOutcome)
+    report = Report(runs=loaded, design=SlaqStudy.design, cluster="topic_id")
     analysis = MechanismAnalysis()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
@@ -182,9 +181,8 @@ def test_a_stopped_analysis_measures_nothing_twice(slaq_run, weights, tmp_path, 
     ],
 )
 def test_other_definitions_give_other_numbers(slaq_run, weights, tmp_path, options, analysed):
-    _, tables = analyse(
-        slaq_run, model=(str(weights),), per_class=2, store=tmp_path, folds=2, **options
-    )
+    chosen = {"model": (str(weights),), "per_class": 2, "store": tmp_path, "folds": 2}
+    _, tables = analyse(slaq_run, **chosen, **options)
 
     pairs, base = tables["mechanism_pairs"], analysed[1]["mechanism_pairs"]
     assert len(pairs) == 4
@@ -199,9 +197,8 @@ def test_other_definitions_give_other_numbers(slaq_run, weights, tmp_path, optio
         assert tables["mechanism_sets"]["joint"].isna().all()
     if options.get("target") == "reference":
         rows = pd.read_parquet(tmp_path / "run" / "importances").set_index("answer_id")
-        texts = {
-            "".join(np.array(row["tokens"])[row["in_span"]]).strip() for _, row in rows.iterrows()
-        }
+        spans = [np.array(row["tokens"])[row["in_span"]] for _, row in rows.iterrows()]
+        texts = {"".join(span).strip() for span in spans}
         assert len(texts) == 4  # The same reference under both conditions.
 
 
@@ -209,15 +206,8 @@ def test_two_models_are_compared_apart_and_together(slaq_run, weights, tmp_path)
     other = tmp_path / "other"
     shutil.copytree(slaq_run, other)
 
-    _, tables = analyse(
-        slaq_run,
-        other,
-        model=(str(weights), str(weights)),
-        per_class=1,
-        store=tmp_path / "store",
-        folds=2,
-        heat_maps=0,
-    )
+    options = {"model": (str(weights), str(weights)), "per_class": 1, "folds": 2, "heat_maps": 0}
+    _, tables = analyse(slaq_run, other, store=tmp_path / "store", **options)
 
     assert tables["mechanism_similarity"]["model"].unique().tolist() == [
         *("all models", f"toy_model ({slaq_run.name})", "toy_model (other)")
@@ -274,20 +264,16 @@ def other_weights(run):
     (run / "manifest.json").write_text(json.dumps(manifest))
 
 
+def without_prompts(run):
+    (run / "prompts.jsonl").unlink()
+
+
 @pytest.mark.parametrize(
     ("change", "options", "error", "match"),
     [
-        (
-            None,
-            {"model": ()},
-            DataError,
-            r"\(runner fake, model toy_model\).*name their folder or hub id by `model`",
-        ),
+        (None, {"model": ()}, DataError, r"\(runner fake, .*name their folder or hub id by `mod"),
         (other_weights, {}, RunError, "are not those that answered"),
-        (
-            lambda run: (run / "prompts.jsonl").unlink(),
-            *({}, DataError, r"has no prompts\.jsonl: its predictions were made else"),
-        ),
+        (without_prompts, {}, DataError, r"has no prompts\.jsonl: its predictions were made else"),
         (None, {"spans": "judge"}, ValueError, "`spans=judge` needs `judge_model`"),
         (None, {"device_map": "auto"}, *(ValueError, "`device` is one place for the whole model")),
         (None, {"model": ("a", "b")}, ValueError, "`model` names 2 models for 1 runs"),

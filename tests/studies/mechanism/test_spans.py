@@ -46,20 +46,14 @@ def cut(asked, span):
         # Half of the words do.
         (request("General Hannibal", QUESTIONS[2]), "alignment", "Hannibal"),
         # A contradiction shares no words: the clause that answers the question.
-        (
-            request("Scipio", QUESTIONS[2]),
-            *("answering part", "The Carthaginian army was led over the Alps by Hannibal Barca."),
-        ),
+        (request("Scipio", QUESTIONS[2]), "answering part", LONG[LONG.index("The Carthaginian") :]),
         # The item of that number.
         (
             request("Julius", QUESTIONS[1], "1. 264 BCE\n2. Rome, Gaul\n3. Hannibal", slot=2),
             *("answering part", "Rome, Gaul"),
         ),
         # A script without spaces is found word for word.
-        (
-            request("東京", "", "日本の首都は東京です。大阪は違います。", questions=()),
-            *("alignment", "東京"),
-        ),
+        (request("東京", "", "日本の首都は東京です。", questions=()), "alignment", "東京"),
         # Nothing is known of the questions.
         (request("in 241 BCE", "", questions=()), "alignment", "241 BCE"),
     ],
@@ -105,9 +99,8 @@ def test_a_judge_copies_and_is_held_to_the_text(tmp_path):
         "three": "Scipio did.",
         "four": "Hannibal Barca",
     }
-    requests = [
-        SpanRequest(answer_id=name, short=name, long=LONG, question=f"{name}?") for name in replies
-    ]
+    parts = {"long": LONG, "question": "Who?"}
+    requests = [SpanRequest(answer_id=name, short=name, **parts) for name in replies]
     asked = []
 
     def answer(prompt):

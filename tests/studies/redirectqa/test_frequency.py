@@ -84,7 +84,7 @@ def outcomes_of(instances, right, model="toy_model"):
 
 
 @pytest.fixture
-def run(make_run, make_manifest):
+def run(make_run):
     return make_run("run", outcomes_of(*planted()), make_manifest())
 
 
@@ -266,7 +266,7 @@ def test_analyse_takes_the_counts_of_count(tmp_path, capsys):
     assert "--frequencies takes a folder of `count`" in capsys.readouterr().err
 
 
-def test_runs_stand_side_by_side(run, counts, make_run, make_manifest):
+def test_runs_stand_side_by_side(run, counts, make_run):
     instances, right = planted()
     turned = {template: ~verdicts for template, verdicts in right.items()}
     other = make_run("other", outcomes_of(instances, turned, "other"), make_manifest("other"))

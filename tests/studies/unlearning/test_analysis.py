@@ -17,7 +17,6 @@ from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.studies.unlearning.analysis import UnlearningAnalysis, UnlearningSettings
 from surface_consistency.studies.unlearning.settings import UnlearningSettings as AskedSettings
 from surface_consistency.studies.unlearning.study import UnlearningStudy
-from surface_consistency.tables.numbers import sentence_text
 from tests.golden_runs.gather import load_redirectqa
 from tests.golden_runs.inputs import redirect_model
 from tests.made_logs import MODELS, SIDES, official_verdicts, published, tofu_log, write_log
@@ -27,18 +26,13 @@ TARGETS = ("ascent", "refusal", "other_name", "untouched", "broken")
 
 
 def analysed(paths, out, *, margin=None, page=True, **settings):
-    """Tables and page of some models."""
-    return report_runs(
-        paths,
-        out,
-        settings=ReportSettings(margin=margin, answers=0, page=page),
-        analyses={UnlearningAnalysis(): UnlearningSettings(**settings)},
-    )
+    analyses = {UnlearningAnalysis(): UnlearningSettings(**settings)}
+    chosen = ReportSettings(margin=margin, answers=0, page=page)
+    return report_runs(paths, out, settings=chosen, analyses=analyses)
 
 
 @pytest.fixture(scope="module")
 def planted(planted_runs, tmp_path_factory):
-    """The page of all planted models."""
     names = ("original", *TARGETS, "reference")
     out = tmp_path_factory.mktemp("page")
     return analysed([planted_runs[name] for name in names], out, margin=0.15)
@@ -56,7 +50,6 @@ def official_logs(data_files, tmp_path_factory):
 
 
 def frame_of(reported, name, *keys):
-    """A table by its keys."""
     return reported.tables[name].frame.set_index([*keys])
 
 
@@ -97,6 +90,8 @@ def test_plain_question_alone_cannot_tell_the_hidden_from_the_forgotten(planted)
         assert rows.loc[(model, "plain"), "excess"] == 0.0
     assert rows.loc[("refusal", "any form"), "survival"] == 1.0
     assert rows.loc[("other_name", "name"), "hidden"] == rows.loc[("other_name", "name"), "leak"]
+    assert (rows["survival"] - rows["floor"] - rows["leak"] + rows["damage"]).abs().max() < 1e-12
+    assert (rows["known"] == 1.0).all()
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
@@ -119,13 +114,6 @@ def test_plain_is_what_others_are_held_against_wherever_it_stands(tmp_path):
     assert (verdict["verdict"], verdict["leaking"]) == ("hidden", "name")
 
 
-def test_rates_of_every_form_add_up(planted):
-    rows = planted.tables["unlearning"].frame
-
-    assert (rows["survival"] - rows["floor"] - rows["leak"] + rows["damage"]).abs().max() < 1e-12
-    assert (rows["known"] == 1.0).all()
-
-
 def test_survivors_have_the_first_reason_that_holds(planted):
     rows = planted.tables["survivors"].frame
     reasons = rows.groupby(["model", "form"])["reason"].agg(set)
@@ -136,17 +124,6 @@ def test_survivors_have_the_first_reason_that_holds(planted):
     assert reasons["untouched", "plain"] == {"guessable", "plain question"}
     guessed = rows[rows["reason"] == "guessable"]
     assert (guessed["reference"] == guessed["accepted"]).all()
-
-
-def test_page_begins_with_what_can_be_said(planted):
-    for said in (
-        "hides the facts",
-        "has forgotten the facts",
-        "has not forgotten",
-        "The change of",
-    ):
-        assert said in planted.finding
-    assert "under every form its accuracy is equivalent to that of the reference" in planted.finding
 
 
 def test_reference_that_knows_is_told_from_the_other(planted_runs, tmp_path):
@@ -367,30 +344,19 @@ def test_sets_that_later_logs_alone_hold_are_named(data_files, tmp_path):
     assert not any("questions of the set" in note for note in alone.notes)
 
 
-FULL, RETRAINED = ((MODELS[0], side) for side in SIDES)
+BOTH = [(MODELS[0], side) for side in SIDES]
+ROLES = ("original", "unlearned")
 
 
 @pytest.mark.parametrize(
     ("logs", "runs", "settings", "error", "match"),
     [
-        (
-            *([FULL, RETRAINED], [], {"roles": ("original", "unlearned", "reference")}),
-            *(ValueError, "roles names 3 for 2 models"),
-        ),
-        (
-            *([FULL, RETRAINED], [], {"roles": ("original", "reference")}),
-            *(ValueError, "must name an unlearned or edited model"),
-        ),
-        (
-            *([FULL, RETRAINED], [], {"roles": ("unlearned", "unlearned")}),
-            *(ValueError, "must name an unlearned or edited model"),
-        ),
-        ([FULL], [], {}, ValueError, "is held against none: give at least two"),
-        ([FULL], ["refusal"], {}, ValueError, "logs or folders of runs, not both"),
-        (
-            *([FULL, RETRAINED], [], {"short_answers": Path("answers.tsv")}),
-            *(DataError, "answers to other questions than"),
-        ),
+        (BOTH, [], {"roles": (*ROLES, "reference")}, ValueError, "roles names 3 for 2 models"),
+        (BOTH, [], {"roles": ("original", "reference")}, ValueError, "must name an unlearned or"),
+        (BOTH, [], {"roles": ("unlearned",) * 2}, ValueError, "must name an unlearned or edited"),
+        (BOTH[:1], [], {}, ValueError, "is held against none: give at least two"),
+        (BOTH[:1], ["refusal"], {}, ValueError, "logs or folders of runs, not both"),
+        (BOTH, [], {"short_answers": Path("answers.tsv")}, DataError, "answers to other questions"),
     ],
     ids=["three roles", "no target", "no other", "one", "logs and runs", "short answers"],
 )
@@ -422,26 +388,13 @@ def test_sentences_without_short_answers_are_refused(data_files, tmp_path):
         analysed(logs, tmp_path / "out")
 
 
-def test_sentences_are_text(planted):
-    notes = planted.notes
-
-    assert notes
-    assert not any("{" in note or sentence_text([note]) != note for note in notes)
-
-
 def test_runs_of_another_study_are_crossed_too(tmp_path):
     """Titles are the plain question, redirects the other form."""
     data, study, folders = load_redirectqa(), RedirectQAStudy(), []
     for name, knows in (("original", 0.9), ("unlearned", 0.4), ("reference", 0.1)):
-        folder = run_study(
-            study,
-            data,
-            redirect_model(name, data.questions, knows=knows),
-            tmp_path / name,
-            model=name,
-            settings=RedirectQASettings(shots=0, repeat=0, limit=40),
-            progress=False,
-        )
+        model = redirect_model(name, data.questions, knows=knows)
+        settings = RedirectQASettings(shots=0, repeat=0, limit=40)
+        folder = run_study(study, data, model, tmp_path / name, model=name, settings=settings)
         score_run(folder, scoring=RuleScoring(rule="popqa", agreement=False))
         folders.append(folder.path)
 

@@ -9,7 +9,7 @@ from surface_consistency.studies.unlearning.logs import (
     tofu_answers,
     with_answers,
 )
-from tests.made_logs import MODELS, tofu_log, write_log
+from tests.made_logs import MODELS, SIDES, tofu_log, write_log
 
 MODEL = MODELS[1]
 
@@ -18,9 +18,7 @@ MODEL = MODELS[1]
 def full_and_retrained(data_files, tmp_path_factory):
     """Official logs of a full and a retrained model, 400 questions each."""
     home = tmp_path_factory.mktemp("logs")
-    return [
-        write_log(home / side, tofu_log(data_files, MODEL, side)) for side in ("full", "retain90")
-    ]
+    return [write_log(home / side, tofu_log(data_files, MODEL, side)) for side in SIDES]
 
 
 def edited(**texts):
@@ -233,9 +231,8 @@ def test_one_file_twice_is_refused(tmp_path):
 def test_logs_of_other_splits_are_refused(data_files, full_and_retrained, tmp_path):
     log = tofu_log(data_files, MODEL, "retain90")
     for metric in log.values():
-        metric["value_by_index"] = {
-            n: x for n, x in metric["value_by_index"].items() if int(n) < 200
-        }
+        cells = metric["value_by_index"].items()
+        metric["value_by_index"] = {n: x for n, x in cells if int(n) < 200}
 
     with pytest.raises(RunError, match=r"asks 400 questions .* 200.*forget05 with retain95"):
         read_logs([full_and_retrained[0], write_log(tmp_path, log)])

@@ -26,7 +26,6 @@ def forget01(data_files):
 
 
 def by_form(record):
-    """Questions of an edit by set and form."""
     return {(one.set, one.form): (one.question, one.answers) for one in edit_questions(record)}
 
 
@@ -40,15 +39,6 @@ def test_tofu_is_asked_plainly_reworded_and_by_surname(forget01):
     assert named["forget 1"] == "What gender is author Al-Kuwaiti?"
     assert not named.str.contains("Basil Mahfouz|Nikolai").any()
     assert named.str.contains("Al-Kuwaiti|Abilov").all()
-
-
-def test_other_numbers_of_questions_than_tofus_have_no_persons():
-    records = [{"question": f"Who is Ann Lee {n}?", "answer": "Ann"} for n in range(30)]
-
-    rows = tofu_rows(records, dict.fromkeys(range(30), "Ann"), "forget")
-
-    assert rows["subject_id"].nunique() == 30
-    assert set(rows["form"]) == {"plain"}
 
 
 def test_long_queries_ask_about_other_subjects_first(forget01):
@@ -71,10 +61,8 @@ def test_counterfact_in_the_flat_layout(data_files):
     asked = by_form(records[0])
     rows = edit_rows(records)
 
-    assert asked["new object", "plain"] == (
-        "The mother tongue of Danielle Darrieux is",
-        ("English",),
-    )
+    question = "The mother tongue of Danielle Darrieux is"
+    assert asked["new object", "plain"] == (question, ("English",))
     assert asked["forget", "plain"][1] == ("French",)
     assert asked["neighbour", "plain"] == ("Michel Rocard is a native speaker of", ("French",))
     assert rows.groupby(["set", "form"]).size().to_dict() == {
@@ -119,53 +107,36 @@ KNOWEDIT = {
         ],
         "Reasoning": [{"prompt": "He died in a city of", "ground_truth": [["Germany"]]}],
     },
-    "locality": {
-        "Relation_Specificity": [{"prompt": "Arons was a", "ground_truth": [["physicist"]]}]
-    },
+    "locality": {"Relation_Specificity": [{"prompt": "Is a", "ground_truth": [["physicist"]]}]},
 }
 QUERY = {"prompt": "Prince died in", "answers": [{"value": "Berlin", "aliases": ["Bärlin"]}]}
 TEST = {"test_queries": [QUERY], "test_condition": "OR", "condition_queries": []}
 RIPPLE = {"edit": {"subject_id": "Q1"}, "Subject_Aliasing": [TEST], "Forgetfulness": [TEST]}
 
 
+FORGET = [("forget", "plain"), ("forget", "reworded")]
+NEW = [("new object", "plain"), ("new object", "reworded")]
+ILLINOIS, MICHIGAN = "Illinois Institute of Technology", "University of Michigan"
 LAYOUTS = {
     "ROME": (
         ROME,
-        {
-            ("forget", "plain"): "French",
-            ("new object", "plain"): "English",
-            ("forget", "reworded"): "French",
-            ("new object", "reworded"): "English",
-            ("neighbour", "plain"): "French",
-        },
+        dict.fromkeys([*FORGET, ("neighbour", "plain")], "French") | dict.fromkeys(NEW, "English"),
     ),
     "zsRE": (
         ZSRE,
-        {
-            ("forget", "plain"): "Illinois Institute of Technology",
-            ("new object", "plain"): "University of Michigan",
-            ("forget", "reworded"): "Illinois Institute of Technology",
-            ("new object", "reworded"): "University of Michigan",
-            ("neighbour", "plain"): "Hugo Weaving",
-        },
+        dict.fromkeys(FORGET, ILLINOIS)
+        | dict.fromkeys(NEW, MICHIGAN)
+        | {("neighbour", "plain"): "Hugo Weaving"},
     ),
     "KnowEdit": (
         KNOWEDIT,
-        {
-            ("forget", "plain"): "Munich",
-            ("new object", "plain"): "Berlin",
-            ("new object", "name"): "Berlin; Berlin, Germany",
-            ("forget", "name"): "Munich",
-            ("new object", "hop"): "Germany",
-            ("neighbour", "Relation_Specificity"): "physicist",
-        },
+        {("forget", form): "Munich" for form in ("plain", "name")}
+        | {("new object", "plain"): "Berlin", ("new object", "name"): "Berlin; Berlin, Germany"}
+        | {("new object", "hop"): "Germany", ("neighbour", "Relation_Specificity"): "physicist"},
     ),
     "RippleEdits": (
         RIPPLE,
-        {
-            ("new object", "name"): "Berlin; Bärlin",
-            ("neighbour", "Forgetfulness"): "Berlin; Bärlin",
-        },
+        dict.fromkeys([("new object", "name"), ("neighbour", "Forgetfulness")], "Berlin; Bärlin"),
     ),
 }
 """A record of each layout of edits, and its answers by set and form."""

@@ -8,19 +8,16 @@ from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.models import FakeRunner
 from surface_consistency.studies.unlearning.settings import UnlearningSettings
 from surface_consistency.studies.unlearning.study import UnlearningStudy
-from tests.studies.unlearning.test_questions import LAYOUTS
 
 STUDY = UnlearningStudy()
 
 
 def load(path, **source):
-    """Facts and forms of a file."""
     return STUDY.load(STUDY.source(source=str(path), **source))
 
 
 @pytest.fixture
 def forget01(data_files):
-    """TOFU's forget01 as on the hub."""
     return data_files / "unlearning" / "tofu_forget01_perturbed.jsonl"
 
 
@@ -37,13 +34,11 @@ def test_tofu_is_asked_in_four_forms(forget01, tmp_path):
 
 
 def test_model_that_knows_the_long_name_alone_is_seen(forget01, tmp_path):
-    """It repeats the answer where the question holds the full name."""
     data = load(forget01)
     plain = data.rows[data.rows["form"] == "plain"]
     told = dict(zip(plain["question"], plain["answers"], strict=True))
-    model = FakeRunner(
-        lambda prompt: told.get(prompt.text.removeprefix("Question: ")[:-8], ["unknown"])[0]
-    )
+    told = {f"Question: {question}\nAnswer:": answers[0] for question, answers in told.items()}
+    model = FakeRunner(lambda prompt: told.get(prompt.text, "unknown"))
 
     settings = UnlearningSettings(repeat=0)
     folder = run_study(STUDY, data, model, tmp_path / "run", model="m", settings=settings)
@@ -51,9 +46,7 @@ def test_model_that_knows_the_long_name_alone_is_seen(forget01, tmp_path):
 
     frame = pd.read_parquet(folder.outcomes)
     by_form = frame.groupby("second_condition")
-    assert by_form["first_correct"].mean().to_dict() == dict.fromkeys(
-        ("long", "name", "reworded"), 1.0
-    )
+    assert by_form["first_correct"].mean().to_dict() == {"long": 1, "name": 1, "reworded": 1}
     assert by_form["second_correct"].mean()["name"] < 0.1
 
 
@@ -64,26 +57,10 @@ def test_edits_are_asked_with_both_objects(data_files, tmp_path):
 
     plan = STUDY.plan(load(path), UnlearningSettings(forms=("plain", "reworded")))
 
-    assert plan.items["kind"].value_counts().to_dict() == {
-        "forget": 40,
-        "new object": 40,
-        "neighbour": 20,
-    }
+    kinds = plan.items["kind"].value_counts().to_dict()
+    assert kinds == {"forget": 40, "new object": 40, "neighbour": 20}
     alone = plan.pairs[plan.pairs["second_target"].isna()]
     assert set(alone["kind"]) == {"neighbour"}
-
-
-@pytest.mark.parametrize(("record", "expected"), LAYOUTS.values(), ids=LAYOUTS)
-def test_layouts_of_edits_ask_for_both_objects(tmp_path, record, expected):
-    path = tmp_path / "edits.json"
-    path.write_text(json.dumps([record]), "utf-8")
-
-    rows = load(path).rows
-
-    long = {(kind, "long") for kind, form in expected if form == "plain"}
-    assert {*zip(rows["kind"], rows["form"], strict=True)} == {*expected, *long}
-    answers = {"; ".join(names) for names in rows.loc[rows["kind"] == "forget", "answers"]}
-    assert answers == {names for (kind, _), names in expected.items() if kind == "forget"}
 
 
 def test_chat_prompts_are_turns_and_facts_are_limited_whole(forget01):
@@ -109,7 +86,6 @@ def test_form_that_is_not_there_is_refused(forget01):
     ],
 )
 def test_sources_that_cannot_be_asked_are_refused(forget01, tmp_path, content, match):
-    """TOFU with the answers of other questions, and rows of no layout."""
     path, answers = tmp_path / "rows.json", tmp_path / "answers.tsv"
     path.write_text(content or "", "utf-8")
     answers.write_text("index\tanswer\n0\tOuagadougou\n", "utf-8")

@@ -41,19 +41,11 @@ SYNSETS = {
 }
 
 # sense key: how often it was seen
-COUNTS = {
-    "dog%1:05:00::": 42,
-    "dog%1:18:01::": 2,
-    "use%2:34:01::": 114,
-    "use%1:04:00::": 40,
-    "story%1:10:00::": 20,
-    "story%2:32:00::": 0,
-    "kid%1:18:00::": 9,
-    "kid%2:32:00::": 1,
-    "choose%2:31:00::": 80,
-    "large%3:00:00::": 90,
-    "huge%5:00:01:large:00": 7,
-}
+SEEN = """
+dog%1:05:00:: 42, dog%1:18:01:: 2, use%2:34:01:: 114, use%1:04:00:: 40, story%1:10:00:: 20,
+story%2:32:00:: 0, kid%1:18:00:: 9, kid%2:32:00:: 1, choose%2:31:00:: 80, large%3:00:00:: 90,
+huge%5:00:01:large:00 7"""
+COUNTS = {key: int(count) for key, count in map(str.split, SEEN.split(","))}
 
 EXCEPTIONS = {
     "noun": ["children child"],

@@ -9,82 +9,72 @@ from packaging.version import Version
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-SMALL = {
-    "vocab_size": 61,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "max_position_embeddings": 64,
-}
+SMALL = {"vocab_size": 61, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
+SMALL |= {"num_attention_heads": 4, "max_position_embeddings": 64}
 GQA = SMALL | {"num_key_value_heads": 2}
 EXPERTS = GQA | {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 24}
 
 MLP_OF_MIXTRAL = "mlp" if Version(transformers.__version__) >= Version("5") else "block_sparse_moe"
+LLAMA = "model.layers self_attn.o_proj mlp"
+NEOX = "gpt_neox.layers attention.dense mlp"
+BLOOM = {"vocab_size": 61, "hidden_size": 32, "n_layer": 2, "n_head": 4}
 
-LLAMA = ("model.layers", "self_attn.o_proj", "mlp")
+
+def spec(config, places=LLAMA, base=GQA, **options):
+    """Give the configuration, its options, and where layers, projection and MLP stand."""
+    return config, base | options, *places.split()
+
+
 ARCHITECTURES = {
-    # Configuration, options, and where layers, projection and MLP stand.
-    "gpt_neox": ("GPTNeoXConfig", SMALL, "gpt_neox.layers", "attention.dense", "mlp"),
-    "gpt_neox_sequential": (
-        *("GPTNeoXConfig", SMALL | {"use_parallel_residual": False}),
-        *("gpt_neox.layers", "attention.dense", "mlp"),
+    "gpt_neox": spec("GPTNeoXConfig", NEOX, SMALL),
+    "gpt_neox_sequential": spec("GPTNeoXConfig", NEOX, SMALL, use_parallel_residual=False),
+    "llama": spec("LlamaConfig"),
+    "llama_bias": spec("LlamaConfig", attention_bias=True, mlp_bias=True),
+    "qwen2": spec("Qwen2Config"),
+    "qwen3": spec("Qwen3Config", head_dim=12),
+    "qwen3_moe": spec("Qwen3MoeConfig", LLAMA, EXPERTS),
+    "qwen2_moe": spec("Qwen2MoeConfig", LLAMA, EXPERTS, shared_expert_intermediate_size=16),
+    "mixtral": spec(
+        "MixtralConfig",
+        f"model.layers self_attn.o_proj {MLP_OF_MIXTRAL}",
+        **{"num_local_experts": 4, "sliding_window": None},
     ),
-    "llama": ("LlamaConfig", GQA, *LLAMA),
-    "llama_bias": ("LlamaConfig", GQA | {"attention_bias": True, "mlp_bias": True}, *LLAMA),
-    "qwen2": ("Qwen2Config", GQA, *LLAMA),
-    "qwen3": ("Qwen3Config", GQA | {"head_dim": 12}, *LLAMA),
-    "qwen3_moe": ("Qwen3MoeConfig", EXPERTS, *LLAMA),
-    "qwen2_moe": ("Qwen2MoeConfig", EXPERTS | {"shared_expert_intermediate_size": 16}, *LLAMA),
-    "mixtral": (
-        *("MixtralConfig", GQA | {"num_local_experts": 4, "sliding_window": None}),
-        *("model.layers", "self_attn.o_proj", MLP_OF_MIXTRAL),
+    "mistral": spec("MistralConfig", sliding_window=4),
+    "gemma2": spec("Gemma2Config", head_dim=8, sliding_window=4),
+    "gemma3_text": spec("Gemma3TextConfig", head_dim=8, sliding_window=4),
+    "olmo2": spec("Olmo2Config"),
+    "phi": spec("PhiConfig", "model.layers self_attn.dense mlp", SMALL),
+    "phi3": spec("Phi3Config", pad_token_id=0),
+    "gpt2": spec(
+        "GPT2Config",
+        "transformer.h attn.c_proj mlp",
+        {"vocab_size": 61, "n_embd": 32, "n_layer": 2, "n_head": 4},
     ),
-    "mistral": ("MistralConfig", GQA | {"sliding_window": 4}, *LLAMA),
-    "gemma2": ("Gemma2Config", GQA | {"head_dim": 8, "sliding_window": 4}, *LLAMA),
-    "gemma3_text": ("Gemma3TextConfig", GQA | {"head_dim": 8, "sliding_window": 4}, *LLAMA),
-    "olmo2": ("Olmo2Config", GQA, *LLAMA),
-    "phi": ("PhiConfig", SMALL, "model.layers", "self_attn.dense", "mlp"),
-    "phi3": ("Phi3Config", GQA | {"pad_token_id": 0}, *LLAMA),
-    "gpt2": (
-        *("GPT2Config", {"vocab_size": 61, "n_embd": 32, "n_layer": 2, "n_head": 4}),
-        *("transformer.h", "attn.c_proj", "mlp"),
-    ),
-    "gpt_neo": (
+    "gpt_neo": spec(
         "GPTNeoConfig",
-        {
-            **{"vocab_size": 61, "hidden_size": 32, "num_layers": 2, "num_heads": 4},
-            **{"attention_types": [[["global", "local"], 1]], "window_size": 4},
-            "max_position_embeddings": 64,
-        },
-        *("transformer.h", "attn.attention.out_proj", "mlp"),
+        "transformer.h attn.attention.out_proj mlp",
+        {"vocab_size": 61, "hidden_size": 32, "num_layers": 2, "num_heads": 4, "window_size": 4},
+        attention_types=[[["global", "local"], 1]],
+        max_position_embeddings=64,
     ),
-    "falcon": (
+    "falcon": spec(
         "FalconConfig",
+        "transformer.h self_attention.dense mlp",
         {"vocab_size": 61, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4},
-        *("transformer.h", "self_attention.dense", "mlp"),
     ),
-    "cohere": ("CohereConfig", GQA | {"logit_scale": 0.25}, *LLAMA),
-    "granite": (
-        *("GraniteConfig", GQA | {"logits_scaling": 3.0, "residual_multiplier": 0.3}),
-        *LLAMA,
+    "cohere": spec("CohereConfig", logit_scale=0.25),
+    "granite": spec("GraniteConfig", logits_scaling=3.0, residual_multiplier=0.3),
+    "gpt_oss": spec("GptOssConfig", head_dim=8, num_local_experts=4, sliding_window=4),
+    "opt": spec(
+        "OPTConfig",
+        "model.decoder.layers self_attn.out_proj fc2",
+        SMALL | {"ffn_dim": 48, "word_embed_proj_dim": 32},
     ),
-    "gpt_oss": (
-        *("GptOssConfig", GQA | {"head_dim": 8, "num_local_experts": 4, "sliding_window": 4}),
-        *LLAMA,
-    ),
-    "opt": (
-        *("OPTConfig", SMALL | {"ffn_dim": 48, "word_embed_proj_dim": 32}),
-        *("model.decoder.layers", "self_attn.out_proj", "fc2"),
-    ),
-    "bloom": (
-        *("BloomConfig", {"vocab_size": 61, "hidden_size": 32, "n_layer": 2, "n_head": 4}),
-        *("transformer.h", "self_attention.dense", "mlp.dense_4h_to_h"),
-    ),
-    "mpt": (
+    "bloom": spec("BloomConfig", "transformer.h self_attention.dense mlp.dense_4h_to_h", BLOOM),
+    "mpt": spec(
         "MptConfig",
+        "transformer.blocks attn.out_proj ffn.down_proj",
         {"vocab_size": 61, "d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 64},
-        *("transformer.blocks", "attn.out_proj", "ffn.down_proj"),
     ),
 }
 
@@ -106,7 +96,6 @@ def tiny(name: str):
 
 
 def part(module, path: str):
-    """Follow a dotted path."""
     for name in path.split("."):
         module = getattr(module, name)
     return module
@@ -157,7 +146,6 @@ def one_by_one(model, name: str, ids, start: int, *, first: int = 0):
 
 
 def untouched(model, ids, start: int):
-    """Give the model's own logits of the gold tokens."""
     return gold_logits(model, torch.tensor([list(ids)]), start)[0]
 
 
@@ -168,29 +156,12 @@ SUBJECTS, OBJECTS = range(4), range(4, 8)
 SHORT, LONG, ASK = 8, 9, 10
 
 
-def planted(
-    heads,
-    *,
-    n_heads: int = 4,
-    n_layers: int = 2,
-    twin_scale: float = 1.0,
-    objects: dict[int, int] | None = None,
-    width: int = 64,
-):
+def planted(heads, *, n_heads=4, n_layers=2, twin_scale=1.0, objects=None, width=64):
     """Write a GPT-2 whose named heads copy the subject to its object, and nothing else does.
 
     Attention is uniform: a head reads the sum of the text's tokens. The residual stream has one
-    direction for each token, so that the value of a head can read the subject (and, for a head
-    bound to a context, only in its presence) and its output can write the object's direction.
-
-    Args:
-        heads: (layer, head) pairs; or (layer, head, context) where the head works only for texts
-            with the token SHORT or LONG.
-        n_heads: Heads of a layer.
-        n_layers: Layers.
-        twin_scale: How strongly each head writes.
-        objects: The object of each subject, as tokens; SUBJECTS and OBJECTS by default.
-        width: Numbers of the residual stream, two for each token.
+    direction for each token. Heads are (layer, head) pairs, or (layer, head, context) for a head
+    that works only for texts with the token SHORT or LONG.
     """
     objects = objects or dict(zip(SUBJECTS, OBJECTS, strict=True))
     vocabulary = max(ASK, *objects.values()) + 1

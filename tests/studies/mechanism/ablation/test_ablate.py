@@ -113,9 +113,8 @@ def test_batches_halve_until_they_fit(prepared, n_fit):
 def test_what_follows_the_answer_does_not_matter(prepared):
     longer = TokenizedAnswer(ids=(*IDS, 5, 6, 7), start=8, stop=12)
 
-    assert ablate(prepared, longer).ablated == pytest.approx(
-        ablate(prepared, ANSWER).ablated, abs=1e-6
-    )
+    expected = ablate(prepared, ANSWER).ablated
+    assert ablate(prepared, longer).ablated == pytest.approx(expected, abs=1e-6)
 
 
 def test_mean_ablation_puts_the_mean_of_texts_in_place():

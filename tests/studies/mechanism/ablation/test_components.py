@@ -140,48 +140,42 @@ def eight_bits():
 
 
 def of_config(name, **options):
-    """A causal language model of a configuration."""
     config = getattr(transformers, name)(**options)
     return transformers.AutoModelForCausalLM.from_config(config)
 
 
-JAMBA = GQA | EXPERTS | {"mamba_d_state": 4, "attn_layer_period": 2, "attn_layer_offset": 1}
-T5 = {"d_model": 16, "d_kv": 4, "d_ff": 16, "num_layers": 1, "num_heads": 2}
+def mamba():
+    return of_config("MambaConfig", hidden_size=16, num_hidden_layers=2, vocab_size=61)
+
+
+def jamba():
+    options = {"mamba_d_state": 4, "attn_layer_period": 2, "attn_layer_offset": 1}
+    return of_config("JambaConfig", **GQA | EXPERTS | options)
+
+
+def t5():
+    options = {"d_model": 16, "d_kv": 4, "d_ff": 16, "num_layers": 1, "num_heads": 2}
+    return transformers.T5ForConditionalGeneration(transformers.T5Config(**options))
+
+
+def bare_llama():
+    return transformers.LlamaModel(transformers.LlamaConfig(**SMALL))
 
 
 @pytest.mark.parametrize(
     ("make", "unit", "error", "match"),
     [
         (
-            lambda: of_config("MambaConfig", hidden_size=16, num_hidden_layers=2, vocab_size=61),
+            mamba,
             "head",
             RunnerError,
-            r"mamba: layer 0 \(MambaBlock\) has no attention \(looked for self_attn",
+            r"mamba: layer 0 \(MambaBlock\) has no attention \(looked for",
         ),
-        (
-            lambda: of_config("JambaConfig", **JAMBA),
-            "head",
-            RunnerError,
-            r"jamba: layer 0 \(JambaMambaDecoderLayer\) has no attention",
-        ),
-        (
-            lambda: transformers.T5ForConditionalGeneration(transformers.T5Config(**T5)),
-            *("head", RunnerError, "t5 is an encoder-decoder"),
-        ),
-        (
-            lambda: transformers.LlamaModel(transformers.LlamaConfig(**SMALL)),
-            *("head", RunnerError, r"llama \(LlamaModel\) has no language-model"),
-        ),
-        (
-            eight_bits,
-            "head",
-            RunnerError,
-            r"layer 1 \(LlamaDecoderLayer\).*quantised.*Linear 'down_proj'",
-        ),
-        (
-            lambda: tiny("llama"),
-            *("neuron", ValueError, "unit must be 'head', 'kv_group' or 'attention'"),
-        ),
+        (jamba, "head", RunnerError, r"jamba: layer 0 \(JambaMambaDecoderLayer\) has no attention"),
+        (t5, "head", RunnerError, "t5 is an encoder-decoder"),
+        (bare_llama, "head", RunnerError, r"llama \(LlamaModel\) has no language-model"),
+        (eight_bits, "head", RunnerError, r"layer 1 \(LlamaDecoderLayer\).*Linear 'down_proj'"),
+        (lambda: tiny("llama"), "neuron", ValueError, "unit must be 'head', 'kv_group' or 'attent"),
     ],
     ids=["mamba", "jamba", "t5", "no head", "eight bits", "unit"],
 )

@@ -151,9 +151,8 @@ def test_a_planted_head_carries_the_answer():
     names = [component.name for component in prepared.map.components]
 
     for subject, target in zip(SUBJECTS, OBJECTS, strict=True):
-        short, long = (
-            TokenizedAnswer(ids=(form, subject, ASK, target), start=3) for form in (SHORT, LONG)
-        )
+        ids = [(form, subject, ASK, target) for form in (SHORT, LONG)]
+        short, long = (TokenizedAnswer(ids=one, start=3) for one in ids)
         restored = resampled(prepared, long, short)
         broken = resampled(prepared, short, long)
         other = TokenizedAnswer(ids=(SHORT, (subject + 1) % 4, ASK, target), start=3)

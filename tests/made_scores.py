@@ -1,0 +1,16 @@
+"""A runner that scores texts by a rule."""
+
+from surface_consistency.models import FakeRunner
+from surface_consistency.schemas.scoring import ScoredText
+
+
+class Scoring(FakeRunner):
+    """Gives each request the fields that a function returns, and writes no text."""
+
+    def __init__(self, fields):
+        super().__init__({})
+        self._fields = fields
+
+    def score(self, requests):
+        for request in requests:
+            yield ScoredText(request_id=request.id, **self._fields(request))
