@@ -6,18 +6,10 @@ from xml.sax.saxutils import escape
 
 _NEVER_NAMED = frozenset({"Karl_Storm", "Faint_Echo"})
 _WITHOUT_ID = frozenset({"Ghost_Quay"})
-_NAMESPACES = {
-    0: "",
-    1: "Talk",
-    2: "User",
-    3: "User talk",
-    4: "Wikipedia",
-    5: "Wikipedia talk",
-    10: "Template",
-    11: "Template talk",
-    14: "Category",
-    15: "Category talk",
-}
+_NAMES = (
+    "|Talk|User|User talk|Wikipedia|Wikipedia talk|Template|Template talk|Category|Category talk"
+)
+_NAMESPACES = dict(zip((0, 1, 2, 3, 4, 5, 10, 11, 14, 15), _NAMES.split("|"), strict=True))
 _SCHEMA = "http://www.mediawiki.org/xml/export-0.11/"
 
 
