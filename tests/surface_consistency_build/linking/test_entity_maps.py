@@ -35,7 +35,7 @@ def planted(tmp_path):
     return sets, write(tmp_path / "map.npz", arrays | failures)
 
 
-def test_documents_and_pairs_are_those_planted(planted):
+def test_documents_and_pairs_are_those_planted_and_failures_are_no_entities(planted):
     sets, path = planted
 
     with EntityMap.open(path) as linked:
@@ -44,10 +44,7 @@ def test_documents_and_pairs_are_those_planted(planted):
             assert linked.documents(name).tolist() == sorted(documents)
             for other, others in sets.items():
                 assert linked.pair_count(name, other) == len(documents & others)
-
-
-def test_failures_are_no_entities_but_told(planted):
-    with EntityMap.open(planted[1]) as linked:
+    with EntityMap.open(path) as linked:
         assert linked.failures == dict(zip(FAILURE_KEYS, (2, 1, 0), strict=True))
         assert not any(key in linked for key in FAILURE_KEYS)
         assert linked.count("__HTTP_ERROR__") == 0
