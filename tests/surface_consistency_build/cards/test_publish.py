@@ -14,6 +14,12 @@ from surface_consistency_build.cards.publish import publish_folder
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 
+# What the library takes: the calls are those of `HfApi`, and no token is among them.
+CREATES, UPLOADS = (
+    set(inspect.signature(method).parameters)
+    for method in (huggingface_hub.HfApi.create_repo, huggingface_hub.HfApi.upload_folder)
+)
+
 
 class FakeHub:
     """A hub in memory, with `huggingface_hub`'s own matching of patterns."""
@@ -25,16 +31,13 @@ class FakeHub:
 
     def create_repo(self, repo_id, *, repo_type, private, exist_ok):
         assert exist_ok
+        assert {"repo_type", "private", "exist_ok"} <= CREATES
         self.calls.append("create_repo")
         self.repositories.setdefault(repo_id, (repo_type, private))
 
     def upload_folder(self, *, repo_id, folder_path, repo_type, **options):
         self.calls.append("upload_folder")
-        # The calls are those that `HfApi` takes; no token is among them.
-        assert set(options) <= set(
-            inspect.signature(huggingface_hub.HfApi.upload_folder).parameters
-        )
-        assert "token" not in options
+        assert options.keys() <= UPLOADS - {"token"}
         self.revision, self.message = options["revision"], options["commit_message"]
         assert repo_type == "dataset"
         folder = Path(folder_path)

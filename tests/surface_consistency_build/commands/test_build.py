@@ -17,14 +17,14 @@ MINI = Path(__file__).parents[1] / "wikimedia" / "mini"
 pytest.importorskip("duckdb")
 
 
-def build(*more):
-    return main(["build", "redirectqa", "--dumps", str(MINI), "--no-checksums", *map(str, more)])
+def build(*more, dumps=MINI):
+    return main(["build", "redirectqa", "--dumps", str(dumps), *map(str, more)])
 
 
 def test_a_folder_is_built_that_load_dataset_reads(tmp_path, capsys):
     datasets = pytest.importorskip("datasets")
 
-    assert main(["build", "redirectqa", "--dumps", str(MINI), "--out", str(tmp_path / "out")]) == 0
+    assert build("--out", tmp_path / "out") == 0
 
     said = capsys.readouterr()
     assert "default: 286 rows" in said.out
@@ -43,7 +43,7 @@ def test_the_plan_lists_what_is_there_and_what_is_missing(tmp_path, capsys):
     assert build("--plan") == 0
     assert "all needed files are there" in capsys.readouterr().out
 
-    assert main(["build", "redirectqa", "--dumps", str(tmp_path), "--plan"]) == 0
+    assert build("--plan", dumps=tmp_path) == 0
     said = capsys.readouterr().out
     assert "enwiki-YYYYMMDD-page.sql.gz" in said
     assert "https://dumps.wikimedia.org" in said
@@ -144,7 +144,7 @@ def test_a_table_that_is_missing_is_said_to_decide_the_route(tmp_path, capsys):
         if "categorylinks" not in path.name:
             (tmp_path / path.name).symlink_to(path)
 
-    assert main(["build", "redirectqa", "--dumps", str(tmp_path), "--plan"]) == 0
+    assert build("--plan", dumps=tmp_path) == 0
 
     said = capsys.readouterr().out
     assert "note: route xml, because the category tables are not there" in said
@@ -152,8 +152,7 @@ def test_a_table_that_is_missing_is_said_to_decide_the_route(tmp_path, capsys):
 
 
 def test_an_empty_folder_is_a_short_error(tmp_path, capsys):
-    words = ["build", "redirectqa", "--dumps", str(tmp_path), "--out", str(tmp_path / "o")]
-    assert main(words) == 2
+    assert build("--out", tmp_path / "o", dumps=tmp_path) == 2
 
     said = capsys.readouterr().err
     assert "lacks 17 dump files" in said
@@ -170,12 +169,12 @@ def test_a_cut_off_dump_is_planned_and_named_in_the_card(tmp_path, capsys):
         (dumps / path.name).write_bytes(path.read_bytes())
     cut = next(dumps.glob("*categorylinks*"))
     cut.write_bytes(cut.read_bytes()[:-60])
-    arguments = ["build", "redirectqa", "--dumps", str(dumps), "--out", str(tmp_path / "out")]
+    more = ("--out", tmp_path / "out", "--quiet")
 
-    assert main([*arguments, "--quiet"]) == 2
+    assert build(*more, dumps=dumps) == 2
     assert "or keep what came before it with --allow-truncated." in capsys.readouterr().err
     for _ in range(2):
-        assert main([*arguments, "--quiet", "--allow-truncated"]) == 0
+        assert build(*more, "--allow-truncated", dumps=dumps) == 0
         assert f"{cut.name}: " in capsys.readouterr().err
 
     card = (tmp_path / "out" / "README.md").read_text("utf-8")

@@ -105,16 +105,13 @@ def test_read_sql_reads_all_of_a_file_of_many_statements(tmp_path):
         head=b"/*M!999999\\- enable the sandbox mode */ \n--\n" + HEAD,
     )
 
-    assert rows(path, ["id", "title"]) == [
-        (number, letter.encode()) for number, letter in enumerate("abcdef", 1)
-    ]
+    found = rows(path, ["id", "title"])
+    assert found == [(number, letter.encode()) for number, letter in enumerate("abcdef", 1)]
 
 
 def test_batches_are_bounded(tmp_path):
-    long_insert = insert(
-        b",".join(b"(%d,1,'%b',0,0)" % (i, b"x" * (i % 50)) for i in range(300_000))
-    )
-    path = write(tmp_path, long_insert)
+    literals = (b"(%d,1,'%b',0,0)" % (i, b"x" * (i % 50)) for i in range(300_000))
+    path = write(tmp_path, insert(b",".join(literals)))
 
     sizes = []
     for batch in read_sql(path, ["id", "title"]):
@@ -128,9 +125,8 @@ def test_batches_are_bounded(tmp_path):
 def test_read_sql_reads_rows_longer_than_its_reads(tmp_path):
     titles = [b"x" * 1_200_000, b"', \\" * 300_000, b"y"]
     literals = [title.replace(b"\\", b"\\\\").replace(b"'", b"\\'") for title in titles]
-    path = write(
-        tmp_path, insert(b",".join(b"(%d,1,'%b',0,0)" % row for row in enumerate(literals)))
-    )
+    values = b",".join(b"(%d,1,'%b',0,0)" % row for row in enumerate(literals))
+    path = write(tmp_path, insert(values))
 
     assert rows(path, ["title", "id"]) == [(title, i) for i, title in enumerate(titles)]
 
