@@ -102,13 +102,13 @@ def test_faults_of_the_corpus_are_told(tmp_path, names, capsys):
         (
             "names",
             ("--names", "{names}", "--sample", 2),
-            "--sample: input should be less than or equ",
+            "--sample: input should be less than or equal to 1, got 2.0",
         ),
         ("names", ("--names", "{names}", "--boundary", "segmented"), "needs a segmenter"),
         (
             "names",
             ("--names", "{names}", "--text-field", "body"),
-            "has text. Name the field of the t",
+            "with the field 'body'; the first has text. Name the field of the text (--text-field)",
         ),
         ("ngrams", ("--data", "{names}"), "an instance needs 'id' and the text 'text'"),
     ],
