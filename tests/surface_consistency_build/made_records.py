@@ -7,6 +7,7 @@ from surface_consistency_build.writers.slaq_written import WrittenFact, WrittenT
 
 from surface_consistency.data.redirectqa_release import RedirectQARow
 from surface_consistency.data.slaq_records import SlaqArticle
+from surface_consistency.schemas import Entity, FactualTriple, QuestionRealization, SurfaceForm
 from surface_consistency.taxonomy import RELATIONS
 from tests.made_data import slaq_row
 
@@ -29,6 +30,35 @@ def instance(number, relation, surface, categories, redirect, template):
         template=template,
         question=RELATIONS[relation].question(surface, template=template),
     )
+
+
+def fact_questions(number, names, *, template="original", question="Where was {} built?", **given):
+    """Ask a fact under the title of its subject and under redirects, in one wording."""
+    triple = FactualTriple(
+        id=f"f{number}",
+        subject=Entity(
+            id=f"Q{number}", name=names[0], aliases=given.get("aliases", ()), pageviews=3
+        ),
+        relation="built",
+        object=Entity(id=None, name=given.get("object", "Rome")),
+        answers=given.get("answers", ("Rome",)),
+    )
+    kinds = {"categories": ("Redirects_from_misspellings",), "types": ("typical_errors",)}
+    title = SurfaceForm(text=names[0], is_canonical=True)
+    redirects = [
+        SurfaceForm(text=name, is_canonical=False, redirect_title=name, **kinds)
+        for name in names[1:]
+    ]
+    return [
+        QuestionRealization(
+            id=f"f{number}:{template}:{surface.text}",
+            triple=triple,
+            surface=surface,
+            template=template,
+            question=question.format(surface.text),
+        )
+        for surface in (title, *redirects)
+    ]
 
 
 INSTANCES = (

@@ -2,7 +2,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 from surface_consistency_build.builders import audit_databases
 from surface_consistency_build.builders.audit_databases.styles import (
     AUDIT_STYLES,
@@ -84,11 +84,8 @@ def test_frames_agree_with_all_released_prompts(prompts_of, style):
 
 
 def test_relations_with_slots_are_worded():
-    wordings = {
-        "{office} of {year}": AuditWording(
-            question="Who was {office|lower} of {subject} in {year}?", statement="-"
-        )
-    }
+    question = "Who was {office|lower} of {subject} in {year}?"
+    wordings = {"{office} of {year}": AuditWording(question=question, statement="-")}
 
     text = audit_prompt_text("Rome", "Consul of 63 BC", style="direct_questions", wordings=wordings)
 
@@ -105,12 +102,9 @@ def test_possessives_follow_the_published_prompts():
     assert asked == ["What is Kamala Harris' birth year?", "What is Usain Bolt's birth year?"]
 
 
-@pytest.mark.parametrize("style", AUDIT_STYLES)
-@pytest.mark.parametrize("subject", ["{question}", "{subject}", "100 % {x}", "a\\1b"])
-def test_braces_in_a_subject_stay(style, subject):
-    assert subject in audit_prompt_text(subject, "Capital", style=style)
-
-
+@example("{question}", "Capital")
+@example("{subject} 100 % {x}", "Capital")
+@example("a\\1b", "Capital")
 @given(subject=st.text(min_size=1), relation=st.text(min_size=1))
 def test_any_fact_can_be_asked_in_every_style(subject, relation):
     for style in AUDIT_STYLES:
@@ -142,7 +136,6 @@ def test_style_writers_write_what_the_styles_write(prompts_of):
 @pytest.mark.parametrize(
     "call",
     [lambda: audit_prompt_text("a", "b", style="haiku"), lambda: style_writers(["cloze", "haiku"])],
-    ids=["text", "writers"],
 )
 def test_unknown_style_is_rejected(call):
     with pytest.raises(ValueError, match=r"style must be one of direct_questions, .* got 'haiku'"):

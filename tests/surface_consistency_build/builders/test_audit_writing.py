@@ -12,7 +12,6 @@ from surface_consistency_build.builders.audit_databases.fact_tables import (
 )
 from surface_consistency_build.builders.audit_databases.styles import AUDIT_STYLES, style_writers
 from surface_consistency_build.builders.audit_databases.topologies import (
-    PUBLISHED_TOPOLOGIES,
     TOPOLOGIES,
     build_topology,
     make_database,
@@ -29,8 +28,6 @@ from surface_consistency.studies.audit.retrieval import (
 )
 from surface_consistency.studies.audit.retrieval.verification import database_coverage
 from tests.made_data import published  # noqa: F401 - fixtures
-
-NAMES = [f"{domain}/{topology}" for domain in DOMAINS for topology in PUBLISHED_TOPOLOGIES]
 
 
 def test_the_sample_of_the_library_is_what_is_built(tmp_path):
@@ -92,16 +89,6 @@ def test_build_warns_where_alias_equals_base(tmp_path):
     assert list(base) == list(alias)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_written_database_is_the_published_file(published, name, tmp_path):
-    """What was read is written back byte for byte."""
-    file = published[name][0]
-
-    write_database(tmp_path / "copy.json", read_database(file))
-
-    assert (tmp_path / "copy.json").read_bytes() == file.read_bytes()
-
-
 @given(st.sets(st.tuples(*[st.text(st.characters(codec="utf-8"), min_size=1)] * 3), min_size=1))
 def test_writing_and_reading_is_the_identity(tmp_path_factory, parts):
     entries = [Triplet(*part) for part in sorted(parts) if all(map(str.strip, part))]
@@ -115,29 +102,19 @@ def test_writing_and_reading_is_the_identity(tmp_path_factory, parts):
     assert list(read_database(file)) == entries
 
 
-def prompt(number=0, **fields):
-    """A prompt row."""
-    given = {
-        "prompt_id": number,
-        "fact_id": 7,
-        "subject": "Türkiye",
-        "relation": "Capital",
-        "gold_object": "Ankara",
-        "prompt_text": "Capital?\nAnswer:",
-    }
-    return AuditPrompt(**(given | fields))
+def test_what_was_read_is_written_back_byte_for_byte(published, tmp_path):
+    """12 databases and all 78 files of prompts, 12,228 rows."""
+    n_files = n_prompts = 0
+    for name, (database, folder) in published.items():
+        if name != "released":
+            write_database(tmp_path / "copy.json", read_database(database))
+            assert (tmp_path / "copy.json").read_bytes() == database.read_bytes()
+        for file in sorted(folder.glob("*.jsonl")):
+            n_prompts += write_audit_prompts(tmp_path / "copy.jsonl", read_audit_prompts(file))
+            assert (tmp_path / "copy.jsonl").read_bytes() == file.read_bytes()
+            n_files += 1
 
-
-def test_written_prompts_are_the_published_files(published, tmp_path):
-    """All 78 files, 12,228 rows, come back byte for byte."""
-    files = [file for _, folder in published.values() for file in sorted(folder.glob("*.jsonl"))]
-    n_prompts = 0
-
-    for file in files:
-        n_prompts += write_audit_prompts(tmp_path / "copy.jsonl", read_audit_prompts(file))
-        assert (tmp_path / "copy.jsonl").read_bytes() == file.read_bytes()
-
-    assert (len(files), n_prompts) == (78, 12_228)
+    assert (n_files, n_prompts) == (78, 12_228)
 
 
 def left_by(made):
@@ -168,34 +145,15 @@ def test_paraphrases_fall_with_their_fact_and_decoys_do_not():
     assert held == {"noise": (1, 2), "paraphrase": (3, 0)}
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (
-            lambda out, rivers: build_audit_databases(out, domains=[rivers, rivers]),
-            ValueError,
-            "domains must differ in name",
-        ),
-        (
-            lambda out, rivers: build_audit_databases(out, domains=[rivers], topologies=["star"]),
-            ValueError,
-            "topology must be one of",
-        ),
-        (
-            lambda out, _: make_database([Triplet("a", "b", "c")] * 2),
-            DataError,
-            "triplet 1 repeats triplet 0",
-        ),
-        (
-            lambda out, _: write_audit_prompts(
-                out / "p.jsonl", [prompt(), prompt(3, subject_aliases=(" ",))]
-            ),
-            RecordError,
-            "prompt_id 3 has an empty name in subject_aliases",
-        ),
-    ],
-)
-def test_what_cannot_be_written_is_refused(tmp_path, rivers, call, error, message):
-    with pytest.raises(error, match=message):
-        call(tmp_path, rivers)
+def test_what_cannot_be_written_is_refused(tmp_path, rivers):
+    with pytest.raises(ValueError, match="domains must differ in name"):
+        build_audit_databases(tmp_path, domains=[rivers, rivers])
+    with pytest.raises(ValueError, match="topology must be one of"):
+        build_audit_databases(tmp_path, domains=[rivers], topologies=["star"])
+    with pytest.raises(DataError, match="triplet 1 repeats triplet 0"):
+        make_database([Triplet("a", "b", "c")] * 2)
+    given = {"prompt_id": 3, "fact_id": 7, "relation": "Capital", "gold_object": "Ankara"}
+    nameless = AuditPrompt(**given, subject="Türkiye", prompt_text="?", subject_aliases=(" ",))
+    with pytest.raises(RecordError, match="prompt_id 3 has an empty name in subject_aliases"):
+        write_audit_prompts(tmp_path / "p.jsonl", [nameless])
     assert list(tmp_path.iterdir()) == []

@@ -63,16 +63,11 @@ def test_build_asks_popqa_under_redirects(dumps, popqa, tmp_path):
     rows = build_popqa_redirect(dumps, tmp_path / "cache", popqa=str(popqa))
 
     assert rows.features == make_features(BuiltRow)
+    first = ("Maren Oskeld", "Maren Ilsabet Tarn", "Maren Oskelt", "Maren Tarn-Quist", "Oskeld")
+    second = ("Corvane", "Corvayne", "Korvane", "Korvayne")
     assert [(row["triplet_id"], row["subject_surface"]) for row in rows] == [
-        (4222382, "Maren Oskeld"),
-        (4222382, "Maren Ilsabet Tarn"),
-        (4222382, "Maren Oskelt"),
-        (4222382, "Maren Tarn-Quist"),
-        (4222382, "Oskeld"),
-        (4222383, "Corvane"),
-        (4222383, "Corvayne"),
-        (4222383, "Korvane"),
-        (4222383, "Korvayne"),
+        *((4222382, name) for name in first),
+        *((4222383, name) for name in second),
     ]
     assert rows[1]["question"] == "In what city was Maren Ilsabet Tarn born?"
     assert rows[1]["subject_surface_category"] == ["Redirects_from_birth_names"]

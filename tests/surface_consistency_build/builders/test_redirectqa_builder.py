@@ -29,32 +29,22 @@ def test_build_agrees_with_the_loader(source, tmp_path, rows):
     assert load_redirectqa(built).source.digest == load_redirectqa(rows).source.digest
 
 
-def test_build_takes_unchanged_data_from_the_cache(source, tmp_path, monkeypatch):
-    """The second build of the same source reads no rows."""
-    first = build(source, tmp_path / "cache")
+def test_build_reads_changed_rows_and_takes_unchanged_ones_from_the_cache(
+    source, tmp_path, rows, write_lines, monkeypatch
+):
+    cache = tmp_path / "cache"
+    assert len(build(source, cache)) == 10
+    write_lines(source / "test.jsonl", rows[:4])
+    changed = build(source, cache).to_list()
+    assert len(changed) == 4
+    write_lines(source / "dev.jsonl", rows[:3])
+    assert len(build(source / "dev.jsonl", cache)) == 3
+    assert len(build(source, cache, split="validation")) == 3
+    (source / "dev.jsonl").unlink()
     monkeypatch.setattr(redirectqa_builder, "load_redirectqa", None)
 
-    assert build(source, tmp_path / "cache").to_list() == first.to_list()
-    assert [path.name for path in (tmp_path / "cache").iterdir() if path.is_dir()] == ["redirectqa"]
-
-
-def test_build_sees_a_changed_source(source, tmp_path, rows, write_lines):
-    """Changed rows are built again, where `datasets` alone returns the stale ones."""
-    assert len(build(source, tmp_path / "cache")) == 10
-    options = {
-        "cache_dir": str(tmp_path / "plain"),
-        "dataset_name": "redirectqa",
-        "source": str(source),
-    }
-    plain = RedirectQABuilder(**options)
-    plain.download_and_prepare()
-
-    write_lines(source / "test.jsonl", rows[:4])
-
-    stale = RedirectQABuilder(**options)
-    stale.download_and_prepare()
-    assert len(stale.as_dataset(split="test")) == 10
-    assert len(build(source, tmp_path / "cache")) == 4
+    assert build(source, cache).to_list() == changed
+    assert [path.name for path in cache.iterdir() if path.is_dir()] == ["redirectqa"]
 
 
 def test_source_hash_reads_content_names_and_versions(
@@ -82,9 +72,8 @@ def test_build_rejects_a_broken_row(source, tmp_path, rows, write_lines):
     broken = {**rows[3], "subject_surface": ["Cat Stevens"]}
     write_lines(source / "test.jsonl", [*rows[:3], broken])
 
-    with pytest.raises(
-        RecordError, match=r"test\.jsonl:4: column 'subject_surface': expected text"
-    ):
+    named = r"test\.jsonl:4: column 'subject_surface': expected text"
+    with pytest.raises(RecordError, match=named):
         build(source, tmp_path / "cache")
     write_lines(source / "test.jsonl", rows)
     assert len(build(source, tmp_path / "cache")) == 10
@@ -98,14 +87,6 @@ def test_build_rejects_repeated_ids(source, tmp_path, monkeypatch):
 
     with pytest.raises(DataError, match=r"question id '230395:original:.*' stands twice"):
         build(source, tmp_path / "cache")
-
-
-def test_build_takes_a_file_and_another_split(source, tmp_path, rows, write_lines):
-    """A file of rows is a source, and so is another split of a folder."""
-    write_lines(source / "dev.jsonl", rows[:4])
-
-    assert len(build(source / "dev.jsonl", tmp_path / "cache")) == 4
-    assert len(build(source, tmp_path / "cache", split="validation")) == 4
 
 
 def test_build_rejects_a_source_without_data(tmp_path):

@@ -16,11 +16,8 @@ def test_row_counts_agrees_with_a_count_by_hand(built_rows):
     assert counts.facts == {"test": 2}
     assert counts.canonical == {"test": 2}
     assert counts.redirects == {"test": 3}
-    assert counts.categories == {
-        "Redirects_from_pseudonyms": 1,
-        "Redirects_from_personal_names": 1,
-        "Redirects_from_misspellings": 1,
-    }
+    kinds = ("pseudonyms", "personal_names", "misspellings")
+    assert counts.categories == {f"Redirects_from_{kind}": 1 for kind in kinds}
     assert counts.types == {"alternative_names_and_abbreviations": 2, "typical_errors": 1}
     assert counts.relations == {"place_of_birth": 1, "occupation": 1}
     assert counts.templates == {"original": 5, "paraphrase": 5}
@@ -29,11 +26,8 @@ def test_row_counts_agrees_with_a_count_by_hand(built_rows):
 def test_row_counts_rejects_rows_with_the_same_key(built_rows):
     counts = RowCounts(key=("triplet_id", "subject_surface", "template"))
 
-    with pytest.raises(
-        DataError,
-        match=r"split 'test': rows 2 and 11 have the same key \(triplet_id=1, "
-        r"subject_surface='Cat Stevens', template='paraphrase'\)",
-    ):
+    key = r"\(triplet_id=1, subject_surface='Cat Stevens', template='paraphrase'\)"
+    with pytest.raises(DataError, match=f"'test': rows 2 and 11 have the same key {key}"):
         list(counts.watch("test", [*built_rows, built_rows[1]]))
 
 
@@ -57,12 +51,9 @@ def test_describe_file_agrees_with_hashlib(tmp_path):
         (tmp_path / name).write_bytes(b"abc")
     page, views, latest = (describe_file(tmp_path / name) for name in names)
 
-    assert page.model_dump() == {
-        "name": names[0],
-        "date": "20260101",
-        "n_bytes": 3,
-        "sha1": hashlib.sha1(b"abc", usedforsecurity=False).hexdigest(),
-    }
+    sha1 = hashlib.sha1(b"abc", usedforsecurity=False).hexdigest()
+    given = {"name": names[0], "date": "20260101", "n_bytes": 3, "sha1": sha1}
+    assert page.model_dump() == given
     assert (views.date, latest.date) == ("202412", None)
     assert describe_file(tmp_path / names[0], checksum=False).sha1 is None
     with pytest.raises(SourceNotFoundError, match=r"no file .*absent"):

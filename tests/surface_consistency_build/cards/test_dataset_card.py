@@ -34,24 +34,13 @@ def test_render_card_header_is_what_the_hub_reads(built_rows):
     assert header["task_categories"] == ["question-answering"]
     assert header["size_categories"] == "n<1K"
     assert header["pretty_name"] == "RedirectQA"
-    assert header["configs"] == [
-        {
-            "config_name": "v1.0.0",
-            "default": True,
-            "data_files": [{"split": "test", "path": "v1.0.0/test-*.parquet"}],
-        }
-    ]
+    files = [{"split": "test", "path": "v1.0.0/test-*.parquet"}]
+    assert header["configs"] == [{"config_name": "v1.0.0", "default": True, "data_files": files}]
 
 
 @pytest.mark.parametrize(
     ("n_rows", "size"),
-    [
-        (999, "n<1K"),
-        (1_000, "1K<n<10K"),
-        (61_120, "10K<n<100K"),
-        (9_999_999, "1M<n<10M"),
-        (10_000_000, "n>10M"),
-    ],
+    [(999, "n<1K"), (1_000, "1K<n<10K"), (61_120, "10K<n<100K"), (10_000_000, "n>10M")],
 )
 def test_render_card_size_is_that_of_all_rows(n_rows, size):
     counts = RowCounts()
@@ -63,14 +52,8 @@ def test_render_card_size_is_that_of_all_rows(n_rows, size):
 
 
 def test_render_card_shows_counts_attrition_and_build(built_rows, manifest):
-    line = SimpleNamespace(
-        step="pageviews",
-        unit="triples",
-        rows_in=1234,
-        rows_out=1200,
-        reason="no views | of the object",
-        removed=34,
-    )
+    numbers = {"rows_in": 1234, "rows_out": 1200, "removed": 34}
+    line = SimpleNamespace(step="pageviews", unit="triples", reason="no views | of it", **numbers)
     meanings = {"triplet_id": "The fact."}
     card = card_of(built_rows, attrition=[line], manifest=manifest, meanings=meanings)
     lines = card.splitlines()
@@ -79,7 +62,7 @@ def test_render_card_shows_counts_attrition_and_build(built_rows, manifest):
     assert "| Typical errors | 1 |" in lines
     assert "| `Redirects_from_pseudonyms` | Alternative names and abbreviations | 1 |" in lines
     assert "| place_of_birth | P19 | 1 |" in lines
-    assert "| pageviews | triples | 1,234 | 1,200 | no views \\| of the object | 34 |" in lines
+    assert "| pageviews | triples | 1,234 | 1,200 | no views \\| of it | 34 |" in lines
     assert "| enwiki-20260101-page.sql.gz | 20260101 | 1,234 | ab12 |" in lines
     assert "| seed | 7 |" in lines
     assert "| triples | 500000 |" in lines

@@ -52,9 +52,8 @@ def test_write_folder_shards_keep_the_order(subset, built_rows, tmp_path):
 def test_write_folder_removes_shards_of_an_earlier_version(subset, built_rows, tmp_path):
     """A shorter version is not read together with the shards of the longer one."""
     write_folder(tmp_path / "out", [subset()], card=CARD, rows_per_shard=2)
-    write_folder(
-        tmp_path / "out", [subset(splits={"test": built_rows[:3]})], card=CARD, rows_per_shard=2
-    )
+    shorter = subset(splits={"test": built_rows[:3]})
+    write_folder(tmp_path / "out", [shorter], card=CARD, rows_per_shard=2)
 
     assert len(load(tmp_path / "out", tmp_path, split="test")) == 3
 
@@ -71,26 +70,16 @@ def test_write_folder_is_deterministic(subset, tmp_path, manifest):
 
 
 def test_write_folder_writes_attrition_and_build(subset, tmp_path, manifest):
-    line = SimpleNamespace(
-        step="labels", unit="triples", rows_in=9, rows_out=8, reason='no "label", none', removed=1
-    )
-    write_folder(tmp_path / "out", [subset(attrition=[line], manifest=manifest)], card=CARD)
+    line = {"step": "labels", "unit": "triples", "rows_in": 9, "rows_out": 8}
+    line |= {"reason": 'no "label", none', "removed": 1}
+    attrition = [SimpleNamespace(**line)]
+    write_folder(tmp_path / "out", [subset(attrition=attrition, manifest=manifest)], card=CARD)
     records = tmp_path / "out" / "metadata" / "v1.0.0"
 
     with (records / "attrition.csv").open(encoding="utf-8", newline="") as lines:
-        assert list(csv.DictReader(lines)) == [
-            {
-                "step": "labels",
-                "unit": "triples",
-                "rows_in": "9",
-                "rows_out": "8",
-                "reason": 'no "label", none',
-                "removed": "1",
-            }
-        ]
-    assert json.loads((records / "build.json").read_text("utf-8")) == manifest.model_dump(
-        mode="json"
-    )
+        assert list(csv.DictReader(lines)) == [{key: str(cell) for key, cell in line.items()}]
+    build = json.loads((records / "build.json").read_text("utf-8"))
+    assert build == manifest.model_dump(mode="json")
 
 
 @pytest.mark.parametrize(

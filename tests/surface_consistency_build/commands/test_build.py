@@ -17,14 +17,14 @@ MINI = Path(__file__).parents[1] / "wikimedia" / "mini"
 pytest.importorskip("duckdb")
 
 
-def build(*more):
-    return main(["build", "redirectqa", "--dumps", str(MINI), "--no-checksums", *map(str, more)])
+def build(*more, dumps=MINI):
+    return main(["build", "redirectqa", "--dumps", str(dumps), *map(str, more)])
 
 
 def test_a_folder_is_built_that_load_dataset_reads(tmp_path, capsys):
     datasets = pytest.importorskip("datasets")
 
-    assert main(["build", "redirectqa", "--dumps", str(MINI), "--out", str(tmp_path / "out")]) == 0
+    assert build("--out", tmp_path / "out") == 0
 
     said = capsys.readouterr()
     assert "default: 286 rows" in said.out
@@ -35,17 +35,15 @@ def test_a_folder_is_built_that_load_dataset_reads(tmp_path, capsys):
     assert "| allow_truncated | no |" in card
     record = json.loads((tmp_path / "out/metadata/default/build.json").read_text("utf-8"))
     assert record["options"]["configuration"]["project"] == "en.wikipedia"
-    rows = datasets.load_dataset(
-        str(tmp_path / "out"), split="test", cache_dir=str(tmp_path / "cache")
-    )
-    assert len(rows) == 286
+    where = {"split": "test", "cache_dir": str(tmp_path / "cache")}
+    assert len(datasets.load_dataset(str(tmp_path / "out"), **where)) == 286
 
 
 def test_the_plan_lists_what_is_there_and_what_is_missing(tmp_path, capsys):
     assert build("--plan") == 0
     assert "all needed files are there" in capsys.readouterr().out
 
-    assert main(["build", "redirectqa", "--dumps", str(tmp_path), "--plan"]) == 0
+    assert build("--plan", dumps=tmp_path) == 0
     said = capsys.readouterr().out
     assert "enwiki-YYYYMMDD-page.sql.gz" in said
     assert "https://dumps.wikimedia.org" in said
@@ -68,10 +66,7 @@ def test_a_dry_run_uploads_nothing(tmp_path, capsys):
         (("--out", "x", "--no-dry-run"), "belongs to --push-to-hub"),
         (("--out", "x", "--push-to-hub", "name"), "repo_id must be owner/name"),
         (("--out", "x", "--wiki", "klingonwiki"), "klingonwiki"),
-        (
-            ("--out", "x", "--triples", "0"),
-            "--triples: input should be greater than or equal to 1, got 0",
-        ),
+        (("--out", "x", "--triples", "0"), "--triples: input should be greater than or equal to 1"),
     ],
 )
 def test_mistakes_are_named(more, message, tmp_path, capsys, monkeypatch):
@@ -87,15 +82,9 @@ def test_progress_in_a_log_tells_bytes_and_time_left(capsys, monkeypatch):
     clock = iter([0.0, 10.0, 70.0, 80.0, 90.0])
     monkeypatch.setattr(build_command.time, "monotonic", lambda: 1_000.0 + next(clock))
     lines = build_command._Lines()
+    none = dict.fromkeys(("read_bytes", "steps_done", "seconds", "new_bytes"), 0)
     whole = BuildProgress(
-        stage="read page",
-        path=Path("page.sql.gz"),
-        read_bytes=0,
-        total_bytes=4_000_000_000,
-        steps_done=0,
-        steps_total=11,
-        seconds=0.0,
-        new_bytes=0,
+        stage="read page", path=Path("page.sql.gz"), total_bytes=4 * 10**9, steps_total=11, **none
     )
 
     lines(whole)
@@ -155,7 +144,7 @@ def test_a_table_that_is_missing_is_said_to_decide_the_route(tmp_path, capsys):
         if "categorylinks" not in path.name:
             (tmp_path / path.name).symlink_to(path)
 
-    assert main(["build", "redirectqa", "--dumps", str(tmp_path), "--plan"]) == 0
+    assert build("--plan", dumps=tmp_path) == 0
 
     said = capsys.readouterr().out
     assert "note: route xml, because the category tables are not there" in said
@@ -163,9 +152,7 @@ def test_a_table_that_is_missing_is_said_to_decide_the_route(tmp_path, capsys):
 
 
 def test_an_empty_folder_is_a_short_error(tmp_path, capsys):
-    assert (
-        main(["build", "redirectqa", "--dumps", str(tmp_path), "--out", str(tmp_path / "o")]) == 2
-    )
+    assert build("--out", tmp_path / "o", dumps=tmp_path) == 2
 
     said = capsys.readouterr().err
     assert "lacks 17 dump files" in said
@@ -182,12 +169,12 @@ def test_a_cut_off_dump_is_planned_and_named_in_the_card(tmp_path, capsys):
         (dumps / path.name).write_bytes(path.read_bytes())
     cut = next(dumps.glob("*categorylinks*"))
     cut.write_bytes(cut.read_bytes()[:-60])
-    arguments = ["build", "redirectqa", "--dumps", str(dumps), "--out", str(tmp_path / "out")]
+    more = ("--out", tmp_path / "out", "--quiet")
 
-    assert main([*arguments, "--quiet"]) == 2
+    assert build(*more, dumps=dumps) == 2
     assert "or keep what came before it with --allow-truncated." in capsys.readouterr().err
     for _ in range(2):
-        assert main([*arguments, "--quiet", "--allow-truncated"]) == 0
+        assert build(*more, "--allow-truncated", dumps=dumps) == 0
         assert f"{cut.name}: " in capsys.readouterr().err
 
     card = (tmp_path / "out" / "README.md").read_text("utf-8")
@@ -200,15 +187,13 @@ def test_build_audit_takes_a_table_of_ones_own(tmp_path, capsys):
     table.mkdir()
     (table / "facts.tsv").write_text("subject\trelation\tobject\nIo\tPlanet\tJupiter\n")
     out = tmp_path / "out"
+    words = ["build", "audit", "--out", str(out), "--domains", str(table)]
 
-    assert main(["build", "audit", "--out", str(out), "--domains", str(table)]) == 2
+    assert main(words) == 2
     told = capsys.readouterr().err
     assert "topology alias equals base" in told
     assert "error:" in told
-    assert (
-        main(["build", "audit", "--out", str(out), "--domains", str(table), "--topologies", "base"])
-        == 0
-    )
+    assert main([*words, "--topologies", "base"]) == 0
     assert (out / "moons" / "base.json").is_file()
     assert "moons/base.json: 1 triplets, 1 facts in 6 prompt styles" in capsys.readouterr().out
     assert main(["build", "slaq", "--articles", str(out / "none"), "--out", "x"]) == 2

@@ -143,10 +143,8 @@ def test_names_and_pairs_from_files_that_are_wrong(tmp_path, corpus, names, caps
     assert count("names", corpus, tmp_path / "a", "--names", empty) == 2
     assert f"{empty}: row 1: the surface of Q1 is empty" in capsys.readouterr().err
     assert count("pairs", corpus, tmp_path / "b", "--names", names, "--pairs", pairs) == 2
-    assert (
-        "a pair needs subject_id and object_id; it has subject_id, object"
-        in capsys.readouterr().err
-    )
+    said = capsys.readouterr().err
+    assert "a pair needs subject_id and object_id; it has subject_id, object" in said
     assert count("pairs", corpus, tmp_path / "c", "--names", names, "--pairs", alike) == 2
     assert "the pair of 'Q714' with itself cannot be counted" in capsys.readouterr().err
 
@@ -154,8 +152,7 @@ def test_names_and_pairs_from_files_that_are_wrong(tmp_path, corpus, names, caps
 def test_importing_the_room_loads_no_library_that_is_slow():
     code = (
         "import sys, surface_consistency_build.counting as f; f.SurfaceCounter; f.read_documents; "
-        "print([m for m in ('numba', 'pandas', 'datatrove') "
-        "if m in sys.modules])"
+        "print([m for m in ('numba', 'pandas', 'datatrove') if m in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
@@ -175,10 +172,8 @@ def test_half_a_character_is_refused_by_file_and_line(tmp_path, capsys, command,
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "names.csv").write_text("entity_id,surface\na,Ada\nb,Bob\n")
     (tmp_path / "corpus.jsonl").write_text('{"text": "Ada"}\n')
-    given = {flag: "rows.jsonl", "--out": "out"}
-    if command != "ngrams":
-        given["--names"] = "names.csv"
-    given["--corpus"] = "corpus.jsonl"
+    given = {flag: "rows.jsonl", "--out": "out", "--corpus": "corpus.jsonl"}
+    given |= {} if command == "ngrams" else {"--names": "names.csv"}
     words = [word for name, file in given.items() for word in (name, str(tmp_path / file))]
 
     assert main(["count", command, *words]) == 2

@@ -79,16 +79,10 @@ def test_word_rule_agrees_with_lookarounds(surfaces, documents):
 
     counts = counts_of(table, documents)
 
-    expected = []
-    for name in table.keys:
+    composed = [unicodedata.normalize("NFC", text) for text in documents]
+    for name, found in zip(table.keys, counts.n_bounded, strict=True):
         pattern = regex.compile(rf"(?<!{_WORDS}){regex.escape(name)}(?!{_WORDS})")
-        expected.append(
-            sum(
-                len(pattern.findall(unicodedata.normalize("NFC", text), overlapped=True))
-                for text in documents
-            )
-        )
-    assert counts.n_bounded.tolist() == expected
+        assert found == sum(len(pattern.findall(text, overlapped=True)) for text in composed)
 
 
 @given(st.lists(names, min_size=1, max_size=30, unique=True), st.lists(texts, max_size=3))
@@ -122,13 +116,7 @@ def test_colliding_hashes_change_no_count(surfaces, documents):
         (BEIJING, ["在IBM工作"], {}, [0] * 4, [0] * 4),
         (BEATLES, ["The Beatles met Janet Lee Bouvier; Beatles"], {}, [1, 2, 1, 1], [1, 1, 1, 0]),
         # Names never reach over the end of a document.
-        (
-            ("New York", "York", "Yorks"),
-            ["New", " York", "York", "s", ""],
-            {},
-            [0, 2, 0],
-            [0, 2, 0],
-        ),
+        (("New York", "York", "Yorks"), ["New", " York", "York", "s"], {}, [0, 2, 0], [0, 2, 0]),
         # One space for each of its spaces.
         (("New  York ",), ["New York", "New  York", "New\nYork", "NewYork"], {}, [1], [1]),
         (("Beyonce\u0301", "한국"), ["Beyoncé Beyonce\u0301", HANGUL], {}, [2, 1], [2, 1]),

@@ -85,14 +85,8 @@ def test_every_fault_is_counted_and_placed(tmp_path):
     texts, report = texts_of(path)
 
     assert texts == ["good", "Zo\ufffd", "half \ufffd", "nul \x00", "not a number", "last"]
-    assert report.faults == {
-        "null text": 1,
-        "no text field": 1,
-        "text of another type": 1,
-        "broken line": 2,
-        "invalid UTF-8": 2,
-        "NUL": 1,
-    }
+    once = dict.fromkeys(("null text", "no text field", "text of another type", "NUL"), 1)
+    assert report.faults == once | {"broken line": 2, "invalid UTF-8": 2}
     assert report.places["null text"] == [f"{path.resolve()}:byte 17"]
     assert "1 documents: null text (left out), first at" in report.lines()[0]
 
@@ -195,10 +189,7 @@ def test_files_are_found_by_folder_pattern_and_name(tmp_path):
     names = [path.name for path in corpus_files([tmp_path, tmp_path / "a.jsonl"])]
 
     assert names == ["a.jsonl", "b.json.gz", "c.txt"]
-    assert [p.name for p in corpus_files(str(tmp_path / "*.jsonl"))] == [
-        ".hidden.jsonl",
-        "a.jsonl",
-    ][1:]
+    assert [path.name for path in corpus_files(str(tmp_path / "*.jsonl"))] == ["a.jsonl"]
     with pytest.raises(SourceNotFoundError, match=r"no documents at .*nothing"):
         corpus_files(str(tmp_path / "nothing*"))
     with pytest.raises(DataError, match=r"cannot read .*d\.csv; the kinds are"):

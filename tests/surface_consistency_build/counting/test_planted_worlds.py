@@ -9,29 +9,8 @@ import pytest
 from surface_consistency_build.counting import CorpusSettings, CountRun, NameTask, SurfaceTable
 
 from surface_consistency.metrics import frequency_analysis
-from surface_consistency.schemas import Entity, FactualTriple, QuestionRealization, SurfaceForm
 from surface_consistency.studies.redirectqa.instances import instance_rows
-
-
-def questions_of(entity, names):
-    """Ask a fact about an entity under its title and under a redirect."""
-    triple = FactualTriple(
-        id=entity,
-        subject=Entity(id=entity, name=names[0], aliases=names[1:]),
-        relation="sport",
-        object=Entity(id=None, name="golf"),
-        answers=("golf",),
-    )
-    return [
-        QuestionRealization(
-            id=f"{entity}-{name}",
-            triple=triple,
-            surface=SurfaceForm(text=name, is_canonical=name == names[0]),
-            template="original",
-            question=f"What sport does {name} play?",
-        )
-        for name in names
-    ]
+from tests.surface_consistency_build.made_records import fact_questions
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +24,7 @@ def planted(tmp_path_factory):
         names = (f"Bado Keni {number}", f"Zulo{number}")
         own = (max(1, int(total * share)), max(1, int(total * (1 - share))))
         mentions |= dict(zip(names, own, strict=True))
-        questions += questions_of(f"Q{number}", names)
+        questions += fact_questions(number, names, aliases=names[1:])
     sentences = [f"They spoke of {name}." for name, n in mentions.items() for _ in range(n)]
     Random(0).shuffle(sentences)
     documents = ["\n".join(sentences[k : k + 5]) for k in range(0, len(sentences), 5)]

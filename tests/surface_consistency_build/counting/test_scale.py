@@ -34,9 +34,8 @@ def planned(tmp_path):
 
 
 def execute(steps, tmp_path, *, tasks, logs="logs"):
-    executors.LocalPipelineExecutor(
-        pipeline=steps, tasks=tasks, workers=1, logging_dir=str(tmp_path / logs)
-    ).run()
+    where = str(tmp_path / logs)
+    executors.LocalPipelineExecutor(steps, tasks=tasks, workers=1, logging_dir=where).run()
 
 
 def counted(run):

@@ -5,8 +5,9 @@ import pytest
 from surface_consistency_build.counting import SurfaceTable, surfaces
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
-from surface_consistency.schemas import Entity, FactualTriple, QuestionRealization, SurfaceForm
+from surface_consistency.schemas import Entity
 from surface_consistency.studies.redirectqa.instances import entity_id, instance_rows
+from tests.surface_consistency_build.made_records import fact_questions
 
 ROWS = [
     ("Q90", " Paris ", "canonical"),
@@ -108,27 +109,11 @@ def test_unsafe_names_are_flagged():
     }
 
 
-def question(surface, *, is_canonical, template="original"):
-    triple = FactualTriple(
-        id="f1",
-        subject=Entity(id="Q1", name="Stevie Wonder", aliases=("Little Stevie",)),
-        relation="genre",
-        object=Entity(id=None, name="soul"),
-        answers=("soul", "soul music"),
-    )
-    form = SurfaceForm(text=surface, is_canonical=is_canonical)
-    name = f"{surface} {template}"
-    return QuestionRealization(
-        id=name, triple=triple, surface=form, template=template, question="?"
-    )
-
-
 def test_names_and_instances_of_questions():
-    questions = [
-        question("Stevie Wonder", is_canonical=True),
-        question("Stevie Wonder", is_canonical=True, template="paraphrase"),
-        question("Little  Stevie", is_canonical=False),
-    ]
+    given = {"aliases": ("Little Stevie",), "object": "soul", "answers": ("soul", "soul music")}
+    names = ("Stevie Wonder", "Little  Stevie")
+    questions = fact_questions(1, names, **given)
+    questions += fact_questions(1, names[:1], template="paraphrase", **given)
 
     table, rows = SurfaceTable.from_questions(questions), instance_rows(questions)
 

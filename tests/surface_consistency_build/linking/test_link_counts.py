@@ -1,6 +1,7 @@
 """Linked mentions: of a replayed server of DBpedia Spotlight, and of rows that a linker wrote."""
 
 import json
+import re
 from random import Random
 
 import duckdb
@@ -26,32 +27,20 @@ NAMES = SurfaceTable.from_records(
     ]
 )
 ENTITIES = {"Mercury (planet)": "Q308", "Mercury (element)": "Q925", "Hermes": "Q1"}
-INSTANCES = pd.DataFrame(
-    [
-        ("f1", "f1|Mercury", "Q308", "Q544", "Mercury", True),
-        ("f2", "f2|Liquid silver", "Q925", "Q544", "Liquid silver", True),
-        ("f3", "f3|Hermes", "Q1", "Q544", "Hermes", True),
-    ],
-    columns=["fact_id", "surface_id", "subject_id", "object_id", "surface", "is_canonical"],
-).assign(pageviews=pd.array([None] * 3, dtype="Int64"))
 
 
 def resources(text, **names):
     """What a linker's server says: every occurrence of some names."""
-    found = []
-    for name, uri in names.items():
-        start = text.find(name)
-        while start >= 0:
-            offset = len(text[:start].encode("utf-16-le")) // 2
-            found.append(
-                {
-                    "@URI": f"http://dbpedia.org/resource/{uri}",
-                    "@surfaceForm": name,
-                    "@offset": str(offset),
-                    "@similarityScore": "1.0",
-                }
-            )
-            start = text.find(name, start + 1)
+    found = [
+        {
+            "@URI": RESOURCE + uri,
+            "@surfaceForm": name,
+            "@offset": str(len(text[: match.start()].encode("utf-16-le")) // 2),
+            "@similarityScore": "1.0",
+        }
+        for name, uri in names.items()
+        for match in re.finditer(name, text)
+    ]
     return {"Resources": found}
 
 
@@ -130,10 +119,7 @@ def test_rows_of_a_linker_are_counted_as_in_the_paper(tmp_path, suffix):
 
 def test_rows_agree_with_a_plain_count(tmp_path):
     rng = Random(0)
-    titles, surfaces = (
-        list(ENTITIES),
-        ["Mercury", "Mercury (planet)", "Liquid silver", "Hermes", "x"],
-    )
+    titles, surfaces = list(ENTITIES), [*NAMES.keys, "x"]
     rows = [
         (rng.randrange(9), rng.choice(titles).replace(" ", "_"), rng.choice(surfaces))
         for _ in range(400)
@@ -177,15 +163,15 @@ def test_rows_of_several_files_and_of_entity_ids_without_documents(tmp_path):
         ("links.csv", "surface\na\n", "no column uri"),
         ("links.xlsx", "", "are read from .parquet, .csv"),
         ("links.parquet", "x", "cannot be read as rows of a linker"),
-        (None, "", "cannot be read as rows of a linker"),
     ],
 )
 def test_rows_that_cannot_be_read_are_refused(tmp_path, name, content, message):
-    if name:
-        (tmp_path / name).write_text(content)
+    (tmp_path / name).write_text(content)
 
     with pytest.raises(DataError, match=message):
-        count_link_rows(tmp_path / (name or "none.parquet"), NAMES, ENTITIES)
+        count_link_rows(tmp_path / name, NAMES, ENTITIES)
+    with pytest.raises(DataError, match="cannot be read as rows of a linker"):
+        count_link_rows(tmp_path / "none.parquet", NAMES, ENTITIES)
 
 
 def bindings(*pairs):
@@ -249,21 +235,15 @@ def test_other_settings_or_entities_are_refused_in_the_same_folder(tmp_path):
 
     moved = link.model_copy(update={"url": "http://two"})
     CountRun.plan(tmp_path / "out", LinkTask(NAMES, link=moved, entities=ENTITIES), where)
-    for task, message in (
-        (LinkTask(NAMES, entities=ENTITIES), "`url` is needed"),
-        (LinkTask(NAMES, NameSettings(case="fold"), link=link), "`case` must be exact"),
+    other = link.model_copy(update={"support": 5})
+    for task, error, message, folder in (
+        (LinkTask(NAMES, entities=ENTITIES), ValueError, "`url` is needed", "other"),
+        (LinkTask(NAMES, NameSettings(case="fold"), link=link), ValueError, "`case` must", "other"),
+        (LinkTask(NAMES, link=link, entities={}), RunError, "Hermes was 'Q1', now absent", "out"),
+        (LinkTask(NAMES, link=other, entities=ENTITIES), RunError, "was 20, now 5", "out"),
     ):
-        with pytest.raises(ValueError, match=message):
-            CountRun.plan(tmp_path / "other", task, where)
-    for changed, message in (
-        (LinkTask(NAMES, link=link, entities={}), "Hermes was 'Q1', now absent"),
-        (
-            LinkTask(NAMES, link=LinkSettings(url="http://one", support=5), entities=ENTITIES),
-            "support was 20, now 5",
-        ),
-    ):
-        with pytest.raises(RunError, match=message):
-            CountRun.plan(tmp_path / "out", changed, where)
+        with pytest.raises(error, match=message):
+            CountRun.plan(tmp_path / folder, task, where)
 
 
 @pytest.mark.enable_socket

@@ -5,8 +5,7 @@ the root of the repository, after any change of a table:
 
     python -m tests.surface_consistency_build.mini_wiki.make_mini_wiki
 
-The same tables and the same MariaDB give the same bytes. With `--check` nothing is written, and the
-exit status says whether the dumps are up to date.
+The same tables and the same MariaDB give the same bytes.
 """
 
 import argparse
@@ -69,28 +68,17 @@ def render_sql_dumps(tables, server):
 
 
 def main(arguments=None):
-    """Write the dumps, or check that they are up to date."""
+    """Write the dumps."""
     parser = argparse.ArgumentParser(description="Write the miniature wiki as dumps.")
     parser.add_argument("--out", type=Path, default=DUMPS_FOLDER, help="folder of the dumps")
-    parser.add_argument("--check", action="store_true", help="write nothing, compare only")
     options = parser.parse_args(arguments)
-    for name, content in _files(read_tables(TABLES_FOLDER)):
-        path = options.out / name
-        if not options.check:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-        elif not path.is_file() or path.read_bytes() != content:
-            raise SystemExit(
-                f"{path} is not what the tables give; "
-                "run python -m tests.surface_consistency_build.mini_wiki.make_mini_wiki"
-            )
-
-
-def _files(tables):
-    """Write all files; those that need no database come before it is started."""
-    yield from render_dumps(tables)
+    tables = read_tables(TABLES_FOLDER)
     with tempfile.TemporaryDirectory() as folder, running_mariadb(Path(folder)) as server:
-        yield from render_sql_dumps(tables, server)
+        files = [*render_dumps(tables), *render_sql_dumps(tables, server)]
+    for name, content in files:
+        path = options.out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
 
 
 def _gzip(content):

@@ -32,13 +32,9 @@ class MariaDB:
 
     def run(self, sql, *, database=None):
         """Run statements."""
-        options = [
-            "--batch",
-            "--binary-mode",
-            "--skip-column-names",
-            "--default-character-set=binary",
-        ]
-        return self._call("client", [*options, *([database] if database else [])], sql)
+        options = ["--batch", "--binary-mode", "--skip-column-names"]
+        options += ["--default-character-set=binary", *([database] if database else [])]
+        return self._call("client", options, sql)
 
     def dump(self, database, table, *options):
         """Write a table as `mysqldump` does."""
@@ -103,18 +99,9 @@ def _search_path():
 
 def _install(program, data):
     """Write the system tables."""
-    done = subprocess.run(
-        [
-            program,
-            "--no-defaults",
-            f"--datadir={data}",
-            f"--user={getpass.getuser()}",
-            "--auth-root-authentication-method=normal",
-            "--skip-test-db",
-        ],
-        capture_output=True,
-        check=False,
-    )
+    command = [program, "--no-defaults", f"--datadir={data}", f"--user={getpass.getuser()}"]
+    command += ["--auth-root-authentication-method=normal", "--skip-test-db"]
+    done = subprocess.run(command, capture_output=True, check=False)
     if done.returncode:
         output = (done.stdout + done.stderr).decode(errors="replace").strip()
         raise MariaDBError(f"{program} failed: {output[-1000:]}")

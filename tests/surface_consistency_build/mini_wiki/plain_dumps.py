@@ -6,18 +6,10 @@ from xml.sax.saxutils import escape
 
 _NEVER_NAMED = frozenset({"Karl_Storm", "Faint_Echo"})
 _WITHOUT_ID = frozenset({"Ghost_Quay"})
-_NAMESPACES = {
-    0: "",
-    1: "Talk",
-    2: "User",
-    3: "User talk",
-    4: "Wikipedia",
-    5: "Wikipedia talk",
-    10: "Template",
-    11: "Template talk",
-    14: "Category",
-    15: "Category talk",
-}
+_NAMES = (
+    "|Talk|User|User talk|Wikipedia|Wikipedia talk|Template|Template talk|Category|Category talk"
+)
+_NAMESPACES = dict(zip((0, 1, 2, 3, 4, 5, 10, 11, 14, 15), _NAMES.split("|"), strict=True))
 _SCHEMA = "http://www.mediawiki.org/xml/export-0.11/"
 
 
@@ -25,20 +17,15 @@ def xml_parts(tables):
     """Write the export in three parts, which the dumps compress one by one."""
     pages = list(_pages(tables))
     half = len(pages) // 2
-    head = _head()
-    return [
-        (head + "".join(pages[:half])).encode(),
-        "".join(pages[half:]).encode(),
-        b"</mediawiki>\n",
-    ]
+    parts = (_head() + "".join(pages[:half]), "".join(pages[half:]), "</mediawiki>\n")
+    return [part.encode() for part in parts]
 
 
 def _head():
     """Open the document and name the wiki's namespaces."""
     names = "".join(
-        f'      <namespace key="{key}" case="first-letter" />\n'
-        if not name
-        else f'      <namespace key="{key}" case="first-letter">{name}</namespace>\n'
+        f'      <namespace key="{key}" case="first-letter"'
+        + (f">{name}</namespace>\n" if name else " />\n")
         for key, name in _NAMESPACES.items()
     )
     return (
@@ -59,13 +46,8 @@ def _pages(tables):
             )
             yield _page(entity.page_id, 0, entity.title, text, None)
     for redirect in tables.redirects:
-        yield _page(
-            redirect.page_id,
-            redirect.namespace,
-            redirect.title,
-            _redirect_text(redirect, tables),
-            _target(redirect),
-        )
+        place = (redirect.page_id, redirect.namespace, redirect.title)
+        yield _page(*place, _redirect_text(redirect, tables), _target(redirect))
     for page in tables.pages:
         text = "{{Disambiguation}}\n" if page.page_prop == "disambiguation" else "A page.\n"
         yield _page(page.page_id, page.namespace, page.title, text, None)
@@ -153,11 +135,7 @@ def _item(entity, claims):
     return {
         "type": "item",
         "id": entity.qid,
-        "labels": {
-            language: {"language": language, "value": text}
-            for language, text in labels.items()
-            if text is not None
-        }
+        "labels": {key: {"language": key, "value": text} for key, text in labels.items() if text}
         or [],
         "descriptions": [],
         "aliases": {"en": aliases} if aliases else [],
@@ -171,22 +149,13 @@ def _statements(entity, claims):
     """Group the statements of an item by property; a date stands among them."""
     grouped = {}
     for number, claim in enumerate(claims):
-        grouped.setdefault(claim.property, []).append(
-            {
-                "mainsnak": _snak(claim),
-                "type": "statement",
-                "id": f"{entity.qid}$00000000-0000-4000-8000-{number:012d}",
-                "rank": claim.rank,
-            }
-        )
+        name = f"{entity.qid}$00000000-0000-4000-8000-{number:012d}"
+        statement = {"mainsnak": _snak(claim), "type": "statement", "id": name, "rank": claim.rank}
+        grouped.setdefault(claim.property, []).append(statement)
     if entity.qid.endswith("6"):
         time = {"time": "+1970-01-01T00:00:00Z", "precision": 11, "timezone": 0}
-        snak = {
-            "snaktype": "value",
-            "property": "P569",
-            "datavalue": {"value": time, "type": "time"},
-            "datatype": "time",
-        }
+        snak = {"snaktype": "value", "property": "P569"}
+        snak |= {"datavalue": {"value": time, "type": "time"}, "datatype": "time"}
         grouped["P569"] = [
             {"mainsnak": snak, "type": "statement", "id": f"{entity.qid}$t", "rank": "normal"}
         ]
@@ -208,16 +177,9 @@ def _snak(claim):
 
 def _property():
     """Write a property, which is no item; its label is that of an item here."""
-    return {
-        "type": "property",
-        "datatype": "wikibase-item",
-        "id": "P17",
-        "labels": {"en": {"language": "en", "value": "Lune"}},
-        "descriptions": [],
-        "aliases": [],
-        "claims": [],
-        "lastrevid": 1,
-    }
+    labels = {"en": {"language": "en", "value": "Lune"}}
+    kind = {"type": "property", "datatype": "wikibase-item", "id": "P17", "labels": labels}
+    return kind | {"descriptions": [], "aliases": [], "claims": [], "lastrevid": 1}
 
 
 def view_dump(tables, month):

@@ -58,13 +58,8 @@ def _redirect_rows(tables):
     """List targets; an absent prefix or fragment is NULL in one row and empty in the next."""
     for redirect in tables.redirects:
         absent = None if redirect.page_id % 2 else ""
-        yield (
-            redirect.page_id,
-            redirect.target_namespace,
-            redirect.target,
-            redirect.interwiki or absent,
-            redirect.fragment or absent,
-        )
+        target = (redirect.page_id, redirect.target_namespace, redirect.target)
+        yield *target, redirect.interwiki or absent, redirect.fragment or absent
     yield 2999, 0, "Velmora", None, None
 
 

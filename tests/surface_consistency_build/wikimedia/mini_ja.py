@@ -12,27 +12,21 @@ import sys
 from pathlib import Path
 
 DATE = "20260101"
+
+
+def cells(text):
+    """Read rows of cells: white space between rows, a bar between cells."""
+    return [row.split("|") for row in text.split()]
+
+
 ENTITIES = {
-    "日本": 17,
-    "東京都": 1490,
-    "京都市": 34600,
-    "京都府": 120730,
-    "大阪市": 35765,
-    "大阪府": 122723,
-    "フランス": 142,
-    "パリ": 90,
-    "イタリア": 38,
-    "ローマ": 220,
-    "夏目漱石": 41346,
-    "芥川龍之介": 212867,
-    "黒澤明": 8006,
-    "小説家": 6625963,
-    "映画監督": 2526255,
-    "吾輩は猫である": 1064384,
-    "羅生門_(小説)": 700736,
-    "七人の侍": 189540,
-    "東京タワー": 183536,
-    "清水寺": 221716,
+    title: int(number)
+    for title, number in cells("""
+    日本|17 東京都|1490 京都市|34600 京都府|120730 大阪市|35765
+    大阪府|122723 フランス|142 パリ|90 イタリア|38 ローマ|220
+    夏目漱石|41346 芥川龍之介|212867 黒澤明|8006 小説家|6625963 映画監督|2526255
+    吾輩は猫である|1064384 羅生門_(小説)|700736 七人の侍|189540 東京タワー|183536 清水寺|221716
+    """)
 }
 CLAIMS = {
     "P36": {
@@ -50,31 +44,19 @@ CLAIMS = {
     "P17": {"東京タワー": "日本", "清水寺": "日本"},
 }
 # Redirect, where it leads, and its kind: a category, which the template of that name fills.
-REDIRECTS = (
-    ("日本国", "日本", "正式名称"),
-    ("にほん", "日本", "別表記"),
-    ("東京", "東京都", "略称"),
-    ("京都", "京都市", "略称"),
-    ("みやこ", "京都市", None),
-    ("大阪", "大阪市", "略称"),
-    ("フランス共和国", "フランス", "正式名称"),
-    ("仏国", "フランス", "別名"),
-    ("巴里", "パリ", "別名"),
-    ("イタリヤ", "イタリア", "別表記"),
-    ("羅馬", "ローマ", "別名"),
-    ("夏目金之助", "夏目漱石", "本名"),
-    ("漱石", "夏目漱石", "略称"),
-    ("芥川竜之介", "芥川龍之介", "別表記"),
-    ("黒沢明", "黒澤明", "誤記"),
-    ("我輩は猫である", "吾輩は猫である", "誤記"),
-    ("7人の侍", "七人の侍", "別表記"),
-    ("日本電波塔", "東京タワー", "別名"),
-    ("音羽山清水寺", "清水寺", "正式名称"),
-    ("きょうとふ", "京都府", "別表記"),
-    ("おおさかふ", "大阪府", "別表記"),
-    ("日本の歴史", "日本#歴史", "節"),
-    ("Edo", ":en:Edo", None),
-)
+REDIRECTS = [
+    (title, target, kind or None)
+    for title, target, kind in cells("""
+    日本国|日本|正式名称 にほん|日本|別表記 東京|東京都|略称
+    京都|京都市|略称 みやこ|京都市| 大阪|大阪市|略称
+    フランス共和国|フランス|正式名称 仏国|フランス|別名 巴里|パリ|別名
+    イタリヤ|イタリア|別表記 羅馬|ローマ|別名 夏目金之助|夏目漱石|本名
+    漱石|夏目漱石|略称 芥川竜之介|芥川龍之介|別表記 黒沢明|黒澤明|誤記
+    我輩は猫である|吾輩は猫である|誤記 7人の侍|七人の侍|別表記 日本電波塔|東京タワー|別名
+    音羽山清水寺|清水寺|正式名称 きょうとふ|京都府|別表記 おおさかふ|大阪府|別表記
+    日本の歴史|日本#歴史|節 Edo|:en:Edo|
+    """)
+]
 ENGLISH = {
     "別名からの転送": "Category:Redirects from alternative names",
     "誤記からの転送": "Category:Redirects from misspellings",
@@ -100,12 +82,18 @@ def literal(value):
     return b"'" + raw.replace(b"\\", b"\\\\").replace(b"'", b"\\'") + b"'"
 
 
+def values(row):
+    """Write a row as mysqldump does."""
+    return b"(" + b",".join(map(literal, row)) + b")"
+
+
 def sql_dump(table, rows):
     """Write a table as a dump, all rows in one INSERT."""
     name = table.encode()
-    values = b",".join(b"(" + b",".join(map(literal, row)) + b")" for row in rows)
     create = b"CREATE TABLE `%s` (%s);\n" % (name, COLUMNS[table].encode())
-    insert = b"INSERT INTO `%s` VALUES %s;\n" % (name, values) if rows else b""
+    insert = (
+        b"INSERT INTO `%s` VALUES %s;\n" % (name, b",".join(map(values, rows))) if rows else b""
+    )
     return b"-- MySQL dump 10.19\n" + create + insert + b"-- Dump completed on 2026-01-01\n"
 
 
@@ -166,30 +154,33 @@ def write(folder):
     )
 
 
+def item(number, language, label, title, facts):
+    """Write an item of Wikidata; `facts` are the objects by property."""
+    snak = {"snaktype": "value"}
+    claims = {
+        name: [
+            {"mainsnak": snak | {"datavalue": {"value": {"id": f"Q{one}"}}}, "rank": "normal"}
+            for one in objects
+        ]
+        for name, objects in facts.items()
+    }
+    site = f"{language}wiki"
+    return {
+        "type": "item",
+        "id": f"Q{number}",
+        "labels": {language: {"language": language, "value": label}} if label else {},
+        "claims": claims or [],
+        "sitelinks": {site: {"site": site, "title": title}} if title else {},
+    }
+
+
 def items():
     """Yield the items of Wikidata."""
     for title, number in ENTITIES.items():
-        label = title.partition("_(")[0]
-        claims = {
-            name: [
-                {
-                    "mainsnak": {
-                        "snaktype": "value",
-                        "datavalue": {"value": {"id": f"Q{ENTITIES[objects[title]]}"}},
-                    },
-                    "rank": "normal",
-                }
-            ]
-            for name, objects in CLAIMS.items()
-            if title in objects
+        facts = {
+            name: [ENTITIES[objects[title]]] for name, objects in CLAIMS.items() if title in objects
         }
-        yield {
-            "type": "item",
-            "id": f"Q{number}",
-            "labels": {"ja": {"language": "ja", "value": label}},
-            "claims": claims,
-            "sitelinks": {"jawiki": {"site": "jawiki", "title": title.replace("_", " ")}},
-        }
+        yield item(number, "ja", title.partition("_(")[0], title.replace("_", " "), facts)
 
 
 if __name__ == "__main__":

@@ -61,11 +61,8 @@ def test_pageviews_agree_with_split_lines(data_files, day, project):
 )
 def test_pageview_line(tmp_path, line, row):
     path = tmp_path / "pageviews"
-    path.write_bytes(
-        f"en.wikibooks A 1 desktop 1 A1\n{line}\nen.wikipediax B 1 desktop 1 A1\n".encode(
-            errors="surrogateescape"
-        )
-    )
+    text = f"en.wikibooks A 1 desktop 1 A1\n{line}\nen.wikipediax B 1 desktop 1 A1\n"
+    path.write_bytes(text.encode(errors="surrogateescape"))
 
     assert rows_of(path) == [row]
 
@@ -103,10 +100,6 @@ def test_pageviews_rejects_too_many_malformed_lines(tmp_path):
     with pytest.raises(DataError, match=r"101 of 9,101 lines of en\.wikipedia cannot be read"):
         rows_of(path)
 
-    path.write_text("de.wikipedia A 5 desktop 1 A1\nen.wikipedia broken\n")
-    with pytest.raises(DataError, match=r"the first is 'en\.wikipedia broken'"):
-        rows_of(path)
-
 
 TITLES = st.text(
     st.characters(exclude_categories=("Cs", "Zs", "Zl", "Zp", "Cc")), min_size=1, max_size=12
@@ -137,28 +130,20 @@ def test_pageviews_are_those_that_were_written(lines, chunk_bytes):
         path.write_text(text, encoding="utf-8")
         found = rows_of(path)
 
-    assert found == [
-        (title.encode(), page, views)
-        for wiki, title, page, views in lines
-        if wiki == "en.wikipedia"
-    ]
+    wanted = [line for line in lines if line[0] == "en.wikipedia"]
+    assert found == [(title.encode(), page, views) for _, title, page, views in wanted]
 
 
 def test_lines_read_at_once_agree_with_lines_read_one_by_one(tmp_path, monkeypatch):
     """The fast way is taken for plain lines, and never says anything else than the other."""
-    lines = [
-        f"{project} Title_{n}\xe9 {page} {access} {n + 1} A{n + 1}"
-        for n, (project, page, access) in enumerate(
-            [
-                ("en.wikipedia", "12", "desktop"),
-                ("en.wikipedia", "null", "mobile-web"),
-                ("en.wikipedia.m", "5", "desktop"),
-                ("en.wikipedia", "0", "mobile-app"),
-                ("fr.wikipedia", "7", "desktop"),
-            ]
-            * 50
-        )
+    kinds = [
+        "en.wikipedia {} 12 desktop",
+        "en.wikipedia {} null mobile-web",
+        "en.wikipedia.m {} 5 desktop",
+        "en.wikipedia {} 0 mobile-app",
+        "fr.wikipedia {} 7 desktop",
     ]
+    lines = [f"{kinds[n % 5].format(f'T_{n}é')} {n + 1} A{n + 1}" for n in range(250)]
     path = tmp_path / "pageviews-202401-user"
     path.write_bytes("\n".join(lines).encode("latin-1") + b"\n")
     taken = []

@@ -98,7 +98,6 @@ def selected(server):
         ["--complete-insert", "--hex-blob"],
         ["--compact", "--replace"],
     ],
-    ids=["as usual", "short inserts", "an insert a row", "named and hexadecimal", "compact"],
 )
 def test_read_sql_agrees_with_select(table, tmp_path, options):
     path = tmp_path / "any.sql"

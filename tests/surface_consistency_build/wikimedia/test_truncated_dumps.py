@@ -2,14 +2,12 @@
 
 import bz2
 import gzip
-import json
 import re
 import subprocess
 import sys
-import textwrap
 
 import pytest
-from surface_consistency_build.wikimedia import _export_parser, _sql_statements, streams
+from surface_consistency_build.wikimedia import _export_parser, _sql_rows, _sql_statements, streams
 from surface_consistency_build.wikimedia.pages_xml import read_pages
 from surface_consistency_build.wikimedia.pageviews import read_pageviews
 from surface_consistency_build.wikimedia.sql import read_sql
@@ -124,9 +122,8 @@ def test_a_torn_line_of_views_is_named(tmp_path, data_files):
     whole = plain_of(data_files / KINDS["pageviews"][1])
     path.write_bytes(whole[:-4])
 
-    with pytest.raises(
-        DataError, match=r"last line has no line feed, so it is torn: .* at plain byte"
-    ):
+    torn = r"last line has no line feed, so it is torn: .* at plain byte"
+    with pytest.raises(DataError, match=torn):
         views(path)
 
 
@@ -157,9 +154,8 @@ def test_of_a_compact_dump_nobody_can_tell(tmp_path):
 
     assert n_rows == 2
     assert seen[-1].is_end_unmarked
-    with pytest.raises(
-        DataError, match=r"no '-- Dump completed' marks its end.*--require-end-mark"
-    ):
+    unmarked = r"no '-- Dump completed' marks its end.*--require-end-mark"
+    with pytest.raises(DataError, match=unmarked):
         list(read_sql(path, ["a"], require_end_mark=True))
     packed = tmp_path / "t.sql.gz"
     packed.write_bytes(gzip.compress(COMPACT))
@@ -186,41 +182,31 @@ def test_plain_entities_and_views_are_refused_where_an_end_mark_is_required(tmp_
 @pytest.fixture
 def small_limits(monkeypatch):
     """Lines, texts and statements of 200 kB at most."""
-    monkeypatch.setattr(streams, "MAX_LINE_BYTES", 200_000)
-    monkeypatch.setattr(_export_parser, "MAX_TEXT_BYTES", 200_000)
-    monkeypatch.setattr(_sql_statements, "MAX_STATEMENT_BYTES", 200_000)
-    monkeypatch.setattr(
-        "surface_consistency_build.wikimedia._sql_rows.MAX_STATEMENT_BYTES", 200_000
-    )
+    for module, name in (
+        (streams, "MAX_LINE_BYTES"),
+        (_export_parser, "MAX_TEXT_BYTES"),
+        (_sql_statements, "MAX_STATEMENT_BYTES"),
+        (_sql_rows, "MAX_STATEMENT_BYTES"),
+    ):
+        monkeypatch.setattr(module, name, 200_000)
 
 
-PAGE = "<page><title>A</title><ns>0</ns><id>1</id><revision><text>{}</text></revision></page>"
+PAGE = "<page><title>A</title><ns>0</ns><id>1</id><revision><text>"
+MUCH = b"x" * 9_000_000
+TABLE = b"CREATE TABLE `t` (`pp_page` int, `pp_propname` blob);\n"
 ENDLESS = {
-    "wikidata": (
-        items,
-        b'[\n{"id":"Q1","x":"' + b"y" * 9_000_000,
-        r"line 2 is longer than 200,000 bytes",
-    ),
-    "text": (
-        titles,
-        b"<mediawiki>" + PAGE.format("x" * 9_000_000).encode(),
-        "a text is longer than 200",
-    ),
-    "tag": (
-        titles,
-        b"<mediawiki><page a='" + b"x" * 9_000_000,
-        r"a tag is longer than 200,000 bytes",
-    ),
+    "wikidata": (items, b'[\n{"id":"Q1","x":"' + MUCH, "line 2 is longer than 200,000 bytes"),
+    "text": (titles, b"<mediawiki>" + PAGE.encode() + MUCH, "a text is longer than 200"),
+    "tag": (titles, b"<mediawiki><page a='" + MUCH, "a tag is longer than 200,000 bytes"),
     "depth": (titles, b"<mediawiki>" + b"<a>" * 100_000, "elements are nested more than 100 deep"),
     "row": (
         properties,
-        b"CREATE TABLE `t` (`pp_page` int, `pp_propname` blob);\nINSERT INTO `t` VALUES (1,'"
-        + b"x" * 9_000_000,
+        TABLE + b"INSERT INTO `t` VALUES (1,'" + MUCH,
         "a row is longer than 200,000 bytes",
     ),
     "statement": (
         properties,
-        b"CREATE TABLE `t` (`pp_page` int, `pp_propname` blob);\nSET x='" + b"x" * 9_000_000,
+        TABLE + b"SET x='" + MUCH,
         "a statement is longer than 200,000 bytes",
     ),
 }
@@ -246,29 +232,18 @@ def test_a_document_type_is_refused(tmp_path):
         titles(path)
 
 
-@pytest.mark.parametrize("digits", [19, 5_000])
-def test_an_id_that_no_item_can_have_is_named(tmp_path, digits):
+def test_long_ids_and_deep_nesting_in_an_entity_are_named(tmp_path):
     path = tmp_path / "dump.json"
-    first, second = (
-        json.dumps({"id": f"Q{number}", "type": "item", "labels": {}})
-        for number in ("1", "9" * digits)
-    )
-    path.write_text(f"[\n{first},\n{second}\n]\n")
-
-    with pytest.raises(
-        DataError, match=rf"dump\.json: no item has the id Q9+\.\.\. of {digits + 1:,}"
-    ):
-        items(path)
-
-
-def test_deep_nesting_in_an_entity_is_named(tmp_path):
-    path = tmp_path / "dump.json"
+    for digits in (19, 5_000):
+        path.write_text('[\n{"id":"Q1"},\n{"id":"Q%s","labels":{}}\n]\n' % ("9" * digits))
+        long = rf"dump\.json: no item has the id Q9+\.\.\. of {digits + 1:,}"
+        with pytest.raises(DataError, match=long):
+            items(path)
     deep = b"[" * 100_000 + b"]" * 100_000
     path.write_bytes(b'[\n{"id":"Q1","labels":{},"x":1},\n{"id":"Q2","x":%b}\n]\n' % deep)
 
-    with pytest.raises(
-        DataError, match=r"line 3 is no Wikidata entity .* at plain byte 33, after 1 "
-    ):
+    named = r"line 3 is no Wikidata entity .* at plain byte 33, after 1 "
+    with pytest.raises(DataError, match=named):
         items(path)
     with pytest.warns(DataWarning, match="line 3 is no Wikidata entity"):
         assert items(path, allow_truncated=True) == ["Q1"]
@@ -279,18 +254,11 @@ import gzip, resource, sys, warnings
 from pathlib import Path
 from surface_consistency.errors import DataError
 from surface_consistency_build.wikimedia import _export_parser, streams
-from tests.surface_consistency_build.wikimedia.test_truncated_dumps import (
-    items,
-    properties,
-    titles,
-    views,
-)
+from tests.surface_consistency_build.wikimedia.test_truncated_dumps import KINDS
 streams.MAX_LINE_BYTES = _export_parser.MAX_TEXT_BYTES = 1 << 22
-path = Path(sys.argv[1])
-read = {"wikidata": items, "sql": properties, "xml": titles, "pageviews": views}[sys.argv[2]]
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
-    read(path)
+    KINDS[sys.argv[2]][0](Path(sys.argv[1]))
 except DataError:
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
@@ -307,13 +275,8 @@ def test_zeros_without_end_take_little_memory(tmp_path, kind, head):
         for _ in range(400):
             file.write(bytes(1_000_000))
 
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(BOMB), str(path), kind],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    command = [sys.executable, "-c", BOMB, str(path), kind]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
     assert done.returncode == 0, done.stderr
     assert 0 <= int(done.stdout) < 120_000, "kilobytes"

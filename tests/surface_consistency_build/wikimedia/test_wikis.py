@@ -21,19 +21,13 @@ SMALL = {"name": "xx", "wiki": "xxwiki", "language": "xx", "project": "xx.wikipe
 
 
 def test_enwiki_has_every_category_and_relation():
-    wiki = load_wiki("enwiki")
+    wiki, first = load_wiki("enwiki"), load_wiki("enwiki-v0.1.0")
 
     assert wiki.labels == tuple(sorted(CATEGORIES))
-    assert set(wiki.categories) == set(CATEGORIES)
-    assert set(wiki.templates.values()) == set(CATEGORIES)
+    assert set(wiki.categories) == set(wiki.templates.values()) == set(CATEGORIES)
     assert wiki.relations == tuple(RELATIONS)
-
-
-def test_first_release_has_fifteen_relations_and_one_wording():
-    wiki = load_wiki("enwiki-v0.1.0")
-
-    assert set(RELATIONS) - set(wiki.relations) == {"religion"}
-    assert wiki.question_templates == ("original",)
+    assert set(RELATIONS) - set(first.relations) == {"religion"}
+    assert first.question_templates == ("original",)
 
 
 @pytest.mark.parametrize("name", sorted(WIKIS))
@@ -77,6 +71,10 @@ def test_category_titles_and_templates_are_spelled_as_they_are_looked_up():
     assert wiki.labels == ("Redirects_from_short_names",)
 
 
+def asking(relation, **wordings):
+    return {"uncategorised": True, "questions": {relation: wordings}}
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
@@ -87,23 +85,14 @@ def test_category_titles_and_templates_are_spelled_as_they_are_looked_up():
         ({"uncategorised": True, "relations": ["sport", "sport"]}, "one or more distinct"),
         ({"uncategorised": True, "question_templates": ["short"]}, "no question template 'short'"),
         ({"uncategorised": True, "question_templates": []}, "at least one wording"),
+        (asking("sport", original="Which?"), "must hold {} exactly once"),
         (
-            {"uncategorised": True, "questions": {"sport": {"original": "Which?"}}},
-            "must hold {} exactly once",
-        ),
-        (
-            {"uncategorised": True, "questions": {"sport": {"original": "Quel sport, {}?"}}},
+            asking("sport", original="Quel sport, {}?"),
             r"1 questions are given, and 31 would be in English \(the first is the 'original' "
             "question of 'occupation'",
         ),
-        (
-            {"uncategorised": True, "questions": {"captial": {"original": "{}?"}}},
-            "questions are given for 'captial', which is no rel",
-        ),
-        (
-            {"uncategorised": True, "questions": {"capital": {"orignal": "{}?"}}},
-            "the wording 'orignal' of 'capital' is not asked",
-        ),
+        (asking("captial", original="{}?"), "questions are given for 'captial', which is no rel"),
+        (asking("capital", orignal="{}?"), "the wording 'orignal' of 'capital' is not asked"),
         ({"uncategorised": True, "wiki": "enwiki; DROP"}, "should match pattern"),
         ({"uncategorised": True, "colour": "red"}, "Extra inputs are not permitted"),
     ],
@@ -114,39 +103,12 @@ def test_config_rejects(fields, message):
 
 
 def test_own_wording_takes_the_place_of_the_english_one():
-    wiki = WikiConfig.model_validate(
-        SMALL
-        | {"language": "en", "uncategorised": True}
-        | {"questions": {"sport": {"original": "Which sport, {}?"}}}
-    )
+    own = SMALL | {"language": "en"} | asking("sport", original="Which sport, {}?")
+    wiki = WikiConfig.model_validate(own)
 
     assert wiki.question("sport", "X", template="original") == "Which sport, X?"
-    assert wiki.question("sport", "X", template="paraphrase") == RELATIONS["sport"].question(
-        "X", template="paraphrase"
-    )
-
-
-TOML = """
-name = "frwiki"
-wiki = "frwiki"
-language = "fr"
-project = "fr.wikipedia"
-uncategorised = true
-relations = ["capital"]
-
-[questions.capital]
-original = "Quelle est la capitale de {} ?"
-paraphrase = "Quelle ville est la capitale de {} ?"
-"""
-
-
-def test_load_wiki_reads_toml(tmp_path):
-    (tmp_path / "fr.toml").write_text(TOML, encoding="utf-8")
-
-    wiki = load_wiki(tmp_path / "fr.toml")
-
-    assert wiki.properties == {36: "capital"}
-    assert wiki.question("capital", "X", template="original") == "Quelle est la capitale de X ?"
+    english = RELATIONS["sport"].question("X", template="paraphrase")
+    assert wiki.question("sport", "X", template="paraphrase") == english
 
 
 def test_file_of_the_guide_describes_an_uncategorised_wiki(tmp_path):
@@ -159,17 +121,14 @@ def test_file_of_the_guide_describes_an_uncategorised_wiki(tmp_path):
     assert plan.route == "uncategorised"
     assert {dump.role for dump in plan.missing} == {"page", "redirect", "pageviews", "wikidata"}
     assert "Quelle" in plan.config.question(plan.config.relations[0], "X", template="original")
+    assert set(plan.config.properties.values()) == set(plan.config.relations)
 
 
-@pytest.mark.parametrize("name", sorted(WIKIS))
-def test_written_configuration_is_read_back(name, tmp_path):
-    (tmp_path / "wiki.json").write_text(WIKIS[name].model_dump_json(), encoding="utf-8")
-
-    assert load_wiki(tmp_path / "wiki.json") == WIKIS[name]
-
-
-def test_file_over_a_base_changes_what_it_gives(tmp_path):
+def test_a_written_configuration_is_read_back_and_one_over_a_base_changes_what_it_gives(tmp_path):
     file = tmp_path / "mine.json"
+    for known in WIKIS.values():
+        file.write_text(known.model_dump_json(), encoding="utf-8")
+        assert load_wiki(file) == known
     file.write_text(json.dumps({"base": "enwiki", "name": "mine", "relations": ["sport"]}))
 
     wiki = load_wiki(file)

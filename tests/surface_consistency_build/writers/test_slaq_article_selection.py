@@ -129,16 +129,20 @@ def test_both_ends_of_the_views_are_kept(dump, tmp_path):
 
 
 def test_what_cannot_be_selected_is_refused(dump, tmp_path):
-    with pytest.raises(DataError, match="No such: 0 articles"):
-        select_articles(dump, settings=ArticleSettings(categories=(STATES, "No such")))
-    with pytest.raises(DataError, match="give pageview files"):
-        select_articles(dump, settings=ArticleSettings(categories=(STATES,), per_half=1))
-    day = pageviews(tmp_path / "day", Albania=40)
-    french = ArticleSettings(categories=(STATES,), per_half=1, project="fr.wikipedia")
-    with pytest.raises(DataError, match=r"no article of the draw has a line of fr\.wikipedia"):
-        select_articles(dump, [day], settings=french)
-    with pytest.raises(SourceNotFoundError, match="no dump"):
-        select_articles(tmp_path / "none.xml", settings=ArticleSettings(categories=(STATES,)))
+    day = [pageviews(tmp_path / "day", Albania=40)]
+    unknown, french = (
+        {"categories": (STATES, "No such")},
+        {"per_half": 1, "project": "fr.wikipedia"},
+    )
+    for pages, views, given, error, message in (
+        (dump, [], unknown, DataError, "No such: 0 articles"),
+        (dump, [], {"per_half": 1}, DataError, "give pageview files"),
+        (dump, day, french, DataError, r"no article of the draw has a line of fr\.wikipedia"),
+        (tmp_path / "none.xml", [], {}, SourceNotFoundError, "no dump"),
+    ):
+        settings = ArticleSettings(**({"categories": (STATES,)} | given))
+        with pytest.raises(error, match=message):
+            select_articles(pages, views, settings=settings)
 
 
 def test_a_dump_becomes_a_data_set_by_three_commands(dump, tmp_path, capsys, monkeypatch):

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import pytest
 from surface_consistency_build.writers.slaq_articles import clean_article
@@ -9,6 +10,10 @@ from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.data.slaq_records import SlaqArticle
 
 LONG = "It took place in North Africa and Sicily and Spain from 264 to 241 BCE."
+OTHER = (
+    "Discuss the Punic Wars by covering (1) the navy, (2) how long they last, (3) which powers "
+    "fought, (4) the renowned Carthaginian general, and (5) what Hannibal crossed Italy with."
+)
 
 BREACHES = [
     ({"ShortQ2": None}, "five_pairs", "ShortQ2"),
@@ -16,22 +21,10 @@ BREACHES = [
     ({"LongQ": None}, "five_pairs", "LongQ"),
     ({"LongA": None}, "five_pairs", "LongA"),
     ({"ShortA1": LONG}, "short_answer", "ShortA1"),
-    (
-        {"ShortQ1": "According to the article, when did the First Punic War occur?"},
-        "source_reference",
-        "ShortQ1",
-    ),
+    ({"ShortQ1": "According to the article, when did it occur?"}, "source_reference", "ShortQ1"),
     ({"ShortQ1": "When does the text say the First Punic War occurred?"}, "source_reference", None),
-    (
-        {"ShortQ3": "Which two Punic War powers are mentioned in the passage?"},
-        "source_reference",
-        0,
-    ),
-    (
-        {"ShortQ3": "Which powers fought in the Punic Wars as described above?"},
-        "source_reference",
-        0,
-    ),
+    ({"ShortQ3": "Which Punic War powers are mentioned in the passage?"}, "source_reference", None),
+    ({"ShortQ3": "Which powers fought it as described above?"}, "source_reference", None),
     ({"ShortQ1": "When did the war occur?"}, "subject_named", "ShortQ1"),
     ({"ShortQ1": "When did it first occur?"}, "subject_named", "ShortQ1"),
     ({"ShortQ5": "What did the author of their study find?"}, "subject_named", "ShortQ5"),
@@ -41,15 +34,7 @@ BREACHES = [
     ({"ShortQ4": "Who led the Second Punic War and when did he die?"}, "one_answer", "ShortQ4"),
     ({"ShortQ4": "Who led the Punic Wars? Who won the Punic Wars?"}, "one_answer", "ShortQ4"),
     ({"LongQ": "Tell me about the Punic Wars."}, "long_query_covers", "LongQ"),
-    (
-        {
-            "LongQ": "Discuss the Punic Wars by covering (1) the navy, (2) how long they last, (3) "
-            "which powers fought, (4) the renowned Carthaginian general, and (5) what Hannibal "
-            "crossed Italy with."
-        },
-        "long_query_covers",
-        "LongQ",
-    ),
+    ({"LongQ": OTHER}, "long_query_covers", "LongQ"),
     ({"LongQ": "Discuss them by covering (1) a, (2) b, (3) c, (4) d, (5) e"}, "subject_named", 0),
 ]
 
@@ -73,22 +58,20 @@ def test_answers_must_stand_in_the_article(written, article):
     late = written(ShortA1="From 263 to 241 BCE", LongA=written().long_answer.replace("264", "263"))
     foreign = written(ShortA3="Athens and Sparta.")
 
-    assert [(fault.rule, fault.field) for fault in check_topic(late, article)] == [
-        ("grounded", "ShortA1")
-    ]
-    assert {(fault.rule, fault.field) for fault in check_topic(foreign, article)} == {
-        ("grounded", "ShortA3"),
-        ("long_answer_covers", "LongA"),
-    }
+    of_late, of_foreign = (
+        [(fault.rule, fault.field) for fault in check_topic(one, article)]
+        for one in (late, foreign)
+    )
+    assert of_late == [("grounded", "ShortA1")]
+    assert set(of_foreign) == {("grounded", "ShortA3"), ("long_answer_covers", "LongA")}
 
 
 def test_long_answer_must_hold_the_short_ones(written, article):
     text = written().long_answer.replace("43 years", "decades")
-    found = check_topic(written(LongA=text), article)
+    [fault] = check_topic(written(LongA=text), article)
 
-    assert [(fault.rule, fault.message) for fault in found] == [
-        ("long_answer_covers", "LongA lacks ShortA2 (no 43)")
-    ]
+    assert fault.rule == "long_answer_covers"
+    assert fault.message == "LongA lacks ShortA2 (no 43)"
 
 
 @pytest.mark.parametrize(
@@ -103,12 +86,8 @@ def test_long_answer_must_add_nothing(written, article, added):
 def test_pairs_must_be_five_and_differ(written, article):
     extra = WrittenFact(question="Who won the Punic Wars?", answer="Rome")
     base = written()
-    more = WrittenTopic(
-        facts=(*base.facts, extra), long_question=base.long_question, long_answer=base.long_answer
-    )
-    fewer = WrittenTopic(
-        facts=base.facts[:4], long_question=base.long_question, long_answer=base.long_answer
-    )
+    more = replace(base, facts=(*base.facts, extra))
+    fewer = replace(base, facts=base.facts[:4])
 
     assert check_topic(more, article)[0].message == "ShortQ6 there are 6 pairs; give five"
     assert {fault.field for fault in check_topic(fewer, article)} >= {"ShortQ5", "ShortA5"}

@@ -28,9 +28,9 @@ from surface_consistency.errors import (
     SourceNotFoundError,
 )
 from surface_consistency.models import FakeRunner
-from surface_consistency.schemas import Entity, FactualTriple, QuestionRealization, SurfaceForm
 from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
 from surface_consistency.taxonomy import RELATIONS
+from tests.surface_consistency_build.made_records import fact_questions
 
 SAMPLE = load_sample()
 TOPICS = load_slaq_sample().topics[:6]
@@ -38,35 +38,8 @@ LOOSE = TopicSettings(min_words=10, min_characters=10)
 GOOD = "1. In which city was {name} built?\n2. Which is the place where {name} was built?"
 
 
-def fact(number, name, redirect, *, question="Where was {} built?", answers=("Rome",)):
-    """One fact under two names, in the original template."""
-    triple = FactualTriple(
-        id=f"f{number}",
-        subject=Entity(id=f"Q{number}", name=name, aliases=("Other",), pageviews=3),
-        relation="built",
-        object=Entity(id=None, name="Rome"),
-        answers=answers,
-    )
-    surfaces = (
-        SurfaceForm(text=name, is_canonical=True),
-        SurfaceForm(
-            text=redirect,
-            is_canonical=False,
-            categories=("Redirects_from_misspellings",),
-            types=("typical_errors",),
-            redirect_title=redirect,
-        ),
-    )
-    return [
-        QuestionRealization(
-            id=f"f{number}:original:{surface.text}",
-            triple=triple,
-            surface=surface,
-            template="original",
-            question=question.format(surface.text),
-        )
-        for surface in surfaces
-    ]
+def fact(number, *names, **given):
+    return fact_questions(number, names, aliases=("Other",), **given)
 
 
 SMALL = [
@@ -79,12 +52,9 @@ DRAFT = find_wordings(SMALL)[0][0]
 
 def article_of(topic, n_more=0):
     text = " ".join([topic.long_answer, *(question.answer for question in topic.questions)])
-    return SlaqArticle(
-        title=topic.topic,
-        category=topic.category,
-        text=text + " more" * n_more,
-        url=topic.url,
-        pageviews=topic.pageviews,
+    given = {"title": topic.topic, "text": text + " more" * n_more}
+    return SlaqArticle.model_validate(
+        given | topic.model_dump(include={"category", "url", "pageviews"})
     )
 
 
@@ -164,7 +134,7 @@ class TopicTask:
     )
     other = staticmethod(lambda: topics(TOPICS[:3]))
     other_settings = staticmethod(
-        lambda: topics(TOPICS[:2], LOOSE.model_copy(update={"attempts": 3}))
+        lambda: topics(TOPICS[:2], TopicSettings(min_words=9, min_characters=10))
     )
     data = "test.csv"
     text, mark, correction = "answer", "is_grounded", "corrected_answer"
@@ -236,7 +206,6 @@ def test_a_sheet_with_notes_is_not_written_over(task, written):
     with pytest.raises(DataError, match="holds the notes of a reviewer; move it"):
         task.make().write(task.runner(), written, model="fake")
     assert sheet.read_text("utf-8") == filled
-
     rows = rows_of(sheet)
     with sheet.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, delimiter=";")
@@ -337,15 +306,10 @@ def test_paraphrases_become_a_data_set_that_redirectqa_reads(tmp_path):
     """Facts, names and answers stay; each pair differs in the name alone, in every wording."""
     requests = []
     # The sample's own paraphrases, as a writer would send them back.
-    known = {
-        one.triple.id: one.question
-        for one in SAMPLE.questions
-        if one.surface.is_canonical and one.template == "paraphrase"
-    }
+    canonical = [one for one in SAMPLE.questions if one.surface.is_canonical]
+    known = {one.triple.id: one.question for one in canonical if one.template == "paraphrase"}
     questions = {
-        one.question: known[one.triple.id]
-        for one in SAMPLE.questions
-        if one.surface.is_canonical and one.template == "original"
+        one.question: known[one.triple.id] for one in canonical if one.template == "original"
     }
 
     def handle(prompt):
@@ -495,13 +459,9 @@ def test_a_reviewers_paraphrases_replace_the_writers(paraphrased, tmp_path):
         (
             ({"keep": "yes"}, {"keep": "no"}, {"keep": "yes"}),
             RecordError,
-            "cannot be taken, since the name does not stand",
+            "since the name does not",
         ),
-        (
-            ({"corrected": "In Rome?"}, {"keep": "no"}),
-            RecordError,
-            "another question about 'Ark of {Oz}'",
-        ),
+        (({"corrected": "In Rome?"}, {"keep": "no"}), RecordError, "question about 'Ark of {Oz}'"),
     ],
 )
 def test_reviews_that_break_a_rule_are_refused(paraphrased, tmp_path, cells, error, says):
@@ -609,16 +569,14 @@ def test_the_words_of_the_paper_are_sent_once_and_recorded(tmp_path):
 def test_topics_that_stay_broken_go_to_the_reviewer(tmp_path):
     """Prose, gaps and broken rules never reach the data set, and all are on the sheet."""
     good, refused, gap, long = TOPICS[:4]
-    runner = topic_writer(
-        {
-            good.id: [output_of(good)],
-            refused.id: ["I cannot do that."],
-            gap.id: [output_of(gap, ShortA2="")],
-            long.id: [output_of(long, ShortQ1="When did the war end?")],
-        }
-    )
+    answers = {
+        good.id: [output_of(good)],
+        refused.id: ["I cannot do that."],
+        gap.id: [output_of(gap, ShortA2="")],
+        long.id: [output_of(long, ShortQ1="When did the war end?")],
+    }
 
-    done = topics(TOPICS[:4]).write(runner, tmp_path, model="fake")
+    done = topics(TOPICS[:4]).write(topic_writer(answers), tmp_path, model="fake")
     rows = {(row["topic_id"], row["fact"]): row for row in rows_of(tmp_path / "review.csv")}
 
     assert [topic.id for topic in load_slaq(tmp_path / "test.csv").topics] == [good.id]
@@ -652,9 +610,7 @@ def test_short_articles_are_not_requested(tmp_path):
 
     done = TopicWriting([long, *articles(TOPICS[1:3])]).write(runner, tmp_path, model="fake")
 
-    assert done.left_out == dict.fromkeys(
-        (TOPICS[1].topic, TOPICS[2].topic), "the article is too short"
-    )
+    assert done.left_out == {one.topic: "the article is too short" for one in TOPICS[1:3]}
     with pytest.raises(DataError, match=r"more than 1000 words .*2 are shorter"):
         TopicWriting(articles(TOPICS[1:3]))
     with pytest.raises(DataError, match="two articles are called 'Saturn'"):
@@ -676,13 +632,14 @@ def mark(sheet, place, fact, **cells):
 
 def test_corrections_replace_the_texts_of_the_writer(sheet, tmp_path):
     answer = "Ptolemy of Alexandria"
-    mark(sheet, 0, "1", is_grounded="no", corrected_answer=answer)
     mark(sheet, 0, "long", corrected_answer=f"{TOPICS[0].long_answer} {answer}")
-
-    done = TopicTask.make().apply(sheet, tmp_path / "done")
-
-    # The article lacks the words of the new answer, and the reviewer did not confirm it.
-    assert list(done.left_out) == [TOPICS[0].topic]
+    # The article lacks the words of the new answer, and not both marks of the row confirm it.
+    for said in (("no", ""), ("yes", ""), ("", "yes"), ("", "")):
+        marks = dict(zip(("is_grounded", "is_open_domain"), said, strict=True))
+        mark(sheet, 0, "1", corrected_answer=answer, **marks)
+        done = TopicTask.make().apply(sheet, tmp_path / "done")
+        assert list(done.left_out) == [TOPICS[0].topic]
+        assert "the reviewer refused" not in done.left_out[TOPICS[0].topic]
     mark(sheet, 0, "1", is_grounded="yes", is_open_domain="Yes", is_entity="0")
     again = TopicTask.make().apply(sheet, tmp_path / "done")
     question = load_slaq(tmp_path / "done").topics[0].questions[0]
@@ -704,18 +661,6 @@ def test_a_no_without_a_correction_leaves_the_topic_out(sheet, tmp_path):
     assert [topic.id for topic in load_slaq(tmp_path / "done").topics] == [TOPICS[0].id]
     assert done.left_out == {TOPICS[1].topic: "the reviewer refused row 3"}
     assert done.counts["corrected"] == 2
-
-
-@pytest.mark.parametrize("said", [{"is_grounded": "yes"}, {"is_open_domain": "yes"}, {}])
-def test_a_broken_rule_refuses_the_topic_unless_both_marks_confirm_the_row(sheet, tmp_path, said):
-    answer = "Ptolemy of Alexandria"
-    mark(sheet, 0, "long", corrected_answer=f"{TOPICS[0].long_answer} {answer}")
-    mark(sheet, 0, "1", corrected_answer=answer, **said)
-
-    done = TopicTask.make().apply(sheet, tmp_path / "done")
-
-    assert list(done.left_out) == [TOPICS[0].topic]
-    assert "the reviewer refused" not in done.left_out[TOPICS[0].topic]
 
 
 TEXT = "First paragraph here.\n\nSecond paragraph. It goes on and on and on."

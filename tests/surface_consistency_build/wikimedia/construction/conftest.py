@@ -4,6 +4,8 @@ from pathlib import Path
 import pytest
 from surface_consistency_build.wikimedia.construction import build_redirectqa, find_dumps
 
+from tests.surface_consistency_build.wikimedia import mini_ja
+
 duckdb = pytest.importorskip("duckdb")
 
 COLUMNS = {
@@ -72,46 +74,18 @@ def lost_fixture():
     return lost
 
 
-COLUMNS_OF_DUMPS = {
-    "page": "`page_id` int(8) unsigned,`page_namespace` int(11),`page_title` varbinary(255),"
-    "`page_is_redirect` tinyint(1)",
-    "redirect": "`rd_from` int(8) unsigned,`rd_namespace` int(11),`rd_title` varbinary(255),"
-    "`rd_interwiki` varbinary(32),`rd_fragment` varbinary(255)",
-    "page_props": "`pp_page` int(8),`pp_propname` varbinary(60),`pp_value` blob",
-    "linktarget": "`lt_id` bigint(20) unsigned,`lt_namespace` int(11),`lt_title` varbinary(255)",
-    "categorylinks": "`cl_from` int(8) unsigned,`cl_target_id` bigint(20) unsigned",
-}
-
-
-def _literal(value):
-    if value is None or isinstance(value, int):
-        return "NULL" if value is None else str(value)
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
 def write_table(folder, name, rows):
     """Write a small SQL dump, one INSERT a row."""
-    inserts = (f"INSERT INTO `{name}` VALUES ({','.join(map(_literal, row))});\n" for row in rows)
-    text = f"CREATE TABLE `{name}` ({COLUMNS_OF_DUMPS[name]});\n{''.join(inserts)}"
-    (folder / f"enwiki-20260101-{name}.sql").write_text(text, encoding="utf-8")
+    lines = [f"CREATE TABLE `{name}` ({mini_ja.COLUMNS[name]});\n".encode()]
+    lines += (
+        b"INSERT INTO `%b` VALUES %b;\n" % (name.encode(), mini_ja.values(row)) for row in rows
+    )
+    (folder / f"enwiki-20260101-{name}.sql").write_bytes(b"".join(lines))
 
 
 def entity(number, label, title=None, born=()):
     """An item, and where it was born."""
-    claims = [
-        {
-            "mainsnak": {"snaktype": "value", "datavalue": {"value": {"id": f"Q{place}"}}},
-            "rank": "normal",
-        }
-        for place in born
-    ]
-    return {
-        "type": "item",
-        "id": f"Q{number}",
-        "labels": {} if label is None else {"en": {"language": "en", "value": label}},
-        "claims": {"P19": claims} if claims else [],
-        "sitelinks": {"enwiki": {"site": "enwiki", "title": title}} if title else {},
-    }
+    return mini_ja.item(number, "en", label, title, {"P19": born} if born else {})
 
 
 class TinyWiki:
@@ -135,12 +109,13 @@ class TinyWiki:
         write_table(self.folder, "redirect", part["redirects"])
         write_table(self.folder, "page_props", part["page_props"])
         write_table(self.folder, "linktarget", [(1, 14, "Redirects_from_short_names")])
-        write_table(self.folder, "categorylinks", part["links"])
+        links = [(page, "page", target) for page, target in part["links"]]
+        write_table(self.folder, "categorylinks", links)
         lines = ",\n".join(json.dumps(item, ensure_ascii=False) for item in part["entities"])
         (self.folder / "wikidata-20260101-all.json").write_text(f"[\n{lines}\n]\n", "utf-8")
-        views = (
+        views = [
             f"en.wikipedia {title} {page} desktop 5 A5\n" for page, _, title, _ in part["pages"]
-        )
+        ]
         (self.folder / "pageviews-202401-user").write_text("".join(views), "utf-8")
 
     def build(self, **options):

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from surface_consistency_build.wikimedia.construction import find_dumps
-from surface_consistency_build.wikimedia.wikis import load_wiki
+from surface_consistency_build.wikimedia.wikis import WikiConfig, load_wiki
 
 from surface_consistency.errors import SourceNotFoundError
 
@@ -39,12 +39,8 @@ def folder(tmp_path):
 def test_empty_folder_misses_everything_and_says_where_it_is(tmp_path):
     plan = find_dumps(tmp_path, "enwiki")
 
-    assert [dump.role for dump in plan.missing[:4]] == [
-        "page",
-        "redirect",
-        "linktarget",
-        "categorylinks",
-    ]
+    roles = [dump.role for dump in plan.missing[:4]]
+    assert roles == ["page", "redirect", "linktarget", "categorylinks"]
     assert len(plan.missing) == 4 + 12 + 1
     assert all(dump.url.startswith("https://dumps.wikimedia.org/") for dump in plan.missing)
     assert all(dump.about_bytes for dump in plan.missing)
@@ -168,9 +164,8 @@ def test_missing_table_names_the_date_and_what_is_there_of_another(folder):
 
     assert missing.name == "enwiki-20260101-redirect.sql.gz"
     assert missing.other_dates == ("enwiki-20251201-redirect.sql.gz",)
-    with pytest.raises(
-        SourceNotFoundError, match=r"1 dump file of .*enwiki-20251201-redirect\.sql\.gz is of anoth"
-    ):
+    other = r"1 dump file of .*enwiki-20251201-redirect\.sql\.gz is of anoth"
+    with pytest.raises(SourceNotFoundError, match=other):
         _ = find_dumps(folder, "enwiki").files
 
 
@@ -196,16 +191,11 @@ def test_categorylinks_cut_off_after_its_definition_can_be_planned(folder):
 
 
 def test_english_questions_about_another_language_are_said(tmp_path):
-    (tmp_path / "fr.toml").write_text(
-        'name = "frwiki"\nwiki = "frwiki"\nlanguage = "fr"\nproject = "fr.wikipedia"\n'
-        "uncategorised = true\n",
-        encoding="utf-8",
-    )
+    fields = {"name": "frwiki", "wiki": "frwiki", "language": "fr", "project": "fr.wikipedia"}
+    config = WikiConfig(**fields, uncategorised=True)
 
-    assert any(
-        "the questions are English, about names in 'fr'" in note
-        for note in find_dumps(tmp_path, str(tmp_path / "fr.toml")).notes
-    )
+    notes = find_dumps(tmp_path, config).notes
+    assert any("the questions are English, about names in 'fr'" in note for note in notes)
     assert not any("English" in note for note in find_dumps(tmp_path, "jawiki").notes)
 
 

@@ -54,29 +54,21 @@ def redirects(result):
     }
 
 
-def test_facts_get_the_redirects_that_the_build_gives_their_subjects(facts, built, dumps, tmp_path):
-    result = augment_popqa(facts, dumps, tmp_path, config=ENWIKI, threads=1)
-
-    assert redirects(result) == redirects(built)
-    assert result.n_triples == len(facts)
-    assert [row.triplet_id for row in result.rows()] == sorted(
-        row.triplet_id for row in result.rows()
-    )
-
-
-def test_given_facts_keep_their_names_and_answers(facts, built, dumps):
+def test_facts_get_the_redirects_of_the_build_and_keep_their_names_and_answers(facts, built, dumps):
     told = []
+    work = built.path.parents[1]
 
-    result = augment_popqa(
-        facts, dumps, built.path.parents[1], config=ENWIKI, threads=1, progress=told.append
-    )
+    result = augment_popqa(facts, dumps, work, config=ENWIKI, threads=1, progress=told.append)
 
     assert {state.path for state in told} == {None}
+    assert redirects(result) == redirects(built)
+    assert result.n_triples == len(facts)
+    rows = list(result.rows())
+    assert [row.triplet_id for row in rows] == sorted(row.triplet_id for row in rows)
     known = {int(item.id): item for item in facts}
-    for row in result.rows():
+    for row in rows:
         given = known[row.triplet_id]
-        assert row.object_aliases == given.answers
-        assert row.subject_pageviews == 3
+        assert (row.object_aliases, row.subject_pageviews) == (given.answers, 3)
         if row.subject_surface_category == (CANONICAL_LABEL,):
             assert row.subject_surface == given.subject.name
 

@@ -16,23 +16,15 @@ def lost(staged, step):
 
 
 def wiki_of(name, **fields):
-    return WikiConfig(
-        name=name,
-        wiki=name,
-        language="en",
-        project="de.wikipedia",
-        **({"uncategorised": True} | fields),
-    )
+    given = {"name": name, "wiki": name, "language": "en", "project": "de.wikipedia"}
+    return WikiConfig(**(given | {"uncategorised": True} | fields))
 
 
 def test_real_sql_tables_keep_articles_and_redirects(data_files, tmp_path):
     folder = data_files / "wikimedia"
-    dumps = DumpFiles(
-        wikidata=None,
-        page=folder / "rmwiki-20240301-page.sql.gz",
-        redirect=folder / "rmwiki-20240301-redirect.sql.gz",
-        page_props=folder / "rmwiki-20240301-page_props.sql.gz",
-    )
+    names = ("page", "redirect", "page_props")
+    tables = {name: folder / f"rmwiki-20240301-{name}.sql.gz" for name in names}
+    dumps = DumpFiles(wikidata=None, **tables)
 
     staged = stage(dumps, tmp_path, wiki_of("rmwiki"))
 
@@ -83,11 +75,8 @@ INSERT INTO `linktarget` VALUES (7,14,'Short'),(8,0,'Short'),(9,14,'Shorts');
     (tmp_path / "x-categorylinks.sql").write_text(create)
     (tmp_path / "x-linktarget.sql").write_text(targets)
     config = wiki_of("xx", categories={"Short": "from short names"}, uncategorised=False)
-    dumps = DumpFiles(
-        wikidata=None,
-        categorylinks=tmp_path / "x-categorylinks.sql",
-        linktarget=tmp_path / "x-linktarget.sql",
-    )
+    tables = {name: tmp_path / f"x-{name}.sql" for name in ("categorylinks", "linktarget")}
+    dumps = DumpFiles(wikidata=None, **tables)
 
     staged = stage(dumps, tmp_path / "work", config)
 

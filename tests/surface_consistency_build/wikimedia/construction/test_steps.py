@@ -16,11 +16,9 @@ from surface_consistency_build.wikimedia.construction.steps import (
 )
 from surface_consistency_build.wikimedia.wikis import UNCATEGORISED_LABEL
 
-SHORT, LONG, PLURAL = (
-    "Redirects_from_short_names",
-    "Redirects_from_long_names",
-    "Redirects_to_plurals",
-)
+SHORT, LONG = "Redirects_from_short_names", "Redirects_from_long_names"
+PLURAL = "Redirects_to_plurals"
+FEW = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def test_join_articles_prefers_the_pages_own_item_to_the_link(tables, lost):
@@ -65,9 +63,7 @@ def naive_sample(candidates, triples, seed):
     return sorted(sorted(gold.values(), key=lambda row: (place(row), row[0]))[:triples], key=repr)
 
 
-@settings(
-    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(FEW, max_examples=20)
 @given(
     claims=st.sets(st.tuples(st.integers(1, 6), st.integers(1, 3), st.integers(1, 5)), max_size=30),
     triples=st.integers(1, 12),
@@ -150,9 +146,7 @@ def test_resolve_redirects_agrees_with_loop(tables):
     assert set(tables.rows("resolved", "page_id, entity")) == expected
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(FEW, max_examples=25)
 @given(
     labels=st.lists(
         st.sets(st.sampled_from([SHORT, LONG, PLURAL, UNCATEGORISED_LABEL]), min_size=1), min_size=1
