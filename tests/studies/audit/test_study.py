@@ -65,30 +65,6 @@ def answers_of(folder):
     return [answer for log in logs for answer in read_generations(log)]
 
 
-def test_published_files_agree_with_the_outcomes(audit, score, data_files):
-    folder = audit(known=KNOWN)
-    frame = score(folder)
-    per_state, cross = (
-        pd.read_csv(folder.path / f"{name}_metrics.csv") for name in ("per_state", "cross_state")
-    )
-
-    theirs = data_files / "lmlm_audit" / "outputs" / "audit"
-    assert tuple(pd.read_csv(theirs / "per_state_metrics.csv")) == PER_STATE_COLUMNS
-    assert tuple(pd.read_csv(theirs / "cross_state_metrics.csv")) == CROSS_STATE_COLUMNS
-    assert (tuple(per_state), tuple(cross)) == (PER_STATE_COLUMNS, CROSS_STATE_COLUMNS)
-    assert (len(per_state), len(cross)) == (4 * 3, 4)
-    noise = frame[(frame["database"] == "lands/noise") & (frame["style"] == "cloze")]
-    row = cross[cross["prompt_file"] == "lands/prompts/noise/prompts_cloze.jsonl"].iloc[0]
-    right, leaked = (noise[f"{side}_correct"].astype(bool) for side in ("first", "second"))
-    assert row["count"] == 3 * row["paired_count"] == 42
-    assert row["parametric_leakage"] == pytest.approx(leaked.mean())
-    assert row["retrieval_mediated_correctness"] == pytest.approx((right & ~leaked).mean())
-    assert row["retrieval_artifact_rate"] == pytest.approx(right.mean())
-    means = per_state[per_state["prompt_file"] == row["prompt_file"]].set_index("state")
-    assert means.loc["DEL-ON", "exact_match"] == pytest.approx(right.mean())
-    assert row["exact_match"] == pytest.approx(means["exact_match"].mean())
-
-
 def test_result_rows_have_the_published_fields(audit, score):
     folder = audit()
     score(folder)
@@ -131,13 +107,18 @@ def published_metric(rows):
     return dict(zip(("exact_match", "contains_match", "precision", "recall"), means, strict=True))
 
 
-def test_the_published_metric_on_result_rows_gives_the_published_tables(audit, score):
+def test_the_published_metric_on_result_rows_gives_the_published_tables(audit, score, data_files):
     """Held against a second writing of it: `model_output` is the answer, not what was generated."""
+    theirs = data_files / "lmlm_audit" / "outputs" / "audit"
+    assert tuple(pd.read_csv(theirs / "per_state_metrics.csv")) == PER_STATE_COLUMNS
+    assert tuple(pd.read_csv(theirs / "cross_state_metrics.csv")) == CROSS_STATE_COLUMNS
     folder = audit(known=KNOWN)
     score(folder, scoring=AuditScoring(cleaner="published", equivalence="published"))
     assert folder.read_scoring().judged_by == "published cleaner, published equivalence"
     per_state = pd.read_csv(folder.path / "per_state_metrics.csv")
     cross_state = pd.read_csv(folder.path / "cross_state_metrics.csv")
+    assert (tuple(per_state), tuple(cross_state)) == (PER_STATE_COLUMNS, CROSS_STATE_COLUMNS)
+    assert (len(per_state), len(cross_state)) == (4 * 3, 4)
     labels = [condition_label(file) for file in cross_state["prompt_file"]]
     names = [f"{label.database}/{label.style}" for label in labels]
     files = {name: folder.path / "results" / f"{name}.jsonl" for name in names}
@@ -392,16 +373,6 @@ def test_a_sweep_and_a_single_run_do_not_share_a_folder(audit, sweep, pages, tmp
     with pytest.raises(RunError, match="model is 'asking' there and 'other' now"):
         sweep("sweep", threshold=(0.3, 0.6), label="other")
     assert (tmp_path / "sweep" / "sweep.json").read_bytes() == listed
-
-
-def test_a_single_run_does_not_go_into_a_sweep_that_was_only_marked(audit, tmp_path):
-    out = tmp_path / "run"
-    out.mkdir()
-    (out / "sweep.json").write_text("{}")
-
-    with pytest.raises(RunError, match="holds a sweep"):
-        audit("run")
-    assert [file.name for file in out.iterdir()] == ["sweep.json"]
 
 
 def test_the_sample_and_a_folder_of_databases_are_loaded(databases):

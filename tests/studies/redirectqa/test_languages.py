@@ -114,12 +114,6 @@ def test_questions_stand_in_the_frame_of_their_language(tmp_path):
     assert "frame" not in notes(folder)
 
 
-def test_chat_takes_the_frame_too(tmp_path):
-    _, prompts = asked("ja", tmp_path / "run", chat=True)
-
-    assert prompts[0].messages[-1].content.startswith("質問: ")
-
-
 @pytest.mark.parametrize(
     ("language", "asking", "page"),
     [

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from surface_consistency.engine.judging.judges import HumanJudge, Judge, LLMJudge, judge_targets
+from surface_consistency.engine.judging.judges import HumanJudge, LLMJudge, judge_targets
 from surface_consistency.errors import ColumnNotFoundError, DataError, RunError, SourceNotFoundError
 from surface_consistency.models import FakeRunner
 from surface_consistency.schemas import Generation, Verdict
@@ -26,13 +26,6 @@ def verdicts(judgements):
 
 def recalled(judgements):
     return [judgement.is_recalled for judgement in judgements]
-
-
-def test_all_are_judges(tmp_path):
-    (tmp_path / "labels.csv").write_text("prompt_id,question_id,is_correct\n")
-
-    judges = (llm(FakeRunner({}), tmp_path), MatcherJudge(), HumanJudge(tmp_path / "labels.csv"))
-    assert all(isinstance(judge, Judge) for judge in judges)
 
 
 def test_a_model_judges_each_form_in_one_request(task, judged, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.engine.score import import_predictions, score_run
-from surface_consistency.errors import DataError, RunError, RunnerError, SurfaceConsistencyWarning
+from surface_consistency.errors import DataError, RunError, SurfaceConsistencyWarning
 from surface_consistency.models import FakeRunner
 from surface_consistency.plugins import importable
 from surface_consistency.studies.slaq.settings import (
@@ -199,36 +199,6 @@ def test_labels_go_from_the_sheet_to_the_checks(folder, runners, tmp_path):
     assert not (folder.checks / "judge_agreement.csv").exists()
 
 
-def test_a_judge_that_agrees_with_the_labels_is_not_corrected(folder, score, tmp_path):
-    sheet = tmp_path / "sheet.csv"
-    score(folder, all_facts=True, labelling_sheet=sheet)
-    targets, verdicts = folder.read_plan()[0], pd.read_parquet(folder.verdicts)
-    keys = zip(targets["prompt_id"], targets["fact_id"], strict=True)
-    said = dict(zip(keys, verdicts["is_correct"], strict=True))
-    frame = pd.read_csv(sheet, dtype=str)
-    frame["is_correct"] = [
-        int(said[key]) for key in zip(frame["prompt_id"], frame["question_id"], strict=True)
-    ]
-    frame.to_csv(tmp_path / "labels.csv", index=False)
-
-    score(folder, all_facts=True, labels=tmp_path / "labels.csv")
-
-    [corrected] = pd.read_csv(folder.checks / "corrected.csv").to_dict("records")
-    for name in ("first_accuracy", "second_accuracy", "consistency", "signed_alignment"):
-        assert corrected[name] == pytest.approx(corrected[f"observed_{name}"])
-
-
-def test_a_sheet_is_not_written_over(folder, score, tmp_path):
-    sheet = tmp_path / "sheet.csv"
-    sheet.write_text("labels of a week")
-
-    with pytest.raises(DataError, match="may hold labels"):
-        score(folder, labelling_sheet=sheet)
-
-    assert sheet.read_text() == "labels of a week"
-    assert not folder.verdicts.exists()
-
-
 def test_rebuilt_queries_and_a_limit_beyond_the_data_are_told(caplog):
     caplog.set_level("INFO", logger="surface_consistency")
     with pytest.warns(SurfaceConsistencyWarning, match="24 of 24 topics was built from its short"):
@@ -255,23 +225,6 @@ def test_predictions_made_elsewhere_are_scored(tmp_path):
     assert frame["first_correct"].all()
     assert not frame["second_correct"].any()
     assert set(frame["second_prediction"]) == {"no"}
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"nonsense": 1}, RunnerError, "runner 'transformers' cannot be made: .*nonsense"),
-        ({"dtype": "float8"}, ValueError, "`dtype` is one of auto, float32"),
-        ({"device": "cuad"}, ValueError, "`device` is a name such as 'cuda:0'"),
-    ],
-)
-def test_options_are_refused_before_a_model_is_trained(options, error, message, tmp_path):
-    pytest.importorskip("torch")
-    with pytest.raises(error, match=message):
-        SlaqStudy.toy_model.train(
-            load_slaq_sample(), SlaqSettings(limit=1), SlaqToyModel(), tmp_path, options=options
-        )
-    assert not list(tmp_path.iterdir())
 
 
 def test_the_toy_model_is_trained_on_what_it_will_be_asked(tmp_path):

@@ -222,27 +222,3 @@ def test_listed_and_free_queries_are_never_pooled(make_slaq_run):
         ["free", "two"],
     ]
     assert set(tables["contrasts"]["condition"]) == {"long", "free"}
-
-
-def test_checks_tell_of_noise_judge_and_what_is_unjudged(make_slaq_run, coin, score):
-    folder = make_slaq_run("x")
-    short = [f"{p},{p.removesuffix('/short')},{n % 2}" for n, p in enumerate(_short(folder))]
-    folder.labels.write_text("\n".join(["prompt_id,question_id,is_correct", *short]) + "\n")
-    with pytest.warns(Warning, match="not corrected"):
-        score(folder, coin())
-    with pytest.warns(UnscoredWarning, match="150 of 180 answers have no verdict"):
-        unjudged = make_slaq_run("y", judge=coin(unjudged=("long",)))
-
-    [run, other] = load_runs([folder.path, unjudged.path], outcome=SlaqStudy.outcome)
-
-    assert list(run.checks["judge_agreement"]["form"]) == ["short"]
-    assert run.checks["judge_agreement"]["n"].tolist() == [30]
-    assert list(run.checks["noise_floor"]["form"]) == ["short", "long"]
-    assert not {"corrected", "unjudged"} & set(run.checks)
-    reasons = other.checks["unjudged"][["judge", "reason", "n"]].values.tolist()
-    assert reasons == [["coin", "the judge's reply cannot be read", 150]]
-
-
-def _short(folder):
-    targets = folder.read_plan()[0]
-    return targets.loc[targets["form"] == "short", "prompt_id"]

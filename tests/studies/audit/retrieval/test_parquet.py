@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
-from surface_consistency.schemas import AuditPrompt, LookupQuery, Triplet
+from surface_consistency.schemas import LookupQuery
 from surface_consistency.studies.audit.retrieval import (
     Triplets,
     TripletStore,
@@ -26,23 +26,12 @@ from surface_consistency.studies.audit.retrieval.retrievers import (
 )
 from surface_consistency.studies.audit.retrieval.triplets import content_digest
 from surface_consistency.studies.audit.retrieval.verification import database_coverage
+from tests.audit_databases import triplets_and_facts
 
 NAMES = st.sampled_from(["us", ".us", "US", "u s", "€", "$", "Ü", "ü", "Ｕs", "İ", "a_b", "東京"])
 NAMED = ("head", "relation", "tail")
-TRIPLETS = st.lists(st.builds(Triplet, NAMES, NAMES, NAMES), min_size=1, max_size=12)
-ALIASES = st.lists(NAMES, max_size=3).map(tuple)
-FACTS = st.builds(
-    AuditPrompt,
-    prompt_id=st.integers(0, 9**9),
-    fact_id=st.just(0),
-    subject=NAMES,
-    relation=NAMES,
-    gold_object=NAMES,
-    prompt_text=st.just("?"),
-    subject_aliases=ALIASES,
-    relation_aliases=ALIASES,
-    object_aliases=ALIASES,
-)
+ENTRIES, FACTS = triplets_and_facts(NAMES)
+TRIPLETS = st.lists(ENTRIES, min_size=1, max_size=12)
 
 
 def write(path, triplets, names=NAMED, **options):

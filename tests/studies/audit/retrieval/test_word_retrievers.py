@@ -139,9 +139,3 @@ def test_bm25_has_no_hit_without_a_shared_word_and_names_its_extra(facts, ask, m
     monkeypatch.setitem(sys.modules, "bm25s", None)
     with pytest.raises(MissingDependencyError, match=r"surface-consistency\[retrieval\]"):
         BM25Retriever(facts)
-
-
-def test_fuzzy_score_of_equal_keys_is_one(facts, ask):
-    hits = FuzzyRetriever(facts).search([ask("FRANCE", "Capital")], k=1)
-
-    assert (hits.indices[0, 0], hits.scores[0, 0]) == (0, 1.0)
