@@ -22,17 +22,13 @@ STRANGER = ("France", "Capital", "Paris", (False, True, False))
 
 
 def candidate(entry, score=0.9):
-    subject, relation, value, (is_subject, is_relation, is_object) = entry
+    *texts, flags = entry
+    roles = ("subject", "relation", "object")
+    parts = dict(zip(roles, texts, strict=True))
+    parts |= {f"matches_{role}": flag for role, flag in zip(roles, flags, strict=True)}
+    supports = all(flags)
     return Candidate(
-        subject=subject,
-        relation=relation,
-        object=value,
-        score=score,
-        matches_subject=is_subject,
-        matches_relation=is_relation,
-        matches_object=is_object,
-        supports_target_fact=is_subject and is_relation and is_object,
-        matches_deleted_fact=False,
+        score=score, supports_target_fact=supports, matches_deleted_fact=False, **parts
     )
 
 

@@ -282,7 +282,7 @@ def sweep(data, study, settings, tmp_path):
     """Runs a sweep: `sweep("folder", threshold=(0.3, 0.9))`."""
 
     def run(name, *, model=None, studied=None, label="asking", **changes):
-        options = {"model": label, "settings": settings(**changes), "report": FEW}
+        options = {"model": label, "settings": settings(**changes)}
         runner = model or Asking()
         return run_sweep(studied or study, data, runner, tmp_path / name, progress=False, **options)
 

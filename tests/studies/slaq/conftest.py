@@ -78,15 +78,8 @@ def ask():
     """Asks a model: `ask(data, runner, out, model="m", **settings)`."""
 
     def run(data, runner, out, *, model="m", **settings):
-        return run_study(
-            SlaqStudy(),
-            data,
-            runner,
-            out,
-            model=model,
-            settings=SlaqSettings(**settings),
-            progress=False,
-        )
+        options = {"model": model, "settings": SlaqSettings(**settings), "progress": False}
+        return run_study(SlaqStudy(), data, runner, out, **options)
 
     return run
 
@@ -114,23 +107,13 @@ class Coin:
 
     def judge(self, targets):
         keys = targets["prompt_id"] + "|" + targets["fact_id"]
-        digests = [zlib.crc32(key.encode()) for key in keys]
-        rows = []
-        for form, digest in zip(targets["form"], digests, strict=True):
-            is_correct = None if form in self._unjudged else digest % 100 < 100 * self._share
-            is_told = form == "free" and is_correct is not None
-            rows.append(
-                {
-                    "prediction": None,
-                    "is_correct": is_correct,
-                    "is_recalled": is_correct or digest % 2 == 0 if is_told else None,
-                    "reason": None
-                    if is_correct is not None
-                    else "the judge's reply cannot be read: prose",
-                }
-            )
-        made = pd.DataFrame(rows).assign(prediction=targets["text"].to_numpy())
-        return made.astype({"is_correct": "boolean", "is_recalled": "boolean"})
+        digests, form = keys.map(lambda key: zlib.crc32(key.encode())), targets["form"]
+        is_left = form.isin(self._unjudged)
+        right = (digests % 100 < 100 * self._share).astype("boolean").mask(is_left)
+        recalled = (right | (digests % 2 == 0)).where((form == "free") & ~is_left)
+        reason = pd.Series("the judge's reply cannot be read: prose", form.index).where(is_left)
+        made = {"prediction": targets["text"], "is_correct": right, "is_recalled": recalled}
+        return pd.DataFrame(made).assign(reason=reason.astype(object).where(is_left, None))
 
 
 @pytest.fixture(scope="session")
@@ -144,14 +127,8 @@ def make_slaq_run(tmp_path, ask, score):
     """Asks and judges: `make_slaq_run(name, model=..., judge=..., answer=..., **settings)`."""
 
     def make(name, *, model="m", judge=None, answer="an answer", limit=6, **settings):
-        given = {"repeat": 10} | settings
-        folder = ask(
-            load_slaq_sample().select(limit=limit),
-            FakeRunner(lambda prompt: answer),
-            tmp_path / name,
-            model=model,
-            **given,
-        )
+        data, runner = load_slaq_sample().select(limit=limit), FakeRunner(lambda prompt: answer)
+        folder = ask(data, runner, tmp_path / name, model=model, **{"repeat": 10} | settings)
         score(folder, judge or Coin())
         return folder
 
