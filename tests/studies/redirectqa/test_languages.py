@@ -175,18 +175,6 @@ def test_the_card_tells_the_language_where_the_words_do_not(tmp_path):
             assert plan.settings.frame == language[:2]
 
 
-def test_the_papers_rule_is_told_to_take_parts_of_japanese_words(tmp_path):
-    """京都 is no answer of 東京都; the rule by words says so and has no such note."""
-    folder, _ = asked("ja", tmp_path / "run", answer=" それは東京都です")
-
-    said = notes(folder)
-    assert "accepts a part of a word: 京都 for 東京都" in said
-    assert "surface-consistency score RUN --rule segmented" in said
-    assert "compare how many verdicts change" in said
-    pytest.importorskip("icu4py")
-    assert "京都 for 東京都" not in notes(folder, rule="segmented")
-
-
 def test_how_many_verdicts_change_by_words_is_told(tmp_path, monkeypatch):
     """京都 as a further name of 京都市 is found in 東京都, under both names of the fact."""
     pytest.importorskip("icu4py")
