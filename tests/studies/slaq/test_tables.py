@@ -62,6 +62,22 @@ def test_scores_agree_with_paired_by(make_slaq_run, coin):
     assert list(dict.fromkeys(table["model"])) == ["b", "a"]
 
 
+def test_scores_agree_with_counting_by_hand(make_slaq_run):
+    run = make_slaq_run("one", limit=24)
+    frame = outcomes(run)
+    overall = grouped_scores(frame, n_resamples=50).iloc[0]
+    short, long = frame["first_correct"].astype(bool), frame["second_correct"].astype(bool)
+
+    assert (overall["n"], overall["n_clusters"]) == (len(frame), 24)
+    assert overall["first_accuracy"] == pytest.approx(short.mean())
+    assert overall["second_accuracy"] == pytest.approx(long.mean())
+    assert overall["signed_alignment"] == pytest.approx(short.mean() + long.mean() - 1)
+    table = grouped_scores(frame, ("is_entity",), n_resamples=50)
+    assert (table["n"].sum(), len(table)) == (len(frame), frame["is_entity"].nunique())
+    floor = pd.read_csv(run.checks / "noise_floor.csv")
+    assert floor[["form", "n_repeated"]].values.tolist() == [["short", 10], ["long", 50]]
+
+
 def test_models_on_the_same_topics_share_resamples(make_slaq_run, coin):
     """Two models with the same verdicts have the same interval, to the last bit."""
     frame = outcomes(make_slaq_run("one"))
