@@ -4,12 +4,11 @@ import json
 import re
 from collections import Counter
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from surface_consistency.engine import report as reporting
-from surface_consistency.engine.report import build_page, report_runs
+from surface_consistency.engine.report import report_runs
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.engine.settings import ReportSettings
@@ -260,21 +259,6 @@ def test_a_run_with_another_policy_or_without_answers_is_rejected(audit, score, 
         folder.log(group).write_text("")
     with pytest.raises(RunError, match="holds no answer"):
         score(folder)
-
-
-def test_one_state_gives_its_means_and_no_pairs(audit, finish, settings, study):
-    """What was not asked is missing, not wrong."""
-    folder = audit(chosen=settings(states=("FULL",)))
-    tables = finish(folder)
-
-    assert set(tables["states"]["state"]) == {"FULL"}
-    assert tables["overall"]["n"].iloc[0] == 0
-    assert np.isnan(tables["overall"]["leakage"].iloc[0])
-    assert tables["attribution"].empty
-    cross = pd.read_csv(folder.path / "cross_state_metrics.csv")
-    assert cross["parametric_leakage"].isna().all()
-    page, _, _ = build_page([folder.path], study=study, settings=FEW)
-    assert any("DEL-ON was not asked" in str(part) for part in page.finding.sentence)
 
 
 @pytest.fixture

@@ -193,21 +193,6 @@ def test_free_form_distinguishes_recall_from_correctness(make_slaq_run):
     assert 0 < recall["accuracy"] < 1
 
 
-def test_no_long_answer_judged_leaves_rates_undefined(make_slaq_run, coin):
-    with pytest.warns(UnscoredWarning, match="150 the judge's reply cannot be read"):
-        folder = make_slaq_run("one", judge=coin(unjudged=("long",)))
-
-    tables = run_tables(folder.path)
-
-    overall = tables["overall"].iloc[0]
-    assert (overall["n"], overall["n_missing"]) == (0, 150)
-    assert np.isnan(overall["consistency"])
-    assert not {"momentum", "position"} & set(tables)
-    unjudged = pd.read_csv(folder.checks / "unjudged.csv")
-    assert unjudged["n"].tolist() == [150]
-    assert unjudged["reason"].tolist() == ["the judge's reply cannot be read"]
-
-
 def test_tables_of_several_models_stand_below_each_other(make_slaq_run, coin):
     folders = [
         make_slaq_run("x", model="one").path,
