@@ -52,18 +52,11 @@ def write_audit_databases(folder, domain, topologies, styles):
     for topology, entries in topologies.items():
         write_database(folder / domain / f"{topology}.json", entries)
         for style in styles:
-            prompts = [
-                AuditPrompt(
-                    prompt_id=number,
-                    fact_id=number,
-                    subject=subject,
-                    relation=relation,
-                    gold_object=value,
-                    prompt_text=TEXTS[style].format(subject=subject, relation=relation),
-                    subject_aliases=(f"Republic of {subject}",) if " " not in subject else (),
-                )
-                for number, (subject, relation, value) in enumerate(entries)
-            ]
-            write_prompts(
-                folder / domain / "prompts" / topology / f"prompts_{style}.jsonl", prompts
-            )
+            prompts = []
+            for number, (subject, relation, value) in enumerate(entries):
+                fact = {"subject": subject, "relation": relation, "gold_object": value}
+                fact["prompt_text"] = TEXTS[style].format(subject=subject, relation=relation)
+                fact["subject_aliases"] = () if " " in subject else (f"Republic of {subject}",)
+                prompts.append(AuditPrompt(prompt_id=number, fact_id=number, **fact))
+            home = folder / domain / "prompts" / topology
+            write_prompts(home / f"prompts_{style}.jsonl", prompts)

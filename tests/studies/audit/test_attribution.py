@@ -5,16 +5,10 @@ import pytest
 from surface_consistency.schemas import AuditPrompt, Candidate, RetrievalTrace, Triplet
 from surface_consistency.studies.audit.attribution import attribute
 
-FACT = AuditPrompt(
-    prompt_id=0,
-    fact_id=0,
-    subject="United States",
-    relation="Capital",
-    gold_object="Washington, D.C.",
-    prompt_text="What is the capital of the United States?",
-    subject_aliases=("USA",),
-    object_aliases=("Washington DC",),
-)
+NAMES = {"subject": "United States", "relation": "Capital", "gold_object": "Washington, D.C."}
+NAMES |= {"subject_aliases": ("USA",), "object_aliases": ("Washington DC",)}
+TEXT = "What is the capital of the United States?"
+FACT = AuditPrompt(prompt_id=0, fact_id=0, prompt_text=TEXT, **NAMES)
 STATES_IT = ("USA", "Capital", "Washington DC", (True, True, True))
 DECOY = ("Government of United States", "Seat", "Washington, D.C.", (False, False, True))
 NEIGHBOUR = ("United States", "Largest City", "New York", (True, False, False))
@@ -36,15 +30,9 @@ def trace(*entries, selected=0, threshold=0.6):
     """A trace of candidates in order, of which one answered."""
     retained = tuple(candidate(entry, 0.9 - 0.1 * place) for place, entry in enumerate(entries))
     chosen = retained[selected] if retained and selected is not None else None
-    return RetrievalTrace(
-        state="DEL-ON",
-        retrieval_enabled=True,
-        lookup_query=None,
-        threshold=threshold,
-        retained_candidates=retained,
-        selected_candidate=chosen,
-        selected_value=None if chosen is None else chosen.object,
-    )
+    found = {"retained_candidates": retained, "selected_candidate": chosen}
+    found |= {"selected_value": None if chosen is None else chosen.object, "lookup_query": None}
+    return RetrievalTrace(state="DEL-ON", retrieval_enabled=True, threshold=threshold, **found)
 
 
 @pytest.mark.parametrize(

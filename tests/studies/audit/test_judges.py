@@ -258,15 +258,9 @@ def test_a_run_as_published_yields_the_published_numbers(data_files, tmp_path, s
     found = AuditData(id="published", conditions=conditions)
     plan = study.plan(found, settings)
 
-    folder = run_study(
-        study,
-        found,
-        Scripted(scripted(plan, golden)),
-        tmp_path / "run",
-        model="scripted",
-        settings=settings,
-        progress=False,
-    )
+    runner = Scripted(scripted(plan, golden))
+    options = {"model": "scripted", "settings": settings, "progress": False}
+    folder = run_study(study, found, runner, tmp_path / "run", **options)
     outcomes = score_run(folder, study=study)
 
     manifest = folder.read_manifest()

@@ -71,14 +71,8 @@ class Linker(Runner):
 
 
 def run(data, runner, out, **settings):
-    return run_study(
-        LinkingStudy(),
-        data,
-        runner,
-        out,
-        model="m",
-        settings=LinkingSettings(**({"repeat": 10} | settings)),
-    )
+    chosen = LinkingSettings(**{"repeat": 10} | settings)
+    return run_study(LinkingStudy(), data, runner, out, model="m", settings=chosen)
 
 
 @pytest.fixture(scope="module")

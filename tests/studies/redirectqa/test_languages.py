@@ -78,15 +78,9 @@ class Saying(Runner):
 def asked(language, out, *, answer=" 東京都です", finish_reason="stop", **settings):
     """Run the study, and give the folder and its prompts."""
     data = load_redirectqa(rows(language))
-    folder = run_study(
-        RedirectQAStudy(),
-        data,
-        Saying(answer, finish_reason),
-        out,
-        model="m",
-        settings=RedirectQASettings(repeat=0, **settings),
-        progress=False,
-    )
+    runner, chosen = Saying(answer, finish_reason), RedirectQASettings(repeat=0, **settings)
+    options = {"model": "m", "settings": chosen, "progress": False}
+    folder = run_study(RedirectQAStudy(), data, runner, out, **options)
     return folder, list(read_jsonl(folder.prompts, Prompt))
 
 

@@ -51,13 +51,8 @@ def quality(folder, labels, **options):
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory, ask, score):
     """A scored run, and the judge that knows what is true."""
-    folder = ask(
-        load_slaq_sample(),
-        FakeRunner(lambda prompt: "an answer"),
-        tmp_path_factory.mktemp("run"),
-        free=True,
-        repeat=0,
-    )
+    runner = FakeRunner(lambda prompt: "an answer")
+    folder = ask(load_slaq_sample(), runner, tmp_path_factory.mktemp("run"), free=True, repeat=0)
     judge = Erring()
     score(folder, judge)
     return folder, judge

@@ -83,16 +83,9 @@ def fact():
     """Make a fact."""
 
     def target(subject, relation, gold, *, subjects=(), relations=(), objects=()):
-        return AuditPrompt(
-            prompt_id=0,
-            fact_id=0,
-            subject=subject,
-            relation=relation,
-            gold_object=gold,
-            prompt_text="?",
-            subject_aliases=tuple(subjects),
-            relation_aliases=tuple(relations),
-            object_aliases=tuple(objects),
-        )
+        names = {"subject": subject, "relation": relation, "gold_object": gold}
+        names |= {"subject_aliases": tuple(subjects), "relation_aliases": tuple(relations)}
+        names |= {"prompt_text": "?", "object_aliases": tuple(objects)}
+        return AuditPrompt(prompt_id=0, fact_id=0, **names)
 
     return target
