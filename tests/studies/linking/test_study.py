@@ -3,7 +3,6 @@
 import hashlib
 import math
 import re
-import shutil
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,6 @@ from surface_consistency.errors import DataError, RunError
 from surface_consistency.models import FakeRunner
 from surface_consistency.models.runner import Runner
 from surface_consistency.plugins import importable
-from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.linking.consistency import (
     LinkingConsistency,
@@ -262,38 +260,6 @@ def test_what_could_not_be_made_or_asked_is_counted(data):
     assert other["asked_as_same_entity"] == other["pairs"] == 191
     assert 0 < other["without_surface_negative"] < 60
     assert other["disputable"] == 0
-
-
-def test_linking_foretells_consistency_where_it_was_planted(linked, data, known, tmp_path):
-    names = {redirect for redirect, _ in known}
-    titles = {item.surface.text for item in data.questions if item.surface.is_canonical}
-
-    def answer(prompt):
-        asked = prompt.text.rpartition("Q: ")[2]
-        for item in data.questions:
-            if item.question in asked:
-                surface = item.surface.text
-                is_known = surface in titles or surface in names
-                return f" {item.triple.answers[0]}" if is_known else " nobody knows"
-        raise AssertionError(asked)
-
-    settings = RedirectQASettings(shots=0, repeat=0)
-    folder = run_study(
-        RedirectQAStudy(), data, FakeRunner(answer), tmp_path / "qa", model="m", settings=settings
-    )
-    score_run(folder)
-    # The habit hides what is linked from the verdicts; calibrated ones show it.
-    linking = shutil.copytree(linked.path, tmp_path / "linking")
-    score_run(RunFolder.open(linking), scoring=LinkingScoring(calibrated=True))
-    analysis = LinkingConsistency()
-    chosen = LinkingConsistencySettings(linking=(linking,))
-    reported = report_runs([folder.path], tmp_path / "report", analyses={analysis: chosen})
-    row = reported.tables["linking_vs_consistency"].frame.iloc[0]
-    assert row["flip_rate_linked"] < 0.05
-    assert row["flip_rate_not_linked"] > 0.8
-    assert row["difference_high"] < -0.5
-    assert row["auc"] > 0.9
-    assert "do not predict flips" in (tmp_path / "report" / "report.html").read_text("utf-8")
 
 
 def test_runs_of_other_studies_or_models_are_refused(linked, data, tmp_path):
