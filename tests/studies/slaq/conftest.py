@@ -1,11 +1,6 @@
 """Facts and answers to judge, and runs of scripted models."""
 
-import contextlib
-import json
-import threading
-import time
 import zlib
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
 import pandas as pd
@@ -133,64 +128,3 @@ def make_slaq_run(tmp_path, ask, score):
         return folder
 
     return make
-
-
-class CountingServer:
-    """Speaks the OpenAI protocol over 127.0.0.1 and counts what it is asked.
-
-    `answer(text)` gives the reply to the last message; each takes `latency` seconds.
-    """
-
-    def __init__(self, answer, latency=0.0):
-        self.asked = []
-        self.answered = []
-        owner = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True
-
-            def do_POST(self):
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                text = body["messages"][-1]["content"]
-                owner.asked.append(text)
-                time.sleep(latency)
-                message = {"role": "assistant", "content": answer(text)}
-                reply = {"model": "m-1", "choices": [{"message": message, "finish_reason": "stop"}]}
-                data = json.dumps(reply).encode()
-                with contextlib.suppress(OSError):
-                    self.send_response(200)
-                    self.send_header("content-length", str(len(data)))
-                    self.end_headers()
-                    self.wfile.write(data)
-                    owner.answered.append(text)
-
-            def log_message(self, *_):
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        # A client that is killed resets its connections, which is what is wanted.
-        self._server.handle_error = lambda *_: None
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-
-    def stop(self):
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(10)
-
-
-@pytest.fixture
-def serve():
-    """Starts servers: `serve(answer, latency=0.0)`; all stop at the end of the test."""
-    started = []
-
-    def start(answer, **options):
-        started.append(CountingServer(answer, **options))
-        return started[-1]
-
-    yield start
-    for server in started:
-        server.stop()
