@@ -90,10 +90,10 @@ def thinking(model=None):
 def test_what_a_judge_thinks_is_not_its_verdict(folder, tmp_path, monkeypatch):
     (tmp_path / "slaq_runners.py").write_text(RUNNER)
     monkeypatch.syspath_prepend(str(tmp_path))
-    runner = "slaq_runners:thinking"
-    scoring = SlaqScoring(judge="llm", judge_runner=runner, judge_max_reasoning_tokens=99)
+    judge = {"judge": "llm", "judge_runner": "slaq_runners:thinking"}
 
-    with importable(runner):
+    with importable(judge["judge_runner"]):
+        scoring = SlaqScoring(**judge, judge_max_reasoning_tokens=99)
         frame = score_run(folder, study=SlaqStudy(), scoring=scoring)
 
     assert (frame["first_correct"].mean(), frame["second_correct"].mean()) == (1.0, 0.6)

@@ -108,7 +108,8 @@ def test_retrievers_handle_the_edges(kind, facts, ask, table_encoder):
     assert retriever.search([ask("日本", "首都")], k=1).indices.tolist() == [[4]]
     blank, same = retriever.search([ask("", ""), ask(" ", "_")], k=9).indices
     np.testing.assert_array_equal(blank, same)
-    assert retriever.search([ask("\ud83d", "")], k=1).indices.shape == (1, 1)
+    if kind in BOTH:
+        assert retriever.search([ask("\ud83d", "")], k=1).indices.shape == (1, 1)
     assert retriever.fingerprint() == make(facts).fingerprint() != make(facts[1:]).fingerprint()
 
 
