@@ -1,5 +1,6 @@
 """Demonstrations and prompts."""
 
+import itertools
 import re
 from collections.abc import Sequence
 
@@ -32,36 +33,20 @@ from surface_consistency.taxonomy import RELATIONS, TEMPLATES
 def questions_of(n_facts: int, *, relations: Sequence[str]) -> tuple[QuestionRealization, ...]:
     """Facts with one canonical and two redirect surfaces, in both templates."""
     made = []
-    for name in relations:
-        for number in range(n_facts):
-            subject = f"{name} subject {number}"
-            triple = FactualTriple(
-                id=f"{name}-{number}",
-                subject=Entity(id=f"Q{number}", name=subject),
-                relation=name,
-                object=Entity(id=None, name=f"{name} object {number}"),
-                answers=(f"{name} object {number}", "another"),
-            )
-            surfaces = [SurfaceForm(text=subject, is_canonical=True)] + [
-                SurfaceForm(
-                    text=f"{subject} alias {alias}",
-                    is_canonical=False,
-                    categories=("Redirects_from_long_names",),
-                    types=("alternative_names_and_abbreviations",),
-                )
-                for alias in "xy"
-            ]
-            for surface in surfaces:
-                for template in TEMPLATES:
-                    made.append(
-                        QuestionRealization(
-                            id=f"{triple.id}:{template}:{surface.text}",
-                            triple=triple,
-                            surface=surface,
-                            template=template,
-                            question=RELATIONS[name].question(surface.text, template=template),
-                        )
-                    )
+    redirect = {"categories": ("Redirects_from_long_names",)}
+    redirect["types"] = ("alternative_names_and_abbreviations",)
+    for name, number in itertools.product(relations, range(n_facts)):
+        subject, value = f"{name} subject {number}", f"{name} object {number}"
+        entities = {"subject": Entity(id=f"Q{number}", name=subject)}
+        entities["object"] = Entity(id=None, name=value)
+        fact = {"id": f"{name}-{number}", "relation": name, "answers": (value, "another")}
+        triple = FactualTriple(**fact, **entities)
+        for alias, template in itertools.product(("", " alias x", " alias y"), TEMPLATES):
+            text = f"{subject}{alias}"
+            surface = SurfaceForm(text=text, is_canonical=not alias, **redirect if alias else {})
+            asked = {"question": RELATIONS[name].question(text, template=template)}
+            asked |= {"id": f"{triple.id}:{template}:{text}", "template": template}
+            made.append(QuestionRealization(triple=triple, surface=surface, **asked))
     return tuple(made)
 
 
