@@ -340,7 +340,7 @@ def test_answers_of_another_model_are_not_taken_over(audit, settings, label, off
     assert not (first.path.parent / "second").exists()
 
 
-def test_a_sweep_and_a_single_run_do_not_share_a_folder(audit, sweep, pages, tmp_path):
+def test_a_sweep_and_a_single_run_do_not_share_a_folder(audit, sweep, tmp_path):
     """Neither replaces the other's tables; what was there stays as it was."""
     single = audit("single")
     before = sorted(single.path.rglob("*"))

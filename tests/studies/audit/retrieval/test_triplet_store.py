@@ -79,14 +79,10 @@ def test_flags_are_those_of_the_target(store, ask):
     # "Fort-Lamy" is one token with its hyphen, "Fort Lamy" two.
     assert flags["Fort-Lamy"] == (True, True, False, False, True)
     assert flags["Paris"] == (False, True, False, False, False)
-
-
-def test_flags_need_a_target_and_follow_the_key(database, ask):
-    store = TripletStore(database, FuzzyRetriever(database), key=lambda text: text)
-    bare, other = store.look_up(
+    keyed = TripletStore(store.triplets, FuzzyRetriever(store.triplets), key=lambda text: text)
+    bare, other = keyed.look_up(
         [ask("chad", "Capital")] * 2, states=["FULL"] * 2, targets=[None, TARGET]
     )
-
     assert not any(candidate.matches_subject for candidate in bare.all_candidates)
     assert [c.matches_subject for c in other.all_candidates if c.object == "Fort-Lamy"] == [False]
 
