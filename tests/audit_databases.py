@@ -2,12 +2,24 @@
 
 import json
 
-from surface_consistency.schemas import AuditPrompt
+from hypothesis import strategies as st
+
+from surface_consistency.schemas import AuditPrompt, Triplet
 
 TEXTS = {
     "direct_questions": "What is the {relation} of {subject}?",
     "cloze": "Complete the sentence with the missing fact: The {relation} of {subject} is ____.",
 }
+
+
+def triplets_and_facts(names):
+    """Strategies of entries and of facts whose parts and aliases are drawn from names."""
+    aliases = st.lists(names, max_size=3).map(tuple)
+    parts = dict.fromkeys(("subject", "relation", "gold_object"), names)
+    parts |= dict.fromkeys(("subject_aliases", "relation_aliases", "object_aliases"), aliases)
+    numbers = {"prompt_id": st.integers(0, 9**9), "fact_id": st.just(0)}
+    facts = st.builds(AuditPrompt, prompt_text=st.just("?"), **numbers, **parts)
+    return st.builds(Triplet, names, names, names), facts
 
 
 def write_database(path, entries):
@@ -40,18 +52,11 @@ def write_audit_databases(folder, domain, topologies, styles):
     for topology, entries in topologies.items():
         write_database(folder / domain / f"{topology}.json", entries)
         for style in styles:
-            prompts = [
-                AuditPrompt(
-                    prompt_id=number,
-                    fact_id=number,
-                    subject=subject,
-                    relation=relation,
-                    gold_object=value,
-                    prompt_text=TEXTS[style].format(subject=subject, relation=relation),
-                    subject_aliases=(f"Republic of {subject}",) if " " not in subject else (),
-                )
-                for number, (subject, relation, value) in enumerate(entries)
-            ]
-            write_prompts(
-                folder / domain / "prompts" / topology / f"prompts_{style}.jsonl", prompts
-            )
+            prompts = []
+            for number, (subject, relation, value) in enumerate(entries):
+                fact = {"subject": subject, "relation": relation, "gold_object": value}
+                fact["prompt_text"] = TEXTS[style].format(subject=subject, relation=relation)
+                fact["subject_aliases"] = () if " " in subject else (f"Republic of {subject}",)
+                prompts.append(AuditPrompt(prompt_id=number, fact_id=number, **fact))
+            home = folder / domain / "prompts" / topology
+            write_prompts(home / f"prompts_{style}.jsonl", prompts)

@@ -103,18 +103,6 @@ def test_rows_that_lost_a_name_are_refused(tsv, tmp_path):
     assert load_popqa(whole).source.digest == load_popqa(tsv).source.digest
 
 
-def test_every_kind_of_source_gives_the_same_data(tsv, tmp_path):
-    """File, folder in the hub's layout, rows and Parquet are the same data."""
-    parquet = tmp_path / "popqa.parquet"
-    datasets.Dataset.from_list(ROWS).to_parquet(parquet)
-
-    found = [load_popqa(source) for source in (tsv, tsv.parent, ROWS, parquet)]
-
-    for data in found:
-        assert data.questions == found[0].questions
-        assert data.source.digest == found[0].source.digest
-
-
 @pytest.mark.parametrize(
     ("obj", "listed", "answers"),
     [

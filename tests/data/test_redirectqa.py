@@ -21,11 +21,6 @@ def without(*columns):
     return lambda row: {name: value for name, value in row.items() if name not in columns}
 
 
-def renamed(**names):
-    """Rename columns of a row."""
-    return lambda row: {names.get(name, name): value for name, value in row.items()}
-
-
 def first_answers(rows, **options):
     return load_redirectqa(rows, **options).rows["answers"].iloc[0]
 
@@ -51,15 +46,6 @@ def test_load_redirectqa_reads_release_v1(rows):
     # The rows of a fact share its record, and its two wordings that of the surface.
     assert data.questions[3].triple is triple
     assert data.questions[3].surface is surface
-
-
-def test_redirects_of_one_surface_are_two_instances(rows):
-    """Two redirects that lose their parenthesis to the same name stay apart by their titles."""
-    found = load_redirectqa(rows).rows
-    same = found[found["surface"] == "Jesus Antunez"]
-
-    assert same["id"].nunique() == 4
-    assert set(same["redirect_title"]) == {"Jesus_Antunez", "Jesus_Antunez_(musician)"}
 
 
 def test_real_rows_get_their_types(data_files):
@@ -122,49 +108,99 @@ def test_load_redirectqa_reads_release_v0(rows):
     assert data.rows["answers"].iloc[0] == ("London", "London, UK")
 
 
-def test_columns_are_overridable(rows):
-    """Columns under any name are read when they are named."""
-    source = list(map(renamed(question="prompt"), rows))
+def at(place, **cells):
+    """Change cells of one row, or of a slice of rows."""
 
-    data = load_redirectqa(source, columns={"question": "prompt"})
+    def change(rows):
+        chosen = range(len(rows))[place if isinstance(place, slice) else slice(place, place + 1)]
+        return [row | cells if number in chosen else row for number, row in enumerate(rows)]
 
-    assert data.source.digest == load_redirectqa(rows).source.digest
-
-
-def test_object_name_comes_first_among_the_answers(rows):
-    """The object's own name leads; the other answers keep their order."""
-    for row in rows[:4]:
-        row["possible_answers"] = ["London, UK", "The City", "London", "The City"]
-
-    assert first_answers(rows) == ("London", "London, UK", "The City")
+    return change
 
 
-def test_object_without_an_answer_column_is_the_answer(rows):
-    """Aliases name the object too; its own name is accepted even if they leave it out."""
-    for row in rows:
-        row["object_aliases"] = [f"{row['object_surface']} (alias)"]
-        del row["possible_answers"]
+FIRST = slice(4)
+GAPS = dict.fromkeys(("relation", "object_id", "subject_pageviews"))
+CELLS = {
+    "the object's name first": (
+        [at(FIRST, possible_answers=["London, UK", "The City", "London", "The City"])],
+        {"answers": ("London", "London, UK", "The City")},
+    ),
+    "aliases": (
+        [
+            at(FIRST, object_aliases=["alias"]),
+            lambda rows: map(without("possible_answers"), rows[:4]),
+        ],
+        {"answers": ("London", "alias"), "object_aliases": ("alias",)},
+    ),
+    "a title": (
+        [
+            at(FIRST, o_wiki_title="London_(city)", object_aliases=["alias"]),
+            lambda rows: map(without("possible_answers", "object_surface"), rows[:4]),
+        ],
+        {"answers": ("London", "alias")},
+    ),
+    "trimmed": (
+        [at(FIRST, object_surface=" London ", possible_answers=["London\n", " ", "London, UK "])],
+        {"answers": ("London", "London, UK")},
+    ),
+    "trimmed aliases": (
+        [
+            at(FIRST, object_surface=" London ", object_aliases=["London\n", " ", "London, UK "]),
+            lambda rows: map(without("possible_answers"), rows[:4]),
+        ],
+        {"answers": ("London", "London, UK")},
+    ),
+    # The release's own mark decides, whatever else stands in the row.
+    "marked as canonical": (
+        [
+            at(
+                slice(2),
+                subject_surface_category=["__MAIN__", "Redirects_from_surnames"],
+                subject_redirect_wiki_title="Stevens",
+            )
+        ],
+        {"is_canonical": True, "categories": (), "types": (), "redirect_title": None},
+    ),
+    "canonical by a title without its parenthesis": (
+        [
+            at(FIRST, subject_wiki_title="Cat_Stevens_(singer)"),
+            at(slice(2), subject_surface_category=[]),
+        ],
+        {"is_canonical": True},
+    ),
+    "a relation outside the taxonomy": (
+        [
+            at(slice(1), relation="employer", question="Who employs Cat Stevens?"),
+            lambda rows: map(without("template"), rows[:1]),
+        ],
+        {"relation": "employer", "template": "original"},
+    ),
+    "gaps filled from other rows": (
+        [at(0, **GAPS, question="Where was Cat Stevens born?")],
+        {"relation": "place_of_birth", "object_id": "Q84", "subject_pageviews": 1209162},
+    ),
+    "underscores and order of answers": (
+        [
+            at(2, object_surface=None, possible_answers=["London, UK", "London"]),
+            at(1, subject_wiki_title="Cat Stevens"),
+        ],
+        {"answers": ("London", "London, UK")},
+    ),
+}
 
-    assert first_answers(rows) == ("London", "London (alias)")
-    assert load_redirectqa(rows).rows["object_aliases"].iloc[0] == ("London (alias)",)
 
+@pytest.mark.parametrize("name", CELLS)
+def test_cells_of_the_first_row_are_read(name, rows):
+    changes, expected = CELLS[name]
+    for change in changes:
+        rows = list(change(rows))
 
-def test_object_title_names_the_object_without_underscores(rows):
-    """A page title is cleaned before it is accepted as an answer."""
-    for row in rows:
-        row["o_wiki_title"] = row.pop("object_surface").replace("musician", "Solo_artist_(music)")
-        row["object_aliases"] = [*row.pop("possible_answers")[1:], "alias"]
+    frame = load_redirectqa(rows).rows
+    found = frame.astype(object).where(frame.notna(), None).iloc[0]
 
-    assert first_answers(rows[4:]) == ("Solo artist", "alias")
-
-
-@pytest.mark.parametrize("column", ["possible_answers", "object_aliases"])
-def test_accepted_answers_are_trimmed(rows, column):
-    """White space around an answer, which no first line of a prediction has, does not hide it."""
-    own = {"object_surface": " London ", column: ["London\n", " ", "London, UK "]}
-    padded = [without("possible_answers")(row) | own for row in rows[:4]]
-
-    assert set(load_redirectqa(padded).rows["answers"]) == {("London", "London, UK")}
+    assert {column: found[column] for column in expected} == expected
+    of_fact = frame[frame["fact_id"] == found["fact_id"]]
+    assert set(of_fact["answers"]) == {found["answers"]}
 
 
 @pytest.mark.parametrize("empty", [None, [], "", "[]", [""]])
@@ -249,69 +285,6 @@ def test_a_redirect_is_never_paired_across_wordings(rows):
     assert data.unpaired["template"].tolist() == ["original"]
     assert len(data.select(templates="original").unpaired) == 1
     assert data.select(templates="paraphrase").unpaired.empty
-
-
-def test_repeated_rows_are_dropped_and_counted(rows):
-    """Rows that repeat others to the letter are used once."""
-    with pytest.warns(SurfaceConsistencyWarning, match="repeats 3 rows to the letter"):
-        data = load_redirectqa([*rows, *rows[:3]])
-
-    assert data.source.digest == load_redirectqa(rows).source.digest
-
-
-def test_main_label_makes_a_row_canonical(rows):
-    """The release's own mark decides, whatever else stands in the row."""
-    for row in rows[:2]:
-        row["subject_surface_category"] = ["__MAIN__", "Redirects_from_surnames"]
-        row["subject_redirect_wiki_title"] = "Stevens"
-
-    surface = load_redirectqa(rows).questions[0].surface
-
-    assert surface.is_canonical
-    assert surface.categories == surface.types == ()
-    assert surface.redirect_title is None
-
-
-def test_title_without_its_parenthesis_is_canonical(rows):
-    """Without a mark, a row that asks under its article's title is the canonical one."""
-    for row in rows[:4]:
-        row["subject_wiki_title"] = "Cat_Stevens_(singer)"
-    for row in rows[:2]:
-        row["subject_surface_category"] = []
-
-    assert load_redirectqa(rows).rows["is_canonical"].iloc[0]
-
-
-def test_relation_outside_the_taxonomy_is_kept(rows):
-    """A relation of one's own keeps its name, and its template is "original"."""
-    for row in rows[:4]:
-        row |= {"relation": "employer", "question": f"Who employs {row['subject_surface']}?"}
-        del row["template"]
-
-    pairs = load_redirectqa(rows[:4:2]).pairs
-
-    assert pairs[["relation", "template"]].values.tolist() == [["employer", "original"]]
-
-
-def test_facts_gather_what_single_rows_leave_out(rows):
-    """A value that one row of a fact lacks is taken from another."""
-    for name in ("relation", "object_id", "subject_pageviews"):
-        rows[0][name] = None
-    rows[0]["question"] = "Where was Cat Stevens born?"
-
-    first = load_redirectqa(rows).rows.iloc[0]
-
-    found = first[["relation", "object_id", "subject_pageviews"]].tolist()
-    assert found == ["place_of_birth", "Q84", 1209162]
-
-
-def test_facts_forgive_underscores_and_order_of_answers(rows):
-    """Rows of one fact may write its title and list its answers in another way."""
-    rows[1]["subject_wiki_title"] = "Cat Stevens"
-    rows[2]["possible_answers"] = rows[2]["possible_answers"][::-1]
-    rows[2]["object_surface"] = None
-
-    assert load_redirectqa(rows).rows["answers"][2] == ("London", "London, UK")
 
 
 def test_subject_without_a_title_is_named_by_its_canonical_surface(rows):

@@ -5,16 +5,10 @@ import pytest
 from surface_consistency.schemas import AuditPrompt, Candidate, RetrievalTrace, Triplet
 from surface_consistency.studies.audit.attribution import attribute
 
-FACT = AuditPrompt(
-    prompt_id=0,
-    fact_id=0,
-    subject="United States",
-    relation="Capital",
-    gold_object="Washington, D.C.",
-    prompt_text="What is the capital of the United States?",
-    subject_aliases=("USA",),
-    object_aliases=("Washington DC",),
-)
+NAMES = {"subject": "United States", "relation": "Capital", "gold_object": "Washington, D.C."}
+NAMES |= {"subject_aliases": ("USA",), "object_aliases": ("Washington DC",)}
+TEXT = "What is the capital of the United States?"
+FACT = AuditPrompt(prompt_id=0, fact_id=0, prompt_text=TEXT, **NAMES)
 STATES_IT = ("USA", "Capital", "Washington DC", (True, True, True))
 DECOY = ("Government of United States", "Seat", "Washington, D.C.", (False, False, True))
 NEIGHBOUR = ("United States", "Largest City", "New York", (True, False, False))
@@ -22,17 +16,13 @@ STRANGER = ("France", "Capital", "Paris", (False, True, False))
 
 
 def candidate(entry, score=0.9):
-    subject, relation, value, (is_subject, is_relation, is_object) = entry
+    *texts, flags = entry
+    roles = ("subject", "relation", "object")
+    parts = dict(zip(roles, texts, strict=True))
+    parts |= {f"matches_{role}": flag for role, flag in zip(roles, flags, strict=True)}
+    supports = all(flags)
     return Candidate(
-        subject=subject,
-        relation=relation,
-        object=value,
-        score=score,
-        matches_subject=is_subject,
-        matches_relation=is_relation,
-        matches_object=is_object,
-        supports_target_fact=is_subject and is_relation and is_object,
-        matches_deleted_fact=False,
+        score=score, supports_target_fact=supports, matches_deleted_fact=False, **parts
     )
 
 
@@ -40,15 +30,9 @@ def trace(*entries, selected=0, threshold=0.6):
     """A trace of candidates in order, of which one answered."""
     retained = tuple(candidate(entry, 0.9 - 0.1 * place) for place, entry in enumerate(entries))
     chosen = retained[selected] if retained and selected is not None else None
-    return RetrievalTrace(
-        state="DEL-ON",
-        retrieval_enabled=True,
-        lookup_query=None,
-        threshold=threshold,
-        retained_candidates=retained,
-        selected_candidate=chosen,
-        selected_value=None if chosen is None else chosen.object,
-    )
+    found = {"retained_candidates": retained, "selected_candidate": chosen}
+    found |= {"selected_value": None if chosen is None else chosen.object, "lookup_query": None}
+    return RetrievalTrace(state="DEL-ON", retrieval_enabled=True, threshold=threshold, **found)
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,7 @@ import pytest
 from surface_consistency.engine.report import build_page
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import SourceNotFoundError
-from surface_consistency.report.page import (
-    AlluvialPlot,
-    ForestPlot,
-    MosaicPlots,
-    Prose,
-    StackedBars,
-    Trace,
-)
+from surface_consistency.report.page import AlluvialPlot, MosaicPlots, Prose, StackedBars, Trace
 from surface_consistency.studies.audit import AuditStudy
 from surface_consistency.studies.audit.tables import audit_tables
 from surface_consistency.tables.numbers import Value, format_cell
@@ -148,14 +141,8 @@ def test_the_page_shows_rates_origins_and_identity(audit_run):
     columns = {column.key: column for column in tests[0].columns}
     assert {"clustered_mcnemar_p_value", "artifacts_equal_del_on"} <= set(columns)
     overall = tests[0].frame.iloc[0]
-    on, off = frame["first_correct"].astype(bool), frame["second_correct"].astype(bool)
-    assert overall["l_plus_r"] == pytest.approx(off.mean() + (on & ~off).mean())
-    shown = [
-        format_cell(row, columns["identity_residual"])[0]
-        for row in tests[0].frame.to_dict("records")
-    ]
-    assert set(shown) == {"0.00"}
-    assert set(tests[0].frame["artifacts_equal_del_on"]) <= {"yes", "no"}
+    shown = format_cell(overall.to_dict(), columns["identity_residual"])[0]
+    assert (shown, overall["artifacts_equal_del_on"] in ("yes", "no")) == ("0.00", True)
     detectable = 100 * overall["detectable_difference"]
     assert f"before correction: {detectable:.1f} points." in tests[0].note
     half = (overall["retrieval_effect_high"] - overall["retrieval_effect_low"]) / 2
@@ -284,19 +271,6 @@ def test_unattributed_answers_have_no_origins(audit_run):
 
     assert "artifact_rate" not in blocks(page, "numbers", Table)[0].frame
     assert "origins" not in [bars.name for bars in blocks(page, "origins", StackedBars)]
-
-
-def test_dots_show_each_state_of_each_model(audit_run):
-    frames = [random_outcomes(5, seed=seed) for seed in (1, 2)]
-    folders = [audit_run(frame, name, name) for name, frame in zip("ab", frames, strict=True)]
-
-    plots = {one.name: one for one in blocks(page_of(*folders), "scores", ForestPlot)}
-
-    rows = plots["f1-by-style"].rows
-    assert [label for label, level, _ in rows if level == 0] == ["cloze", "direct", "few-shot"]
-    assert rows[1][0] == "FULL"
-    expected = frames[1][frames[1]["style"] == "cloze"]["full_f1"].mean()
-    assert rows[1][2][1].value.value == pytest.approx(expected)
 
 
 def test_the_real_products_of_an_audit_make_a_page(audit, score, study, settings):

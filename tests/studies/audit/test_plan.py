@@ -101,21 +101,6 @@ def test_the_fingerprint_of_the_store_tells_policies_and_deletions_apart(data, s
     assert told[0] == str(planned(data, settings()).prepare.store.fingerprint())
 
 
-def test_an_incomplete_closure_is_warned_of_and_kept_with_its_facts(data_files, settings):
-    """Twenty politicians facts delete one of two entries; the alias groups delete both."""
-    folder = data_files / "lmlm_audit" / "data" / "custom_databases"
-    found = find_conditions(folder, domains=["politicians"], topologies=["alias"], styles=["cloze"])
-    data = AuditData(id="published", conditions=found)
-
-    with pytest.warns(DataWarning, match="politicians/alias: deletion INCOMPLETE: 20"):
-        plan = planned(data, settings())
-    groups = planned(data, settings(closure="groups"))
-
-    assert plan.pairs["n_surviving"].gt(0).sum() == 20
-    assert plan.items["surviving"].map(bool).sum() == 3 * 20
-    assert not groups.pairs["n_surviving"].any()
-
-
 @pytest.mark.parametrize(
     ("domain", "topology", "n"), [("sports", "collision", 22), ("released", "released", 2)]
 )
@@ -144,6 +129,9 @@ def test_facts_with_further_objects_agree_with_counting(data_files, settings, do
     assert len(database.left) == len(database.others)
     assert plan.checks["closure"]["n_other_objects"].tolist() == [n]
     assert plan.checks["closure_facts"]["other_objects"].ne("").sum() == n
+    assert plan.pairs["n_surviving"].eq(0).all()
+    groups = planned(AuditData(id="x", conditions=[condition]), settings(closure="groups"))
+    assert groups.pairs["n_deleted"].ge(plan.pairs["n_deleted"]).all()
 
 
 def keys(name, aliases):

@@ -84,17 +84,10 @@ def planted(home):
 
     def ask(subject, relation, value, *aliases):
         entries.append(Triplet(subject, relation, value))
-        prompts.append(
-            AuditPrompt(
-                prompt_id=len(prompts),
-                fact_id=len(prompts),
-                subject=subject,
-                relation=relation,
-                gold_object=value,
-                prompt_text=f"The {relation} of {subject} is",
-                subject_aliases=aliases,
-            )
-        )
+        fact = {"subject": subject, "relation": relation, "gold_object": value}
+        fact |= {"prompt_text": f"The {relation} of {subject} is", "subject_aliases": aliases}
+        number = len(prompts)
+        prompts.append(AuditPrompt(prompt_id=number, fact_id=number, **fact))
 
     for number in range(N_SUBJECTS):
         name, capital = f"Land{number}", f"Town{number}"
@@ -119,16 +112,10 @@ def world(tmp_path_factory):
     known = {(f"Land{n}", "capital"): f"Town{n}" for n in (*KNOWN, *HIDDEN)}
     factory = ByName
     study = AuditStudy(find_retrievers=lambda name, cache_dir=None: factory)
+    data, settings = planted(home / "lands"), AuditSettings(threshold=(0.5,), repeat=0)
+    options = {"model": "planted", "settings": settings, "progress": False}
     with pytest.warns(DataWarning, match="5 of 80 leave an entry"):
-        folder = run_study(
-            study,
-            planted(home / "lands"),
-            Stubborn(known),
-            home / "run",
-            model="planted",
-            settings=AuditSettings(threshold=(0.5,), repeat=0),
-            progress=False,
-        )
+        folder = run_study(study, data, Stubborn(known), home / "run", **options)
     return study, folder
 
 

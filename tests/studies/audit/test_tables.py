@@ -97,6 +97,11 @@ def test_a_run_without_full_says_so(audit, finish, settings):
     assert overall["n"] == overall["n_del_on"] == overall["n_del_off"]
     assert overall["states_note"].startswith("FULL was not asked")
     assert np.isfinite(overall["leakage"])
+    alone = finish(audit("alone", chosen=settings(states=("FULL",))))
+    assert set(alone["states"]["state"]) == {"FULL"}
+    assert alone["overall"]["n"].tolist() == [0]
+    assert alone["overall"]["leakage"].isna().all()
+    assert alone["attribution"].empty
 
 
 def test_an_answer_that_nobody_judged_is_no_survivor(frame):

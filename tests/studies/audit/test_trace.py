@@ -19,20 +19,6 @@ def fact_trace(folder):
     return trace
 
 
-def test_fact_trace_gives_deletion_candidates_and_answers(told_run):
-    trace = fact_trace(told_run())
-
-    assert [(state.state, state.is_correct) for state in trace.states] == [
-        ("FULL", True),
-        ("DEL-ON", True),
-        ("DEL-OFF", False),
-    ]
-    assert trace.states[2].answer == "unknown"
-    assert trace.deleted == (("United States", "Capital", "Washington, D.C."),)
-    assert [len(state.lookups) for state in trace.states] == [1, 2, 0]
-    assert trace.attribution == "same_object"
-
-
 def test_trace_in_text_shows_each_candidate_with_score_and_fate(told_run):
     folder = told_run()
     text = AuditStudy().trace(folder, FACT)

@@ -24,10 +24,7 @@ def test_every_category_has_a_wording_in_both_orders():
     ("redirect", "canonical", "category", "question"),
     [
         # The wording that RedirectQA prints, appendix B.5.
-        (
-            *("NYT", "The New York Times", "Redirects_from_initialisms"),
-            "Is NYT an initialism for The New York Times?",
-        ),
+        ("NYT", "Times", "Redirects_from_initialisms", "Is NYT an initialism for Times?"),
         # Names are never taken for places.
         ("{canonical}", "a {b}", None, "Is {canonical} another name for a {b}?"),
     ],

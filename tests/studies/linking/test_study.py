@@ -3,7 +3,6 @@
 import hashlib
 import math
 import re
-import shutil
 
 import numpy as np
 import pandas as pd
@@ -11,13 +10,10 @@ import pytest
 
 from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.engine import report_runs, run_study, score_run
-from surface_consistency.engine.toy_models import Segment, TrainingSettings, train_on_examples
 from surface_consistency.errors import DataError, RunError
-from surface_consistency.metrics import clustered_auc
-from surface_consistency.models import FakeRunner, TransformersRunner
+from surface_consistency.models import FakeRunner
 from surface_consistency.models.runner import Runner
 from surface_consistency.plugins import importable
-from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.linking.consistency import (
     LinkingConsistency,
@@ -73,14 +69,8 @@ class Linker(Runner):
 
 
 def run(data, runner, out, **settings):
-    return run_study(
-        LinkingStudy(),
-        data,
-        runner,
-        out,
-        model="m",
-        settings=LinkingSettings(**({"repeat": 10} | settings)),
-    )
+    chosen = LinkingSettings(**{"repeat": 10} | settings)
+    return run_study(LinkingStudy(), data, runner, out, model="m", settings=chosen)
 
 
 @pytest.fixture(scope="module")
@@ -272,38 +262,6 @@ def test_what_could_not_be_made_or_asked_is_counted(data):
     assert other["disputable"] == 0
 
 
-def test_linking_foretells_consistency_where_it_was_planted(linked, data, known, tmp_path):
-    names = {redirect for redirect, _ in known}
-    titles = {item.surface.text for item in data.questions if item.surface.is_canonical}
-
-    def answer(prompt):
-        asked = prompt.text.rpartition("Q: ")[2]
-        for item in data.questions:
-            if item.question in asked:
-                surface = item.surface.text
-                is_known = surface in titles or surface in names
-                return f" {item.triple.answers[0]}" if is_known else " nobody knows"
-        raise AssertionError(asked)
-
-    settings = RedirectQASettings(shots=0, repeat=0)
-    folder = run_study(
-        RedirectQAStudy(), data, FakeRunner(answer), tmp_path / "qa", model="m", settings=settings
-    )
-    score_run(folder)
-    # The habit hides what is linked from the verdicts; calibrated ones show it.
-    linking = shutil.copytree(linked.path, tmp_path / "linking")
-    score_run(RunFolder.open(linking), scoring=LinkingScoring(calibrated=True))
-    analysis = LinkingConsistency()
-    chosen = LinkingConsistencySettings(linking=(linking,))
-    reported = report_runs([folder.path], tmp_path / "report", analyses={analysis: chosen})
-    row = reported.tables["linking_vs_consistency"].frame.iloc[0]
-    assert row["flip_rate_linked"] < 0.05
-    assert row["flip_rate_not_linked"] > 0.8
-    assert row["difference_high"] < -0.5
-    assert row["auc"] > 0.9
-    assert "do not predict flips" in (tmp_path / "report" / "report.html").read_text("utf-8")
-
-
 def test_runs_of_other_studies_or_models_are_refused(linked, data, tmp_path):
     settings = RedirectQASettings(shots=0, repeat=0, limit=8)
     runner = FakeRunner(lambda prompt: "x")
@@ -319,53 +277,3 @@ def test_runs_of_other_studies_or_models_are_refused(linked, data, tmp_path):
         report_runs([folder.path], tmp_path / "report", analyses=wrong)
     with pytest.raises(DataError, match="no linking run of 'other' among those of m"):
         report_runs([folder.path], tmp_path / "report", analyses=foreign)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("links", [True, False])
-def test_the_area_under_the_curve_recovers_what_a_trained_model_links(data, tmp_path, links):
-    """One model is taught half of the pairs, another answers to all of them by a coin."""
-    pytest.importorskip("torch")
-    settings = LinkingSettings(wording="same-entity", calibrate=False, limit=16, repeat=0)
-    plan = LinkingStudy().plan(data, settings)
-    texts = {prompt.id: prompt.text for prompt in plan.groups[""].prompts}
-    taught = set(sorted(set(plan.pairs["source_id"]))[::2])
-    source = plan.pairs.set_index("pair_id")["source_id"]
-    examples = []
-    for target in plan.items.itertuples():
-        example = target.target_id.rpartition("/")[0]
-        coin = hashlib.md5(example.encode()).digest()[0] % 2
-        word = target.answers[0] if links else ("yes", "no")[coin]
-        if source[example] in taught or not links:
-            question = Segment(texts[target.prompt_id], is_learned=False)
-            examples.append((question, Segment(f" {word}", is_learned=True)))
-    training = TrainingSettings(steps=90 if links else 30, context=128, vocabulary_size=600)
-    runner = TransformersRunner(
-        train_on_examples(examples, tmp_path / "toy_model", training), device="cpu"
-    )
-
-    folder = run_study(LinkingStudy(), data, runner, tmp_path / "run", model="m", settings=settings)
-    outcomes = score_run(folder)
-
-    is_taught = outcomes["source_id"].isin(taught)
-    areas = {
-        part: clustered_auc(
-            frame["first_log_odds"].to_numpy(dtype=float),
-            (frame["kind"] == "positive").to_numpy(dtype=float),
-            frame["source_id"].to_numpy(dtype=object),
-        )
-        for part, frame in (
-            ("taught", outcomes[is_taught]),
-            ("held out", outcomes[~is_taught]),
-            ("all", outcomes),
-        )
-    }
-    if links:
-        true = outcomes[outcomes["kind"] == "positive"]
-        share = true["source_id"].isin(taught).mean()
-        assert areas["taught"]["auc"] == 1.0
-        assert true["first_correct"].mean() == pytest.approx(share, abs=0.15)
-        assert areas["held out"]["auc"] < 0.85
-    else:
-        assert areas["all"]["auc_low"] < 0.5 < areas["all"]["auc_high"]
-        assert areas["all"]["auc"] < 0.75

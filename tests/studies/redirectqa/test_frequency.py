@@ -260,10 +260,6 @@ def test_analyse_takes_the_counts_of_count(tmp_path, capsys):
     assert "counted 0 times" not in printed
     assert main([*analyse, str(counts), "--measure", "bounded"]) == 0
     assert (run / "tables" / "frequency_others.csv").is_file()
-    assert main([*analyse, str(counts), "--measure", "linked"]) == 2
-    assert "holds no counts of --measure linked; it holds" in capsys.readouterr().err
-    assert main([*analyse, str(tmp_path)]) == 2
-    assert "--frequencies takes a folder of `count`" in capsys.readouterr().err
 
 
 def test_runs_stand_side_by_side(run, counts, make_run):

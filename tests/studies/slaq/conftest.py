@@ -1,11 +1,6 @@
 """Facts and answers to judge, and runs of scripted models."""
 
-import contextlib
-import json
-import threading
-import time
 import zlib
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
 import pandas as pd
@@ -78,15 +73,8 @@ def ask():
     """Asks a model: `ask(data, runner, out, model="m", **settings)`."""
 
     def run(data, runner, out, *, model="m", **settings):
-        return run_study(
-            SlaqStudy(),
-            data,
-            runner,
-            out,
-            model=model,
-            settings=SlaqSettings(**settings),
-            progress=False,
-        )
+        options = {"model": model, "settings": SlaqSettings(**settings), "progress": False}
+        return run_study(SlaqStudy(), data, runner, out, **options)
 
     return run
 
@@ -114,23 +102,13 @@ class Coin:
 
     def judge(self, targets):
         keys = targets["prompt_id"] + "|" + targets["fact_id"]
-        digests = [zlib.crc32(key.encode()) for key in keys]
-        rows = []
-        for form, digest in zip(targets["form"], digests, strict=True):
-            is_correct = None if form in self._unjudged else digest % 100 < 100 * self._share
-            is_told = form == "free" and is_correct is not None
-            rows.append(
-                {
-                    "prediction": None,
-                    "is_correct": is_correct,
-                    "is_recalled": is_correct or digest % 2 == 0 if is_told else None,
-                    "reason": None
-                    if is_correct is not None
-                    else "the judge's reply cannot be read: prose",
-                }
-            )
-        made = pd.DataFrame(rows).assign(prediction=targets["text"].to_numpy())
-        return made.astype({"is_correct": "boolean", "is_recalled": "boolean"})
+        digests, form = keys.map(lambda key: zlib.crc32(key.encode())), targets["form"]
+        is_left = form.isin(self._unjudged)
+        right = (digests % 100 < 100 * self._share).astype("boolean").mask(is_left)
+        recalled = (right | (digests % 2 == 0)).where((form == "free") & ~is_left)
+        reason = pd.Series("the judge's reply cannot be read: prose", form.index).where(is_left)
+        made = {"prediction": targets["text"], "is_correct": right, "is_recalled": recalled}
+        return pd.DataFrame(made).assign(reason=reason.astype(object).where(is_left, None))
 
 
 @pytest.fixture(scope="session")
@@ -144,76 +122,9 @@ def make_slaq_run(tmp_path, ask, score):
     """Asks and judges: `make_slaq_run(name, model=..., judge=..., answer=..., **settings)`."""
 
     def make(name, *, model="m", judge=None, answer="an answer", limit=6, **settings):
-        given = {"repeat": 10} | settings
-        folder = ask(
-            load_slaq_sample().select(limit=limit),
-            FakeRunner(lambda prompt: answer),
-            tmp_path / name,
-            model=model,
-            **given,
-        )
+        data, runner = load_slaq_sample().select(limit=limit), FakeRunner(lambda prompt: answer)
+        folder = ask(data, runner, tmp_path / name, model=model, **{"repeat": 10} | settings)
         score(folder, judge or Coin())
         return folder
 
     return make
-
-
-class CountingServer:
-    """Speaks the OpenAI protocol over 127.0.0.1 and counts what it is asked.
-
-    `answer(text)` gives the reply to the last message; each takes `latency` seconds.
-    """
-
-    def __init__(self, answer, latency=0.0):
-        self.asked = []
-        self.answered = []
-        owner = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True
-
-            def do_POST(self):
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                text = body["messages"][-1]["content"]
-                owner.asked.append(text)
-                time.sleep(latency)
-                message = {"role": "assistant", "content": answer(text)}
-                reply = {"model": "m-1", "choices": [{"message": message, "finish_reason": "stop"}]}
-                data = json.dumps(reply).encode()
-                with contextlib.suppress(OSError):
-                    self.send_response(200)
-                    self.send_header("content-length", str(len(data)))
-                    self.end_headers()
-                    self.wfile.write(data)
-                    owner.answered.append(text)
-
-            def log_message(self, *_):
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        # A client that is killed resets its connections, which is what is wanted.
-        self._server.handle_error = lambda *_: None
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-
-    def stop(self):
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(10)
-
-
-@pytest.fixture
-def serve():
-    """Starts servers: `serve(answer, latency=0.0)`; all stop at the end of the test."""
-    started = []
-
-    def start(answer, **options):
-        started.append(CountingServer(answer, **options))
-        return started[-1]
-
-    yield start
-    for server in started:
-        server.stop()

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.data.slaq import Slaq, load_slaq_sample
-from surface_consistency.errors import DataError, RunError, UnscoredWarning
+from surface_consistency.errors import DataError, UnscoredWarning
 from surface_consistency.models import FakeRunner
 from surface_consistency.schemas import Generation
 from surface_consistency.studies.slaq.judges import MatcherJudge
@@ -56,19 +56,6 @@ def test_prompts_that_failed_are_unjudged_and_asked_again(ask, score, tmp_path):
     ask(data, runner, tmp_path, **settings)
     assert len(runner.asked) == 3
     assert score(folder, MatcherJudge(entities_only=False))["first_correct"].notna().all()
-
-
-def test_a_run_without_answers_is_rejected(ask, score, tmp_path):
-    class Silent(FakeRunner):
-        def generate(self, prompts, params=None):
-            for prompt in prompts:
-                yield Generation(prompt_id=prompt.id, text=None, finish_reason="error", error="x")
-
-    data = load_slaq_sample().select(limit=1)
-    folder = ask(data, Silent({}), tmp_path, permutations=1, repeat=0)
-
-    with pytest.raises(RunError, match="holds no answer, only errors such as 'x'"):
-        score(folder, MatcherJudge())
 
 
 def test_a_judge_that_skips_facts_is_rejected(ask, score, tmp_path):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.data.slaq import load_slaq_sample
-from surface_consistency.errors import DataError, SurfaceConsistencyWarning
+from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.models import FakeRunner
 from surface_consistency.studies.slaq.labels import judge_checks
 
@@ -51,13 +51,8 @@ def quality(folder, labels, **options):
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory, ask, score):
     """A scored run, and the judge that knows what is true."""
-    folder = ask(
-        load_slaq_sample(),
-        FakeRunner(lambda prompt: "an answer"),
-        tmp_path_factory.mktemp("run"),
-        free=True,
-        repeat=0,
-    )
+    runner = FakeRunner(lambda prompt: "an answer")
+    folder = ask(load_slaq_sample(), runner, tmp_path_factory.mktemp("run"), free=True, repeat=0)
     judge = Erring()
     score(folder, judge)
     return folder, judge
@@ -150,36 +145,3 @@ def test_scores_that_cannot_be_corrected_are_left_alone(scored, kept, turned, me
 
     assert found["corrected"].empty
     assert turned or np.isnan(found["judge_agreement"]["specificity"].iloc[0])
-
-
-def test_labels_of_another_run_are_rejected(scored):
-    folder, judge = scored
-    foreign = {("other/short", "other/1"): True}
-
-    with pytest.raises(DataError, match="1 of 721 labels are of answers that this run"):
-        quality(folder, labelled(dict(list(judge.truth.items())[:720]) | foreign))
-    with pytest.raises(DataError, match="no answer is labelled"):
-        quality(folder, labelled({("a", "b"): None}))
-
-
-def test_scoring_reads_the_labels_of_the_run_and_forgets_them_with_it(scored, score):
-    folder, judge = scored
-    lines = [f"{p},{q},{int(said)}" for (p, q), said in judge.truth.items()]
-    folder.labels.write_text("\n".join(["prompt_id,question_id,is_correct", *lines]) + "\n")
-
-    score(folder, judge)
-
-    agreement = pd.read_csv(folder.checks / "judge_agreement.csv")
-    assert set(agreement["form"]) == {"short", "long", "free"}
-    assert (folder.checks / "corrected.csv").is_file()
-    kept = folder.verdicts.read_bytes()
-    folder.labels.write_text("prompt_id,question_id,is_correct\nother/short,other/1,1\n")
-    with pytest.raises(DataError, match="labels are of answers that this run does not hold"):
-        score(folder, judge)
-    # Nothing was judged anew, so verdicts and what was said of them stay together.
-    assert folder.verdicts.read_bytes() == kept
-    assert (folder.checks / "judge_agreement.csv").is_file()
-    folder.labels.unlink()
-    score(folder, judge)
-    assert not list(folder.checks.glob("*.csv"))
-    assert folder.read_plan()[0]["prompt_id"].nunique() == 24 * (5 + 5 + 1)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from surface_consistency.engine.judging.judges import HumanJudge, Judge, LLMJudge, judge_targets
+from surface_consistency.engine.judging.judges import HumanJudge, LLMJudge, judge_targets
 from surface_consistency.errors import ColumnNotFoundError, DataError, RunError, SourceNotFoundError
 from surface_consistency.models import FakeRunner
 from surface_consistency.schemas import Generation, Verdict
@@ -26,13 +26,6 @@ def verdicts(judgements):
 
 def recalled(judgements):
     return [judgement.is_recalled for judgement in judgements]
-
-
-def test_all_are_judges(tmp_path):
-    (tmp_path / "labels.csv").write_text("prompt_id,question_id,is_correct\n")
-
-    judges = (llm(FakeRunner({}), tmp_path), MatcherJudge(), HumanJudge(tmp_path / "labels.csv"))
-    assert all(isinstance(judge, Judge) for judge in judges)
 
 
 def test_a_model_judges_each_form_in_one_request(task, judged, tmp_path):
@@ -58,38 +51,32 @@ def test_a_model_judges_each_form_in_one_request(task, judged, tmp_path):
     assert sorted(runner.asked) == ["judge/f", "judge/l", "judge/s"]
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        "The answer covers four facts.",
-        "[1, 1, 1, 1]",
-        "[1, 1, 1, 1, 1, 1]",
-        "1 1 1 1 1",
-        "",
-        "五つとも正しいです。",
-    ],
-)
+BAD = ["The answer covers four facts.", "[1, 1, 1, 1]", "[1, 1, 1, 1, 1, 1]", "1 1 1 1 1"]
+
+
+@pytest.mark.parametrize("bad", [*BAD, "", "五つとも正しいです。", "<html></html>"])
 def test_an_unreadable_reply_is_asked_again_once(task, judged, tmp_path, bad):
+    """What cannot be read twice is no verdict, and never counted as wrong."""
     runner = FakeRunner(lambda prompt: bad if len(prompt.messages) == 2 else "[1, 0, 1, 0, 1]")
 
     found = judged(llm(runner, tmp_path), task("long", LONG))
+    [lost] = judged(llm(FakeRunner(lambda prompt: bad), tmp_path / "x"), task("short", "Rome"))
 
     assert verdicts(found) == [True, False, True, False, True]
     assert {j.attempts for j in found} == {2}
     assert runner.asked == ["judge/p", "judge/p/2"]
-
-
-@pytest.mark.parametrize("reply", ["perhaps", "Je ne peux pas juger cela.", "<html></html>"])
-def test_two_unreadable_replies_are_no_verdict(task, judged, tmp_path, reply):
-    """What cannot be read is never counted as wrong."""
-    found = judged(llm(FakeRunner(lambda prompt: reply), tmp_path), task("short", "Rome"))
-
-    assert verdicts(found) == [None]
-    assert "expected 1 or 0" in found[0].reason
-    assert (found[0].raw, found[0].attempts) == (reply, 2)
+    assert (lost.is_correct, lost.raw, lost.attempts) == (None, bad, 2)
+    assert "expected 1 or 0" in lost.reason
 
 
 def test_missing_answers_are_unjudged_and_empty_ones_wrong(task, judged, tmp_path):
+    class Broken(FakeRunner):
+        def generate(self, prompts, params=None):
+            for one in prompts:
+                yield Generation(prompt_id=one.id, text=None, finish_reason="error", error="quota")
+
+    [unasked] = judged(llm(Broken({}), tmp_path / "x"), task("short", "Rome"))
+    assert (unasked.is_correct, "could not be asked: quota" in unasked.reason) == (None, True)
     runner = FakeRunner({})
     tasks = [task("short", None, "a"), task("long", " \n", "b"), task("free", "", "c")]
 
@@ -98,20 +85,6 @@ def test_missing_answers_are_unjudged_and_empty_ones_wrong(task, judged, tmp_pat
     assert verdicts(found) == [None] + [False] * 10
     assert found[-1].is_recalled is False
     assert runner.asked == []
-
-
-def test_a_judge_that_cannot_be_asked_is_no_verdict(task, judged, tmp_path):
-    class Broken(FakeRunner):
-        def generate(self, prompts, params=None):
-            for prompt in prompts:
-                yield Generation(
-                    prompt_id=prompt.id, text=None, finish_reason="error", error="quota"
-                )
-
-    [found] = judged(llm(Broken({}), tmp_path), task("short", "Rome"))
-
-    assert found.is_correct is None
-    assert "could not be asked: quota" in found.reason
 
 
 def test_a_judge_goes_on_without_asking_twice(task, judged, tmp_path):
@@ -123,11 +96,6 @@ def test_a_judge_goes_on_without_asking_twice(task, judged, tmp_path):
 
     assert verdicts(found) == [True, False]
     assert second.asked == ["judge/b"]
-
-
-def test_another_judge_in_the_same_folder_is_rejected(task, judged, tmp_path):
-    judged(llm(FakeRunner(lambda prompt: "1"), tmp_path), task("short", "Rome"))
-
     with pytest.raises(RunError, match="name"):
         judged(llm(FakeRunner(lambda prompt: "1", name="other"), tmp_path), task("short", "Rome"))
 
@@ -141,6 +109,9 @@ def test_strings_are_matched_for_entities(task, judged):
     every = judged(MatcherJudge(entities_only=False), task("long", "because of trade"))
     assert verdicts(every) == [False] * 4 + [True]
     assert verdicts(judged(MatcherJudge(), task("long", None))) == [None] * 5
+    # A leading article of the reference counts for nothing.
+    epic = task("short", "A part of the epic Mahabharata.").assign(answers=[["The Mahabharata"]])
+    assert verdicts(judged(MatcherJudge(), epic)) == [True]
 
 
 @pytest.mark.parametrize(
@@ -247,12 +218,6 @@ def test_a_matcher_judges_the_part_that_answers(task, judged):
     assert {one.prediction for one in found} == {answer}
     assert found[0].judged_by == "matcher:boundary"
     assert whole[0].judged_by == "matcher:boundary on whole"
-
-
-def test_a_leading_article_of_the_reference_counts_for_nothing(task, judged):
-    target = task("short", "A part of the epic Mahabharata.").assign(answers=[["The Mahabharata"]])
-
-    assert verdicts(judged(MatcherJudge(), target)) == [True]
 
 
 def test_the_labelled_answers_are_whole():

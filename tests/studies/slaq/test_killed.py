@@ -13,6 +13,8 @@ from collections import Counter
 import pandas as pd
 import pytest
 
+from tests.models.server.fake_server import FakeServer, reply as response
+
 CONCURRENCY = 4
 N_TOPICS = 8
 N_PERMUTATIONS = 5
@@ -88,9 +90,17 @@ def logged(out):
     return keys
 
 
+@pytest.fixture
+def server():
+    def script(number, body):
+        return 200, {}, response(reply(body["messages"][-1]["content"]), chat=True)
+
+    with FakeServer(script, latency=0.02) as started:
+        yield started
+
+
 @pytest.mark.enable_socket
-def test_nothing_that_was_kept_is_asked_again(serve, tmp_path):
-    server = serve(reply, latency=0.02)
+def test_nothing_that_was_kept_is_asked_again(server, tmp_path):
     n_asked = N_TOPICS * (5 + N_PERMUTATIONS)
     out = tmp_path / "run"
 
@@ -105,13 +115,13 @@ def test_nothing_that_was_kept_is_asked_again(serve, tmp_path):
     # Each prompt has one line in the end: what was kept was not asked, so not logged, again.
     assert len(keys) == len(set(keys)) == 2 * n_asked
     # What was in flight, or answered in the fifth of a second before, was asked again: no more.
-    again = sum(count - 1 for count in Counter(server.asked).values())
+    asked = [body["messages"][-1]["content"] for body in server.bodies]
+    again = sum(count - 1 for count in Counter(asked).values())
     unkept = 2 * (CONCURRENCY + 0.25 / 0.02 * CONCURRENCY)
-    assert again == len(server.asked) - 2 * n_asked <= unkept
+    assert again == len(asked) - 2 * n_asked <= unkept
     frame = pd.read_parquet(out / "outcomes.parquet")
     assert len(frame) == N_TOPICS * 5 * N_PERMUTATIONS
     assert frame[["first_correct", "second_correct"]].notna().all(axis=None)
 
-    before = len(server.asked)
     finish(start(server, out))
-    assert len(server.asked) == before
+    assert len(server.bodies) == len(asked)

@@ -49,15 +49,6 @@ def test_the_seed_decides_the_sheet_and_a_small_run_is_labelled_whole(tasks, tmp
     assert write_labelling_sheet(tmp_path / "sheet.csv", tasks, n=1_000) == 9 + 45
 
 
-def test_labels_are_never_written_over(tasks, tmp_path):
-    path = tmp_path / "sheet.csv"
-    path.write_text("precious")
-
-    with pytest.raises(DataError, match="is there already and may hold labels"):
-        write_labelling_sheet(path, tasks)
-    assert path.read_text() == "precious"
-
-
 @pytest.mark.parametrize(
     ("answer", "cell"),
     [

@@ -178,27 +178,6 @@ def test_a_page_says_beside_its_finding_how_far_its_matcher_errs(make_slaq_run, 
     assert rows.loc["all", "n"] > 0
 
 
-def test_momentum_is_told_of_curves_that_leave_their_band(make_slaq_run):
-    page, tables = page_of(make_slaq_run("x", model="a"), make_slaq_run("y", model="b"))
-
-    frame = tables["momentum"].frame
-    frame = frame[(frame["null"] == "topic-and-slot") & (frame["n"] > 0)]
-    outside = (frame["probability"] < frame["null_probability_low"] - 1e-12) | (
-        frame["probability"] > frame["null_probability_high"] + 1e-12
-    )
-    kinds = {1: "correct", 0: "incorrect"}
-    named = {
-        f"{row['model']} after {kinds[row['streak']]} slots"
-        for row in frame[outside].to_dict("records")
-    }
-    lead = text(next(one for one in page.sections if one.anchor == "momentum").lead)
-    assert "within the band at every point" in lead
-    assert all(name in lead for name in named)
-    assert bool(named) == ("No curve leaves it significantly." not in lead)
-    slopes = tables["momentum_slopes"].frame
-    assert slopes["band_p_value"].between(0, 1).all()
-
-
 def test_two_runs_of_the_study_are_two_conditions(make_slaq_run, tmp_path, capsys):
     """The panel of the study is the condition that the compared runs have a column for."""
     runs = [str(make_slaq_run(name, model=name).path) for name in "ab"]

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from surface_consistency.data.slaq import load_slaq, load_slaq_sample
 from surface_consistency.metrics.positions.topic_layout import is_balanced
@@ -80,9 +79,3 @@ def test_instructions_leave_braces_alone():
     asked = fill_instruction(wording, topic="{question}", question=question)
 
     assert asked == "On {question}, {x}: What is {topic} or {0}? {question}"
-
-
-@pytest.mark.parametrize("form", ["short", "long", "free"])
-def test_a_wording_without_question_is_refused(form):
-    with pytest.raises(ValueError, match=f"the {form} instruction needs"):
-        SlaqSettings(**{f"{form}_instruction": "Answer."})

@@ -1,10 +1,8 @@
 import pytest
 from pydantic import ValidationError
 
-from surface_consistency.data.slaq_records import SlaqArticle, SlaqQuestion, SlaqTopic, topic_id_of
-from surface_consistency.engine.features import make_features
-from surface_consistency.schemas.jsonl import read_jsonl, write_jsonl
-from surface_consistency.studies.slaq.records import SlaqOutcome, SlaqVerdict
+from surface_consistency.data.slaq_records import SlaqQuestion, SlaqTopic, topic_id_of
+from surface_consistency.studies.slaq.records import SlaqVerdict
 
 
 def topic(indices=(1, 2, 3, 4, 5), identifier="t-1", owner="t-1"):
@@ -54,19 +52,6 @@ def test_records_refuse(make, fields, message):
 
 def test_a_fact_that_is_not_recalled_may_be_incorrect():
     assert verdict(is_recalled=False, is_correct=False).is_correct is False
-
-
-def test_records_come_back_from_lines(tmp_path):
-    """What is written is what is read, also for names that look like nothing."""
-    records = [topic(), topic(identifier="t-2", owner="t-2")]
-    write_jsonl(tmp_path / "topics.jsonl", records)
-
-    assert list(read_jsonl(tmp_path / "topics.jsonl", SlaqTopic)) == records
-
-
-@pytest.mark.parametrize("record", [SlaqTopic, SlaqVerdict, SlaqOutcome, SlaqArticle])
-def test_records_have_columns(record):
-    assert set(make_features(record)) == set(record.model_fields)
 
 
 @pytest.mark.parametrize(

@@ -1,61 +1,21 @@
 """The study as the engine runs it: settings, judges, labels, what is refused."""
 
-import csv
 import re
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.engine.score import import_predictions, score_run
-from surface_consistency.errors import DataError, RunError, RunnerError, SurfaceConsistencyWarning
+from surface_consistency.errors import DataError, SourceNotFoundError, SurfaceConsistencyWarning
 from surface_consistency.models import FakeRunner
 from surface_consistency.plugins import importable
-from surface_consistency.studies.slaq.settings import (
-    SlaqScoring,
-    SlaqSettings,
-    SlaqSource,
-    SlaqToyModel,
-)
+from surface_consistency.studies.slaq.settings import SlaqScoring, SlaqSettings, SlaqSource
 from surface_consistency.studies.slaq.study import SlaqStudy
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::surface_consistency.errors.SurfaceConsistencyWarning"
 )
-RUNNER = """
-import re
-
-from surface_consistency.models import FakeRunner
-
-
-def judging(model=None):
-    def reply(prompt):
-        n = len(re.findall("Reference: ", prompt.messages[1].content))
-        return "1" if n == 1 else str([1, 0] * 2 + [1])
-
-    return FakeRunner(reply)
-
-
-def thinking(model=None):
-    right = judging()
-    return FakeRunner(
-        lambda prompt: f"<think>[0] or 0?</think>{next(iter(right.generate([prompt]))).text}"
-    )
-
-
-def silly(model=None):
-    return FakeRunner(lambda prompt: "As a language model, I think it is fine.")
-"""
-
-
-@pytest.fixture
-def runners(tmp_path, monkeypatch):
-    """Make `slaq_runners` importable."""
-    (tmp_path / "slaq_runners.py").write_text(RUNNER)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    with importable(*(f"slaq_runners:{name}" for name in ("judging", "thinking", "silly"))):
-        yield "slaq_runners"
 
 
 @pytest.fixture
@@ -88,16 +48,9 @@ def test_plain_text_stops_at_the_newline_when_short():
 @pytest.mark.parametrize(
     ("record", "given", "message"),
     [
-        (SlaqScoring, {"judge": "human"}, "`judge=human` needs `labels`"),
-        (SlaqScoring, {"judge": "llm"}, "`judge=llm` needs `judge_model`"),
-        (SlaqScoring, {"judge": "oracle"}, "judge"),
         (SlaqScoring, {"judge_prompts": "paper"}, "`judge` is matcher; name a model by"),
-        (SlaqScoring, {"judge_option": ["colour"]}, "judge_option"),
-        (SlaqScoring, {"judge_max_new_tokens": 0}, "judge_max_new_tokens"),
-        (SlaqSettings, {"permutations": 0}, "permutations"),
         (SlaqSettings, {"repeat": -1}, "repeat"),
         (SlaqSettings, {"limit": 0}, "limit"),
-        (SlaqSettings, {"short_tokens": 0}, "short_tokens"),
         (SlaqSettings, {"wording": "mine"}, "wording"),
         (SlaqSettings, {"long_instruction": "Answer."}, "the long instruction needs {question}"),
     ],
@@ -115,118 +68,37 @@ def test_columns_belong_to_data_of_ones_own(tmp_path):
     assert len(SlaqStudy().load(SlaqSource(source="sample")).topics) == 24
 
 
-@pytest.mark.parametrize(
-    ("scoring", "message"),
-    [
-        ({"judge": "human", "labels": Path("no.csv")}, "no file no.csv"),
-        ({"labels": Path("no.csv")}, "no file no.csv"),
-        ({"judge": "llm", "judge_model": "x"}, "OPENAI_BASE_URL"),
-        ({"judge": "llm", "judge_runner": "nobody"}, "no runner 'nobody'"),
-        ({"judge_rule": "vibes"}, "vibes"),
-    ],
-)
-def test_a_judge_that_cannot_be_made_is_refused(
-    folder, score, monkeypatch, tmp_path, scoring, message
-):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-
-    with pytest.raises(Exception, match=message):
-        score(folder, **scoring)
+def test_labels_that_are_not_there_leave_the_run_as_it_was(folder, score):
+    with pytest.raises(SourceNotFoundError, match=r"no file no\.csv"):
+        score(folder, labels=Path("no.csv"))
     assert not folder.verdicts.exists()
 
 
-def test_a_model_judges_and_another_that_decides_nothing_replaces_nothing(folder, runners):
-    """Each judge has a log of its own, so that neither is asked twice nor mixed up."""
-
-    def judge(**options):
-        scoring = SlaqScoring(judge="llm", **options)
-        return score_run(folder, study=SlaqStudy(), scoring=scoring)
-
-    frame = judge(judge_runner=f"{runners}:judging", judge_label="org/Judge 7B!")
-    kept = {path: path.read_bytes() for path in (folder.verdicts, folder.outcomes, folder.scoring)}
-
-    with pytest.raises(DataError, match="decided none of 90 facts"):
-        judge(judge_runner=f"{runners}:silly", judge_label="second")
-    with pytest.raises(RunError, match=re.escape("another label (`judge_label`)")):
-        judge(
-            judge_runner=f"{runners}:judging", judge_label="org/Judge 7B!", judge_max_new_tokens=9
-        )
-
-    assert (frame["first_correct"].mean(), frame["second_correct"].mean()) == (1.0, 0.6)
-    assert {path: path.read_bytes() for path in kept} == kept
-    assert len(list(folder.path.glob("judges/*/judge-generations.jsonl"))) == 2
-    names = sorted(home.name for home in (folder.path / "judges").iterdir())
-    assert re.fullmatch(r"org-Judge-7B-[0-9a-f]{8}", names[0])
-    assert set(pd.read_parquet(folder.verdicts)["judged_by"]) == {"llm:org/Judge 7B!"}
+RUNNER = """
+from surface_consistency.models import FakeRunner
 
 
-def test_what_a_judge_thinks_is_not_its_verdict(folder, runners):
-    scoring = SlaqScoring(
-        judge="llm", judge_runner=f"{runners}:thinking", judge_max_reasoning_tokens=99
-    )
+def thinking(model=None):
+    def reply(prompt):
+        n = prompt.messages[1].content.count("Reference: ")
+        return f"<think>[0] or 0?</think>{1 if n == 1 else [1, 0, 1, 0, 1]}"
 
-    frame = score_run(folder, study=SlaqStudy(), scoring=scoring)
+    return FakeRunner(reply)
+"""
+
+
+def test_what_a_judge_thinks_is_not_its_verdict(folder, tmp_path, monkeypatch):
+    (tmp_path / "slaq_runners.py").write_text(RUNNER)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    judge = {"judge": "llm", "judge_runner": "slaq_runners:thinking"}
+
+    with importable(judge["judge_runner"]):
+        scoring = SlaqScoring(**judge, judge_max_reasoning_tokens=99)
+        frame = score_run(folder, study=SlaqStudy(), scoring=scoring)
 
     assert (frame["first_correct"].mean(), frame["second_correct"].mean()) == (1.0, 0.6)
     [manifest] = folder.path.glob("judges/*/judge-manifest.json")
     assert '"max_reasoning_tokens": 99' in manifest.read_text()
-
-
-def test_labels_go_from_the_sheet_to_the_checks(folder, runners, tmp_path):
-    llm = {"judge": "llm", "judge_runner": f"{runners}:judging"}
-
-    def judge(**more):
-        score_run(folder, study=SlaqStudy(), scoring=SlaqScoring(**llm | more))
-
-    judge(labelling_sheet=tmp_path / "sheet.csv", labelling_sample=15)
-    with (tmp_path / "sheet.csv").open(newline="") as lines:
-        rows = list(csv.DictReader(lines))
-    assert len(rows) == 30
-    for number, row in enumerate(rows):
-        # The judge takes all short answers for right, and these labels all but every third.
-        row["is_correct"] = str(int(number % 3 > 0))
-    pd.DataFrame(rows).to_csv(tmp_path / "labels.csv", index=False)
-
-    with pytest.warns(SurfaceConsistencyWarning, match="the judge is no better than chance"):
-        judge(labels=tmp_path / "labels.csv")
-
-    agreement = pd.read_csv(folder.checks / "judge_agreement.csv")
-    assert list(agreement["form"]) == ["short", "long"]
-    assert (agreement["sensitivity"][0], agreement["specificity"][0]) == (1.0, 0.0)
-    assert folder.labels.is_file()
-    judge(judge="human", labels=folder.labels)
-    assert not (folder.checks / "judge_agreement.csv").exists()
-
-
-def test_a_judge_that_agrees_with_the_labels_is_not_corrected(folder, score, tmp_path):
-    sheet = tmp_path / "sheet.csv"
-    score(folder, all_facts=True, labelling_sheet=sheet)
-    targets, verdicts = folder.read_plan()[0], pd.read_parquet(folder.verdicts)
-    keys = zip(targets["prompt_id"], targets["fact_id"], strict=True)
-    said = dict(zip(keys, verdicts["is_correct"], strict=True))
-    frame = pd.read_csv(sheet, dtype=str)
-    frame["is_correct"] = [
-        int(said[key]) for key in zip(frame["prompt_id"], frame["question_id"], strict=True)
-    ]
-    frame.to_csv(tmp_path / "labels.csv", index=False)
-
-    score(folder, all_facts=True, labels=tmp_path / "labels.csv")
-
-    [corrected] = pd.read_csv(folder.checks / "corrected.csv").to_dict("records")
-    for name in ("first_accuracy", "second_accuracy", "consistency", "signed_alignment"):
-        assert corrected[name] == pytest.approx(corrected[f"observed_{name}"])
-
-
-def test_a_sheet_is_not_written_over(folder, score, tmp_path):
-    sheet = tmp_path / "sheet.csv"
-    sheet.write_text("labels of a week")
-
-    with pytest.raises(DataError, match="may hold labels"):
-        score(folder, labelling_sheet=sheet)
-
-    assert sheet.read_text() == "labels of a week"
-    assert not folder.verdicts.exists()
 
 
 def test_rebuilt_queries_and_a_limit_beyond_the_data_are_told(caplog):
@@ -255,34 +127,3 @@ def test_predictions_made_elsewhere_are_scored(tmp_path):
     assert frame["first_correct"].all()
     assert not frame["second_correct"].any()
     assert set(frame["second_prediction"]) == {"no"}
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"nonsense": 1}, RunnerError, "runner 'transformers' cannot be made: .*nonsense"),
-        ({"dtype": "float8"}, ValueError, "`dtype` is one of auto, float32"),
-        ({"device": "cuad"}, ValueError, "`device` is a name such as 'cuda:0'"),
-    ],
-)
-def test_options_are_refused_before_a_model_is_trained(options, error, message, tmp_path):
-    pytest.importorskip("torch")
-    with pytest.raises(error, match=message):
-        SlaqStudy.toy_model.train(
-            load_slaq_sample(), SlaqSettings(limit=1), SlaqToyModel(), tmp_path, options=options
-        )
-    assert not list(tmp_path.iterdir())
-
-
-def test_the_toy_model_is_trained_on_what_it_will_be_asked(tmp_path):
-    pytest.importorskip("torch")
-    runner = SlaqStudy.toy_model.train(
-        load_slaq_sample(),
-        SlaqSettings(limit=1, long_tokens=4, short_tokens=4),
-        SlaqToyModel(toy_model_steps=1),
-        tmp_path / "toy_model",
-        options={},
-    )
-
-    assert (tmp_path / "toy_model" / "model.safetensors").is_file()
-    assert runner.fingerprint()["dtype"] == "float32"

@@ -62,6 +62,22 @@ def test_scores_agree_with_paired_by(make_slaq_run, coin):
     assert list(dict.fromkeys(table["model"])) == ["b", "a"]
 
 
+def test_scores_agree_with_counting_by_hand(make_slaq_run):
+    run = make_slaq_run("one", limit=24)
+    frame = outcomes(run)
+    overall = grouped_scores(frame, n_resamples=50).iloc[0]
+    short, long = frame["first_correct"].astype(bool), frame["second_correct"].astype(bool)
+
+    assert (overall["n"], overall["n_clusters"]) == (len(frame), 24)
+    assert overall["first_accuracy"] == pytest.approx(short.mean())
+    assert overall["second_accuracy"] == pytest.approx(long.mean())
+    assert overall["signed_alignment"] == pytest.approx(short.mean() + long.mean() - 1)
+    table = grouped_scores(frame, ("is_entity",), n_resamples=50)
+    assert (table["n"].sum(), len(table)) == (len(frame), frame["is_entity"].nunique())
+    floor = pd.read_csv(run.checks / "noise_floor.csv")
+    assert floor[["form", "n_repeated"]].values.tolist() == [["short", 10], ["long", 50]]
+
+
 def test_models_on_the_same_topics_share_resamples(make_slaq_run, coin):
     """Two models with the same verdicts have the same interval, to the last bit."""
     frame = outcomes(make_slaq_run("one"))
@@ -177,21 +193,6 @@ def test_free_form_distinguishes_recall_from_correctness(make_slaq_run):
     assert 0 < recall["accuracy"] < 1
 
 
-def test_no_long_answer_judged_leaves_rates_undefined(make_slaq_run, coin):
-    with pytest.warns(UnscoredWarning, match="150 the judge's reply cannot be read"):
-        folder = make_slaq_run("one", judge=coin(unjudged=("long",)))
-
-    tables = run_tables(folder.path)
-
-    overall = tables["overall"].iloc[0]
-    assert (overall["n"], overall["n_missing"]) == (0, 150)
-    assert np.isnan(overall["consistency"])
-    assert not {"momentum", "position"} & set(tables)
-    unjudged = pd.read_csv(folder.checks / "unjudged.csv")
-    assert unjudged["n"].tolist() == [150]
-    assert unjudged["reason"].tolist() == ["the judge's reply cannot be read"]
-
-
 def test_tables_of_several_models_stand_below_each_other(make_slaq_run, coin):
     folders = [
         make_slaq_run("x", model="one").path,
@@ -222,27 +223,3 @@ def test_listed_and_free_queries_are_never_pooled(make_slaq_run):
         ["free", "two"],
     ]
     assert set(tables["contrasts"]["condition"]) == {"long", "free"}
-
-
-def test_checks_tell_of_noise_judge_and_what_is_unjudged(make_slaq_run, coin, score):
-    folder = make_slaq_run("x")
-    short = [f"{p},{p.removesuffix('/short')},{n % 2}" for n, p in enumerate(_short(folder))]
-    folder.labels.write_text("\n".join(["prompt_id,question_id,is_correct", *short]) + "\n")
-    with pytest.warns(Warning, match="not corrected"):
-        score(folder, coin())
-    with pytest.warns(UnscoredWarning, match="150 of 180 answers have no verdict"):
-        unjudged = make_slaq_run("y", judge=coin(unjudged=("long",)))
-
-    [run, other] = load_runs([folder.path, unjudged.path], outcome=SlaqStudy.outcome)
-
-    assert list(run.checks["judge_agreement"]["form"]) == ["short"]
-    assert run.checks["judge_agreement"]["n"].tolist() == [30]
-    assert list(run.checks["noise_floor"]["form"]) == ["short", "long"]
-    assert not {"corrected", "unjudged"} & set(run.checks)
-    reasons = other.checks["unjudged"][["judge", "reason", "n"]].values.tolist()
-    assert reasons == [["coin", "the judge's reply cannot be read", 150]]
-
-
-def _short(folder):
-    targets = folder.read_plan()[0]
-    return targets.loc[targets["form"] == "short", "prompt_id"]

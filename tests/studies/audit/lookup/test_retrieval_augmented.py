@@ -3,12 +3,10 @@
 import pytest
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.models.options import MultipleChoiceRunner
 from surface_consistency.models.runner import FakeRunner
 from surface_consistency.models.transformers_runner import TransformersRunner
 from surface_consistency.schemas import GenerationParams, Message, Prompt
 from surface_consistency.schemas.memory import Candidate, Lookup, LookupQuery, RetrievalTrace
-from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.audit.lookup.retrieval_augmented import RetrievalAugmentedRunner
 
 CAPITALS = {"France": "Paris", "Peru": "Lima"}
@@ -240,37 +238,3 @@ def test_fingerprint_has_all_that_decides(runner, store):
     assert runner.fingerprint()["asks"] == {"runner": "fake", "name": "fake"}
     assert runner.fingerprint()["source"] == "Store"
     assert runner.fingerprint() != other.fingerprint()
-
-
-def test_options_are_chosen_after_the_facts_that_the_store_finds(store):
-    """The option that the facts name is the most probable one; without facts none of them is."""
-
-    class Reads(FakeRunner):
-        name = "reads"
-
-        def fingerprint(self):
-            return {"runner": self.name}
-
-        def score(self, requests):
-            for request in requests:
-                is_read = request.continuation.strip() in request.context
-                value = -0.1 if is_read else -4.0
-                yield ScoredText(request_id=request.id, log_probabilities=(value,))
-
-    country, capital = next(iter(CAPITALS.items()))
-    runner = RetrievalAugmentedRunner(
-        MultipleChoiceRunner(Reads({}), majority=True), store, query=query
-    )
-    asked = [
-        prompt(country, state).model_copy(update={"options": (" Atlantis", f" {capital}")})
-        for state in ("FULL", "DEL-OFF")
-    ]
-
-    told = answers(runner, asked)
-
-    full, off = (told[one.id] for one in asked)
-    assert full.text == f" {capital}"
-    assert full.lookups[0].value == capital
-    assert [score.log_probability for score in full.scores] == [-4.0, -0.1]
-    assert (off.text, off.finish_reason) == (None, "tie")
-    assert runner.fingerprint()["asks"]["majority"] is True

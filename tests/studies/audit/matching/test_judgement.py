@@ -16,15 +16,8 @@ TEXTS = st.text("aAbB .,'-$1é<|>\n", max_size=20)
 
 
 def prompt(gold, *aliases):
-    return AuditPrompt(
-        prompt_id=0,
-        fact_id=0,
-        subject="S",
-        relation="R",
-        gold_object=gold,
-        prompt_text="What?",
-        object_aliases=aliases,
-    )
+    fact = {"subject": "S", "relation": "R", "gold_object": gold, "object_aliases": aliases}
+    return AuditPrompt(prompt_id=0, fact_id=0, prompt_text="What?", **fact)
 
 
 def published(text, target):

@@ -72,33 +72,20 @@ def test_strip_lookups_is_what_a_reader_sees(text, once, dropped):
     ("text", "expected"),
     [
         # A nested lookup asks for its innermost query.
-        (
-            "<|db_entity|> A <|db_entity|> B<|db_relationship|> R<|db_return|> V<|db_end|>",
-            [("B", "R", "V", True)],
-        ),
+        ("{e} A {e} B{r} R{v} V{x}", [("B", "R", "V", True)]),
         # A lookup that begins within a value ends the one before it.
-        (
-            "<|db_entity|> A<|db_relationship|> R<|db_return|> V <|db_entity|> B<|db_relationship|>"
-            " S<|db_return|> W<|db_end|>",
-            [("A", "R", "V", False), ("B", "S", "W", True)],
-        ),
-        ("<|db_entity|><|db_relationship|><|db_return|><|db_end|>", [("", "", "", True)]),
-        ("<|db_relationship|> R<|db_return|> V<|db_end|>", [("", "R", "V", True)]),
-        (
-            "<|db_entity|> A<|db_relationship|> R<|db_relationship|> S<|db_return|> V<|db_end|>",
-            [("A", "R S", "V", True)],
-        ),
-        (
-            "[dblookup('Ko Itakura', 'Father\\'s Origin') -> Japanese]",
-            [("Ko Itakura", "Father\\'s Origin", "Japanese", True)],
-        ),
+        ("{e} A{r} R{v} V {e} B{r} S{v} W{x}", [("A", "R", "V", False), ("B", "S", "W", True)]),
+        ("{e}{r}{v}{x}", [("", "", "", True)]),
+        ("{r} R{v} V{x}", [("", "R", "V", True)]),
+        ("{e} A{r} R{r} S{v} V{x}", [("A", "R S", "V", True)]),
+        ("[dblookup('A', 'Father\\'s Origin') -> B]", [("A", "Father\\'s Origin", "B", True)]),
         ('[dblookup("A", "B") ->C]', [("A", "B", "C", True)]),
         (f"x {LOOKUP} y", [("USA", "Capital", "Washington, D.C.", True)]),
     ],
     ids=["nested", "within", "empty", "no_entity", "two_relations", "legacy", "quotes", "plain"],
 )
 def test_parse_lookups_reads_odd_lookups(text, expected):
-    found = parse_lookups(text)
+    found = parse_lookups(text.format(**dict(zip("ervx", LOOKUP_TOKENS, strict=True))))
 
     assert [(one.entity, one.relation, one.value, one.is_closed) for one in found] == expected
 
@@ -113,30 +100,18 @@ def test_lookups_are_ordered_and_disjoint_and_leave_no_tokens(text):
     assert not any(token in strip_lookups(text) for token in LOOKUP_TOKENS)
 
 
+REST = " It is Rome. [dblookup('C', 'D') -> E]."
+AFTER = [("", "", None, True), ("C", "D", "E", False)]
+
+
 @pytest.mark.parametrize(
     ("text", "expected", "visible"),
     [
         # The text ends with the arrow, where a store would put the value.
-        (
-            "[dblookup('Hexol', 'First Described By') ->",
-            [("Hexol", "First Described By", None, False)],
-            "",
-        ),
-        (
-            "[dblookup('A', 'B') -> goes on\nSee [1].",
-            [("A", "B", None, False)],
-            " goes on\nSee [1].",
-        ),
-        (
-            "[dblookup('A, 'B') -> It is Rome. [dblookup('C', 'D') -> E].",
-            [("", "", None, True), ("C", "D", "E", False)],
-            " It is Rome. E.",
-        ),
-        (
-            "[dblookup('A' 'B') -> V] It is Rome. [dblookup('C', 'D') -> E].",
-            [("", "", None, True), ("C", "D", "E", False)],
-            " It is Rome. E.",
-        ),
+        ("[dblookup('Hexol', 'Colour') ->", [("Hexol", "Colour", None, False)], ""),
+        ("[dblookup('A', 'B') -> on\nSee [1].", [("A", "B", None, False)], " on\nSee [1]."),
+        (f"[dblookup('A, 'B') ->{REST}", AFTER, " It is Rome. E."),
+        (f"[dblookup('A' 'B') -> V]{REST}", AFTER, " It is Rome. E."),
         ("One [dblookup two\nthree", [("", "", None, True)], "One\nthree"),
     ],
     ids=["arrow", "prose", "quote", "comma", "line"],

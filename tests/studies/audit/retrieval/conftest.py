@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from surface_consistency.schemas import AuditPrompt, LookupQuery, Triplet
-from surface_consistency.studies.audit import read_database
-from surface_consistency.studies.audit.files import read_audit_prompts
+from surface_consistency.studies.audit import find_conditions
 from surface_consistency.studies.audit.retrieval import Triplets
 
 
@@ -69,18 +68,8 @@ def ask():
 @pytest.fixture(scope="session")
 def published(data_files):
     """Database and direct questions of each of the thirteen published databases, by name."""
-    root = data_files / "lmlm_audit" / "data"
-    places = {"released": root / "released_database"}
-    files = {"released": root / "released_database" / "lmlm_database.json"}
-    for file in root.glob("custom_databases/*/*.json"):
-        name = f"{file.parent.name}/{file.stem}"
-        files[name], places[name] = file, file.parent
-    found = {}
-    for name, file in sorted(files.items()):
-        folder = places[name] / "prompts" / ("" if name == "released" else file.stem)
-        prompts = read_audit_prompts(folder / "prompts_direct_questions.jsonl")
-        found[name] = read_database(file), prompts
-    return found
+    found = find_conditions(data_files / "lmlm_audit" / "data", styles=["direct_questions"])
+    return {one.label.database: (one.database, one.prompts) for one in found}
 
 
 @pytest.fixture(scope="session")
@@ -94,16 +83,9 @@ def fact():
     """Make a fact."""
 
     def target(subject, relation, gold, *, subjects=(), relations=(), objects=()):
-        return AuditPrompt(
-            prompt_id=0,
-            fact_id=0,
-            subject=subject,
-            relation=relation,
-            gold_object=gold,
-            prompt_text="?",
-            subject_aliases=tuple(subjects),
-            relation_aliases=tuple(relations),
-            object_aliases=tuple(objects),
-        )
+        names = {"subject": subject, "relation": relation, "gold_object": gold}
+        names |= {"subject_aliases": tuple(subjects), "relation_aliases": tuple(relations)}
+        names |= {"prompt_text": "?", "object_aliases": tuple(objects)}
+        return AuditPrompt(prompt_id=0, fact_id=0, **names)
 
     return target

@@ -61,16 +61,6 @@ def test_aliases_reach_through_others(fact):
     assert groups.group_of("object", "Country") != groups.group_of("object", "country served")
 
 
-def test_blank_aliases_join_nothing():
-    groups = AliasGroups()
-    groups.join("subject", ["a", "", " "])
-    groups.join("subject", ["b", " ", ""])
-    groups.join("subject", ["", " "])
-
-    assert groups.group_of("subject", "a") != groups.group_of("subject", "b")
-    assert list(groups.members("subject").values()) == [["a"], ["b"]]
-
-
 def test_shared_aliases_are_those_that_nothing_else_joins(fact):
     """Not those of names that are given as aliases of each other, be it by way of a third."""
     groups = AliasGroups.from_prompts(

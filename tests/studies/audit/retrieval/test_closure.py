@@ -8,27 +8,16 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.schemas import AuditPrompt, Triplet
+from surface_consistency.schemas import Triplet
 from surface_consistency.studies.audit.retrieval import Triplets, alias_closures
 from surface_consistency.studies.audit.retrieval.alias_groups import AliasGroups
 from surface_consistency.studies.audit.retrieval.closure import similarity_closures
 from surface_consistency.text import folded, token_key
+from tests.audit_databases import triplets_and_facts
 
 NAMES = st.sampled_from(["us", ".us", "US", "usa", "u s", "€", "$", "Ü", "ü"])
-TRIPLETS = st.lists(st.builds(Triplet, NAMES, NAMES, NAMES), max_size=12, unique=True)
-ALIASES = st.lists(NAMES, max_size=3).map(tuple)
-FACTS = st.builds(
-    AuditPrompt,
-    prompt_id=st.just(0),
-    fact_id=st.just(0),
-    subject=NAMES,
-    relation=NAMES,
-    gold_object=NAMES,
-    prompt_text=st.just("?"),
-    subject_aliases=ALIASES,
-    relation_aliases=ALIASES,
-    object_aliases=ALIASES,
-)
+ENTRIES, FACTS = triplets_and_facts(NAMES)
+TRIPLETS = st.lists(ENTRIES, max_size=12, unique=True)
 ROLES = ("subject", "relation", "object")
 
 
@@ -104,7 +93,12 @@ def test_published_deletions_have_these_sizes(published):
         assert Counter(map(len, alias_closures(*published[name]))) == expected
 
 
-@given(triplets=TRIPLETS, fact=FACTS, extra=ALIASES, role=st.sampled_from(ROLES))
+@given(
+    triplets=TRIPLETS,
+    fact=FACTS,
+    extra=st.lists(NAMES, max_size=3).map(tuple),
+    role=st.sampled_from(ROLES),
+)
 def test_closure_holds_the_fact_is_monotone_and_idempotent(triplets, fact, extra, role):
     """More aliases delete no less, and what a closure leaves states the fact no more."""
     triplets = [*triplets, Triplet(fact.subject, fact.relation, fact.gold_object)]
@@ -128,23 +122,6 @@ def test_groups_are_never_narrower_than_a_facts_own_aliases(triplets, facts):
         alias_closures(database, facts), alias_closures(database, facts, rule=groups), strict=True
     ):
         assert set(own) <= set(wide)
-
-
-def test_names_without_letters_and_digits_are_their_own(make, fact):
-    """Under the published key all of them would be one."""
-    database = make(("EU", "Sign", "€"), ("EU", "Sign", "$"))
-
-    assert alias_closure(database, fact("EU", "Sign", "€")).tolist() == [0]
-
-
-@pytest.mark.parametrize(
-    ("scope", "entries"),
-    [(("subject", "relation"), [0, 1]), (("object",), [0, 2]), (("relation", "object"), [0])],
-)
-def test_scope_widens_the_deletion(make, fact, scope, entries):
-    database = make(("a", "r", "x"), ("a", "r", "y"), ("b", "s", "x"))
-
-    assert alias_closure(database, fact("a", "r", "x"), scope=scope).tolist() == entries
 
 
 def test_key_may_be_a_function_and_the_closure_cannot_be_written_to(make, fact):
@@ -232,15 +209,6 @@ def test_radius_catches_a_decoy_and_spares_other_objects(make, fact):
     assert indices(every) == [[0, 1, 2]]
     assert np.setdiff1d(every[0], closures[0]).tolist() == [1, 2]
     assert indices(spared) == [[0, 1]]
-
-
-def test_radius_zero_takes_entries_of_one_text(make, fact):
-    database = make(("New_York", "r", "x"), ("new york", "R", "y"), ("new jersey", "r", "x"))
-    closures = alias_closures(database, [fact("New_York", "r", "x")])
-
-    found = similarity_closures(database, closures, embed=letters, radius=0.0)
-
-    assert indices(found) == [[0, 1]]
 
 
 @pytest.mark.parametrize(

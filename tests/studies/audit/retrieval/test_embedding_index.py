@@ -24,13 +24,22 @@ def place_of(index, folder):
     return path
 
 
-def test_kept_index_is_mapped_back(facts, table_encoder, tmp_path):
+@pytest.mark.parametrize("block_size", [1, 2, 5, 100])
+def test_kept_index_is_mapped_back(facts, table_encoder, tmp_path, block_size):
+    """An index is the same for any size of blocks, and equal content shares it."""
     encoder = table_encoder()
     index = build_index(facts, encoder)
     assert len(index.vectors) == len(encoder.seen) == 5
+    blocks = build_index(facts, table_encoder(), block_size=block_size)
+    np.testing.assert_array_equal(blocks.vectors, index.vectors)
+    # The index of an empty store is not written.
+    empty = build_index([], table_encoder(), cache_dir=tmp_path / "deep" / "one")
+    assert empty.vectors.shape == (0, 0)
 
-    for _ in range(2):
-        kept = build_index(facts, table_encoder(), cache_dir=tmp_path / "deep" / "one")
+    for is_kept in (False, True):
+        place, encoder = tmp_path / "deep" / "one", table_encoder()
+        kept = build_index(list(facts), encoder, cache_dir=place, block_size=block_size)
+        assert bool(encoder.seen) != is_kept
         np.testing.assert_array_equal(kept.vectors, index.vectors)
         assert kept.identity == index.identity
         assert isinstance(kept.vectors.base, np.memmap)
@@ -38,17 +47,6 @@ def test_kept_index_is_mapped_back(facts, table_encoder, tmp_path):
 
     (name,) = files_in(tmp_path / "deep" / "one")
     assert name.startswith(f"{index.identity}-")
-
-
-@pytest.mark.parametrize("block_size", [1, 2, 5, 100])
-def test_index_is_the_same_for_any_block_size(facts, table_encoder, tmp_path, block_size):
-    whole = build_index(facts, table_encoder())
-
-    written = build_index(facts, table_encoder(), cache_dir=tmp_path, block_size=block_size)
-    kept = build_index(facts, table_encoder(), block_size=block_size)
-
-    np.testing.assert_array_equal(written.vectors, whole.vectors)
-    np.testing.assert_array_equal(kept.vectors, whole.vectors)
 
 
 def test_databases_of_equal_name_and_size_have_different_indices(
@@ -76,21 +74,6 @@ def test_published_databases_have_thirteen_identities(published):
     assert len(contents) == len(published) == 13
     # The three that had been seen before: sports/base, sports/alias, politicians/noise.
     assert len(by_name_and_size) == 10
-
-
-def test_equal_content_shares_an_index(facts, table_encoder, tmp_path):
-    first, second = table_encoder(), table_encoder()
-
-    one = build_index(facts, first, cache_dir=tmp_path)
-    two = build_index(list(facts), second, cache_dir=tmp_path)
-
-    assert one.identity == two.identity
-    assert first.seen
-    assert not second.seen
-    assert files_in(tmp_path) == [place_of(one, tmp_path).name]
-    # That of an empty store is not written.
-    assert build_index([], first, cache_dir=tmp_path).vectors.shape == (0, 0)
-    assert len(files_in(tmp_path)) == 1
 
 
 @pytest.mark.parametrize(

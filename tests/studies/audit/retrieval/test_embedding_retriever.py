@@ -143,29 +143,6 @@ def test_order_is_that_of_exact_scores(table_encoder):
     np.testing.assert_array_equal(hits.scores, scores)
 
 
-def test_nothing_to_search_has_no_hits(facts, ask, table_encoder):
-    empty = EmbeddingRetriever([], table_encoder())
-    full = EmbeddingRetriever(facts, table_encoder())
-
-    hits = full.search([ask("France", "capital")], k=3, deleted=[range(6)])
-
-    assert hits.indices.tolist() == [[-1, -1, -1]]
-    assert np.isneginf(hits.scores).all()
-    assert empty.search([ask("a", "b")], k=2, deleted=[[]]).indices.tolist() == [[-1, -1]]
-    assert full.search([], k=2).indices.shape == (0, 2)
-    assert full.search([], k=2, deleted=[]).scores.dtype == np.float32
-
-
-def test_queries_of_any_script_and_none_are_searched(facts, ask, table_encoder):
-    retriever = EmbeddingRetriever(facts, table_encoder())
-
-    hits = retriever.search([ask("日本", "首都"), ask("", ""), ask(" ", "_")], k=9)
-
-    assert hits.indices[0, 0] == 4
-    assert sorted(hits.indices[1].tolist()) == [-1, -1, -1, 0, 1, 2, 3, 4, 5]
-    np.testing.assert_array_equal(hits.indices[1], hits.indices[2])
-
-
 def test_each_distinct_text_is_encoded_once(facts, ask, table_encoder):
     encoder = table_encoder()
     shared = CachedEncoder(encoder)

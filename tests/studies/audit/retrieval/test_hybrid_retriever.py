@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.studies.audit.retrieval import Retriever
 from surface_consistency.studies.audit.retrieval.retrievers import (
     EmbeddingRetriever,
     FuzzyRetriever,
@@ -40,25 +39,10 @@ def test_hybrid_agrees_with_a_plain_loop(parts, ask, deleted):
     found = hits.indices[0] >= 0
     assert hits.indices[0][found].tolist() == ranked
     np.testing.assert_allclose(hits.scores[0][found], scores, rtol=1e-6)
-
-
-def test_hybrid_score_is_one_when_all_agree(parts, ask):
-    hits = HybridRetriever(parts).search([ask("France", "continent")], k=9)
-
-    assert (hits.indices[0, 0], hits.scores[0, 0]) == (2, 1.0)
-    assert isinstance(HybridRetriever(parts), Retriever)
-
-
-def test_hybrid_of_one_is_its_ranking_and_may_have_nothing_to_search(parts, ask):
-    query = ask("Peru", "capital")
-
-    alone = parts[1].search([query], k=6)
-    hybrid = HybridRetriever(parts[1:]).search([query], k=6)
-
-    np.testing.assert_array_equal(hybrid.indices, alone.indices)
-    assert HybridRetriever(parts).search([], k=2).indices.shape == (0, 2)
-    empty = HybridRetriever([FuzzyRetriever([])])
-    assert empty.search([query], k=2).indices.tolist() == [[-1, -1]]
+    agreed = hybrid.search([ask("France", "continent")], k=9)
+    assert (agreed.indices[0, 0], agreed.scores[0, 0]) == (2, 1.0)
+    alone, one = (some.search([query], k=6) for some in (parts[1], HybridRetriever(parts[1:])))
+    np.testing.assert_array_equal(one.indices, alone.indices)
 
 
 def test_hybrid_rejects_what_does_not_fit(parts, facts):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
-from surface_consistency.schemas import AuditPrompt, LookupQuery, Triplet
+from surface_consistency.schemas import LookupQuery
 from surface_consistency.studies.audit.retrieval import (
     Triplets,
     TripletStore,
@@ -25,24 +25,12 @@ from surface_consistency.studies.audit.retrieval.retrievers import (
     FuzzyRetriever,
 )
 from surface_consistency.studies.audit.retrieval.triplets import content_digest
-from surface_consistency.studies.audit.retrieval.verification import database_coverage
+from tests.audit_databases import triplets_and_facts
 
 NAMES = st.sampled_from(["us", ".us", "US", "u s", "€", "$", "Ü", "ü", "Ｕs", "İ", "a_b", "東京"])
 NAMED = ("head", "relation", "tail")
-TRIPLETS = st.lists(st.builds(Triplet, NAMES, NAMES, NAMES), min_size=1, max_size=12)
-ALIASES = st.lists(NAMES, max_size=3).map(tuple)
-FACTS = st.builds(
-    AuditPrompt,
-    prompt_id=st.integers(0, 9**9),
-    fact_id=st.just(0),
-    subject=NAMES,
-    relation=NAMES,
-    gold_object=NAMES,
-    prompt_text=st.just("?"),
-    subject_aliases=ALIASES,
-    relation_aliases=ALIASES,
-    object_aliases=ALIASES,
-)
+ENTRIES, FACTS = triplets_and_facts(NAMES)
+TRIPLETS = st.lists(ENTRIES, min_size=1, max_size=12)
 
 
 def write(path, triplets, names=NAMED, **options):
@@ -123,18 +111,6 @@ def naive_relations(triplets, subjects, objects):
     spoken, values = set(map(of, subjects)), set(map(of, objects))
     held = (one for one in triplets if of(one.subject) in spoken and of(one.object) in values)
     return list(dict.fromkeys(one.relation for one in held))
-
-
-def test_published_database_in_parquet_agrees_with_its_json(published, tmp_path):
-    database, facts = published["countries/alias"]
-    mapped = read_parquet(write(tmp_path / "alias.parquet", database))
-
-    closures = alias_closures(mapped, facts)
-
-    assert plain(closures) == plain(alias_closures(database, facts))
-    left = verify_closures(database, facts, closures)
-    assert verify_closures(mapped, facts, closures).equals(left)
-    assert database_coverage(mapped, facts) == database_coverage(database, facts)
 
 
 @pytest.mark.parametrize(

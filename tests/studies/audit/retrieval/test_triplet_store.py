@@ -15,20 +15,15 @@ from surface_consistency.studies.audit.retrieval.triplets import content_digest
 from surface_consistency.text import folded, token_key
 
 TARGET = AuditPrompt(
-    prompt_id=0,
-    fact_id=0,
-    subject="Republic of Chad",
-    relation="capital city",
-    gold_object="N'Djamena",
-    prompt_text="?",
-    subject_aliases=("Chad",),
-    relation_aliases=("capital",),
-    object_aliases=("Fort Lamy",),
+    **{"prompt_id": 0, "fact_id": 0, "prompt_text": "?"},
+    **{"subject": "Republic of Chad", "subject_aliases": ("Chad",)},
+    **{"relation": "capital city", "relation_aliases": ("capital",)},
+    **{"gold_object": "N'Djamena", "object_aliases": ("Fort Lamy",)},
 )
 
 
-def store_of(database, **options):
-    return TripletStore(database, FuzzyRetriever(database), k=3, **options)
+def store_of(database, k=3, **options):
+    return TripletStore(database, FuzzyRetriever(database), k=k, **options)
 
 
 @pytest.fixture
@@ -84,14 +79,10 @@ def test_flags_are_those_of_the_target(store, ask):
     # "Fort-Lamy" is one token with its hyphen, "Fort Lamy" two.
     assert flags["Fort-Lamy"] == (True, True, False, False, True)
     assert flags["Paris"] == (False, True, False, False, False)
-
-
-def test_flags_need_a_target_and_follow_the_key(database, ask):
-    store = TripletStore(database, FuzzyRetriever(database), key=lambda text: text)
-    bare, other = store.look_up(
+    keyed = TripletStore(store.triplets, FuzzyRetriever(store.triplets), key=lambda text: text)
+    bare, other = keyed.look_up(
         [ask("chad", "Capital")] * 2, states=["FULL"] * 2, targets=[None, TARGET]
     )
-
     assert not any(candidate.matches_subject for candidate in bare.all_candidates)
     assert [c.matches_subject for c in other.all_candidates if c.object == "Fort-Lamy"] == [False]
 
@@ -160,27 +151,6 @@ def test_batch_agrees_with_one_by_one(store, ask):
     assert store.look_up([], states=[]) == []
 
 
-def test_each_distinct_search_is_made_once(database, ask):
-    class Counting(FuzzyRetriever):
-        n_searched = 0
-
-        def search(self, queries, **options):
-            self.n_searched += len(queries)
-            return super().search(queries, **options)
-
-    retriever = Counting(database)
-    store = TripletStore(database, retriever)
-    query = ask("Chad", "capital")
-
-    store.look_up(
-        [query] * 12 + [ask("Peru", "flag")],
-        states=["FULL", "DEL-ON", "DEL-OFF"] * 4 + ["DEL-OFF"],
-        deleted=[[5, 1], [1, 5], None] * 4 + [None],
-    )
-
-    assert retriever.n_searched == 2
-
-
 @pytest.mark.parametrize(
     ("hits", "message"),
     [
@@ -229,16 +199,9 @@ def test_store_rejects_hits_of_other_queries_and_the_retriever_of_another_databa
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"k": 0}, "k must be at least 1; got 0"), ({"threshold": np.nan}, "threshold must be a num")],
-)
-def test_store_rejects_policies_that_are_none(database, options, message):
-    with pytest.raises(ValueError, match=message):
-        TripletStore(database, FuzzyRetriever(database), **options)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
     [
+        ({"k": 0}, "k must be at least 1; got 0"),
+        ({"threshold": np.nan}, "threshold must be a num"),
         ({"states": ["FULL"] * 2}, "states must hold one item a query; got 2 for 1 queries"),
         ({"states": ["FULL"], "targets": []}, "targets must hold one item a query; got 0 for 1"),
         ({"states": ["OFF"]}, r"states must be FULL, DEL-ON or DEL-OFF; got \['OFF'\]"),
@@ -251,9 +214,12 @@ def test_store_rejects_policies_that_are_none(database, options, message):
         ),
     ],
 )
-def test_look_up_rejects_what_does_not_fit(store, ask, options, message):
+def test_policies_and_lookups_that_do_not_fit_are_refused(database, ask, options, message):
+    policy = {"k": options.get("k", 3), "threshold": options.get("threshold", 0.6)}
+    asked = {name: value for name, value in options.items() if name not in policy}
+
     with pytest.raises(ValueError, match=message):
-        store.look_up([ask("Chad", "capital")], **options)
+        store_of(database, **policy).look_up([ask("Chad", "capital")], **asked)
 
 
 def test_fingerprint_tells_the_policy(store):

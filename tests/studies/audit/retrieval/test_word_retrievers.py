@@ -12,7 +12,12 @@ from surface_consistency.errors import MissingDependencyError
 from surface_consistency.schemas import LookupQuery, Triplet
 from surface_consistency.studies.audit.retrieval import Retriever
 from surface_consistency.studies.audit.retrieval.retriever import lookup_key
-from surface_consistency.studies.audit.retrieval.retrievers import BM25Retriever, FuzzyRetriever
+from surface_consistency.studies.audit.retrieval.retrievers import (
+    BM25Retriever,
+    EmbeddingRetriever,
+    FuzzyRetriever,
+    HybridRetriever,
+)
 from surface_consistency.text import normalize, tokenize
 
 WORDS = ["paris", "chad", "capital", "code", "of", "東京"]
@@ -80,19 +85,31 @@ def test_word_retriever_agrees_with_a_plain_loop(kind, store, query, deleted, k)
     np.testing.assert_allclose(hits.scores[0][found], [s for _, s in expected], rtol=1e-5)
 
 
-@pytest.mark.parametrize("kind", BOTH)
-def test_word_retriever_handles_the_edges(kind, facts, ask):
+@pytest.mark.parametrize("kind", [*BOTH, "embedding", "hybrid"])
+def test_retrievers_handle_the_edges(kind, facts, ask, table_encoder):
     pytest.importorskip("bm25s")
-    make = BOTH[kind]
+
+    def make(entries):
+        if kind in BOTH:
+            return BOTH[kind](entries)
+        embedding = EmbeddingRetriever(entries, table_encoder())
+        return embedding if kind == "embedding" else HybridRetriever([embedding])
+
     retriever = make(facts)
 
     assert isinstance(retriever, Retriever)
     assert retriever.search([], k=3).indices.shape == (0, 3)
-    assert make([]).search([ask("a", "b")], k=2).indices.tolist() == [[-1, -1]]
+    assert retriever.search([], k=2, deleted=[]).scores.dtype == np.float32
+    assert make([]).search([ask("a", "b")], k=2, deleted=[[]]).indices.tolist() == [[-1, -1]]
     assert make([Triplet("", " ", "x")]).search([ask("a", "b")], k=1).indices.shape == (1, 1)
-    assert (retriever.search([ask("Chad", "x")], k=9, deleted=[range(6)]).indices == -1).all()
+    gone = retriever.search([ask("Chad", "x")], k=9, deleted=[range(6)])
+    assert (gone.indices == -1).all()
+    assert np.isneginf(gone.scores).all()
     assert retriever.search([ask("日本", "首都")], k=1).indices.tolist() == [[4]]
-    assert retriever.search([ask("\ud83d", "")], k=1).indices.shape == (1, 1)
+    blank, same = retriever.search([ask("", ""), ask(" ", "_")], k=9).indices
+    np.testing.assert_array_equal(blank, same)
+    if kind in BOTH:
+        assert retriever.search([ask("\ud83d", "")], k=1).indices.shape == (1, 1)
     assert retriever.fingerprint() == make(facts).fingerprint() != make(facts[1:]).fingerprint()
 
 
@@ -139,9 +156,3 @@ def test_bm25_has_no_hit_without_a_shared_word_and_names_its_extra(facts, ask, m
     monkeypatch.setitem(sys.modules, "bm25s", None)
     with pytest.raises(MissingDependencyError, match=r"surface-consistency\[retrieval\]"):
         BM25Retriever(facts)
-
-
-def test_fuzzy_score_of_equal_keys_is_one(facts, ask):
-    hits = FuzzyRetriever(facts).search([ask("FRANCE", "Capital")], k=1)
-
-    assert (hits.indices[0, 0], hits.scores[0, 0]) == (0, 1.0)
