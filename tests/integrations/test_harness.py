@@ -31,10 +31,7 @@ from lm_eval.api.model import LM
 from lm_eval.tasks import TaskManager
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning",
-    "ignore::FutureWarning",
-    "ignore::ResourceWarning",
-    "ignore::surface_consistency.errors.SurfaceConsistencyWarning",
+    "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"
 )
 
 
