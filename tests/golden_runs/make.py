@@ -27,7 +27,14 @@ import pandas as pd
 
 from surface_consistency.models.runner import Runner
 from tests.golden_runs.files import EXPECTED, WORDING, GoldenRun, whole_text
-from tests.golden_runs.gather import RESAMPLES, gathered, load_redirectqa, of_study, rendered
+from tests.golden_runs.gather import (
+    RESAMPLES,
+    gathered,
+    load_redirectqa,
+    of_study,
+    rendered,
+    scored_run,
+)
 from tests.golden_runs.inputs import (
     COUNTRIES,
     DECOYS,
@@ -54,7 +61,6 @@ def redirectqa(home: Path) -> GoldenRun:
     from surface_consistency.data.redirectqa import RedirectQA
     from surface_consistency.engine.design import Report
     from surface_consistency.engine.report import _check_tables
-    from surface_consistency.engine.run import run_study
     from surface_consistency.engine.score import score_run
     from surface_consistency.engine.settings import ReportSettings, RuleScoring
     from surface_consistency.runs.loader import load_runs
@@ -80,15 +86,7 @@ def redirectqa(home: Path) -> GoldenRun:
     )
     folders, rescored = [], {}
     for runner in models:
-        folder = run_study(
-            study,
-            data,
-            runner,
-            home / runner.name,
-            model=runner.name,
-            settings=settings,
-            progress=False,
-        )
+        folder = scored_run(study, data, runner, home / runner.name, settings)
         frame = score_run(folder, scoring=RuleScoring(rule="boundary", region="whole"))
         rescored[runner.name] = frame[["model", "pair_id", "first_correct", "second_correct"]]
         score_run(folder)
@@ -256,17 +254,12 @@ class Asking(Runner):
 
 def audit(home: Path) -> GoldenRun:
     """One audit by words: the model reads what the store finds."""
-    from surface_consistency.engine.run import run_study
-    from surface_consistency.engine.score import score_run
     from surface_consistency.studies.audit import AuditSettings, AuditStudy
 
     study, data = AuditStudy(), audit_data(home)
     reader = audit_reader([prompt for one in data.conditions for prompt in one.prompts])
     settings = AuditSettings(retriever=("bm25",), threshold=(None,), n_facts=2)
-    folder = run_study(
-        study, data, reader, home / "run", model="reader", settings=settings, progress=False
-    )
-    score_run(folder, study=study)
+    folder = scored_run(study, data, reader, home / "run", settings)
     published = {
         f"published_{name}": pd.read_csv(folder.path / f"{name}_metrics.csv")
         for name in ("per_state", "cross_state")
@@ -276,26 +269,15 @@ def audit(home: Path) -> GoldenRun:
 
 def audit_sweep(home: Path) -> GoldenRun:
     """A model that looks facts up by letters, at two thresholds, and what changes between them."""
-    from surface_consistency.engine.run import run_study
-    from surface_consistency.engine.score import score_run
     from surface_consistency.studies.audit import AuditSettings, AuditStudy
 
     study, data = AuditStudy(), audit_data(home)
     folders = []
     settings = AuditSettings(retriever=("fuzzy",), threshold=(0.5, 0.95))
     for name, chosen in study.sweep(settings):
-        folder = run_study(
-            study,
-            data,
-            Asking(),
-            home / "sweep" / name,
-            model="asking",
-            settings=chosen,
-            shared=folders[0] if folders else None,
-            progress=False,
-        )
-        score_run(folder, study=study)
-        folders.append(folder)
+        shared = folders[0] if folders else None
+        out = home / "sweep" / name
+        folders.append(scored_run(study, data, Asking(), out, chosen, shared=shared))
     return of_study(study, folders, {}, hidden=[home])
 
 
@@ -326,33 +308,15 @@ def compare(home: Path) -> GoldenRun:
 
 
 RUNS = {
-    "redirectqa": redirectqa,
-    "slaq": slaq,
-    "audit": audit,
-    "audit_sweep": audit_sweep,
-    "compare": compare,
-    "compare_runs": compare_runs,
-    "compare_page": compare_page,
-    "compare_models": compare_models,
-    "forms": forms,
-    "lexical": lexical,
-    "linking": linking,
-    "linking_vs_consistency": linking_vs_consistency,
-    "frequency": frequency,
-    "mechanism": mechanism,
-    "unlearning": unlearning,
+    run.__name__: run
+    for run in (
+        *(redirectqa, slaq, audit, audit_sweep, compare, compare_runs, compare_page),
+        *(compare_models, forms, lexical, linking, linking_vs_consistency, frequency),
+        *(mechanism, unlearning),
+    )
 }
-
-
 PAGES = (
-    "redirectqa",
-    "slaq",
-    "audit",
-    "forms",
-    "lexical",
-    "linking",
-    "mechanism",
-    "unlearning",
+    *("redirectqa", "slaq", "audit", "forms", "lexical", "linking", "mechanism", "unlearning"),
     "compare_models",
 )
 """The runs whose page is compared as text: one per study, and that of `compare`."""
