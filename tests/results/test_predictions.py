@@ -1,6 +1,5 @@
 """Stored predictions in the layouts that people have."""
 
-import csv
 import json
 
 import pytest
@@ -19,6 +18,7 @@ from surface_consistency.results import predictions
 from surface_consistency.results.columns import USUAL, PredictionSettings
 from surface_consistency.results.predictions import QuestionIndex, answers_only, questions_digest
 from surface_consistency.schemas import Generation, write_jsonl
+from tests.results.kinds import written as written_as
 
 
 def read_predictions(path, **settings):
@@ -100,10 +100,7 @@ HARD = {"strict": "42", "loose": "[invalid]"}
         (TABLE, {"007": "NA", "1": "null", "2": "nan", "3": "", "4": 'a, "b"\nc'}),
         # JSON can escape half a pair; what is read can be written, and whole pairs stay.
         (r'{"id": "q1", "text": "Malm\ud800ö \ud83d\ude00"}', {"q1": "Malm?ö \U0001f600"}),
-        (
-            r'{"doc": {"id": "q1"}, "resps": [["Malm\ud800ö \ud83d\ude00"]]}',
-            {"q1": "Malm?ö \U0001f600"},
-        ),
+        (r'{"doc": {"id": "q1"}, "resps": [["Malm\ud800ö"]]}', {"q1": "Malm?ö"}),
         # Samples of the harness go by document, else by prompt.
         (lines(lm_eval_sample(LONDON)), {"q1": LONDON}),
         (lines(lm_eval_sample(LONDON, doc={"question_id": 12})), {"12": LONDON}),
@@ -139,6 +136,9 @@ def test_columns_may_be_named(tmp_path):
 
 SAMPLE = lines(lm_eval_sample())
 ROW = '{"id": "a", "text": "x"}\n'
+NAMELESS = lines(lm_eval_sample(doc={}, arguments={"x": 1}))
+SCORED = '[{"doc_id": 0, "prompt_0": "Q: a A: b", "logit_0": -1.5}]'
+NO_COLUMN = "no column holds the predictions; looked for prediction, pred, .*; saw id, said; name"
 
 
 @pytest.mark.parametrize(
@@ -158,31 +158,15 @@ ROW = '{"id": "a", "text": "x"}\n'
         (DataError, "\n", "holds no rows"),
         (DataError, "[]", "holds no rows"),
         (DataError, "id,text\n", "holds no rows"),
-        (
-            ColumnNotFoundError,
-            '{"id": 1, "said": "x"}',
-            "no column holds the predictions; looked for prediction, pred, .*; saw id, said; name",
-        ),
+        (ColumnNotFoundError, '{"id": 1, "said": "x"}', NO_COLUMN),
         # Samples of the harness.
-        (
-            RecordError,
-            SAMPLE + lines(lm_eval_sample(doc={}, arguments={"x": 1})),
-            r"p\.jsonl: row 2 does not name its question; fill in",
-        ),
-        (
-            RecordError,
-            SAMPLE + '{"id": "q2", "text": "x"}',
-            r"p\.jsonl:2: the row is in no layout of a tool.* it has id, text",
-        ),
+        (RecordError, SAMPLE + NAMELESS, r"p\.jsonl: row 2 does not name its question; fill in"),
+        (RecordError, SAMPLE + ROW, r"p\.jsonl:2: the row is in no layout .* it has id, text"),
         (DataError, lines(choice_sample((-1.5,), arguments=[["It is"]])), "holds no answer"),
         (DataError, lines(choice_sample((-1.5,), texts=(" London",))), "holds no answer; of samp"),
         (DataError, lines(choice_sample((-1.5, -2), texts=(" a", " a"))), "holds no answer; .*sto"),
         (RecordError, lines(choice_sample((-1.5, "x"))), ":1: .*'x' is no log-probability"),
-        (
-            RecordError,
-            '[{"doc_id": 0, "prompt_0": "Q: a A: b", "logit_0": -1.5}]',
-            r":1: logit_0 holds no .*-1\.5; only logs of gen",
-        ),
+        (RecordError, SCORED, r":1: logit_0 holds no .*-1\.5; only logs of gen"),
     ],
 )
 def test_files_without_predictions_are_refused(tmp_path, error, content, message):
@@ -302,15 +286,6 @@ def match(path, asked=GEORGIA, **settings):
     return predictions.read_predictions(path, PredictionSettings(**settings)).match(asked)
 
 
-def georgia_rows(order=(2, 1, 0), **columns):
-    """Rows by question, with further columns; not in the order of the questions."""
-    return [
-        {"question": GEORGIA.questions[place], "pred": SAID[place]}
-        | {name: values[place] for name, values in columns.items()}
-        for place in order
-    ]
-
-
 POPQA = {
     **{"": "12", "id": "4222362", "subj": "Georgia", "prop": "capital", "obj": "Tbilisi"},
     **{"s_pop": "9", "o_pop": "3", "question": "What is the capital of Georgia?"},
@@ -318,8 +293,15 @@ POPQA = {
 }
 
 
-def popqa_rows():
-    """Rows as the script of PopQA writes them: the prompt, its answer, and both in one."""
+def georgia_rows(order=(2, 1, 0), **columns):
+    """Rows by question, with further columns; not in the order of the questions."""
+    columns = {"question": GEORGIA.questions, "pred": SAID, **columns}
+    return [{name: values[place] for name, values in columns.items()} for place in order]
+
+
+@pytest.fixture
+def popqa(tmp_path):
+    """A file as the script of PopQA writes it: the prompt, its answer, and both in one."""
     rows = []
     for place in (1, 0, 2):
         question = GEORGIA.questions[place]
@@ -330,29 +312,17 @@ def popqa_rows():
             | {"possible_answers": json.dumps(GEORGIA.answers[place])}
             | {"generation": f"</s>{prompt}{SAID[place]}\n\nQ: {question} A: no"}
         )
-    return rows
+    return written_as(tmp_path / "model=opt.csv", rows)
 
 
-def write_table(path, rows):
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
-
-
-def test_the_answer_goes_before_the_output_that_holds_the_prompt(tmp_path):
+def test_the_answer_goes_before_the_output_that_holds_the_prompt(popqa):
     """Files of PopQA's script: `pred` is the answer, and namesakes go by their answers."""
-    path = write_table(tmp_path / "model=opt.csv", popqa_rows())
-
-    assert match(path) == SAID
+    assert match(popqa) == SAID
 
 
-def test_outputs_that_begin_with_their_prompt_are_refused_or_cut(tmp_path):
-    """Whoever names the other column gets the flag, and with it the answers alone."""
-    path = write_table(tmp_path / "p.csv", popqa_rows())
-
-    texts = match(path, prediction="generation")
+def test_outputs_that_begin_with_their_prompt_are_refused_or_cut(popqa):
+    """Another column that is named gets the flag, and with it the answers alone."""
+    texts = match(popqa, prediction="generation")
     with pytest.raises(DataError, match=r"^3 of 3 outputs .*set strip_prompt=True to cut it off"):
         answers_only(texts, GEORGIA.questions, PredictionSettings())
     cut = answers_only(texts, GEORGIA.questions, PredictionSettings(strip_prompt=True))
@@ -526,17 +496,12 @@ FACTS = QuestionIndex(
 WROTE = ["Paris", "It is Cusco", "Milan", "Oslo", "Geneva", "Quito I think"]
 
 
-def fact_rows(**columns):
-    """Rows by question, with further columns."""
-    return [
-        {"question": question} | {name: values[place] for name, values in columns.items()}
-        for place, question in enumerate(FACTS.questions)
-    ]
+def rows_of(**columns):
+    """Rows of columns."""
+    return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
 
 
 REFERENCES = [accepted[0] for accepted in FACTS.answers]
-
-
 VERDICTS = ["correct", "incorrect", "correct", "Correct", "incorrect", "correct"]
 MAY = "column '{}' may hold the reference .* 'gpt-x' may be .* by `prediction`"
 EQUAL = "'{0}' equal a reference in 6 of 6 .* are question, {0}, .*`prediction`"
@@ -561,7 +526,7 @@ ALONE = "'{}' hold verdicts alone, such as 'correct', .*`prediction`"
 def test_references_and_verdicts_are_no_predictions_unless_they_are_named(
     tmp_path, error, message, columns
 ):
-    path = write_lines(tmp_path / "p.jsonl", *fact_rows(**columns))
+    path = write_lines(tmp_path / "p.jsonl", *rows_of(question=FACTS.questions, **columns))
 
     with pytest.raises(error, match=message.format(next(iter(columns)))):
         match(path, FACTS)
@@ -583,6 +548,6 @@ OF_THE_DATA = {
     [{"prediction": REFERENCES}, {"response": REFERENCES}, {"answer": WROTE, **OF_THE_DATA}],
 )
 def test_perfect_answers_and_answers_beside_columns_of_the_data_are_read(tmp_path, columns):
-    path = write_lines(tmp_path / "p.jsonl", *fact_rows(**columns))
+    path = write_lines(tmp_path / "p.jsonl", *rows_of(question=FACTS.questions, **columns))
 
     assert match(path, FACTS) == next(iter(columns.values()))
