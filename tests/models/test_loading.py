@@ -18,44 +18,29 @@ from surface_consistency.models.loading import (
 from surface_consistency.models.transformers_runner import TransformersRunner
 from surface_consistency.schemas import GenerationParams
 
-
-def raising(monkeypatch, error):
-    """Make the hub answer with an error."""
-
-    def refuse(repo_id, filename, *, revision=None):
-        assert filename == "config.json"
-        raise error
-
-    monkeypatch.setattr(huggingface_hub, "hf_hub_download", refuse)
-
-
-def made(kind):
-    """An error of the hub library, without the response that its constructor asks for."""
-    return kind.__new__(kind)
+GATED = (
+    r"^meta/x is gated: accept its terms at https://huggingface\.co/meta/x, then log in "
+    r"with `hf auth login` or set HF_TOKEN$"
+)
 
 
 @pytest.mark.parametrize(
     ("kind", "raised", "message"),
     [
-        (
-            errors.GatedRepoError,
-            RunnerError,
-            r"^meta/x is gated: accept its terms at https://huggingface\.co/meta/x, then log in "
-            r"with `hf auth login` or set HF_TOKEN$",
-        ),
+        (errors.GatedRepoError, RunnerError, GATED),
         (errors.RepositoryNotFoundError, SourceNotFoundError, r"^no model meta/x on the hub, or"),
         (errors.RevisionNotFoundError, SourceNotFoundError, r"^meta/x has no revision 'v9'; see"),
         (errors.EntryNotFoundError, SourceNotFoundError, r"^meta/x at revision 'v9' holds no conf"),
-        (
-            errors.LocalEntryNotFoundError,
-            SourceNotFoundError,
-            r"not in the local cache and the hub",
-        ),
+        (errors.LocalEntryNotFoundError, SourceNotFoundError, "not in the local cache and the hub"),
         (errors.HfHubHTTPError, RunnerError, r"^meta/x at revision 'v9': the hub refused"),
     ],
 )
 def test_hub_failures_come_as_one_line(monkeypatch, kind, raised, message):
-    raising(monkeypatch, made(kind))
+    def refuse(repo_id, filename, *, revision=None):
+        assert filename == "config.json"
+        raise kind.__new__(kind)  # Without the response that its constructor asks for.
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", refuse)
 
     with pytest.raises(raised, match=message) as caught:
         find_model("meta/x", "v9")

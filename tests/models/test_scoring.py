@@ -144,15 +144,10 @@ def test_one_forward_serves_options_that_differ_in_their_last_token(tiny_models)
 
 def test_a_token_over_the_boundary_counts_as_one_of_the_continuation(tiny_models):
     runner = TransformersRunner(tiny_models("gpt_neox"))
-    clean, moved = runner.score(
-        [
-            ScoringRequest(id="clean", context="Q: In what", continuation=" city"),
-            ScoringRequest(id="moved", context="Q: In what ", continuation="city"),
-        ]
-    )
-    scores = {score.request_id: score for score in (clean, moved)}
-    assert scores["clean"].boundary == "clean"
-    assert scores["moved"].boundary == "moved"
+    texts = {"clean": ("Q: In what", " city"), "moved": ("Q: In what ", "city")}
+    requests = [ScoringRequest(id=n, context=a, continuation=b) for n, (a, b) in texts.items()]
+    scores = {score.request_id: score for score in runner.score(requests)}
+    assert {name: score.boundary for name, score in scores.items()} == {n: n for n in texts}
     assert scores["moved"].token_ids == scores["clean"].token_ids
     assert scores["moved"].log_probability == pytest.approx(scores["clean"].log_probability)
 
@@ -162,10 +157,10 @@ def test_greedy_continuations_are_told_from_others(tiny_models):
     prompt = Prompt(id="q", text="Q: In what city was PPK born? A:")
     (written,) = runner.generate([prompt], GenerationParams(max_new_tokens=3, stop=()))
     first = runner._encoder.tokenizer(prompt.text + written.text)["input_ids"]
-    (greedy,) = runner.score(
-        [ScoringRequest(id="g", context=prompt.text, continuation=written.text)]
+    greedy, other = (
+        next(runner.score([ScoringRequest(id="r", context=prompt.text, continuation=text)]))
+        for text in (written.text, " Chad")
     )
-    (other,) = runner.score([ScoringRequest(id="o", context=prompt.text, continuation=" Chad")])
     if first[-len(greedy.token_ids) :] == list(greedy.token_ids):
         assert greedy.is_greedy
     assert not other.is_greedy
