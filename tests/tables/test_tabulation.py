@@ -106,6 +106,7 @@ def test_a_table_without_rows_has_the_columns_that_it_shows() -> None:
 
 
 _LOST, _TWO, _AREA = ColumnNotFoundError, ["model", "relation"], {"auc": "Area"}
+_RATIO = _FRAME.assign(ratio=0.5)
 _TWICE = "key\ttitle\tkind\nn\tPairs\tcount\nn\tTexts\tcount"
 
 
@@ -119,7 +120,7 @@ def _named(part: pd.DataFrame) -> dict[str, str]:
         (lambda: tabulate(_FRAME, _TWO, _mean), _LOST, "'relation'.*'model', 'task', 'value'"),
         (lambda: tabulate(_FRAME, ["model"], _named), ValueError, "'model'.*another name"),
         (lambda: describe(_FRAME, "Flips", "model auc"), _LOST, "'Flips'.*'auc'"),
-        (lambda: describe(_FRAME, "Flips", "value"), ValueError, "'Flips'.*'value'.*Column"),
+        (lambda: describe(_RATIO, "Flips", "ratio"), ValueError, "'Flips'.*'ratio'.*Column"),
         (lambda: describe(_FRAME, "Flips", "model", titles=_AREA), ValueError, "'Flips'.*'auc'"),
         (lambda: catalogue(_TWICE), ValueError, "'n' twice"),
     ],
