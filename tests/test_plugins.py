@@ -9,6 +9,7 @@ from surface_consistency.cli.main import main
 from surface_consistency.engine.study import find_analysis, find_study
 from surface_consistency.errors import PluginError
 from surface_consistency.plugins import Plugins, importable
+from tests.distributions import install
 
 GROUP = "surface_consistency.studies"
 MODULE = '''
@@ -92,15 +93,6 @@ class Failing(Whole):
 '''
 
 
-def install(folder, name, points, version="1.2"):
-    """Lay out the metadata of a distribution."""
-    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-    lines = [f"[{GROUP}]", *(f"{entry} = {value}" for entry, value in points.items())]
-    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
-
-
 @pytest.fixture
 def toys(tmp_path, monkeypatch):
     """A working study, and every way to be broken, of the package toy-dist."""
@@ -123,8 +115,8 @@ def toys(tmp_path, monkeypatch):
         **{"gone": "toy_missing:X", "lost": "toy_studies:Nothing", "crash": "toy_crash:X"},
         **{"misnamed": "toy_misnamed:X", "exit": "toy_exit:X"},
     }
-    install(tmp_path, "toy-dist", points)
-    install(tmp_path, "game-dist", {"twice": "toy_studies:Half"})
+    install(tmp_path, "toy-dist", GROUP, points)
+    install(tmp_path, "game-dist", GROUP, {"twice": "toy_studies:Half"})
     monkeypatch.syspath_prepend(str(tmp_path))
 
 

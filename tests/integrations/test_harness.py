@@ -3,7 +3,6 @@
 import hashlib
 import json
 import math
-import random
 import re
 import sys
 from importlib.metadata import PackageNotFoundError
@@ -162,27 +161,6 @@ def test_members_of_a_pair_share_their_demonstrations_and_answers_end_at_the_new
     assert planted[0].asked[0][1]["do_sample"] is False
 
 
-def test_score_reads_what_the_harness_wrote_out_before_samples(planted, tmp_path: Path):
-    samples = [*planted[2]]
-    random.Random(42).shuffle(samples)
-    documents = [
-        {
-            **{"doc_id": number, "em": "0.0", "logit_0": sample["resps"][0][0]},
-            "prompt_0": f"{sample['arguments'][0][0]}until",
-            "truth": f" {sample['doc']['possible_answers'][0]}",
-        }
-        for number, sample in enumerate(samples)
-    ]
-    file = tmp_path / "redirectqa_write_out_info.json"
-    file.write_text(json.dumps(documents, indent=4, ensure_ascii=False), encoding="utf-8")
-
-    score_files(RedirectQAStudy(), DATA, [file], tmp_path / "out")
-
-    scored = pd.read_parquet(tmp_path / "out" / "outcomes.parquet")
-    assert scored["first_correct"].notna().all()
-    assert (scored["first_correct"] == scored["second_correct"]).mean() == planted[1]["consistency"]
-
-
 @pytest.mark.parametrize("layout", ["lines", "array", "named arguments"])
 def test_score_reads_samples_of_any_vintage_and_finds_the_same(planted, tmp_path: Path, layout):
     file = tmp_path / "samples_redirectqa_2026-11-22T07-51-52.795344.jsonl"
@@ -228,19 +206,13 @@ def test_score_reads_samples_of_choices_as_the_harness_chose(tmp_path: Path):
     assert by_id[[s["doc"]["id"] for s in samples if s["acc"] is None]].isna().all()
 
 
-def test_samples_of_several_or_other_tasks_are_refused_by_name(tmp_path: Path):
-    date = "2026-11-22T07-51-52.795344.jsonl"
-    files = [tmp_path / f"samples_{task}_{date}" for task in ("redirectqa", "redirectqa_mc")]
-    other = tmp_path / f"samples_triviaqa_{date}"
-    doc = {"question": "Who wrote it?", "id": "tc_1"}
-    sample = {"doc_id": 0, "doc": doc, "arguments": [["Q", {}]], "resps": [["x"]]}
-    other.write_text(json.dumps(sample) + "\n")
+def test_samples_of_several_tasks_are_refused_by_name(tmp_path: Path):
+    tasks, date = ("redirectqa", "redirectqa_mc"), "2026-11-22T07-51-52.795344.jsonl"
+    files = [tmp_path / f"samples_{task}_{date}" for task in tasks]
 
     with pytest.raises(DataError, match=r"samples of 2 tasks .*redirectqa_mc"):
         score_files(RedirectQAStudy(), DATA, files, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    with pytest.raises(DataError, match="the log of the task 'triviaqa', names questions such as"):
-        score_files(RedirectQAStudy(), DATA, [other], tmp_path / "out")
 
 
 @cut_apart
