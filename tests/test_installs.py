@@ -1,16 +1,16 @@
 """What an index shows and an installer reads: names, versions, addresses, extras, bounds."""
 
 import ast
-import importlib.util
 import re
 import sys
 import tomllib
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+
+from tests.scripts import load_script
 
 ROOT = Path(__file__).resolve().parents[1]
 HOMES = {"surface_consistency": ROOT, "surface_consistency_build": ROOT / "dataset_builders"}
@@ -125,12 +125,7 @@ def test_links_of_the_page_on_the_index_lead_out_of_it(name, monkeypatch):
 
 @pytest.fixture(scope="module")
 def release():
-    loader = SourceFileLoader("release", str(ROOT / "scripts" / "release"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("release", loader))
-    sys.modules["release"] = module
-    loader.exec_module(module)
-    yield module
-    del sys.modules["release"]
+    return load_script("release")
 
 
 @pytest.fixture

@@ -1,22 +1,19 @@
 """What a release stands on: workflows that fit the project, and the check of the published data."""
 
-import importlib.util
 import re
-import sys
 import tomllib
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
 
 from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.data.redirectqa_release import hub_rows
+from tests.scripts import load_script
 
 yaml = pytest.importorskip("yaml")
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-SCRIPT = ROOT / "scripts" / "validate_hub"
 
 
 def steps(workflow):
@@ -25,12 +22,7 @@ def steps(workflow):
 
 @pytest.fixture(scope="module")
 def validate_hub():
-    loader = SourceFileLoader("validate_hub", str(SCRIPT))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
-    sys.modules[loader.name] = module
-    loader.exec_module(module)
-    yield module
-    del sys.modules[loader.name]
+    return load_script("validate_hub")
 
 
 @pytest.fixture

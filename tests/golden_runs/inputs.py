@@ -5,6 +5,7 @@ order and batches.
 """
 
 import hashlib
+import json
 import re
 
 from surface_consistency.models.runner import Runner
@@ -115,15 +116,12 @@ def slaq_judge(name):
             for reference in re.findall(r"Reference: (.*)", user)
         ]
         if "absent" in system:
+            silent = [chance("silent", *key, place) < 0.5 for place in range(len(found))]
             states = [
-                "right"
-                if is_there
-                else "absent"
-                if chance("silent", *key, place) < 0.5
-                else "wrong"
-                for place, is_there in enumerate(found)
+                "right" if is_there else "absent" if is_silent else "wrong"
+                for is_there, is_silent in zip(found, silent, strict=True)
             ]
-            return "[" + ", ".join(f'"{state}"' for state in states) + "]"
+            return json.dumps(states)
         return str(int(found[0])) if len(found) == 1 else str([int(one) for one in found])
 
     return Scripted(name, answer)

@@ -175,6 +175,12 @@ def audit_data(home: Path):
     from surface_consistency.schemas import Triplet
     from surface_consistency.studies.audit import AuditData, find_conditions
 
+    def named(name, *aliases, role):
+        return Aliases(name=name, aliases=aliases, roles=(role,))
+
+    def beside(near, *triplet):
+        return RelatedFact(triplet=Triplet(*triplet), near=(near, "Capital"))
+
     table = FactTable(
         name="lands",
         facts=tuple(
@@ -183,33 +189,17 @@ def audit_data(home: Path):
             for relation, value in zip(RELATIONS, values, strict=True)
         ),
         aliases=(
-            *(
-                Aliases(
-                    name=name, aliases=(f"Republic of {name}", f"{name} Land"), roles=("subject",)
-                )
-                for name in COUNTRIES
-            ),
+            *(named(n, f"Republic of {n}", f"{n} Land", role="subject") for n in COUNTRIES),
             # A name that only the closure over all prompts knows for one of Arania's.
-            Aliases(name="RA", aliases=("Republic of Arania",), roles=("subject",)),
-            Aliases(name="Capital", aliases=("Capital City", "Seat"), roles=("relation",)),
-            Aliases(name="Internet TLD", aliases=("TLD", "Web Domain"), roles=("relation",)),
+            named("RA", "Republic of Arania", role="subject"),
+            named("Capital", "Capital City", "Seat", role="relation"),
+            named("Internet TLD", "TLD", "Web Domain", role="relation"),
         ),
         noise=(
-            *(
-                RelatedFact(
-                    triplet=Triplet(f"{name} State", "Capital City", COUNTRIES[name][0]),
-                    near=(name, "Capital"),
-                )
-                for name in DECOYS
-            ),
-            RelatedFact(triplet=Triplet("RA", "Capital", "Lumo"), near=("Arania", "Capital")),
+            *(beside(n, f"{n} State", "Capital City", COUNTRIES[n][0]) for n in DECOYS),
+            beside("Arania", "RA", "Capital", "Lumo"),
         ),
-        collision=tuple(
-            RelatedFact(
-                triplet=Triplet(f"{name} Isles", "Capital", f"Port {name}"), near=(name, "Capital")
-            )
-            for name in DECOYS
-        ),
+        collision=tuple(beside(n, f"{n} Isles", "Capital", f"Port {n}") for n in DECOYS),
     )
     folder = home / "databases"
     build_audit_databases(

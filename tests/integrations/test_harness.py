@@ -14,7 +14,12 @@ import pytest
 from surface_consistency.cli.main import main
 from surface_consistency.data.redirectqa import SAMPLE_PATH
 from surface_consistency.engine.score import score_files
-from surface_consistency.errors import DataError, DataWarning, MissingDependencyError
+from surface_consistency.errors import (
+    DataError,
+    DataWarning,
+    MissingDependencyError,
+    SurfaceConsistencyWarning,
+)
 from surface_consistency.integrations import extras
 from surface_consistency.integrations.harness import lm_eval_path
 from surface_consistency.integrations.paired_task import PairedTask, to_verdicts
@@ -196,7 +201,8 @@ def test_score_reads_samples_of_choices_as_the_harness_chose(tmp_path: Path):
     file = tmp_path / "samples_redirectqa_mc_2026-11-22T07-51-52.795344.jsonl"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
-    score_files(RedirectQAStudy(), DATA, [file], tmp_path / "out")
+    with pytest.warns(SurfaceConsistencyWarning, match=r"3 of 30 samples .*\(a tie\)"):
+        score_files(RedirectQAStudy(), DATA, [file], tmp_path / "out")
 
     verdicts = pd.read_parquet(tmp_path / "out" / "verdicts.parquet")
     by_id = verdicts.set_index("target_id")["is_correct"]

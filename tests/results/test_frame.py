@@ -93,11 +93,13 @@ CLUSTERS = {
     **dict.fromkeys(("VLMEvalKit, judged", "NeMo Evaluator"), ("category",)),
 }
 FIRST_ITEMS = {
-    **{"inspect .eval": "q0", "lm-eval choices": "0", "lmms-eval": "0", "lighteval 0.13": "0"},
-    **{"lighteval 0.6": "What is the capital of France?", "HELM, both forms": "id10"},
-    **{"OpenCompass": "0", "OpenCompass, replicas": "forms_0", "promptfoo, one error": "0"},
-    **{"simple-evals": "What is the capital of France?", "Every Eval Ever": "q0"},
-    **{"deepeval": "What is the capital of France?", "NeMo Evaluator": "0"},
+    **dict.fromkeys(("inspect .eval", "Every Eval Ever"), "q0"),
+    **dict.fromkeys(("lm-eval choices", "lmms-eval", "lighteval 0.13", "OpenCompass"), "0"),
+    **dict.fromkeys(("promptfoo, one error", "NeMo Evaluator"), "0"),
+    **dict.fromkeys(
+        ("lighteval 0.6", "simple-evals", "deepeval"), "What is the capital of France?"
+    ),
+    **{"HELM, both forms": "id10", "OpenCompass, replicas": "forms_0"},
 }
 ANSWERS = ("Paris", "Lima", "Nairobi", "Austen", "Joyce", "Goethe")
 
@@ -364,15 +366,11 @@ def test_two_files_of_one_model_are_told_apart_by_their_paths(tmp_path):
     assert "are told apart as m (before), m (after)" in results.notes[0]
 
 
-def test_labels_name_the_models_one_a_file(read):
-    frame = read(both("lm_eval/0.4.0-0.4.2/*{}*"), label=["old", "new"]).frame
-
-    assert list(dict.fromkeys(frame["model"])) == ["old", "new"]
-
-
-def test_columns_of_a_tool_may_be_named_otherwise(read):
+def test_labels_and_named_columns_go_before_those_of_a_tool(read):
+    labelled = read(both("lm_eval/0.4.0-0.4.2/*{}*"), label=["old", "new"]).frame
     frame = read(["lm_eval/0.4.13/alpha/*mc*"], item=["id"], form="topic", cluster=["topic"]).frame
 
+    assert list(dict.fromkeys(labelled["model"])) == ["old", "new"]
     assert set(frame["item"]) == {f"q{n}" for n in range(6)}
     assert set(frame["form"]) == {"cap", "aut"}
 
@@ -402,24 +400,22 @@ def test_metrics_of_open_unlearning_are_put_beside_each_other_by_question():
     assert frame["prediction"].iloc[0] == "me"
 
 
-def test_a_metric_that_failed_has_no_score_and_says_why():
+def test_metrics_and_samples_that_failed_have_no_score_and_say_why():
     metrics = [{"name": "em", "score": 1.0}, {"name": "judge", "score": None, "error": "no key"}]
     case = {"input": "Who?", "actualOutput": "I", "success": False, "metricsData": metrics}
-
-    frame = read_results([{"testFile": "t.py", "testCases": [case]}]).frame.set_index("metric")
-
-    assert frame.loc["em", "score"] == 1.0
-    assert np.isnan(frame.loc["judge", "score"])
-    assert frame["error"][["judge", "em"]].tolist() == ["no key", None]
-
-
-def test_a_log_of_which_all_samples_failed_is_read_and_scored_by_nobody():
+    judged = read_results([{"testFile": "t.py", "testCases": [case]}]).frame.set_index("metric")
     sample = {"id": 1, "input": "Who?", "target": ["I", "me"], "output": {"choices": []}}
-    log = {"version": 2, "status": "error", "eval": {"task": "t", "model": "m"}}
     failed = sample | {"scores": {}, "error": {"message": "out of memory"}}
+    log = {
+        "version": 2,
+        "status": "error",
+        "eval": {"task": "t", "model": "m"},
+        "samples": [failed],
+    }
+    frame = read_results([log]).frame
 
-    frame = read_results([log | {"samples": [failed]}]).frame
-
+    assert judged["score"][["em", "judge"]].tolist() == pytest.approx([1.0, np.nan], nan_ok=True)
+    assert judged["error"][["judge", "em"]].tolist() == ["no key", None]
     assert frame["error"].tolist() == ["out of memory"]
     assert frame["references"].tolist() == [("I", "me")]
     assert frame["score"].isna().all()

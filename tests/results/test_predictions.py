@@ -30,16 +30,12 @@ def read_predictions(path, **settings):
 
 def lm_eval_sample(text="London", *, doc=None, arguments=None, **fields):
     """One line of `samples_*.jsonl`, with the fields of lm-evaluation-harness 0.4."""
+    asked = {"gen_args_0": {"arg_0": "Q: Capital of England? A:", "arg_1": {"until": ["\n"]}}}
     return {
         "doc_id": 0,
         "doc": {"id": "q1", "question": "Capital of England?"} if doc is None else doc,
-        "target": "London",
-        "arguments": arguments
-        or {"gen_args_0": {"arg_0": "Q: Capital of England? A:", "arg_1": {"until": ["\n"]}}},
-        "resps": [[text]],
-        "filtered_resps": [text.strip()],
-        "doc_hash": "1f" * 32,
-        "exact_match": 1.0,
+        **{"target": "London", "arguments": arguments or asked, "resps": [[text]]},
+        **{"filtered_resps": [text.strip()], "doc_hash": "1f" * 32, "exact_match": 1.0},
     } | fields
 
 
@@ -193,9 +189,10 @@ def test_a_file_without_names_of_questions_is_refused(tmp_path):
 
 
 def test_a_run_log_is_read_as_predictions(tmp_path):
-    write_jsonl(tmp_path / "log.jsonl", [Generation(prompt_id="q1", text="London", prompt_key="k")])
+    path = tmp_path / "log.jsonl"
+    write_jsonl(path, [Generation(prompt_id="q1", text="London", prompt_key="k")])
 
-    assert read_predictions(tmp_path / "log.jsonl") == {"q1": "London"}
+    assert read_predictions(path) == {"q1": "London"}
 
 
 @pytest.mark.parametrize("mark", [" A:", "\nA:"])
@@ -210,17 +207,13 @@ def test_lm_eval_samples_of_hub_rows_are_keyed_by_question(tmp_path):
     """The harness knows them by `triplet_id`, which all names and wordings of a fact share."""
     questions = load_sample().questions[:40]
     shots = "Q: What sport does Pelé play? A: football\n\n"
-    lines = [
-        lm_eval_sample(
-            f" {row.object_surface}\n",
-            doc=row.model_dump(mode="json"),
-            arguments={"gen_args_0": {"arg_0": f"{shots}Q: {row.question} A:", "arg_1": {}}},
-            doc_id=number,
-        )
-        for number, row in enumerate(hub_rows(questions))
-    ]
+    samples = []
+    for number, row in enumerate(hub_rows(questions)):
+        asked = {"gen_args_0": {"arg_0": f"{shots}Q: {row.question} A:", "arg_1": {}}}
+        own = {"doc": row.model_dump(mode="json"), "arguments": asked, "doc_id": number}
+        samples.append(lm_eval_sample(f" {row.object_surface}\n", **own))
 
-    found = read_predictions(write_lines(tmp_path / "samples_redirectqa.jsonl", *lines))
+    found = read_predictions(write_lines(tmp_path / "samples_redirectqa.jsonl", *samples))
 
     assert found == {item.question: f" {item.triple.object.name}\n" for item in questions}
 
@@ -444,20 +437,13 @@ def test_namesakes_go_by_their_order_or_its_digest(tmp_path):
 @pytest.mark.parametrize("key", ["triplet_id", "possible_answers", "doc_id"])
 def test_namesakes_in_samples_of_the_harness_are_told_apart(tmp_path, key):
     """By the document's fact, its answers, or its number in the data."""
-    lines = []
+    samples = []
     for place in (2, 0, 1):
-        doc = {"question": GEORGIA.questions[place]}
-        number = place if key == "doc_id" else 7
-        doc |= {
-            "triplet_id": {"triplet_id": int(GEORGIA.facts[place])},
-            "possible_answers": {"possible_answers": list(GEORGIA.answers[place])},
-            "doc_id": {},
-        }[key]
-        lines += [
-            lm_eval_sample(SAID[place], doc=doc, doc_id=number, filter=name, target="")
-            for name in ("strict", "loose")
-        ]
-    path = write_lines(tmp_path / "samples_x.jsonl", *lines)
+        told = {"triplet_id": int(GEORGIA.facts[place]), "possible_answers": GEORGIA.answers[place]}
+        doc = {"question": GEORGIA.questions[place]} | {n: v for n, v in told.items() if n == key}
+        own = {"doc": doc, "doc_id": place if key == "doc_id" else 7, "target": ""}
+        samples += [lm_eval_sample(SAID[place], filter=one, **own) for one in ("strict", "loose")]
+    path = write_lines(tmp_path / "samples_x.jsonl", *samples)
 
     assert match(path) == SAID
     if key == "doc_id":
@@ -470,21 +456,21 @@ def test_one_question_with_two_predictions_is_a_conflict(tmp_path):
     read = predictions.read_predictions(write_lines(tmp_path / "p.jsonl", *rows))
 
     assert read.by_name() == {GEORGIA.ids[0]: None}
-    with pytest.raises(
-        RecordError, match=r"p\.jsonl: row 3: a second .* than that of .*: row 1; k"
-    ):
+    with pytest.raises(RecordError, match=r"p\.jsonl: row 3: a second .* that of .*: row 1; k"):
         read.match(GEORGIA)
 
 
-def test_blank_predictions_are_counted_and_missing_unless_asked_otherwise():
-    texts = ["London", "", " \n", None]
-
-    with pytest.warns(
-        UnscoredWarning, match=r"^2 of 3 predictions are blank; .*set `blank` to wrong"
-    ):
-        assert answers_only(texts, None, PredictionSettings()) == ["London", None, None, None]
-    with pytest.warns(UnscoredWarning, match=r"^2 of 3 predictions are blank; they count as wrong"):
-        assert answers_only(texts, None, PredictionSettings(blank="wrong")) == texts
+@pytest.mark.parametrize(
+    ("blank", "told", "expected"),
+    [
+        ({}, "set `blank` to wrong", ["London", None, None, None]),
+        ({"blank": "wrong"}, "they count as wrong", ["London", "", " \n", None]),
+    ],
+)
+def test_blank_predictions_are_counted_and_missing_unless_asked_otherwise(blank, told, expected):
+    with pytest.warns(UnscoredWarning, match=f"^2 of 3 predictions are blank; (.*)?{told}"):
+        found = answers_only(["London", "", " \n", None], None, PredictionSettings(**blank))
+    assert found == expected
 
 
 FACTS = QuestionIndex(

@@ -162,7 +162,11 @@ def two_models(n, body):
     ("script", "options", "message"),
     [
         ((429, {"Retry-After": "86400"}, b""), {}, "asks to wait 86400 s, .* longest_wait = 120"),
-        ((308, {"location": "https://other/v1"}, b""), {}, "other/v1 .*give the new address"),
+        (
+            (308, {"location": "https://other"}, b""),
+            {},
+            r"elsewhere \(HTTP 308.*give the new address",
+        ),
         ((404, {}, b"model not found"), {}, "not served at .*that it serves this model"),
         (two_models, {"concurrency": 1}, "answers as 'm-1' now and as 'm-0' before"),
         (MODEL, {"served_model": "m-0301"}, "answers as 'm-0613' now and as 'm-0301' before"),
