@@ -115,11 +115,11 @@ def test_fingerprint_is_of_the_settings_too(encoder, tmp_path):
     """The same weights, pooled otherwise and with a prompt before the text, are another model."""
     source, folder = bundled_minilm(), tmp_path / "model"
     shutil.copytree(source, folder, copy_function=os.symlink)
+    pooling = {"pooling_mode_mean_tokens": False, "pooling_mode_cls_token": True}
+    prompts = {"default_prompt_name": "q", "prompts": {"q": "query: "}}
     for file, settings in (
-        ("1_Pooling/config.json", {"pooling_mode_mean_tokens": False}),
-        ("1_Pooling/config.json", {"pooling_mode_cls_token": True}),
-        ("config_sentence_transformers.json", {"default_prompt_name": "q"}),
-        ("config_sentence_transformers.json", {"prompts": {"q": "query: "}}),
+        ("1_Pooling/config.json", pooling),
+        ("config_sentence_transformers.json", prompts),
     ):
         content = json.loads((folder / file).read_text()) | settings
         (folder / file).unlink()

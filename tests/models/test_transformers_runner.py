@@ -1,5 +1,6 @@
 """The reference runner on tiny random models: its answers are those of prompts asked one by one."""
 
+import functools
 import json
 import os
 import shutil
@@ -28,16 +29,12 @@ TEMPLATE = (
 @pytest.fixture(scope="session")
 def loaded(tiny_models):
     """Find, once, a model and its tokenizer as transformers loads them."""
-    found = {}
 
+    @functools.cache
     def load(family):
-        if family not in found:
-            path = tiny_models(family)
-            found[family] = (
-                transformers.AutoModelForCausalLM.from_pretrained(path),
-                transformers.AutoTokenizer.from_pretrained(path),
-            )
-        return found[family]
+        path = tiny_models(family)
+        model = transformers.AutoModelForCausalLM.from_pretrained(path)
+        return model, transformers.AutoTokenizer.from_pretrained(path)
 
     return load
 
@@ -45,15 +42,10 @@ def loaded(tiny_models):
 @pytest.fixture(scope="session")
 def one_by_one(loaded, shot_prompts):
     """Find, once, the new tokens of each prompt by `generate` without batch, padding or reuse."""
-    found = {}
 
+    @functools.cache
     def ask(family, **options):
-        name = (family, *options.items())
-        if name not in found:
-            found[name] = {
-                prompt.id: naive(*loaded(family), prompt.text, **options) for prompt in shot_prompts
-            }
-        return found[name]
+        return {one.id: naive(*loaded(family), one.text, **options) for one in shot_prompts}
 
     return ask
 
@@ -201,10 +193,9 @@ def test_stop_strings_cut_answers(neox, loaded, one_by_one, shot_prompts):
     assert reasons == {"stop", "length"}
 
 
-def edited(path, target, **settings):
-    """Copy a model folder with other generation settings."""
-    shutil.copytree(path, target)
-    file = target / "generation_config.json"
+def edited(path, target, name="generation_config.json", **settings):
+    """Copy a model folder with other settings in a file."""
+    file = shutil.copytree(path, target) / name
     file.write_text(json.dumps(json.loads(file.read_text()) | settings))
     return target
 
@@ -420,11 +411,11 @@ def test_an_empty_prompt_needs_a_start_token(neox, tiny_models, tmp_path):
 
 
 def test_a_tokenizer_of_another_model_is_refused(tiny_models, tmp_path):
-    shutil.copytree(tiny_models("gpt_neox"), tmp_path / "m")
-    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "m")
+    folder = shutil.copytree(tiny_models("gpt_neox"), tmp_path / "m")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     tokenizer.add_tokens(["<new>"])
-    tokenizer.save_pretrained(tmp_path / "m")
-    runner = TransformersRunner(tmp_path / "m", device="cpu")
+    tokenizer.save_pretrained(folder)
+    runner = TransformersRunner(folder, device="cpu")
 
     with pytest.raises(RunnerError, match=r"of m gives prompt 'x' token \d+, but the model knows"):
         runner.count_tokens(Prompt(id="x", text="a <new> b"))
@@ -448,15 +439,12 @@ def test_the_fingerprint_names_what_decides_the_answers(neox, tiny_models):
 def test_models_that_cannot_be_loaded_are_named(tiny_models, tmp_path):
     folder = shutil.copytree(tiny_models("gpt_neox"), tmp_path / "m")
     weights, tokenizer = folder / "model.safetensors", folder / "tokenizer.json"
-    whole = weights.read_bytes()
-    spoil = {
-        r"the model of m cannot be loaded \(SafetensorError: ": lambda: weights.write_bytes(
-            whole[:-100]
-        ),
-        r"the model of m cannot be loaded \(OSError: .*check tha": weights.unlink,
-        r"the tokenizer of m cannot be loaded \(": lambda: tokenizer.write_text("{"),
-    }
-    for message, damage in spoil.items():
+    torn = weights.read_bytes()[:-100]
+    for damage, message in (
+        (lambda: weights.write_bytes(torn), r"the model of m cannot be loaded \(SafetensorError: "),
+        (weights.unlink, r"the model of m cannot be loaded \(OSError: .*check tha"),
+        (lambda: tokenizer.write_text("{"), r"the tokenizer of m cannot be loaded \("),
+    ):
         damage()
         with pytest.raises(RunnerError, match=message):
             TransformersRunner(folder, device="cpu")
@@ -468,15 +456,12 @@ def test_models_that_cannot_be_loaded_are_named(tiny_models, tmp_path):
 
 
 def test_a_model_with_code_of_its_own_is_not_run_unasked(tiny_models, tmp_path):
-    shutil.copytree(tiny_models("gpt_neox"), tmp_path / "m")
-    file = tmp_path / "m" / "config.json"
-    config = json.loads(file.read_text())
-    config["model_type"] = "mine"
-    config["auto_map"] = {"AutoConfig": "mine.Config", "AutoModelForCausalLM": "mine.Model"}
-    file.write_text(json.dumps(config))
+    names = {"AutoConfig": "mine.Config", "AutoModelForCausalLM": "mine.Model"}
+    own = {"model_type": "mine", "auto_map": names}
+    folder = edited(tiny_models("gpt_neox"), tmp_path / "m", "config.json", **own)
 
     with pytest.raises(RunnerError, match="m brings code of its own; read it, then pass trust_rem"):
-        TransformersRunner(tmp_path / "m", device="cpu")
+        TransformersRunner(folder, device="cpu")
 
 
 def test_the_runner_rejects_bad_options(tiny_models):
@@ -487,24 +472,22 @@ def test_the_runner_rejects_bad_options(tiny_models):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("options", [{"dtype": "float32"}, {"dtype": "bfloat16"}])
-def test_answers_on_a_gpu_are_those_of_one_by_one(tiny_models, shot_prompts, options):
+@pytest.mark.parametrize(("dtype", "least"), [("float32", 1.0), ("bfloat16", 0.7)])
+def test_answers_on_a_gpu_are_those_of_one_by_one(tiny_models, shot_prompts, dtype, least):
     if not torch.cuda.is_available():
         pytest.skip("no CUDA GPU")
-    together = TransformersRunner(tiny_models("llama"), device="cuda", **options)
-    alone = TransformersRunner(
-        tiny_models("llama"), device="cuda", batch_size=1, reuse_prefix=False, **options
+    first, second = (
+        ask(
+            TransformersRunner(tiny_models("llama"), device="cuda", dtype=dtype, **how),
+            shot_prompts,
+        )
+        for how in ({}, {"batch_size": 1, "reuse_prefix": False})
     )
 
-    first, second = ask(together, shot_prompts), ask(alone, shot_prompts)
-
-    same = sum(first[name] == second[name] for name in first) / len(first)
-    assert same >= (1.0 if options["dtype"] == "float32" else 0.7)
+    assert sum(first[name] == second[name] for name in first) / len(first) >= least
 
 
 def test_a_context_shorter_than_the_probe_is_no_fault(tmp_path, tiny_models):
-    import transformers
-
     config = transformers.GPT2Config(n_embd=48, n_layer=2, n_head=4, n_positions=16)
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_models("gpt2"))
     config.vocab_size = len(tokenizer)
