@@ -53,14 +53,8 @@ def compare_page(home: Path) -> GoldenRun:
         within=None,
     )
     by = ("types", "relation")
-    folder = import_verdicts(
-        split_labels(read, by, ";"),
-        home / "out",
-        origin="ada.csv",
-        first="canonical",
-        second="redirect",
-        by=by,
-    )
+    names = {"origin": "ada.csv", "first": "canonical", "second": "redirect"}
+    folder = import_verdicts(split_labels(read, by, ";"), home / "out", by=by, **names)
     return of_study(None, [folder], {}, hidden=[home], answers=20)
 
 
