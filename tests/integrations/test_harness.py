@@ -169,20 +169,17 @@ def test_members_of_a_pair_share_their_demonstrations_and_answers_end_at_the_new
 @pytest.mark.parametrize("layout", ["lines", "array", "named arguments"])
 def test_score_reads_samples_of_any_vintage_and_finds_the_same(planted, tmp_path: Path, layout):
     file = tmp_path / "samples_redirectqa_2026-11-22T07-51-52.795344.jsonl"
-    samples = planted[2]
+    samples = [*planted[2]]
     if layout == "named arguments":
-        samples = [
-            sample | {"arguments": {"gen_args_0": dict(enumerate(sample["arguments"][0]))}}
-            for sample in samples
-        ]
+        named = [{"gen_args_0": dict(enumerate(one["arguments"][0]))} for one in samples]
+        samples = [one | {"arguments": told} for one, told in zip(samples, named, strict=True)]
     lines = [json.dumps(sample, ensure_ascii=False) for sample in samples]
     text = json.dumps(samples, indent=2) if layout == "array" else "\n".join(lines)
     file.write_text(text + "\n", encoding="utf-8")
 
-    out = tmp_path / "out"
-    score_files(RedirectQAStudy(), DATA, [file], out)
+    score_files(RedirectQAStudy(), DATA, [file], tmp_path / "out")
 
-    scored = pd.read_parquet(out / "outcomes.parquet")
+    scored = pd.read_parquet(tmp_path / "out" / "outcomes.parquet")
     assert (scored["first_correct"] == scored["second_correct"]).mean() == planted[1]["consistency"]
 
 
@@ -412,17 +409,19 @@ def test_task_rejects_keys_options_and_metadata_that_it_would_not_heed(tmp_path:
             manager.load([name])
 
 
-@pytest.mark.parametrize("installed", ["0.4.9", "0.5.1", None])
-def test_harness_of_another_version_or_none_is_refused(monkeypatch, installed):
-    def version(name):
-        if installed is None:
-            raise PackageNotFoundError(name)
-        return installed
+@pytest.mark.parametrize(
+    ("installed", "message"),
+    [
+        ("0.4.9", r"lm-eval <0\.5,>=0\.4\.12, and 0\.4\.9 is installed"),
+        ("0.5.1", r"lm-eval <0\.5,>=0\.4\.12, and 0\.5\.1 is installed"),
+        (None, r"surface-consistency\[lm-eval\]"),
+    ],
+)
+def test_harness_of_another_version_or_none_is_refused(monkeypatch, installed, message):
+    def absent(name):
+        raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(extras, "version", version)
+    monkeypatch.setattr(extras, "version", lambda name: installed or absent(name))
 
-    message = rf"lm-eval <0\.5,>=0\.4\.12, and {installed} is installed"
-    if installed is None:
-        message = r"surface-consistency\[lm-eval\]"
     with pytest.raises(MissingDependencyError, match=message):
         lm_eval_path()

@@ -80,9 +80,3 @@ def test_the_recipe_logs_the_numbers_and_does_not_change_the_training(recipe, ti
         assert row["eval_consistency_low"] == pytest.approx(
             expected["consistency_low"], nan_ok=True
         )
-
-
-def test_the_recipe_is_short():
-    text = GUIDE.read_text(encoding="utf-8")
-
-    assert text.partition("## During training")[2].count("\n") <= 60

@@ -47,18 +47,15 @@ def test_gaps_count_both_sides(stored, gaps):
 SHOTS = "Q: Who wrote Q: The Winged Serpent? A: Cohen\n\n"
 
 
+LAST = "Q: Who directed Q: The Winged Serpent? A:"
+TURNS = (("user", "Q: Who wrote Q: The Winged Serpent? A:"), ("assistant", "Cohen"), ("user", LAST))
+
+
 @pytest.mark.parametrize(
     "prompt",
     [
-        Prompt(id="x", text=f"{SHOTS}Q: Who directed Q: The Winged Serpent? A:"),
-        Prompt(
-            id="x",
-            messages=(
-                Message(role="user", content="Q: Who wrote Q: The Winged Serpent? A:"),
-                Message(role="assistant", content="Cohen"),
-                Message(role="user", content="Q: Who directed Q: The Winged Serpent? A:"),
-            ),
-        ),
+        Prompt(id="x", text=f"{SHOTS}{LAST}"),
+        Prompt(id="x", messages=tuple(Message(role=who, content=text) for who, text in TURNS)),
     ],
 )
 def test_stored_runner_answers_by_the_last_question(prompt):

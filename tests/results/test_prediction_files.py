@@ -20,23 +20,6 @@ ROWS = [
 ASKED = QuestionIndex(ids=["q1", "q2", "q3"], questions=["Capital?", "Symbol?", "Nobody?"])
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("p.jsonl", "p.json", "p.csv", "p.tsv", "p.jsonl.gz", "p.json.gz", "p.csv.gz"),
-        *("p.parquet", "p.folder"),
-    ],
-)
-def test_every_kind_of_file_gives_the_same_answers(tmp_path, name):
-    """A text "NA" stays one; what is null is no answer, save in CSV, where it is a blank."""
-    read = read_predictions(written(tmp_path / name, ROWS))
-
-    found = read.match(ASKED)
-    assert found[:2] == ["London", "NA"]
-    assert not found[2]
-
-
 def chat(text, **more):
     return {"choices": [{"message": {"role": "assistant", "content": text}}]} | more
 
