@@ -26,6 +26,7 @@ from pathlib import Path
 import pandas as pd
 
 from surface_consistency.models.runner import Runner
+from tests.golden_runs import inputs
 from tests.golden_runs.files import EXPECTED, WORDING, GoldenRun, whole_text
 from tests.golden_runs.gather import (
     RESAMPLES,
@@ -34,19 +35,6 @@ from tests.golden_runs.gather import (
     of_study,
     rendered,
     scored_run,
-)
-from tests.golden_runs.inputs import (
-    COUNTRIES,
-    DECOYS,
-    RELATIONS,
-    STYLES,
-    TOPOLOGIES,
-    audit_reader,
-    chance,
-    redirect_model,
-    slaq_judge,
-    slaq_labels,
-    slaq_model,
 )
 from tests.golden_runs.many_forms import forms
 from tests.golden_runs.scores import frequency, lexical, linking, linking_vs_consistency
@@ -81,8 +69,8 @@ def redirectqa(home: Path) -> GoldenRun:
     data = FirstFacts(rows=found.rows, source=found.source)
     settings = RedirectQASettings(template="both", shots=2, seed=3, limit=60, repeat=150)
     models = (
-        redirect_model("ada", data.questions, knows=0.75),
-        redirect_model("bob", data.questions, knows=0.5, fails=0.03),
+        inputs.redirect_model("ada", data.questions, knows=0.75),
+        inputs.redirect_model("bob", data.questions, knows=0.5, fails=0.03),
     )
     folders, rescored = [], {}
     for runner in models:
@@ -125,7 +113,9 @@ def slaq(home: Path) -> GoldenRun:
         report = replace(SLAQ_PAGE, tables=(partial(slaq_report_tables, n_null=200),))
         judges = {  # noqa: RUF012
             "ada": MatcherJudge(),
-            "bob": SlaqLLMJudge(slaq_judge("jay"), home / "judge", model="jay", progress=False),
+            "bob": SlaqLLMJudge(
+                inputs.slaq_judge("jay"), home / "judge", model="jay", progress=False
+            ),
         }
 
         def judge(self, scoring, folder):
@@ -137,11 +127,11 @@ def slaq(home: Path) -> GoldenRun:
     settings = SlaqSettings(free=True, permutations=5, seed=2, repeat=25)
     folders = []
     for name, knows, fails in (("ada", 0.7, 0.03), ("bob", 0.55, 0.0)):
-        runner = slaq_model(name, data.topics, knows=knows, fails=fails)
+        runner = inputs.slaq_model(name, data.topics, knows=knows, fails=fails)
         folder = run_study(
             study, data, runner, home / name, model=name, settings=settings, progress=False
         )
-        labels = slaq_labels(name, data.topics, knows=knows, n_permutations=5)
+        labels = inputs.slaq_labels(name, data.topics, knows=knows, n_permutations=5)
         folder.labels.write_text(labels, encoding="utf-8")
         scoring = SlaqScoring(
             labelling_sheet=home / f"sheet-{name}.csv", labelling_sample=4, labelling_seed=1
@@ -185,25 +175,28 @@ def audit_data(home: Path):
         name="lands",
         facts=tuple(
             Triplet(name, relation, value)
-            for name, values in COUNTRIES.items()
-            for relation, value in zip(RELATIONS, values, strict=True)
+            for name, values in inputs.COUNTRIES.items()
+            for relation, value in zip(inputs.RELATIONS, values, strict=True)
         ),
         aliases=(
-            *(named(n, f"Republic of {n}", f"{n} Land", role="subject") for n in COUNTRIES),
+            *(named(n, f"Republic of {n}", f"{n} Land", role="subject") for n in inputs.COUNTRIES),
             # A name that only the closure over all prompts knows for one of Arania's.
             named("RA", "Republic of Arania", role="subject"),
             named("Capital", "Capital City", "Seat", role="relation"),
             named("Internet TLD", "TLD", "Web Domain", role="relation"),
         ),
         noise=(
-            *(beside(n, f"{n} State", "Capital City", COUNTRIES[n][0]) for n in DECOYS),
+            *(
+                beside(n, f"{n} State", "Capital City", inputs.COUNTRIES[n][0])
+                for n in inputs.DECOYS
+            ),
             beside("Arania", "RA", "Capital", "Lumo"),
         ),
-        collision=tuple(beside(n, f"{n} Isles", "Capital", f"Port {n}") for n in DECOYS),
+        collision=tuple(beside(n, f"{n} Isles", "Capital", f"Port {n}") for n in inputs.DECOYS),
     )
     folder = home / "databases"
     build_audit_databases(
-        folder, domains=[table], topologies=TOPOLOGIES, styles=style_writers(STYLES)
+        folder, domains=[table], topologies=inputs.TOPOLOGIES, styles=style_writers(inputs.STYLES)
     )
     return AuditData(id="databases", conditions=find_conditions(folder))
 
@@ -229,7 +222,11 @@ class Asking(Runner):
         for prompt in prompts:
             fact = self.source.query(prompt)
             key = (fact.entity, fact.relation)
-            known = COUNTRIES.get(fact.entity, ("Lumo",))[0] if chance("knows", *key) < 0.2 else ""
+            known = (
+                inputs.COUNTRIES.get(fact.entity, ("Lumo",))[0]
+                if inputs.chance("knows", *key) < 0.2
+                else ""
+            )
             if self.source.mode(prompt) != "answer":
                 yield Generation(prompt_id=prompt.id, text=f" {known or 'unknown'}.", lookups=())
                 continue
@@ -247,7 +244,7 @@ def audit(home: Path) -> GoldenRun:
     from surface_consistency.studies.audit import AuditSettings, AuditStudy
 
     study, data = AuditStudy(), audit_data(home)
-    reader = audit_reader([prompt for one in data.conditions for prompt in one.prompts])
+    reader = inputs.audit_reader([prompt for one in data.conditions for prompt in one.prompts])
     settings = AuditSettings(retriever=("bm25",), threshold=(None,), n_facts=2)
     folder = scored_run(study, data, reader, home / "run", settings)
     published = {

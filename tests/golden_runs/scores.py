@@ -5,18 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from tests.golden_runs import inputs
 from tests.golden_runs.files import GoldenRun
 from tests.golden_runs.gather import load_redirectqa, of_study, scored_run
-from tests.golden_runs.inputs import (
-    LEXICAL_COUNTS,
-    count_rows,
-    lexical_corpus,
-    lexical_model,
-    lexical_rows,
-    linking_model,
-    ngram_counts,
-    redirect_model,
-)
 
 WORDNET = Path(__file__).parents[1] / "studies" / "lexical" / "perturbation" / "wordnet"
 
@@ -35,15 +26,17 @@ def lexical(home: Path) -> GoldenRun:
     from surface_consistency.studies.lexical.settings import LexicalSettings
     from surface_consistency.studies.lexical.study import LexicalStudy
 
-    rows = lexical_rows()
+    rows = inputs.lexical_rows()
     loaded = [load_benchmark(task, of_task) for task, of_task in rows.items()]
     data = Benchmark(
         instances=tuple(instance for task in loaded for instance in task.instances),
         source=loaded[0].source,
     )
-    documents = lexical_corpus(rows)
+    documents = inputs.lexical_corpus(rows)
     words = home / "words.csv"
-    pd.DataFrame(LEXICAL_COUNTS.items(), columns=["word", "count"]).to_csv(words, index=False)
+    pd.DataFrame(inputs.LEXICAL_COUNTS.items(), columns=["word", "count"]).to_csv(
+        words, index=False
+    )
     settings = LexicalSettings(
         wordnet=str(WORDNET),
         pos=("noun", "verb", "adjective", "adverb"),
@@ -60,7 +53,7 @@ def lexical(home: Path) -> GoldenRun:
         out = home / name
         study, runner = (
             LexicalStudy().with_output_dir(out),
-            lexical_model(name, documents, weight=weight),
+            inputs.lexical_model(name, documents, weight=weight),
         )
         folders.append(scored_run(study, data, runner, out, settings))
     lines = (home / "ada" / "texts.jsonl").read_text(encoding="utf-8").splitlines()
@@ -69,7 +62,7 @@ def lexical(home: Path) -> GoldenRun:
     pd.DataFrame(
         {
             "instance_id": [text["id"] for text in texts],
-            "counts": ngram_counts(documents, [text["text"] for text in texts]),
+            "counts": inputs.ngram_counts(documents, [text["text"] for text in texts]),
         }
     ).to_parquet(counts)
     analyses = {
@@ -116,7 +109,7 @@ def _linked(home: Path):
     pairs = list(zip(data.pairs["surface"], data.pairs["canonical_surface"], strict=True))
     folders = {}
     for name, knows, habit in (("ada", 0.8, 0.0), ("bob", 0.5, 1.0)):
-        runner = linking_model(name, pairs, knows=knows, habit=habit)
+        runner = inputs.linking_model(name, pairs, knows=knows, habit=habit)
         settings = LinkingSettings(repeat=40, seed=2, shots=2)
         folders[name] = scored_run(LinkingStudy(), data, runner, home / name, settings)
     return folders
@@ -130,7 +123,7 @@ def _answered(home: Path):
     data = load_redirectqa()
     settings = RedirectQASettings(shots=0, repeat=0, template="both")
     runners = [
-        redirect_model(name, data.questions, knows=knows)
+        inputs.redirect_model(name, data.questions, knows=knows)
         for name, knows in (("ada", 0.75), ("bob", 0.5))
     ]
     return [scored_run(RedirectQAStudy(), data, one, home / one.name, settings) for one in runners]
@@ -146,7 +139,7 @@ def frequency(home: Path) -> GoldenRun:
 
     questions = load_redirectqa().questions
     folders = _answered(home)
-    counts = pd.DataFrame(count_rows(questions, measure="longest"))
+    counts = pd.DataFrame(inputs.count_rows(questions, measure="longest"))
     counts.astype({"pageviews": "Int64"}).to_parquet(home / "longest.parquet")
     settings = FrequencySettings(frequencies=home / "longest.parquet")
     analyses = {FrequencyAnalysis(): settings}
