@@ -32,6 +32,7 @@ def test_record_is_strict_frozen_and_closed(record):
     assert {name: record.model_config[name] for name in expected} == expected
 
 
+ASKED = {"prompt_id": "a"}
 TURNS = (Message(role="user", content="Who?"),)
 JUDGED = {"target_id": "a", "judged_by": "popqa on first_line", "prediction": "x"}
 
@@ -45,8 +46,8 @@ JUDGED = {"target_id": "a", "judged_by": "popqa on first_line", "prediction": "x
         (Generation, {"prompt_id": "a", "text": None}, "`text` is None exactly when"),
         (
             Generation,
-            {"prompt_id": "a", "text": None, "finish_reason": "error"},
-            "`error` tells the reason exactly when",
+            ASKED | {"text": None, "finish_reason": "error"},
+            "`error` tells the reason e",
         ),
         (Generation, {"prompt_id": "a", "text": 5}, "Input should be a valid string"),
         (Generation, {"prompt_id": "a", "text": b"x"}, "Input should be a valid string"),
