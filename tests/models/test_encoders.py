@@ -51,20 +51,6 @@ def test_cached_encoder_rejects_negative_sizes_and_wrong_vectors(table_encoder):
         CachedEncoder(Short()).encode(["a", "b"])
 
 
-@pytest.mark.parametrize("n_more", [0, 1, 5, 12])
-def test_cached_encoder_forgets_nothing_before_it_is_full(table_encoder, n_more):
-    encoder = table_encoder()
-    cached = CachedEncoder(encoder, max_texts=12)
-    texts = [f"t{i}" for i in range(7 + n_more)]
-
-    for text in texts:
-        cached.encode([text])
-    encoder.seen.clear()
-    cached.encode(texts[-12:])
-
-    assert encoder.seen == []
-
-
 @pytest.fixture(scope="module")
 def encoder():
     pytest.importorskip("sentence_transformers")
