@@ -251,15 +251,14 @@ def test_samples_of_several_responses_and_ties_are_said(tmp_path):
 
 def test_written_out_documents_of_the_old_harness(tmp_path):
     path = tmp_path / "triviaqa_write_out_info.json"
-    rows = [
-        {"doc_id": 0, "prompt_0": "Question: Who\nwas it?\nAnswer:\n.,", "logit_0": " I"},
-        {"doc_id": 1, "prompt_0": "Q: Who: he? A: I\n\nQ: Who? A:until", "logit_0": " he"},
-    ]
-    path.write_text(json.dumps(rows))
+    prompts = ("Question: Who\nwas it?\nAnswer:\n.,", "Q: Who: he? A: I\n\nQ: Who? A:until")
+    texts = [" I", " he"]
+    pairs = enumerate(zip(prompts, texts, strict=True))
+    path.write_text(json.dumps([{"doc_id": n, "prompt_0": a, "logit_0": b} for n, (a, b) in pairs]))
 
     read = predictions.read_predictions(path)
 
-    assert read.texts == [" I", " he"]
+    assert read.texts == texts
     assert [names[0] for names in read.names] == ["Who\nwas it?", "Who?"]
     with pytest.raises(DataError, match="the log of the task 'triviaqa', names questions such as"):
         read.match(QuestionIndex(["q1"], ["What?"]))

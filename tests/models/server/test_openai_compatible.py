@@ -260,14 +260,12 @@ def test_reasoning_is_separated_in_whatever_field_it_stands(serve, fields, sourc
 
 def test_a_stop_string_does_not_end_the_reasoning_of_a_server(serve):
     """With a limit of its own for the reasoning nothing is sent that would end it."""
-    text = "<think>\nRome?\n</think>\n\nParis\nQ: x"
-    server = serve((200, {}, reply(text)))
+    server = serve((200, {}, reply("<think>\nRome?\n</think>\n\nParis\nQ: x")))
 
     [answer] = answers(server, params=GenerationParams(max_reasoning_tokens=100))
 
     assert (answer.text, answer.reasoning) == ("Paris", "Rome?")
-    assert "stop" not in server.bodies[0]
-    assert server.bodies[0]["max_tokens"] == 115
+    assert (server.bodies[0]["max_tokens"], server.bodies[0].get("stop")) == (115, None)
 
 
 def logged(made, asked, folder, manifest):
@@ -432,8 +430,7 @@ def test_a_key_that_no_header_can_hold_is_rejected_without_telling_it(monkeypatc
     with pytest.raises(RunnerError, match="MY_KEY holds spaces") as raised:
         list(made.generate(prompts(1), PARAMS))
 
-    assert KEY not in str(raised.value)
-    assert KEY not in json.dumps(made.fingerprint())
+    assert KEY not in f"{raised.value} {json.dumps(made.fingerprint())}"
 
 
 def test_requests_in_flight_are_bounded(serve):
@@ -446,17 +443,16 @@ def test_requests_in_flight_are_bounded(serve):
 
 def test_a_stopped_run_goes_on_without_asking_twice(serve, tmp_path, manifest):
     """Answers that came before the server broke are in the log; only the rest is asked again."""
-    broken = {"after": 30}
+    is_mended = []
 
     def script(n, body):
-        if n >= broken["after"]:
-            return 401, {}, b"key expired"
-        return 200, {}, reply(body["prompt"])
+        fine = n < 30 or is_mended
+        return (200, {}, reply(body["prompt"])) if fine else (401, {}, b"key expired")
 
     made = runner(serve(script), concurrency=4)
     with pytest.raises(RunnerError, match="key"):
         logged(made, prompts(100), tmp_path, manifest)
-    broken["after"] = 10**9
+    is_mended.append(True)
 
     summary = logged(made, prompts(100), tmp_path, manifest)
 
