@@ -68,9 +68,8 @@ def test_no_field_of_a_run_imports_what_is_not_registered(folder, evil):
                 warnings.simplefilter("ignore")
                 assert main(report) in (0, 2, 3)
                 if name == "manifest.json":
-                    assert main(
-                        ["score", str(folder), "--setting", "agreement=false", *report[4:]]
-                    ) in (0, 2, 3)
+                    score = ["score", str(folder), "--setting", "agreement=false", *report[4:]]
+                    assert main(score) in (0, 2, 3)
         (folder / name).write_text(json.dumps(content))
     assert n_fields > 30
 
@@ -129,9 +128,8 @@ def test_an_encoder_that_settings_name_is_not_imported(evil):
     study = find_study("linking")
     data = study.load(study.source(source="sample"))
 
-    with pytest.raises(
-        DataError, match=rf"'{EVIL}' is none of them \(no encoder of names '{EVIL}'"
-    ):
+    told = rf"'{EVIL}' is none of them \(no encoder of names '{EVIL}'"
+    with pytest.raises(DataError, match=told):
         study.plan(data, study.settings(neighbours=EVIL))
 
 

@@ -37,19 +37,13 @@ def copy(tmp_path):
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_workflows_call_what_is_there(path):
-    runs = [step["run"] for step in steps(yaml.safe_load(path.read_text("utf-8"))) if "run" in step]
+def test_workflows_call_what_is_there_and_may_read_alone_unless_a_job_says_so(path):
+    workflow = yaml.safe_load(path.read_text("utf-8"))
+    runs = "\n".join(step["run"] for step in steps(workflow) if "run" in step)
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text("utf-8"), re.M)
 
-    assert set(re.findall(r"\bmake (\w+)", "\n".join(runs))) <= set(targets)
-    for script in re.findall(r"(?<!\S)scripts/[\w.]+", "\n".join(runs)):
-        assert (ROOT / script).is_file()
-
-
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_workflows_may_read_and_no_more_unless_a_job_says_so(path):
-    workflow = yaml.safe_load(path.read_text("utf-8"))
-
+    assert set(re.findall(r"\bmake (\w+)", runs)) <= set(targets)
+    assert all((ROOT / name).is_file() for name in re.findall(r"(?<!\S)scripts/[\w.]+", runs))
     assert workflow["permissions"] == {"contents": "read"}
     for job in workflow["jobs"].values():
         assert set(job.get("permissions", {})) <= {"contents", "id-token", "attestations"}

@@ -30,7 +30,7 @@ class Scripted(Runner):
         return {"runner": "scripted", "name": self.name, "again": self._again}
 
     def rebatched(self, seed):
-        return Scripted(self.name, self._answer, again=True)
+        return type(self)(self.name, self._answer, again=True)
 
     def generate(self, prompts, params):
         from surface_consistency.schemas import Generation
@@ -175,20 +175,11 @@ def audit_reader(prompts):
     return Scripted("reader", answer)
 
 
-class ScriptedScorer(Runner):
+class ScriptedScorer(Scripted):
     """A runner that writes nothing; a function tells the log-probability of each word it scores.
 
     The function takes the text before, the text to be scored, and whether it is asked again.
     """
-
-    def __init__(self, name, values, *, again=False):
-        self.name, self._values, self._again = name, values, again
-
-    def fingerprint(self):
-        return {"runner": "scripted", "name": self.name, "again": self._again}
-
-    def rebatched(self, seed):
-        return ScriptedScorer(self.name, self._values, again=True)
 
     def generate(self, prompts, params):
         raise AssertionError("nothing is to be written")
@@ -197,7 +188,7 @@ class ScriptedScorer(Runner):
         from surface_consistency.schemas.scoring import ScoredText
 
         for request in requests:
-            values = self._values(request.context, request.continuation, self._again)
+            values = self._answer(request.context, request.continuation, self._again)
             moments = {
                 "vocabulary_means": [-4.0 - chance("mean", value) for value in values],
                 "vocabulary_deviations": [1.0 + chance("spread", value) for value in values],
