@@ -323,10 +323,13 @@ def test_an_out_of_memory_device_is_asked_for_less(
     assert texts == decoded(loaded("gpt_neox")[1], one_by_one("gpt_neox"))
 
 
+NO_ROOM = "[enforce fail] DefaultCPUAllocator: can't allocate memory: 9 bytes"
+
+
 @pytest.mark.parametrize(
     ("message", "kind", "told"),
     [
-        ("DefaultCPUAllocator: can't allocate memory", RunnerOutOfMemoryError, "do not fit into"),
+        (NO_ROOM, RunnerOutOfMemoryError, "do not fit into"),
         ("MPS backend out of memory (allocated: 9 GB)", RunnerOutOfMemoryError, "do not fit into"),
         ("The size of tensor a (3) must match that of b (4)", RuntimeError, "must match"),
     ],
