@@ -1,6 +1,7 @@
 """Run folders that are of another version, study or settings, or hold what they must not."""
 
 import json
+import re
 import warnings
 
 import pandas as pd
@@ -54,26 +55,19 @@ def refused(capsys, *words):
     return printed.err
 
 
+NEWER = r"newer version of this package \(manifest version 4.*update surface-consistency"
+UNKNOWN = "no study 'astrology'; available: .*redirectqa"
+
+
 @pytest.mark.parametrize(
-    ("fields", "messages"),
-    [
-        (
-            {"schema_version": 4},
-            (
-                "written by a newer version of this package (manifest version 4",
-                "update surface-consistency",
-            ),
-        ),
-        ({"study": "astrology"}, ("no study 'astrology'; available: ", "redirectqa")),
-    ],
+    ("fields", "message"), [({"schema_version": 4}, NEWER), ({"study": "astrology"}, UNKNOWN)]
 )
-def test_run_of_a_newer_version_or_an_unknown_study_is_refused(folder, capsys, fields, messages):
+def test_run_of_a_newer_version_or_an_unknown_study_is_refused(folder, capsys, fields, message):
     change(folder, **fields)
     lines = [["score", folder], ["report", folder, "--out", "x"], [*RUN, "--out", folder]]
 
     for words in lines[: 3 if "schema_version" in fields else 2]:
-        said = refused(capsys, *words)
-        assert all(message in said for message in messages)
+        assert re.search(message, refused(capsys, *words))
 
 
 def test_runs_of_two_studies_do_not_share_a_page(scored, folder, capsys):
@@ -94,10 +88,7 @@ def test_runs_of_two_studies_do_not_share_a_page(scored, folder, capsys):
         (["--repeat", "5"], ["settings.repeat is 4 there and 5 now"]),
         (["--label", "other"], ["model is 'london' there and 'other' now"]),
         # A field that an older start did not have.
-        (
-            [],
-            ["settings.seed is 1 there and 0 now", "settings.truncate is None there and False now"],
-        ),
+        ([], ["settings.seed is 1 there and 0", "settings.truncate is None there and False now"]),
     ],
 )
 def test_settings_that_changed_between_start_and_resume_are_named(folder, capsys, words, messages):

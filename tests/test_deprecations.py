@@ -70,14 +70,6 @@ def test_faulty_deprecations_are_seen(message, fault):
     assert not found or found[0].startswith(fault)
 
 
-def test_old_name_warns_with_the_new_one_and_works():
-    room = {}
-    exec(OLD, room)
-
-    with pytest.warns(DeprecationWarning, match="^use consistency; agreement goes in 9.0$"):
-        assert room["agreement"]() is None
-
-
 def test_page_of_versions_shows_the_mark():
     page = (ROOT / "docs" / "reference" / "versions.md").read_text("utf-8")
 

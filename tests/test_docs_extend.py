@@ -51,21 +51,14 @@ def work_through(guide, folder):
     return names
 
 
-def sizes(guide):
-    """Lines of each file that stands in a guide."""
-    return {
-        name: sum(bool(line.strip()) for line in text.splitlines())
-        for _, name, text in blocks(guide)
-        if name
-    }
-
-
 def test_each_file_is_under_40_lines():
-    extending, memory = sizes("extend.md"), sizes("memory.md")
-
-    assert set(extending) == {"pyproject.toml", "eswiki.toml", *(f"{name}.py" for name in MODULES)}
-    assert set(memory) == {f"{name}.py" for name in MEMORY_MODULES}
-    assert max(*extending.values(), *memory.values()) < 40
+    for guide, files in (
+        ("extend.md", {"pyproject.toml", "eswiki.toml", *(f"{name}.py" for name in MODULES)}),
+        ("memory.md", {f"{name}.py" for name in MEMORY_MODULES}),
+    ):
+        texts = {name: text.splitlines() for _, name, text in blocks(guide) if name}
+        assert set(texts) == files
+        assert max(sum(map(bool, map(str.strip, lines))) for lines in texts.values()) < 40
 
 
 def test_memory_guide_works_from_top_to_bottom(folder):

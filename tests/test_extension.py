@@ -104,15 +104,6 @@ def test_run_is_killed_resumed_scored_again_and_compared(python, tmp_path):
     assert (tmp_path / "both" / "report.html").is_file()
 
 
-def test_settings_that_changed_are_refused(python, tmp_path):
-    run(python, tmp_path / "a")
-
-    changed = run(python, tmp_path / "a", "--polite")
-
-    assert changed.returncode == 2
-    assert "settings.polite is False there and True now" in changed.stderr
-
-
 def test_analysis_adds_its_table_to_the_page(python, tmp_path):
     run(python, tmp_path / "a", "--label", "a")
 

@@ -1,6 +1,7 @@
 """The script for a machine with a GPU, whole, with a tiny model on the CPU."""
 
 import json
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -38,16 +39,10 @@ def test_all_parts_stand_in_one_table(script, tmp_path, monkeypatch):
     if hasattr(transformers, "ContinuousBatchingConfig"):
         assert found["speed"]["float32, transformers' continuous batching"]["value"] > 0
     assert 0 <= found["agreement"]["bfloat16: right"]["value"] <= 1
-    assert (
-        "needs a CUDA GPU" in found["agreement"]["int8: verdicts that agree with bfloat16"]["note"]
-    )
-    table = (tmp_path / "table.md").read_text()
-    assert [line for line in table.splitlines() if line.startswith("## ")] == [
-        "## Faults",
-        "## Speed",
-        "## Agreement",
-        "## Trained",
-    ]
+    note = found["agreement"]["int8: verdicts that agree with bfloat16"]["note"]
+    assert "needs a CUDA GPU" in note
+    headings = re.findall(r"(?m)^## (\w+)", (tmp_path / "table.md").read_text())
+    assert headings == ["Faults", "Speed", "Agreement", "Trained"]
 
 
 def test_a_missed_goal_is_marked_and_a_row_without_a_value_is_not(script):

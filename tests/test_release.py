@@ -1,22 +1,19 @@
 """What a release stands on: workflows that fit the project, and the check of the published data."""
 
-import importlib.util
 import re
-import sys
 import tomllib
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
 
 from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.data.redirectqa_release import hub_rows
+from tests.scripts import load_script
 
 yaml = pytest.importorskip("yaml")
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-SCRIPT = ROOT / "scripts" / "validate_hub"
 
 
 def steps(workflow):
@@ -25,12 +22,7 @@ def steps(workflow):
 
 @pytest.fixture(scope="module")
 def validate_hub():
-    loader = SourceFileLoader("validate_hub", str(SCRIPT))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
-    sys.modules[loader.name] = module
-    loader.exec_module(module)
-    yield module
-    del sys.modules[loader.name]
+    return load_script("validate_hub")
 
 
 @pytest.fixture
@@ -45,19 +37,13 @@ def copy(tmp_path):
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_workflows_call_what_is_there(path):
-    runs = [step["run"] for step in steps(yaml.safe_load(path.read_text("utf-8"))) if "run" in step]
+def test_workflows_call_what_is_there_and_may_read_alone_unless_a_job_says_so(path):
+    workflow = yaml.safe_load(path.read_text("utf-8"))
+    runs = "\n".join(step["run"] for step in steps(workflow) if "run" in step)
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text("utf-8"), re.M)
 
-    assert set(re.findall(r"\bmake (\w+)", "\n".join(runs))) <= set(targets)
-    for script in re.findall(r"(?<!\S)scripts/[\w.]+", "\n".join(runs)):
-        assert (ROOT / script).is_file()
-
-
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_workflows_may_read_and_no_more_unless_a_job_says_so(path):
-    workflow = yaml.safe_load(path.read_text("utf-8"))
-
+    assert set(re.findall(r"\bmake (\w+)", runs)) <= set(targets)
+    assert all((ROOT / name).is_file() for name in re.findall(r"(?<!\S)scripts/[\w.]+", runs))
     assert workflow["permissions"] == {"contents": "read"}
     for job in workflow["jobs"].values():
         assert set(job.get("permissions", {})) <= {"contents", "id-token", "attestations"}

@@ -27,14 +27,8 @@ SMALL = {
 
 def records(study):
     """The records behind the options of `run STUDY`."""
-    found = {
-        "source": study.source,
-        "model": ModelsSettings,
-        "settings": study.settings,
-        "scoring": study.scoring,
-        "reporting": ReportSettings,
-    }
-    return found if study.toy_model is None else found | {"toy_model": study.toy_model.settings}
+    found = [study.source, ModelsSettings, study.settings, study.scoring, ReportSettings]
+    return found if study.toy_model is None else [*found, study.toy_model.settings]
 
 
 @pytest.fixture(scope="module", params=sorted(SMALL))
@@ -53,11 +47,8 @@ def run(request, tmp_path_factory):
 def test_records_beside_a_study_are_those_of_the_study(name):
     study, found = find_study(name), study_records(name)
 
-    assert (found.source, found.settings, found.scoring) == (
-        study.source,
-        study.settings,
-        study.scoring,
-    )
+    for record in ("source", "settings", "scoring"):
+        assert getattr(found, record) == getattr(study, record)
     assert found.toy_model == (study.toy_model and study.toy_model.settings)
     assert found.summary == type(study).__doc__.strip().partition("\n")[0]
 
@@ -70,7 +61,7 @@ def test_every_field_is_an_option_with_its_help(name, monkeypatch, capsys):
 
     lines = capsys.readouterr().out.splitlines()
     [setting] = [line for line in lines if re.match(rf"[│ *]*{SETTING} ", line)]
-    found = records(find_study(name)).values()
+    found = records(find_study(name))
     flags = {key: flag_of(key, info) for one in found for key, info in one.model_fields.items()}
     for record in found:
         for field, info in record.model_fields.items():

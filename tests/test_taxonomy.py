@@ -100,7 +100,7 @@ def test_parse_category_rejects_what_is_none(text):
 
 @given(st.text())
 def test_parse_category_is_total(text):
-    assert parse_category(text) is None or parse_category(text) in CATEGORIES.values()
+    assert parse_category(text) in {None, *CATEGORIES.values()}
 
 
 @pytest.mark.parametrize(
@@ -130,51 +130,28 @@ def test_types_of_agrees_with_real_rows(data_files):
 
 
 def test_types_of_is_ordered_and_without_repeats():
-    labels = (
-        "Redirects_from_books",
-        "Redirects_from_misspellings",
-        "Redirects_from_surnames",
-        "Redirects_from_incorrect_names",
-    )
+    names = ("books", "misspellings", "surnames", "incorrect_names")
+    labels = [f"Redirects_from_{name}" for name in names]
 
-    assert types_of(labels) == (
-        "alternative_names_and_abbreviations",
-        "typical_errors",
-        UNKNOWN_TYPE,
-    )
+    expected = ("alternative_names_and_abbreviations", "typical_errors", UNKNOWN_TYPE)
+    assert types_of(tuple(labels)) == expected
     assert types_of((CANONICAL_LABEL,)) == types_of(()) == ()
 
 
 def test_relations_agree_with_popqa():
-    found = {
-        relation.popqa_id: (relation.property_id, relation.original)
-        for relation in RELATIONS.values()
-    }
+    every = RELATIONS.values()
 
-    assert found == POPQA
-
-
-def test_relation_templates_are_distinct_and_hold_one_slot():
-    wordings = [
-        getattr(relation, template) for relation in RELATIONS.values() for template in TEMPLATES
-    ]
-
+    assert {one.popqa_id: (one.property_id, one.original) for one in every} == POPQA
+    wordings = [getattr(one, template) for one in every for template in TEMPLATES]
     assert len(set(wordings)) == 32
-    for wording in wordings:
-        assert re.fullmatch(r"[^{}]*\{\}[^{}]*\?", wording)
+    assert all(re.fullmatch(r"[^{}]*\{\}[^{}]*\?", wording) for wording in wordings)
 
 
 @pytest.mark.parametrize("relation", RELATIONS.values(), ids=lambda relation: relation.name)
 def test_parse_relation_finds_name_property_and_prop_id(relation):
-    for text in (
-        relation.name,
-        relation.name.replace("_", " "),
-        relation.name.title(),
-        relation.property_id,
-        relation.property_id.lower(),
-        str(relation.popqa_id),
-    ):
-        assert parse_relation(text) is relation
+    name, identifier = relation.name, relation.property_id
+    for text in (name, name.replace("_", " "), name.title(), identifier, identifier.lower()):
+        assert parse_relation(text) is parse_relation(str(relation.popqa_id)) is relation
     # The number of a property alone is PopQA's number, not Wikidata's.
     assert parse_relation("employer") is parse_relation("P2") is None
     assert parse_relation("106").name == "religion"

@@ -18,6 +18,25 @@ def load_redirectqa():
     return load_sample()
 
 
+def scored_run(study, data, runner, out: Path, settings, *, scoring=None, shared=None, model=None):
+    """Ask, judge, and return the run folder; the model has the name of its runner by default."""
+    from surface_consistency.engine.run import run_study
+    from surface_consistency.engine.score import score_run
+
+    folder = run_study(
+        study,
+        data,
+        runner,
+        out,
+        model=model or runner.name,
+        settings=settings,
+        shared=shared,
+        progress=False,
+    )
+    score_run(folder, scoring=scoring)
+    return folder
+
+
 def of_study(
     study,
     folders: Sequence,

@@ -5,6 +5,7 @@ order and batches.
 """
 
 import hashlib
+import json
 import re
 
 from surface_consistency.models.runner import Runner
@@ -29,7 +30,7 @@ class Scripted(Runner):
         return {"runner": "scripted", "name": self.name, "again": self._again}
 
     def rebatched(self, seed):
-        return Scripted(self.name, self._answer, again=True)
+        return type(self)(self.name, self._answer, again=True)
 
     def generate(self, prompts, params):
         from surface_consistency.schemas import Generation
@@ -115,15 +116,12 @@ def slaq_judge(name):
             for reference in re.findall(r"Reference: (.*)", user)
         ]
         if "absent" in system:
+            silent = [chance("silent", *key, place) < 0.5 for place in range(len(found))]
             states = [
-                "right"
-                if is_there
-                else "absent"
-                if chance("silent", *key, place) < 0.5
-                else "wrong"
-                for place, is_there in enumerate(found)
+                "right" if is_there else "absent" if is_silent else "wrong"
+                for is_there, is_silent in zip(found, silent, strict=True)
             ]
-            return "[" + ", ".join(f'"{state}"' for state in states) + "]"
+            return json.dumps(states)
         return str(int(found[0])) if len(found) == 1 else str([int(one) for one in found])
 
     return Scripted(name, answer)
@@ -148,14 +146,9 @@ def slaq_labels(name, topics, *, knows, n_permutations):
 
 
 COUNTRIES = {
-    "Arania": ("Lumo", ".aq"),
-    "Beldova": ("Serrin", ".bd"),
-    "Corvia": ("Tallow", ".cv"),
-    "Dunmark": ("Ostby", ".dk"),
-    "Esteria": ("Quill", ".et"),
-    "Fenland": ("Marsh End", ".fn"),
-    "Gorlund": ("Lumo", ".gl"),
-    "Hestria": ("Brackwater", ".hs"),
+    **{"Arania": ("Lumo", ".aq"), "Beldova": ("Serrin", ".bd"), "Corvia": ("Tallow", ".cv")},
+    **{"Dunmark": ("Ostby", ".dk"), "Esteria": ("Quill", ".et"), "Fenland": ("Marsh End", ".fn")},
+    **{"Gorlund": ("Lumo", ".gl"), "Hestria": ("Brackwater", ".hs")},
 }
 DECOYS = ("Arania", "Beldova", "Corvia")
 RELATIONS = ("Capital", "Internet TLD")
@@ -182,20 +175,11 @@ def audit_reader(prompts):
     return Scripted("reader", answer)
 
 
-class ScriptedScorer(Runner):
+class ScriptedScorer(Scripted):
     """A runner that writes nothing; a function tells the log-probability of each word it scores.
 
     The function takes the text before, the text to be scored, and whether it is asked again.
     """
-
-    def __init__(self, name, values, *, again=False):
-        self.name, self._values, self._again = name, values, again
-
-    def fingerprint(self):
-        return {"runner": "scripted", "name": self.name, "again": self._again}
-
-    def rebatched(self, seed):
-        return ScriptedScorer(self.name, self._values, again=True)
 
     def generate(self, prompts, params):
         raise AssertionError("nothing is to be written")
@@ -204,7 +188,7 @@ class ScriptedScorer(Runner):
         from surface_consistency.schemas.scoring import ScoredText
 
         for request in requests:
-            values = self._values(request.context, request.continuation, self._again)
+            values = self._answer(request.context, request.continuation, self._again)
             moments = {
                 "vocabulary_means": [-4.0 - chance("mean", value) for value in values],
                 "vocabulary_deviations": [1.0 + chance("spread", value) for value in values],
@@ -222,17 +206,8 @@ class ScriptedScorer(Runner):
 LEXICAL_NOUNS = ("dog", "story", "registration", "crime", "use", "child", "hour", "apple")
 LEXICAL_VERBS = ("choose", "use", "commit", "see")
 LEXICAL_COUNTS = {
-    "dog": 100,
-    "hound": 40,
-    "story": 90,
-    "history": 80,
-    "use": 200,
-    "employ": 150,
-    "utilise": 3,
-    "choose": 60,
-    "select": 50,
-    "crime": 30,
-    "offense": 2,
+    **{"dog": 100, "hound": 40, "story": 90, "history": 80, "use": 200, "employ": 150},
+    **{"utilise": 3, "choose": 60, "select": 50, "crime": 30, "offense": 2},
 }
 
 

@@ -26,20 +26,15 @@ from pathlib import Path
 import pandas as pd
 
 from surface_consistency.models.runner import Runner
+from tests.golden_runs import inputs
 from tests.golden_runs.files import EXPECTED, WORDING, GoldenRun, whole_text
-from tests.golden_runs.gather import RESAMPLES, gathered, load_redirectqa, of_study, rendered
-from tests.golden_runs.inputs import (
-    COUNTRIES,
-    DECOYS,
-    RELATIONS,
-    STYLES,
-    TOPOLOGIES,
-    audit_reader,
-    chance,
-    redirect_model,
-    slaq_judge,
-    slaq_labels,
-    slaq_model,
+from tests.golden_runs.gather import (
+    RESAMPLES,
+    gathered,
+    load_redirectqa,
+    of_study,
+    rendered,
+    scored_run,
 )
 from tests.golden_runs.many_forms import forms
 from tests.golden_runs.scores import frequency, lexical, linking, linking_vs_consistency
@@ -54,7 +49,6 @@ def redirectqa(home: Path) -> GoldenRun:
     from surface_consistency.data.redirectqa import RedirectQA
     from surface_consistency.engine.design import Report
     from surface_consistency.engine.report import _check_tables
-    from surface_consistency.engine.run import run_study
     from surface_consistency.engine.score import score_run
     from surface_consistency.engine.settings import ReportSettings, RuleScoring
     from surface_consistency.runs.loader import load_runs
@@ -75,20 +69,12 @@ def redirectqa(home: Path) -> GoldenRun:
     data = FirstFacts(rows=found.rows, source=found.source)
     settings = RedirectQASettings(template="both", shots=2, seed=3, limit=60, repeat=150)
     models = (
-        redirect_model("ada", data.questions, knows=0.75),
-        redirect_model("bob", data.questions, knows=0.5, fails=0.03),
+        inputs.redirect_model("ada", data.questions, knows=0.75),
+        inputs.redirect_model("bob", data.questions, knows=0.5, fails=0.03),
     )
     folders, rescored = [], {}
     for runner in models:
-        folder = run_study(
-            study,
-            data,
-            runner,
-            home / runner.name,
-            model=runner.name,
-            settings=settings,
-            progress=False,
-        )
+        folder = scored_run(study, data, runner, home / runner.name, settings)
         frame = score_run(folder, scoring=RuleScoring(rule="boundary", region="whole"))
         rescored[runner.name] = frame[["model", "pair_id", "first_correct", "second_correct"]]
         score_run(folder)
@@ -127,7 +113,9 @@ def slaq(home: Path) -> GoldenRun:
         report = replace(SLAQ_PAGE, tables=(partial(slaq_report_tables, n_null=200),))
         judges = {  # noqa: RUF012
             "ada": MatcherJudge(),
-            "bob": SlaqLLMJudge(slaq_judge("jay"), home / "judge", model="jay", progress=False),
+            "bob": SlaqLLMJudge(
+                inputs.slaq_judge("jay"), home / "judge", model="jay", progress=False
+            ),
         }
 
         def judge(self, scoring, folder):
@@ -139,11 +127,11 @@ def slaq(home: Path) -> GoldenRun:
     settings = SlaqSettings(free=True, permutations=5, seed=2, repeat=25)
     folders = []
     for name, knows, fails in (("ada", 0.7, 0.03), ("bob", 0.55, 0.0)):
-        runner = slaq_model(name, data.topics, knows=knows, fails=fails)
+        runner = inputs.slaq_model(name, data.topics, knows=knows, fails=fails)
         folder = run_study(
             study, data, runner, home / name, model=name, settings=settings, progress=False
         )
-        labels = slaq_labels(name, data.topics, knows=knows, n_permutations=5)
+        labels = inputs.slaq_labels(name, data.topics, knows=knows, n_permutations=5)
         folder.labels.write_text(labels, encoding="utf-8")
         scoring = SlaqScoring(
             labelling_sheet=home / f"sheet-{name}.csv", labelling_sample=4, labelling_seed=1
@@ -177,45 +165,38 @@ def audit_data(home: Path):
     from surface_consistency.schemas import Triplet
     from surface_consistency.studies.audit import AuditData, find_conditions
 
+    def named(name, *aliases, role):
+        return Aliases(name=name, aliases=aliases, roles=(role,))
+
+    def beside(near, *triplet):
+        return RelatedFact(triplet=Triplet(*triplet), near=(near, "Capital"))
+
     table = FactTable(
         name="lands",
         facts=tuple(
             Triplet(name, relation, value)
-            for name, values in COUNTRIES.items()
-            for relation, value in zip(RELATIONS, values, strict=True)
+            for name, values in inputs.COUNTRIES.items()
+            for relation, value in zip(inputs.RELATIONS, values, strict=True)
         ),
         aliases=(
-            *(
-                Aliases(
-                    name=name, aliases=(f"Republic of {name}", f"{name} Land"), roles=("subject",)
-                )
-                for name in COUNTRIES
-            ),
+            *(named(n, f"Republic of {n}", f"{n} Land", role="subject") for n in inputs.COUNTRIES),
             # A name that only the closure over all prompts knows for one of Arania's.
-            Aliases(name="RA", aliases=("Republic of Arania",), roles=("subject",)),
-            Aliases(name="Capital", aliases=("Capital City", "Seat"), roles=("relation",)),
-            Aliases(name="Internet TLD", aliases=("TLD", "Web Domain"), roles=("relation",)),
+            named("RA", "Republic of Arania", role="subject"),
+            named("Capital", "Capital City", "Seat", role="relation"),
+            named("Internet TLD", "TLD", "Web Domain", role="relation"),
         ),
         noise=(
             *(
-                RelatedFact(
-                    triplet=Triplet(f"{name} State", "Capital City", COUNTRIES[name][0]),
-                    near=(name, "Capital"),
-                )
-                for name in DECOYS
+                beside(n, f"{n} State", "Capital City", inputs.COUNTRIES[n][0])
+                for n in inputs.DECOYS
             ),
-            RelatedFact(triplet=Triplet("RA", "Capital", "Lumo"), near=("Arania", "Capital")),
+            beside("Arania", "RA", "Capital", "Lumo"),
         ),
-        collision=tuple(
-            RelatedFact(
-                triplet=Triplet(f"{name} Isles", "Capital", f"Port {name}"), near=(name, "Capital")
-            )
-            for name in DECOYS
-        ),
+        collision=tuple(beside(n, f"{n} Isles", "Capital", f"Port {n}") for n in inputs.DECOYS),
     )
     folder = home / "databases"
     build_audit_databases(
-        folder, domains=[table], topologies=TOPOLOGIES, styles=style_writers(STYLES)
+        folder, domains=[table], topologies=inputs.TOPOLOGIES, styles=style_writers(inputs.STYLES)
     )
     return AuditData(id="databases", conditions=find_conditions(folder))
 
@@ -241,7 +222,11 @@ class Asking(Runner):
         for prompt in prompts:
             fact = self.source.query(prompt)
             key = (fact.entity, fact.relation)
-            known = COUNTRIES.get(fact.entity, ("Lumo",))[0] if chance("knows", *key) < 0.2 else ""
+            known = (
+                inputs.COUNTRIES.get(fact.entity, ("Lumo",))[0]
+                if inputs.chance("knows", *key) < 0.2
+                else ""
+            )
             if self.source.mode(prompt) != "answer":
                 yield Generation(prompt_id=prompt.id, text=f" {known or 'unknown'}.", lookups=())
                 continue
@@ -256,17 +241,12 @@ class Asking(Runner):
 
 def audit(home: Path) -> GoldenRun:
     """One audit by words: the model reads what the store finds."""
-    from surface_consistency.engine.run import run_study
-    from surface_consistency.engine.score import score_run
     from surface_consistency.studies.audit import AuditSettings, AuditStudy
 
     study, data = AuditStudy(), audit_data(home)
-    reader = audit_reader([prompt for one in data.conditions for prompt in one.prompts])
+    reader = inputs.audit_reader([prompt for one in data.conditions for prompt in one.prompts])
     settings = AuditSettings(retriever=("bm25",), threshold=(None,), n_facts=2)
-    folder = run_study(
-        study, data, reader, home / "run", model="reader", settings=settings, progress=False
-    )
-    score_run(folder, study=study)
+    folder = scored_run(study, data, reader, home / "run", settings)
     published = {
         f"published_{name}": pd.read_csv(folder.path / f"{name}_metrics.csv")
         for name in ("per_state", "cross_state")
@@ -276,26 +256,15 @@ def audit(home: Path) -> GoldenRun:
 
 def audit_sweep(home: Path) -> GoldenRun:
     """A model that looks facts up by letters, at two thresholds, and what changes between them."""
-    from surface_consistency.engine.run import run_study
-    from surface_consistency.engine.score import score_run
     from surface_consistency.studies.audit import AuditSettings, AuditStudy
 
     study, data = AuditStudy(), audit_data(home)
     folders = []
     settings = AuditSettings(retriever=("fuzzy",), threshold=(0.5, 0.95))
     for name, chosen in study.sweep(settings):
-        folder = run_study(
-            study,
-            data,
-            Asking(),
-            home / "sweep" / name,
-            model="asking",
-            settings=chosen,
-            shared=folders[0] if folders else None,
-            progress=False,
-        )
-        score_run(folder, study=study)
-        folders.append(folder)
+        shared = folders[0] if folders else None
+        out = home / "sweep" / name
+        folders.append(scored_run(study, data, Asking(), out, chosen, shared=shared))
     return of_study(study, folders, {}, hidden=[home])
 
 
@@ -326,33 +295,15 @@ def compare(home: Path) -> GoldenRun:
 
 
 RUNS = {
-    "redirectqa": redirectqa,
-    "slaq": slaq,
-    "audit": audit,
-    "audit_sweep": audit_sweep,
-    "compare": compare,
-    "compare_runs": compare_runs,
-    "compare_page": compare_page,
-    "compare_models": compare_models,
-    "forms": forms,
-    "lexical": lexical,
-    "linking": linking,
-    "linking_vs_consistency": linking_vs_consistency,
-    "frequency": frequency,
-    "mechanism": mechanism,
-    "unlearning": unlearning,
+    run.__name__: run
+    for run in (
+        *(redirectqa, slaq, audit, audit_sweep, compare, compare_runs, compare_page),
+        *(compare_models, forms, lexical, linking, linking_vs_consistency, frequency),
+        *(mechanism, unlearning),
+    )
 }
-
-
 PAGES = (
-    "redirectqa",
-    "slaq",
-    "audit",
-    "forms",
-    "lexical",
-    "linking",
-    "mechanism",
-    "unlearning",
+    *("redirectqa", "slaq", "audit", "forms", "lexical", "linking", "mechanism", "unlearning"),
     "compare_models",
 )
 """The runs whose page is compared as text: one per study, and that of `compare`."""

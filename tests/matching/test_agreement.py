@@ -11,20 +11,16 @@ ANSWERS = [["Iran"], ["Paris"], ["Paris"], ["Paris"], ["George W. Bush"], ["Pari
 def naive_counts(first, second):
     """Count by looping over the rows with the single form."""
     counts = {"n": 0, "both": 0, "first_only": 0, "second_only": 0, "neither": 0}
-    for generation, answers in zip(GENERATIONS, ANSWERS, strict=True):
-        if generation is None or not answers:
+    names = {(1, 1): "both", (1, 0): "first_only", (0, 1): "second_only", (0, 0): "neither"}
+    for text, answers in zip(GENERATIONS, ANSWERS, strict=True):
+        if text is None or not answers:
             continue
-        a, b = (
-            match(
-                first_line(generation) if part == "first_line" else generation, answers, rule=rule
-            )
+        found = tuple(
+            match(first_line(text) if part == "first_line" else text, answers, rule=rule).is_match
             for rule, part in (first, second)
         )
         counts["n"] += 1
-        counts["both"] += a.is_match and b.is_match
-        counts["first_only"] += a.is_match and not b.is_match
-        counts["second_only"] += b.is_match and not a.is_match
-        counts["neither"] += not a.is_match and not b.is_match
+        counts[names[found]] += 1
     return counts
 
 
@@ -32,33 +28,14 @@ def naive_counts(first, second):
 def test_rule_agreement_agrees_with_a_loop(region):
     frame = rule_agreement(GENERATIONS, ANSWERS, region=region)
 
-    assert len(frame) == 10 + 5
+    assert frame["compared"].tolist() == ["rules"] * 10 + ["regions"] * 5
+    assert frame.loc[frame["compared"] == "regions", "first_rule"].tolist() == list(RULES)[:5]
     for row in frame.to_dict("records"):
         first = (row["first_rule"], row["first_region"])
         second = (row["second_rule"], row["second_region"])
         expected = naive_counts(first, second)
         assert {name: row[name] for name in expected} == expected
         assert row["n_differ"] == row["first_only"] + row["second_only"]
-
-
-def test_rule_agreement_is_tidy():
-    frame = rule_agreement(GENERATIONS, ANSWERS)
-
-    assert list(frame.columns) == [
-        "compared",
-        "first_rule",
-        "first_region",
-        "second_rule",
-        "second_region",
-        "n",
-        "both",
-        "first_only",
-        "second_only",
-        "neither",
-        "n_differ",
-    ]
-    assert frame["compared"].tolist() == ["rules"] * 10 + ["regions"] * 5
-    assert frame.loc[frame["compared"] == "regions", "first_rule"].tolist() == list(RULES)[:5]
 
 
 def test_rule_agreement_is_seeing_what_the_rules_disagree_about():

@@ -60,9 +60,8 @@ def test_match_columns_agrees_with_the_single_form_over_many_chunks(rule):
     columns = match_columns(predictions, answers, rule=rule)
 
     singles = [match(p, a, rule=rule) for p, a in zip(predictions, answers, strict=True)]
-    assert columns.is_match == [single.is_match for single in singles]
-    assert columns.answer == [single.answer for single in singles]
-    assert columns.score.tolist() == [single.score for single in singles]
+    found = zip(columns.is_match, columns.answer, columns.score.tolist(), strict=True)
+    assert [*found] == [(single.is_match, single.answer, single.score) for single in singles]
 
 
 def test_match_columns_is_counting_what_it_leaves_out():
@@ -148,14 +147,13 @@ def test_answer_sets_are_forgotten_when_they_become_too_many(monkeypatch):
 
 
 def test_answer_sets_are_prepared_once_for_all_models(monkeypatch):
-    prepared = []
-    prepare = BoundaryRule.prepare
-    monkeypatch.setattr(
-        BoundaryRule,
-        "prepare",
-        lambda self, answers, keys: prepared.append(answers) or prepare(self, answers, keys),
-    )
+    prepared, prepare = [], BoundaryRule.prepare
 
+    def seen(self, answers, keys):
+        prepared.append(answers)
+        return prepare(self, answers, keys)
+
+    monkeypatch.setattr(BoundaryRule, "prepare", seen)
     for prediction in ("Paris", "Rome"):
         match_columns([prediction] * 3, [["Paris"], ["Paris"], ["Rome"]], rule="boundary")
 

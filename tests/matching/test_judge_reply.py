@@ -29,19 +29,7 @@ def test_a_verdict_in_its_form_is_read(reply, verdict):
 
 @pytest.mark.parametrize(
     "reply",
-    [
-        "",
-        "yes",
-        "1.",
-        "Score: 1",
-        "10",
-        "[1]",
-        "I cannot judge this.",
-        "１",
-        "<think>1",
-        "-1",
-        "1\n0",
-    ],
+    ["", "yes", "1.", "Score: 1", "10", "[1]", "I cannot judge.", "１", "<think>1", "-1", "1\n0"],
 )
 def test_a_verdict_in_any_other_form_is_rejected(reply):
     with pytest.raises(JudgeReplyError, match="expected 1 or 0"):

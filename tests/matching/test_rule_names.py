@@ -5,6 +5,7 @@ import pytest
 from surface_consistency.errors import PluginError
 from surface_consistency.matching import Match, match
 from surface_consistency.plugins import importable
+from tests.distributions import install
 
 
 def test_match_is_the_papers_rule_by_default():
@@ -29,13 +30,9 @@ class Changing(ExactRule):
 
 def test_a_clash_of_two_packages_hides_no_other_rule(tmp_path, monkeypatch):
     (tmp_path / "rules_of_others.py").write_text(RULES_OF_OTHERS)
-    for package in ("aa", "bb"):
-        info = tmp_path / f"{package}-1.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1\n")
-        points = f"clash = rules_of_others:{'Lone' if package == 'aa' else 'Changing'}"
-        own = "lone = rules_of_others:Lone" if package == "bb" else ""
-        (info / "entry_points.txt").write_text(f"[surface_consistency.rules]\n{points}\n{own}\n")
+    lone, group = "rules_of_others:Lone", "surface_consistency.rules"
+    install(tmp_path, "aa", group, {"clash": lone})
+    install(tmp_path, "bb", group, {"clash": "rules_of_others:Changing", "lone": lone})
     monkeypatch.syspath_prepend(str(tmp_path))
 
     for name in ("aa:clash", "bb:lone", "lone", "rules_of_others:Lone"):

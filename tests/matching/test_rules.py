@@ -26,19 +26,10 @@ from surface_consistency.text import normalize, tokenize
 NORMAL = ExactRule(normalize=normalize)
 
 
-def empty(text):
-    """A normaliser that leaves nothing."""
-    return ""
-
-
 @pytest.mark.parametrize(
     ("rule", "right", "wrong"),
     [
-        (
-            "exact",
-            ["London = London", " London\n = London"],
-            ["London. = London", "london = London", "London, England = London", " = London"],
-        ),
+        ("exact", ["L = L", " L\n = L"], ["L. = L", "l = L", "London, UK = London", " = London"]),
         (NORMAL, ["LONDON. = London", "... = ..."], ["? = ..."]),
         # Mallen et al. (2023), run_model.py: `pa in pred or pa.lower() in pred
         # or pa.capitalize() in pred`.
@@ -58,7 +49,7 @@ def empty(text):
         (PopqaRule(normalize=normalize), ["ZÜRICH! = Zu\u0308rich"], []),
         # What normalises to nothing is compared as it stands, and not found everywhere.
         (PopqaRule(normalize=lambda text: text.replace("The", "")), [], ["Paris = The"]),
-        (BoundaryRule(normalize=empty), ["Paris = Paris"], [" = Paris", "Rome = Paris"]),
+        (BoundaryRule(normalize=lambda text: ""), ["Paris = Paris"], [" = Paris", "Rome = Paris"]),
         (
             "boundary",
             [
@@ -200,11 +191,7 @@ POPQA_WORDS = st.text(alphabet="aAbB ßİıéǅ.", min_size=1, max_size=4).filte
     answers=st.lists(POPQA_WORDS, min_size=1),
 )
 def test_popqa_agrees_with_its_published_formula(prediction, answers):
-    held = [
-        a
-        for a in answers
-        if a in prediction or a.lower() in prediction or a.capitalize() in prediction
-    ]
+    held = [a for a in answers for form in (a, a.lower(), a.capitalize()) if form in prediction]
 
     assert match(prediction, answers).answer == (held[0] if held else None)
 

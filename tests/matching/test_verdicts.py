@@ -12,25 +12,19 @@ IDS = ["q0", "q1", "q2", "q3", "q4"]
 
 
 def test_verdicts_are_records_of_first_lines():
+    fields = ("target_id", "prediction", "is_correct", "matched_answer", "reason")
+    rows = [
+        ("q0", "London", False, None, None),
+        ("q1", None, None, None, "no prediction"),
+        ("q2", "Paris", True, "Paris", None),
+        ("q3", "", False, None, None),
+        ("q4", "x", None, None, "no accepted answers"),
+    ]
+    records = [dict(zip(fields, row, strict=True)) for row in rows]
+
     made = list(verdicts(IDS, GENERATIONS, ANSWERS, rule="boundary"))
 
-    assert made == [
-        Verdict(
-            target_id=target_id,
-            judged_by="boundary on first_line",
-            prediction=prediction,
-            is_correct=is_correct,
-            matched_answer=answer,
-            reason=reason,
-        )
-        for target_id, prediction, is_correct, answer, reason in [
-            ("q0", "London", False, None, None),
-            ("q1", None, None, None, "no prediction"),
-            ("q2", "Paris", True, "Paris", None),
-            ("q3", "", False, None, None),
-            ("q4", "x", None, None, "no accepted answers"),
-        ]
-    ]
+    assert made == [Verdict(judged_by="boundary on first_line", **record) for record in records]
 
 
 def test_verdicts_are_of_the_whole_generation_on_demand():
@@ -55,18 +49,13 @@ def test_verdicts_are_made_as_they_are_taken(rule):
     assert all(verdict.is_correct for verdict in taken)
 
 
-def test_verdicts_take_nan_for_none():
+def test_verdicts_take_nan_for_none_and_name_the_row_of_a_bad_value():
     [made] = verdicts(["q"], [float("nan")], [["Paris"]])
+    rows = 3_000
 
     assert (made.prediction, made.is_correct, made.reason) == (None, None, "no prediction")
-
-
-def test_verdicts_name_the_row_of_a_bad_value():
-    rows = 3_000
-    generations = ["x"] * (rows - 1) + [5]
-
     with pytest.raises(TypeError, match="row 2999: `predictions` must be strings or None, got int"):
-        list(verdicts(map(str, range(rows)), generations, [["x"]] * rows))
+        list(verdicts(map(str, range(rows)), ["x"] * (rows - 1) + [5], [["x"]] * rows))
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,8 @@ from tests.studies.audit.retrieval.conftest import published, table_encoder  # n
 from tests.tiny_models import save_tiny_model
 
 COUNTRIES = (
-    "Sierra Leone",
-    "Côte d'Ivoire",
-    "Republic of the Congo",
-    "Chad",
-    "The Democratic People's Republic of Korea",
-    "Peru",
+    *("Sierra Leone", "Côte d'Ivoire", "Republic of the Congo", "Chad"),
+    *("The Democratic People's Republic of Korea", "Peru"),
 )
 NAMES = ("Chris Metzen", "Cat Stevens", "Steven D. Georgiou", "Jan Ó Súilleabháin", "PPK", "ППК")
 RELATIONS = {
@@ -56,13 +52,9 @@ def tiny_models(
     pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     folder = tmp_path_factory.mktemp("models")
-    small = {
-        "hidden_size": 48,
-        "intermediate_size": 96,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "max_position_embeddings": 512,
-    }
+    small = {"hidden_size": 48, "intermediate_size": 96, "num_hidden_layers": 2}
+    small |= {"num_attention_heads": 4, "max_position_embeddings": 512}
+    window = small | {"num_key_value_heads": 2, "sliding_window": 64}
     configs = {
         "gpt_neox": lambda: transformers.GPTNeoXConfig(**small, rotary_pct=0.25),
         "llama": lambda: transformers.LlamaConfig(**small, num_key_value_heads=2),
@@ -70,9 +62,7 @@ def tiny_models(
         "olmo2": lambda: transformers.Olmo2Config(**small, num_key_value_heads=2),
         "qwen2": lambda: transformers.Qwen2Config(**small, num_key_value_heads=2),
         "bloom": lambda: transformers.BloomConfig(hidden_size=48, n_layer=2, n_head=4),
-        "mistral": lambda: transformers.MistralConfig(
-            **small, num_key_value_heads=2, sliding_window=64
-        ),
+        "mistral": lambda: transformers.MistralConfig(**window),
         "mamba": lambda: transformers.MambaConfig(hidden_size=48, num_hidden_layers=2),
         "mpt": lambda: transformers.MptConfig(d_model=48, n_layers=2, n_heads=4, max_seq_len=512),
     }

@@ -72,52 +72,45 @@ def track(*rows, stop=("\n",), eos=(9,), opened=False, special=(9,), **params):
     return tracker.results(), flags
 
 
-def test_rows_end_at_stop_strings_and_end_tokens():
-    results, flags = track([1, 2, 0, 5], [1, 9, 5, 5], [1, 2, 3, 4], [0, 0, 1, 0])
-
-    assert results == [("ab", True, 3), ("a", True, 2), ("abcd", False, 4), ("\n\na", True, 4)]
-    assert flags[1] == [False, True, False, False]
-    assert flags[3] == [True, True, False, True]
+THINKS, NEVER = [10, 1, 2, 11, 12, 3, 4, 5, 6], [10, 1, 2, 3, 4, 5, 6, 7, 8]
 
 
-def test_stop_strings_end_the_answer_and_not_the_reasoning():
-    results, flags = track([10, 0, 1, 0, 11, 12, 0, 2, 0, 3], [1, 10, 0, 2, 2, 2, 2, 2, 2, 2])
+@pytest.mark.parametrize(
+    ("rows", "options", "expected"),
+    [
+        (
+            ([1, 2, 0, 5], [1, 9, 5, 5], [1, 2, 3, 4], [0, 0, 1, 0]),
+            {},
+            [("ab", True, 3), ("a", True, 2), ("abcd", False, 4), ("\n\na", True, 4)],
+        ),
+        # Stop strings end the answer and not the reasoning.
+        (
+            ([10, 0, 1, 0, 11, 12, 0, 2, 0, 3], [1, 10, 0, 2, 2, 2, 2, 2, 2, 2]),
+            {},
+            [("<think>\na\n</think>\n\nb", True, 9), ("a<think>", True, 3)],
+        ),
+        # A prompt that opens the reasoning is followed from the first token.
+        (([1, 0, 2, 11, 12, 3, 0, 4],), {"opened": True}, [("a\nb</think>\nc", True, 7)]),
+        # Reasoning and answer have limits of their own.
+        (
+            (THINKS, NEVER, [1, 2, 3, 4, 5, 6, 7, 8, 1]),
+            {"max_new_tokens": 2, "max_reasoning_tokens": 6},
+            [("<think>ab</think>\ncd", False, 7), ("<think>abcde", False, 6), ("ab", False, 2)],
+        ),
+        # Tags that are special tokens stay in the text.
+        (([10, 1, 11, 12, 2, 9],), {"special": (9, 10)}, [("<think>a</think>\nb", True, 6)]),
+        # Without stop strings only end tokens stop.
+        (([1, 0, 2, 9], [1, 0, 2, 3]), {"stop": ()}, [("a\nb", True, 4), ("a\nbc", False, 4)]),
+    ],
+)
+def test_rows_end_at_stop_strings_end_tokens_and_limits(rows, options, expected):
+    results, flags = track(*rows, **options)
 
-    assert results[0] == ("<think>\na\n</think>\n\nb", True, 9)
-    assert results[1] == ("a<think>", True, 3)
-    assert [step[0] for step in flags] == [False] * 8 + [True] * 2
-
-
-def test_a_prompt_that_opens_the_reasoning_is_followed_from_the_first_token():
-    results, _ = track([1, 0, 2, 11, 12, 3, 0, 4], opened=True)
-
-    assert results == [("a\nb</think>\nc", True, 7)]
-
-
-def test_reasoning_and_answer_have_limits_of_their_own():
-    thinks = [10, 1, 2, 11, 12, 3, 4, 5, 6]
-    never = [10, 1, 2, 3, 4, 5, 6, 7, 8]
-    plain = [1, 2, 3, 4, 5, 6, 7, 8, 1]
-
-    results, _ = track(thinks, never, plain, max_new_tokens=2, max_reasoning_tokens=6)
-
-    assert results == [
-        ("<think>ab</think>\ncd", False, 7),
-        ("<think>abcde", False, 6),
-        ("ab", False, 2),
-    ]
-
-
-def test_tags_that_are_special_tokens_stay_in_the_text():
-    results, _ = track([10, 1, 11, 12, 2, 9], special=(9, 10))
-
-    assert results == [("<think>a</think>\nb", True, 6)]
-
-
-def test_without_stop_strings_only_end_tokens_stop():
-    results, _ = track([1, 0, 2, 9], [1, 0, 2, 3], stop=())
-
-    assert results == [("a\nb", True, 4), ("a\nbc", False, 4)]
+    assert results == expected
+    for place, (_, has_ended, n_tokens) in enumerate(expected):
+        if has_ended:
+            ended = [step[place] for step in flags]
+            assert ended == [n >= n_tokens for n in range(1, len(flags) + 1)]
 
 
 def draw(n, *, scores, **params):

@@ -51,20 +51,6 @@ def test_cached_encoder_rejects_negative_sizes_and_wrong_vectors(table_encoder):
         CachedEncoder(Short()).encode(["a", "b"])
 
 
-@pytest.mark.parametrize("n_more", [0, 1, 5, 12])
-def test_cached_encoder_forgets_nothing_before_it_is_full(table_encoder, n_more):
-    encoder = table_encoder()
-    cached = CachedEncoder(encoder, max_texts=12)
-    texts = [f"t{i}" for i in range(7 + n_more)]
-
-    for text in texts:
-        cached.encode([text])
-    encoder.seen.clear()
-    cached.encode(texts[-12:])
-
-    assert encoder.seen == []
-
-
 @pytest.fixture(scope="module")
 def encoder():
     pytest.importorskip("sentence_transformers")
@@ -115,11 +101,11 @@ def test_fingerprint_is_of_the_settings_too(encoder, tmp_path):
     """The same weights, pooled otherwise and with a prompt before the text, are another model."""
     source, folder = bundled_minilm(), tmp_path / "model"
     shutil.copytree(source, folder, copy_function=os.symlink)
+    pooling = {"pooling_mode_mean_tokens": False, "pooling_mode_cls_token": True}
+    prompts = {"default_prompt_name": "q", "prompts": {"q": "query: "}}
     for file, settings in (
-        ("1_Pooling/config.json", {"pooling_mode_mean_tokens": False}),
-        ("1_Pooling/config.json", {"pooling_mode_cls_token": True}),
-        ("config_sentence_transformers.json", {"default_prompt_name": "q"}),
-        ("config_sentence_transformers.json", {"prompts": {"q": "query: "}}),
+        ("1_Pooling/config.json", pooling),
+        ("config_sentence_transformers.json", prompts),
     ):
         content = json.loads((folder / file).read_text()) | settings
         (folder / file).unlink()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from surface_consistency.models._engine import Batch, Engine, cache_name, n_columns
+from surface_consistency.models._engine import Batch, Engine, n_columns
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -26,32 +26,8 @@ def test_rows_are_padded_before_prefix_and_suffix(engine):
     assert mask.tolist() == [[0, 0, 1, 0, 1, 1], [1, 1, 1, 0, 0, 1], [0, 0, 1, 1, 1, 1]]
     rows = [row[kept].tolist() for row, kept in zip(ids, mask.bool(), strict=True)]
     assert rows == [[21, 31, 32], [11, 12, 13, 41], [21, 51, 52, 53]]
-
-
-def test_padding_adds_no_token_that_its_row_does_not_hold(engine):
-    """A penalty on tokens seen so far then weighs on the same tokens with padding as without."""
-    ids, mask = engine._columns(BATCH)
-
-    for row, kept in zip(ids, mask.bool(), strict=True):
-        assert set(row.tolist()) == set(row[kept].tolist())
-
-
-def test_the_cache_starts_with_each_rows_prefix(engine):
-    config = transformers.GenerationConfig(max_new_tokens=4)
-    with torch.inference_mode():
-        cache = engine._cache(BATCH, config)
-        alone = [
-            engine.model(torch.tensor([prefix]), use_cache=True)[cache_name(engine.model)]
-            for prefix in BATCH.prefixes
-        ]
-
-    assert cache.get_seq_length() == 3
-    for layer, of_layer in enumerate(cache.layers):
-        for row, owner in enumerate(BATCH.owner):
-            n = len(BATCH.prefixes[owner])
-            expected = alone[owner].layers[layer]
-            torch.testing.assert_close(of_layer.keys[row, :, -n:], expected.keys[0])
-            torch.testing.assert_close(of_layer.values[row, :, -n:], expected.values[0])
+    # A penalty on tokens seen so far weighs on the same tokens with padding as without.
+    assert [{*row} for row in ids.tolist()] == [{*row} for row in rows]
 
 
 def test_growing_writes_into_the_room_that_is_there(engine):
@@ -68,12 +44,3 @@ def test_growing_writes_into_the_room_that_is_there(engine):
     assert torch.equal(keys[:, :, 3:], new)
     assert torch.equal(values[:, :, 3:], 2 * new)
     assert layer.get_seq_length() == 5
-
-
-def test_a_batch_without_prefixes_starts_empty(engine):
-    batch = Batch(suffixes=[[1, 2], [3]])
-
-    assert (
-        engine._cache(batch, transformers.GenerationConfig(max_new_tokens=4)).get_seq_length() == 0
-    )
-    assert engine._columns(batch)[1].tolist() == [[1, 1], [0, 1]]

@@ -12,7 +12,7 @@ from surface_consistency.models.loading import find_model
 from surface_consistency.schemas import GenerationParams, Prompt
 from surface_consistency.schemas.scoring import ScoringRequest
 
-WIDTH, HIDDEN, LAYERS, HEADS = 32, 64, 1, 4
+WIDTH, HIDDEN, HEADS = 32, 64, 4
 
 
 @pytest.fixture(scope="module")
@@ -28,22 +28,16 @@ def gguf_file(tmp_path_factory):
     tokens = ["<|end|>", *letters, "Ġa", "th"]
     rng = np.random.default_rng(0)
     writer = gguf.GGUFWriter(str(path), "llama")
-    writer.add_name("tiny")
-    writer.add_context_length(64)
-    writer.add_embedding_length(WIDTH)
-    writer.add_block_count(LAYERS)
-    writer.add_feed_forward_length(HIDDEN)
-    writer.add_head_count(HEADS)
-    writer.add_head_count_kv(HEADS)
-    writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_rope_freq_base(10_000.0)
-    writer.add_vocab_size(len(tokens))
-    writer.add_tokenizer_model("gpt2")
-    writer.add_token_list(tokens)
-    writer.add_token_types([3, *[1] * (len(tokens) - 1)])
-    writer.add_token_merges(["Ġ a", "t h"])
-    writer.add_bos_token_id(0)
-    writer.add_eos_token_id(0)
+    fields = {
+        **{"name": "tiny", "context_length": 64, "embedding_length": WIDTH, "block_count": 1},
+        **{"feed_forward_length": HIDDEN, "head_count": HEADS, "head_count_kv": HEADS},
+        **{"layer_norm_rms_eps": 1e-5, "rope_freq_base": 10_000.0, "vocab_size": len(tokens)},
+        **{"tokenizer_model": "gpt2", "token_list": tokens, "token_merges": ["Ġ a", "t h"]},
+        "token_types": [3, *[1] * (len(tokens) - 1)],
+        **{"bos_token_id": 0, "eos_token_id": 0},
+    }
+    for name, value in fields.items():
+        getattr(writer, f"add_{name}")(value)
 
     def add(name, *shape):
         weights = rng.normal(0.0, 0.3, shape).astype(np.float32)
@@ -57,14 +51,11 @@ def gguf_file(tmp_path_factory):
     add("token_embd.weight", len(tokens), WIDTH)
     add("output_norm.weight", WIDTH)
     add("output.weight", len(tokens), WIDTH)
-    for layer in range(LAYERS):
-        for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
-            add(f"blk.{layer}.{name}.weight", WIDTH, WIDTH)
-        add(f"blk.{layer}.attn_norm.weight", WIDTH)
-        add(f"blk.{layer}.ffn_norm.weight", WIDTH)
-        add(f"blk.{layer}.ffn_gate.weight", HIDDEN, WIDTH)
-        add(f"blk.{layer}.ffn_up.weight", HIDDEN, WIDTH)
-        add(f"blk.{layer}.ffn_down.weight", WIDTH, HIDDEN)
+    shapes = dict.fromkeys(("attn_q", "attn_k", "attn_v", "attn_output"), (WIDTH, WIDTH))
+    shapes |= dict.fromkeys(("attn_norm", "ffn_norm"), (WIDTH,))
+    shapes |= dict.fromkeys(("ffn_gate", "ffn_up"), (HIDDEN, WIDTH)) | {"ffn_down": (WIDTH, HIDDEN)}
+    for name, shape in shapes.items():
+        add(f"blk.0.{name}.weight", *shape)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -119,18 +110,16 @@ def test_a_missing_reader_of_gguf_is_named(folder, monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr(loading, "find_spec", lambda name: None if name == "gguf" else find(name))
 
-    with pytest.raises(
-        MissingDependencyError, match=r"GGUF file needs gguf, .*consistency\[inference\]"
-    ):
+    told = r"GGUF file needs gguf, .*consistency\[inference\]"
+    with pytest.raises(MissingDependencyError, match=told):
         TransformersRunner(folder, gguf_file="tiny.gguf")
 
 
 def test_weights_of_a_gguf_file_cannot_be_quantised_again(folder, monkeypatch):
     module = "surface_consistency.models.transformers_runner"
     monkeypatch.setattr(f"{module}.check_dependencies", lambda *given: None)  # As with a GPU.
-    with pytest.raises(
-        RunnerError, match="of tiny come unpacked from a GGUF file and cannot be qu"
-    ):
+    told = "of tiny come unpacked from a GGUF file and cannot be qu"
+    with pytest.raises(RunnerError, match=told):
         TransformersRunner(folder / "tiny.gguf", quantization="int8")
 
 

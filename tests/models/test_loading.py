@@ -18,44 +18,29 @@ from surface_consistency.models.loading import (
 from surface_consistency.models.transformers_runner import TransformersRunner
 from surface_consistency.schemas import GenerationParams
 
-
-def raising(monkeypatch, error):
-    """Make the hub answer with an error."""
-
-    def refuse(repo_id, filename, *, revision=None):
-        assert filename == "config.json"
-        raise error
-
-    monkeypatch.setattr(huggingface_hub, "hf_hub_download", refuse)
-
-
-def made(kind):
-    """An error of the hub library, without the response that its constructor asks for."""
-    return kind.__new__(kind)
+GATED = (
+    r"^meta/x is gated: accept its terms at https://huggingface\.co/meta/x, then log in "
+    r"with `hf auth login` or set HF_TOKEN$"
+)
 
 
 @pytest.mark.parametrize(
     ("kind", "raised", "message"),
     [
-        (
-            errors.GatedRepoError,
-            RunnerError,
-            r"^meta/x is gated: accept its terms at https://huggingface\.co/meta/x, then log in "
-            r"with `hf auth login` or set HF_TOKEN$",
-        ),
+        (errors.GatedRepoError, RunnerError, GATED),
         (errors.RepositoryNotFoundError, SourceNotFoundError, r"^no model meta/x on the hub, or"),
         (errors.RevisionNotFoundError, SourceNotFoundError, r"^meta/x has no revision 'v9'; see"),
         (errors.EntryNotFoundError, SourceNotFoundError, r"^meta/x at revision 'v9' holds no conf"),
-        (
-            errors.LocalEntryNotFoundError,
-            SourceNotFoundError,
-            r"not in the local cache and the hub",
-        ),
+        (errors.LocalEntryNotFoundError, SourceNotFoundError, "not in the local cache and the hub"),
         (errors.HfHubHTTPError, RunnerError, r"^meta/x at revision 'v9': the hub refused"),
     ],
 )
 def test_hub_failures_come_as_one_line(monkeypatch, kind, raised, message):
-    raising(monkeypatch, made(kind))
+    def refuse(repo_id, filename, *, revision=None):
+        assert filename == "config.json"
+        raise kind.__new__(kind)  # Without the response that its constructor asks for.
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", refuse)
 
     with pytest.raises(raised, match=message) as caught:
         find_model("meta/x", "v9")
@@ -196,21 +181,15 @@ def test_what_bitsandbytes_says_with_every_product_is_said_once(caplog):
     assert [one.args for one in caplog.records] == [("bfloat16",), ("float32",)]
 
 
-@pytest.mark.parametrize(
-    ("quantization", "dtype", "compute"),
-    [("int4", "auto", "bfloat16"), ("int4", "float16", "float16")],
-)
-def test_four_bits_are_those_of_qlora(quantization, dtype, compute):
+@pytest.mark.parametrize(("dtype", "compute"), [("auto", "bfloat16"), ("float16", "float16")])
+def test_four_bits_are_those_of_qlora(dtype, compute):
     transformers = pytest.importorskip("transformers")
     pytest.importorskip("torch")
-    options = quantization_options(quantization, dtype)
 
-    config = transformers.BitsAndBytesConfig.from_dict(options)
+    config = transformers.BitsAndBytesConfig.from_dict(quantization_options("int4", dtype))
 
-    assert config.load_in_4bit
-    assert not config.load_in_8bit
-    assert config.bnb_4bit_quant_type == "nf4"
-    assert config.bnb_4bit_use_double_quant
+    assert (config.load_in_4bit, config.load_in_8bit) == (True, False)
+    assert (config.bnb_4bit_quant_type, config.bnb_4bit_use_double_quant) == ("nf4", True)
     assert str(config.bnb_4bit_compute_dtype) == f"torch.{compute}"
     assert quantization_options("int8", dtype) == {"load_in_8bit": True}
 

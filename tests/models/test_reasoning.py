@@ -17,41 +17,29 @@ from surface_consistency.schemas import Generation, GenerationParams
 
 WORDS = st.text("abc .,\n", max_size=20)
 PAIRS = st.sampled_from(REASONING_TAGS)
+SOLUTION = (
+    "<|begin_of_thought|>\nRome?\n<|end_of_thought|>\n\n"
+    "<|begin_of_solution|>\nParis\n<|end_of_solution|>"
+)
+ANALYSIS = "<|channel|>analysis<|message|>Rome?"
+ASIDE = "<|end|><|start|>assistant<|channel|>commentary<|message|>Well"
+FINAL = "<|end|><|start|>assistant<|channel|>final<|message|>"
 
 
 @pytest.mark.parametrize(
     ("text", "reasoning", "answer"),
     [
-        (
-            "<think>Could it be GOLD? No.</think> I do not know.",
-            "Could it be GOLD? No.",
-            "I do not know.",
-        ),
+        ("<think>Is it GOLD? No.</think> I do not know.", "Is it GOLD? No.", "I do not know."),
         # Qwen3, and DeepSeek-R1 whose template opens the reasoning.
         ("<think>\n\n</think>\n\nParis", None, "Paris"),
         ("Rome? No.\n</think>\n\nParis", "Rome? No.", "Paris"),
         ("[THINK]Rome? No.[/THINK]Paris", "Rome? No.", "Paris"),
         ("<THINK>Rome? No.</Think>Paris", "Rome? No.", "Paris"),
-        (
-            "<|begin_of_thought|>\nRome?\n<|end_of_thought|>\n\n<|begin_of_solution|>\nParis\n"
-            "<|end_of_solution|>",
-            "Rome?",
-            "Paris",
-        ),
+        (SOLUTION, "Rome?", "Paris"),
         ("<|START_THINKING|>Rome?<|END_THINKING|><|START_RESPONSE|>Paris", "Rome?", "Paris"),
         ("<think>Rome?</think><answer>Paris</answer>", "Rome?", "Paris"),
-        (
-            "<|channel|>analysis<|message|>Rome?<|end|><|start|>assistant<|channel|>final"
-            "<|message|>Paris<|return|>",
-            "Rome?",
-            "Paris",
-        ),
-        (
-            "<|channel|>analysis<|message|>Rome?<|end|><|start|>assistant<|channel|>commentary"
-            "<|message|>Well<|end|><|start|>assistant<|channel|>final<|message|>Paris",
-            "Rome?<|end|><|start|>assistant<|channel|>commentary<|message|>Well",
-            "Paris",
-        ),
+        (f"{ANALYSIS}{FINAL}Paris<|return|>", "Rome?", "Paris"),
+        (f"{ANALYSIS}{ASIDE}{FINAL}Paris", f"Rome?{ASIDE}", "Paris"),
         ("<|channel|>final<|message|>Paris", None, "Paris"),
         ("analysisRome? No.assistantfinalParis", "Rome? No.", "Paris"),
         # Reasoning between the parts of an answer, and one that names the tag or closes twice.
@@ -68,14 +56,7 @@ def test_reasoning_and_answer_are_told_apart(text, reasoning, answer):
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "<think>I wonder",
-        " \n<think>",
-        "Paris\n<think>or Rome",
-        "<|channel|>analysis<|message|>I wonder",
-        "analysisI wonder",
-    ],
+    "text", ["<think>I wonder", " \n<think>", "Paris\n<think>or Rome", ANALYSIS, "analysisI wonder"]
 )
 def test_reasoning_without_an_end_is_no_answer(text):
     split = split_reasoning(text)
@@ -98,29 +79,16 @@ def test_text_without_tags_is_unchanged(text):
 
 
 @given(PAIRS, WORDS, WORDS)
-def test_splitting_loses_nothing(pair, reasoning, answer):
+def test_splitting_loses_nothing_whatever_opens_or_closes_the_reasoning(pair, reasoning, answer):
     opens, closes = pair
+    closed = f"{reasoning}{closes}{answer}"
 
-    split = split_reasoning(f"{opens}{reasoning}{closes}{answer}")
-
-    assert (split.reasoning or "") == reasoning.strip()
-    assert split.answer == answer.lstrip()
-    assert split_reasoning(split.answer) == SplitReply(answer=split.answer)
-
-
-@given(PAIRS, WORDS, WORDS)
-def test_a_prompt_may_have_opened_the_reasoning(pair, reasoning, answer):
-    closes = pair[1]
-
-    for opened in (None, True):
-        split = split_reasoning(f"{reasoning}{closes}{answer}", opened=opened)
+    for text, opened in ((opens + closed, None), (closed, None), (closed, True)):
+        split = split_reasoning(text, opened=opened)
         assert ((split.reasoning or ""), split.answer) == (reasoning.strip(), answer.lstrip())
-
-
-@given(PAIRS, WORDS)
-def test_an_unclosed_reasoning_keeps_its_text(pair, reasoning):
-    assert split_reasoning(pair[0] + reasoning).answer is None
-    assert (split_reasoning(pair[0] + reasoning).reasoning or "") == reasoning.strip()
+    assert split_reasoning(split.answer) == SplitReply(answer=split.answer)
+    unclosed = split_reasoning(opens + reasoning)
+    assert (unclosed.answer, unclosed.reasoning or "") == (None, reasoning.strip())
     assert split_reasoning(reasoning, opened=True).answer is None
 
 

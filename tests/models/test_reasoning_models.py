@@ -25,19 +25,10 @@ def thinking(request, tiny_models, tmp_path_factory):
     )
     tokenizer.chat_template = "{% for turn in messages %}{{ turn.content }}{% endfor %}<think>"
     size = 8 * -(-len(tokenizer) // 8)
-    model = transformers.LlamaForCausalLM(
-        transformers.LlamaConfig(
-            vocab_size=size,
-            hidden_size=size,
-            intermediate_size=8,
-            num_hidden_layers=1,
-            num_attention_heads=4,
-            max_position_embeddings=128,
-            tie_word_embeddings=False,
-            bos_token_id=0,
-            eos_token_id=0,
-        )
-    )
+    shape = {"vocab_size": size, "hidden_size": size, "intermediate_size": 8}
+    shape |= {"num_hidden_layers": 1, "num_attention_heads": 4, "max_position_embeddings": 128}
+    ends = {"tie_word_embeddings": False, "bos_token_id": 0, "eos_token_id": 0}
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**shape, **ends))
     layer = model.model.layers[0]
     following = torch.zeros(size, size)
     for steps in STEPS:

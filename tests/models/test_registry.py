@@ -9,6 +9,7 @@ from surface_consistency.models.registry import GROUP, load_runner
 from surface_consistency.models.runner import FakeRunner
 from surface_consistency.models.stored import StoredRunner
 from surface_consistency.plugins import importable
+from tests.distributions import install
 
 MODULE = """
 from surface_consistency.models import Runner
@@ -37,14 +38,8 @@ def third_party(tmp_path, monkeypatch):
     """A package on the path, with two distributions that register runners."""
     (tmp_path / "loudpkg.py").write_text(MODULE)
     (tmp_path / "brokenpkg.py").write_text("import no_such_library\n")
-    for name, points in (
-        ("loud_Runners", "loud = loudpkg:Loud\nshared = loudpkg:Loud\n"),
-        ("other-runners", "shared = loudpkg:Mute\n"),
-    ):
-        info = tmp_path / f"{name.replace('-', '_')}-1.0.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[{GROUP}]\n{points}")
+    install(tmp_path, "loud_Runners", GROUP, dict.fromkeys(("loud", "shared"), "loudpkg:Loud"))
+    install(tmp_path, "other-runners", GROUP, {"shared": "loudpkg:Mute"})
     monkeypatch.syspath_prepend(str(tmp_path))
     loud = [f"loudpkg:{name}" for name in ("Loud", "Gone", "Mute", "nothing", "ready")]
     with importable(*loud, "nopkg:Thing", "brokenpkg:Thing"):
@@ -79,10 +74,7 @@ def test_a_name_of_two_packages_must_be_told_apart(third_party):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        (
-            "nope",
-            r"no runner 'nope'; available: fake, openai, stored, stored-scores.*module:attribute",
-        ),
+        ("nope", "'nope'; available: fake, openai, stored, stored-scores.*module:attribute"),
         ("loud-runners:nope", r"no runner 'loud-runners:nope'; available: .*loud_Runners:loud"),
         ("nopkg:Thing", r"importing 'nopkg' failed with ModuleNotFoundError: No module named"),
         ("brokenpkg:Thing", r"importing 'brokenpkg' failed .* No module named 'no_such_library'"),

@@ -11,6 +11,7 @@ from surface_consistency.schemas import Generation, GenerationParams, Message, P
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 
 PARAMS = GenerationParams()
+CHAT = Prompt(id="c", messages=(Message(role="user", content="x"),))
 
 
 class Echo(Runner):
@@ -45,10 +46,8 @@ def test_the_fake_runner_answers_by_function_or_by_id_before_text(handler, texts
 
 
 def test_the_fake_runner_refuses_prompts_and_handlers_that_it_cannot_use():
-    chat = Prompt(id="c", messages=(Message(role="user", content="x"),))
-
     with pytest.raises(RunnerError, match=r"'mine' has no text for prompt 'c'; add its id"):
-        list(FakeRunner({"x": "by text"}, name="mine").generate([chat]))
+        list(FakeRunner({"x": "by text"}, name="mine").generate([CHAT]))
     with pytest.raises(TypeError, match=r"`handler` must be a function .* got str"):
         FakeRunner("London")
 
@@ -69,11 +68,7 @@ def test_by_default_batches_have_32_prompts_and_stay_as_they_are():
     [
         ("fits", (Prompt(id="q", text="a"), PARAMS), "so demonstrations cannot be dropped"),
         ("score", ([],), "so options cannot be compared; set `read` to generate"),
-        (
-            "render",
-            (Prompt(id="q", messages=(Message(role="user", content="a"),)),),
-            "so answers to conversations cannot be scored",
-        ),
+        ("render", (CHAT,), "so answers to conversations cannot be scored"),
     ],
 )
 def test_methods_that_a_runner_does_not_define_are_refused(method, arguments, says):

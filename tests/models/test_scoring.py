@@ -73,15 +73,6 @@ def test_scores_are_those_of_one_text_at_a_time(tiny_models, shot_prompts, famil
             assert told is None or told == pytest.approx(one, abs=CLOSE)
 
 
-def test_another_composition_of_batches_gives_equal_scores(tiny_models, shot_prompts):
-    runner = TransformersRunner(tiny_models("gpt_neox"), batch_size=7)
-    requests = requests_of(shot_prompts)
-    first = {score.request_id: score for score in runner.score(requests)}
-    for score in runner.rebatched(3).score(requests[::-1]):
-        expected = first[score.request_id].log_probability
-        assert score.log_probability == pytest.approx(expected, abs=1e-4)
-
-
 def test_a_bigram_table_in_a_model_has_the_scores_of_the_table(tiny_models):
     runner = TransformersRunner(tiny_models("gpt2"))
     model, tokenizer = runner._engine.model, runner._encoder.tokenizer
@@ -144,15 +135,10 @@ def test_one_forward_serves_options_that_differ_in_their_last_token(tiny_models)
 
 def test_a_token_over_the_boundary_counts_as_one_of_the_continuation(tiny_models):
     runner = TransformersRunner(tiny_models("gpt_neox"))
-    clean, moved = runner.score(
-        [
-            ScoringRequest(id="clean", context="Q: In what", continuation=" city"),
-            ScoringRequest(id="moved", context="Q: In what ", continuation="city"),
-        ]
-    )
-    scores = {score.request_id: score for score in (clean, moved)}
-    assert scores["clean"].boundary == "clean"
-    assert scores["moved"].boundary == "moved"
+    texts = {"clean": ("Q: In what", " city"), "moved": ("Q: In what ", "city")}
+    requests = [ScoringRequest(id=n, context=a, continuation=b) for n, (a, b) in texts.items()]
+    scores = {score.request_id: score for score in runner.score(requests)}
+    assert {name: score.boundary for name, score in scores.items()} == {n: n for n in texts}
     assert scores["moved"].token_ids == scores["clean"].token_ids
     assert scores["moved"].log_probability == pytest.approx(scores["clean"].log_probability)
 
@@ -162,10 +148,10 @@ def test_greedy_continuations_are_told_from_others(tiny_models):
     prompt = Prompt(id="q", text="Q: In what city was PPK born? A:")
     (written,) = runner.generate([prompt], GenerationParams(max_new_tokens=3, stop=()))
     first = runner._encoder.tokenizer(prompt.text + written.text)["input_ids"]
-    (greedy,) = runner.score(
-        [ScoringRequest(id="g", context=prompt.text, continuation=written.text)]
+    greedy, other = (
+        next(runner.score([ScoringRequest(id="r", context=prompt.text, continuation=text)]))
+        for text in (written.text, " Chad")
     )
-    (other,) = runner.score([ScoringRequest(id="o", context=prompt.text, continuation=" Chad")])
     if first[-len(greedy.token_ids) :] == list(greedy.token_ids):
         assert greedy.is_greedy
     assert not other.is_greedy
@@ -204,40 +190,33 @@ def test_errors_name_the_request_and_the_remedy(tiny_models):
             list(own.score([ScoringRequest(**{"id": "r", "continuation": " a", **request})]))
 
 
-def test_batches_that_do_not_fit_are_halved_and_one_text_is_named(tiny_models, shot_prompts):
-    runner = TransformersRunner(tiny_models("gpt2"), batch_size=16)
-    requests = requests_of(shot_prompts, n=8)[:24]
-    expected = {score.request_id: score for score in runner.score(requests)}
+def test_scores_do_not_depend_on_batches_parts_or_memory(tiny_models, shot_prompts, monkeypatch):
+    """Batches that do not fit are halved, and one text that does not fit is an error."""
+    runner = TransformersRunner(tiny_models("gpt_neox"), batch_size=16)
+    requests = requests_of(shot_prompts, n=8)
     plain = runner._engine.score
 
-    def small(batch, n_last):
-        if len(batch.suffixes) > 2:
-            raise torch.OutOfMemoryError("no room")
-        return plain(batch, n_last)
+    def room_for(most):
+        def score(batch, n_last):
+            if len(batch.suffixes) > most:
+                raise torch.OutOfMemoryError("no room")
+            return plain(batch, n_last)
 
-    runner._engine.score = small
-    for score in runner.score(requests):
-        assert score.log_probability == pytest.approx(
-            expected[score.request_id].log_probability, abs=1e-4
-        )
+        monkeypatch.setattr(runner._engine, "score", score)
 
-    def none(batch, n_last):
-        raise torch.OutOfMemoryError("no room")
+    def found(asked=requests, by=runner):
+        return {score.request_id: score.log_probability for score in by.score(asked)}
 
-    runner._engine.score = none
+    expected = pytest.approx(found(), abs=1e-4, nan_ok=True)
+    assert found(requests[::-1], runner.rebatched(3)) == expected
+    with monkeypatch.context() as patch:
+        patch.setattr("surface_consistency.models._token_scores._LOGITS", 600 * 40)
+        assert found() == expected
+    room_for(2)
+    assert found() == expected
+    room_for(0)
     with pytest.raises(RunnerOutOfMemoryError, match=r"1 text of up to .* smaller batch_size"):
-        list(runner.score(requests))
-
-
-def test_long_texts_are_read_in_parts_that_fit(tiny_models, shot_prompts, monkeypatch):
-    runner = TransformersRunner(tiny_models("gpt_neox"), batch_size=16)
-    requests = requests_of(shot_prompts)
-    expected = {score.request_id: score.log_probability for score in runner.score(requests)}
-    monkeypatch.setattr("surface_consistency.models._token_scores._LOGITS", 600 * 40)
-    for score in runner.score(requests):
-        if not math.isnan(score.log_probability):
-            wanted = expected[score.request_id]
-            assert score.log_probability == pytest.approx(wanted, abs=1e-4)
+        found()
 
 
 @pytest.mark.parametrize(

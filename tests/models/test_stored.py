@@ -10,11 +10,8 @@ from surface_consistency.schemas import Message, Prompt
 from surface_consistency.studies.redirectqa.demonstrations import DemonstrationPool
 from surface_consistency.studies.redirectqa.prompts import build_prompts
 
-PROMPTS = [
-    Prompt(id="q1", text="Q: one? A:"),
-    Prompt(id="q2", text="Q: two? A:"),
-    Prompt(id="q3", text="Q: three? A:"),
-]
+TEXTS = {"q1": "Q: one? A:", "q2": "Q: two? A:", "q3": "Q: three? A:"}
+PROMPTS = [Prompt(id=name, text=text) for name, text in TEXTS.items()]
 
 
 def test_stored_runner_answers_by_id_or_text():
@@ -31,38 +28,34 @@ def test_stored_runner_answers_by_id_or_text():
 @pytest.mark.parametrize(
     ("stored", "gaps"),
     [
-        (
-            {"q1": "x", **{f"z{number}": "y" for number in range(1200)}},
-            "2 of 3 prompts have no stored prediction (such as 'q2', 'q3'); 1,200 stored "
-            "predictions belong to no prompt (such as 'z0', 'z1', 'z2')",
-        ),
-        (
-            {"q9": "x", "q1": "London", "Q: two? A:": "Paris", "q0": "y"},
-            "1 of 3 prompts have no stored prediction (such as 'q3'); 2 stored predictions belong "
-            "to no prompt (such as 'q9', 'q0')",
-        ),
-        ({"one?": "x", "q1": "x", "q2": "x", "q3": "x"}, None),
+        (["q1", *(f"z{n}" for n in range(1200))], ("2", "'q2', 'q3'", "1,200", "'z0', 'z1', 'z2'")),
+        (["q9", "q1", "Q: two? A:", "q0"], ("1", "'q3'", "2", "'q9', 'q0'")),
+        (["one?", "q1", "q2", "q3"], None),
     ],
 )
 def test_gaps_count_both_sides(stored, gaps):
-    assert StoredRunner(stored).gaps(PROMPTS) == gaps
+    told = (
+        "{} of 3 prompts have no stored prediction (such as {}); "
+        "{} stored predictions belong to no prompt (such as {})"
+    )
+
+    found = StoredRunner(dict.fromkeys(stored, "x")).gaps(PROMPTS)
+
+    assert found == (gaps and told.format(*gaps))
 
 
 SHOTS = "Q: Who wrote Q: The Winged Serpent? A: Cohen\n\n"
 
 
+LAST = "Q: Who directed Q: The Winged Serpent? A:"
+TURNS = (("user", "Q: Who wrote Q: The Winged Serpent? A:"), ("assistant", "Cohen"), ("user", LAST))
+
+
 @pytest.mark.parametrize(
     "prompt",
     [
-        Prompt(id="x", text=f"{SHOTS}Q: Who directed Q: The Winged Serpent? A:"),
-        Prompt(
-            id="x",
-            messages=(
-                Message(role="user", content="Q: Who wrote Q: The Winged Serpent? A:"),
-                Message(role="assistant", content="Cohen"),
-                Message(role="user", content="Q: Who directed Q: The Winged Serpent? A:"),
-            ),
-        ),
+        Prompt(id="x", text=f"{SHOTS}{LAST}"),
+        Prompt(id="x", messages=tuple(Message(role=who, content=text) for who, text in TURNS)),
     ],
 )
 def test_stored_runner_answers_by_the_last_question(prompt):
@@ -107,18 +100,15 @@ def test_the_id_wins_over_the_question():
 
 
 def test_fingerprint_follows_the_predictions(tmp_path):
+    found = []
     for folder, text in (("a", "London"), ("b", "London"), ("c", "Paris")):
         (tmp_path / folder).mkdir()
-        line = json.dumps({"id": "q1", "text": text})
-        (tmp_path / folder / "p.jsonl").write_text(line + "\n")
+        path = tmp_path / folder / "p.jsonl"
+        path.write_text(json.dumps({"id": "q1", "text": text}) + "\n")
+        found.append(StoredRunner(path).fingerprint())
 
-    first, same, other = (
-        StoredRunner(tmp_path / folder / "p.jsonl").fingerprint() for folder in "abc"
-    )
-
-    assert first == same
-    assert first != other
-    assert first["source"] == "p.jsonl"
+    assert found[0] == found[1] != found[2]
+    assert found[0]["source"] == "p.jsonl"
 
 
 def test_stored_runner_passes_column_names_on(tmp_path):

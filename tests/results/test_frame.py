@@ -1,6 +1,8 @@
 """The one reader: result files of 16 tools that hold one planted truth, and what goes wrong."""
 
+import itertools
 import json
+import re
 import shutil
 
 import numpy as np
@@ -23,6 +25,14 @@ PLANTED = (3, 2, 0, 1)
 def both(pattern):
     """The files of both models."""
     return [pattern.format(model) for model in ("alpha", "beta")]
+
+
+def written(folder, **files):
+    """Write files of JSON lines; return their paths."""
+    paths = [folder / f"{name}.jsonl" for name in files]
+    for path, rows in zip(paths, files.values(), strict=True):
+        path.write_text("\n".join(map(json.dumps, rows)))
+    return paths
 
 
 LAYOUTS = {
@@ -83,11 +93,13 @@ CLUSTERS = {
     **dict.fromkeys(("VLMEvalKit, judged", "NeMo Evaluator"), ("category",)),
 }
 FIRST_ITEMS = {
-    **{"inspect .eval": "q0", "lm-eval choices": "0", "lmms-eval": "0", "lighteval 0.13": "0"},
-    **{"lighteval 0.6": "What is the capital of France?", "HELM, both forms": "id10"},
-    **{"OpenCompass": "0", "OpenCompass, replicas": "forms_0", "promptfoo, one error": "0"},
-    **{"simple-evals": "What is the capital of France?", "Every Eval Ever": "q0"},
-    **{"deepeval": "What is the capital of France?", "NeMo Evaluator": "0"},
+    **dict.fromkeys(("inspect .eval", "Every Eval Ever"), "q0"),
+    **dict.fromkeys(("lm-eval choices", "lmms-eval", "lighteval 0.13", "OpenCompass"), "0"),
+    **dict.fromkeys(("promptfoo, one error", "NeMo Evaluator"), "0"),
+    **dict.fromkeys(
+        ("lighteval 0.6", "simple-evals", "deepeval"), "What is the capital of France?"
+    ),
+    **{"HELM, both forms": "id10", "OpenCompass, replicas": "forms_0"},
 }
 ANSWERS = ("Paris", "Lima", "Nairobi", "Austen", "Joyce", "Goethe")
 
@@ -149,25 +161,29 @@ def test_epochs_are_repeats_and_errors_are_apart_from_wrong(read):
     assert second["score"].loc[["q0", "q2", "q3"]].tolist() == [1.0, 0.5, 0.0]
 
 
-def test_inputs_of_a_corpus_metric_are_left_out_and_said(read):
-    results = read(["lm_eval/0.4.13/alpha/*mc*"])
-
-    assert set(results.frame["metric"]) == {"acc", "acc_norm"}
-    assert "metric 'f1' holds lists, what a metric over all samples takes in" in results.notes[0]
+LEFT_OUT = r"1 file was left out: .*has no metric 'acc'; name one of exact_match,first"
 
 
-def test_a_metric_is_asked_for_with_or_without_its_filter(read):
-    every = read(["lm_eval/0.4.13/alpha/*gen*"], metrics=["exact_match"]).frame
-    one = read(["lm_eval/0.4.13/alpha/*gen*"], metrics=["exact_match,strict"]).frame
+@pytest.mark.parametrize(
+    ("files", "columns", "metrics", "note"),
+    [
+        (
+            "*mc*",
+            {},
+            "acc acc_norm",
+            "metric 'f1' holds lists, what a metric over all samples take",
+        ),
+        ("*gen*", {"metrics": ["exact_match"]}, "exact_match,first exact_match,strict", ""),
+        ("*gen*", {"metrics": ["exact_match,strict"]}, "exact_match,strict", ""),
+        ("*gen*", {"filter": "strict"}, "exact_match", ""),
+        ("*", {"metrics": ["acc"]}, "acc", LEFT_OUT),
+    ],
+)
+def test_metrics_are_chosen_by_name_and_filter(read, files, columns, metrics, note):
+    results = read([f"lm_eval/0.4.13/alpha/{files}"], **columns)
 
-    assert set(every["metric"]) == {"exact_match,first", "exact_match,strict"}
-    assert set(one["metric"]) == {"exact_match,strict"}
-
-
-def test_one_filter_is_asked_for(read):
-    frame = read(["lm_eval/0.4.13/alpha/*gen*"], filter="strict").frame
-
-    assert set(frame["metric"]) == {"exact_match"}
+    assert set(results.frame["metric"]) == {*metrics.split()}
+    assert re.search(note, "".join(results.notes))
 
 
 MC = "lm_eval/0.4.13/alpha/*mc*"
@@ -208,13 +224,11 @@ def test_a_file_of_helm_by_others_is_read_without_its_counts_and_costs(data_file
 
 
 def test_folders_of_helm_name_scenario_and_model(data_files, tmp_path):
-    folder = tmp_path / "mmlu:subject=philosophy,model=openai_gpt2"
-    shutil.copytree(data_files / "forms" / "helm" / "alpha", folder)
+    name = "mmlu:subject=philosophy,model=openai_gpt2"
+    shutil.copytree(data_files / "forms" / "helm" / "alpha", tmp_path / name)
+    frame = read_results(tmp_path / name).frame
 
-    frame = read_results(folder).frame
-
-    assert set(frame["model"]) == {"openai_gpt2"}
-    assert set(frame["task"]) == {"mmlu:subject=philosophy"}
+    assert (*frame["task"].unique(), *frame["model"].unique()) == tuple(name.split(",model="))
 
 
 def test_large_sets_of_opencompass_are_put_together(tmp_path):
@@ -233,10 +247,8 @@ def test_other_documents_under_one_number_are_refused_and_shown(data_files):
     one = next((forms / "lm_eval" / "0.4.13" / "alpha").glob("*mc*"))
     other = forms / "traps" / "lm_eval_beta_other_documents_under_the_same_doc_id.jsonl"
 
-    with pytest.raises(
-        DataError,
-        match=r"items: doc_id '1' is 'What is the capital of Peru\?' \(Lima\) in .* of France",
-    ):
+    told = r"items: doc_id '1' is 'What is the capital of Peru\?' \(Lima\) in .* of France"
+    with pytest.raises(DataError, match=told):
         read_results([one, other])
 
 
@@ -253,10 +265,10 @@ def test_lines_that_stand_twice_count_once(data_files):
 
 def test_a_null_score_is_missing(data_files):
     frame = read_results(data_files / "forms" / "traps" / "lm_eval_beta_one_score_null.jsonl").frame
+    scores = frame[frame["metric"] == "acc"]["score"]
 
-    scores = frame[frame["metric"] == "acc"].set_index("item")["score"]
     assert scores.isna().sum() == 1
-    assert scores.drop(scores.index[scores.isna()]).isin([0.0, 1.0]).all()
+    assert scores.dropna().isin([0.0, 1.0]).all()
 
 
 @pytest.mark.parametrize(
@@ -281,14 +293,14 @@ def test_bad_files_are_named_with_what_to_do(tmp_path, error, content, message):
         read_results(path)
 
 
-def test_a_byte_order_mark_is_passed_over(tmp_path):
-    for name, text in {
-        "p.csv": "item,correct\nq1,1\n",
-        "p.jsonl": '{"item": "q1", "correct": 1}',
-    }.items():
-        (tmp_path / name).write_text(text, encoding="utf-8-sig")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("p.csv", "item,correct\nq1,1\n"), ("p.jsonl", '{"item": "q1", "correct": 1}')],
+)
+def test_a_byte_order_mark_is_passed_over(tmp_path, name, text):
+    (tmp_path / name).write_text(text, encoding="utf-8-sig")
 
-        assert read_results(tmp_path / name).frame["item"].tolist() == ["q1"]
+    assert read_results(tmp_path / name).frame["item"].tolist() == ["q1"]
 
 
 @pytest.mark.parametrize("name", ["perplexity", "random_chance", "acc_random"])
@@ -306,17 +318,15 @@ def test_epochs_of_every_eval_ever_that_share_their_mean_are_no_repeats():
     row = {"evaluation_id": "e", "evaluation_name": "t", "sample_id": "q1", "model_id": "m"}
 
     def read(*scores):
-        told = [{"score": score, "is_correct": True} for score in scores]
-        epochs = [{"epoch": str(number)} for number in range(1, len(scores) + 1)]
-        pairs = zip(told, epochs, strict=True)
-        return read_results([row | {"evaluation": one, "metadata": epoch} for one, epoch in pairs])
+        told = [{"evaluation": {"score": score, "is_correct": True}} for score in scores]
+        epochs = [{"metadata": {"epoch": str(number)}} for number in (1, 2)]
+        return read_results([row | one | of for one, of in zip(told, epochs, strict=True)])
 
     means, own = read(0.5, 0.5), read(1.0, 0.0)
 
     assert means.frame["score"].tolist() == [0.5]
     assert "1 of 2 rows were left out" in means.notes[0]
-    assert own.frame["repeat"].tolist() == [0, 1]
-    assert own.notes == ()
+    assert (own.frame["repeat"].tolist(), own.notes) == ([0, 1], ())
 
 
 def test_several_tools_in_one_call_are_one_frame_and_said(read):
@@ -347,25 +357,18 @@ def test_a_folder_without_results_is_refused(tmp_path):
 
 
 def test_two_files_of_one_model_are_told_apart_by_their_paths(tmp_path):
-    for name, verdict in (("before", 1), ("after", 0)):
-        rows = pd.DataFrame({"item": ["q1", "q2"], "model": "m", "correct": [1, verdict]})
-        rows.to_csv(tmp_path / f"{name}.csv", index=False)
-
-    results = read_results([tmp_path / "before.csv", tmp_path / "after.csv"])
+    row = {"item": "q1", "model": "m", "correct": 1}
+    results = read_results(written(tmp_path, before=[row], after=[row | {"correct": 0}]))
 
     assert list(dict.fromkeys(results.frame["model"])) == ["m (before)", "m (after)"]
     assert "are told apart as m (before), m (after)" in results.notes[0]
 
 
-def test_labels_name_the_models_one_a_file(read):
-    frame = read(both("lm_eval/0.4.0-0.4.2/*{}*"), label=["old", "new"]).frame
-
-    assert list(dict.fromkeys(frame["model"])) == ["old", "new"]
-
-
-def test_columns_of_a_tool_may_be_named_otherwise(read):
+def test_labels_and_named_columns_go_before_those_of_a_tool(read):
+    labelled = read(both("lm_eval/0.4.0-0.4.2/*{}*"), label=["old", "new"]).frame
     frame = read(["lm_eval/0.4.13/alpha/*mc*"], item=["id"], form="topic", cluster=["topic"]).frame
 
+    assert list(dict.fromkeys(labelled["model"])) == ["old", "new"]
     assert set(frame["item"]) == {f"q{n}" for n in range(6)}
     assert set(frame["form"]) == {"cap", "aut"}
 
@@ -395,24 +398,22 @@ def test_metrics_of_open_unlearning_are_put_beside_each_other_by_question():
     assert frame["prediction"].iloc[0] == "me"
 
 
-def test_a_metric_that_failed_has_no_score_and_says_why():
+def test_metrics_and_samples_that_failed_have_no_score_and_say_why():
     metrics = [{"name": "em", "score": 1.0}, {"name": "judge", "score": None, "error": "no key"}]
     case = {"input": "Who?", "actualOutput": "I", "success": False, "metricsData": metrics}
-
-    frame = read_results([{"testFile": "t.py", "testCases": [case]}]).frame.set_index("metric")
-
-    assert frame.loc["em", "score"] == 1.0
-    assert np.isnan(frame.loc["judge", "score"])
-    assert frame["error"][["judge", "em"]].tolist() == ["no key", None]
-
-
-def test_a_log_of_which_all_samples_failed_is_read_and_scored_by_nobody():
+    judged = read_results([{"testFile": "t.py", "testCases": [case]}]).frame.set_index("metric")
     sample = {"id": 1, "input": "Who?", "target": ["I", "me"], "output": {"choices": []}}
-    log = {"version": 2, "status": "error", "eval": {"task": "t", "model": "m"}}
     failed = sample | {"scores": {}, "error": {"message": "out of memory"}}
+    log = {
+        "version": 2,
+        "status": "error",
+        "eval": {"task": "t", "model": "m"},
+        "samples": [failed],
+    }
+    frame = read_results([log]).frame
 
-    frame = read_results([log | {"samples": [failed]}]).frame
-
+    assert judged["score"][["em", "judge"]].tolist() == pytest.approx([1.0, np.nan], nan_ok=True)
+    assert judged["error"][["judge", "em"]].tolist() == ["no key", None]
     assert frame["error"].tolist() == ["out of memory"]
     assert frame["references"].tolist() == [("I", "me")]
     assert frame["score"].isna().all()
@@ -420,10 +421,7 @@ def test_a_log_of_which_all_samples_failed_is_read_and_scored_by_nobody():
 
 def test_a_file_without_references_is_not_held_against_one_that_has_them(tmp_path):
     row = {"item": "1", "question": "Who?", "correct": 1}
-    for name, more in (("a", {}), ("b", {"target": "I"})):
-        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row | more))
-
-    results = read_results([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
+    results = read_results(written(tmp_path, a=[row], b=[row | {"target": "I"}]))
 
     assert len(results.frame) == 2
     assert "a table: question, a table: question and references" in results.notes[0]
@@ -431,20 +429,12 @@ def test_a_file_without_references_is_not_held_against_one_that_has_them(tmp_pat
 
 def test_documents_that_differ_in_other_fields_alone_are_told_so(tmp_path):
     sample = {"doc_id": 0, "resps": [["a"]], "filtered_resps": ["a"], "target": "a", "em": 1.0}
-    for name, options in (("a", ["x", "y"]), ("b", ["x", "z"])):
-        doc = {"question": "Which?", "options": options}
-        (tmp_path / f"{name}.jsonl").write_text(json.dumps(sample | {"doc": doc}))
+    docs = [{"question": "Which?", "options": ["x", last]} for last in "yz"]
 
     with pytest.raises(DataError, match=r"1 such items; their other fields differ"):
-        read_results([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
-
-
-def test_a_metric_that_some_files_have_is_read_of_those(read):
-    results = read(["lm_eval/0.4.13/alpha/*"], metrics=["acc"])
-
-    assert set(results.frame["task"]) == {"forms_mc"}
-    assert "1 file was left out: " in results.notes[-1]
-    assert "has no metric 'acc'; name one of exact_match,first" in results.notes[-1]
+        read_results(
+            written(tmp_path, a=[sample | {"doc": docs[0]}], b=[sample | {"doc": docs[1]}])
+        )
 
 
 def test_a_frame_of_a_tool_is_read_as_its_file(data_files):
@@ -458,29 +448,24 @@ def test_a_frame_of_a_tool_is_read_as_its_file(data_files):
 
 
 def test_rows_are_numbered_by_item_and_by_item_and_form():
-    rows = [
-        {"task": task, "item": item, "form": form, "model": model, "correct": 1}
-        for model in "ab" for task in ("t", "u") for item in "xy" for form in ("long", "short")
-    ]  # fmt: skip
-    results = read_results(rows)
-    frame = results.frame
+    names = ("model", "task", "item", "form")
+    cells = itertools.product("ab", "tu", "xy", ("long", "short"))
+    results = read_results([dict(zip(names, row, strict=True)) | {"correct": 1} for row in cells])
 
-    items = frame.groupby(["task", "item"], sort=False, observed=True).ngroup()
-    pairs = frame.groupby(["task", "item", "form"], sort=False, observed=True).ngroup()
-    assert results.items.tolist() == items.tolist()
-    assert results.pairs.tolist() == pairs.tolist()
-    assert (items.max(), pairs.max()) == (3, 7)
+    for numbers, by in ((results.items, names[1:3]), (results.pairs, names[1:])):
+        found = results.frame.groupby([*by], sort=False, observed=True).ngroup()
+        assert numbers.tolist() == found.tolist()
+        assert found.max() + 1 == 2 ** len(by)
 
 
 def test_columns_of_few_values_are_categories_over_all_files(tmp_path):
-    for name, task in (("a", "t"), ("b", "u")):
-        rows = {"task": task, "topic": ["p", "p", "q"], "id": [1, 2, 3], "score": 1}
-        pd.DataFrame(rows).to_csv(tmp_path / f"{name}.csv", index=False)
-    results = read_results([tmp_path / "a.csv", tmp_path / "b.csv"])
+    rows = [{"topic": topic, "id": n, "score": 1} for n, topic in enumerate("ppq")]
+    tasks = {name: [row | {"task": task} for row in rows] for name, task in ("at", "bu")}
+    results = read_results(written(tmp_path, **tasks))
 
     few = ["task", "model", "form", "metric", "file", "topic"]
     assert (results.frame.dtypes[few] == "category").all()
-    assert results.frame["task"].tolist() == ["t"] * 3 + ["u"] * 3
+    assert results.frame["task"].tolist() == [*"tttuuu"]
     assert results.clusters == ("topic",)
 
 
@@ -495,25 +480,24 @@ def test_what_one_file_alone_says_is_empty_in_the_others(tmp_path):
 
 
 def test_messages_call_items_and_columns_as_the_file_does(tmp_path):
-    for name, questions in (("a", "QR"), ("b", "ST"), ("twice", "QQ")):
-        rows = {"nr": [1, 1 if name == "twice" else 2], "question": list(questions)}
-        pd.DataFrame({**rows, "score": [0, 1]}).to_csv(tmp_path / f"{name}.csv", index=False)
-    one, other, twice = (tmp_path / f"{name}.csv" for name in ("a", "b", "twice"))
+    def rows(questions, second=2):
+        cells = zip((1, second), questions, (0, 1), strict=True)
+        return [{"nr": nr, "question": text, "score": score} for nr, text, score in cells]
 
-    with pytest.raises(DataError, match=r"not hold the same items: nr '1' is 'Q' .* and 'S' "):
-        read_results([one, other], ResultColumns(item=["nr"]))
-    with pytest.raises(DataError, match="nr '1' of 'twice' stands more than once with score 0 "):
-        read_results(twice, ResultColumns(item=["nr"]))
-    with pytest.raises(ColumnNotFoundError, match=r"named by `cluster`; saw nr, question, score$"):
-        read_results(one, ResultColumns(item=["nr"], cluster=["topic"]))
+    one, other, twice = written(tmp_path, a=rows("QR"), b=rows("ST"), twice=rows("QQ", second=1))
+    for files, columns, error, message in (
+        ([one, other], {}, DataError, r"not hold the same items: nr '1' is 'Q' .* and 'S' "),
+        (twice, {}, DataError, "nr '1' of 'twice' stands more than once with score 0 "),
+        (one, {"cluster": ["topic"]}, ColumnNotFoundError, "`cluster`; saw nr, question, score$"),
+    ):
+        with pytest.raises(error, match=message):
+            read_results(files, ResultColumns(item=["nr"], **columns))
 
 
 @pytest.mark.parametrize(("scores", "is_said"), [([0, 75], True), ([0.5, 1], False)])
 def test_scores_on_two_scales_are_said(tmp_path, scores, is_said):
-    (tmp_path / "a.csv").write_text("id,score\n1,0\n2,1\n")
-    (tmp_path / "b.csv").write_text("id,score\n1,{}\n2,{}\n".format(*scores))
-
-    notes = read_results([tmp_path / "a.csv", tmp_path / "b.csv"]).notes
+    a, b = ([{"id": n, "score": s} for n, s in enumerate(of)] for of in ([0, 1], scores))
+    notes = read_results(written(tmp_path, a=a, b=b)).notes
 
     said = "scores (score) of a lie in 0 to 1, those of b in 0 to 75; if these are two scales"
     assert [said in note for note in notes] == [True] * is_said
@@ -521,9 +505,7 @@ def test_scores_on_two_scales_are_said(tmp_path, scores, is_said):
 
 def test_questions_and_references_of_several_files_are_held_once(tmp_path):
     row = {"item": "q1", "question": "Which city?", "answers": ["Lima", "Limas"], "score": 1}
-    for name in "ab":
-        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row))
-    frame = read_results([tmp_path / "a.jsonl", tmp_path / "b.jsonl"]).frame
+    frame = read_results(written(tmp_path, a=[row], b=[row])).frame
 
     for column in ("question", "references"):
         first, second = frame[column]
@@ -534,9 +516,7 @@ def test_without_answers_scores_and_checks_are_the_same(tmp_path):
     rows = [{"item": i, "prediction": f"p{i}", "score": i % 2} for i in range(4)]
     other = {**rows[0], "prediction": "another"}
     files = {"whole": rows, "again": [*rows, rows[0]], "broken": [*rows, other]}
-    for name, held in files.items():
-        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, held)))
-    whole, again, broken = (tmp_path / f"{name}.jsonl" for name in files)
+    whole, again, broken = written(tmp_path, **files)
     results = read_results([whole, again], has_answers=False)
 
     assert results.frame["prediction"].isna().all()

@@ -4,13 +4,13 @@ import gzip
 import json
 
 import datasets
-import pandas as pd
 import pytest
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, RecordError
 from surface_consistency.results.columns import PredictionSettings
 from surface_consistency.results.frame import read_results
 from surface_consistency.results.predictions import QuestionIndex, read_predictions
+from tests.results.kinds import written
 
 ROWS = [
     {"id": "q1", "prediction": "London"},
@@ -18,47 +18,6 @@ ROWS = [
     {"id": "q3", "prediction": None},
 ]
 ASKED = QuestionIndex(ids=["q1", "q2", "q3"], questions=["Capital?", "Symbol?", "Nobody?"])
-
-
-def lines(rows):
-    return "".join(json.dumps(row) + "\n" for row in rows)
-
-
-def save(path, rows):
-    """Write rows in the format of a path."""
-    name = path.name
-    if name == "folder":
-        datasets.Dataset.from_list(rows).save_to_disk(str(path))
-    elif name.endswith(".parquet"):
-        pd.DataFrame(rows).to_parquet(path)
-    else:
-        frame = pd.DataFrame(rows)
-        text = {
-            "jsonl": lambda: lines(rows),
-            "json": lambda: json.dumps(rows, indent=1),
-            "csv": lambda: frame.to_csv(index=False),
-            "tsv": lambda: frame.to_csv(index=False, sep="\t"),
-        }[name.removesuffix(".gz").rpartition(".")[2]]()
-        data = text.encode()
-        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
-    return path
-
-
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("p.jsonl", "p.json", "p.csv", "p.tsv", "p.jsonl.gz", "p.json.gz", "p.csv.gz"),
-        *("p.parquet", "folder"),
-    ],
-)
-def test_every_kind_of_file_gives_the_same_answers(tmp_path, name):
-    """A text "NA" stays one; what is null is no answer, save in CSV, where it is a blank."""
-    read = read_predictions(save(tmp_path / name, ROWS))
-
-    found = read.match(ASKED)
-    assert found[:2] == ["London", "NA"]
-    assert not found[2]
 
 
 def chat(text, **more):
@@ -81,23 +40,17 @@ BODIES = {
 @pytest.mark.parametrize("kind", BODIES)
 def test_results_of_batches_go_by_their_custom_id(tmp_path, kind):
     """The id of the result itself is that of the batch; a failed request has no answer."""
+    refused = {"status_code": 400, "body": {"error": {"message": "no"}}}
     rows = [
-        {
-            "id": "batch_req_2",
-            "custom_id": "q2",
-            "response": {"status_code": 400, "body": {"error": {"message": "no"}}},
-            "error": None,
-        },
-        {
-            "id": "batch_req_1",
-            "custom_id": "q1",
-            "response": {"status_code": 200, "body": BODIES[kind]},
-            "error": None,
-        },
-        {"id": "batch_req_3", "custom_id": "q3", "response": None, "error": {"code": "expired"}},
+        {"id": f"batch_req_{n}", "custom_id": f"q{n}", "response": response, "error": error}
+        for n, response, error in (
+            (2, refused, None),
+            (1, {"status_code": 200, "body": BODIES[kind]}, None),
+            (3, None, {"code": "expired"}),
+        )
     ]
 
-    found = read_predictions(save(tmp_path / "batch.jsonl", rows)).match(ASKED)
+    found = read_predictions(written(tmp_path / "batch.jsonl", rows)).match(ASKED)
 
     assert found == ["London", None, None]
 
@@ -113,19 +66,19 @@ def test_the_one_column_that_names_the_questions_is_taken(tmp_path):
     two = [{"key": row["id"], "asks": text, "prediction": "x"} for row, text in pairs]
     # One value that is no question: rows might be of other data.
     stranger = [{"key": key, "prediction": "x"} for key in ("q1", "q2", "q9")]
-    path = save(tmp_path / "two.csv", two)
+    path = written(tmp_path / "two.csv", two)
 
-    assert read_predictions(save(tmp_path / "p.csv", rows)).match(ASKED)[:2] == ["London", "NA"]
+    assert read_predictions(written(tmp_path / "p.csv", rows)).match(ASKED)[:2] == ["London", "NA"]
     with pytest.raises(ColumnNotFoundError, match=r"'key', 'asks' could each name the questions"):
         read_predictions(path).match(ASKED)
     named = read_predictions(path, PredictionSettings(item=("key",)))
     assert named.match(ASKED) == ["x", "x", "x"]
     with pytest.raises(ColumnNotFoundError, match="no column names the questions"):
-        read_predictions(save(tmp_path / "s.csv", stranger)).match(ASKED)
+        read_predictions(written(tmp_path / "s.csv", stranger)).match(ASKED)
 
 
-PACKED = gzip.compress(lines(ROWS * 50).encode())
-NO_REPLY = {"custom_id": "q1", "response": {"body": {"data": []}}, "error": None}
+PACKED = gzip.compress("".join(json.dumps(row) + "\n" for row in ROWS * 50).encode())
+NO_REPLY = b'{"custom_id": "q1", "response": {"body": {"data": []}}, "error": null}'
 
 
 @pytest.mark.parametrize(
@@ -134,11 +87,7 @@ NO_REPLY = {"custom_id": "q1", "response": {"body": {"data": []}}, "error": None
         ("p.jsonl.gz", PACKED[:-9], "p.jsonl.gz: cannot be unpacked"),
         ("p.jsonl.gz", PACKED[3:], "p.jsonl.gz: cannot be unpacked"),
         ("p.json", b'[{"id": "q1", "prediction": "x"}, 3]', "p.json:2: an item .* is one JSON obj"),
-        (
-            "b.jsonl",
-            json.dumps(NO_REPLY).encode(),
-            "b.jsonl:1: the body of the response holds no r",
-        ),
+        ("b.jsonl", NO_REPLY, "b.jsonl:1: the body of the response holds no r"),
     ],
 )
 def test_a_broken_file_is_named(tmp_path, name, content, message):

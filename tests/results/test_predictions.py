@@ -1,6 +1,5 @@
 """Stored predictions in the layouts that people have."""
 
-import csv
 import json
 
 import pytest
@@ -19,6 +18,7 @@ from surface_consistency.results import predictions
 from surface_consistency.results.columns import USUAL, PredictionSettings
 from surface_consistency.results.predictions import QuestionIndex, answers_only, questions_digest
 from surface_consistency.schemas import Generation, write_jsonl
+from tests.results.kinds import written as written_as
 
 
 def read_predictions(path, **settings):
@@ -30,16 +30,12 @@ def read_predictions(path, **settings):
 
 def lm_eval_sample(text="London", *, doc=None, arguments=None, **fields):
     """One line of `samples_*.jsonl`, with the fields of lm-evaluation-harness 0.4."""
+    asked = {"gen_args_0": {"arg_0": "Q: Capital of England? A:", "arg_1": {"until": ["\n"]}}}
     return {
         "doc_id": 0,
         "doc": {"id": "q1", "question": "Capital of England?"} if doc is None else doc,
-        "target": "London",
-        "arguments": arguments
-        or {"gen_args_0": {"arg_0": "Q: Capital of England? A:", "arg_1": {"until": ["\n"]}}},
-        "resps": [[text]],
-        "filtered_resps": [text.strip()],
-        "doc_hash": "1f" * 32,
-        "exact_match": 1.0,
+        **{"target": "London", "arguments": arguments or asked, "resps": [[text]]},
+        **{"filtered_resps": [text.strip()], "doc_hash": "1f" * 32, "exact_match": 1.0},
     } | fields
 
 
@@ -100,10 +96,7 @@ HARD = {"strict": "42", "loose": "[invalid]"}
         (TABLE, {"007": "NA", "1": "null", "2": "nan", "3": "", "4": 'a, "b"\nc'}),
         # JSON can escape half a pair; what is read can be written, and whole pairs stay.
         (r'{"id": "q1", "text": "Malm\ud800ö \ud83d\ude00"}', {"q1": "Malm?ö \U0001f600"}),
-        (
-            r'{"doc": {"id": "q1"}, "resps": [["Malm\ud800ö \ud83d\ude00"]]}',
-            {"q1": "Malm?ö \U0001f600"},
-        ),
+        (r'{"doc": {"id": "q1"}, "resps": [["Malm\ud800ö"]]}', {"q1": "Malm?ö"}),
         # Samples of the harness go by document, else by prompt.
         (lines(lm_eval_sample(LONDON)), {"q1": LONDON}),
         (lines(lm_eval_sample(LONDON, doc={"question_id": 12})), {"12": LONDON}),
@@ -139,6 +132,9 @@ def test_columns_may_be_named(tmp_path):
 
 SAMPLE = lines(lm_eval_sample())
 ROW = '{"id": "a", "text": "x"}\n'
+NAMELESS = lines(lm_eval_sample(doc={}, arguments={"x": 1}))
+SCORED = '[{"doc_id": 0, "prompt_0": "Q: a A: b", "logit_0": -1.5}]'
+NO_COLUMN = "no column holds the predictions; looked for prediction, pred, .*; saw id, said; name"
 
 
 @pytest.mark.parametrize(
@@ -158,31 +154,15 @@ ROW = '{"id": "a", "text": "x"}\n'
         (DataError, "\n", "holds no rows"),
         (DataError, "[]", "holds no rows"),
         (DataError, "id,text\n", "holds no rows"),
-        (
-            ColumnNotFoundError,
-            '{"id": 1, "said": "x"}',
-            "no column holds the predictions; looked for prediction, pred, .*; saw id, said; name",
-        ),
+        (ColumnNotFoundError, '{"id": 1, "said": "x"}', NO_COLUMN),
         # Samples of the harness.
-        (
-            RecordError,
-            SAMPLE + lines(lm_eval_sample(doc={}, arguments={"x": 1})),
-            r"p\.jsonl: row 2 does not name its question; fill in",
-        ),
-        (
-            RecordError,
-            SAMPLE + '{"id": "q2", "text": "x"}',
-            r"p\.jsonl:2: the row is in no layout of a tool.* it has id, text",
-        ),
+        (RecordError, SAMPLE + NAMELESS, r"p\.jsonl: row 2 does not name its question; fill in"),
+        (RecordError, SAMPLE + ROW, r"p\.jsonl:2: the row is in no layout .* it has id, text"),
         (DataError, lines(choice_sample((-1.5,), arguments=[["It is"]])), "holds no answer"),
         (DataError, lines(choice_sample((-1.5,), texts=(" London",))), "holds no answer; of samp"),
         (DataError, lines(choice_sample((-1.5, -2), texts=(" a", " a"))), "holds no answer; .*sto"),
         (RecordError, lines(choice_sample((-1.5, "x"))), ":1: .*'x' is no log-probability"),
-        (
-            RecordError,
-            '[{"doc_id": 0, "prompt_0": "Q: a A: b", "logit_0": -1.5}]',
-            r":1: logit_0 holds no .*-1\.5; only logs of gen",
-        ),
+        (RecordError, SCORED, r":1: logit_0 holds no .*-1\.5; only logs of gen"),
     ],
 )
 def test_files_without_predictions_are_refused(tmp_path, error, content, message):
@@ -209,9 +189,10 @@ def test_a_file_without_names_of_questions_is_refused(tmp_path):
 
 
 def test_a_run_log_is_read_as_predictions(tmp_path):
-    write_jsonl(tmp_path / "log.jsonl", [Generation(prompt_id="q1", text="London", prompt_key="k")])
+    path = tmp_path / "log.jsonl"
+    write_jsonl(path, [Generation(prompt_id="q1", text="London", prompt_key="k")])
 
-    assert read_predictions(tmp_path / "log.jsonl") == {"q1": "London"}
+    assert read_predictions(path) == {"q1": "London"}
 
 
 @pytest.mark.parametrize("mark", [" A:", "\nA:"])
@@ -226,17 +207,13 @@ def test_lm_eval_samples_of_hub_rows_are_keyed_by_question(tmp_path):
     """The harness knows them by `triplet_id`, which all names and wordings of a fact share."""
     questions = load_sample().questions[:40]
     shots = "Q: What sport does Pelé play? A: football\n\n"
-    lines = [
-        lm_eval_sample(
-            f" {row.object_surface}\n",
-            doc=row.model_dump(mode="json"),
-            arguments={"gen_args_0": {"arg_0": f"{shots}Q: {row.question} A:", "arg_1": {}}},
-            doc_id=number,
-        )
-        for number, row in enumerate(hub_rows(questions))
-    ]
+    samples = []
+    for number, row in enumerate(hub_rows(questions)):
+        asked = {"gen_args_0": {"arg_0": f"{shots}Q: {row.question} A:", "arg_1": {}}}
+        own = {"doc": row.model_dump(mode="json"), "arguments": asked, "doc_id": number}
+        samples.append(lm_eval_sample(f" {row.object_surface}\n", **own))
 
-    found = read_predictions(write_lines(tmp_path / "samples_redirectqa.jsonl", *lines))
+    found = read_predictions(write_lines(tmp_path / "samples_redirectqa.jsonl", *samples))
 
     assert found == {item.question: f" {item.triple.object.name}\n" for item in questions}
 
@@ -274,15 +251,14 @@ def test_samples_of_several_responses_and_ties_are_said(tmp_path):
 
 def test_written_out_documents_of_the_old_harness(tmp_path):
     path = tmp_path / "triviaqa_write_out_info.json"
-    rows = [
-        {"doc_id": 0, "prompt_0": "Question: Who\nwas it?\nAnswer:\n.,", "logit_0": " I"},
-        {"doc_id": 1, "prompt_0": "Q: Who: he? A: I\n\nQ: Who? A:until", "logit_0": " he"},
-    ]
-    path.write_text(json.dumps(rows))
+    prompts = ("Question: Who\nwas it?\nAnswer:\n.,", "Q: Who: he? A: I\n\nQ: Who? A:until")
+    texts = [" I", " he"]
+    pairs = enumerate(zip(prompts, texts, strict=True))
+    path.write_text(json.dumps([{"doc_id": n, "prompt_0": a, "logit_0": b} for n, (a, b) in pairs]))
 
     read = predictions.read_predictions(path)
 
-    assert read.texts == [" I", " he"]
+    assert read.texts == texts
     assert [names[0] for names in read.names] == ["Who\nwas it?", "Who?"]
     with pytest.raises(DataError, match="the log of the task 'triviaqa', names questions such as"):
         read.match(QuestionIndex(["q1"], ["What?"]))
@@ -302,15 +278,6 @@ def match(path, asked=GEORGIA, **settings):
     return predictions.read_predictions(path, PredictionSettings(**settings)).match(asked)
 
 
-def georgia_rows(order=(2, 1, 0), **columns):
-    """Rows by question, with further columns; not in the order of the questions."""
-    return [
-        {"question": GEORGIA.questions[place], "pred": SAID[place]}
-        | {name: values[place] for name, values in columns.items()}
-        for place in order
-    ]
-
-
 POPQA = {
     **{"": "12", "id": "4222362", "subj": "Georgia", "prop": "capital", "obj": "Tbilisi"},
     **{"s_pop": "9", "o_pop": "3", "question": "What is the capital of Georgia?"},
@@ -318,8 +285,15 @@ POPQA = {
 }
 
 
-def popqa_rows():
-    """Rows as the script of PopQA writes them: the prompt, its answer, and both in one."""
+def georgia_rows(order=(2, 1, 0), **columns):
+    """Rows by question, with further columns; not in the order of the questions."""
+    columns = {"question": GEORGIA.questions, "pred": SAID, **columns}
+    return [{name: values[place] for name, values in columns.items()} for place in order]
+
+
+@pytest.fixture
+def popqa(tmp_path):
+    """A file as the script of PopQA writes it: the prompt, its answer, and both in one."""
     rows = []
     for place in (1, 0, 2):
         question = GEORGIA.questions[place]
@@ -330,29 +304,17 @@ def popqa_rows():
             | {"possible_answers": json.dumps(GEORGIA.answers[place])}
             | {"generation": f"</s>{prompt}{SAID[place]}\n\nQ: {question} A: no"}
         )
-    return rows
+    return written_as(tmp_path / "model=opt.csv", rows)
 
 
-def write_table(path, rows):
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
-
-
-def test_the_answer_goes_before_the_output_that_holds_the_prompt(tmp_path):
+def test_the_answer_goes_before_the_output_that_holds_the_prompt(popqa):
     """Files of PopQA's script: `pred` is the answer, and namesakes go by their answers."""
-    path = write_table(tmp_path / "model=opt.csv", popqa_rows())
-
-    assert match(path) == SAID
+    assert match(popqa) == SAID
 
 
-def test_outputs_that_begin_with_their_prompt_are_refused_or_cut(tmp_path):
-    """Whoever names the other column gets the flag, and with it the answers alone."""
-    path = write_table(tmp_path / "p.csv", popqa_rows())
-
-    texts = match(path, prediction="generation")
+def test_outputs_that_begin_with_their_prompt_are_refused_or_cut(popqa):
+    """Another column that is named gets the flag, and with it the answers alone."""
+    texts = match(popqa, prediction="generation")
     with pytest.raises(DataError, match=r"^3 of 3 outputs .*set strip_prompt=True to cut it off"):
         answers_only(texts, GEORGIA.questions, PredictionSettings())
     cut = answers_only(texts, GEORGIA.questions, PredictionSettings(strip_prompt=True))
@@ -474,20 +436,13 @@ def test_namesakes_go_by_their_order_or_its_digest(tmp_path):
 @pytest.mark.parametrize("key", ["triplet_id", "possible_answers", "doc_id"])
 def test_namesakes_in_samples_of_the_harness_are_told_apart(tmp_path, key):
     """By the document's fact, its answers, or its number in the data."""
-    lines = []
+    samples = []
     for place in (2, 0, 1):
-        doc = {"question": GEORGIA.questions[place]}
-        number = place if key == "doc_id" else 7
-        doc |= {
-            "triplet_id": {"triplet_id": int(GEORGIA.facts[place])},
-            "possible_answers": {"possible_answers": list(GEORGIA.answers[place])},
-            "doc_id": {},
-        }[key]
-        lines += [
-            lm_eval_sample(SAID[place], doc=doc, doc_id=number, filter=name, target="")
-            for name in ("strict", "loose")
-        ]
-    path = write_lines(tmp_path / "samples_x.jsonl", *lines)
+        told = {"triplet_id": int(GEORGIA.facts[place]), "possible_answers": GEORGIA.answers[place]}
+        doc = {"question": GEORGIA.questions[place]} | {n: v for n, v in told.items() if n == key}
+        own = {"doc": doc, "doc_id": place if key == "doc_id" else 7, "target": ""}
+        samples += [lm_eval_sample(SAID[place], filter=one, **own) for one in ("strict", "loose")]
+    path = write_lines(tmp_path / "samples_x.jsonl", *samples)
 
     assert match(path) == SAID
     if key == "doc_id":
@@ -500,21 +455,21 @@ def test_one_question_with_two_predictions_is_a_conflict(tmp_path):
     read = predictions.read_predictions(write_lines(tmp_path / "p.jsonl", *rows))
 
     assert read.by_name() == {GEORGIA.ids[0]: None}
-    with pytest.raises(
-        RecordError, match=r"p\.jsonl: row 3: a second .* than that of .*: row 1; k"
-    ):
+    with pytest.raises(RecordError, match=r"p\.jsonl: row 3: a second .* that of .*: row 1; k"):
         read.match(GEORGIA)
 
 
-def test_blank_predictions_are_counted_and_missing_unless_asked_otherwise():
-    texts = ["London", "", " \n", None]
-
-    with pytest.warns(
-        UnscoredWarning, match=r"^2 of 3 predictions are blank; .*set `blank` to wrong"
-    ):
-        assert answers_only(texts, None, PredictionSettings()) == ["London", None, None, None]
-    with pytest.warns(UnscoredWarning, match=r"^2 of 3 predictions are blank; they count as wrong"):
-        assert answers_only(texts, None, PredictionSettings(blank="wrong")) == texts
+@pytest.mark.parametrize(
+    ("blank", "told", "expected"),
+    [
+        ({}, "set `blank` to wrong", ["London", None, None, None]),
+        ({"blank": "wrong"}, "they count as wrong", ["London", "", " \n", None]),
+    ],
+)
+def test_blank_predictions_are_counted_and_missing_unless_asked_otherwise(blank, told, expected):
+    with pytest.warns(UnscoredWarning, match=f"^2 of 3 predictions are blank; (.*)?{told}"):
+        found = answers_only(["London", "", " \n", None], None, PredictionSettings(**blank))
+    assert found == expected
 
 
 FACTS = QuestionIndex(
@@ -526,17 +481,12 @@ FACTS = QuestionIndex(
 WROTE = ["Paris", "It is Cusco", "Milan", "Oslo", "Geneva", "Quito I think"]
 
 
-def fact_rows(**columns):
-    """Rows by question, with further columns."""
-    return [
-        {"question": question} | {name: values[place] for name, values in columns.items()}
-        for place, question in enumerate(FACTS.questions)
-    ]
+def rows_of(**columns):
+    """Rows of columns."""
+    return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
 
 
 REFERENCES = [accepted[0] for accepted in FACTS.answers]
-
-
 VERDICTS = ["correct", "incorrect", "correct", "Correct", "incorrect", "correct"]
 MAY = "column '{}' may hold the reference .* 'gpt-x' may be .* by `prediction`"
 EQUAL = "'{0}' equal a reference in 6 of 6 .* are question, {0}, .*`prediction`"
@@ -561,7 +511,7 @@ ALONE = "'{}' hold verdicts alone, such as 'correct', .*`prediction`"
 def test_references_and_verdicts_are_no_predictions_unless_they_are_named(
     tmp_path, error, message, columns
 ):
-    path = write_lines(tmp_path / "p.jsonl", *fact_rows(**columns))
+    path = write_lines(tmp_path / "p.jsonl", *rows_of(question=FACTS.questions, **columns))
 
     with pytest.raises(error, match=message.format(next(iter(columns)))):
         match(path, FACTS)
@@ -583,6 +533,6 @@ OF_THE_DATA = {
     [{"prediction": REFERENCES}, {"response": REFERENCES}, {"answer": WROTE, **OF_THE_DATA}],
 )
 def test_perfect_answers_and_answers_beside_columns_of_the_data_are_read(tmp_path, columns):
-    path = write_lines(tmp_path / "p.jsonl", *fact_rows(**columns))
+    path = write_lines(tmp_path / "p.jsonl", *rows_of(question=FACTS.questions, **columns))
 
     assert match(path, FACTS) == next(iter(columns.values()))

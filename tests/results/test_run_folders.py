@@ -31,15 +31,8 @@ def runs(tmp_path_factory):
             question = prompt.text.rpartition("Q: ")[2].removesuffix(" A:")
             return " dunno" if lost in question else f" {answers[question]}"
 
-        folder = run_study(
-            RedirectQAStudy(),
-            data,
-            FakeRunner(handler),
-            home / name,
-            model="m",
-            settings=RedirectQASettings(repeat=0),
-            progress=False,
-        )
+        how = {"model": "m", "settings": RedirectQASettings(repeat=0), "progress": False}
+        folder = run_study(RedirectQAStudy(), data, FakeRunner(handler), home / name, **how)
         score_run(folder, scoring=RuleScoring(rule="popqa", agreement=False))
     return home
 

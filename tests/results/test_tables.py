@@ -1,7 +1,6 @@
 """Plain tables of results: long, wide, and what their columns may be called."""
 
 import csv
-import json
 import math
 
 import datasets
@@ -15,29 +14,13 @@ from surface_consistency.errors import ColumnNotFoundError, DataError, RecordErr
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.frame import read_results
 from surface_consistency.results.tables import content_of, number_of
+from tests.results.kinds import written
 
 ROWS = [
     {"item": "007", "model": "a", "correct": 1, "topic": "x"},
     {"item": "NA", "model": "a", "correct": 0, "topic": "y"},
     {"item": "007", "model": "b", "correct": None, "topic": "x"},
 ]
-
-
-def written(path, rows):
-    """Write rows as the kind of file that the path names."""
-    frame = pd.DataFrame(rows)
-    kind = path.name.removesuffix(".gz").rpartition(".")[2]
-    if kind == "folder":
-        datasets.Dataset.from_list(rows).save_to_disk(path)
-    elif kind == "parquet":
-        frame.to_parquet(path)
-    elif kind in ("csv", "tsv"):
-        frame.to_csv(path, index=False, sep="," if kind == "csv" else "\t")
-    elif kind == "json":
-        path.write_text(json.dumps(rows))
-    else:
-        path.write_text("\n".join(map(json.dumps, rows)))
-    return path
 
 
 def said(results, *columns):
@@ -47,7 +30,7 @@ def said(results, *columns):
 
 
 @pytest.mark.parametrize(
-    "name", ["t.csv", "t.csv.gz", "t.tsv", "t.jsonl", "t.json", "t.parquet", "folder"]
+    "name", ["t.csv", "t.csv.gz", "t.tsv", "t.jsonl", "t.json", "t.parquet", "t.folder"]
 )
 def test_every_kind_of_file_says_the_same(tmp_path, name):
     results = read_results(written(tmp_path / name, ROWS))
@@ -95,31 +78,24 @@ def test_reading_by_columns_gives_what_the_csv_module_reads(tmp_path_factory, ro
 
 
 def test_a_column_for_each_model_is_told_by_its_verdicts_and_said():
-    results = read_results(
-        [{"fact": "f1", "gpt": 1, "llama": 0}, {"fact": "f2", "gpt": 0, "llama": 0}]
-    )
+    rows = [{"fact": "f1", "gpt": 1, "llama": 0}, {"fact": "f2", "gpt": 0, "llama": 0}]
+    results = read_results(rows)
 
-    assert said(results, "item", "model", "score") == [
-        ("f1", "gpt", 1.0),
-        ("f2", "gpt", 0.0),
-        ("f1", "llama", 0.0),
-        ("f2", "llama", 0.0),
-    ]
+    cells = zip(["f1", "f2"] * 2, ["gpt", "gpt", "llama", "llama"], [1, 0, 0, 0], strict=True)
+    assert said(results, "item", "model", "score") == [*cells]
     assert "columns gpt, llama hold verdicts and are taken for a model each" in results.notes[0]
 
 
 def test_columns_of_scores_may_be_models_or_metrics_so_that_is_asked():
-    rows = [{"fact": "f1", "gpt": 0.3, "llama": 0.7}]
+    rows, names = [{"fact": "f1", "gpt": 0.3, "llama": 0.7}], ["gpt", "llama"]
+    wide = read_results(rows, ResultColumns(label=names))
+    long = read_results(rows, ResultColumns(metrics=names))
 
+    scored = {("gpt", 0.3), ("llama", 0.7)}
+    assert {*said(wide, "model", "score")} == {*said(long, "metric", "score")} == scored
+    assert {*said(wide, "metric"), *said(long, "model")} == {("score",), ("rows",)}
     with pytest.raises(DataError, match=r"gpt, llama could .* metrics by `metrics`, or.* `label`"):
         read_results(rows)
-    wide = read_results(rows, ResultColumns(label=["gpt", "llama"]))
-    long = read_results(rows, ResultColumns(metrics=["gpt", "llama"]))
-    assert said(wide, "model", "metric", "score") == [
-        ("gpt", "score", 0.3),
-        ("llama", "score", 0.7),
-    ]
-    assert said(long, "model", "metric", "score") == [("rows", "gpt", 0.3), ("rows", "llama", 0.7)]
 
 
 @pytest.mark.parametrize(
@@ -137,67 +113,53 @@ def test_items_are_found_by_the_names_that_they_usually_have(name, other):
 
 
 def test_a_column_may_name_the_metric_of_its_row():
-    rows = [
-        {"item": "q1", "model": "m", "metric": "em", "score": 1},
-        {"item": "q1", "model": "m", "metric": "f1", "score": 0.5},
-    ]
+    scores = [("em", 1.0), ("f1", 0.5)]
+    rows = [{"item": "q1", "model": "m", "metric": name, "score": n} for name, n in scores]
 
-    assert said(read_results(rows), "metric", "score") == [("em", 1.0), ("f1", 0.5)]
-    one = read_results(rows, ResultColumns(metrics=["f1"]))
-    assert said(one, "metric", "score") == [("f1", 0.5)]
+    assert said(read_results(rows), "metric", "score") == scores
+    assert said(read_results(rows, ResultColumns(metrics=["f1"])), "metric", "score") == scores[1:]
 
 
 def test_answers_and_references_are_read_beside_scores():
-    rows = [
-        {
-            "id": 1,
-            "question": "Who?",
-            "prediction": "I",
-            "possible_answers": '["I", "me"]',
-            "em": 1,
-        },
-        {"id": 2, "question": "What?", "prediction": "", "possible_answers": "It", "em": 0},
-    ]
+    results = read_results(
+        [
+            {
+                "id": 1,
+                "question": "Who?",
+                "prediction": "I",
+                "possible_answers": '["I", "me"]',
+                "em": 1,
+            },
+            {"id": 2, "question": "What?", "prediction": "", "possible_answers": "It", "em": 0},
+        ]
+    )
 
-    results = read_results(rows)
-
-    assert said(results, "item", "prediction", "references") == [
-        ("1", "I", ("I", "me")),
-        ("2", "", ("It",)),
-    ]
+    told = said(results, "item", "prediction", "references")
+    assert told == [("1", "I", ("I", "me")), ("2", "", ("It",))]
     assert results.frame["content"].nunique() == 2
 
 
 def test_forms_of_an_item_may_ask_differently():
-    rows = [
-        {"item": "1", "form": "a", "question": "Who?", "correct": 1},
-        {"item": "1", "form": "b", "question": "What?", "correct": 1},
-    ]
+    asked = [("a", "Who?"), ("b", "What?")]
+    results = read_results(
+        [{"item": "1", "form": form, "question": text, "correct": 1} for form, text in asked]
+    )
 
-    results = read_results(rows)
-
-    assert said(results, "item", "form") == [("1", "a"), ("1", "b")]
+    assert said(results, "item", "form", "question") == [("1", *one) for one in asked]
     assert results.clusters == ("item",)
 
 
 ONE = {"item": "1", "model": "a", "question": "Who?", "correct": 1}
+OTHER = ONE | {"model": "b", "question": "What?"}
 
 
 @pytest.mark.parametrize(
     ("error", "rows", "message"),
     [
         (DataError, [ONE, ONE | {"correct": 0}], "more than once with score 1 and 0 .*by `repeat`"),
-        (
-            DataError,
-            [ONE, ONE | {"model": "b", "question": "What?"}],
-            r"'1', is 'Who\?' .* in one row and 'What\?' .* by `form`",
-        ),
+        (DataError, [ONE, OTHER], r"'1', is 'Who\?' .* in one row and 'What\?' .* by `form`"),
         (RecordError, [ONE, ONE | {"item": ""}], "row 2 names no item in column 'item'"),
-        (
-            RecordError,
-            [ONE | {"correct": {"a": 1}}],
-            r"of column 'correct' holds \{'a': 1\}, which",
-        ),
+        (RecordError, [ONE | {"correct": {"a": 1}}], r"'correct' holds \{'a': 1\}, which"),
         (RecordError, [ONE | {"correct": "nan"}], "row 1 of column 'correct' holds 'nan'"),
         (RecordError, [ONE | {"correct": "inf"}], "row 1 of column 'correct' holds 'inf'"),
         (RecordError, [ONE | {"correct": "-Infinity"}], "of column 'correct' holds '-Infinity'"),

@@ -5,44 +5,13 @@ from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
 from surface_consistency import schemas
-from surface_consistency.schemas import (
-    Entity,
-    FactualTriple,
-    Generation,
-    Message,
-    Prompt,
-    QuestionRealization,
-    Record,
-    SurfaceForm,
-    Verdict,
-)
+from surface_consistency.schemas import Generation, Message, Prompt, Record, Verdict
 
 RECORDS = [
     value
     for value in vars(schemas).values()
     if isinstance(value, type) and issubclass(value, Record) and value is not Record
 ]
-
-
-def triple(identifier="1318704"):
-    return FactualTriple(
-        id=identifier,
-        subject=Entity(id="Q1077554", name="Chris_Metzen"),
-        relation="occupation",
-        object=Entity(id="Q715301", name="comics artist"),
-        answers=("comics artist",),
-    )
-
-
-def question(text, *, canonical, template="original", fact="1318704"):
-    surface = SurfaceForm(text=text, is_canonical=canonical)
-    return QuestionRealization(
-        id=f"{fact}:{text}",
-        triple=triple(fact),
-        surface=surface,
-        template=template,
-        question=f"What is {text}'s occupation?",
-    )
 
 
 @pytest.mark.parametrize("record", RECORDS)
@@ -63,6 +32,7 @@ def test_record_is_strict_frozen_and_closed(record):
     assert {name: record.model_config[name] for name in expected} == expected
 
 
+ASKED = {"prompt_id": "a"}
 TURNS = (Message(role="user", content="Who?"),)
 JUDGED = {"target_id": "a", "judged_by": "popqa on first_line", "prediction": "x"}
 
@@ -76,8 +46,8 @@ JUDGED = {"target_id": "a", "judged_by": "popqa on first_line", "prediction": "x
         (Generation, {"prompt_id": "a", "text": None}, "`text` is None exactly when"),
         (
             Generation,
-            {"prompt_id": "a", "text": None, "finish_reason": "error"},
-            "`error` tells the reason exactly when",
+            ASKED | {"text": None, "finish_reason": "error"},
+            "`error` tells the reason e",
         ),
         (Generation, {"prompt_id": "a", "text": 5}, "Input should be a valid string"),
         (Generation, {"prompt_id": "a", "text": b"x"}, "Input should be a valid string"),

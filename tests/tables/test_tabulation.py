@@ -1,6 +1,5 @@
 """Groups of a frame, results laid out, and columns described."""
 
-from math import nan
 from typing import get_args
 
 import numpy as np
@@ -90,11 +89,8 @@ def test_a_table_is_described_by_keys_and_columns_of_its_own() -> None:
 
     assert [column.title for column in table.columns] == ["Model", "Left out", "Cut", "Difference"]
     assert table.columns[-1].high == "difference_high"
-    assert (table.note, table.cluster_column, table.model) == (
-        "Cut at the median.",
-        "n_clusters",
-        "model",
-    )
+    own = (table.note, table.cluster_column, table.model)
+    assert own == ("Cut at the median.", "n_clusters", "model")
 
 
 def test_a_description_leaves_the_catalogue_as_it_is() -> None:
@@ -109,39 +105,24 @@ def test_a_table_without_rows_has_the_columns_that_it_shows() -> None:
     assert list(table.frame.columns) == ["model", "n", "auc", "auc_low", "auc_high"]
 
 
+_LOST, _TWO, _AREA = ColumnNotFoundError, ["model", "relation"], {"auc": "Area"}
+_RATIO = _FRAME.assign(ratio=0.5)
+_TWICE = "key\ttitle\tkind\nn\tPairs\tcount\nn\tTexts\tcount"
+
+
+def _named(part: pd.DataFrame) -> dict[str, str]:
+    return {"model": "c"}
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (
-            lambda: tabulate(_FRAME, ["model", "relation"], _mean),
-            ColumnNotFoundError,
-            "'relation'.*'model', 'task', 'value'",
-        ),
-        (
-            lambda: tabulate(_FRAME, ["model"], lambda _: {"model": "c"}),
-            ValueError,
-            "'model'.*another name",
-        ),
-        (
-            lambda: describe(pd.DataFrame({"model": ["a"], "n": [1]}), "Flips", "model n auc"),
-            ColumnNotFoundError,
-            "'Flips'.*'auc'",
-        ),
-        (
-            lambda: describe(pd.DataFrame({"ratio": [nan]}), "Flips", "ratio"),
-            ValueError,
-            "'Flips'.*'ratio'.*Column",
-        ),
-        (
-            lambda: describe(pd.DataFrame({"n": [1]}), "Flips", "n", titles={"auc": "Area"}),
-            ValueError,
-            "'Flips'.*'auc'",
-        ),
-        (
-            lambda: catalogue("key\ttitle\tkind\nn\tPairs\tcount\nn\tTexts\tcount"),
-            ValueError,
-            "'n' twice",
-        ),
+        (lambda: tabulate(_FRAME, _TWO, _mean), _LOST, "'relation'.*'model', 'task', 'value'"),
+        (lambda: tabulate(_FRAME, ["model"], _named), ValueError, "'model'.*another name"),
+        (lambda: describe(_FRAME, "Flips", "model auc"), _LOST, "'Flips'.*'auc'"),
+        (lambda: describe(_RATIO, "Flips", "ratio"), ValueError, "'Flips'.*'ratio'.*Column"),
+        (lambda: describe(_FRAME, "Flips", "model", titles=_AREA), ValueError, "'Flips'.*'auc'"),
+        (lambda: catalogue(_TWICE), ValueError, "'n' twice"),
     ],
     ids=["group", "statistic", "column", "key", "heading", "catalogue"],
 )
@@ -162,10 +143,8 @@ def test_a_column_may_be_shown_as_another_entry() -> None:
 
     table = describe(frame, "Slots", "n:slots accuracy:agreement_with kappa? accuracy_difference?")
 
-    assert [(one.key, one.title) for one in table.columns] == [
-        ("n", "Slots"),
-        ("accuracy", "Agreement"),
-    ]
+    shown = {one.key: one.title for one in table.columns}
+    assert shown == {"n": "Slots", "accuracy": "Agreement"}
     assert (table.columns[1].low, table.columns[1].high) == ("accuracy_low", "accuracy_high")
 
 

@@ -128,11 +128,8 @@ def test_a_server_tells_what_the_model_tells(model, shot_prompts, way):
     for expected in local.score(requests):
         told = scored[expected.request_id]
         assert told.log_probabilities == pytest.approx(expected.log_probabilities, abs=1e-4)
-        assert (told.boundary, told.is_greedy) == (expected.boundary, expected.is_greedy)
-        assert (told.n_scored, told.n_context_tokens) == (
-            expected.n_scored,
-            expected.n_context_tokens,
-        )
+        for field in ("boundary", "is_greedy", "n_scored", "n_context_tokens"):
+            assert getattr(told, field) == getattr(expected, field)
         if way == "prompt_logprobs":
             assert told.token_ids == expected.token_ids
     assert scored["greedy"].is_greedy == (ids[-1] == tell(contexts[0] + texts[-1])[0][-2])
@@ -187,48 +184,43 @@ def test_other_tokens_than_were_sent_are_refused(tokens, message):
         score(echo(tokens, [None, *[-1.0] * (len(tokens) - 1)]))
 
 
+def choice(**told):
+    return {"choices": [{"text": "x", **told}]}
+
+
+NONE_TOLD = (
+    r"tells no log-probabilities of prompts \(asked for by 'echo'\); ask with "
+    r"score_by='prompt_logprobs' .*`read=generate`, or take a server that tells them"
+)
+REFUSED = {"error": {"message": "echo and logprobs are not supported together"}}
+BY_PROMPT = {"score_by": "prompt_logprobs"}
+TOKENS = ["A", " b", " cd", "!"]
 OTHERS = [{"7": {"logprob": -1.0, "rank": 2, "decoded_token": text}} for text in (" b", " ce")]
 
 
 @pytest.mark.parametrize(
     ("told", "options", "message"),
     [
-        (
-            {"choices": [{"text": "x", "logprobs": None}]},
-            {},
-            r"tells no log-probabilities of prompts \(asked for by 'echo'\); ask with "
-            r"score_by='prompt_logprobs' .*`read=generate`, or take a server that tells them",
-        ),
+        (choice(logprobs=None), {}, NONE_TOLD),
         (echo(["x"], [-1.0]), {}, "tells no log-probabilities of prompts"),
-        (
-            {"choices": [{"text": "x"}]},
-            {"score_by": "prompt_logprobs"},
-            "tells no log-probabilities of prompts .* ask with score_by='echo'",
-        ),
-        (
-            (400, {"error": {"message": "echo and logprobs are not supported together"}}),
-            {},
-            r"request 'q' was not scored: .*not supported together.*, or read ans",
-        ),
+        (choice(), BY_PROMPT, "no log-probabilities of prompts .* ask with score_by='echo'"),
+        ((400, REFUSED), {}, "request 'q' was not scored: .*not supported together.*, or read ans"),
         ({"choices": []}, {}, "was not scored: gave up after 2 attempts: a damaged answer: no `c"),
-        (echo(["A", " b", " cd"], [None, -1.0]), {}, "3 tokens have 2 log-probabilities"),
+        (echo(TOKENS[:3], [None, -1.0]), {}, "3 tokens have 2 log-probabilities"),
         (
-            {"choices": [{"text": "", "prompt_logprobs": [None, {"7": -1.0}]}]},
-            {"score_by": "prompt_logprobs"},
+            choice(prompt_logprobs=[None, {"7": -1.0}]),
+            BY_PROMPT,
             "an entry of `prompt_logprobs` is",
         ),
-        (
-            {"choices": [{"text": "", "prompt_logprobs": [None, *OTHERS]}]},
-            {"score_by": "prompt_logprobs"},
-            "other tokens than were sent: request 'q' goes on",
+        (choice(prompt_logprobs=[None, *OTHERS]), BY_PROMPT, "were sent: request 'q' goes on"),
+        *(
+            (
+                echo(TOKENS, [None, -1.0, value, -1.0]),
+                {},
+                f"' cd' of request 'q' .* {told}, which is",
+            )
+            for value, told in ((float("nan"), "nan"), (0.7, "0.7"), (None, "none"))
         ),
-        (
-            echo(["A", " b", " cd", "!"], [None, -1.0, float("nan"), -1.0]),
-            {},
-            "token ' cd' of request 'q' .* nan, which is none",
-        ),
-        (echo(["A", " b", " cd", "!"], [None, -1.0, 0.7, -1.0]), {}, " 0.7, which is none"),
-        (echo(["A", " b", " cd", "!"], [None, -1.0, None, -1.0]), {}, " none, which is none"),
     ],
 )
 def test_a_server_without_log_probabilities_is_refused(told, options, message):

@@ -1,0 +1,10 @@
+"""Metadata of distributions that register names, as an installer lays them out."""
+
+
+def install(folder, name, group, points, version="1.0"):
+    """Lay out a distribution with its entry points, `{name: value}`, in one group."""
+    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    lines = [f"[{group}]", *(f"{entry} = {value}" for entry, value in points.items())]
+    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
