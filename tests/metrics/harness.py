@@ -10,16 +10,23 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.metrics import (
+    PAIRED_RATES,
+    alignment_by,
     compare_models,
     contrasts_by,
+    correlation_by,
+    forgetting_by,
     form_answers_by,
     form_contrasts,
     form_spread_by,
     forms_by,
     group_difference_by,
+    linking_by,
     paired_by,
+    unlearning_by,
     variance_shares_by,
 )
+from surface_consistency.metrics.linking.linking import LINKING_KINDS
 
 
 def long(values: np.ndarray, name: str = "correct", **columns: Any) -> pd.DataFrame:
@@ -58,6 +65,8 @@ def pairs(seed: int) -> pd.DataFrame:
         "group": rng.choice(["a", "b"], n),
         "value": rng.normal(0.1 * facts, 1.0),
         "member": rng.random(n) < 0.4,
+        "score": rng.normal(0.1 * facts, 1.0),
+        "kind": rng.choice(LINKING_KINDS, n),
     }
     known = rng.random(12)[facts]
     models = [
@@ -97,6 +106,10 @@ def _share(values: list[bool]) -> float:
     return sum(values) / len(values) if values else float("nan")
 
 
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
 def _paired(rows: pd.DataFrame) -> dict[str, Any]:
     verdicts = list(zip(rows["first_correct"], rows["second_correct"], strict=True))
     return {
@@ -111,6 +124,56 @@ def _paired(rows: pd.DataFrame) -> dict[str, Any]:
         "consistency_given_first_correct": _share([b for a, b in verdicts if a]),
         "consistency_given_first_incorrect": _share([not b for a, b in verdicts if not a]),
     }
+
+
+def _forgotten(rows: pd.DataFrame) -> dict[str, Any]:
+    table = _paired(rows)
+    leaks = table["accuracy_difference"] + table["first_accuracy"]
+    mediated = table["first_only"] / table["n"]
+    return {
+        "leakage": leaks,
+        "retrieval_mediated": mediated,
+        "interference": table["flip_rate"] - mediated,
+        "del_on_accuracy": table["first_accuracy"],
+    }
+
+
+def _unlearned(rows: pd.DataFrame) -> dict[str, Any]:
+    table = _paired(rows)
+    excess, leak = -table["accuracy_difference"], table["first_only"] / table["n"]
+    survival, damage = table["first_accuracy"], table["flip_rate"] - leak
+    values = {"survival": survival, "leak": leak, "damage": damage, "excess": excess}
+    return values | {"floor": survival - leak + damage}
+
+
+def _aligned(rows: pd.DataFrame) -> dict[str, Any]:
+    """Topics weigh alike, however many pairs they have."""
+    topics = [_paired(part) for _, part in rows.groupby("fact_id")]
+    mean = {name: _mean([topic[name] for topic in topics]) for name in topics[0]}
+    return {
+        "n": len(rows),
+        "n_topics": len(topics),
+        "short_accuracy": mean["first_accuracy"],
+        "alignment": mean["consistency"],
+        "signed_alignment": 2 * mean["first_accuracy"] + mean["accuracy_difference"] - 1,
+        "accuracy_difference": mean["accuracy_difference"],
+    }
+
+
+def _linked(rows: pd.DataFrame) -> dict[str, Any]:
+    answers = list(zip(rows["kind"] == "positive", rows["second_correct"], strict=True))
+    sides = [[right for kind, right in answers if kind == side] for side in (True, False)]
+    return {
+        "positive_right": sum(sides[0]),
+        "negative_wrong": len(sides[1]) - sum(sides[1]),
+        "raw_accuracy": _share([right for _, right in answers]),
+        "negative_accuracy": _share(sides[1]),
+        "balanced_accuracy": sum(map(_share, sides)) / 2,
+    }
+
+
+def _correlated(rows: pd.DataFrame) -> dict[str, Any]:
+    return {"n": len(rows), "coefficient": np.corrcoef(rows["value"], rows["score"])[0, 1]}
 
 
 def _contrasted(rows: pd.DataFrame) -> dict[str, Any]:
@@ -174,6 +237,11 @@ def _compared(frame: pd.DataFrame, **options: Any) -> pd.DataFrame:
     return compare_models(frame, **items, **options).differences
 
 
+def _alignment(frame: pd.DataFrame, *, cluster: str, **options: Any) -> pd.DataFrame:
+    """Topics are the clusters of alignment."""
+    return alignment_by(frame, topic=cluster, **options)
+
+
 def _difference(rows: pd.DataFrame) -> dict[str, Any]:
     means = rows.groupby("model")["correct"].mean()
     return {"model_mean": means["y"], "difference": means["y"] - means["x"]}
@@ -182,16 +250,10 @@ def _difference(rows: pd.DataFrame) -> dict[str, Any]:
 _ONE_PAIR = functools.partial(one_model, pairs)
 _ONE_FORM = functools.partial(one_model, forms)
 _DIFFERENCE = {"difference": "p_value"}
+_VERDICTS = ("fact_id", "second_correct", {"accuracy_difference": "mcnemar_p_value"})
 
 METRICS = {
-    "paired_by": Metric(
-        paired_by,
-        _ONE_PAIR,
-        _paired,
-        "fact_id",
-        "second_correct",
-        {"accuracy_difference": "mcnemar_p_value"},
-    ),
+    "paired_by": Metric(paired_by, _ONE_PAIR, _paired, *_VERDICTS),
     "contrasts_by": Metric(
         functools.partial(contrasts_by, between="model"),
         pairs,
@@ -201,6 +263,49 @@ METRICS = {
         _DIFFERENCE,
         by="within",
         drops=False,
+    ),
+    "contrasts_by of pairs": Metric(
+        functools.partial(
+            contrasts_by,
+            between="model",
+            pair_id="pair_id",
+            rate=sorted(PAIRED_RATES, key="flip_rate".__ne__),
+        ),
+        pairs,
+        _contrasted,
+        "fact_id",
+        "second_correct",
+        _DIFFERENCE,
+        by="within",
+        names="pair_id",
+        drops=False,
+    ),
+    "forgetting_by": Metric(forgetting_by, _ONE_PAIR, _forgotten, *_VERDICTS),
+    "unlearning_by": Metric(
+        unlearning_by, _ONE_PAIR, _unlearned, "fact_id", "second_correct", {"excess": "p_value"}
+    ),
+    "alignment_by": Metric(
+        _alignment,
+        _ONE_PAIR,
+        _aligned,
+        "fact_id",
+        "second_correct",
+        {"accuracy_difference": "accuracy_difference_p_value"},
+    ),
+    "linking_by": Metric(
+        functools.partial(linking_by, correct="second_correct"),
+        _ONE_PAIR,
+        _linked,
+        "fact_id",
+        "second_correct",
+    ),
+    "correlation_by": Metric(
+        functools.partial(correlation_by, x="value", y="score"),
+        _ONE_PAIR,
+        _correlated,
+        "fact_id",
+        "score",
+        {"coefficient": "p_value"},
     ),
     "group_difference_by": Metric(
         functools.partial(group_difference_by, value="value", group="member"),
