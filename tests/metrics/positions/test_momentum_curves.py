@@ -122,22 +122,6 @@ def test_slopes_agree_with_least_squares(pairs):
     assert slopes(counts) == pytest.approx(0.0675)
 
 
-@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
-def test_momentum_agrees_with_hand_counts():
-    """Two responses of five slots: runs and what followed them."""
-    result = momentum(
-        [[1, 1, 0, 1, 1], [0, 0, 0, 1, 1]], intervals=Intervals(n_resamples=50), n_null=50
-    )
-
-    # Slots 2 to 5 of the first: after runs of 1s of length 1 (right), 2 (wrong), 0 (right), 1
-    # (right); of the second: 0 (wrong), 0 (wrong), 0 (right), 1 (right).
-    found = [(p.length, p.n, p.n_correct) for p in result.correct.points[:3]]
-    assert found == [(0, 4, 2), (1, 3, 3), (2, 1, 0)]
-    # Runs of 0s: 0 (right), 0 (wrong), 1 (right), 0 (right); 1 (wrong), 2 (wrong), 3 (right), 0.
-    found = [(p.n, p.n_correct) for p in result.incorrect.points]
-    assert found == [(4, 3), (2, 1), (1, 0), (1, 1), (0, 0)]
-
-
 @pytest.mark.parametrize("keep_slots", [False, True])
 def test_pattern_null_keeps_what_it_says(keep_slots):
     """All draws have as many slots and right slots; only their places are left to chance."""
@@ -430,8 +414,8 @@ def test_momentum_leaves_incomplete_responses_out():
         )
 
     kept = np.delete(slots.reshape(-1, SLOTS), [3 * SLOTS + 2, *range(35, 40)], axis=0)
-    counts = naive_counts(kept)[0]
-    assert [(p.n, p.n_correct) for p in result.correct.points] == [tuple(c) for c in counts]
+    for curve, counts in zip((result.correct, result.incorrect), naive_counts(kept), strict=True):
+        assert [(p.n, p.n_correct) for p in curve.points] == [tuple(c) for c in counts]
     assert (result.n_topics, result.n_responses, result.n_missing) == (19, 94, 6)
 
 
