@@ -1,8 +1,10 @@
 """Frames and naive second implementations for the properties that all frame forms share."""
 
+import csv
 import functools
 import itertools
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -34,6 +36,12 @@ def long(values: np.ndarray, name: str = "correct", **columns: Any) -> pd.DataFr
     facts, forms, *_ = (index.ravel() for index in np.indices(values.shape))
     frame = pd.DataFrame({"fact_id": facts, "form": forms, name: values.ravel()})
     return frame.assign(**columns)
+
+
+def golden_rows(data_files: Path, name: str) -> list[dict[str, str]]:
+    """Rows of a golden file of published numbers."""
+    with (data_files / "golden" / name).open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
 
 
 class Metric(NamedTuple):

@@ -13,6 +13,7 @@ from surface_consistency.metrics.forgetting.audit_checks import (
     decomposition_residual,
     recover_table,
 )
+from tests.metrics.harness import golden_rows
 
 cells = st.lists(
     st.integers(1, 50).flatmap(
@@ -159,7 +160,7 @@ def golden_tables(data_files):
         (row["domain"], row["variant"].lower(), row["prompt_style"]): tuple(
             int(row[name]) for name in "abcd"
         )
-        for row in read(data_files / "golden" / "audit_contingencies.csv")
+        for row in golden_rows(data_files, "audit_contingencies.csv")
     }
 
 
@@ -205,7 +206,7 @@ def test_recover_table_agrees_with_all_cells_of_the_audit(data_files):
 
 def test_recover_table_agrees_with_the_printed_table(data_files):
     """Table 6 prints L, R and A to three decimals, and A is DEL-ON accuracy in all its rows."""
-    rows = read(data_files / "golden" / "audit_table6_cross_state.csv")
+    rows = golden_rows(data_files, "audit_table6_cross_state.csv")
     golden = golden_tables(data_files)
 
     different = {}

@@ -1,4 +1,3 @@
-import csv
 import math
 import warnings
 
@@ -10,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics.linking.linking import LINKING_KINDS, LINKING_RATES, linking_by
 from surface_consistency.metrics.uncertainty.intervals import Intervals
+from tests.metrics.harness import golden_rows
 
 CELLS = ["positive_right", "positive_wrong", "negative_right", "negative_wrong"]
 
@@ -29,9 +29,7 @@ def row_of(correct, kinds, **options):
 
 def test_table_7_follows_from_its_positive_and_negative_accuracy(data_files):
     """Raw accuracy weighs two negatives a positive, balanced accuracy one class as the other."""
-    path = data_files / "golden" / "redirectqa_table7_entity_linking.csv"
-    with path.open(encoding="utf-8", newline="") as file:
-        published = list(csv.DictReader(file))
+    published = golden_rows(data_files, "redirectqa_table7_entity_linking.csv")
 
     for row in published:
         positive = round(1000 * float(row["positive_accuracy"]))

@@ -1,4 +1,3 @@
-import csv
 import math
 import warnings
 from collections import Counter
@@ -19,11 +18,7 @@ from surface_consistency.metrics import (
     paired_table,
 )
 from surface_consistency.metrics.paired.paired_tables import cluster_counts, table_of
-
-
-def golden_rows(data_files, name):
-    with (data_files / "golden" / name).open(encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
+from tests.metrics.harness import golden_rows
 
 
 def japanese_tables(data_files):
