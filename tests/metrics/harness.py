@@ -258,82 +258,40 @@ def _difference(rows: pd.DataFrame) -> dict[str, Any]:
 _ONE_PAIR = functools.partial(one_model, pairs)
 _ONE_FORM = functools.partial(one_model, forms)
 _DIFFERENCE = {"difference": "p_value"}
-_VERDICTS = ("fact_id", "second_correct", {"accuracy_difference": "mcnemar_p_value"})
+_ACCURACY = {"accuracy_difference": "mcnemar_p_value"}
+_ALIGNED = {"accuracy_difference": "accuracy_difference_p_value"}
+_SECOND = ("fact_id", "second_correct")
+_FACTS = {"names": "fact_id"}
+_MODELS = functools.partial(contrasts_by, between="model")
+_BETWEEN = {"by": "within", "drops": False}
+_RATES = sorted(PAIRED_RATES, key="flip_rate".__ne__)
+_SAME_PAIRS = functools.partial(_MODELS, pair_id="pair_id", rate=_RATES)
+_GROUPS = functools.partial(group_difference_by, value="value", group="member")
+_LINKS = functools.partial(linking_by, correct="second_correct")
+_VALUES = functools.partial(correlation_by, x="value", y="score")
+_CORRELATED = {"coefficient": "p_value"}
 
 METRICS = {
-    "paired_by": Metric(paired_by, _ONE_PAIR, _paired, *_VERDICTS),
-    "contrasts_by": Metric(
-        functools.partial(contrasts_by, between="model"),
-        pairs,
-        _contrasted,
-        "fact_id",
-        "second_correct",
-        _DIFFERENCE,
-        by="within",
-        drops=False,
-    ),
+    "paired_by": Metric(paired_by, _ONE_PAIR, _paired, *_SECOND, _ACCURACY),
+    "contrasts_by": Metric(_MODELS, pairs, _contrasted, *_SECOND, _DIFFERENCE, **_BETWEEN),
     "contrasts_by of pairs": Metric(
-        functools.partial(
-            contrasts_by,
-            between="model",
-            pair_id="pair_id",
-            rate=sorted(PAIRED_RATES, key="flip_rate".__ne__),
-        ),
-        pairs,
-        _contrasted,
-        "fact_id",
-        "second_correct",
-        _DIFFERENCE,
-        by="within",
-        names="pair_id",
-        drops=False,
+        _SAME_PAIRS, pairs, _contrasted, *_SECOND, _DIFFERENCE, names="pair_id", **_BETWEEN
     ),
-    "forgetting_by": Metric(forgetting_by, _ONE_PAIR, _forgotten, *_VERDICTS),
-    "unlearning_by": Metric(
-        unlearning_by, _ONE_PAIR, _unlearned, "fact_id", "second_correct", {"excess": "p_value"}
-    ),
-    "alignment_by": Metric(
-        _alignment,
-        _ONE_PAIR,
-        _aligned,
-        "fact_id",
-        "second_correct",
-        {"accuracy_difference": "accuracy_difference_p_value"},
-    ),
-    "linking_by": Metric(
-        functools.partial(linking_by, correct="second_correct"),
-        _ONE_PAIR,
-        _linked,
-        "fact_id",
-        "second_correct",
-    ),
-    "correlation_by": Metric(
-        functools.partial(correlation_by, x="value", y="score"),
-        _ONE_PAIR,
-        _correlated,
-        "fact_id",
-        "score",
-        {"coefficient": "p_value"},
-    ),
-    "group_difference_by": Metric(
-        functools.partial(group_difference_by, value="value", group="member"),
-        _ONE_PAIR,
-        _grouped,
-        "fact_id",
-        "",
-        _DIFFERENCE,
-    ),
-    "forms_by": Metric(forms_by, _ONE_FORM, _formed, "topic", "correct", names="fact_id"),
-    "form_answers_by": Metric(
-        form_answers_by, _ONE_FORM, _answered, "topic", "answer", names="fact_id"
-    ),
-    "form_spread_by": Metric(form_spread_by, _ONE_FORM, _spread, "topic", "", names="fact_id"),
+    "forgetting_by": Metric(forgetting_by, _ONE_PAIR, _forgotten, *_SECOND, _ACCURACY),
+    "unlearning_by": Metric(unlearning_by, _ONE_PAIR, _unlearned, *_SECOND, {"excess": "p_value"}),
+    "alignment_by": Metric(_alignment, _ONE_PAIR, _aligned, *_SECOND, _ALIGNED),
+    "linking_by": Metric(_LINKS, _ONE_PAIR, _linked, *_SECOND),
+    "correlation_by": Metric(_VALUES, _ONE_PAIR, _correlated, "fact_id", "score", _CORRELATED),
+    "group_difference_by": Metric(_GROUPS, _ONE_PAIR, _grouped, "fact_id", "", _DIFFERENCE),
+    "forms_by": Metric(forms_by, _ONE_FORM, _formed, "topic", "correct", **_FACTS),
+    "form_answers_by": Metric(form_answers_by, _ONE_FORM, _answered, "topic", "answer", **_FACTS),
+    "form_spread_by": Metric(form_spread_by, _ONE_FORM, _spread, "topic", "", **_FACTS),
     "variance_shares_by": Metric(variance_shares_by, _ONE_FORM, _shares, "topic", "correct"),
     "form_contrasts": Metric(
-        form_contrasts, forms, _form_contrast, "topic", "", _DIFFERENCE, None, "fact_id"
+        form_contrasts, forms, _form_contrast, "topic", "", _DIFFERENCE, None, **_FACTS
     ),
     "compare_models": Metric(
-        _compared, forms, _difference, "topic", "", _DIFFERENCE, None, "fact_id"
+        _compared, forms, _difference, "topic", "", _DIFFERENCE, None, **_FACTS
     ),
 }
 """Metrics by name; all take a frame and the column of the clusters."""
