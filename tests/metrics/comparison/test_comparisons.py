@@ -37,17 +37,10 @@ def test_difference_of_verdicts_is_that_of_the_paired_table():
     wide = frame.pivot(index=["item", "passage"], columns="model", values="score").reset_index()
     table = paired_by(wide, first="a", second="b", cluster="passage").iloc[0]
 
-    for own, name in {
-        "difference": "accuracy_difference",
-        "difference_low": "accuracy_difference_low",
-        "difference_high": "accuracy_difference_high",
-        "p_value": "mcnemar_p_value",
-        "both": "both",
-        "reference_only": "first_only",
-        "model_only": "second_only",
-        "neither": "neither",
-        "n_clusters": "n_clusters",
-    }.items():
+    differences = {f"difference{end}": f"accuracy_difference{end}" for end in ("", "_low", "_high")}
+    cells = {"both": "both", "reference_only": "first_only", "model_only": "second_only"}
+    others = {"p_value": "mcnemar_p_value", "neither": "neither", "n_clusters": "n_clusters"}
+    for own, name in (differences | cells | others).items():
         assert row[own] == pytest.approx(table[name], abs=1e-14), own
 
 

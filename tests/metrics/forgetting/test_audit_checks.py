@@ -269,7 +269,7 @@ def rates(n, del_on, leakage, retrieval_mediated, decimals):
         ({"del_on": 1.2}, ValueError, r"del_on must be a rate in \[0, 1\]; got 1.2"),
         ({"leakage": float("nan")}, ValueError, r"leakage must be a rate in \[0, 1\]; got nan"),
         ({"retrieval_mediated": -0.1}, ValueError, r"retrieval_mediated must be a rate"),
-        ({"del_on": 0.25}, ValueError, "of 10 facts: the nearest is 2 of them, 0.2"),
+        ({"del_on": 0.25}, ValueError, "del_on=0.25 .* of 10 facts: the nearest is 2 of them, 0.2"),
         ({"del_on": 0.256, "decimals": 3}, ValueError, "del_on=0.256 cannot come from whole"),
         (
             {"del_on": 0.1, "retrieval_mediated": 0.2},
@@ -277,7 +277,7 @@ def rates(n, del_on, leakage, retrieval_mediated, decimals):
             r"cannot belong to the same 10 facts: a, b, c, d would be \(-1, 2, 3, 6\)",
         ),
         (rates(5000, 0.1, 0.1, 0.0, 3), ValueError, r"\d+ tables of 5000 .* give more decimals"),
-        (rates(10**6, 0.5, 0.5, 0.1, 2), ValueError, "triples of counts over 1000000 .* give more"),
+        (rates(10**6, 0.5, 0.5, 0.1, 2), ValueError, "1000000 facts round to these rates: give"),
         (rates(30, 0.5, 0.5, 0.0, 1), ValueError, r"\d+ tables of 30 facts round to these rates"),
         ({"decimals": -1}, ValueError, "decimals must be a count of at least 0"),
     ],

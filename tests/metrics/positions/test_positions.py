@@ -164,8 +164,5 @@ UNEVEN[2, 0], UNEVEN[2, 1] = UNEVEN[2, 1].copy(), UNEVEN[2, 1].copy()
 def test_position_curve_rejects_bad_input(slots, orders, error, message):
     with pytest.raises(error, match=message):
         position_curve(slots, orders)
-
-
-def test_position_curve_rejects_topics_without_verdicts():
     with pytest.raises(ValueError, match="no sub-question has its verdicts in all orders"):
         position_curve([[[1, None], [0, None]]], [PAIR], missing="drop")
