@@ -214,12 +214,7 @@ ONES = [1, 1, 1]
         (1, ONES, "raise", "first must be one-dimensional"),
         (np.ma.masked_array([[1, 0]]), ONES, "raise", "first must be one-dimensional"),
         (ONES, ONES, "skip", "missing must be 'raise' or 'drop'; got 'skip'"),
-        (
-            [1, 1, 0],
-            [1, None, np.nan],
-            "raise",
-            r"second\[1\] has no verdict \(in all 2 of 3.*drop",
-        ),
+        (ONES, [1, None, np.nan], "raise", r"second\[1\] has no verdict \(in all 2 of 3.*drop"),
     ],
 )
 def test_paired_table_rejects_bad_verdicts(first, second, missing, message):
