@@ -1,8 +1,10 @@
 """Frames and naive second implementations for the properties that all frame forms share."""
 
+import csv
 import functools
 import itertools
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -10,16 +12,23 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.metrics import (
+    PAIRED_RATES,
+    alignment_by,
     compare_models,
     contrasts_by,
+    correlation_by,
+    forgetting_by,
     form_answers_by,
     form_contrasts,
     form_spread_by,
     forms_by,
     group_difference_by,
+    linking_by,
     paired_by,
+    unlearning_by,
     variance_shares_by,
 )
+from surface_consistency.metrics.linking.linking import LINKING_KINDS
 
 
 def long(values: np.ndarray, name: str = "correct", **columns: Any) -> pd.DataFrame:
@@ -27,6 +36,12 @@ def long(values: np.ndarray, name: str = "correct", **columns: Any) -> pd.DataFr
     facts, forms, *_ = (index.ravel() for index in np.indices(values.shape))
     frame = pd.DataFrame({"fact_id": facts, "form": forms, name: values.ravel()})
     return frame.assign(**columns)
+
+
+def golden_rows(data_files: Path, name: str) -> list[dict[str, str]]:
+    """Rows of a golden file of published numbers."""
+    with (data_files / "golden" / name).open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
 
 
 class Metric(NamedTuple):
@@ -58,6 +73,8 @@ def pairs(seed: int) -> pd.DataFrame:
         "group": rng.choice(["a", "b"], n),
         "value": rng.normal(0.1 * facts, 1.0),
         "member": rng.random(n) < 0.4,
+        "score": rng.normal(0.1 * facts, 1.0),
+        "kind": rng.choice(LINKING_KINDS, n),
     }
     known = rng.random(12)[facts]
     models = [
@@ -97,6 +114,10 @@ def _share(values: list[bool]) -> float:
     return sum(values) / len(values) if values else float("nan")
 
 
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
 def _paired(rows: pd.DataFrame) -> dict[str, Any]:
     verdicts = list(zip(rows["first_correct"], rows["second_correct"], strict=True))
     return {
@@ -111,6 +132,56 @@ def _paired(rows: pd.DataFrame) -> dict[str, Any]:
         "consistency_given_first_correct": _share([b for a, b in verdicts if a]),
         "consistency_given_first_incorrect": _share([not b for a, b in verdicts if not a]),
     }
+
+
+def _forgotten(rows: pd.DataFrame) -> dict[str, Any]:
+    table = _paired(rows)
+    leaks = table["accuracy_difference"] + table["first_accuracy"]
+    mediated = table["first_only"] / table["n"]
+    return {
+        "leakage": leaks,
+        "retrieval_mediated": mediated,
+        "interference": table["flip_rate"] - mediated,
+        "del_on_accuracy": table["first_accuracy"],
+    }
+
+
+def _unlearned(rows: pd.DataFrame) -> dict[str, Any]:
+    table = _paired(rows)
+    excess, leak = -table["accuracy_difference"], table["first_only"] / table["n"]
+    survival, damage = table["first_accuracy"], table["flip_rate"] - leak
+    values = {"survival": survival, "leak": leak, "damage": damage, "excess": excess}
+    return values | {"floor": survival - leak + damage}
+
+
+def _aligned(rows: pd.DataFrame) -> dict[str, Any]:
+    """Topics weigh alike, however many pairs they have."""
+    topics = [_paired(part) for _, part in rows.groupby("fact_id")]
+    mean = {name: _mean([topic[name] for topic in topics]) for name in topics[0]}
+    return {
+        "n": len(rows),
+        "n_topics": len(topics),
+        "short_accuracy": mean["first_accuracy"],
+        "alignment": mean["consistency"],
+        "signed_alignment": 2 * mean["first_accuracy"] + mean["accuracy_difference"] - 1,
+        "accuracy_difference": mean["accuracy_difference"],
+    }
+
+
+def _linked(rows: pd.DataFrame) -> dict[str, Any]:
+    answers = list(zip(rows["kind"] == "positive", rows["second_correct"], strict=True))
+    sides = [[right for kind, right in answers if kind == side] for side in (True, False)]
+    return {
+        "positive_right": sum(sides[0]),
+        "negative_wrong": len(sides[1]) - sum(sides[1]),
+        "raw_accuracy": _share([right for _, right in answers]),
+        "negative_accuracy": _share(sides[1]),
+        "balanced_accuracy": sum(map(_share, sides)) / 2,
+    }
+
+
+def _correlated(rows: pd.DataFrame) -> dict[str, Any]:
+    return {"n": len(rows), "coefficient": np.corrcoef(rows["value"], rows["score"])[0, 1]}
 
 
 def _contrasted(rows: pd.DataFrame) -> dict[str, Any]:
@@ -174,6 +245,11 @@ def _compared(frame: pd.DataFrame, **options: Any) -> pd.DataFrame:
     return compare_models(frame, **items, **options).differences
 
 
+def _alignment(frame: pd.DataFrame, *, cluster: str, **options: Any) -> pd.DataFrame:
+    """Topics are the clusters of alignment."""
+    return alignment_by(frame, topic=cluster, **options)
+
+
 def _difference(rows: pd.DataFrame) -> dict[str, Any]:
     means = rows.groupby("model")["correct"].mean()
     return {"model_mean": means["y"], "difference": means["y"] - means["x"]}
@@ -182,45 +258,40 @@ def _difference(rows: pd.DataFrame) -> dict[str, Any]:
 _ONE_PAIR = functools.partial(one_model, pairs)
 _ONE_FORM = functools.partial(one_model, forms)
 _DIFFERENCE = {"difference": "p_value"}
+_ACCURACY = {"accuracy_difference": "mcnemar_p_value"}
+_ALIGNED = {"accuracy_difference": "accuracy_difference_p_value"}
+_SECOND = ("fact_id", "second_correct")
+_FACTS = {"names": "fact_id"}
+_MODELS = functools.partial(contrasts_by, between="model")
+_BETWEEN = {"by": "within", "drops": False}
+_RATES = sorted(PAIRED_RATES, key="flip_rate".__ne__)
+_SAME_PAIRS = functools.partial(_MODELS, pair_id="pair_id", rate=_RATES)
+_GROUPS = functools.partial(group_difference_by, value="value", group="member")
+_LINKS = functools.partial(linking_by, correct="second_correct")
+_VALUES = functools.partial(correlation_by, x="value", y="score")
+_CORRELATED = {"coefficient": "p_value"}
 
 METRICS = {
-    "paired_by": Metric(
-        paired_by,
-        _ONE_PAIR,
-        _paired,
-        "fact_id",
-        "second_correct",
-        {"accuracy_difference": "mcnemar_p_value"},
+    "paired_by": Metric(paired_by, _ONE_PAIR, _paired, *_SECOND, _ACCURACY),
+    "contrasts_by": Metric(_MODELS, pairs, _contrasted, *_SECOND, _DIFFERENCE, **_BETWEEN),
+    "contrasts_by of pairs": Metric(
+        _SAME_PAIRS, pairs, _contrasted, *_SECOND, _DIFFERENCE, names="pair_id", **_BETWEEN
     ),
-    "contrasts_by": Metric(
-        functools.partial(contrasts_by, between="model"),
-        pairs,
-        _contrasted,
-        "fact_id",
-        "second_correct",
-        _DIFFERENCE,
-        by="within",
-        drops=False,
-    ),
-    "group_difference_by": Metric(
-        functools.partial(group_difference_by, value="value", group="member"),
-        _ONE_PAIR,
-        _grouped,
-        "fact_id",
-        "",
-        _DIFFERENCE,
-    ),
-    "forms_by": Metric(forms_by, _ONE_FORM, _formed, "topic", "correct", names="fact_id"),
-    "form_answers_by": Metric(
-        form_answers_by, _ONE_FORM, _answered, "topic", "answer", names="fact_id"
-    ),
-    "form_spread_by": Metric(form_spread_by, _ONE_FORM, _spread, "topic", "", names="fact_id"),
+    "forgetting_by": Metric(forgetting_by, _ONE_PAIR, _forgotten, *_SECOND, _ACCURACY),
+    "unlearning_by": Metric(unlearning_by, _ONE_PAIR, _unlearned, *_SECOND, {"excess": "p_value"}),
+    "alignment_by": Metric(_alignment, _ONE_PAIR, _aligned, *_SECOND, _ALIGNED),
+    "linking_by": Metric(_LINKS, _ONE_PAIR, _linked, *_SECOND),
+    "correlation_by": Metric(_VALUES, _ONE_PAIR, _correlated, "fact_id", "score", _CORRELATED),
+    "group_difference_by": Metric(_GROUPS, _ONE_PAIR, _grouped, "fact_id", "", _DIFFERENCE),
+    "forms_by": Metric(forms_by, _ONE_FORM, _formed, "topic", "correct", **_FACTS),
+    "form_answers_by": Metric(form_answers_by, _ONE_FORM, _answered, "topic", "answer", **_FACTS),
+    "form_spread_by": Metric(form_spread_by, _ONE_FORM, _spread, "topic", "", **_FACTS),
     "variance_shares_by": Metric(variance_shares_by, _ONE_FORM, _shares, "topic", "correct"),
     "form_contrasts": Metric(
-        form_contrasts, forms, _form_contrast, "topic", "", _DIFFERENCE, None, "fact_id"
+        form_contrasts, forms, _form_contrast, "topic", "", _DIFFERENCE, None, **_FACTS
     ),
     "compare_models": Metric(
-        _compared, forms, _difference, "topic", "", _DIFFERENCE, None, "fact_id"
+        _compared, forms, _difference, "topic", "", _DIFFERENCE, None, **_FACTS
     ),
 }
 """Metrics by name; all take a frame and the column of the clusters."""

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from pandas.testing import assert_frame_equal
 
 from surface_consistency.errors import ColumnNotFoundError, DataWarning, SurfaceConsistencyWarning
@@ -106,17 +106,10 @@ def test_all_kinds_of_sources_give_one_frame(wide):
 def test_records_become_an_outcomes_frame():
     """Records that a study wrote come back as they were."""
     schemas = pytest.importorskip("surface_consistency.schemas")
+    names = {"study": "slaq", "model": "m", "fact_id": "Q1", "second_correct": True}
+    names |= {"first_condition": "short", "second_condition": "long"}
     records = [
-        schemas.PairedOutcome(
-            study="slaq",
-            model="m",
-            pair_id=f"p{index}",
-            fact_id="Q1",
-            first_condition="short",
-            second_condition="long",
-            first_correct=verdict,
-            second_correct=True,
-        )
+        schemas.PairedOutcome(pair_id=f"p{index}", first_correct=verdict, **names)
         for index, verdict in enumerate([True, False, None])
     ]
 
@@ -157,34 +150,24 @@ def test_facts_named_by_columns_are_kept_apart(long):
     assert frame["fact_id"].tolist() == ["Q1", "Q1", "Q2"] * 2
 
 
+ROW = st.tuples(st.integers(0, 4), st.sampled_from(["c", "r"]), st.booleans())
+
+
 @settings(deadline=None)
-@given(
-    rows=st.lists(
-        st.tuples(st.integers(0, 4), st.sampled_from(["c", "r"]), st.booleans()),
-        min_size=1,
-        max_size=30,
-    )
-)
+@given(rows=st.lists(ROW, min_size=1, max_size=30))
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.DataWarning")
 def test_long_pairs_agree_with_a_naive_loop(rows):
     """Each redirect row meets the one canonical row of its fact."""
-    canonical = {}
-    kept = []
-    for fact, form, verdict in rows:
-        if form == "c" and fact in canonical:
-            continue
-        if form == "c":
-            canonical[fact] = verdict
-        kept.append({"fact_id": fact, "form": form, "correct": verdict})
-    pairs = [
-        (canonical[r["fact_id"]], r["correct"])
-        for r in kept
-        if r["form"] == "r" and r["fact_id"] in canonical
-    ]
-    if not pairs:
-        return
+    canonical = {fact: verdict for fact, form, verdict in rows if form == "c"}
+    others = [(fact, verdict) for fact, form, verdict in rows if form == "r"]
+    pairs = [(canonical[fact], verdict) for fact, verdict in others if fact in canonical]
+    assume(pairs)
+    kept = [(fact, "c", verdict) for fact, verdict in canonical.items()]
+    kept += [(fact, "r", verdict) for fact, verdict in others]
+    source = pd.DataFrame(kept, columns=["fact_id", "form", "correct"])
+    source = source.sample(frac=1, random_state=len(rows))
 
-    frame = outcomes_frame(kept, first="c", second="r", condition="form")
+    frame = outcomes_frame(source, first="c", second="r", condition="form")
 
     table = paired_table(frame["first_correct"], frame["second_correct"])
     assert table == paired_table(*zip(*pairs, strict=True))

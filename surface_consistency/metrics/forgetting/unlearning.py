@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import ColumnNotFoundError
-from surface_consistency.metrics._groups import column_names, group_positions
+from surface_consistency.metrics._groups import group_positions, grouping_columns
 from surface_consistency.metrics.paired.multiplicity import adjust_p_values
 from surface_consistency.metrics.paired.paired_groups import paired_by
 from surface_consistency.metrics.paired.paired_tables import CountRatio, cluster_counts
@@ -26,6 +26,7 @@ from surface_consistency.metrics.uncertainty.intervals import (
 
 _ALL = (1, 1, 1, 1)
 _LEVEL = 0.025
+_TESTS = ("p_above", "p_not_above", "p_not_below", "p_equivalent")
 _DECIDES = ("least_margin", "clusters_needed")
 
 UNLEARNING_RATES: Mapping[str, CountRatio] = MappingProxyType(
@@ -102,9 +103,10 @@ def unlearning_by(
     """
     if not 0.0 < margin < 1.0:
         raise ValueError(f"margin must be above 0 and below 1, got {margin!r}")
+    keys = grouping_columns(by, ("p_value", "margin", *_TESTS, *_DECIDES))
     table = paired_by(
         frame,
-        by=by,
+        by=keys,
         first=first,
         second=second,
         cluster=cluster,
@@ -112,7 +114,6 @@ def unlearning_by(
         rates=UNLEARNING_RATES,
         intervals=intervals,
     ).rename(columns={"mcnemar_p_value": "p_value"})
-    keys = column_names(by)
     tests = []
     for rows in group_positions(frame, keys).values():
         part = frame.iloc[rows]
@@ -132,8 +133,7 @@ def _tests(counts: np.ndarray, margin: float) -> dict[str, float]:
     if len(counts):
         inferred = cluster_t(UNLEARNING_RATES["excess"].parts, counts.astype(np.float64))
     if inferred is None or not inferred.is_inferred:
-        tests = ("p_above", "p_not_above", "p_not_below", "p_equivalent")
-        return dict.fromkeys((*tests, *_DECIDES), math.nan)
+        return dict.fromkeys((*_TESTS, *_DECIDES), math.nan)
     above, below = _p_more(inferred, margin), 1.0 - _p_more(inferred, -margin)
     return {
         "p_above": above,

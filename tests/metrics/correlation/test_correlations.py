@@ -1,4 +1,3 @@
-import csv
 import math
 
 import numpy as np
@@ -16,6 +15,7 @@ from surface_consistency.metrics import (
     partial_correlation,
     partial_correlation_from_matrix,
 )
+from tests.metrics.harness import golden_rows
 
 METHODS = ["pearson", "spearman"]
 BOUNDS = ["coefficient_low", "coefficient_high"]
@@ -374,18 +374,13 @@ def given_the_other(accuracy_entity, accuracy_surface, entity_surface, which):
     return partial_correlation_from_matrix(matrix, x=x, y=0, controls=control)
 
 
-def read(path):
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def test_table_2_follows_from_table_5(data_files):
     """All 60 partial correlations of table 2, from the correlations of table 5."""
     plain = {
         (row["model"], row["subset"], row["frequency"]): float(row["pearson_r"])
-        for row in read(data_files / "golden" / "redirectqa_table5_correlations.csv")
+        for row in golden_rows(data_files, "redirectqa_table5_correlations.csv")
     }
-    published = read(data_files / "golden" / "redirectqa_table2_partial_correlations.csv")
+    published = golden_rows(data_files, "redirectqa_table2_partial_correlations.csv")
 
     for row in published:
         place = row["model"], row["subset"]
@@ -399,7 +394,7 @@ def test_table_2_follows_from_table_5(data_files):
 
 def test_table_6_follows_from_its_own_correlations(data_files):
     """All 40 partial correlations of table 6, from its other 40 values."""
-    cells = read(data_files / "golden" / "redirectqa_table6_low_frequency_control.csv")
+    cells = golden_rows(data_files, "redirectqa_table6_low_frequency_control.csv")
     values = {(row["model"], row["subset"], row["statistic"]): float(row["value"]) for row in cells}
     partial = [row for row in cells if "given" in row["statistic"]]
 
@@ -417,7 +412,7 @@ def test_table_6_follows_from_its_own_correlations(data_files):
 
 def test_stars_of_table_2_follow_from_the_number_of_rows(data_files):
     """Each overall partial correlation is marked p < 0.01 exactly where its p-value says so."""
-    published = read(data_files / "golden" / "redirectqa_table2_partial_correlations.csv")
+    published = golden_rows(data_files, "redirectqa_table2_partial_correlations.csv")
     overall = [row for row in published if row["subset"] == "overall"]
 
     for row in overall:

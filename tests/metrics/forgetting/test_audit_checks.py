@@ -13,6 +13,7 @@ from surface_consistency.metrics.forgetting.audit_checks import (
     decomposition_residual,
     recover_table,
 )
+from tests.metrics.harness import golden_rows
 
 cells = st.lists(
     st.integers(1, 50).flatmap(
@@ -112,18 +113,8 @@ def test_contamination_flags_reject_bad_counts(full, del_on, n, error, message):
         (lambda f: f.drop(columns="n"), {}, ColumnNotFoundError, "'n' is not in the frame"),
         (lambda f: f.iloc[:0], {}, ValueError, "frame has no rows"),
         (lambda f: f, {"by": ()}, ValueError, "by must name the columns that make"),
-        (
-            lambda f: f.assign(n_cells=1),
-            {"by": "n_cells"},
-            ValueError,
-            "by column 'n_cells' has the name of a column of the result",
-        ),
-        (
-            lambda f: f.to_dict("records"),
-            {},
-            TypeError,
-            "frame must be a pandas DataFrame, one row a",
-        ),
+        (lambda f: f.assign(n_cells=1), {"by": "n_cells"}, ValueError, "'n_cells' has the name of"),
+        (lambda f: f.to_dict("records"), {}, TypeError, "must be a pandas DataFrame, one row a"),
         (lambda f: f.assign(n=np.nan), {}, TypeError, "n must hold integer counts"),
     ],
 )
@@ -159,7 +150,7 @@ def golden_tables(data_files):
         (row["domain"], row["variant"].lower(), row["prompt_style"]): tuple(
             int(row[name]) for name in "abcd"
         )
-        for row in read(data_files / "golden" / "audit_contingencies.csv")
+        for row in golden_rows(data_files, "audit_contingencies.csv")
     }
 
 
@@ -205,7 +196,7 @@ def test_recover_table_agrees_with_all_cells_of_the_audit(data_files):
 
 def test_recover_table_agrees_with_the_printed_table(data_files):
     """Table 6 prints L, R and A to three decimals, and A is DEL-ON accuracy in all its rows."""
-    rows = read(data_files / "golden" / "audit_table6_cross_state.csv")
+    rows = golden_rows(data_files, "audit_table6_cross_state.csv")
     golden = golden_tables(data_files)
 
     different = {}
@@ -264,6 +255,11 @@ def test_recover_table_undoes_the_rates(counts):
     assert decomposition_residual(**rates) == pytest.approx(-counts[2] / n, abs=1e-12)
 
 
+def rates(n, del_on, leakage, retrieval_mediated, decimals):
+    values = {"del_on": del_on, "leakage": leakage, "retrieval_mediated": retrieval_mediated}
+    return values | {"n": n, "decimals": decimals}
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -273,33 +269,17 @@ def test_recover_table_undoes_the_rates(counts):
         ({"del_on": 1.2}, ValueError, r"del_on must be a rate in \[0, 1\]; got 1.2"),
         ({"leakage": float("nan")}, ValueError, r"leakage must be a rate in \[0, 1\]; got nan"),
         ({"retrieval_mediated": -0.1}, ValueError, r"retrieval_mediated must be a rate"),
-        (
-            {"del_on": 0.25},
-            ValueError,
-            r"del_on=0.25 cannot come from whole counts of 10 facts: the nearest is 2 of them, 0.2",
-        ),
+        ({"del_on": 0.25}, ValueError, "del_on=0.25 .* of 10 facts: the nearest is 2 of them, 0.2"),
         ({"del_on": 0.256, "decimals": 3}, ValueError, "del_on=0.256 cannot come from whole"),
         (
             {"del_on": 0.1, "retrieval_mediated": 0.2},
             ValueError,
             r"cannot belong to the same 10 facts: a, b, c, d would be \(-1, 2, 3, 6\)",
         ),
-        (
-            {"n": 5000, "del_on": 0.1, "leakage": 0.1, "retrieval_mediated": 0.0, "decimals": 3},
-            ValueError,
-            r"\d+ tables of 5000 facts round to these rates, from .* give more decimals",
-        ),
-        (
-            {"n": 10**6, "del_on": 0.5, "leakage": 0.5, "retrieval_mediated": 0.1, "decimals": 2},
-            ValueError,
-            r"triples of counts over 1000000 facts round to these rates: give more decimals",
-        ),
+        (rates(5000, 0.1, 0.1, 0.0, 3), ValueError, r"\d+ tables of 5000 .* give more decimals"),
+        (rates(10**6, 0.5, 0.5, 0.1, 2), ValueError, "1000000 facts round to these rates: give"),
+        (rates(30, 0.5, 0.5, 0.0, 1), ValueError, r"\d+ tables of 30 facts round to these rates"),
         ({"decimals": -1}, ValueError, "decimals must be a count of at least 0"),
-        (
-            {"n": 30, "del_on": 0.5, "leakage": 0.5, "retrieval_mediated": 0.0, "decimals": 1},
-            ValueError,
-            r"\d+ tables of 30 facts round to these rates",
-        ),
     ],
 )
 def test_recover_table_rejects_impossible_rates(arguments, error, message):

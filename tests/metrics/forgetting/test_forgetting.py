@@ -1,4 +1,3 @@
-import csv
 import math
 
 import numpy as np
@@ -16,16 +15,13 @@ from surface_consistency.metrics import (
     paired_table,
     retrieval_mediated,
 )
+from tests.metrics.harness import golden_rows
 
 facts = st.lists(st.tuples(*[st.booleans()] * 4), min_size=1, max_size=60)
 
+CELLS = "audit_contingencies.csv"
 # The three databases that were answered from another one's index.
 CONTAMINATED = {("sports", "Base"), ("sports", "Alias"), ("politicians", "Noise")}
-
-
-def golden_cells(data_files):
-    with (data_files / "golden" / "audit_contingencies.csv").open(newline="") as lines:
-        return list(csv.DictReader(lines))
 
 
 def verdicts(*rows):
@@ -36,7 +32,7 @@ def verdicts(*rows):
 
 def test_rates_agree_with_all_cells_of_the_audit(data_files):
     """Every cell's published counts are its rates times its facts."""
-    rows = golden_cells(data_files)
+    rows = golden_rows(data_files, CELLS)
 
     assert len(rows) == 78
     for row in rows:
@@ -64,7 +60,7 @@ def test_rates_agree_with_all_cells_of_the_audit(data_files):
     ],
 )
 def test_variants_agree_with_the_audit(data_files, variant, n, cells, stack, method, value, clean):
-    rows = [row for row in golden_cells(data_files) if row["variant"] == variant]
+    rows = [row for row in golden_rows(data_files, CELLS) if row["variant"] == variant]
     pair = verdicts(*rows)
     table = paired_table(*pair)
 
@@ -79,7 +75,7 @@ def test_variants_agree_with_the_audit(data_files, variant, n, cells, stack, met
 
 
 def test_total_agrees_with_the_audit(data_files):
-    pair = verdicts(*golden_cells(data_files))
+    pair = verdicts(*golden_rows(data_files, CELLS))
 
     assert paired_table(*pair).counts == (3, 921, 11, 11_293)
     # arXiv 2607.00605, section 6.1: L = 0.11 %.

@@ -82,25 +82,6 @@ def test_intraclass_correlation_agrees_with_pingouin():
     assert measured(verdicts).intraclass_correlation == pytest.approx(expected, abs=1e-9)
 
 
-def test_form_share_is_one_less_the_intraclass_correlation_in_large_samples():
-    rng = np.random.default_rng(3)
-    verdicts = rng.random((40_000, 3)) < rng.beta(0.6, 0.9, 40_000)[:, None]
-
-    result = measured(verdicts)
-
-    # The intraclass correlation of a beta distribution is 1 / (a + b + 1).
-    assert result.intraclass_correlation == pytest.approx(1 / 2.5, abs=0.01)
-    assert result.form_share == pytest.approx(1 - 1 / 2.5, abs=0.01)
-
-
-def test_consistency_does_not_depend_on_the_number_of_forms():
-    rng = np.random.default_rng(4)
-    ability = rng.beta(1.0, 1.0, 60_000)
-    for n_forms in (2, 3, 8):
-        verdicts = rng.random((60_000, n_forms)) < ability[:, None]
-        assert measured(verdicts).consistency == pytest.approx(1 - 2 * (1 / 2 - 1 / 3), abs=0.006)
-
-
 @settings(deadline=None)
 @given(pairs=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=2, max_size=30))
 def test_two_forms_are_the_paired_table(pairs):

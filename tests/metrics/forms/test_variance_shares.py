@@ -63,28 +63,18 @@ def test_verdicts_of_a_planted_world_are_divided_as_its_probabilities_are():
     np.testing.assert_allclose(row[NAMES].astype(float), true / true.sum(), atol=0.02)
 
 
-def test_shares_add_up_to_one_whatever_is_missing():
+@pytest.mark.parametrize(
+    ("n_samples", "options", "undefined"),
+    [(3, {}, []), (1, {}, ["sampling_share"]), (3, {"templates": "fact_id"}, ["form_share"])],
+)
+def test_shares_add_up_to_one_whatever_is_missing(n_samples, options, undefined):
+    """Without samples item by form and dice are one; wordings of one fact have no form's share."""
     rng = np.random.default_rng(4)
-    _, frame = crossed(rng)
-    row = variance_shares_by(frame[rng.random(len(frame)) < 0.4]).iloc[0]
+    _, frame = crossed(rng, n_samples=n_samples)
+    row = variance_shares_by(frame[rng.random(len(frame)) < 0.6], **options).iloc[0]
 
+    assert [name for name in NAMES if np.isnan(row[name])] == undefined
     assert row[NAMES].sum() == pytest.approx(1.0)
-
-
-def test_without_samples_item_by_form_and_dice_are_one():
-    _, frame = crossed(np.random.default_rng(5), n_samples=1)
-    row = variance_shares_by(frame).iloc[0]
-
-    assert np.isnan(row["sampling_share"])
-    assert row[NAMES[:3]].sum() == pytest.approx(1.0)
-
-
-def test_wordings_of_ones_own_have_no_share_of_the_form():
-    _, frame = crossed(np.random.default_rng(6))
-    row = variance_shares_by(frame, templates="fact_id").iloc[0]
-
-    assert np.isnan(row["form_share"])
-    assert row[["item_share", "item_by_form_share", "sampling_share"]].sum() == pytest.approx(1.0)
 
 
 def test_templates_of_relations_are_other_forms_in_each():

@@ -17,10 +17,20 @@ from surface_consistency.metrics import (
 from surface_consistency.metrics.positions.alignment import SCORES, topic_counts, topic_shares
 
 ERRORS = ("true_positives", "false_negatives", "false_positives", "true_negatives")
-PERFECT = JudgeError(
-    true_positives=10**6, false_negatives=0, false_positives=0, true_negatives=10**6
-)
-ERRING = JudgeError(true_positives=900, false_negatives=100, false_positives=50, true_negatives=950)
+
+
+def judge(*counts):
+    return JudgeError(**dict(zip(ERRORS, counts, strict=True)))
+
+
+PERFECT, ERRING = judge(10**6, 0, 0, 10**6), judge(900, 100, 50, 950)
+
+
+def corrected(short, long, short_error, long_error, n_resamples=20, rng=0, **options):
+    """The corrected scores with few resamples."""
+    options |= {"intervals": Intervals(n_resamples=n_resamples, rng=rng)}
+    errors = {"short_error": short_error, "long_error": long_error}
+    return corrected_alignment(short, long, **errors, **options)
 
 
 def plain_scores(short, long):
@@ -45,22 +55,18 @@ def test_perfect_judges_change_nothing():
         {"topic_id": topics, "first_correct": short[topics, slots], "second_correct": long.ravel()}
     )
     plain = alignment_by(frame).iloc[0]
-    corrected = corrected_alignment(
-        short, long, short_error=PERFECT, long_error=PERFECT, intervals=Intervals(n_resamples=500)
-    )
+    found = corrected(short, long, PERFECT, PERFECT, n_resamples=500)
 
     for name in SCORES:
-        assert corrected[name] == corrected[f"observed_{name}"] == pytest.approx(plain[name])
+        assert found[name] == found[f"observed_{name}"] == pytest.approx(plain[name])
         for end in ("low", "high"):
-            assert corrected[f"{name}_{end}"] == pytest.approx(plain[f"{name}_{end}"], abs=1e-4)
-    assert not corrected["is_cut"]
-    assert (corrected["n_topics"], corrected["n_missing"]) == (40, 0)
+            assert found[f"{name}_{end}"] == pytest.approx(plain[f"{name}_{end}"], abs=1e-4)
+    assert not found["is_cut"]
+    assert (found["n_topics"], found["n_missing"]) == (40, 0)
 
 
 def test_the_truth_comes_back_from_an_erring_judge():
-    """Bias of the judged scores is taken out, and intervals cover the truth about as often as
-    they say.
-    """
+    """Bias of the judged scores is taken out, and intervals nearly keep their level."""
     covered = np.zeros(4)
     judged_bias, corrected_bias = [], []
     n_worlds = 60
@@ -73,16 +79,11 @@ def test_the_truth_comes_back_from_an_erring_judge():
         agreement = judge_agreement(
             labelled, through(labelled, 0.9, 0.85, rng), intervals=Intervals(n_resamples=10)
         )
-        error = JudgeError(**{name: agreement[name] for name in ERRORS})
+        error = judge(*(agreement[name] for name in ERRORS))
         judged = through(short, 0.9, 0.85, rng), through(long, 0.9, 0.85, rng)
         truth = plain_scores(short, long)
 
-        result = corrected_alignment(
-            *judged,
-            short_error=error,
-            long_error=error,
-            intervals=Intervals(n_resamples=400, rng=world),
-        )
+        result = corrected(*judged, error, error, n_resamples=400, rng=world)
 
         names = ("short_accuracy", "long_accuracy", "alignment", "accuracy_difference")
         for place, name in enumerate(names):
@@ -99,47 +100,21 @@ def test_the_truth_comes_back_from_an_erring_judge():
     assert (covered / n_worlds >= 0.85).all()
 
 
-def test_a_judge_no_better_than_chance_says_nothing():
-    guessing = JudgeError(true_positives=5, false_negatives=5, false_positives=5, true_negatives=5)
+def test_a_judge_no_better_than_chance_says_nothing_and_one_topic_has_no_interval():
     with pytest.warns(UndefinedMetricWarning, match="no better than chance"):
-        result = corrected_alignment(
-            [[1, 0], [1, 1]],
-            [[1, 0], [0, 1]],
-            short_error=guessing,
-            long_error=ERRING,
-            intervals=Intervals(n_resamples=20),
-        )
-
+        result = corrected([[1, 0], [1, 1]], [[1, 0], [0, 1]], judge(5, 5, 5, 5), ERRING)
     assert math.isnan(result["alignment"])
-
-
-def test_one_topic_has_no_interval():
     with pytest.warns(UndefinedMetricWarning, match="one topic"):
-        result = corrected_alignment(
-            [[1, 1, 0]],
-            [[1, 0, 0]],
-            short_error=PERFECT,
-            long_error=PERFECT,
-            intervals=Intervals(n_resamples=20),
-        )
-
+        result = corrected([[1, 1, 0]], [[1, 0, 0]], PERFECT, PERFECT)
     assert result["alignment"] == pytest.approx(2 / 3)
     assert math.isnan(result["alignment_low"])
 
 
 def test_errors_that_do_not_fit_are_told():
     """A judge said to invent many right answers cannot have seen so few."""
-    inventive = JudgeError(
-        true_positives=100, false_negatives=0, false_positives=40, true_negatives=60
-    )
+    inventive = judge(100, 0, 40, 60)
 
-    result = corrected_alignment(
-        [[0, 0, 0, 0, 1]] * 20,
-        [[0, 0, 0, 1, 0]] * 20,
-        short_error=inventive,
-        long_error=inventive,
-        intervals=Intervals(n_resamples=20),
-    )
+    result = corrected([[0, 0, 0, 0, 1]] * 20, [[0, 0, 0, 1, 0]] * 20, inventive, inventive)
 
     assert result["is_cut"]
     assert 0 <= result["alignment"] <= 1
@@ -154,9 +129,8 @@ def test_errors_that_do_not_fit_are_told():
     ],
 )
 def test_judge_error_rejects_what_defines_no_rate(counts, message):
-    names = ("true_positives", "false_negatives", "false_positives", "true_negatives")
     with pytest.raises(ValueError, match=message):
-        JudgeError(**dict(zip(names, counts, strict=True)))
+        judge(*counts)
 
 
 def test_correlated_errors_are_taken_out_when_told():
@@ -166,15 +140,10 @@ def test_correlated_errors_are_taken_out_when_told():
     long = np.where(rng.random((4000, 5)) < 0.7, short, rng.random((4000, 5)) < 0.5)
     truth = float((short == long).mean())
     errs = rng.random((4000, 5)) < 0.1
-    error = JudgeError(
-        true_positives=9000, false_negatives=1000, false_positives=1000, true_negatives=9000
-    )
-    judged = {"short": short ^ errs, "long": long ^ errs, "intervals": Intervals(n_resamples=200)}
+    error = judge(9000, 1000, 1000, 9000)
 
     told, untold = (
-        corrected_alignment(
-            **judged, short_error=error, long_error=error, error_correlation=correlation
-        )
+        corrected(short ^ errs, long ^ errs, error, error, 200, error_correlation=correlation)
         for correlation in (1.0, 0.0)
     )
 
@@ -187,19 +156,13 @@ def test_correlated_errors_are_taken_out_when_told():
 def test_one_side_agrees_with_a_published_example():
     # Greiner and Gardner 2000, Preventive Veterinary Medicine 45, and epiR::epi.prev: apparent
     # prevalence 0.04, sensitivity 0.8, specificity 1 -> true prevalence 0.05.
-    error = JudgeError(true_positives=80, false_negatives=20, false_positives=0, true_negatives=100)
     short, long = np.arange(100).reshape(20, 5) < 4, np.ones((20, 5))
-    row = corrected_alignment(
-        short, long, short_error=error, long_error=PERFECT, intervals=Intervals(n_resamples=20)
-    )
+    row = corrected(short, long, judge(80, 20, 0, 100), PERFECT)
     assert row["short_accuracy"] == pytest.approx(0.05)
 
 
 def test_impossible_correlation_of_errors_is_refused():
-    seldom = JudgeError(true_positives=99, false_negatives=1, false_positives=1, true_negatives=99)
-    often = JudgeError(true_positives=7, false_negatives=3, false_positives=3, true_negatives=7)
+    errors = judge(99, 1, 1, 99), judge(7, 3, 3, 7)
 
     with pytest.raises(ValueError, match=r"error_correlation is 0.9, but .* to 0.154 only"):
-        corrected_alignment(
-            [[1, 0]] * 9, [[1, 1]] * 9, short_error=seldom, long_error=often, error_correlation=0.9
-        )
+        corrected([[1, 0]] * 9, [[1, 1]] * 9, *errors, error_correlation=0.9)

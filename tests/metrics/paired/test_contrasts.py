@@ -134,6 +134,45 @@ def test_groups_without_a_flip_are_not_certain():
     assert result["p_equivalent"] > 0.05
 
 
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+@pytest.mark.parametrize("kind", ["shared", "apart", "few"])
+def test_contrast_keeps_its_level(kind):
+    """Without a difference p falls to 0.05 in at most one of twenty data sets."""
+    rejected, rng = 0, np.random.default_rng(20)
+    for _ in range(250):
+        own, a = drawn(rng, 20, 0.3, 0.3, 4)
+        b = flips_of(rng, own, 1 + rng.poisson(2, 20))
+        if kind == "apart":
+            b, none = drawn(rng, 20, 0.3, 0.3, 2)[1], np.zeros_like(a)
+            a, b = np.vstack([a, none]), np.vstack([none, b])
+        elif kind == "few":
+            a[5:] = 0
+        rejected += contrast(a, b)["p_value"] <= 0.05
+
+    # A binomial count of 250 trials at 0.05 exceeds 24 with probability 0.0006.
+    assert rejected <= 24
+    assert kind == "few" or rejected >= 3
+
+
+def test_models_that_flip_almost_alike_have_an_interval_that_covers():
+    """A model and its copy with one change in 200 pairs: a difference is rare, not impossible."""
+    rng, held = np.random.default_rng(7), 0
+    rows = pd.DataFrame({"pair_id": range(200), "fact_id": np.arange(200) // 5})
+    for _ in range(50):
+        right = rng.random((2, 200)) < 0.7
+        sides = {"a": right[1], "b": right[1] ^ (rng.random(200) < 0.005)}
+        models = [
+            rows.assign(model=name, first_correct=right[0], second_correct=second)
+            for name, second in sides.items()
+        ]
+        options = {"between": "model", "pair_id": "pair_id", "rate": "second_accuracy"}
+        row = contrasts_by(pd.concat(models), **options).iloc[0]
+        held += row["difference_low"] <= 0.005 * 0.4 <= row["difference_high"]
+
+    # A binomial count of 50 trials at 0.95 is below 43 with probability 0.004.
+    assert held >= 43
+
+
 def test_equivalence_is_shown_by_many_clusters_and_not_by_few():
     rng = np.random.default_rng(3)
     own, a = drawn(rng, 400, 0.2, 0.2, 4)
@@ -226,31 +265,6 @@ def test_contrast_turns_by_swapping_and_is_free_of_order(counts, random):
         assert moved["p_value"] == pytest.approx(there["p_value"])
         assert 0 < there["p_value"] <= 1
         assert -1 <= there["difference_low"] <= there["difference_high"] <= 1
-
-
-@settings(deadline=None, max_examples=40)
-@given(data=st.data())
-def test_p_of_models_on_their_pairs_is_below_a_twentieth_where_the_interval_leaves_out_0(data):
-    n = data.draw(st.integers(6, 30))
-    verdicts = np.array(data.draw(st.lists(st.integers(0, 3), min_size=2 * n, max_size=2 * n)))
-    facts = data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n))
-    frame = pd.DataFrame(
-        {
-            "model": np.repeat(["a", "b"], n),
-            "pair_id": np.tile(np.arange(n), 2),
-            "fact_id": np.tile(facts, 2),
-            "first_correct": verdicts // 2,
-            "second_correct": verdicts % 2,
-        }
-    )
-    options = {"between": "model", "pair_id": "pair_id", "rate": list(PAIRED_RATES)}
-
-    rows, again = contrasts_by(frame, **options), contrasts_by(frame.iloc[::-1], **options)
-
-    assert_frame_equal(rows, again)
-    leaves_out = (rows["difference_low"] > 0) | (rows["difference_high"] < 0)
-    assert (leaves_out == (rows["p_value"] < 0.05)).all()
-    assert (rows["p_value"].isna() == (rows["not_inferred"] != "")).all()
 
 
 def test_groups_that_cannot_be_compared_are_named(frame):

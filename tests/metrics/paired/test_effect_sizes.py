@@ -6,13 +6,7 @@ from hypothesis import assume, given, settings, strategies as st
 from scipy import stats
 
 from surface_consistency.errors import UndefinedMetricWarning
-from surface_consistency.metrics import (
-    PairedTable,
-    cluster_bootstrap,
-    cohen_kappa,
-    discordant_odds_ratio,
-    mcnemar,
-)
+from surface_consistency.metrics import PairedTable, cohen_kappa, discordant_odds_ratio, mcnemar
 from surface_consistency.metrics.paired.effect_sizes import DISCORDANT_ODDS, kappa_of_counts
 from surface_consistency.metrics.paired.paired_tables import table_of
 
@@ -47,15 +41,6 @@ def test_kappa_agrees_with_scikit_learn_and_its_definition(counts):
     assert values[0] == pytest.approx((observed - expected) / (1 - expected), abs=1e-9)
     assert values[0] == pytest.approx(metrics.cohen_kappa_score(*verdicts), abs=1e-12)
     assert -1 <= values[0] <= 1
-
-
-def test_kappa_bootstraps():
-    counts = [[3, 1, 0, 0], [0, 0, 1, 2], [2, 0, 0, 1], [0, 1, 0, 3]] * 30
-
-    kappa, low, high = cluster_bootstrap(counts, kappa_of_counts)
-
-    assert low < kappa < high
-    assert kappa == kappa_of_counts(np.sum(counts, axis=0))
 
 
 @pytest.mark.parametrize("counts", [(5, 0, 0, 0), (0, 0, 0, 7), (0, 0, 0, 0)])

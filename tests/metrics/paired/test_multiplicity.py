@@ -96,13 +96,7 @@ ROWS = pd.DataFrame({"list": [["a", "b"], ["a"]], "gap": ["none", None], "p": [0
 @pytest.mark.parametrize(
     ("call", "argument", "options", "error", "message"),
     [
-        (
-            adjust_p_values,
-            [0.5, 1.5],
-            {},
-            ValueError,
-            r"p_values\[1\] must lie in \[0, 1\]; got 1.5",
-        ),
+        (adjust_p_values, [0.5, 1.5], {}, ValueError, r"p_values\[1\] must lie in \[0, 1\]; got"),
         (adjust_p_values, [-0.1], {}, ValueError, r"p_values\[0\]"),
         (adjust_p_values, [[0.1]], {}, ValueError, "one-dimensional"),
         (adjust_p_values, [0.1], {"method": "bonferroni"}, ValueError, "'holm', 'benjamini-hoch"),

@@ -141,9 +141,6 @@ def test_intervals_of_paired_by_hold_their_bounds(rows):
         named = reason.str.contains(name) | ~reason.str.contains(":")
         unknown = result[name].notna() & ~defined
         assert (unknown <= (reason != "") & named).all()
-    low, high = result["accuracy_difference_low"], result["accuracy_difference_high"]
-    assert (((low > 0) | (high < 0)) == (result["mcnemar_p_value"] < 0.05)).all()
-    assert (low.isna() == result["mcnemar_p_value"].isna()).all()
 
 
 _CELLS_OF_LABELS = st.one_of(
@@ -286,18 +283,12 @@ def test_a_pair_stands_once_in_a_group(frame):
     ("options", "error", "message"),
     [
         ({"first": "canonical"}, ColumnNotFoundError, "'canonical' is not in the frame.*'fact_id'"),
-        ({"second": "redirect"}, ColumnNotFoundError, "'redirect' is not in the frame"),
-        ({"pair_id": "id"}, ColumnNotFoundError, "'id' is not in the frame"),
         ({"second": "gaps", "missing": "raise"}, ValueError, r"gaps\[7\] has no verdict"),
         ({"second": "odd"}, ValueError, r"odd\[3\] is 'right', which is no verdict"),
         ({"missing": "ignore"}, ValueError, "missing must be 'raise' or 'drop'"),
         ({"test": "sign"}, ValueError, "test must be .auto., .independent., .exact..*got 'sign'"),
         ({"rates": {"n": kappa_of_counts}}, ValueError, "column of the result twice: 'n'"),
-        (
-            {"rates": {"k": kappa_of_counts, "k_low": kappa_of_counts}},
-            ValueError,
-            "column of the result twice: 'k_low'",
-        ),
+        ({"rates": dict.fromkeys(("k", "k_low"), kappa_of_counts)}, ValueError, "twice: 'k_low'"),
     ],
 )
 def test_paired_by_rejects_options_out_of_range(frame, options, error, message):

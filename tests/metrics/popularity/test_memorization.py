@@ -99,38 +99,28 @@ def test_min_k_plus_plus_standardises_by_the_vocabulary():
     assert min_k_plus_plus([[None, 0.0]], [[None, 0.0]], [[None, 0.0]]).tolist() == [0.0]
 
 
+extraction, likelihood = extraction_accuracy, extraction_log_likelihood
+TOKENS = [[-1.0, -2.0], [-1.0], [None]]
+
+
 @pytest.mark.parametrize(
-    ("call", "message", "is_nan"),
+    ("function", "arguments", "message", "is_nan"),
     [
-        (
-            lambda: extraction_log_likelihood(
-                [[-1.0, -2.0], [-1.0], [None]], prefix_lengths=[2, 0, 0]
-            ),
-            "2 of 3 instances have no second half",
-            [True, False, True],
-        ),
-        (
-            lambda: membership_loss([[], [None], [-1.0]]),
-            "2 of 3 texts have no tokens",
-            [True, True, False],
-        ),
-        (lambda: min_k_probability([[None]]), "1 of 1 texts have no tokens", [True]),
-        (
-            lambda: neighbourhood_score([1.0, 2.0], [[], [1.0]]),
-            "1 of 2 texts have no neighbours",
-            [True, False],
-        ),
+        (likelihood, (TOKENS, [2, 0, 0]), "2 of 3 instances have no second half", [1, 0, 1]),
+        (membership_loss, ([[], [None], [-1.0]],), "2 of 3 texts have no tokens", [1, 1, 0]),
+        (min_k_probability, ([[None]],), "1 of 1 texts have no tokens", [1]),
+        (neighbourhood_score, ([1, 2], [[], [1]]), "1 of 2 texts have no neighbours", [1, 0]),
     ],
 )
-def test_what_has_no_tokens_is_nan_with_a_warning(call, message, is_nan):
+def test_what_has_no_tokens_is_nan_with_a_warning(function, arguments, message, is_nan):
+    options = {"prefix_lengths": arguments[1]} if function is likelihood else {}
+    arguments = arguments[:1] if options else arguments
+
     with pytest.warns(UndefinedMetricWarning, match=message) as caught:
-        scores = call()
+        scores = function(*arguments, **options)
 
     assert np.isnan(scores).tolist() == is_nan
     assert caught[0].filename == __file__
-
-
-extraction, likelihood = extraction_accuracy, extraction_log_likelihood
 
 
 @pytest.mark.parametrize(

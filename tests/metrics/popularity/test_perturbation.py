@@ -1,4 +1,3 @@
-import csv
 import itertools
 import math
 
@@ -10,6 +9,7 @@ from scipy import stats
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import popularity_shift
 from surface_consistency.metrics.popularity.perturbation import relative_change
+from tests.metrics.harness import golden_rows
 
 CONTRADICTORY = "Anaphor Agr. accuracy"
 
@@ -17,10 +17,9 @@ CONTRADICTORY = "Anaphor Agr. accuracy"
 def test_relative_change_agrees_with_the_published_tables(data_files):
     """Tables 1 and 2 of Lexical Popularity: all but one column follow from the printed scores."""
     cells = {}
-    with (data_files / "golden" / "lexical_tables1_2_perturbation.csv").open() as lines:
-        for row in csv.DictReader(lines):
-            key = (row["model"], row["metric"])
-            cells.setdefault(key, {})[row["configuration"]] = float(row["value"])
+    for row in golden_rows(data_files, "lexical_tables1_2_perturbation.csv"):
+        key = (row["model"], row["metric"])
+        cells.setdefault(key, {})[row["configuration"]] = float(row["value"])
 
     checked = 0
     for (_, metric), cell in cells.items():

@@ -3,7 +3,7 @@ from contextlib import nullcontext
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as npst
 from scipy import stats
 
@@ -160,18 +160,7 @@ def test_intervals_agree_with_the_cluster_bootstrap_of_each_score():
         reference = cluster_bootstrap(counts, mean, intervals=Intervals(method=method, rng=6))
         found = row[["alignment", "alignment_low", "alignment_high"]].tolist()
         assert found == pytest.approx(reference, abs=0.004)
-
-
-def test_groups_are_those_of_single_calls():
-    frames = [framed(*slaq_like(seed, n_topics=50)).assign(model=f"m{seed}") for seed in (5, 6)]
-    drawn = Intervals(method="percentile", n_resamples=200, rng=9)
-    for intervals in (Intervals(), drawn):
-        rows = alignment_by(pd.concat(frames[::-1]), by="model", intervals=intervals)
-        assert rows["model"].tolist() == ["m5", "m6"]
-        for place, frame in enumerate(frames):
-            alone = alignment_by(frame, by="model", intervals=intervals)
-            pd.testing.assert_frame_equal(rows.iloc[[place]].reset_index(drop=True), alone)
-        assert rows["accuracy_difference_p_value"].isna().all() == (intervals is drawn)
+        assert np.isnan(row["accuracy_difference_p_value"]) == (method == "percentile")
 
 
 @pytest.mark.parametrize("n_topics", [1, 3])
@@ -193,26 +182,6 @@ def test_constant_verdicts_have_intervals_with_a_width():
     assert row["alignment_low"] < 0.5
     assert row["alignment_high"] == 1.0
     assert row["accuracy_difference_low"] < 0 < row["accuracy_difference_high"]
-
-
-@given(
-    seed=st.integers(0, 2**16),
-    n_topics=st.integers(4, 30),
-    level=st.sampled_from([0.5, 0.9, 0.95, 0.99]),
-)
-@settings(deadline=None, max_examples=40)
-def test_interval_of_the_difference_excludes_0_exactly_if_its_test_rejects(seed, n_topics, level):
-    rng = np.random.default_rng(seed)
-    short = rng.random((n_topics, 3)) < rng.random()
-    long = rng.random((n_topics, 2, 3)) < rng.random()
-
-    row = scored(short, long, intervals=Intervals(level=level))
-
-    low, high = row["accuracy_difference_low"], row["accuracy_difference_high"]
-    p_value = row["accuracy_difference_p_value"]
-    assume(abs(p_value - (1 - level)) > 1e-9)
-    assert (p_value < 1 - level) == (low > 0 or high < 0)
-    assert low <= row["accuracy_difference"] <= high
 
 
 def test_difference_of_many_topics_is_the_paired_t_of_their_means():
@@ -257,11 +226,9 @@ def test_topic_counts_reject_bad_verdicts(short, long, message):
     ("change", "options", "error", "message"),
     [
         ({"first_correct": 2}, {}, ValueError, r"first_correct\[0\] is 2, which is no verdict"),
-        ({"topic_id": None}, {}, ValueError, "'topic_id' has no"),
         ({"second_correct": None}, {"missing": "raise"}, ValueError, "has no verdict"),
         ({}, {"missing": "skip"}, ValueError, "missing must be 'raise' or 'drop'; got 'skip'"),
         ({}, {"topic": "subject"}, ColumnNotFoundError, "by, short, long or topic"),
-        ({"n": 1}, {"by": "n"}, ValueError, "name of a column of the result"),
     ],
 )
 def test_alignment_by_rejects_bad_input(change, options, error, message):

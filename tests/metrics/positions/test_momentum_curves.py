@@ -122,22 +122,6 @@ def test_slopes_agree_with_least_squares(pairs):
     assert slopes(counts) == pytest.approx(0.0675)
 
 
-@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
-def test_momentum_agrees_with_hand_counts():
-    """Two responses of five slots: runs and what followed them."""
-    result = momentum(
-        [[1, 1, 0, 1, 1], [0, 0, 0, 1, 1]], intervals=Intervals(n_resamples=50), n_null=50
-    )
-
-    # Slots 2 to 5 of the first: after runs of 1s of length 1 (right), 2 (wrong), 0 (right), 1
-    # (right); of the second: 0 (wrong), 0 (wrong), 0 (right), 1 (right).
-    found = [(p.length, p.n, p.n_correct) for p in result.correct.points[:3]]
-    assert found == [(0, 4, 2), (1, 3, 3), (2, 1, 0)]
-    # Runs of 0s: 0 (right), 0 (wrong), 1 (right), 0 (right); 1 (wrong), 2 (wrong), 3 (right), 0.
-    found = [(p.n, p.n_correct) for p in result.incorrect.points]
-    assert found == [(4, 3), (2, 1), (1, 0), (1, 1), (0, 0)]
-
-
 @pytest.mark.parametrize("keep_slots", [False, True])
 def test_pattern_null_keeps_what_it_says(keep_slots):
     """All draws have as many slots and right slots; only their places are left to chance."""
@@ -214,12 +198,8 @@ def test_moving_null_agrees_with_all_relabellings():
 def test_moving_null_is_the_same_listed_and_drawn(monkeypatch, chunk):
     """Listing all orders and drawing them one by one give the same distribution."""
     slots, orders = planted("none", 2, n_topics=30)
-    arguments = (
-        slots.reshape(-1, SLOTS),
-        np.repeat(np.arange(30), SLOTS),
-        orders.reshape(-1, SLOTS),
-        1500,
-    )
+    topics, rows = np.repeat(np.arange(30), SLOTS), (-1, SLOTS)
+    arguments = (slots.reshape(rows), topics, orders.reshape(rows), 1500)
     monkeypatch.setattr(_momentum_null, "_CHUNK_CELLS", chunk)
 
     listed = slopes(null_by_moving(*arguments, np.random.default_rng(0)))
@@ -278,10 +258,7 @@ def test_slopes_outside_the_null_are_those_of_small_p_values(n_null, level):
 
 @pytest.mark.parametrize(
     ("null", "design"),
-    [
-        *(("topic", design) for design in ("single", "latin", "fixed")),
-        *(("topic-and-slot", design) for design in ("single", "latin")),
-    ],
+    [*itertools.product(("topic", "topic-and-slot"), ("single", "latin")), ("topic", "fixed")],
 )
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 def test_momentum_p_values_are_fair_without_momentum(null, design):
@@ -313,13 +290,9 @@ def test_null_data_stay_inside_the_whole_band(kind):
             slots, orders=orders, intervals=Intervals(n_resamples=1, rng=seed), n_null=1_000
         )
         points = [*result.correct.points, *result.incorrect.points]
-        outside.append(
-            any(
-                point.probability < point.null_probability_low - 1e-12
-                or point.probability > point.null_probability_high + 1e-12
-                for point in points
-            )
-        )
+        below = [point.null_probability_low - point.probability for point in points]
+        above = [point.probability - point.null_probability_high for point in points]
+        outside.append(any(distance > 1e-12 for distance in (*below, *above)))
         assert outside[-1] == (result.band_p_value <= 51 / 1001)
 
     # A binomial count of 100 trials at 0.05 exceeds 13 with probability 0.0005.
@@ -380,20 +353,17 @@ def test_momentum_intervals_are_clustered_by_topic():
     """Repeating every response five times adds responses and no evidence."""
     slots, orders = planted("none", 6, n_topics=100)
     single, order = slots[:, :1], orders[:, :1]
+    options = {"intervals": Intervals(n_resamples=4000), "n_null": 10}
 
-    once = momentum(single, intervals=Intervals(n_resamples=4000), n_null=10)
-    repeated = momentum(
-        np.repeat(single, 5, axis=1),
-        orders=np.repeat(order, 5, axis=1),
-        intervals=Intervals(n_resamples=4000),
-        n_null=10,
-    )
+    once = momentum(single, **options)
+    five, their_orders = (np.repeat(array, 5, axis=1) for array in (single, order))
+    repeated = momentum(five, orders=their_orders, **options)
 
     for short, long in zip(once.correct.points[:3], repeated.correct.points[:3], strict=True):
         assert long.n == 5 * short.n
         assert long.probability == pytest.approx(short.probability)
-        assert long.probability_low == pytest.approx(short.probability_low, abs=0.02)
-        assert long.probability_high == pytest.approx(short.probability_high, abs=0.02)
+        bounds = (short.probability_low, short.probability_high)
+        assert (long.probability_low, long.probability_high) == pytest.approx(bounds, abs=0.02)
 
 
 def test_momentum_is_mirrored_by_negation_and_free_of_order():
@@ -430,8 +400,8 @@ def test_momentum_leaves_incomplete_responses_out():
         )
 
     kept = np.delete(slots.reshape(-1, SLOTS), [3 * SLOTS + 2, *range(35, 40)], axis=0)
-    counts = naive_counts(kept)[0]
-    assert [(p.n, p.n_correct) for p in result.correct.points] == [tuple(c) for c in counts]
+    for curve, counts in zip((result.correct, result.incorrect), naive_counts(kept), strict=True):
+        assert [(p.n, p.n_correct) for p in curve.points] == [tuple(c) for c in counts]
     assert (result.n_topics, result.n_responses, result.n_missing) == (19, 94, 6)
 
 
@@ -443,11 +413,9 @@ def test_momentum_of_constant_verdicts_is_undefined_where_nothing_happened():
     assert "the slope after runs of 0s" in str(caught[0].message)
     assert result.correct.slope == 0.0
     assert result.correct.p_value == 1.0
-    assert math.isnan(result.incorrect.slope)
-    assert math.isnan(result.incorrect.p_value)
-    assert math.isnan(result.incorrect.points[1].probability)
-    assert math.isnan(result.incorrect.points[1].probability_low)
-    assert math.isnan(result.incorrect.points[1].null_probability)
+    point = result.incorrect.points[1]
+    undefined = [point.probability, point.probability_low, point.null_probability]
+    assert np.isnan([*undefined, result.incorrect.slope, result.incorrect.p_value]).all()
     for null, verdict in itertools.product(("topic", "topic-and-slot"), (0, 1)):
         with pytest.warns(UndefinedMetricWarning, match="runs of"):
             result = momentum([[verdict] * 4] * 3, null=null, n_null=10)

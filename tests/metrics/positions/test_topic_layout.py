@@ -49,23 +49,20 @@ def test_is_balanced_accepts_latin_squares_alone():
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "message"),
+    ("orders", "error", "message"),
     [
-        (
-            lambda: is_balanced([[1, 2]]),
-            ValueError,
-            r"topic 0, permutation 0 is \[1, 2\]: each row",
-        ),
-        (lambda: is_balanced([[[0, 1], [0, 0]]]), ValueError, r"permutation 1 is \[0, 0\]"),
-        (lambda: is_balanced([[0.0, 1.0]]), TypeError, "orders must hold integers"),
-        (lambda: is_balanced([0, 1]), ValueError, r"orders must have shape .*; got \(2,\)"),
-        (lambda: is_balanced([[[]]]), TypeError, "orders must hold integers"),
-        (lambda: reorder_to_slots([[1, 0, 1]], [[0, 1]]), ValueError, r"same shape.*got \(1, 3\)"),
+        ([[1, 2]], ValueError, r"topic 0, permutation 0 is \[1, 2\]: each row"),
+        ([[[0, 1], [0, 0]]], ValueError, r"permutation 1 is \[0, 0\]"),
+        ([[0.0, 1.0]], TypeError, "orders must hold integers"),
+        ([0, 1], ValueError, r"orders must have shape .*; got \(2,\)"),
+        ([[[]]], TypeError, "orders must hold integers"),
     ],
 )
-def test_orders_reject_what_is_no_order(call, error, message):
+def test_orders_reject_what_is_no_order(orders, error, message):
     with pytest.raises(error, match=message):
-        call()
+        is_balanced(orders)
+    with pytest.raises(ValueError, match=r"same shape.*got \(1, 3\)"):
+        reorder_to_slots([[1, 0, 1]], [[0, 1]])
 
 
 def arrays_and_frame(n_topics=30):
@@ -128,6 +125,14 @@ def change(frame, row, column, value):
     return frame.infer_objects()
 
 
+def lacking(frame, column, value):
+    """The frame without these rows of one topic."""
+    return frame[(frame["topic_id"] != "topic 1") | (frame[column] != value)]
+
+
+UNEVEN, SIZES = "equally many values of", "'topic 1' has 2 and 'topic 0' has 3"
+
+
 @pytest.mark.parametrize(
     ("spoil", "error", "message"),
     [
@@ -135,16 +140,8 @@ def change(frame, row, column, value):
         (lambda f: f.iloc[:0], ValueError, "frame has no rows"),
         (lambda f: f.drop(index=4), ValueError, "'topic 0' must have one row .* 1 are not there"),
         (lambda f: pd.concat((f, f.iloc[[4]])), ValueError, "'topic 0' must .* 1 stand there more"),
-        (
-            lambda f: f[(f["topic_id"] != "topic 1") | (f["question_id"] != "q2")],
-            ValueError,
-            "equally many values of 'question_id': 'topic 1' has 2 and 'topic 0' has 3",
-        ),
-        (
-            lambda f: f[(f["topic_id"] != "topic 1") | (f["permutation"] != 2)],
-            ValueError,
-            "equally many values of 'permutation': 'topic 1' has 2 and 'topic 0' has 3",
-        ),
+        (lambda f: lacking(f, "question_id", "q2"), ValueError, f"{UNEVEN} 'question_id': {SIZES}"),
+        (lambda f: lacking(f, "permutation", 2), ValueError, f"{UNEVEN} 'permutation': {SIZES}"),
         (lambda f: change(f, 0, "slot", f["slot"][1]), ValueError, "must hold 1 to 3 once in each"),
         (lambda f: f.assign(slot=f["slot"] - 1), ValueError, r"one holds \[0, 1, 2\]"),
         (lambda f: f.assign(slot="first"), TypeError, r"slot\[0\] is 'first', which is no number"),

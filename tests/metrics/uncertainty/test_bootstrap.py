@@ -138,6 +138,14 @@ def test_bootstrap_follows_its_seed_and_level():
 
 
 CONDITIONAL = PAIRED_RATES["consistency_given_first_correct"]
+HALF = [[1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1], [0, 0, 0, 3]]
+POWERS = 2.0 ** np.arange(8)[:, None]
+UNKNOWN = (math.nan, math.nan)
+
+
+def whole_data(totals):
+    """1 of all eight powers, each once, and undefined of anything else."""
+    return np.where(totals[..., 0] == 255, 1.0, np.nan)
 
 
 @pytest.mark.parametrize(
@@ -146,22 +154,12 @@ CONDITIONAL = PAIRED_RATES["consistency_given_first_correct"]
         ([[3, 0, 0, 1]] * 20, consistency, "", (1, 1, 1)),
         # Odds of 1 to 0 are infinite, and the upper bound with them.
         ([[1, 0], [1, 0], [1, 0], [0, 1]], mean, "", (3, 1 / 3, math.inf)),
-        ([[3, 1, 0, 1]], consistency, "worth 1 cluster, under 2", (0.8, math.nan, math.nan)),
-        ([[0, 0, 1, 2], [0, 0, 0, 3]], CONDITIONAL, "itself undefined", (math.nan,) * 3),
+        ([[3, 1, 0, 1]], consistency, "worth 1 cluster, under 2", (0.8, *UNKNOWN)),
+        ([[0, 0, 1, 2], [0, 0, 0, 3]], CONDITIONAL, "itself undefined", (math.nan, *UNKNOWN)),
         # Half the clusters have such pairs; resamples without one are left out.
-        (
-            [[1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1], [0, 0, 0, 3]],
-            CONDITIONAL,
-            "",
-            (2 / 3, 0.5, 1),
-        ),
-        # The whole data, each of eight clusters once, is not among a few resamples.
-        (
-            2.0 ** np.arange(8)[:, None],
-            lambda totals: np.where(totals[..., 0] == 255, 1.0, np.nan),
-            "no resample defines the statistic",
-            (1, math.nan, math.nan),
-        ),
+        (HALF, CONDITIONAL, "", (2 / 3, 0.5, 1)),
+        # The whole data is not among a few resamples.
+        (POWERS, whole_data, "no resample defines the statistic", (1, *UNKNOWN)),
     ],
 )
 def test_resampled_intervals_at_their_limits(counts, statistic, reason, expected):
