@@ -7,17 +7,11 @@ from typing import Any, Final
 
 from pydantic import ConfigDict, Field
 
+from surface_consistency import taxonomy
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.rows.readers import read_rows
 from surface_consistency.schemas import QuestionRealization, Record
 from surface_consistency.schemas._record import Items, NonEmpty
-from surface_consistency.taxonomy import (
-    CANONICAL_LABEL,
-    CATEGORIES,
-    RELATIONS,
-    parse_category,
-    parse_type,
-)
 
 CATEGORY_TYPES_PATH: Final = "metadata/redirect_category_to_type.csv"
 """Where the table stands in the repository and in folders of its layout."""
@@ -112,13 +106,13 @@ def question_cells(question: QuestionRealization) -> dict[str, Any]:
         it.
     """
     triple, surface = question.triple, question.surface
-    relation = RELATIONS.get(triple.relation)
+    relation = taxonomy.RELATIONS.get(triple.relation)
     return {
         "triplet_id": triple.id,
         "subject_id": triple.subject.id,
         "subject_surface": surface.text,
         "subject_surface_category": (
-            (CANONICAL_LABEL,) if surface.is_canonical else surface.categories
+            (taxonomy.CANONICAL_LABEL,) if surface.is_canonical else surface.categories
         ),
         "subject_wiki_title": triple.subject.name,
         "subject_redirect_wiki_title": surface.redirect_title,
@@ -152,8 +146,8 @@ def read_category_types(path: Path) -> dict[str, str]:
     types: dict[str, str] = {}
     for _, row in read_rows(path):
         cells = [str(cell) for cell in row.values()]
-        category = next(filter(None, map(parse_category, cells)), None)
-        kind = next(filter(None, map(parse_type, cells)), None)
+        category = next(filter(None, map(taxonomy.parse_category, cells)), None)
+        kind = next(filter(None, map(taxonomy.parse_type, cells)), None)
         if category is not None and kind is not None:
             types[category.label] = kind.name
     return types
@@ -177,7 +171,7 @@ def check_category_types(folder: Path) -> None:
         f"{label} is {table[label]} there and {category.type} here"
         if label in table
         else f"{label} is not in it"
-        for label, category in CATEGORIES.items()
+        for label, category in taxonomy.CATEGORIES.items()
         if table.get(label) != category.type
     ]
     if differences:

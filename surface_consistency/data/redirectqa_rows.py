@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from surface_consistency import taxonomy
 from surface_consistency.data.questions import question_id, typed_questions
 from surface_consistency.data.redirectqa_wordings import (
     infer_relation,
@@ -30,13 +31,6 @@ from surface_consistency.rows.cells import (
     text_of,
 )
 from surface_consistency.rows.readers import Place, Row
-from surface_consistency.taxonomy import (
-    CANONICAL_LABEL,
-    RELATIONS,
-    UNKNOWN_TYPE,
-    parse_category,
-    types_of,
-)
 from surface_consistency.text import surface_from_title
 
 _CELLS: Final[Mapping[str, Callable[[object], Any]]] = {
@@ -104,7 +98,8 @@ def read_questions(
     made = _stated_facts(raw, fields, places)
     _merge_facts(made, places)
     is_canonical = [
-        CANONICAL_LABEL in labels or (not labels and title is None and _is_title(text, subject))
+        taxonomy.CANONICAL_LABEL in labels
+        or (not labels and title is None and _is_title(text, subject))
         for labels, title, text, subject in zip(
             *(raw[n] for n in ("categories", "redirect_title", "surface", "subject_title")),
             strict=True,
@@ -124,7 +119,7 @@ def read_questions(
         made[["relation", "surface"]].assign(question=raw["question"], template=raw["template"])
     )
     made["question"] = _questions(made, raw["question"], places, fields, ask_by_template)
-    titles = made["redirect_title"].mask(made["is_canonical"], CANONICAL_LABEL)
+    titles = made["redirect_title"].mask(made["is_canonical"], taxonomy.CANONICAL_LABEL)
     names = (made["fact_id"], made["template"], made["surface"], titles)
     made["id"] = _column(map(question_id, *names))
     again = made["id"].duplicated()
@@ -280,12 +275,12 @@ def _questions(
                 "of this package's templates"
             )
         relation = made["relation"][row]
-        if relation not in RELATIONS:
+        if relation not in taxonomy.RELATIONS:
             raise RecordError(
                 f"{places[row]}: no question, and the taxonomy has no template for relation "
                 f"{relation!r}; name the column that holds it with columns={{'question': 'NAME'}}"
             )
-        worded[row] = RELATIONS[relation].question(
+        worded[row] = taxonomy.RELATIONS[relation].question(
             made["surface"][row], template=made["template"][row]
         )
     return worded
@@ -359,9 +354,9 @@ def _key(value: str | tuple[str, ...]) -> str | frozenset[str]:
 @cache
 def _parsed_categories(labels: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Spell categories as the taxonomy does, and name their types."""
-    parsed = [(label, parse_category(label)) for label in labels]
+    parsed = [(label, taxonomy.parse_category(label)) for label in labels]
     spelled = tuple(dict.fromkeys(known.label if known else label for label, known in parsed))
-    return spelled, types_of(spelled) or (UNKNOWN_TYPE,)
+    return spelled, taxonomy.types_of(spelled) or (taxonomy.UNKNOWN_TYPE,)
 
 
 def _is_title(text: str, title: str | None) -> bool:

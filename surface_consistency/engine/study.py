@@ -20,15 +20,7 @@ from pydantic import BaseModel
 from typing_extensions import TypeVar
 
 from surface_consistency.engine.design import VERDICTS, Design, Report
-from surface_consistency.engine.judging.judges import (
-    Judge,
-    Overrulable,
-    OverrulingJudge,
-    RuleJudge,
-    check_labelling,
-    make_chosen_judge,
-    shown_answers,
-)
+from surface_consistency.engine.judging import judges
 from surface_consistency.engine.judging.labels import (
     agreement_by_kind,
     corrected_table,
@@ -95,7 +87,7 @@ class Scored:
     @property
     def shown(self) -> pd.DataFrame:
         """The targets with the judged part of each answer as text, as people and models see it."""
-        return shown_answers(self.items, self.verdicts["prediction"])
+        return judges.shown_answers(self.items, self.verdicts["prediction"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +212,7 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
         """
         return [("", settings)]
 
-    def judge(self, scoring: ScoringT, folder: RunFolder) -> Judge:
+    def judge(self, scoring: ScoringT, folder: RunFolder) -> judges.Judge:
         """Make the study's own judge, which models and people are held against.
 
         Args:
@@ -234,9 +226,9 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
             raise TypeError(
                 f"{self.name} judges by {type(scoring).__name__}; define `judge` of the study"
             )
-        return RuleJudge(scoring.rule, region=scoring.region)
+        return judges.RuleJudge(scoring.rule, region=scoring.region)
 
-    def chosen_judge(self, scoring: ScoringT, folder: RunFolder) -> Judge | None:
+    def chosen_judge(self, scoring: ScoringT, folder: RunFolder) -> judges.Judge | None:
         """Make the model or the people that judge in place of the study's own judge.
 
         Args:
@@ -246,7 +238,7 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
         Returns:
             The judge; None where the study's own judges.
         """
-        return make_chosen_judge(scoring, folder)
+        return judges.make_chosen_judge(scoring, folder)
 
     def outcomes(self, pairs: pd.DataFrame, verdicts: pd.DataFrame, *, model: str) -> pd.DataFrame:
         """Put the verdicts on each pair side by side.
@@ -504,7 +496,7 @@ def label_checks(study: Study, scored: Scored, labels: Path) -> dict[str, pd.Dat
 
 def make_judge(
     study: Study[Any, Any, Any, ScoringT], scoring: ScoringT, folder: RunFolder
-) -> Judge:
+) -> judges.Judge:
     """Make the judge of a run: the study's own, or a model or people in its place.
 
     Args:
@@ -521,13 +513,13 @@ def make_judge(
             already.
         RunnerError: If the judging model cannot be loaded.
     """
-    check_labelling(scoring, folder)
+    judges.check_labelling(scoring, folder)
     own, by = study.judge(scoring, folder), study.chosen_judge(scoring, folder)
     if by is None:
         return own
-    if isinstance(own, Overrulable):
+    if isinstance(own, judges.Overrulable):
         return own.overruled(by)
-    return OverrulingJudge(own, by, study.verdict)
+    return judges.OverrulingJudge(own, by, study.verdict)
 
 
 _MEMBERS: Final = ("name", "design", "load", "plan", "outcomes", "report")

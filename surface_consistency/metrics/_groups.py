@@ -14,14 +14,7 @@ import pandas as pd
 
 from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.errors import ColumnNotFoundError, DataWarning
-from surface_consistency.metrics._inputs import (
-    MISSING,
-    Codes,
-    Floats,
-    Integers,
-    is_missing,
-    warn_undefined,
-)
+from surface_consistency.metrics import _inputs
 from surface_consistency.metrics.uncertainty.bootstrap import (
     GroupValue,
     Statistic,
@@ -81,7 +74,7 @@ def check_frame(frame: object, needed: Sequence[str], *, options: str, row: str 
         raise ValueError(f"frame has no rows: there are no {row}s to count")
 
 
-def cluster_codes(frame: pd.DataFrame, cluster: str | None) -> Integers:
+def cluster_codes(frame: pd.DataFrame, cluster: str | None) -> _inputs.Integers:
     """Number the clusters of the rows."""
     if cluster is None:
         return np.arange(len(frame))
@@ -175,7 +168,9 @@ def _coded_lists(column: "pd.Series[Any]", numbers: dict[object, int]) -> list[l
         values = tuple(value) if isinstance(value, _LISTS) else (value,)
         codes = known.get(values)
         if codes is None:
-            labels = dict.fromkeys(plain_label(label) for label in values if not is_missing(label))
+            labels = dict.fromkeys(
+                plain_label(label) for label in values if not _inputs.is_missing(label)
+            )
             codes = [numbers.setdefault(label, len(numbers)) for label in labels] or [-1]
             known[values] = codes
         cells.append(codes)
@@ -286,7 +281,7 @@ def group_frame(
     groups: dict[GroupKey, npt.NDArray[np.intp]],
     keys: list[str],
     statistics: Mapping[str, Statistic],
-    summed: Callable[[npt.NDArray[np.intp]], tuple[dict[str, object], Floats]],
+    summed: Callable[[npt.NDArray[np.intp]], tuple[dict[str, object], _inputs.Floats]],
     *,
     columns: Sequence[str],
     intervals: Intervals,
@@ -329,10 +324,10 @@ def _not_inferred(values: Mapping[str, GroupValue]) -> str:
 
 
 def counted_cells(
-    cells: Codes, clusters: Integers, names: Sequence[str]
-) -> tuple[dict[str, object], Floats]:
+    cells: _inputs.Codes, clusters: _inputs.Integers, names: Sequence[str]
+) -> tuple[dict[str, object], _inputs.Floats]:
     """Return the counts of four cells in a group by name, and the sums of its clusters."""
-    scored = cells != MISSING
+    scored = cells != _inputs.MISSING
     sums = cluster_sums(np.eye(4)[cells[scored]], clusters[scored])
     n = int(np.count_nonzero(scored))
     row: dict[str, object] = {"n": n, "n_clusters": len(sums), "n_missing": cells.size - n}
@@ -369,7 +364,7 @@ def warn_undefined_groups(
                 where.setdefault(label, []).append(group)
     if where:
         parts = [f"{name} ({len(labels)}, such as {labels[0]})" for name, labels in where.items()]
-        warn_undefined(
+        _inputs.warn_undefined(
             f"undefined (NaN) in some of {len(rows)} groups: {'; '.join(parts)}",
             stacklevel=stacklevel + 1,
         )

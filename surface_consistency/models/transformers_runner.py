@@ -11,23 +11,8 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from pydantic import JsonValue
 
 from surface_consistency.errors import RunnerOutOfMemoryError
+from surface_consistency.models import _decoding, _engine
 from surface_consistency.models._batching import Planner, PromptEncoder
-from surface_consistency.models._decoding import (
-    TAIL,
-    SeededSampling,
-    StopTracker,
-    context_length,
-    end_tokens,
-    greedy_config,
-    greedy_settings,
-)
-from surface_consistency.models._engine import (
-    Engine,
-    is_out_of_memory,
-    n_columns,
-    padding_obstacle,
-    prefix_obstacle,
-)
 from surface_consistency.models._token_scores import TokenScorer
 from surface_consistency.models.loading import (
     ModelSource,
@@ -131,7 +116,7 @@ class TransformersRunner(Runner):
         if device_map is not None:
             self._devices += sorted({str(place) for place in spread.values()})
         self._set_up(
-            Engine(loaded),
+            _engine.Engine(loaded),
             tokenizer,
             batch_size=batch_size,
             reuse_prefix=reuse_prefix,
@@ -201,7 +186,7 @@ class TransformersRunner(Runner):
         runner._source = ModelSource(location=label, label=label)
         runner._quantization = None
         runner._devices = []
-        engine = Engine(model)
+        engine = _engine.Engine(model)
         engine.goes_on_training = True
         runner._set_up(
             engine,
@@ -219,7 +204,7 @@ class TransformersRunner(Runner):
 
     def _set_up(
         self,
-        engine: Engine,
+        engine: _engine.Engine,
         tokenizer: "PreTrainedTokenizerBase",
         *,
         batch_size: int,
@@ -236,13 +221,13 @@ class TransformersRunner(Runner):
             vocabulary=engine.vocabulary,
             chat_options=chat_options,
         )
-        loaded.generation_config = greedy_config(loaded, tokenizer)
+        loaded.generation_config = _decoding.greedy_config(loaded, tokenizer)
         self._shuffle_seed = shuffle_seed
         exact = self._quantization is None and loaded.dtype.itemsize >= 4
-        obstacle = padding_obstacle(self._engine, exact=exact)
+        obstacle = _engine.padding_obstacle(self._engine, exact=exact)
         self._padding = "left" if obstacle is None else f"one by one: {obstacle}"
         if reuse_prefix and obstacle is None:
-            obstacle = prefix_obstacle(self._engine, exact=exact)
+            obstacle = _engine.prefix_obstacle(self._engine, exact=exact)
         can_reuse = reuse_prefix and obstacle is None
         self._prefix_policy = "on" if can_reuse else "off"
         if reuse_prefix and obstacle is not None:
@@ -250,7 +235,7 @@ class TransformersRunner(Runner):
         self._planner = Planner(
             encoder=self._encoder,
             label=self._source.label,
-            context=context_length(loaded, tokenizer),
+            context=_decoding.context_length(loaded, tokenizer),
             batch_size=batch_size if self._padding == "left" else 1,
             reuse_prefix=can_reuse,
             shuffle_seed=shuffle_seed,
@@ -292,7 +277,7 @@ class TransformersRunner(Runner):
             "prefix_reuse": self._prefix_policy,
             "chat_template": self._encoder.template_digest(),
             "reasoning_tags": list(self._encoder.template_tags),
-            "generation_config": greedy_settings(model.generation_config),
+            "generation_config": _decoding.greedy_settings(model.generation_config),
             "torch": torch.__version__,
             "transformers": transformers.__version__,
             **({"devices": self._devices} if self._devices else {}),
@@ -424,7 +409,7 @@ class TransformersRunner(Runner):
             with self._engine.without_grad():
                 return work()
         except RuntimeError as error:
-            if not is_out_of_memory(error):
+            if not _engine.is_out_of_memory(error):
                 raise
         self._engine.clear_cache()
         if torch.cuda.is_available():
@@ -447,17 +432,17 @@ class TransformersRunner(Runner):
         config.max_new_tokens = params.max_tokens
         tags = reasoning_tags((*(params.reasoning_tags or ()), *self._encoder.template_tags))
         opened = [self._is_opened(tags, ids, params) for ids in rows]
-        tracker = StopTracker(
+        tracker = _decoding.StopTracker(
             tokenizer=self._encoder.tokenizer,
             params=params,
             tags=tags,
-            eos=end_tokens(config),
+            eos=_decoding.end_tokens(config),
             opened=opened,
-            n_prompt=n_columns(batch),
+            n_prompt=_engine.n_columns(batch),
         )
         processors = []
         if params.temperature > 0:
-            processors.append(SeededSampling(params, [prompt.key for prompt in prompts]))
+            processors.append(_decoding.SeededSampling(params, [prompt.key for prompt in prompts]))
         self._engine.generate(batch, config, criteria=[tracker], processors=processors)
         return [
             separate_reasoning(
@@ -481,5 +466,7 @@ class TransformersRunner(Runner):
         """Tell whether a prompt ends within reasoning, as many chat templates make it."""
         if params.reasoning_opened is not None:
             return params.reasoning_opened
-        end = self._encoder.tokenizer.decode(list(ids[-TAIL:]), skip_special_tokens=False)
+        end = self._encoder.tokenizer.decode(
+            list(ids[-_decoding.TAIL :]), skip_special_tokens=False
+        )
         return tags.is_opened_by(end)

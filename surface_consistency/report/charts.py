@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from surface_consistency.clusters import FEW_CLUSTERS, LEAST_CLUSTERS
+from surface_consistency.report import pictures
 from surface_consistency.report.layout import (
     CELLS,
     FEW_POINTS,
@@ -15,14 +16,6 @@ from surface_consistency.report.layout import (
     square_cells,
 )
 from surface_consistency.report.page import ForestPlot, Heatmap, Lines, MosaicPlots, StackedBars
-from surface_consistency.report.pictures import (
-    bars_strips,
-    forest_strips,
-    is_faint,
-    lines_scene,
-    small_square,
-    square_scene,
-)
 from surface_consistency.tables.numbers import format_number, format_value
 
 View = dict[str, Any]
@@ -70,9 +63,9 @@ def squares_view(block: MosaicPlots, models: Sequence[str], *, is_linked: bool) 
         views.append(
             {
                 "square": square,
-                "scene": small_square(square, block.cells, go=go)
+                "scene": pictures.small_square(square, block.cells, go=go)
                 if is_small
-                else square_scene(square, block.cells, block.conditions[0], go=go),
+                else pictures.square_scene(square, block.cells, block.conditions[0], go=go),
                 "pairs": f"{n:,} pairs",
                 "flips": f"{format_number(flips / n)}\u00a0%" if n else "",
             }
@@ -117,7 +110,7 @@ def dots_view(block: ForestPlot, models: Sequence[str]) -> View:
     return {
         "block": block,
         "is_heat": is_heat,
-        "strips": forest_strips(block, models),
+        "strips": pictures.forest_strips(block, models),
         "cells": [list(_heat_cells(row[2], shown, scale.high)) for row in rows] if is_heat else [],
         "models": [] if block.remarks else shown,
         "floor": ", ".join(
@@ -159,11 +152,11 @@ def lines_view(block: Lines, models: Sequence[str]) -> View:
     for series in block.series:
         check_model(series.model, models)
     points = [point for series in block.series for point in series.points]
-    faded = any(is_faint(point) for point in points)
+    faded = any(pictures.is_faint(point) for point in points)
     return {
         "block": block,
         "legend": block.series if len(block.series) > 1 else (),
-        "scene": lines_scene(block),
+        "scene": pictures.lines_scene(block),
         "note": _joined(
             (block.note, faded and f"Faded points have fewer than {FEW_POINTS} observations.")
         ),
@@ -182,7 +175,7 @@ def bars_view(block: StackedBars, models: Sequence[str]) -> View:
     """
     for _, model, _ in block.rows:
         check_model(model, models)
-    return {"block": block, "strips": bars_strips(block)}
+    return {"block": block, "strips": pictures.bars_strips(block)}
 
 
 def heat_map_view(block: Heatmap) -> View:

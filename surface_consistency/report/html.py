@@ -15,16 +15,8 @@ import jinja2
 from markupsafe import Markup
 
 import surface_consistency
+from surface_consistency.report import charts
 from surface_consistency.report.answers import answers_view
-from surface_consistency.report.charts import (
-    View,
-    bars_view,
-    check_model,
-    dots_view,
-    heat_map_view,
-    lines_view,
-    squares_view,
-)
 from surface_consistency.report.colours import DARK, LIGHT, heat_colours, model_style
 from surface_consistency.report.page import (
     AlluvialPlot,
@@ -158,9 +150,9 @@ class _Views:
         self.ids.add(name)
         return name
 
-    def section(self, section: Section) -> View:
+    def section(self, section: Section) -> charts.View:
         """Gather the blocks of a section; those that are switched stand in one group."""
-        groups: list[View] = []
+        groups: list[charts.View] = []
         for kind, blocks in groupby(section.blocks, key=lambda block: type(block).__name__):
             panes = [self.block(block) for block in blocks]
             if kind == "Lines":
@@ -174,28 +166,28 @@ class _Views:
         own = {field.name: getattr(section, field.name) for field in fields(section)}
         return own | {"groups": groups, "heading": self.unique(f"{section.anchor}-title")}
 
-    def block(self, block: Block) -> View:
+    def block(self, block: Block) -> charts.View:
         """View of one block."""
         match block:
             case MosaicPlots():
-                return squares_view(block, self.models, is_linked=bool(self.browser))
+                return charts.squares_view(block, self.models, is_linked=bool(self.browser))
             case ForestPlot():
-                view = dots_view(block, self.models) | {"short": block.title}
+                view = charts.dots_view(block, self.models) | {"short": block.title}
             case Lines():
-                view = lines_view(block, self.models)
+                view = charts.lines_view(block, self.models)
             case StackedBars():
-                view = bars_view(block, self.models)
+                view = charts.bars_view(block, self.models)
             case AlluvialPlot():
                 view = {"block": block, "scene": flow_scene(block), "short": block.title}
             case Heatmap():
-                view = heat_map_view(block)
+                view = charts.heat_map_view(block)
             case Table():
                 view = table_view(block, self.models) | {"short": block.caption}
                 self.off_phones.update(view["off_phones"])
                 return view | {"id": self.unique(f"table-{block.caption.lower()[:40]}")}
             case Answers():
                 for answer in block.answers:
-                    check_model(answer.model, self.models)
+                    charts.check_model(answer.model, self.models)
                 view = answers_view(block, n_models=len(self.models), unique=self.unique)
                 return view | {"key": next(self.keys, view["id"])}
             case _:
@@ -203,9 +195,9 @@ class _Views:
         return view | {"id": self.unique(f"fig-{block.name}")}
 
 
-def _side_by_side(panes: Sequence[View]) -> list[View]:
+def _side_by_side(panes: Sequence[charts.View]) -> list[charts.View]:
     """Put large squares of the same cells that follow each other into one row."""
-    rows: list[View] = []
+    rows: list[charts.View] = []
     for pane in panes:
         last = rows[-1] if rows else {}
         if (

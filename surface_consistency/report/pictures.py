@@ -7,29 +7,8 @@ from itertools import groupby
 from typing import Final
 from urllib.parse import urlencode
 
+from surface_consistency.report import layout, page
 from surface_consistency.report.colours import model_style
-from surface_consistency.report.layout import (
-    CELLS,
-    FEW_POINTS,
-    CellName,
-    Interval,
-    Rectangle,
-    Scale,
-    bars_cells,
-    dot_rows,
-    dots_scale,
-    lines_scales,
-    square_cells,
-)
-from surface_consistency.report.page import (
-    AlluvialPlot,
-    ForestPlot,
-    Lines,
-    MosaicPlot,
-    Point,
-    Series,
-    StackedBars,
-)
 from surface_consistency.report.scene import (
     Box,
     Mark,
@@ -57,7 +36,7 @@ _LETTER: Final = 6.4
 
 
 def small_square(
-    square: MosaicPlot, names: Sequence[str] = (), *, go: Mapping[str, str] | None = None
+    square: page.MosaicPlot, names: Sequence[str] = (), *, go: Mapping[str, str] | None = None
 ) -> Scene:
     """Draw a square without labels.
 
@@ -69,12 +48,16 @@ def small_square(
     Returns:
         The picture, 100 wide and high.
     """
-    marks = _square_marks(square_cells(square), names, side=100, top=0, go=go)
+    marks = _square_marks(layout.square_cells(square), names, side=100, top=0, go=go)
     return Scene(width=100, height=100, marks=marks, alt=_counted(square, names))
 
 
 def square_scene(
-    square: MosaicPlot, names: Sequence[str], condition: str, *, go: Mapping[str, str] | None = None
+    square: page.MosaicPlot,
+    names: Sequence[str],
+    condition: str,
+    *,
+    go: Mapping[str, str] | None = None,
 ) -> Scene:
     """Draw a square with its labels: in the cells, else outside by their corner.
 
@@ -87,7 +70,7 @@ def square_scene(
     Returns:
         The picture, 408 wide, of a square with a side of 300.
     """
-    cells = square_cells(square)
+    cells = layout.square_cells(square)
     marks = _square_marks(cells, names, side=_SIDE, top=_TOP, go=go)
     below, beside = float(_TOP + _SIDE), float(_TOP)
     if not any(cell.count for cell in cells):
@@ -106,14 +89,16 @@ def square_scene(
     return Scene(width=_SIDE + 108, height=below + 8, marks=marks, alt=_counted(square, names))
 
 
-def _counted(square: MosaicPlot, names: Sequence[str]) -> str:
+def _counted(square: page.MosaicPlot, names: Sequence[str]) -> str:
     """Say a square in words."""
-    counts = [f"{name} {getattr(square, cell):,}" for name, cell in zip(names, CELLS, strict=False)]
+    counts = [
+        f"{name} {getattr(square, cell):,}" for name, cell in zip(names, layout.CELLS, strict=False)
+    ]
     return f"{square.title}: {', '.join(counts)}" if counts else square.title
 
 
 def _square_marks(
-    cells: Sequence[Rectangle],
+    cells: Sequence[layout.Rectangle],
     names: Sequence[str],
     *,
     side: int,
@@ -147,7 +132,7 @@ def _square_marks(
     return marks
 
 
-def _inside_labels(cell: Rectangle, name: str) -> list[Mark]:
+def _inside_labels(cell: layout.Rectangle, name: str) -> list[Mark]:
     """Label a cell inside; nothing where the label does not fit."""
     width, height = _SIDE * cell.width, _SIDE * cell.height
     count, share = f"{cell.count:,}", f"{format_number(cell.share)}\u00a0%"
@@ -161,7 +146,7 @@ def _inside_labels(cell: Rectangle, name: str) -> list[Mark]:
     ]
 
 
-def _label_below(cell: Rectangle, name: str, y: float) -> list[Mark]:
+def _label_below(cell: layout.Rectangle, name: str, y: float) -> list[Mark]:
     """Label a cell of the left part below the square."""
     count = f"{cell.count:,}"
     share = f"{format_number(cell.share)}\u00a0% {name}"
@@ -172,7 +157,7 @@ def _label_below(cell: Rectangle, name: str, y: float) -> list[Mark]:
     ]
 
 
-def _label_beside(cell: Rectangle, name: str, free: float) -> tuple[list[Mark], float]:
+def _label_beside(cell: layout.Rectangle, name: str, free: float) -> tuple[list[Mark], float]:
     """Label a cell of the right part beside the square, and tell where the next label may begin."""
     y, height = _TOP + _SIDE * cell.y, _SIDE * cell.height
     lines = [f"{cell.count:,}", f"{format_number(cell.share)}\u00a0%", *_wrapped(name, 13)]
@@ -189,7 +174,7 @@ def _label_beside(cell: Rectangle, name: str, free: float) -> tuple[list[Mark], 
     return marks, begin + 16 * len(lines) + 8
 
 
-def _column_heads(name: str, cells: Sequence[Rectangle]) -> Iterator[Words]:
+def _column_heads(name: str, cells: Sequence[layout.Rectangle]) -> Iterator[Words]:
     """Yield how often the first condition is right, and wrong, over the parts of a square."""
     name = name if len(name) <= 18 else f"{name[:17]}…"
     left = cells[0].share + cells[1].share
@@ -263,7 +248,7 @@ class Strips:
     rows: Sequence[Strip]
     """From top to bottom."""
 
-    scale: Scale
+    scale: layout.Scale
     """What the width stands for."""
 
     axis: str
@@ -284,7 +269,7 @@ class Strips:
         ]
 
 
-def forest_strips(block: ForestPlot, models: Sequence[str]) -> Strips:
+def forest_strips(block: page.ForestPlot, models: Sequence[str]) -> Strips:
     """Draw rates by group over the noise floor.
 
     Args:
@@ -294,8 +279,8 @@ def forest_strips(block: ForestPlot, models: Sequence[str]) -> Strips:
     Returns:
         A row a group on enough clusters, with a mark a model.
     """
-    rows, _ = dot_rows(block)
-    scale = dots_scale(block)
+    rows, _ = layout.dot_rows(block)
+    scale = layout.dots_scale(block)
     bounds = sorted(block.noise.values(), reverse=True)
     zero = 100 * scale.share(0)
     has_heads = any(level for _, level, _ in rows)
@@ -339,7 +324,7 @@ def forest_strips(block: ForestPlot, models: Sequence[str]) -> Strips:
     )
 
 
-def _margin_band(block: ForestPlot, scale: Scale) -> list[Box]:
+def _margin_band(block: page.ForestPlot, scale: layout.Scale) -> list[Box]:
     """Draw what counts as no difference."""
     if block.margin is None:
         return []
@@ -347,7 +332,7 @@ def _margin_band(block: ForestPlot, scale: Scale) -> list[Box]:
     return [Box(css="floor-2", x=low, y=0, width=high - low, height=0)]
 
 
-def dot_text(mark: Interval, models: Sequence[str]) -> str:
+def dot_text(mark: layout.Interval, models: Sequence[str]) -> str:
     """Say a dot in words.
 
     Args:
@@ -365,7 +350,9 @@ def dot_text(mark: Interval, models: Sequence[str]) -> str:
     return f"{' '.join(parts)}, {mark.dot.n:,} pairs"
 
 
-def _dot(mark: Interval, scale: Scale, y: float, models: Sequence[str]) -> Iterator[Mark]:
+def _dot(
+    mark: layout.Interval, scale: layout.Scale, y: float, models: Sequence[str]
+) -> Iterator[Mark]:
     """Yield the line of a dot, arrows where it runs off the scale, and the dot."""
     hue, shape = model_style(mark.dot.model)
     css = f"m{hue}{' faded' if mark.is_faded else ''}"
@@ -385,7 +372,7 @@ def _dot(mark: Interval, scale: Scale, y: float, models: Sequence[str]) -> Itera
         )
 
 
-def bars_strips(block: StackedBars) -> Strips:
+def bars_strips(block: page.StackedBars) -> Strips:
     """Draw stacked bars.
 
     Args:
@@ -401,7 +388,7 @@ def bars_strips(block: StackedBars) -> Strips:
         marks: list[Mark] = []
         rest, alts = [], []
         shares = block.shares[place] if block.shares else [None] * len(counts)
-        cells = zip(block.parts, counts, bars_cells(counts), shares, strict=True)
+        cells = zip(block.parts, counts, layout.bars_cells(counts), shares, strict=True)
         for (name, cell), count, (begin, length), share in cells:
             if not count:
                 continue
@@ -427,11 +414,11 @@ def bars_strips(block: StackedBars) -> Strips:
                 rest=", ".join(rest) if n else "nothing to show",
             )
         )
-    scale = Scale(low=0.0, high=1.0, ticks=(0.0, 0.25, 0.5, 0.75, 1.0))
+    scale = layout.Scale(low=0.0, high=1.0, ticks=(0.0, 0.25, 0.5, 0.75, 1.0))
     return Strips(rows=rows, scale=scale, axis="%")
 
 
-def lines_scene(block: Lines) -> Scene:
+def lines_scene(block: page.Lines) -> Scene:
     """Draw curves over their band.
 
     Args:
@@ -440,7 +427,7 @@ def lines_scene(block: Lines) -> Scene:
     Returns:
         The picture, 440 wide.
     """
-    horizontal, vertical = lines_scales(block)
+    horizontal, vertical = layout.lines_scales(block)
     points = [point for series in block.series for point in series.points]
     kinds = {point.value.kind for point in points}
     counts: dict[float, list[int]] = {}
@@ -479,7 +466,7 @@ def lines_scene(block: Lines) -> Scene:
 _Place = Callable[[float, float], tuple[float, float]]
 
 
-def is_faint(point: Point) -> bool:
+def is_faint(point: page.Point) -> bool:
     """Tell whether a point stands on few observations.
 
     Args:
@@ -488,10 +475,10 @@ def is_faint(point: Point) -> bool:
     Returns:
         True below `FEW_POINTS`.
     """
-    return point.n is not None and point.n < FEW_POINTS
+    return point.n is not None and point.n < layout.FEW_POINTS
 
 
-def _band(block: Lines, place: _Place) -> Iterator[Mark]:
+def _band(block: page.Lines, place: _Place) -> Iterator[Mark]:
     """Yield the grey band and its middle, as far as they are known."""
     band = [row for row in block.band if not any(map(math.isnan, row))]
     if band:
@@ -501,7 +488,7 @@ def _band(block: Lines, place: _Place) -> Iterator[Mark]:
         yield Stroke(css="middle", path=_path([place(x, middle) for x, _, middle, _ in band]))
 
 
-def _reference(block: Lines, place: _Place) -> Iterator[Mark]:
+def _reference(block: page.Lines, place: _Place) -> Iterator[Mark]:
     """Yield the level to compare with, and its interval."""
     if block.reference is None:
         return
@@ -515,7 +502,7 @@ def _reference(block: Lines, place: _Place) -> Iterator[Mark]:
     yield Words(x=428, y=level - 5, text=f"{name}, {format_value(value)[0]}", anchor="end")
 
 
-def _curve(series: Series, place: _Place, *, has_texts: bool) -> Iterator[Mark]:
+def _curve(series: page.Series, place: _Place, *, has_texts: bool) -> Iterator[Mark]:
     """Yield a curve, its points with their intervals, and their values where there is room."""
     hue, shape = model_style(series.model or 0)
     css = "reference" if series.model is None else f"m{hue}"
@@ -546,7 +533,7 @@ _FLOW_TOP: Final = 44
 _THICK: Final = 14
 
 
-def flow_scene(block: AlluvialPlot) -> Scene:
+def flow_scene(block: page.AlluvialPlot) -> Scene:
     """Draw how verdicts go from state to state; height is the number of pairs.
 
     The last two states make the cell whose colour a pair takes on its way; in the states before
@@ -624,12 +611,12 @@ def flow_scene(block: AlluvialPlot) -> Scene:
     )  # fmt: skip
 
 
-def _path_cell(path: tuple[bool, ...]) -> CellName:
+def _path_cell(path: tuple[bool, ...]) -> layout.CellName:
     """Name the cell of the last two verdicts."""
-    return CELLS[2 * (not path[-2]) + (not path[-1])]
+    return layout.CELLS[2 * (not path[-2]) + (not path[-1])]
 
 
-def _state_cell(path: tuple[bool, ...], state: int) -> CellName:
+def _state_cell(path: tuple[bool, ...], state: int) -> layout.CellName:
     """Name the cell whose colour a pair has in a state."""
     if not path[state]:
         return "neither"

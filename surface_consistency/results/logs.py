@@ -8,18 +8,10 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import DataError, RecordError
+from surface_consistency.results import tables
 from surface_consistency.results.columns import ResultColumns, need_column
 from surface_consistency.results.layouts import Layout
 from surface_consistency.results.rows import Failure, Flat, shown
-from surface_consistency.results.tables import (
-    JOINED,
-    Part,
-    content_of,
-    frame_of,
-    further_name,
-    hashes,
-    number_of,
-)
 from surface_consistency.results.tools import as_references
 
 _CHANCE: Final = ("chance", "random")
@@ -36,7 +28,7 @@ def samples_part(
     notes: list[str],
     *,
     for_judging: bool = False,
-) -> Part:
+) -> tables.Part:
     """Gather the samples of a file of a tool.
 
     Args:
@@ -84,10 +76,10 @@ def samples_part(
         raise DataError(_nothing_left(source, given, filters))
     notes += [f"{source}: {n:,} of {len(rows):,} samples {doubt}" for doubt, n in doubts.items()]
     if for_judging:
-        return Part(_typed(frame_of(rows)), {}, item=layout.item)
+        return tables.Part(_typed(tables.frame_of(rows)), {}, item=layout.item)
     if len(filters) > 1 and given.filter is None:
         raw = _by_filter(raw, filtered)
-    samples = _typed(frame_of(rows))
+    samples = _typed(tables.frame_of(rows))
     scores = _scores(raw, samples, given, source, notes)
     has_hashes = any(row["content"] is not None for row in rows)
     failures = {
@@ -95,7 +87,7 @@ def samples_part(
         for name in scores
     }
     failures = {name: own for name, own in failures.items() if own}
-    return Part(samples, scores, has_hashes, failures, item=layout.item)
+    return tables.Part(samples, scores, has_hashes, failures, item=layout.item)
 
 
 def _nothing_left(source: str, given: ResultColumns, filters: Counter[str]) -> str:
@@ -124,7 +116,7 @@ def _sample(
     if "part" in named:
         item = f"{named['part']}:{item}"
     further = {
-        further_name(name): value
+        tables.further_name(name): value
         for name, value in flat.fields.items()
         if isinstance(value, _PLAIN) and name not in flat.scores
     }
@@ -173,7 +165,7 @@ def _named_by_user(
         parts[_BY_USER[role]] = row[need_column(column, row, role, place)]
     if given.item:
         names = [need_column(name, row, "item", place) for name in given.item]
-        parts["item"] = JOINED.join(str(row[name]) for name in names)
+        parts["item"] = tables.JOINED.join(str(row[name]) for name in names)
     return parts
 
 
@@ -198,9 +190,9 @@ def _by_filter(
 def _typed(samples: pd.DataFrame) -> pd.DataFrame:
     """Give the columns their types, and hash what was asked."""
     told = samples["content"]
-    asked = content_of(samples["question"], samples["references"], len(samples))
+    asked = tables.content_of(samples["question"], samples["references"], len(samples))
     if told.notna().any():
-        own = hashes(told.fillna("").astype("str"))
+        own = tables.hashes(told.fillna("").astype("str"))
         asked = np.where(told.notna(), np.maximum(own, 1), asked)
     texts = {name: samples[name].astype("str") for name in ("item", "task", "form")}
     rest = {
@@ -236,7 +228,7 @@ def _scores(
             continue
         whole = {**values, **dict.fromkeys(unscored)}
         index = np.fromiter(sorted(whole), dtype=np.int64, count=len(whole))
-        numbers = [number_of(whole[row]) for row in index]
+        numbers = [tables.number_of(whole[row]) for row in index]
         scores[metric] = (
             index,
             np.array([np.nan if value is None else value for value in numbers], dtype=float),
@@ -262,6 +254,6 @@ def _no_score(metric: str, values: Iterable[object]) -> str | None:
     for value in values:
         if isinstance(value, list | tuple):
             return "holds lists, what a metric over all samples takes in, and no scores"
-        if not isinstance(value, Failure) and number_of(value) is None:
+        if not isinstance(value, Failure) and tables.number_of(value) is None:
             return f"holds {shown(value)}, which is no score"
     return None

@@ -15,13 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
-from surface_consistency.errors import (
-    ColumnNotFoundError,
-    DataError,
-    RecordError,
-    SurfaceConsistencyWarning,
-    UnscoredWarning,
-)
+from surface_consistency import errors
 from surface_consistency.reading import existing_file, find_column, first_names
 from surface_consistency.results.columns import (
     FACTS,
@@ -133,7 +127,7 @@ class Predictions:
             ColumnNotFoundError: If no column names the questions.
         """
         if not any(self.names):
-            raise ColumnNotFoundError(self._nameless())
+            raise errors.ColumnNotFoundError(self._nameless())
         texts: dict[str, str | None] = {}
         for part in (slice(0, 1), slice(1, None)):
             best = frozenset(texts)
@@ -192,7 +186,7 @@ class Predictions:
             what = f"equal a reference in {n_equal:,} of {len(judged):,} questions"
         else:
             return
-        raise DataError(
+        raise errors.DataError(
             f"{self.path}: the texts of column {self.unsure!r} {what}, so they are hardly what the "
             f"model wrote; the columns are {first_names(self.columns)}: name the one that holds "
             "its output by `prediction`, this one too if it does"
@@ -202,13 +196,13 @@ class Predictions:
         """Take the rows in the order of the questions, if their digest is right."""
         digest = questions_digest(index.questions or index.ids)
         if self.settings.in_order != digest:
-            raise DataError(
+            raise errors.DataError(
                 f"in_order={self.settings.in_order!r} is not the digest of these "
                 f"{len(index.ids):,} questions, which is {digest!r}: the predictions are those of "
                 "other questions, or of another order"
             )
         if len(self) != len(index.ids):
-            raise DataError(
+            raise errors.DataError(
                 f"{self.path}: {len(self):,} rows for {len(index.ids):,} questions; with in_order "
                 "each question has one row"
             )
@@ -243,7 +237,7 @@ class Predictions:
         if len(foreign) == len(self):
             task = next(filter(None, self.samples.get("task", ())), None)
             log = f", the log of the task {task!r}," if task else ""
-            raise DataError(
+            raise errors.DataError(
                 f"no prediction belongs to a question: {self.path}{log} names questions such as "
                 f"{next(filter(None, all_names))[0]!r}, but the ids are such as {index.ids[0]!r}; "
                 "name the column that holds ids or texts of questions by `item`"
@@ -253,7 +247,7 @@ class Predictions:
                 f"{len(foreign)} of {len(self)} predictions belong to no question of the data and "
                 f"were left out, the first under {all_names[foreign[0]][:1]!r} "
                 f"({self.place(foreign[0])})",
-                UnscoredWarning,
+                errors.UnscoredWarning,
                 stacklevel=5,
             )
         rows_of = [-1] * len(index.ids)
@@ -271,14 +265,14 @@ class Predictions:
         """Refuse two rows of one question that differ."""
         if not shared.isdisjoint((first, other)):
             question = (index.questions or ())[place]
-            raise DataError(
+            raise errors.DataError(
                 f"{self.place(first)}, {self.place(other)}: several questions of the data are "
                 f"{shown(question)}, and the predictions under it differ; give the rows the ids of "
                 f"the questions, such as {index.ids[0]!r}, in a column `id`, or the ids of their "
                 "facts in a column `triplet_id`, or their accepted answers in a column "
                 f"`possible_answers`{self._order_remedy(index)}"
             )
-        raise RecordError(
+        raise errors.RecordError(
             f"{self.place(other)}: a second prediction for {index.ids[place]!r}, other than that "
             f"of {self.place(first)}; keep one of them, name the column of the questions' ids by "
             "`item`, or one of several filters by `filter`"
@@ -296,12 +290,12 @@ class Predictions:
             name for name, cells in values.items() if cells.is_unique and known.issuperset(cells)
         ]
         if len(fitting) > 1:
-            raise ColumnNotFoundError(
+            raise errors.ColumnNotFoundError(
                 f"{self.path}: columns {', '.join(map(repr, fitting))} could each name the "
                 "questions; name the one that does by `item`"
             )
         if not fitting:
-            raise ColumnNotFoundError(self._nameless(index))
+            raise errors.ColumnNotFoundError(self._nameless(index))
         return [(value,) for value in values[fitting[0]]]
 
     def _fitting(self, row: int, places: Sequence[int], index: QuestionIndex) -> list[int]:
@@ -407,7 +401,7 @@ def answers_only(
         )
         warnings.warn(
             f"{n_blank:,} of {n_texts:,} predictions are blank; {counted}",
-            UnscoredWarning,
+            errors.UnscoredWarning,
             stacklevel=5,
         )
     if settings.blank == "wrong":
@@ -457,20 +451,20 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
     unsure, rivals = (None, ()) if not part.columns else _other_texts(part, settings, file)
     samples = part.samples
     if "prediction" not in samples:
-        raise ColumnNotFoundError(
+        raise errors.ColumnNotFoundError(
             f"{file}: no column holds the predictions; looked for "
             f"{', '.join(USUAL['prediction'])}; saw {first_names(part.columns)}; name it by "
             "`prediction`"
         )
     if samples["prediction"].isna().all():
-        raise DataError(
+        raise errors.DataError(
             f"{file} holds no answer; of samples of lm-evaluation-harness only those of generation "
             "tasks (output_type generate_until) and of choices (multiple_choice) do: "
             "log-likelihoods of texts are read by the runner stored-scores under "
             "`read='multiple-choice'`"
         )
     for note in notes:
-        warnings.warn(note, SurfaceConsistencyWarning, stacklevel=2)
+        warnings.warn(note, errors.SurfaceConsistencyWarning, stacklevel=2)
     prompts = samples["prompt"] if "prompt" in samples else [None] * len(samples)
     texts = samples["prediction"].tolist()
     is_cut = [
@@ -506,7 +500,7 @@ def _other_texts(
     for kind in (_SURE, USUAL["prediction"][len(_SURE) :]):
         there = [own for name in kind if (own := find_column(name, part.columns)) is not None]
         if len(there) > 1:
-            raise ColumnNotFoundError(
+            raise errors.ColumnNotFoundError(
                 f"{file}: columns {' and '.join(map(repr, there))} could each hold the "
                 "predictions; name the one that does by `prediction`"
             )
@@ -522,7 +516,7 @@ def _other_texts(
             rivals.append(name)
     column = part.roles["prediction"]
     if rivals and find_column(column, UNSURE) is not None:
-        raise ColumnNotFoundError(
+        raise errors.ColumnNotFoundError(
             f"{file}: column {column!r} may hold the reference as well as what the model wrote, "
             f"and {', '.join(map(repr, rivals))} may be its output too; name the column of the "
             "output by `prediction`"
@@ -563,7 +557,7 @@ def _row_names(part: Part, settings: PredictionSettings, file: Path) -> list[tup
             of_row[question] = None
         names.append(tuple(of_row))
     if any(names) and not all(names) and settings.in_order is None:
-        raise RecordError(
+        raise errors.RecordError(
             f"{file}: row {names.index(()) + 1:,} does not name its question; fill in its id or "
             "its text, or name another column by `item`"
         )
@@ -590,9 +584,9 @@ def _echo_end(text: str, question: str) -> int | None:
     return end if mark is None else mark.end()
 
 
-def _echo_error(n_echoes: int, n_texts: int, what: str) -> DataError:
+def _echo_error(n_echoes: int, n_texts: int, what: str) -> errors.DataError:
     """Refuse outputs that begin with their prompts."""
-    return DataError(
+    return errors.DataError(
         f"{n_echoes:,} of {n_texts:,} outputs of {what} begin with their prompt, which would be "
         "judged in place of the answer; set strip_prompt=True to cut it off, or name the column of "
         "the answer alone by `prediction`"

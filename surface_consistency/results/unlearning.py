@@ -46,7 +46,7 @@ _TEXTS: Final = ("input", "generation", "ground_truth")
 
 def tofu(row: Cells, place: Place) -> Flats:
     """Lay out TOFU_EVAL.json of open-unlearning, whose metrics hold questions by number."""
-    yield from _open_unlearning(metrics_of(row), "TOFU", lambda name: name.partition("_")[0])
+    yield from _open_unlearning(_metrics(row), "TOFU", lambda name: name.partition("_")[0])
 
 
 def muse(row: Cells, place: Place) -> Flats:
@@ -90,15 +90,8 @@ def _open_unlearning(row: Cells, benchmark: str, set_of: Callable[[str], str]) -
             yield Flat(parts, single, {})
 
 
-def metrics_of(content: Cells) -> Cells:
-    """Return the metrics of a log by their names in open-unlearning.
-
-    Args:
-        content: A log of open-unlearning, or TOFU's own, whose parts hold lists or mappings.
-
-    Returns:
-        By name, `agg_value` and `value_by_index`.
-    """
+def _metrics(content: Cells) -> Cells:
+    """Name the metrics of a log as open-unlearning does, also those of TOFU's own log."""
     parts = {name.removesuffix(".json"): part for name, part in content.items()}
     if "eval_log_forget" not in parts:
         # Logs and configurations of open-unlearning write the name in two ways.
@@ -109,7 +102,7 @@ def metrics_of(content: Cells) -> Cells:
         cells = {name: _indexed(values) for name, values in parts.get(part, {}).items()}
         losses = {"Prob": "avg_gt_loss", "PARA_Prob": "avg_paraphrased_loss"}
         values = {
-            f"{prefix}_Q_A_{name}": {i: {"prob": math.exp(-x), "avg_loss": x} for i, x in rows}
+            f"{prefix}_Q_A_{name}": {i: {"prob": math.exp(-x)} for i, x in rows}
             for name, field in losses.items()
             if (rows := cells.get(field, {}).items())
         }
@@ -118,11 +111,11 @@ def metrics_of(content: Cells) -> Cells:
             i: dict(zip(_TEXTS, texts, strict=True)) | {"rougeL_recall": recalls.get(i)}
             for i, texts in cells.get("generated_text", {}).items()
         }
-        wrong, ratios = cells.get("average_perturb_loss", {}), cells.get("truth_ratio", {})
-        values[f"{prefix}_Q_A_PERT_Prob"] = {i: {"avg_loss": x} for i, x in wrong.items()}
         ratio = "truth_ratio" if prefix == FORGET else "Truth_Ratio"
-        values[f"{prefix}_{ratio}"] = {i: {"score": x} for i, x in ratios.items()}
-        metrics |= {n: {"agg_value": None, "value_by_index": x} for n, x in values.items() if x}
+        values[f"{prefix}_{ratio}"] = {
+            i: {"score": x} for i, x in cells.get("truth_ratio", {}).items()
+        }
+        metrics |= {n: {"value_by_index": x} for n, x in values.items() if x}
     return metrics
 
 

@@ -7,17 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from surface_consistency import reading
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.reading import (
-    check_columns,
-    delimited_rows,
-    existing_file,
-    json_objects,
-    parse_json,
-    read_document,
-    read_lines,
-    read_start,
-)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,7 +52,7 @@ def read_rows(path: Path) -> Iterator[Row]:
         DataError: If the format is not one of these, or the file is not of its format.
         RecordError: If one line is broken; names file and line.
     """
-    existing_file(path, "a data file", "*.jsonl")
+    reading.existing_file(path, "a data file", "*.jsonl")
     is_packed = path.suffix.lower() == ".gz"
     suffix = Path(path.stem if is_packed else path.name).suffix.lower()
     if suffix not in FORMATS or (is_packed and suffix == ".parquet"):
@@ -76,11 +67,11 @@ def read_rows(path: Path) -> Iterator[Row]:
 
 def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     """Read one object a line, one list of objects, or one object on several lines: one row."""
-    is_list = read_start(path).startswith(b"[")
+    is_list = reading.read_start(path).startswith(b"[")
     if not is_list and not _is_indented(path):
-        yield from json_objects(path)
+        yield from reading.json_objects(path)
         return
-    value = parse_json(read_document(path), str(path), remedy=_REPAIR)
+    value = reading.parse_json(reading.read_document(path), str(path), remedy=_REPAIR)
     rows = value if is_list else [value]
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
@@ -93,7 +84,7 @@ def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
 
 def _is_indented(path: Path) -> bool:
     """Tell an object that is written on several lines by where the first of them ends."""
-    line = next((line.strip() for _, line in read_lines(path) if line.strip()), b"")
+    line = next((line.strip() for _, line in reading.read_lines(path) if line.strip()), b"")
     return line.startswith(b"{") and line.endswith((b"{", b"[", b","))
 
 
@@ -110,7 +101,7 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
     number = 0
     try:
         with pq.ParquetFile(path) as file:
-            check_columns(file.schema_arrow.names, str(path))
+            reading.check_columns(file.schema_arrow.names, str(path))
             if file.num_row_groups == 0:  # Which pyarrow 18 reads as a fault.
                 return
             for batch in file.iter_batches(batch_size=_BATCH):
@@ -159,7 +150,7 @@ FORMATS: Final[dict[str, Callable[[Path], Iterator[tuple[int, Mapping[str, objec
     ".jsonl": _json_rows,
     ".ndjson": _json_rows,
     ".json": _json_rows,
-    ".csv": partial(delimited_rows, delimiter=","),
-    ".tsv": partial(delimited_rows, delimiter="\t"),
+    ".csv": partial(reading.delimited_rows, delimiter=","),
+    ".tsv": partial(reading.delimited_rows, delimiter="\t"),
 }
 """Readers by file suffix: number of the line or row from 1, and the row."""

@@ -13,15 +13,9 @@ import surface_consistency
 from surface_consistency.data.popqa import PopQA
 from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.schemas.settings import Settings
+from surface_consistency_build.cards import dataset_folder
 from surface_consistency_build.cards.build_records import BuildManifest, SourceFile, describe_file
 from surface_consistency_build.cards.dataset_card import popqa_redirect_card, redirectqa_card
-from surface_consistency_build.cards.dataset_folder import (
-    PublishedFolder,
-    Subset,
-    make_folder,
-    reserve_output_dir,
-    write_folder,
-)
 from surface_consistency_build.wikimedia.construction.build import (
     CATEGORY_CAP,
     BuildResources,
@@ -163,7 +157,7 @@ def write_redirectqa(
     overwrite: bool = False,
     checksums: bool = True,
     progress: BuildHook | None = None,
-) -> PublishedFolder:
+) -> dataset_folder.PublishedFolder:
     """Build RedirectQA from dumps and write Parquet files with a card.
 
     Args:
@@ -195,7 +189,7 @@ def write_redirectqa(
         _options(build, plan, plan.config, triples=build.triples, unambiguous=build.unambiguous)
         for build, plan in zip(builds, plans, strict=True)
     ]
-    reserve_output_dir(
+    dataset_folder.reserve_output_dir(
         out, _claimed("redirectqa", builds, plans, settings), subsets=names, overwrite=overwrite
     )
     results = [
@@ -208,7 +202,7 @@ def write_redirectqa(
         for build, plan, result, options in zip(builds, plans, results, settings, strict=True)
     ]
     languages = tuple(dict.fromkeys(plan.config.language for plan in plans))
-    return write_folder(out, subsets, card=redirectqa_card(languages))
+    return dataset_folder.write_folder(out, subsets, card=redirectqa_card(languages))
 
 
 def write_popqa_redirect(
@@ -222,7 +216,7 @@ def write_popqa_redirect(
     overwrite: bool = False,
     checksums: bool = True,
     progress: BuildHook | None = None,
-) -> PublishedFolder:
+) -> dataset_folder.PublishedFolder:
     """Augment PopQA with redirects and write Parquet files with a card.
 
     Args:
@@ -266,7 +260,7 @@ def write_popqa_redirect(
         templates=list(wiki.question_templates),
     )
     settings = _claimed("popqa_redirect", [build], [plan], [options])
-    reserve_output_dir(out, settings, subsets=[build.name], overwrite=overwrite)
+    dataset_folder.reserve_output_dir(out, settings, subsets=[build.name], overwrite=overwrite)
     _warn_without_items(popqa)
     result = augment_popqa(
         [question.triple for question in popqa.questions],
@@ -279,7 +273,7 @@ def write_popqa_redirect(
     )
     sources = _described(files.paths, checksums=checksums, progress=progress)
     subset = _subset("popqa_redirect", build, result, options, sources.values())
-    return write_folder(out, [subset], card=popqa_redirect_card())
+    return dataset_folder.write_folder(out, [subset], card=popqa_redirect_card())
 
 
 def _options(
@@ -345,7 +339,7 @@ def _subset(
     result: BuildResult,
     options: dict[str, JsonValue],
     sources: Iterable[SourceFile],
-) -> Subset:
+) -> dataset_folder.Subset:
     """Describe one configuration of a folder."""
     manifest = BuildManifest(
         builder=builder,
@@ -355,7 +349,7 @@ def _subset(
         options=options,
         sources=tuple(sources),
     )
-    return Subset(
+    return dataset_folder.Subset(
         name=build.name,
         splits={"test": result.rows()},
         record=BuiltRow,
@@ -397,4 +391,4 @@ def _work_folder(
     """Name the folder of what is staged: one a wiki, so that configurations share it."""
     target = Path(out)
     home = target.with_name(f"{target.name}.work") if work is None else work
-    return make_folder(home, "work") / plan.config.wiki
+    return dataset_folder.make_folder(home, "work") / plan.config.wiki

@@ -15,16 +15,9 @@ from surface_consistency.errors import DataError
 from surface_consistency.schemas import QuestionRealization
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.redirectqa.instances import entity_id, instance_rows
+from surface_consistency_build.counting import tasks
 from surface_consistency_build.counting.runs import CorpusSettings, CountResult, CountRun
 from surface_consistency_build.counting.surfaces import SurfaceTable, refuse_half_characters
-from surface_consistency_build.counting.tasks import (
-    CountTask,
-    NameSettings,
-    NameTask,
-    NgramSettings,
-    NgramTask,
-    PairSettings,
-)
 from surface_consistency_build.linking.link_counts import LinkSettings, LinkTask, count_link_rows
 
 if TYPE_CHECKING:
@@ -131,11 +124,11 @@ def add(count: App) -> None:
         count: The command `count`.
     """
     common: dict[str, Any] = {"corpus": CorpusSettings, "work": WorkSettings}
-    names = common | {"names": NameSettings}
+    names = common | {"names": tasks.NameSettings}
     count.command(record_command(_surfaces, source=NameSource, **names), name="names")
-    pairs = names | {"together": PairSettings}
+    pairs = names | {"together": tasks.PairSettings}
     count.command(record_command(_pairs, source=PairSource, **pairs), name="pairs")
-    ngrams = common | {"ngrams": NgramSettings, "lookup": LookupSettings}
+    ngrams = common | {"ngrams": tasks.NgramSettings, "lookup": LookupSettings}
     count.command(
         record_command(_ngrams, optional=("corpus",), source=NgramSource, **ngrams), name="ngrams"
     )
@@ -151,7 +144,7 @@ def _surfaces(
     out: Out,
     json: Json = False,
     source: NameSource,
-    names: NameSettings,
+    names: tasks.NameSettings,
     corpus: CorpusSettings,
     work: WorkSettings,
 ) -> None:
@@ -161,7 +154,7 @@ def _surfaces(
     frequency_analysis. A stopped count goes on where it was.
     """
     table, instances, _ = source.task_inputs
-    _count(NameTask(table, names, instances=instances), out, corpus, work, as_json=json)
+    _count(tasks.NameTask(table, names, instances=instances), out, corpus, work, as_json=json)
 
 
 def _pairs(
@@ -169,8 +162,8 @@ def _pairs(
     out: Out,
     json: Json = False,
     source: PairSource,
-    names: NameSettings,
-    together: PairSettings,
+    names: tasks.NameSettings,
+    together: tasks.PairSettings,
     corpus: CorpusSettings,
     work: WorkSettings,
 ) -> None:
@@ -190,7 +183,9 @@ def _pairs(
             print(
                 f"note: {alike} facts whose subject is their object have no pair", file=sys.stderr
             )
-    _count(NameTask(table, names, pairs, together, instances), out, corpus, work, as_json=json)
+    _count(
+        tasks.NameTask(table, names, pairs, together, instances), out, corpus, work, as_json=json
+    )
 
 
 def _ngrams(
@@ -206,7 +201,7 @@ def _ngrams(
         ),
     ] = None,
     source: NgramSource,
-    ngrams: NgramSettings,
+    ngrams: tasks.NgramSettings,
     corpus: CorpusSettings | None,
     work: WorkSettings,
     lookup: LookupSettings,
@@ -234,7 +229,7 @@ def _ngrams(
         instances[str(given[0])] = given[1]
     if not instances:
         raise DataError(f"{source.data} holds no instances")
-    task = NgramTask(instances, ngrams)
+    task = tasks.NgramTask(instances, ngrams)
     if index is None:
         _count(task, out, _corpus(corpus), work, as_json=json)
         return
@@ -263,7 +258,7 @@ def _link(
         ),
     ] = None,
     source: LinkSource,
-    names: NameSettings,
+    names: tasks.NameSettings,
     corpus: CorpusSettings | None,
     work: WorkSettings,
     link: LinkSettings,
@@ -409,7 +404,7 @@ def _merge(
 
 
 def _count(
-    task: CountTask, out: Path, corpus: CorpusSettings, work: WorkSettings, *, as_json: bool
+    task: tasks.CountTask, out: Path, corpus: CorpusSettings, work: WorkSettings, *, as_json: bool
 ) -> None:
     """Plan a run, count, and write the tables where all is counted."""
     try:

@@ -8,13 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from surface_consistency.errors import DataError
-from surface_consistency_build.counting.boundaries import (
-    BoundaryRule,
-    boundary_tables,
-    character_classes,
-    check_boundary,
-    segment_edges,
-)
+from surface_consistency_build.counting import boundaries
 from surface_consistency_build.counting.texts import CASES, Case, PackedTexts, comparable_texts
 
 Segmenter = Callable[[str], Iterable[str]]
@@ -69,12 +63,12 @@ class NameFinder:
         names: PackedTexts,
         *,
         case: Case = "exact",
-        boundary: BoundaryRule = "word",
+        boundary: boundaries.BoundaryRule = "word",
         segmenter: Segmenter | None = None,
         hash_bits: int = 64,
         built: Sequence[npt.NDArray[Any]] = (),
     ) -> None:
-        check_boundary(boundary)
+        boundaries.check_boundary(boundary)
         if case not in CASES:
             raise ValueError(f"case must be one of {', '.join(CASES)}, got {case!r}")
         if (boundary == "segmented") != (segmenter is not None):
@@ -93,7 +87,7 @@ class NameFinder:
         """The names."""
         self._case: Case = case
         self._segmenter = segmenter
-        self._rule = boundary_tables(boundary)
+        self._rule = boundaries.boundary_tables(boundary)
         self._kernel: Any = _kernel
         self._mask = np.uint64(_ALL_BITS >> (64 - hash_bits))
         # Not to be written to, as mapped ones are not: the kernel is compiled once.
@@ -111,7 +105,7 @@ class NameFinder:
         names = self.names
         narrow = names.offsets[-1] < (1 << 32)
         offsets = names.offsets.astype(np.uint32) if narrow else names.offsets
-        rule = (names.buffer, offsets, character_classes(), self._rule)
+        rule = (names.buffer, offsets, boundaries.character_classes(), self._rule)
         scratch = _scratch(int(np.diff(names.offsets).max(initial=1)))
         n_tokens, most = self._kernel.count_tokens(*rule, scratch)
         table = np.zeros(int(n_tokens / _LOAD) + 16, dtype=np.uint64)
@@ -130,8 +124,8 @@ class NameFinder:
             edges = np.zeros(texts.buffer.size + 1, dtype=np.uint8)
             for index, text in enumerate(texts):
                 start, stop = texts.offsets[index : index + 2]
-                edges[start : stop + 1] |= segment_edges(text, self._segmenter(text))
-        names = (self.names.buffer, self._offsets, character_classes(), self._rule)
+                edges[start : stop + 1] |= boundaries.segment_edges(text, self._segmenter(text))
+        names = (self.names.buffer, self._offsets, boundaries.character_classes(), self._rule)
         table = (self._table, self._heads, self._mask, self._most_tokens)
         block = max(_BLOCK, 4 * self._most_tokens)
         scratch = (_scratch(block), np.empty(block, np.int64), np.empty((block, 3), np.int64))

@@ -18,19 +18,13 @@ from surface_consistency.errors import DataError, MissingDependencyError, Source
 from surface_consistency.plugins import Plugins
 from surface_consistency.runs.files import write_json, write_parquet
 from surface_consistency.schemas.settings import Settings
+from surface_consistency_build.counting import tables
 from surface_consistency_build.counting.boundaries import BoundaryRule
 from surface_consistency_build.counting.counter import Counts, SurfaceCounter
 from surface_consistency_build.counting.finder import Hits, Segmenter
 from surface_consistency_build.counting.ngrams import NgramCounter
 from surface_consistency_build.counting.pairs import Occurrences, PairCounter, PairCounts
 from surface_consistency_build.counting.surfaces import SurfaceTable
-from surface_consistency_build.counting.tables import (
-    MentionCounts,
-    entity_table,
-    instance_table,
-    pair_table,
-    surface_table,
-)
 from surface_consistency_build.counting.texts import Case, PackedTexts
 
 if TYPE_CHECKING:
@@ -232,7 +226,7 @@ class NameTask:
         """Counters of the names, whose tables all others share."""
         return NameCounter(self)
 
-    def mentions(self, counts: Counts, totals: State) -> MentionCounts | None:
+    def mentions(self, counts: Counts, totals: State) -> tables.MentionCounts | None:
         """Tell what was linked; nothing, where names alone are counted."""
         return None
 
@@ -242,16 +236,16 @@ class NameTask:
         pairs: pa.Table | None = None
         if self.pairs:
             together = _taken(PairCounts, totals)
-            pairs = pair_table(self.pairs, together)
+            pairs = tables.pair_table(self.pairs, together)
             write_parquet(folder / "pairs.parquet", pairs)
         linked = self.mentions(counts, totals)
         n_folded = totals.get("n_folded")
-        names = surface_table(self.table, counts, n_folded=n_folded, mentions=linked)
+        names = tables.surface_table(self.table, counts, n_folded=n_folded, mentions=linked)
         write_parquet(folder / "surfaces.parquet", names)
-        entities = entity_table(self.table, counts, mentions=linked)
+        entities = tables.entity_table(self.table, counts, mentions=linked)
         write_parquet(folder / "entities.parquet", entities)
         if self.instances is not None:
-            rows = instance_table(self.instances, self.table, counts, pairs, mentions=linked)
+            rows = tables.instance_table(self.instances, self.table, counts, pairs, mentions=linked)
             write_parquet(folder / "instances.parquet", rows)
         return {
             "n_names": self.table.n_keys,

@@ -8,16 +8,10 @@ from dataclasses import dataclass, field
 from typing import Final, Unpack
 from urllib.parse import unquote
 
+from surface_consistency_build.wikimedia import wikitext
 from surface_consistency_build.wikimedia._export_parser import RawPage, export_pages
 from surface_consistency_build.wikimedia.rcat_templates import ENWIKI_SHELLS, template_key
 from surface_consistency_build.wikimedia.streams import ReadOptions, open_ahead
-from surface_consistency_build.wikimedia.wikitext import (
-    SiteInfo,
-    TemplateCall,
-    category_links,
-    rendered_part,
-    template_calls,
-)
 
 _LISTING: Final = """
     REDIRECT AANSTUUR ADKAS AIL-CYFEIRIO AILGYFEIRIO AL ALIAH ALIDIREKTI ALIDIREKTU ALIH ANCAMINAR
@@ -73,7 +67,7 @@ class WikiPage:
     text: str
     """Wikitext of the last revision in the export; "" where it was hidden."""
 
-    site: SiteInfo = field(default_factory=SiteInfo, repr=False, compare=False)
+    site: wikitext.SiteInfo = field(default_factory=wikitext.SiteInfo, repr=False, compare=False)
     """The export's wiki, for the local names of its namespaces."""
 
 
@@ -215,7 +209,7 @@ def _redirect(page: RawPage, shells: frozenset[str]) -> RedirectPage | None:
     if not (page.redirect or linked):
         return None
     target = page.redirect or page.site.title(linked)
-    rest = rendered_part(page.text if link is None else page.text[link.end() :])
+    rest = wikitext.rendered_part(page.text if link is None else page.text[link.end() :])
     is_interwiki = page.site.is_interwiki(target)
     return RedirectPage(
         page_id=page.page_id or 0,
@@ -225,8 +219,8 @@ def _redirect(page: RawPage, shells: frozenset[str]) -> RedirectPage | None:
         target_namespace=None if is_interwiki else page.site.namespace_of(target),
         fragment=fragment,
         is_interwiki=is_interwiki,
-        templates=_template_names(template_calls(rest, page.site), shells),
-        categories=tuple(category_links(rest, page.site)),
+        templates=_template_names(wikitext.template_calls(rest, page.site), shells),
+        categories=tuple(wikitext.category_links(rest, page.site)),
     )
 
 
@@ -246,7 +240,7 @@ def link_parts(link: str) -> tuple[str, str | None]:
     return target.strip(), fragment.replace("_", " ").strip() or None
 
 
-def _template_names(calls: list[TemplateCall], shells: frozenset[str]) -> tuple[str, ...]:
+def _template_names(calls: list[wikitext.TemplateCall], shells: frozenset[str]) -> tuple[str, ...]:
     """List the templates, those that shells name by bare parameters among them."""
     names: dict[str, None] = {}
     for call in calls:

@@ -25,15 +25,7 @@ from surface_consistency.runs.files import write_text
 from surface_consistency.schemas import Message, Prompt, QuestionRealization
 from surface_consistency.taxonomy import RELATIONS, TEMPLATES, paraphrase_name
 from surface_consistency.text import padded_words
-from surface_consistency_build.writers.writer import (
-    Cells,
-    Draft,
-    ReviewSheet,
-    WriterSettings,
-    Writing,
-    WritingSummary,
-    mark_of,
-)
+from surface_consistency_build.writers import writer
 
 DROP_REASONS: Final[Mapping[str, str]] = {
     "name": "the name does not stand in it exactly once",
@@ -53,7 +45,7 @@ _QUOTED: Final = re.compile(r"^([\"'“‘«`*_]+)(.*?)([\"'”’»`*_]+)$")
 _MARKS: Final = ("?", "？", "؟")
 
 
-class ParaphraseSettings(WriterSettings):
+class ParaphraseSettings(writer.WriterSettings):
     """How questions are paraphrased."""
 
     paraphrases: int = Field(default=1, ge=1)
@@ -81,7 +73,7 @@ class Paraphrase:
 
 
 @dataclass(slots=True, kw_only=True)
-class WordingDraft(Draft):
+class WordingDraft(writer.Draft):
     """A wording that is paraphrased once, for all facts that are asked in it."""
 
     id: str
@@ -151,14 +143,14 @@ class WordingDraft(Draft):
             for place, one in enumerate(self.candidates, start=1)
         ]
 
-    def review(self, rows: Sequence[tuple[Place, Cells]]) -> None:
+    def review(self, rows: Sequence[tuple[Place, writer.Cells]]) -> None:
         """Keep, drop or replace paraphrases; see `Draft.review`.
 
         A replacement is checked as a writer's text is, and also restores a dropped paraphrase.
         """
         passed: list[str] = []
         for index, (place, cells) in enumerate(rows):
-            one, mark = self.candidates[index], mark_of(cells["keep"])
+            one, mark = self.candidates[index], writer.mark_of(cells["keep"])
             text = " ".join(cells["corrected"].split()) or (one.text if mark else "")
             if not text and mark is None and one.reason is None:
                 raise DataError(
@@ -179,7 +171,7 @@ class WordingDraft(Draft):
             self.candidates[index] = Paraphrase(text=text, refused_facts=refused)
 
 
-class ParaphraseWriting(Writing[WordingDraft, ParaphraseSettings]):
+class ParaphraseWriting(writer.Writing[WordingDraft, ParaphraseSettings]):
     """The writing of paraphrases.
 
     `write` and `apply` write `test.jsonl`: the original questions, each followed by its
@@ -195,7 +187,7 @@ class ParaphraseWriting(Writing[WordingDraft, ParaphraseSettings]):
     """
 
     study = "paraphrases"
-    sheet = ReviewSheet(
+    sheet = writer.ReviewSheet(
         shown=("id", "relation", "n_facts", "question", "paraphrase", "dropped"),
         filled=("keep", "corrected", "note"),
         key=("id",),
@@ -212,7 +204,7 @@ class ParaphraseWriting(Writing[WordingDraft, ParaphraseSettings]):
             reason = next(iter(self.left_out.values()), "there are no questions")
             raise DataError(f"no question of {data.source.id} can be paraphrased: {reason}")
 
-    def finish(self, folder: Path, *, is_reviewed: bool) -> WritingSummary:
+    def finish(self, folder: Path, *, is_reviewed: bool) -> writer.WritingSummary:
         """Write the questions and their paraphrases; see `Writing.finish`."""
         reasons = [one.reason for draft in self.drafts for one in draft.candidates if one.reason]
         dropped = Counter(DROP_REASONS[reason] for reason in reasons)
@@ -242,7 +234,7 @@ class ParaphraseWriting(Writing[WordingDraft, ParaphraseSettings]):
         lines = (f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
         write_text(folder / "test.jsonl", "".join(lines))
         few = [draft.wording for draft in self.drafts if len(draft.taken) < draft.number]
-        return WritingSummary(
+        return writer.WritingSummary(
             counts={"wordings": len(self.drafts), "paraphrases": n_taken, "rows": len(rows)},
             dropped=dropped,
             left_out={**self.left_out, **dict.fromkeys(few, "it has too few paraphrases")},

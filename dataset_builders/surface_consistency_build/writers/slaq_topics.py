@@ -23,6 +23,7 @@ from surface_consistency.engine.judging.prompts import (
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.rows.readers import Place
 from surface_consistency.schemas import DataSource, Message, Prompt
+from surface_consistency_build.writers import writer
 from surface_consistency_build.writers.slaq_articles import is_long_enough
 from surface_consistency_build.writers.slaq_rules import Violation, check_topic
 from surface_consistency_build.writers.slaq_written import (
@@ -31,21 +32,12 @@ from surface_consistency_build.writers.slaq_written import (
     parse_written,
     topic_from_written,
 )
-from surface_consistency_build.writers.writer import (
-    Cells,
-    Draft,
-    ReviewSheet,
-    WriterSettings,
-    Writing,
-    WritingSummary,
-    mark_of,
-)
 
 _REQUEST: Final = Path(__file__).with_name("slaq_request.txt")
 _LONG: Final = "long"
 
 
-class TopicSettings(WriterSettings):
+class TopicSettings(writer.WriterSettings):
     """How topics are written."""
 
     prompts: Annotated[str, AfterValidator(lambda name: pin_prompts(name, "writer"))] = OWN_WORDS
@@ -64,7 +56,7 @@ class TopicSettings(WriterSettings):
 
 
 @dataclass(slots=True, kw_only=True)
-class TopicDraft(Draft):
+class TopicDraft(writer.Draft):
     """One article, and the best topic that was written from it."""
 
     article: SlaqArticle
@@ -127,7 +119,7 @@ class TopicDraft(Draft):
         texts = (self.written.long_question or "", self.written.long_answer or "")
         yield (*head, _LONG, *texts, "", "; ".join(others))
 
-    def review(self, rows: Sequence[tuple[Place, Cells]]) -> None:
+    def review(self, rows: Sequence[tuple[Place, writer.Cells]]) -> None:
         """Take corrections, and refuse the topic if a row is not accepted; see `Draft.review`.
 
         A row with a no and without a correction refuses the topic, and so does a broken rule in a
@@ -136,14 +128,14 @@ class TopicDraft(Draft):
         texts, confirmed, refused = [], set(), []
         for _, cells in rows:
             kinds = ("question", "answer")
-            marks = [mark_of(cells[name]) for name in ("is_open_domain", "is_grounded")]
+            marks = [writer.mark_of(cells[name]) for name in ("is_open_domain", "is_grounded")]
             texts.append([cells[f"corrected_{kind}"] or cells[kind] or None for kind in kinds])
             row = cells["fact"].removesuffix(".0")
             if all(marks):
                 confirmed.add(row)
             elif False in marks and not any(cells[f"corrected_{kind}"] for kind in kinds):
                 refused.append(row)
-        flags = [mark_of(cells["is_entity"]) for _, cells in rows]
+        flags = [writer.mark_of(cells["is_entity"]) for _, cells in rows]
         self.written = WrittenTopic(
             facts=tuple(
                 WrittenFact(question=question, answer=answer, is_entity=flag)
@@ -158,7 +150,7 @@ class TopicDraft(Draft):
             self.refusal = f"the reviewer refused row {', '.join(refused)}"
 
 
-class TopicWriting(Writing[TopicDraft, TopicSettings]):
+class TopicWriting(writer.Writing[TopicDraft, TopicSettings]):
     """The writing of topics.
 
     `write` and `apply` write `test.csv`, the topics that break no rule or that the reviewer
@@ -174,7 +166,7 @@ class TopicWriting(Writing[TopicDraft, TopicSettings]):
     """
 
     study = "slaq-writer"
-    sheet = ReviewSheet(
+    sheet = writer.ReviewSheet(
         shown=(
             *("topic_id", "topic", "category", "url", "fact", "question", "answer"),
             *("is_entity", "violations"),
@@ -212,7 +204,7 @@ class TopicWriting(Writing[TopicDraft, TopicSettings]):
             id="articles", revision=None, digest=digest.hexdigest(), n_questions=len(drafts)
         )
 
-    def finish(self, folder: Path, *, is_reviewed: bool) -> WritingSummary:
+    def finish(self, folder: Path, *, is_reviewed: bool) -> writer.WritingSummary:
         """Write the topics; see `Writing.finish`."""
         topics: list[SlaqTopic] = []
         doubtful: list[SlaqTopic] = []
@@ -234,10 +226,10 @@ class TopicWriting(Writing[TopicDraft, TopicSettings]):
         folder.mkdir(parents=True, exist_ok=True)
         write_slaq_csv(folder / "test.csv", topics)
         if is_reviewed:
-            return WritingSummary(counts={"topics": len(topics)}, left_out=left_out)
+            return writer.WritingSummary(counts={"topics": len(topics)}, left_out=left_out)
         write_slaq_csv(folder / "doubtful.csv", doubtful)
         counts = {"topics": len(topics), "doubtful topics": len(doubtful)}
-        return WritingSummary(counts=counts, left_out=left_out)
+        return writer.WritingSummary(counts=counts, left_out=left_out)
 
 
 def topic_prompt(

@@ -19,15 +19,7 @@ from surface_consistency.metrics.uncertainty.bootstrap import Statistic
 from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.report.page import Check, Dot, ForestPlot, MosaicPlot, MosaicPlots
 from surface_consistency.report.texts import Texts
-from surface_consistency.tables import sentences as say
-from surface_consistency.tables.numbers import (
-    Part,
-    Value,
-    format_interval,
-    format_number,
-    interval_value,
-    span_text,
-)
+from surface_consistency.tables import numbers, sentences as say
 from surface_consistency.tables.table import Column, Table
 from surface_consistency.tables.tabulation import describe
 
@@ -120,7 +112,7 @@ class ComparisonReport:
             if parts:
                 self.groups = self.groups.merge(pd.concat(parts), on=["by", "group"], how="left")
 
-    def finding(self) -> list[Part]:
+    def finding(self) -> list[numbers.Part]:
         """Report the conclusion, and the excluded items.
 
         Returns:
@@ -136,7 +128,7 @@ class ComparisonReport:
             ]
         )
 
-    def few(self) -> list[Part]:
+    def few(self) -> list[numbers.Part]:
         """Report few clusters.
 
         Returns:
@@ -155,7 +147,7 @@ class ComparisonReport:
         clusters, remedy = self.compared.cluster_note, remedy if can_be_items else ""
         return TEXTS.sentence("few", n=int(n), clusters=clusters, remedy=remedy)
 
-    def summary(self) -> list[Part]:
+    def summary(self) -> list[numbers.Part]:
         """Report the other models, detectable differences, flips, and tasks that disagree.
 
         Returns:
@@ -179,7 +171,7 @@ class ComparisonReport:
             yield TEXTS.sentence(
                 "equality",
                 verdict="rejected" if equality["p_value"] < 1 - self.level else "not rejected",
-                p_value=Value(value=float(equality["p_value"]), kind="p_value"),
+                p_value=numbers.Value(value=float(equality["p_value"]), kind="p_value"),
             )
         for row in rows.to_dict("records") if self.has_flips else ():
             yield from self._flip_sentences(row)
@@ -371,7 +363,7 @@ class ComparisonReport:
     def _spans(self) -> list[str]:
         """Write the possible ranks of each model."""
         ends = self.result.models[["rank_low", "rank_high"]]
-        return [*map(span_text, ends.to_numpy().tolist())]
+        return [*map(numbers.span_text, ends.to_numpy().tolist())]
 
     def _groups(self, column: str, frame: pd.DataFrame) -> Table:
         """Describe the differences within tasks or slices."""
@@ -415,8 +407,10 @@ class ComparisonReport:
             label = f"{row['model']} − {row['reference']}" if several else str(row["model"])
             remarks[label] = " ".join(
                 (
-                    format_number(row["difference"], self.kind),
-                    format_interval(row["difference_low"], row["difference_high"], self.kind),
+                    numbers.format_number(row["difference"], self.kind),
+                    numbers.format_interval(
+                        row["difference_low"], row["difference_high"], self.kind
+                    ),
                     _CONCLUSIONS.get(str(row["conclusion"]), str(row["conclusion"])),
                 )
             )
@@ -457,7 +451,7 @@ class ComparisonReport:
         """Draw a number of a model."""
         return Dot(
             model=self.compared.models.index(str(row["model"])),
-            value=interval_value(row, name, kind=kind),
+            value=numbers.interval_value(row, name, kind=kind),
             n=int(row["n"]),
             n_clusters=int(row["n_clusters"]),
             is_certain=is_certain,
@@ -507,14 +501,14 @@ class ComparisonReport:
             squares=[plot], conditions=(reference, model), cells=cell_names(reference, model)
         )
 
-    def _square_facts(self, row: Mapping[Any, Any]) -> list[tuple[str, Value, str]]:
+    def _square_facts(self, row: Mapping[Any, Any]) -> list[tuple[str, numbers.Value, str]]:
         """Say what stands below the square."""
         if not self.has_flips:
             return []
         return [
-            ("same verdict", interval_value(row, "consistency"), ""),
-            (f"lost of {row['reference']} right", interval_value(row, "lost_of_known"), ""),
-            ("kappa", interval_value(row, "kappa", kind="number"), ""),
+            ("same verdict", numbers.interval_value(row, "consistency"), ""),
+            (f"lost of {row['reference']} right", numbers.interval_value(row, "lost_of_known"), ""),
+            ("kappa", numbers.interval_value(row, "kappa", kind="number"), ""),
         ]
 
     def checks(self) -> list[Check]:
@@ -548,7 +542,7 @@ class ComparisonReport:
         return [*checks, *(TEXTS.check("note", note=note) for note in self.compared.notes)]
 
 
-def plain_difference(number: float, kind: Literal["difference", "number"]) -> Value:
+def plain_difference(number: float, kind: Literal["difference", "number"]) -> numbers.Value:
     """Take a difference without interval and sign.
 
     Args:
@@ -558,7 +552,7 @@ def plain_difference(number: float, kind: Literal["difference", "number"]) -> Va
     Returns:
         The number.
     """
-    return Value(value=number, kind=kind, signed=False)
+    return numbers.Value(value=number, kind=kind, signed=False)
 
 
 def cell_names(reference: str, model: str) -> tuple[str, str, str, str]:

@@ -12,17 +12,11 @@ from typing import Any, Final, Literal
 import numpy as np
 import pandas as pd
 
+from surface_consistency import metrics
 from surface_consistency.engine.design import Design, Report
 from surface_consistency.engine.paired.answers import answer_agreement
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.matching.rules import rule_in_file
-from surface_consistency.metrics import (
-    PAIRED_RATES,
-    adjust_p_values,
-    contrast,
-    contrasts_by,
-    paired_by,
-)
 from surface_consistency.metrics.paired.effect_sizes import kappa_of_counts
 from surface_consistency.report.texts import Texts
 from surface_consistency.runs.frames import read_frame
@@ -157,7 +151,7 @@ def _contrasts(
         return None
     # Numbers are faster to group than texts.
     names = {report.cluster, "pair_id"} - {*within, between}
-    table = contrasts_by(
+    table = metrics.contrasts_by(
         scored.assign(**{name: pd.factorize(scored[name])[0] for name in names}),
         between=between,
         within=within,
@@ -197,7 +191,7 @@ def _described(
         frame,
         first,
         titles={"n_clusters": report.clusters.capitalize()},
-        labels={"rate": {name: name.replace("_", " ") for name in PAIRED_RATES}},
+        labels={"rate": {name: name.replace("_", " ") for name in metrics.PAIRED_RATES}},
         model=model,
         cluster_column=None,
         caption=caption,
@@ -230,7 +224,7 @@ def above_noise_by(report: Report, columns: Sequence[str]) -> pd.Series:
     rows["p_value"] = halves.where(rows["difference"] > 0, 1.0 - halves)
     largest = rows.groupby(names, sort=False)["p_value"].max()
     return largest.groupby(level=names[: -len(columns)], sort=False).transform(
-        lambda part: adjust_p_values(part.to_numpy())
+        lambda part: metrics.adjust_p_values(part.to_numpy())
     )
 
 
@@ -239,7 +233,7 @@ def _above_noise(report: Report) -> Table | None:
     frame = pd.DataFrame(_noise_contrasts(report))
     if frame.empty:
         return None
-    frame["p_value_holm"] = adjust_p_values(frame["p_value"].to_numpy(dtype=np.float64))
+    frame["p_value_holm"] = metrics.adjust_p_values(frame["p_value"].to_numpy(dtype=np.float64))
     return _described(
         report,
         frame,
@@ -303,7 +297,7 @@ def against_noise(
     margin = report.settings.margin
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return {"rate": rate} | contrast(pairs, repeated, rate=rate, margin=margin)
+        return {"rate": rate} | metrics.contrast(pairs, repeated, rate=rate, margin=margin)
 
 
 def noise_counts(report: Report, run: Run) -> Mapping[str, pd.DataFrame]:
@@ -553,7 +547,7 @@ def _grouped(
     heads = labels[: len(keys) - len(columns)]
     adjusted = np.full(len(frame), np.nan)
     for places in frame.reset_index(drop=True).groupby(heads, sort=False).indices.values():
-        adjusted[places] = adjust_p_values(frame["mcnemar_p_value"].to_numpy()[places])
+        adjusted[places] = metrics.adjust_p_values(frame["mcnemar_p_value"].to_numpy()[places])
     frame = frame.assign(adjusted_p_value=adjusted)
     above = above_noise_by(report, columns)
     if len(above):
@@ -582,11 +576,11 @@ def _generalisation(report: Report) -> dict[str, Table]:
         with warnings.catch_warnings():
             # A single cluster has no interval; the table shows that.
             warnings.simplefilter("ignore", UndefinedMetricWarning)
-            table = paired_by(
+            table = metrics.paired_by(
                 scored,
                 by=keys,
                 cluster=name,
-                rates={rate: PAIRED_RATES[rate] for rate in _GENERALISED},
+                rates={rate: metrics.PAIRED_RATES[rate] for rate in _GENERALISED},
             )
         table = sorted_rows(report, table.rename(columns=dict(design.exploded_names)), keys)
         table.insert(len(keys), "cluster", design.clusters[name])
@@ -679,7 +673,7 @@ def paired_rates(report: Report, keys: list[str], has_kappa: bool = False) -> pd
     frames = [run.outcomes[wanted] for run in report.runs]
     kappa = {"kappa": kappa_of_counts} if has_kappa else {}
     compute = functools.partial(
-        paired_by, by=keys, cluster=cluster, rates={**PAIRED_RATES, **kappa}
+        metrics.paired_by, by=keys, cluster=cluster, rates={**metrics.PAIRED_RATES, **kappa}
     )
     is_large = sum(map(len, frames)) > _FEW_ROWS
     parts = map_processes(compute, frames, n_workers=None if is_large else 1)

@@ -9,28 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.metrics._groups import (
-    GroupKey,
-    check_frame,
-    cluster_codes,
-    column_names,
-    group_positions,
-    group_seed,
-    grouping_columns,
-    root_seed,
-)
-from surface_consistency.metrics._inputs import (
-    Floats,
-    Integers,
-    MissingPolicy,
-    as_columns,
-    check_same_index,
-    complete_rows,
-    numeric_vector,
-    refuse_missing,
-    warn_undefined,
-    warn_unscored,
-)
+from surface_consistency.metrics import _groups, _inputs
 from surface_consistency.metrics.correlation._correlations import (
     CorrelationMethod,
     average_ranks,
@@ -49,7 +28,7 @@ def correlation(
     y: npt.ArrayLike,
     *,
     method: CorrelationMethod = "pearson",
-    missing: MissingPolicy = "raise",
+    missing: _inputs.MissingPolicy = "raise",
 ) -> float:
     """Return the correlation of two vectors.
 
@@ -89,7 +68,7 @@ def partial_correlation(
     controls: npt.ArrayLike,
     *,
     method: CorrelationMethod = "pearson",
-    missing: MissingPolicy = "raise",
+    missing: _inputs.MissingPolicy = "raise",
 ) -> float:
     """Return the correlation of two vectors with any number of others held constant.
 
@@ -137,32 +116,32 @@ def _warned(
     y: npt.ArrayLike,
     controls: npt.ArrayLike | None,
     method: CorrelationMethod,
-    missing: MissingPolicy,
+    missing: _inputs.MissingPolicy,
 ) -> float:
     """Return the correlation of vectors, and warn if it is undefined."""
     check_correlation_method(method)
-    check_same_index(x=x, y=y, controls=controls)
-    vectors = {"x": numeric_vector(x, "x"), "y": numeric_vector(y, "y")}
-    vectors |= {} if controls is None else as_columns(controls, "controls")
-    columns = [*complete_rows(vectors, missing=missing)[0].values()]
+    _inputs.check_same_index(x=x, y=y, controls=controls)
+    vectors = {"x": _inputs.numeric_vector(x, "x"), "y": _inputs.numeric_vector(y, "y")}
+    vectors |= {} if controls is None else _inputs.as_columns(controls, "controls")
+    columns = [*_inputs.complete_rows(vectors, missing=missing)[0].values()]
     coefficient, _, reason = _correlated(_ranked(columns, method))
     if reason:
-        warn_undefined(f"the correlation is undefined (NaN): {reason}", stacklevel=3)
+        _inputs.warn_undefined(f"the correlation is undefined (NaN): {reason}", stacklevel=3)
     return coefficient
 
 
-def _ranked(columns: list[Floats], method: CorrelationMethod) -> list[Floats]:
+def _ranked(columns: list[_inputs.Floats], method: CorrelationMethod) -> list[_inputs.Floats]:
     """Return the columns, or their ranks."""
     return [average_ranks(column) for column in columns] if method == "spearman" else columns
 
 
-def _correlated(columns: list[Floats]) -> tuple[float, list[int], str]:
+def _correlated(columns: list[_inputs.Floats]) -> tuple[float, list[int], str]:
     """Correlate the first two columns with the others held constant.
 
     Returns the coefficient, the places of the other columns that add a direction, and why the
     coefficient is NaN; empty if it is not.
     """
-    basis: list[Floats] = []
+    basis: list[_inputs.Floats] = []
     held = []
     for place, column in enumerate(columns[2:], start=2):
         unit = unit_deviations(column)
@@ -203,7 +182,7 @@ def correlation_by(
     cluster: str | None = None,
     method: CorrelationMethod = "pearson",
     intervals: Intervals = DEFAULT_INTERVALS,
-    missing: MissingPolicy = "drop",
+    missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
     """Correlate two columns of each group, with any number of other columns held constant.
 
@@ -251,23 +230,23 @@ def correlation_by(
         [4]
     """
     check_correlation_method(method)
-    keys, held = grouping_columns(by, _COLUMNS), column_names(controls)
+    keys, held = _groups.grouping_columns(by, _COLUMNS), _groups.column_names(controls)
     needed = [*keys, x, y, *held, *filter(None, (cluster,))]
-    check_frame(frame, needed, options="x, y, controls, by or cluster", row="row")
-    columns = [numeric_vector(frame[name].array, name) for name in (x, y, *held)]
+    _groups.check_frame(frame, needed, options="x, y, controls, by or cluster", row="row")
+    columns = [_inputs.numeric_vector(frame[name].array, name) for name in (x, y, *held)]
     absent = np.zeros(len(frame), dtype=np.bool_)
     for name, column in zip((x, y, *held), columns, strict=True):
-        refuse_missing(np.isnan(column), name, missing)
+        _inputs.refuse_missing(np.isnan(column), name, missing)
         absent |= np.isnan(column)
-    warn_unscored(int(absent.sum()), absent.size, what="rows", lack="a value", stacklevel=2)
-    clusters, seed = cluster_codes(frame, cluster), root_seed(intervals.rng)
+    _inputs.warn_unscored(int(absent.sum()), absent.size, what="rows", lack="a value", stacklevel=2)
+    clusters, seed = _groups.cluster_codes(frame, cluster), _groups.root_seed(intervals.rng)
 
-    def row(key: GroupKey, places: npt.NDArray[np.intp]) -> dict[str, object]:
+    def row(key: _groups.GroupKey, places: npt.NDArray[np.intp]) -> dict[str, object]:
         """Return the row of one group."""
         known = places[~absent[places]]
         codes = np.unique(clusters[known], return_inverse=True)[1]
         is_independent = cluster is None and intervals.method == "auto"
-        rng = np.random.default_rng(group_seed(seed, keys, key))
+        rng = np.random.default_rng(_groups.group_seed(seed, keys, key))
         numbers = _inferred(
             _ranked([column[known] for column in columns], method),
             None if is_independent else codes,
@@ -279,13 +258,13 @@ def correlation_by(
         counts["n_missing"] = places.size - known.size
         return dict(zip(keys, key, strict=True)) | counts | numbers
 
-    groups = group_positions(frame, keys)
+    groups = _groups.group_positions(frame, keys)
     return pd.DataFrame([row(*group) for group in groups.items()], columns=[*keys, *_COLUMNS])
 
 
 def _inferred(
-    columns: list[Floats],
-    codes: Integers | None,
+    columns: list[_inputs.Floats],
+    codes: _inputs.Integers | None,
     method: CorrelationMethod,
     intervals: Intervals,
     rng: np.random.Generator,
@@ -404,6 +383,6 @@ def partial_correlation_from_matrix(
     inverse = np.linalg.pinv(correlations[np.ix_(others, others)], rcond=1e-10, hermitian=True)
     left = correlations[np.ix_(pair, pair)] - shared.T @ inverse @ shared
     if not (np.diag(left) > _ROUNDING).all():
-        warn_undefined("the correlation is undefined (NaN): the controls determine x or y")
+        _inputs.warn_undefined("the correlation is undefined (NaN): the controls determine x or y")
         return math.nan
     return float(np.clip(left[0, 1] / math.sqrt(left[0, 0] * left[1, 1]), -1.0, 1.0))

@@ -11,26 +11,20 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.errors import MissingDependencyError
+from surface_consistency.metrics import _inputs
 from surface_consistency.metrics._groups import root_seed
-from surface_consistency.metrics._inputs import (
-    Floats,
-    Integers,
-    check_choice,
-    check_count,
-    label_codes,
-    scores_and_verdicts,
-    warn_undefined,
-)
 from surface_consistency.metrics.correlation.roc import area_under_curve
 
 Classifier: TypeAlias = Literal["logistic", "svm"]
 """Logistic regression, or a support-vector machine with a polynomial kernel of degree 3."""
 
 
-def _group_folds(labels: Integers, owners: Integers, n_folds: int, rng: object) -> Integers:
+def _group_folds(
+    labels: _inputs.Integers, owners: _inputs.Integers, n_folds: int, rng: object
+) -> _inputs.Integers:
     """Return the test fold of each row, stratified by label; a group is in one fold only."""
     fewest = min(int(labels.sum()), int((1 - labels).sum()), int(owners.max()) + 1)
-    if not 2 <= check_count(n_folds, "n_folds") <= fewest:
+    if not 2 <= _inputs.check_count(n_folds, "n_folds") <= fewest:
         raise ValueError(
             f"n_folds must lie between 2 and {fewest}, the size of the smaller class or the number "
             f"of groups; got {n_folds}"
@@ -60,17 +54,17 @@ def _maker(kind: Classifier) -> Callable[[], Any]:
 
 
 def _cross_validated(
-    matrix: Floats,
-    labels: Integers,
-    folds: Integers,
+    matrix: _inputs.Floats,
+    labels: _inputs.Integers,
+    folds: _inputs.Integers,
     score: Literal["accuracy", "f1_macro"],
     classifier: Classifier = "logistic",
-) -> tuple[float, Floats, float]:
+) -> tuple[float, _inputs.Floats, float]:
     """Return the mean score, the area under the curve of each fold, and the majority's score."""
     scores, areas, majority = [], [], []
     metrics, make = _sklearn("metrics"), _maker(classifier)
 
-    def scored(truth: Integers, predicted: Integers) -> float:
+    def scored(truth: _inputs.Integers, predicted: _inputs.Integers) -> float:
         """Score the predictions of a fold."""
         if score == "accuracy":
             return float(np.mean(truth == predicted))
@@ -87,11 +81,11 @@ def _cross_validated(
     return float(np.mean(scores)), np.asarray(areas), float(np.mean(majority))
 
 
-def _defined_mean(areas: Floats, *, stacklevel: int | None = None) -> float:
+def _defined_mean(areas: _inputs.Floats, *, stacklevel: int | None = None) -> float:
     """Return the mean of the areas that are not NaN, and, with a `stacklevel`, warn of the rest."""
     defined = areas[~np.isnan(areas)]
     if stacklevel is not None and defined.size < areas.size:
-        warn_undefined(
+        _inputs.warn_undefined(
             f"{areas.size - defined.size} of {areas.size} folds hold one class only; their area "
             "under the curve is undefined (NaN)",
             stacklevel=stacklevel + 1,
@@ -186,11 +180,11 @@ def predict_correctness(
         >>> row["auc"] > 0.8, row["macro_f1"] - row["baseline_macro_f1"] > 0.2
         (True, True)
     """
-    features, labels = scores_and_verdicts(scores, correct)
+    features, labels = _inputs.scores_and_verdicts(scores, correct)
     if not 0 < labels.sum() < labels.size:
         raise ValueError("correct must hold both right and wrong answers")
-    check_choice(classifier, ("logistic", "svm"), "classifier")
-    owners = label_codes(groups, labels.size, "groups", row="instance")
+    _inputs.check_choice(classifier, ("logistic", "svm"), "classifier")
+    owners = _inputs.label_codes(groups, labels.size, "groups", row="instance")
     folds = _group_folds(labels, owners, n_folds, rng)
     macro_f1, auc, baseline = _cross_validated(features, labels, folds, "f1_macro", classifier)
     return {
@@ -260,12 +254,12 @@ def predict_alignment(
             "features must have one row a pair, shape (n_pairs, n_features); got "
             f"{np.shape(features)}"
         )
-    matrix, labels = scores_and_verdicts(
+    matrix, labels = _inputs.scores_and_verdicts(
         features, aligned, names=("features", "aligned"), row="pair"
     )
     if not 0 < labels.sum() < labels.size:
         raise ValueError("aligned must hold both classes: there is nothing to tell apart")
-    owners = label_codes(groups, labels.size, "groups", row="pair")
+    owners = _inputs.label_codes(groups, labels.size, "groups", row="pair")
     n_features = matrix.shape[1]
     titles = [f"feature {k}" for k in range(n_features)] if names is None else list(names)
     if len(titles) != n_features:

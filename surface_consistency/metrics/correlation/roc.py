@@ -16,13 +16,7 @@ from surface_consistency.metrics._inputs import (
     warn_undefined,
 )
 from surface_consistency.metrics.correlation._correlations import average_ranks
-from surface_consistency.metrics.uncertainty.intervals import (
-    are_enough,
-    t_p_value,
-    t_quantile,
-    too_few_clusters,
-    worth_of_clusters,
-)
+from surface_consistency.metrics.uncertainty import intervals
 
 
 def clustered_auc(
@@ -150,16 +144,16 @@ def _inference(
     """Return bounds and p-value from the centred placements, or why there are none."""
     sides = {"positive": positive, "negative": ~positive}
     held = {name: np.bincount(codes[mine]).astype(np.float64) for name, mine in sides.items()}
-    worth = {name: float(worth_of_clusters(n)) for name, n in held.items()}
+    worth = {name: float(intervals.worth_of_clusters(n)) for name, n in held.items()}
     fewest = min(worth, key=lambda name: worth[name])
     n, nothing = worth[fewest], (math.nan, math.nan, math.nan)
-    if not are_enough(n):
-        return *nothing, f"the {fewest}s are {too_few_clusters(n)}"
-    quantile = float(t_quantile(n - 1.0, level))
+    if not intervals.are_enough(n):
+        return *nothing, f"the {fewest}s are {intervals.too_few_clusters(n)}"
+    quantile = float(intervals.t_quantile(n - 1.0, level))
     if auc in (0.0, 1.0):
         bound = quantile**2 / (n + quantile**2)
         low, high = (0.0, bound) if auc == 0.0 else (1.0 - bound, 1.0)
-        return low, high, float(t_p_value(math.sqrt(n), n - 1.0)), ""
+        return low, high, float(intervals.t_p_value(math.sqrt(n), n - 1.0)), ""
     n_clusters, variance = int(codes.max()) + 1, 0.0
     sums = {
         name: np.bincount(codes[mine], centred[mine], minlength=n_clusters) / mine.sum()
@@ -175,4 +169,4 @@ def _inference(
     low, high = (
         (1.0 + math.tanh((logit + sign * quantile * error) / 2.0)) / 2.0 for sign in (-1.0, 1.0)
     )
-    return low, high, float(t_p_value(logit / error, n - 1.0)), ""
+    return low, high, float(intervals.t_p_value(logit / error, n - 1.0)), ""

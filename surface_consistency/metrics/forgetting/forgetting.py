@@ -3,20 +3,11 @@
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.metrics._inputs import (
-    MISSING,
-    Codes,
-    Flags,
-    Integers,
-    MissingPolicy,
-    outcome_cells,
-    refuse_missing,
-    verdict_codes,
-)
+from surface_consistency.metrics import _inputs
 from surface_consistency.metrics.paired.paired_tables import share_of_cells
 
 
-def leakage(del_off: npt.ArrayLike, *, missing: MissingPolicy = "raise") -> float:
+def leakage(del_off: npt.ArrayLike, *, missing: _inputs.MissingPolicy = "raise") -> float:
     """Return L, the proportion of deleted facts answered correctly without retrieval.
 
     Args:
@@ -48,7 +39,7 @@ def leakage(del_off: npt.ArrayLike, *, missing: MissingPolicy = "raise") -> floa
 
 
 def retrieval_mediated(
-    del_on: npt.ArrayLike, del_off: npt.ArrayLike, *, missing: MissingPolicy = "raise"
+    del_on: npt.ArrayLike, del_off: npt.ArrayLike, *, missing: _inputs.MissingPolicy = "raise"
 ) -> float:
     """Return R, the proportion of deleted facts answered correctly with retrieval alone.
 
@@ -78,7 +69,7 @@ def retrieval_mediated(
 
 
 def interference(
-    del_on: npt.ArrayLike, del_off: npt.ArrayLike, *, missing: MissingPolicy = "raise"
+    del_on: npt.ArrayLike, del_off: npt.ArrayLike, *, missing: _inputs.MissingPolicy = "raise"
 ) -> float:
     """Return I, the proportion of deleted facts answered correctly only without retrieval.
 
@@ -108,7 +99,10 @@ def interference(
 
 
 def artifact_rate(
-    del_on: npt.ArrayLike, gold_retrieved: npt.ArrayLike, *, missing: MissingPolicy = "raise"
+    del_on: npt.ArrayLike,
+    gold_retrieved: npt.ArrayLike,
+    *,
+    missing: _inputs.MissingPolicy = "raise",
 ) -> float:
     """Return A, the proportion answered correctly without a gold-equivalent candidate.
 
@@ -145,25 +139,25 @@ def fact_counts(
     full: npt.ArrayLike | None,
     has_gold: npt.ArrayLike | None,
     *,
-    missing: MissingPolicy,
+    missing: _inputs.MissingPolicy,
     names: tuple[str, str, str, str],
-) -> tuple[Integers, Flags]:
+) -> tuple[_inputs.Integers, _inputs.Flags]:
     """Read the verdicts of facts; return their counts, and which facts lack nothing.
 
     The counts have shape `(n_facts, 10)`, each 0 or 1: a, b, c, d and artifacts, then the same of
     facts right under FULL; zeros if not scored.
     """
-    cells = outcome_cells(del_on, del_off, missing=missing, names=(names[0], names[1]))
-    is_scored = cells != MISSING
+    cells = _inputs.outcome_cells(del_on, del_off, missing=missing, names=(names[0], names[1]))
+    is_scored = cells != _inputs.MISSING
     is_known = np.zeros(cells.size, dtype=np.bool_)
     is_traced = np.ones(cells.size, dtype=np.bool_)
     if full is not None:
         codes = _codes(full, names[2], names[0], cells.size, missing)
-        is_scored &= codes != MISSING
+        is_scored &= codes != _inputs.MISSING
         is_known = codes == 1
     if has_gold is not None:
         codes = _codes(has_gold, names[3], names[0], cells.size, missing)
-        is_scored &= codes != MISSING
+        is_scored &= codes != _inputs.MISSING
         is_traced = codes == 1
     counts = np.zeros((cells.size, 10), dtype=np.int64)
     counts[:, :4] = cells[:, None] == np.arange(4)
@@ -175,13 +169,13 @@ def fact_counts(
 
 
 def _codes(
-    values: npt.ArrayLike, name: str, like: str, n_facts: int, missing: MissingPolicy
-) -> Codes:
+    values: npt.ArrayLike, name: str, like: str, n_facts: int, missing: _inputs.MissingPolicy
+) -> _inputs.Codes:
     """Read a vector beside the two verdicts."""
-    codes = verdict_codes(values, name)
+    codes = _inputs.verdict_codes(values, name)
     if codes.size != n_facts:
         raise ValueError(
             f"{name} must hold one value a fact, as {like} does; got {codes.size} and {n_facts}"
         )
-    refuse_missing(codes == MISSING, name, missing, rows="facts")
+    _inputs.refuse_missing(codes == _inputs.MISSING, name, missing, rows="facts")
     return codes

@@ -12,25 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.metrics._groups import (
-    bound_columns,
-    check_frame,
-    cluster_codes,
-    group_frame,
-    group_positions,
-    grouping_columns,
-    warn_repeated_rows,
-)
+from surface_consistency.metrics import _groups
 from surface_consistency.metrics._inputs import Floats, MissingPolicy, warn_unscored
 from surface_consistency.metrics.forgetting.audit_checks import contamination_flags
 from surface_consistency.metrics.forgetting.forgetting import fact_counts
-from surface_consistency.metrics.paired.mcnemar_tests import (
-    TEST_COLUMNS,
-    PairedTest,
-    check_test,
-    run_test,
-    tested_columns,
-)
+from surface_consistency.metrics.paired import mcnemar_tests
 from surface_consistency.metrics.paired.paired_tables import CountRatio
 from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
@@ -94,7 +80,7 @@ def forgetting_by(
     full: str | None = None,
     has_gold: str | None = None,
     cluster: str | None = "fact_id",
-    test: PairedTest = "auto",
+    test: mcnemar_tests.PairedTest = "auto",
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: MissingPolicy = "drop",
 ) -> pd.DataFrame:
@@ -158,10 +144,12 @@ def forgetting_by(
         **(FULL_TRACE_RATES if has_full and has_trace else {}),
     }
     columns = _columns(rates, full is not None, has_gold is not None)
-    keys = grouping_columns(by, columns)
-    check_test(test)
+    keys = _groups.grouping_columns(by, columns)
+    mcnemar_tests.check_test(test)
     needed = [*keys, del_on, del_off, *filter(None, (full, has_gold, cluster))]
-    check_frame(frame, needed, options="by, del_on, del_off, full, has_gold or cluster", row="fact")
+    _groups.check_frame(
+        frame, needed, options="by, del_on, del_off, full, has_gold or cluster", row="fact"
+    )
     facts, is_scored = fact_counts(
         frame[del_on].array,
         frame[del_off].array,
@@ -170,9 +158,9 @@ def forgetting_by(
         missing=missing,
         names=(del_on, del_off, full or "", has_gold or ""),
     )
-    clusters = cluster_codes(frame, cluster)
+    clusters = _groups.cluster_codes(frame, cluster)
     verdicts = [name for name in (del_on, del_off, full, has_gold) if name is not None]
-    warn_repeated_rows(frame, verdicts, [*keys, *filter(None, (cluster,))], stacklevel=2)
+    _groups.warn_repeated_rows(frame, verdicts, [*keys, *filter(None, (cluster,))], stacklevel=2)
     n_missing = int(np.count_nonzero(~is_scored))
     warn_unscored(n_missing, len(frame), what="facts", stacklevel=2)
 
@@ -188,20 +176,20 @@ def forgetting_by(
         if n:
             flags = contamination_flags([full_correct], [sum(totals[:2])], n=[n])
             row["full_flag"] = str(flags[0])
-        return row | run_test(counts[:, :4], test, intervals), counts
+        return row | mcnemar_tests.run_test(counts[:, :4], test, intervals), counts
 
-    return group_frame(
-        group_positions(frame, keys),
+    return _groups.group_frame(
+        _groups.group_positions(frame, keys),
         keys,
         rates,
         summed,
         columns=columns,
         intervals=intervals,
-        others=tested_columns(test, intervals),
+        others=mcnemar_tests.tested_columns(test, intervals),
     )
 
 
 def _columns(rates: Mapping[str, CountRatio], has_full: bool, has_trace: bool) -> list[str]:
     counts = [*_CELLS, *(["artifacts"] if has_trace else [])]
     counts += ["full_correct", "full_flag"] if has_full else []
-    return [*counts, *_SIZES, *bound_columns(rates), *TEST_COLUMNS]
+    return [*counts, *_SIZES, *_groups.bound_columns(rates), *mcnemar_tests.TEST_COLUMNS]

@@ -6,13 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from surface_consistency.metrics._groups import (
-    bound_columns,
-    check_frame,
-    group_name,
-    group_positions,
-    grouping_columns,
-)
+from surface_consistency.metrics import _groups
 from surface_consistency.metrics._inputs import Floats, Integers
 from surface_consistency.metrics.forms._facts import fact_codes, refuse_repeats
 from surface_consistency.metrics.forms.variance_shares import squared_totals
@@ -82,15 +76,15 @@ def form_answers_by(
         >>> form_answers_by(frame)["same_answer"].round(3).tolist()
         [0.667]
     """
-    columns = [*_COUNTS, *bound_columns(_RATES)]
-    keys = grouping_columns(by, columns)
+    columns = [*_COUNTS, *_groups.bound_columns(_RATES)]
+    keys = _groups.grouping_columns(by, columns)
     needed = [*dict.fromkeys([*keys, fact, form, answer, cluster or fact])]
-    check_frame(frame, needed, options="by, fact, form, answer or cluster", row="form")
+    _groups.check_frame(frame, needed, options="by, fact, form, answer or cluster", row="form")
     answers, _ = pd.factorize(frame[answer])
     facts, clusters = fact_codes(frame, [fact], cluster)
     rows = []
-    for key, where in group_positions(frame, keys).items():
-        refuse_repeats(frame, where, facts, [fact, form], group_name(keys, key))
+    for key, where in _groups.group_positions(frame, keys).items():
+        refuse_repeats(frame, where, facts, [fact, form], _groups.group_name(keys, key))
         row = _group(facts[where], answers[where], clusters[where], intervals)
         rows.append(dict(zip(keys, key, strict=True)) | row)
     return pd.DataFrame(rows, columns=[*keys, *columns])

@@ -8,27 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.metrics._groups import (
-    bound_columns,
-    check_frame,
-    column_names,
-    group_frame,
-    group_name,
-    group_positions,
-    grouping_columns,
-)
-from surface_consistency.metrics._inputs import (
-    MISSING,
-    Codes,
-    Floats,
-    Integers,
-    MissingPolicy,
-    check_choice,
-    check_count,
-    refuse_missing,
-    verdict_codes,
-    warn_unscored,
-)
+from surface_consistency.metrics import _groups, _inputs
 from surface_consistency.metrics.forms._facts import fact_codes, refuse_repeats
 from surface_consistency.metrics.forms.forms import fact_sums, form_rates
 from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums
@@ -60,7 +40,7 @@ def forms_by(
     forms: FormChoice = "fixed",
     of: int | None = None,
     intervals: Intervals = DEFAULT_INTERVALS,
-    missing: MissingPolicy = "drop",
+    missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
     """Measure for each group how alike the forms of a fact are answered.
 
@@ -134,23 +114,27 @@ def forms_by(
         >>> forms_by(frame)[["n_facts", "n_forms", "consistency"]].round(3).values.tolist()
         [[2.0, 6.0, 0.667]]
     """
-    check_choice(forms, ("fixed", "sample"), "forms")
-    if of is not None and check_count(of, "of") < 1:
+    _inputs.check_choice(forms, ("fixed", "sample"), "forms")
+    if of is not None and _inputs.check_count(of, "of") < 1:
         raise ValueError(f"of must be at least 1, how many forms are drawn; got {of}")
     rates = form_rates(of)
-    columns = [*_COUNTS, *bound_columns(rates)]
-    keys, facts = grouping_columns(by, columns), column_names(fact)
+    columns = [*_COUNTS, *_groups.bound_columns(rates)]
+    keys, facts = _groups.grouping_columns(by, columns), _groups.column_names(fact)
     needed = [*keys, *facts, form, correct, *filter(None, (cluster,))]
-    check_frame(frame, needed, options="by, fact, form, correct or cluster", row="form")
-    codes = verdict_codes(frame[correct].array, correct)
-    refuse_missing(codes == MISSING, correct, missing, rows="forms", is_verdict=True)
+    _groups.check_frame(frame, needed, options="by, fact, form, correct or cluster", row="form")
+    codes = _inputs.verdict_codes(frame[correct].array, correct)
+    _inputs.refuse_missing(
+        codes == _inputs.MISSING, correct, missing, rows="forms", is_verdict=True
+    )
     numbers, clusters = fact_codes(frame, facts, cluster)
     form_codes, _ = pd.factorize(frame[form], use_na_sentinel=False)
-    warn_unscored(int(np.count_nonzero(codes == MISSING)), codes.size, what="forms", stacklevel=2)
-    groups = group_positions(frame, keys)
+    _inputs.warn_unscored(
+        int(np.count_nonzero(codes == _inputs.MISSING)), codes.size, what="forms", stacklevel=2
+    )
+    groups = _groups.group_positions(frame, keys)
     for key, where in groups.items():
-        refuse_repeats(frame, where, numbers, [*facts, form], group_name(keys, key))
-    table = group_frame(
+        refuse_repeats(frame, where, numbers, [*facts, form], _groups.group_name(keys, key))
+    table = _groups.group_frame(
         groups,
         keys,
         rates,
@@ -168,10 +152,10 @@ def forms_by(
 
 
 def _left_out(
-    codes: Codes, facts: Integers, forms: npt.NDArray[np.intp], of: int | None
-) -> tuple[Floats, Floats]:
+    codes: _inputs.Codes, facts: _inputs.Integers, forms: npt.NDArray[np.intp], of: int | None
+) -> tuple[_inputs.Floats, _inputs.Floats]:
     """Return summed columns of a group without each form, and without each single verdict."""
-    scored = codes != MISSING
+    scored = codes != _inputs.MISSING
     numbers = np.unique(facts[scored], return_inverse=True)[1]
     forms, right = np.unique(forms[scored], return_inverse=True)[1], codes[scored] == 1
     n_forms, n_right = np.bincount(numbers), np.bincount(numbers, weights=right).astype(np.int64)
@@ -181,7 +165,9 @@ def _left_out(
     return rows.sum(axis=0) + np.stack(by_form, axis=1), rows.sum(axis=0) + change
 
 
-def _summands(n_forms: Integers, n_right: Integers, of: int | None) -> Floats:
+def _summands(
+    n_forms: _inputs.Integers, n_right: _inputs.Integers, of: int | None
+) -> _inputs.Floats:
     """Return the summands of facts, nothing of those with fewer than two forms."""
     usable = n_forms > 1
     rows = fact_sums(np.where(usable, n_forms, 2), np.where(usable, n_right, 0), of)
@@ -191,8 +177,8 @@ def _summands(n_forms: Integers, n_right: Integers, of: int | None) -> Floats:
 def _widen(
     table: pd.DataFrame,
     row: int,
-    rates: Mapping[str, Callable[[Floats], Floats]],
-    left_out: tuple[Floats, Floats],
+    rates: Mapping[str, Callable[[_inputs.Floats], _inputs.Floats]],
+    left_out: tuple[_inputs.Floats, _inputs.Floats],
     level: float,
 ) -> None:
     """Add the spread between forms to the intervals of a row."""
@@ -210,10 +196,10 @@ def widened(
     value: float,
     low: float,
     high: float,
-    by_form: Floats,
+    by_form: _inputs.Floats,
     level: float,
-    by_verdict: Floats | None = None,
-) -> Floats:
+    by_verdict: _inputs.Floats | None = None,
+) -> _inputs.Floats:
     """Add the spread between forms to the limits of a statistic.
 
     Args:
@@ -239,17 +225,17 @@ def widened(
     return np.array([value - math.hypot(value - low, half), value + math.hypot(high - value, half)])
 
 
-def _jackknife_variance(left_out: Floats) -> float:
+def _jackknife_variance(left_out: _inputs.Floats) -> float:
     """Return the variance of a statistic from its values without each unit."""
     around = left_out - left_out.mean()
     return float((left_out.size - 1) / left_out.size * (around @ around))
 
 
 def _group(
-    codes: Codes, facts: Integers, clusters: Integers, of: int | None
-) -> tuple[dict[str, object], Floats]:
+    codes: _inputs.Codes, facts: _inputs.Integers, clusters: _inputs.Integers, of: int | None
+) -> tuple[dict[str, object], _inputs.Floats]:
     """Return the counts of one group and the sums of its clusters."""
-    scored = codes != MISSING
+    scored = codes != _inputs.MISSING
     distinct, first, numbers = np.unique(facts, return_index=True, return_inverse=True)
     n_forms = np.bincount(numbers[scored], minlength=distinct.size)
     n_right = np.bincount(numbers[scored & (codes == 1)], minlength=distinct.size)

@@ -16,14 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.metrics._groups import (
-    bound_columns,
-    check_frame,
-    cluster_codes,
-    column_names,
-    group_positions,
-    grouping_columns,
-)
+from surface_consistency.metrics import _groups
 from surface_consistency.metrics._inputs import Floats, Integers, check_choice, numeric_vector
 from surface_consistency.metrics.forms.form_groups import FormChoice, widened
 from surface_consistency.metrics.uncertainty.cluster_bounds import jackknife
@@ -104,19 +97,21 @@ def variance_shares_by(
     """
     check_choice(forms, ("fixed", "sample"), "forms")
     names = [f"{name}_share" for name in SHARES]
-    columns = [*_COUNTS, "total", *bound_columns(names)]
-    keys = grouping_columns(by, columns)
+    columns = [*_COUNTS, "total", *_groups.bound_columns(names)]
+    keys = _groups.grouping_columns(by, columns)
     whole = cluster or templates or item
-    needed = dict.fromkeys([*column_names(keys), item, form, correct, whole, templates or item])
-    check_frame(
+    needed = dict.fromkeys(
+        [*_groups.column_names(keys), item, form, correct, whole, templates or item]
+    )
+    _groups.check_frame(
         frame, [*needed], options="by, item, form, correct, cluster or templates", row="form"
     )
     values = numeric_vector(frame[correct].array, correct)
     names_of_codes = dict.fromkeys([item, form, templates or item])
     codes = {name: pd.factorize(frame[name], use_na_sentinel=False)[0] for name in names_of_codes}
-    clusters = cluster_codes(frame, whole)
+    clusters = _groups.cluster_codes(frame, whole)
     rows = []
-    for key, where in group_positions(frame, keys).items():
+    for key, where in _groups.group_positions(frame, keys).items():
         scored = where[~np.isnan(values[where])]
         block = codes[templates][scored] if templates else np.zeros(len(scored), dtype=np.int64)
         facets = _facets(codes[item][scored], codes[form][scored], block)

@@ -10,14 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from surface_consistency.metrics import _inputs
 from surface_consistency.metrics._groups import column_names, group_name, group_seed, root_seed
-from surface_consistency.metrics._inputs import (
-    Flags,
-    Floats,
-    MissingPolicy,
-    check_choice,
-    warn_undefined,
-)
 from surface_consistency.metrics.correlation._correlations import (
     CorrelationMethod,
     check_correlation_method,
@@ -30,16 +24,7 @@ from surface_consistency.metrics.correlation.dependent_correlations import (
     steiger_test,
     zou_interval,
 )
-from surface_consistency.metrics.frequency.frequency_rows import (
-    SUBSETS,
-    FirstFrequency,
-    FrequencyRows,
-    FrequencyTransform,
-    distinct_names,
-    read_rows,
-    take_subset,
-    warn_missing,
-)
+from surface_consistency.metrics.frequency import frequency_rows
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
 _DIFFERENCE = 4
@@ -62,7 +47,7 @@ def _n_held(n_controls: int) -> list[int]:
     return [0, 0, held, held, 0, *[0] * n_controls, *[held] * n_controls]
 
 
-def _stacked(within: Floats, across: Floats) -> Floats:
+def _stacked(within: _inputs.Floats, across: _inputs.Floats) -> _inputs.Floats:
     """Stack the statistics in front of the models, behind any axis of resamples."""
     partial = partial_of_correlations(within, across)
     plain, held = across[..., :2, :], across[..., 2:, :]
@@ -72,7 +57,7 @@ def _stacked(within: Floats, across: Floats) -> Floats:
 
 
 def _independent(
-    estimates: Floats, among: float, n: int, method: CorrelationMethod, level: float
+    estimates: _inputs.Floats, among: float, n: int, method: CorrelationMethod, level: float
 ) -> Iterator[tuple[float, float, float, float]]:
     """Yield bounds, their p-value and the paper's of each statistic of a model, rows independent.
 
@@ -112,10 +97,10 @@ def frequency_analysis(
     by: str | Sequence[str] = (),
     cluster: str | None = "fact_id",
     method: CorrelationMethod = "pearson",
-    transform: FrequencyTransform = "log",
+    transform: frequency_rows.FrequencyTransform = "log",
     high_frequency_above: float = 10.0,
     intervals: Intervals = DEFAULT_INTERVALS,
-    missing: MissingPolicy = "drop",
+    missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
     """Correlate accuracy with log entity and log surface frequency, apart and given each other.
 
@@ -197,10 +182,10 @@ def frequency_analysis(
         [300, 300]
     """
     check_correlation_method(method)
-    check_choice(transform, ("log", "log1p"), "transform")
+    _inputs.check_choice(transform, ("log", "log1p"), "transform")
     constants = column_names(controls)
     taken_names = {*_names("entity", ()), *_names("others", ())}
-    for name in distinct_names(constants, "controls") if constants else ():
+    for name in frequency_rows.distinct_names(constants, "controls") if constants else ():
         if name in taken_names:
             raise ValueError(f"controls: {name!r} is the name of a statistic; rename the column")
     options = _Options(
@@ -211,7 +196,7 @@ def frequency_analysis(
         intervals=intervals,
         seed=root_seed(intervals.rng),
     )
-    data = read_rows(
+    data = frequency_rows.read_rows(
         frame,
         _RESULT,
         accuracy=accuracy,
@@ -225,18 +210,20 @@ def frequency_analysis(
         high_frequency_above=high_frequency_above,
         missing=missing,
     )
-    firsts: list[FirstFrequency] = ["entity"] if others_frequency is None else ["entity", "others"]
+    firsts: list[frequency_rows.FirstFrequency] = (
+        ["entity"] if others_frequency is None else ["entity", "others"]
+    )
     rows: list[dict[str, Any]] = []
     for key, positions in data.groups.items():
         labels = dict(zip(data.keys, key, strict=True))
         statistics = [
             (column, {"model": data.models[column], **labels, **row})
-            for subset in SUBSETS
+            for subset in frequency_rows.SUBSETS
             for first in firsts
             for column, row in _subset(data, positions, subset, first, labels, options)
         ]
         rows += [row for _, row in sorted(statistics, key=operator.itemgetter(0))]
-    warn_missing(data, len(frame), stacklevel=2)
+    frequency_rows.warn_missing(data, len(frame), stacklevel=2)
     _warn_undefined(rows, data.keys)
     return pd.DataFrame(rows, columns=data.columns)
 
@@ -245,7 +232,7 @@ def frequency_analysis(
 class _Options:
     """The checked options of an analysis."""
 
-    transform: FrequencyTransform
+    transform: frequency_rows.FrequencyTransform
     controls: list[str]
     clustered: bool
     method: CorrelationMethod
@@ -254,16 +241,16 @@ class _Options:
 
 
 def _subset(
-    data: FrequencyRows,
+    data: frequency_rows.FrequencyRows,
     positions: npt.NDArray[np.intp],
     subset: str,
-    first: FirstFrequency,
+    first: frequency_rows.FirstFrequency,
     labels: dict[str, object],
     options: _Options,
 ) -> Iterator[tuple[int, dict[str, object]]]:
     """Yield the rows of the result for one subset, each with its model's column."""
     keep_zeros = options.transform == "log1p"
-    chosen = take_subset(data, positions, subset, first=first, keep_zeros=keep_zeros)
+    chosen = frequency_rows.take_subset(data, positions, subset, first=first, keep_zeros=keep_zeros)
     repeated = {"surface", *_names(first, options.controls)[_DIFFERENCE + 1 :]}
     names = [*labels, "subset"]
     seed = group_seed(options.seed, names, (*labels.values(), subset))
@@ -282,7 +269,7 @@ def _subset(
                 yield column, {"subset": subset, "method": options.method, **counts, **row}
 
 
-def _same_rows(lacking: Flags) -> list[list[int]]:
+def _same_rows(lacking: _inputs.Flags) -> list[list[int]]:
     """Group the models whose accuracies stand in the same rows, so that they share resamples."""
     groups: dict[bytes, list[int]] = {}
     for column, gaps in enumerate(lacking.T):
@@ -291,16 +278,16 @@ def _same_rows(lacking: Flags) -> list[list[int]]:
 
 
 def _statistics(
-    data: FrequencyRows,
+    data: frequency_rows.FrequencyRows,
     complete: npt.NDArray[np.intp],
     columns: list[int],
-    first: FirstFrequency,
+    first: frequency_rows.FirstFrequency,
     rng: np.random.Generator,
     options: _Options,
 ) -> Iterator[tuple[int, dict[str, object]]]:
     """Yield the statistics of each of some models on the same rows, with the model's column."""
     logarithm = np.log1p if options.transform == "log1p" else np.log
-    x: list[Floats] = [logarithm(values[complete]) for values in data.predictors(first)]
+    x: list[_inputs.Floats] = [logarithm(values[complete]) for values in data.predictors(first)]
     y = [data.accuracies[complete, column] for column in columns]
     _, codes = np.unique(data.clusters[complete], return_inverse=True)
     names = _names(first, options.controls)
@@ -350,4 +337,4 @@ def _warn_undefined(rows: list[dict[str, Any]], keys: list[str]) -> None:
             where.setdefault(f"interval of {row['statistic']}", []).append(place)
     if where:
         parts = [f"{name} ({len(places)}, such as {places[0]})" for name, places in where.items()]
-        warn_undefined(f"undefined (NaN): {'; '.join(parts)}", stacklevel=3)
+        _inputs.warn_undefined(f"undefined (NaN): {'; '.join(parts)}", stacklevel=3)

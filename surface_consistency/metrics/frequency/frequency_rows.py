@@ -10,33 +10,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.errors import UnscoredWarning
-from surface_consistency.metrics._groups import (
-    GroupKey,
-    check_frame,
-    cluster_codes,
-    column_names,
-    group_positions,
-    grouping_columns,
-    warn_repeated_rows,
-)
-from surface_consistency.metrics._inputs import (
-    MISSING,
-    Flags,
-    Floats,
-    Integers,
-    MissingPolicy,
-    check_missing,
-    numeric_vector,
-    refuse_missing,
-    verdict_codes,
-)
+from surface_consistency.metrics import _groups, _inputs
 
 
 def number_column(
     frame: pd.DataFrame, column: str, *, least: float = 0.0, most: float = 1.0
-) -> Floats:
+) -> _inputs.Floats:
     """Return a column of numbers within bounds, NaN where missing."""
-    values = numeric_vector(frame[column].array, column)
+    values = _inputs.numeric_vector(frame[column].array, column)
     outside = (values < least) | (values > most)
     if outside.any():
         row = int(np.argmax(outside))
@@ -60,7 +41,7 @@ def surface_accuracy(
     correct: str = "is_correct",
     template: str = "template",
     keep: Sequence[str] = (),
-    missing: MissingPolicy = "drop",
+    missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
     """Average the verdicts of each surface instance over its question realizations.
 
@@ -101,13 +82,13 @@ def surface_accuracy(
         >>> surface_accuracy(frame)["accuracy"].tolist()
         [0.5, 1.0]
     """
-    check_missing(missing)
-    names = distinct_names(column_names(instance), "instance")
-    constant = [column for column in column_names(keep) if column not in names]
+    _inputs.check_missing(missing)
+    names = distinct_names(_groups.column_names(instance), "instance")
+    constant = [column for column in _groups.column_names(keep) if column not in names]
     clashes = sorted({"accuracy", "n_templates"} & {*names, *constant})
     if clashes:
         raise ValueError(f"column {clashes[0]!r} has the name of a column of the result; rename it")
-    check_frame(
+    _groups.check_frame(
         frame,
         [*names, correct, template, *constant],
         options="instance, correct, template or keep",
@@ -177,26 +158,26 @@ class FrequencyRows:
     """Columns of accuracies."""
     columns: list[str]
     """Columns of the result."""
-    groups: dict[GroupKey, npt.NDArray[np.intp]]
+    groups: dict[_groups.GroupKey, npt.NDArray[np.intp]]
     """Positions of the rows of each group."""
     threshold: float
     """Surface frequency that the rows of "redirect_high_frequency" exceed."""
-    entity: Floats
+    entity: _inputs.Floats
     """Entity frequencies; NaN where missing."""
-    surface: Floats
+    surface: _inputs.Floats
     """Surface frequencies; NaN where missing."""
-    canonical: Flags
+    canonical: _inputs.Flags
     """Whether the surface is the canonical one."""
-    accuracies: Floats
+    accuracies: _inputs.Floats
     """Accuracies, shape `(n_rows, n_models)`; NaN where missing."""
-    clusters: Integers
+    clusters: _inputs.Integers
     """Cluster codes."""
-    others: Floats
+    others: _inputs.Floats
     """Frequencies under other surfaces, NaN where missing; empty unless they were asked for."""
-    controls: tuple[Floats, ...] = ()
+    controls: tuple[_inputs.Floats, ...] = ()
     """Further frequencies that are held constant; NaN where missing."""
 
-    def predictors(self, first: FirstFrequency) -> list[Floats]:
+    def predictors(self, first: FirstFrequency) -> list[_inputs.Floats]:
         """Return the first frequency, that of the surface, and those that are held constant."""
         return [self.entity if first == "entity" else self.others, self.surface, *self.controls]
 
@@ -238,34 +219,34 @@ def read_rows(
     by: str | Sequence[str],
     cluster: str | None,
     high_frequency_above: float,
-    missing: MissingPolicy,
+    missing: _inputs.MissingPolicy,
     others_frequency: str | None = None,
     controls: Sequence[str] = (),
 ) -> FrequencyRows:
     """Read and check the columns of a frame for a result of these columns, "model" the first."""
-    check_missing(missing)
+    _inputs.check_missing(missing)
     if not high_frequency_above >= 0.0:
         raise ValueError(f"high_frequency_above must be at least 0; got {high_frequency_above!r}")
-    models = distinct_names(column_names(accuracy), "accuracy")
+    models = distinct_names(_groups.column_names(accuracy), "accuracy")
     taken = list(result[1:]) if isinstance(accuracy, str) else list(result)
-    keys = grouping_columns(by, taken)
+    keys = _groups.grouping_columns(by, taken)
     others = [] if others_frequency is None else [others_frequency]
     named = [*keys, *models, entity_frequency, surface_frequency, is_canonical, *controls]
     named += [*others, *filter(None, (cluster,))]
-    check_frame(frame, named, options=_COLUMN_OPTIONS, row="surface instance")
+    _groups.check_frame(frame, named, options=_COLUMN_OPTIONS, row="surface instance")
     columns = {
         name: number_column(frame, name, most=np.inf)
         for name in (entity_frequency, surface_frequency, *others, *controls)
     }
     columns |= {name: number_column(frame, name) for name in models}
     for name, column in columns.items():
-        refuse_missing(np.isnan(column), name, missing)
-    canonical = verdict_codes(frame[is_canonical].array, is_canonical)
-    if (canonical == MISSING).any():
-        row = int(np.argmax(canonical == MISSING))
+        _inputs.refuse_missing(np.isnan(column), name, missing)
+    canonical = _inputs.verdict_codes(frame[is_canonical].array, is_canonical)
+    if (canonical == _inputs.MISSING).any():
+        row = int(np.argmax(canonical == _inputs.MISSING))
         raise ValueError(f"{is_canonical}[{row}] is missing: say whether the surface is canonical")
-    warn_repeated_rows(frame, models, [*keys, *filter(None, (cluster,))], stacklevel=3)
-    groups = group_positions(frame, keys)
+    _groups.warn_repeated_rows(frame, models, [*keys, *filter(None, (cluster,))], stacklevel=3)
+    groups = _groups.group_positions(frame, keys)
     return FrequencyRows(
         keys=keys,
         models=models,
@@ -276,7 +257,7 @@ def read_rows(
         surface=columns[surface_frequency],
         canonical=canonical == 1,
         accuracies=np.column_stack([columns[name] for name in models]),
-        clusters=cluster_codes(frame, cluster),
+        clusters=_groups.cluster_codes(frame, cluster),
         others=columns[others_frequency] if others_frequency is not None else np.empty(0),
         controls=tuple(columns[name] for name in controls),
     )

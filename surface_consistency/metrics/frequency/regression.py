@@ -9,21 +9,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.errors import MissingDependencyError
-from surface_consistency.metrics._inputs import (
-    Floats,
-    Integers,
-    check_confidence_level,
-    label_codes,
-    scores_and_verdicts,
-    warn_undefined,
-)
-from surface_consistency.metrics.uncertainty.intervals import (
-    are_enough,
-    t_p_value,
-    t_quantile,
-    too_few_clusters,
-    worth_of_clusters,
-)
+from surface_consistency.metrics import _inputs
+from surface_consistency.metrics.uncertainty import intervals
 
 # Log odds of 15 are a chance of 3 in 10 million: only separated data are fitted so.
 _SEPARATED_LOG_ODDS = 15.0
@@ -73,21 +60,21 @@ def correctness_regression(
         >>> round(float(rows["estimate"]["loss"]), 1), bool(rows["p_value"]["loss"] < 0.01)
         (-0.5, True)
     """
-    check_confidence_level(confidence_level)
-    features, verdicts = scores_and_verdicts(scores, correct)
+    _inputs.check_confidence_level(confidence_level)
+    features, verdicts = _inputs.scores_and_verdicts(scores, correct)
     terms = list(names) or [f"score_{number + 1}" for number in range(features.shape[1])]
     if len(terms) != features.shape[1]:
         raise ValueError(f"names must name {features.shape[1]} scores; got {len(terms)}")
     design = np.column_stack([np.ones(len(features)), features])
-    owners = label_codes(clusters, verdicts.size, "clusters", row="instance")
+    owners = _inputs.label_codes(clusters, verdicts.size, "clusters", row="instance")
     sizes = np.bincount(owners).astype(np.float64)
     fit = _fit(verdicts.astype(np.float64), design, owners, sizes)
     if isinstance(fit, str):
-        warn_undefined(f"the regression is undefined (NaN): {fit}", stacklevel=2)
+        _inputs.warn_undefined(f"the regression is undefined (NaN): {fit}", stacklevel=2)
         fit = np.full((2, design.shape[1]), np.nan)
     estimates, standard_errors = fit
-    df = worth_of_clusters(sizes) - 1.0
-    half = float(t_quantile(df, confidence_level)) * standard_errors
+    df = intervals.worth_of_clusters(sizes) - 1.0
+    half = float(intervals.t_quantile(df, confidence_level)) * standard_errors
     z = estimates / standard_errors
     with np.errstate(over="ignore"):
         odds_ratios = np.exp(estimates)
@@ -99,7 +86,7 @@ def correctness_regression(
             "estimate_low": estimates - half,
             "estimate_high": estimates + half,
             "z": z,
-            "p_value": t_p_value(z, df),
+            "p_value": intervals.t_p_value(z, df),
             "odds_ratio": odds_ratios,
             "n": owners.size,
             "n_clusters": sizes.size,
@@ -107,13 +94,15 @@ def correctness_regression(
     )
 
 
-def _fit(correct: Floats, design: Floats, owners: Integers, sizes: Floats) -> Floats | str:
+def _fit(
+    correct: _inputs.Floats, design: _inputs.Floats, owners: _inputs.Integers, sizes: _inputs.Floats
+) -> _inputs.Floats | str:
     """Return coefficients and their errors, shape `(2, n_terms)`, or why there are none."""
     n_terms = design.shape[1]
     if sizes.size <= n_terms:
         return f"{sizes.size} clusters for {n_terms} terms"
-    if not are_enough(worth := worth_of_clusters(sizes)):
-        return f"its rows are {too_few_clusters(float(worth))}"
+    if not intervals.are_enough(worth := intervals.worth_of_clusters(sizes)):
+        return f"its rows are {intervals.too_few_clusters(float(worth))}"
     if (correct == correct[0]).all():
         return "all answers are equal"
     if np.linalg.matrix_rank(design) < n_terms:

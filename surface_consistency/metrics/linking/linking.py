@@ -7,26 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.metrics._groups import (
-    bound_columns,
-    check_frame,
-    cluster_codes,
-    counted_cells,
-    group_frame,
-    group_positions,
-    grouping_columns,
-)
-from surface_consistency.metrics._inputs import (
-    MISSING,
-    Codes,
-    Floats,
-    MissingPolicy,
-    check_equal_lengths,
-    check_missing,
-    refuse_missing,
-    verdict_codes,
-    warn_unscored,
-)
+from surface_consistency.metrics import _groups, _inputs
 from surface_consistency.metrics.paired.paired_tables import CountRatio
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
@@ -39,23 +20,23 @@ def _linking_cells(
     correct: npt.ArrayLike,
     kinds: Sequence[object],
     *,
-    missing: MissingPolicy,
+    missing: _inputs.MissingPolicy,
     names: tuple[str, str],
-) -> Codes:
+) -> _inputs.Codes:
     """Return each example's cell: 0, 1 positives right, wrong; 2, 3 negatives; -1 missing."""
-    check_missing(missing)
-    codes, labels = verdict_codes(correct, names[0]), list(kinds)
-    check_equal_lengths(**{names[0]: codes.size, names[1]: len(labels)})
+    _inputs.check_missing(missing)
+    codes, labels = _inputs.verdict_codes(correct, names[0]), list(kinds)
+    _inputs.check_equal_lengths(**{names[0]: codes.size, names[1]: len(labels)})
     for index, label in enumerate(labels):
         if label not in LINKING_KINDS:
             raise ValueError(
                 f"{names[1]}[{index}] must be one of {', '.join(LINKING_KINDS)}; got {label!r}"
             )
-    lacking = codes == MISSING
-    refuse_missing(lacking, names[0], missing, rows="examples", is_verdict=True)
+    lacking = codes == _inputs.MISSING
+    _inputs.refuse_missing(lacking, names[0], missing, rows="examples", is_verdict=True)
     negative = np.array([label != "positive" for label in labels], dtype=np.bool_)
     cells = (2 * negative + 1 - codes).astype(np.int8)
-    cells[lacking] = MISSING
+    cells[lacking] = _inputs.MISSING
     return cells
 
 
@@ -65,7 +46,7 @@ _NEGATIVE = CountRatio(numerator=(0, 0, 1, 0), denominator=(0, 0, 1, 1))
 
 
 @of_shares(*(Part(0.5, rate.numerator, rate.denominator) for rate in (_POSITIVE, _NEGATIVE)))
-def _balanced(counts: npt.ArrayLike) -> Floats:
+def _balanced(counts: npt.ArrayLike) -> _inputs.Floats:
     return (_POSITIVE(counts) + _NEGATIVE(counts)) / 2.0
 
 
@@ -91,7 +72,7 @@ Each maps counts whose last axis holds positives right and wrong, then negatives
 _COLUMNS = (
     *_CELLS,
     *("n", "n_clusters", "few_clusters", "n_missing", "n_undefined"),
-    *bound_columns(LINKING_RATES),
+    *_groups.bound_columns(LINKING_RATES),
 )
 
 
@@ -103,7 +84,7 @@ def linking_by(
     kind: str = "kind",
     cluster: str | None = "fact_id",
     intervals: Intervals = DEFAULT_INTERVALS,
-    missing: MissingPolicy = "drop",
+    missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
     """Compute raw and balanced accuracy of each group of linking examples, with intervals.
 
@@ -152,20 +133,22 @@ def linking_by(
         >>> rows[["type", "n", "balanced_accuracy"]].values.tolist()
         [['Typical_Errors', 60, 0.625]]
     """
-    keys = grouping_columns(by, _COLUMNS)
+    keys = _groups.grouping_columns(by, _COLUMNS)
     needed = [*keys, correct, kind, *([cluster] if cluster is not None else [])]
-    check_frame(frame, needed, options="by, correct, kind or cluster", row="linking example")
+    _groups.check_frame(
+        frame, needed, options="by, correct, kind or cluster", row="linking example"
+    )
     cells = _linking_cells(
         frame[correct].array, frame[kind].tolist(), missing=missing, names=(correct, kind)
     )
-    clusters = cluster_codes(frame, cluster)
-    n_missing = int(np.count_nonzero(cells == MISSING))
-    warn_unscored(n_missing, cells.size, what="linking examples", stacklevel=2)
-    return group_frame(
-        group_positions(frame, keys),
+    clusters = _groups.cluster_codes(frame, cluster)
+    n_missing = int(np.count_nonzero(cells == _inputs.MISSING))
+    _inputs.warn_unscored(n_missing, cells.size, what="linking examples", stacklevel=2)
+    return _groups.group_frame(
+        _groups.group_positions(frame, keys),
         keys,
         LINKING_RATES,
-        lambda where: counted_cells(cells[where], clusters[where], _CELLS),
+        lambda where: _groups.counted_cells(cells[where], clusters[where], _CELLS),
         columns=_COLUMNS,
         intervals=intervals,
     )

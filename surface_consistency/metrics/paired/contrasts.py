@@ -15,37 +15,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.clusters import FEW_CLUSTERS, LEAST_CLUSTERS
-from surface_consistency.metrics._groups import (
-    GroupKey,
-    check_frame,
-    cluster_codes,
-    column_names,
-    group_positions,
-    grouping_columns,
-    warn_repeated_rows,
-)
-from surface_consistency.metrics._inputs import (
-    MISSING,
-    Codes,
-    Floats,
-    Integers,
-    MissingPolicy,
-    check_confidence_level,
-    outcome_cells,
-    warn_undefined,
-    warn_unscored,
-)
+from surface_consistency.metrics import _groups, _inputs
 from surface_consistency.metrics.paired.multiplicity import adjust_p_values
 from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES, count_matrix
+from surface_consistency.metrics.uncertainty import cluster_bounds
 from surface_consistency.metrics.uncertainty.bootstrap import Statistic
-from surface_consistency.metrics.uncertainty.cluster_bounds import (
-    ClusterT,
-    Part,
-    StudentBounds,
-    cluster_t,
-    jackknife,
-    parts_of,
-)
 from surface_consistency.metrics.uncertainty.intervals import too_few_clusters
 
 
@@ -103,7 +77,7 @@ def contrast(
         >>> [round(row[name], 3) for name in ("difference", "difference_low", "difference_high")]
         [0.25, 0.097, 0.413]
     """
-    check_confidence_level(confidence_level)
+    _inputs.check_confidence_level(confidence_level)
     if margin is not None and not 0.0 < margin < math.inf:
         raise ValueError(f"margin must be above 0 and finite; got {margin!r}")
     a, b = count_matrix(counts_a, "counts_a"), count_matrix(counts_b, "counts_b")
@@ -116,7 +90,7 @@ def contrast(
     counts = _Counts(a, b, np.concatenate([a, b], axis=1))
     result = _compared(counts, _apart(statistic), statistic, margin, confidence_level)
     if result["not_inferred"]:
-        warn_undefined(f"the contrast is undefined (NaN): {result['not_inferred']}")
+        _inputs.warn_undefined(f"the contrast is undefined (NaN): {result['not_inferred']}")
     return result
 
 
@@ -129,12 +103,12 @@ def _statistic(rate: str | Statistic) -> Statistic:
     return PAIRED_RATES[rate]
 
 
-def _means(rate: Statistic) -> tuple[Part, ...]:
+def _means(rate: Statistic) -> tuple[cluster_bounds.Part, ...]:
     """Return the means of which a rate is the sum; none for other statistics."""
-    return () if getattr(rate, "link", None) is not None else parts_of(rate)
+    return () if getattr(rate, "link", None) is not None else cluster_bounds.parts_of(rate)
 
 
-def _apart(rate: Statistic) -> tuple[Part, ...]:
+def _apart(rate: Statistic) -> tuple[cluster_bounds.Part, ...]:
     """Return the means of a difference, of four counts of one group and four of the other."""
     none = (0.0,) * 4
     return tuple(
@@ -149,7 +123,7 @@ def _apart(rate: Statistic) -> tuple[Part, ...]:
     )
 
 
-def matched_difference(rate: Statistic) -> tuple[Part, ...]:
+def matched_difference(rate: Statistic) -> tuple[cluster_bounds.Part, ...]:
     """Return the means of a difference, of the 16 counts of pairs by their cells in two groups.
 
     Column 4 i + j counts pairs that are in cell i of the first group and j of the second.
@@ -160,7 +134,7 @@ def matched_difference(rate: Statistic) -> tuple[Part, ...]:
         weights = np.sum([part.weight * np.asarray(part.above) for part in parts], axis=0)
         change = np.subtract.outer(weights, weights).ravel()
         largest = float(np.abs(change).max())
-        return (Part(1.0, tuple(change.tolist()), (1.0,) * 16, -largest, largest),)
+        return (cluster_bounds.Part(1.0, tuple(change.tolist()), (1.0,) * 16, -largest, largest),)
     joint = []
     for part in parts:
         for weight, spread in ((part.weight, np.repeat), (-part.weight, np.tile)):
@@ -172,14 +146,14 @@ def matched_difference(rate: Statistic) -> tuple[Part, ...]:
 class _Counts(NamedTuple):
     """Counts by cluster: of two groups, and the sums that tell how they go together."""
 
-    a: Floats
-    b: Floats
-    sums: Floats
+    a: _inputs.Floats
+    b: _inputs.Floats
+    sums: _inputs.Floats
 
 
 def _compared(
     counts: _Counts,
-    parts: tuple[Part, ...],
+    parts: tuple[cluster_bounds.Part, ...],
     statistic: Statistic,
     margin: float | None,
     level: float,
@@ -189,14 +163,16 @@ def _compared(
     with np.errstate(divide="ignore", invalid="ignore"):
         value_a, value_b = (float(np.asarray(statistic(side.sum(axis=0)))) for side in (a, b))
     difference = value_a - value_b
-    inferred: ClusterT | StudentBounds | None = cluster_t(parts, sums) if parts else None
-    if isinstance(inferred, ClusterT):
+    inferred: cluster_bounds.ClusterT | cluster_bounds.StudentBounds | None = (
+        cluster_bounds.cluster_t(parts, sums) if parts else None
+    )
+    if isinstance(inferred, cluster_bounds.ClusterT):
         not_inferred = inferred.not_inferred
     else:
         with np.errstate(divide="ignore", invalid="ignore"):
             without = [np.asarray(statistic(side.sum(axis=0) - side)) for side in (a, b)]
             sizes = np.sum([(side.sum(axis=1) / side.sum()) ** 2 for side in (a, b)], axis=0)
-        inferred = jackknife(difference, without[0] - without[1], sizes=sizes)
+        inferred = cluster_bounds.jackknife(difference, without[0] - without[1], sizes=sizes)
         fewest = min(int(np.count_nonzero(side.any(axis=1))) for side in (a, b))
         not_inferred = too_few_clusters(fewest) if fewest < LEAST_CLUSTERS else ""
         if not not_inferred and np.isnan(inferred.error):
@@ -250,7 +226,7 @@ def contrasts_by(
     pair_id: str | None = None,
     margin: float | None = None,
     confidence_level: float = 0.95,
-    missing: MissingPolicy = "drop",
+    missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
     """Compare every two groups of a column, such as two types of redirects or two models.
 
@@ -308,28 +284,30 @@ def contrasts_by(
         >>> rows[["a", "b", "difference", "n_clusters"]].values.tolist()
         [['alias', 'misspelling', -0.25, 20]]
     """
-    check_confidence_level(confidence_level)
+    _inputs.check_confidence_level(confidence_level)
     if margin is not None and not 0.0 < margin < math.inf:
         raise ValueError(f"margin must be above 0 and finite; got {margin!r}")
-    keys = grouping_columns([*column_names(within), between], _COLUMNS)
+    keys = _groups.grouping_columns([*_groups.column_names(within), between], _COLUMNS)
     needed = [*keys, first, second, *filter(None, (cluster, pair_id))]
-    check_frame(frame, needed, options="between, within, first, second, cluster or pair_id")
+    _groups.check_frame(frame, needed, options="between, within, first, second, cluster or pair_id")
     rates = _named_rates(rate)
-    cells = outcome_cells(
+    cells = _inputs.outcome_cells(
         frame[first].array, frame[second].array, missing=missing, names=(first, second)
     )
-    warn_unscored(int(np.count_nonzero(cells == MISSING)), cells.size, stacklevel=2)
-    clusters = cluster_codes(frame, cluster)
+    _inputs.warn_unscored(int(np.count_nonzero(cells == _inputs.MISSING)), cells.size, stacklevel=2)
+    clusters = _groups.cluster_codes(frame, cluster)
     if pair_id is None:
-        warn_repeated_rows(frame, [first, second], [*keys, *filter(None, (cluster,))], stacklevel=2)
+        _groups.warn_repeated_rows(
+            frame, [first, second], [*keys, *filter(None, (cluster,))], stacklevel=2
+        )
     ids = None if pair_id is None else pd.factorize(frame[pair_id])[0].astype(np.int64)
     difference_of = _apart if ids is None else matched_difference
     parts = {name: difference_of(statistic) for name, statistic in rates.items()}
     rows: dict[str, list[dict[str, object]]] = {name: [] for name in rates}
     n_apart = 0
-    for inside, groups in _nested(group_positions(frame, keys)).items():
+    for inside, groups in _nested(_groups.group_positions(frame, keys)).items():
         chosen = _couples(groups, reference)
-        scored = {name: one[cells[one] != MISSING] for name, one in groups.items()}
+        scored = {name: one[cells[one] != _inputs.MISSING] for name, one in groups.items()}
         if ids is None:
             counted = _by_cluster(scored, chosen, cells, clusters)
         else:
@@ -343,7 +321,7 @@ def contrasts_by(
                 row = _compared(counts, parts[name], statistic, margin, confidence_level)
                 rows[name].append(labels | {"rate": name} | row)
     if n_apart:
-        warn_undefined(
+        _inputs.warn_undefined(
             f"{n_apart} couples of groups share no pair with a verdict in both and have no row: "
             f"the ids of column {pair_id!r} must name the same pair in each group; without pair_id "
             "each group stands on its own pairs"
@@ -360,14 +338,14 @@ def _named_rates(rate: str | Sequence[str] | Mapping[str, Statistic]) -> Mapping
     """Return the statistics by name."""
     if isinstance(rate, Mapping):
         return rate
-    return {name: _statistic(name) for name in column_names(rate)}
+    return {name: _statistic(name) for name in _groups.column_names(rate)}
 
 
 def _nested(
-    positions: Mapping[GroupKey, npt.NDArray[np.intp]],
-) -> dict[GroupKey, dict[object, npt.NDArray[np.intp]]]:
+    positions: Mapping[_groups.GroupKey, npt.NDArray[np.intp]],
+) -> dict[_groups.GroupKey, dict[object, npt.NDArray[np.intp]]]:
     """Gather the groups to compare within each outer group."""
-    nested: dict[GroupKey, dict[object, npt.NDArray[np.intp]]] = {}
+    nested: dict[_groups.GroupKey, dict[object, npt.NDArray[np.intp]]] = {}
     for key, rows in positions.items():
         nested.setdefault(key[:-1], {})[key[-1]] = rows
     return nested
@@ -387,7 +365,7 @@ _Couples: TypeAlias = Sequence[tuple[object, object]]
 
 
 def _by_cluster(
-    groups: _Rows, couples: _Couples, cells: Codes, clusters: Integers
+    groups: _Rows, couples: _Couples, cells: _inputs.Codes, clusters: _inputs.Integers
 ) -> Iterator[_Counts]:
     """Count the cells of the groups over the same clusters, and yield those of each couple."""
     distinct = np.unique(np.concatenate([clusters[rows] for rows in groups.values()]))
@@ -401,7 +379,11 @@ def _by_cluster(
 
 
 def _by_pair(
-    groups: _Rows, couples: _Couples, cells: Codes, clusters: Integers, ids: Integers
+    groups: _Rows,
+    couples: _Couples,
+    cells: _inputs.Codes,
+    clusters: _inputs.Integers,
+    ids: _inputs.Integers,
 ) -> Iterator[_Counts]:
     """Yield the counts of the pairs that a couple shares, by their cells in both groups."""
     pairs = np.unique(np.concatenate([ids[rows] for rows in groups.values()]))
@@ -417,11 +399,11 @@ def _by_pair(
                 "other: the groups must agree on the cluster of a pair"
             )
         cluster_of[places] = clusters[rows]
-        cell_of[name] = np.full(pairs.size, MISSING, dtype=np.int64)
+        cell_of[name] = np.full(pairs.size, _inputs.MISSING, dtype=np.int64)
         cell_of[name][places] = cells[rows]
     distinct, cluster_of = np.unique(cluster_of, return_inverse=True)
     for a, b in couples:
-        shared = (cell_of[a] != MISSING) & (cell_of[b] != MISSING)
+        shared = (cell_of[a] != _inputs.MISSING) & (cell_of[b] != _inputs.MISSING)
         codes = 16 * cluster_of[shared] + 4 * cell_of[a][shared] + cell_of[b][shared]
         counted = np.bincount(codes, minlength=16 * distinct.size).reshape(-1, 16)
         sums = counted[counted.any(axis=1)].astype(np.float64)

@@ -6,24 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.metrics._groups import (
-    bound_columns,
-    check_frame,
-    check_pair_ids,
-    cluster_codes,
-    counted_cells,
-    group_frame,
-    group_positions,
-    grouping_columns,
-    warn_repeated_rows,
-)
-from surface_consistency.metrics._inputs import (
-    MISSING,
-    Floats,
-    MissingPolicy,
-    outcome_cells,
-    warn_unscored,
-)
+from surface_consistency.metrics import _groups, _inputs
 from surface_consistency.metrics.paired.mcnemar_tests import (
     TEST_COLUMNS,
     PairedTest,
@@ -53,7 +36,7 @@ def paired_by(
     rates: Mapping[str, Statistic] = PAIRED_RATES,
     test: PairedTest = "auto",
     intervals: Intervals = DEFAULT_INTERVALS,
-    missing: MissingPolicy = "drop",
+    missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
     """Compute the paired metrics of each group, with intervals that respect clusters.
 
@@ -124,32 +107,34 @@ def paired_by(
         >>> rows[["category", "both", "first_only", "neither", "n", "flip_rate"]].values.tolist()
         [['from plurals', 10, 0, 10, 20, 0.0], ['from surnames', 0, 10, 10, 20, 0.5]]
     """
-    columns = [*_COUNTS, *bound_columns(rates), *TEST_COLUMNS, "design_effect"]
+    columns = [*_COUNTS, *_groups.bound_columns(rates), *TEST_COLUMNS, "design_effect"]
     twice = sorted({column for column in columns if columns.count(column) > 1})
     if twice:
         raise ValueError(f"rates makes a column of the result twice: {twice[0]!r}; rename the rate")
-    keys = grouping_columns(by, columns)
+    keys = _groups.grouping_columns(by, columns)
     check_test(test)
     needed = [*keys, first, second, *filter(None, (cluster, pair_id))]
-    check_frame(frame, needed, options="by, first, second, cluster or pair_id")
-    cells = outcome_cells(
+    _groups.check_frame(frame, needed, options="by, first, second, cluster or pair_id")
+    cells = _inputs.outcome_cells(
         frame[first].array, frame[second].array, missing=missing, names=(first, second)
     )
-    clusters = cluster_codes(frame, cluster)
-    groups = group_positions(frame, keys)
+    clusters = _groups.cluster_codes(frame, cluster)
+    groups = _groups.group_positions(frame, keys)
     if pair_id is not None:
-        check_pair_ids(frame[pair_id], pair_id, keys, groups)
+        _groups.check_pair_ids(frame[pair_id], pair_id, keys, groups)
     else:
-        warn_repeated_rows(frame, [first, second], [*keys, *filter(None, (cluster,))], stacklevel=2)
-    warn_unscored(int(np.count_nonzero(cells == MISSING)), cells.size, stacklevel=2)
+        _groups.warn_repeated_rows(
+            frame, [first, second], [*keys, *filter(None, (cluster,))], stacklevel=2
+        )
+    _inputs.warn_unscored(int(np.count_nonzero(cells == _inputs.MISSING)), cells.size, stacklevel=2)
 
-    def summed(positions: npt.NDArray[np.intp]) -> tuple[dict[str, object], Floats]:
+    def summed(positions: npt.NDArray[np.intp]) -> tuple[dict[str, object], _inputs.Floats]:
         """Return the counts, the test and the sums of the clusters of a group."""
-        row, counts = counted_cells(cells[positions], clusters[positions], _CELLS)
+        row, counts = _groups.counted_cells(cells[positions], clusters[positions], _CELLS)
         row |= run_test(counts, test, intervals)
         return row | {"design_effect": design_effect_of(counts, _LEAN)}, counts
 
-    return group_frame(
+    return _groups.group_frame(
         groups,
         keys,
         rates,

@@ -8,17 +8,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.metrics._inputs import (
-    MISSING,
-    Floats,
-    MissingPolicy,
-    check_count,
-    check_same_index,
-    label_codes,
-    outcome_cells,
-    warn_undefined,
-    warn_unscored,
-)
+from surface_consistency.metrics import _inputs
 from surface_consistency.metrics.uncertainty.cluster_bounds import Link, Part
 
 
@@ -152,7 +142,7 @@ class PairedTable:
 
     def __post_init__(self) -> None:
         for name in ("both", "first_only", "second_only", "neither"):
-            object.__setattr__(self, name, check_count(getattr(self, name), name))
+            object.__setattr__(self, name, _inputs.check_count(getattr(self, name), name))
 
     @property
     def counts(self) -> tuple[int, int, int, int]:
@@ -232,14 +222,14 @@ class PairedTable:
     def _rate(self, name: str) -> float:
         value = float(PAIRED_RATES[name](self.counts))
         if value != value:
-            warn_undefined(
+            _inputs.warn_undefined(
                 f"{name} is undefined (NaN): no pair enters its denominator in {self}", stacklevel=3
             )
         return value
 
 
 def paired_table(
-    first: npt.ArrayLike, second: npt.ArrayLike, *, missing: MissingPolicy = "raise"
+    first: npt.ArrayLike, second: npt.ArrayLike, *, missing: _inputs.MissingPolicy = "raise"
 ) -> PairedTable:
     """Count the paired verdicts of two conditions.
 
@@ -270,14 +260,14 @@ def paired_table(
         >>> paired_table(canonical, redirect)
         PairedTable(both=1, first_only=2, second_only=1, neither=1)
     """
-    cells = outcome_cells(first, second, missing=missing)
-    scored = cells[cells != MISSING]
-    warn_unscored(cells.size - scored.size, cells.size, stacklevel=2)
+    cells = _inputs.outcome_cells(first, second, missing=missing)
+    scored = cells[cells != _inputs.MISSING]
+    _inputs.warn_unscored(cells.size - scored.size, cells.size, stacklevel=2)
     return table_of(np.bincount(scored, minlength=4))
 
 
 def consistency(
-    first: npt.ArrayLike, second: npt.ArrayLike, *, missing: MissingPolicy = "raise"
+    first: npt.ArrayLike, second: npt.ArrayLike, *, missing: _inputs.MissingPolicy = "raise"
 ) -> float:
     """Return the proportion of pairs with equal verdicts.
 
@@ -308,7 +298,7 @@ def consistency(
 
 
 def flip_rate(
-    first: npt.ArrayLike, second: npt.ArrayLike, *, missing: MissingPolicy = "raise"
+    first: npt.ArrayLike, second: npt.ArrayLike, *, missing: _inputs.MissingPolicy = "raise"
 ) -> float:
     """Return the proportion of pairs whose verdicts differ, 1 minus `consistency`.
 
@@ -336,59 +326,24 @@ def flip_rate(
     return share_of_cells((1, 2), first, second, missing=missing)
 
 
-def consistency_given(
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
-    *,
-    first_correct: bool,
-    missing: MissingPolicy = "raise",
-) -> float:
-    """Return the consistency of the pairs that are correct, or incorrect, at first.
-
-    Args:
-        first: Verdicts under the first condition, as in `paired_table`.
-        second: Verdicts of the same pairs under the second condition.
-        first_correct: Whether the pairs are those that are correct under the first condition.
-        missing: As in `consistency`.
-
-    Returns:
-        The proportion of these pairs with equal verdicts, in [0, 1].
-
-    Raises:
-        ValueError: For what `paired_table` refuses.
-
-    Notes:
-        NaN, with an `UndefinedMetricWarning`, without such a pair.
-
-    References:
-        Nishida et al. 2026, arXiv 2604.21882, figure 2.
-
-    Examples:
-        >>> consistency_given([1, 1, 0, 0], [1, 0, 0, 0], first_correct=True)
-        0.5
-    """
-    among = (0, 1) if first_correct else (2, 3)
-    return share_of_cells((0, 3), first, second, among=among, missing=missing)
-
-
 def share_of_cells(
     wanted: tuple[int, ...],
     first: npt.ArrayLike,
     second: npt.ArrayLike,
     *,
-    missing: MissingPolicy,
-    among: tuple[int, ...] = (0, 1, 2, 3),
+    missing: _inputs.MissingPolicy,
     names: tuple[str, str] = ("first", "second"),
 ) -> float:
     """Return the proportion of scored pairs in some cells (0 both, 1 first only, ...)."""
-    cells = outcome_cells(first, second, missing=missing, names=names)
-    warn_unscored(int((cells == MISSING).sum()), cells.size, stacklevel=3)
-    counts = np.bincount(cells[cells != MISSING], minlength=4)
-    n = int(counts[list(among)].sum())
-    if n == 0:
-        warn_undefined("the rate is undefined (NaN): no pair enters its denominator", stacklevel=3)
+    cells = _inputs.outcome_cells(first, second, missing=missing, names=names)
+    _inputs.warn_unscored(int((cells == _inputs.MISSING).sum()), cells.size, stacklevel=3)
+    counts = np.bincount(cells[cells != _inputs.MISSING], minlength=4)
+    if not counts.any():
+        _inputs.warn_undefined(
+            "the rate is undefined (NaN): no pair enters its denominator", stacklevel=3
+        )
         return math.nan
-    return int(counts[[cell for cell in wanted if cell in among]].sum()) / n
+    return int(counts[list(wanted)].sum()) / int(counts.sum())
 
 
 def table_of(counts: Iterable[int]) -> PairedTable:
@@ -412,7 +367,7 @@ def cluster_counts(
     second: npt.ArrayLike,
     *,
     clusters: Iterable[Hashable],
-    missing: MissingPolicy = "raise",
+    missing: _inputs.MissingPolicy = "raise",
 ) -> npt.NDArray[np.int64]:
     """Count the paired verdicts within each cluster.
 
@@ -443,19 +398,19 @@ def cluster_counts(
         >>> cluster_counts([1, 1, 0], [1, 0, 0], clusters=["Q42", "Q42", "Q213531"]).tolist()
         [[1, 1, 0, 0], [0, 0, 0, 1]]
     """
-    check_same_index(first=first, second=second, clusters=clusters)
-    cells = outcome_cells(first, second, missing=missing)
-    labels = label_codes(clusters, cells.size, "clusters", row="pair")
-    scored = np.flatnonzero(cells != MISSING)
-    warn_unscored(cells.size - scored.size, cells.size, stacklevel=2)
+    _inputs.check_same_index(first=first, second=second, clusters=clusters)
+    cells = _inputs.outcome_cells(first, second, missing=missing)
+    labels = _inputs.label_codes(clusters, cells.size, "clusters", row="pair")
+    scored = np.flatnonzero(cells != _inputs.MISSING)
+    _inputs.warn_unscored(cells.size - scored.size, cells.size, stacklevel=2)
     # Numbered anew: a cluster without a scored pair has no row.
-    codes = label_codes(labels[scored].tolist(), scored.size, "clusters")
+    codes = _inputs.label_codes(labels[scored].tolist(), scored.size, "clusters")
     n_cells = 4 * (int(codes.max(initial=-1)) + 1)
     counts = np.bincount(4 * codes + cells[scored], minlength=n_cells)
     return counts.astype(np.int64).reshape(-1, 4)
 
 
-def count_matrix(counts: npt.ArrayLike, name: str, *, is_whole: bool = False) -> Floats:
+def count_matrix(counts: npt.ArrayLike, name: str, *, is_whole: bool = False) -> _inputs.Floats:
     """Return checked counts of paired verdicts by cluster as floats, shape `(n_clusters, 4)`."""
     array, kind = np.asarray(counts), "whole numbers" if is_whole else "numbers"
     if array.dtype.kind not in "iuf":
@@ -465,7 +420,7 @@ def count_matrix(counts: npt.ArrayLike, name: str, *, is_whole: bool = False) ->
             f"{name} must have shape (n_clusters, 4), columns both, first only, second only, "
             f"neither, as from cluster_counts; got {array.shape}"
         )
-    cells: Floats = array.astype(np.float64)
+    cells: _inputs.Floats = array.astype(np.float64)
     usable = np.isfinite(cells) & (cells >= 0) & ((cells == np.floor(cells)) | (not is_whole))
     if not usable.all():
         row = int(np.argmin(usable.all(axis=1)))
@@ -474,7 +429,7 @@ def count_matrix(counts: npt.ArrayLike, name: str, *, is_whole: bool = False) ->
     return cells
 
 
-def pair_counts(counts: npt.ArrayLike) -> Floats:
+def pair_counts(counts: npt.ArrayLike) -> _inputs.Floats:
     """Return the counts of the clusters that hold a pair, shape `(n_clusters, 4)`, as floats."""
     cells = count_matrix(counts, "counts", is_whole=True)
     cells = np.asarray(cells[cells.sum(axis=1) > 0])

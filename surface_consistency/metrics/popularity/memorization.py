@@ -5,22 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.metrics._inputs import (
-    Floats,
-    MissingPolicy,
-    check_count,
-    check_missing,
-    is_missing,
-    warn_undefined,
-    warn_unscored,
-)
+from surface_consistency.metrics import _inputs
 
 
-def _token_rows(log_likelihoods: Sequence[Sequence[float | None]]) -> list[Floats]:
+def _token_rows(log_likelihoods: Sequence[Sequence[float | None]]) -> list[_inputs.Floats]:
     """Return one array a text; only its first token may lack a value, which is then NaN."""
     rows = []
     for index, tokens in enumerate(log_likelihoods):
-        values = [np.nan if is_missing(value) else value for value in tokens]
+        values = [np.nan if _inputs.is_missing(value) else value for value in tokens]
         row = np.asarray(values, dtype=np.float64)
         if row.ndim != 1:
             raise ValueError(
@@ -42,7 +34,7 @@ def extraction_accuracy(
     generated: Sequence[_Continuation | None],
     expected: Sequence[_Continuation],
     *,
-    missing: MissingPolicy = "raise",
+    missing: _inputs.MissingPolicy = "raise",
 ) -> float:
     """Return the share of test instances whose second half a model writes verbatim.
 
@@ -73,7 +65,7 @@ def extraction_accuracy(
         >>> extraction_accuracy([[5, 7, 7], [9, 1, 4]], [(5, 7, 7), (9, 1, 3)])
         0.5
     """
-    check_missing(missing)
+    _inputs.check_missing(missing)
     if len(generated) != len(expected):
         raise ValueError(
             f"generated and expected must be equally long; got {len(generated)} and {len(expected)}"
@@ -90,7 +82,9 @@ def extraction_accuracy(
         for index, (text, wanted) in enumerate(zip(generated, expected, strict=True))
         if text is not None
     )
-    warn_unscored(n_missing, len(expected), what="instances", lack="a continuation", stacklevel=2)
+    _inputs.warn_unscored(
+        n_missing, len(expected), what="instances", lack="a continuation", stacklevel=2
+    )
     return n_extracted / n
 
 
@@ -134,7 +128,7 @@ def extraction_log_likelihood(
         )
     totals = np.full(len(rows), np.nan)
     for index, (row, given) in enumerate(zip(rows, lengths, strict=True)):
-        length = check_count(given, f"prefix_lengths[{index}]")
+        length = _inputs.check_count(given, f"prefix_lengths[{index}]")
         if length > row.size:
             raise ValueError(
                 f"prefix_lengths[{index}] is {length}, but the instance has {row.size} tokens"
@@ -143,7 +137,7 @@ def extraction_log_likelihood(
             totals[index] = row[length:].sum()
     undefined = int(np.count_nonzero(np.isnan(totals)))
     if undefined:
-        warn_undefined(
+        _inputs.warn_undefined(
             f"{undefined} of {len(rows)} instances have no second half with values; theirs is NaN"
         )
     return totals
@@ -264,7 +258,7 @@ def min_k_plus_plus(
         zip(_token_rows(log_likelihoods), means, deviations, strict=True)
     ):
         centre, spread = (
-            np.asarray([np.nan if is_missing(x) else x for x in values], dtype=np.float64)
+            np.asarray([np.nan if _inputs.is_missing(x) else x for x in values], dtype=np.float64)
             for values in (mean, deviation)
         )
         if not row.shape == centre.shape == spread.shape or (spread < 0.0).any():
@@ -279,7 +273,7 @@ def min_k_plus_plus(
     return _with_warning(means_of_lowest, "tokens")
 
 
-def _lowest_mean(values: Floats, k: float) -> float:
+def _lowest_mean(values: _inputs.Floats, k: float) -> float:
     """Return the mean of the lowest share of some values."""
     if not 0.0 < k <= 1.0:
         raise ValueError(f"k is a share of the tokens, above 0 and at most 1; got {k!r}")
@@ -329,12 +323,12 @@ def neighbourhood_score(
     return np.asarray(own - means)
 
 
-def _with_warning(values: list[float], lacking: str) -> Floats:
+def _with_warning(values: list[float], lacking: str) -> _inputs.Floats:
     """Return the values, and say how many are NaN for lack of something."""
     scores = np.asarray(values, dtype=np.float64)
     undefined = int(np.count_nonzero(np.isnan(scores)))
     if undefined:
-        warn_undefined(
+        _inputs.warn_undefined(
             f"{undefined} of {scores.size} texts have no {lacking}; their score is NaN",
             stacklevel=3,
         )

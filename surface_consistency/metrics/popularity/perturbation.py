@@ -5,16 +5,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.metrics._inputs import (
-    Flags,
-    Floats,
-    MissingPolicy,
-    check_same_index,
-    complete_rows,
-    numeric_vector,
-    warn_undefined,
-    warn_unscored,
-)
+from surface_consistency.metrics import _inputs
 from surface_consistency.metrics.correlation._correlations import average_ranks
 
 _EXACT_UP_TO = 50
@@ -51,13 +42,13 @@ def relative_change(original: float, perturbed: float) -> float:
         if not math.isfinite(value):
             raise ValueError(f"{name} must be finite; got {value!r}")
     if original == 0.0:
-        warn_undefined("the change relative to an original of 0 is undefined (NaN)")
+        _inputs.warn_undefined("the change relative to an original of 0 is undefined (NaN)")
         return math.nan
     return float((perturbed - original) / original)
 
 
 def popularity_shift(
-    original: npt.ArrayLike, perturbed: npt.ArrayLike, *, missing: MissingPolicy = "raise"
+    original: npt.ArrayLike, perturbed: npt.ArrayLike, *, missing: _inputs.MissingPolicy = "raise"
 ) -> dict[str, float]:
     """Test by Wilcoxon's signed ranks whether a perturbation shifts popularity.
 
@@ -92,16 +83,18 @@ def popularity_shift(
         >>> row["statistic"], row["p_value"], round(row["rank_biserial"], 3)
         (1.0, 0.125, -0.867)
     """
-    check_same_index(original=original, perturbed=perturbed)
+    _inputs.check_same_index(original=original, perturbed=perturbed)
     columns = {
-        "original": numeric_vector(original, "original"),
-        "perturbed": numeric_vector(perturbed, "perturbed"),
+        "original": _inputs.numeric_vector(original, "original"),
+        "perturbed": _inputs.numeric_vector(perturbed, "perturbed"),
     }
-    complete, n_missing = complete_rows(columns, missing=missing)
+    complete, n_missing = _inputs.complete_rows(columns, missing=missing)
     first, second = complete.values()
     if first.size == 0:
         raise ValueError("no instance has both scores")
-    warn_unscored(n_missing, n_missing + first.size, what="instances", lack="a score", stacklevel=2)
+    _inputs.warn_unscored(
+        n_missing, n_missing + first.size, what="instances", lack="a score", stacklevel=2
+    )
     change = second - first
     changed = change[change != 0.0]
     ranks = average_ranks(np.abs(changed))
@@ -111,7 +104,7 @@ def popularity_shift(
         p_value = _p_value(ranks, changed > 0.0)
         effect = (rising - falling) / (rising + falling)
     else:
-        warn_undefined("no instance changed, so the effect size is undefined (NaN)")
+        _inputs.warn_undefined("no instance changed, so the effect size is undefined (NaN)")
     return {
         "statistic": min(rising, falling),
         "p_value": p_value,
@@ -124,7 +117,7 @@ def popularity_shift(
     }
 
 
-def _p_value(ranks: Floats, rises: Flags) -> float:
+def _p_value(ranks: _inputs.Floats, rises: _inputs.Flags) -> float:
     """Return the two-sided p-value of the signed-rank test of changes that are not 0."""
     n = ranks.size
     if n > _EXACT_UP_TO:

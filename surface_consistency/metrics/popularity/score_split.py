@@ -5,21 +5,7 @@ from collections.abc import Hashable, Iterable
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.metrics._inputs import (
-    MISSING,
-    Codes,
-    Flags,
-    Floats,
-    Integers,
-    MissingPolicy,
-    check_equal_lengths,
-    check_same_index,
-    label_codes,
-    refuse_missing,
-    verdict_codes,
-    warn_undefined,
-    warn_unscored,
-)
+from surface_consistency.metrics import _inputs
 from surface_consistency.metrics.paired.paired_tables import CountRatio
 from surface_consistency.metrics.uncertainty.bootstrap import group_values
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
@@ -32,7 +18,7 @@ def split_accuracy(
     *,
     threshold: float | None = None,
     clusters: Iterable[Hashable] | None = None,
-    missing: MissingPolicy = "raise",
+    missing: _inputs.MissingPolicy = "raise",
     intervals: Intervals = DEFAULT_INTERVALS,
 ) -> dict[str, float]:
     """Compare accuracy between instances with high and with low scores.
@@ -68,9 +54,9 @@ def split_accuracy(
         >>> [row[name] for name in ("low_accuracy", "high_accuracy", "difference")]
         [0.5, 1.0, 0.5]
     """
-    check_same_index(scores=scores, correct=correct, clusters=clusters)
+    _inputs.check_same_index(scores=scores, correct=correct, clusters=clusters)
     values, codes, complete = _complete(scores, correct, missing)
-    labels = label_codes(clusters, values.size, "clusters", row="instance")[complete]
+    labels = _inputs.label_codes(clusters, values.size, "clusters", row="instance")[complete]
     values, codes = values[complete], codes[complete]
     cut = float(np.median(values) if threshold is None else threshold)
     is_high = values > cut
@@ -81,12 +67,12 @@ def split_accuracy(
     )
     undefined = [name for name, value in rates.items() if value.low != value.low]
     if undefined:
-        warn_undefined(
+        _inputs.warn_undefined(
             f"undefined (NaN): interval of {', '.join(undefined)}; there are "
             f"{int((~is_high).sum())} low and {int(is_high.sum())} high scores"
         )
     n_missing = int(np.count_nonzero(~complete))
-    warn_unscored(
+    _inputs.warn_unscored(
         n_missing, complete.size, what="instances", lack="a score or verdict", stacklevel=2
     )
     row: dict[str, float] = {}
@@ -103,23 +89,25 @@ def split_accuracy(
 
 
 def _complete(
-    scores: npt.ArrayLike, correct: npt.ArrayLike, missing: MissingPolicy
-) -> tuple[Floats, Codes, Flags]:
+    scores: npt.ArrayLike, correct: npt.ArrayLike, missing: _inputs.MissingPolicy
+) -> tuple[_inputs.Floats, _inputs.Codes, _inputs.Flags]:
     """Return scores, verdict codes, and where both are there."""
     values = np.asarray(scores, dtype=np.float64)
-    codes = verdict_codes(correct, "correct")
+    codes = _inputs.verdict_codes(correct, "correct")
     if values.ndim != 1:
         raise ValueError(f"scores must be one-dimensional; got shape {values.shape}")
-    check_equal_lengths(scores=values.size, correct=codes.size)
-    refuse_missing(np.isnan(values), "scores", missing, rows="instances")
-    refuse_missing(codes == MISSING, "correct", missing, rows="instances", is_verdict=True)
-    complete = (codes != MISSING) & ~np.isnan(values)
+    _inputs.check_equal_lengths(scores=values.size, correct=codes.size)
+    _inputs.refuse_missing(np.isnan(values), "scores", missing, rows="instances")
+    _inputs.refuse_missing(
+        codes == _inputs.MISSING, "correct", missing, rows="instances", is_verdict=True
+    )
+    complete = (codes != _inputs.MISSING) & ~np.isnan(values)
     if not complete.any():
         raise ValueError("no instance has both a score and a verdict")
     return values, codes, complete
 
 
-def _sums(is_high: Flags, codes: Codes, labels: Integers) -> Floats:
+def _sums(is_high: _inputs.Flags, codes: _inputs.Codes, labels: _inputs.Integers) -> _inputs.Floats:
     """Count wrong and right answers at low and high scores, for each cluster."""
     distinct, numbers = np.unique(labels, return_inverse=True)
     flat = 4 * numbers + 2 * is_high + codes
@@ -133,6 +121,6 @@ _HIGH = CountRatio(numerator=(0, 0, 0, 1), denominator=(0, 0, 1, 1))
 @of_shares(
     Part(1.0, _HIGH.numerator, _HIGH.denominator), Part(-1.0, _LOW.numerator, _LOW.denominator)
 )
-def split_difference(sums: Floats) -> Floats:
+def split_difference(sums: _inputs.Floats) -> _inputs.Floats:
     """Return the accuracy at high less that at low scores, from sums of clusters."""
     return _HIGH(sums) - _LOW(sums)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from surface_consistency.metrics import _inputs
 from surface_consistency.metrics._groups import (
     bound_columns,
     check_frame,
@@ -17,17 +18,6 @@ from surface_consistency.metrics._groups import (
     group_frame,
     group_positions,
     grouping_columns,
-)
-from surface_consistency.metrics._inputs import (
-    MISSING,
-    Codes,
-    Floats,
-    MissingPolicy,
-    check_missing,
-    label_codes,
-    outcome_cells,
-    verdict_codes,
-    warn_unscored,
 )
 from surface_consistency.metrics.paired.paired_tables import CountRatio
 from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums
@@ -38,27 +28,32 @@ _TWO_AXES = "(n_topics, n_slots)"
 _THREE_AXES = "(n_topics, n_permutations, n_slots)"
 
 
-def response_codes(values: npt.ArrayLike, name: str, *, missing: MissingPolicy) -> Codes:
+def response_codes(
+    values: npt.ArrayLike, name: str, *, missing: _inputs.MissingPolicy
+) -> _inputs.Codes:
     """Read verdicts of long responses; one response a topic counts as one permutation."""
     codes = _codes(values, name, {2: _TWO_AXES, 3: _THREE_AXES}, missing)
     return codes[:, None, :] if codes.ndim == 2 else codes
 
 
 def _codes(
-    values: npt.ArrayLike, name: str, shapes: dict[int, str], missing: MissingPolicy
-) -> Codes:
+    values: npt.ArrayLike, name: str, shapes: dict[int, str], missing: _inputs.MissingPolicy
+) -> _inputs.Codes:
     """Map verdicts to codes, naming topic and slot of what is no verdict, or is not there."""
-    check_missing(missing)
+    _inputs.check_missing(missing)
     array = _array(values, name, shapes)
     rows = array.reshape(-1, array.shape[-1])
     places = (", ".join(map(str, place)) for place in np.ndindex(array.shape[:-1]))
     codes = np.array(
-        [verdict_codes(row, f"{name}[{place}]") for row, place in zip(rows, places, strict=True)]
+        [
+            _inputs.verdict_codes(row, f"{name}[{place}]")
+            for row, place in zip(rows, places, strict=True)
+        ]
         if array.dtype.kind == "O" or ((array != 0) & (array != 1) & (array == array)).any()
-        else np.where(array != array, MISSING, array == 1),
+        else np.where(array != array, _inputs.MISSING, array == 1),
         dtype=np.int8,
     ).reshape(array.shape)
-    absent = codes == MISSING
+    absent = codes == _inputs.MISSING
     if missing == "raise" and absent.any():
         label = ", ".join(str(int(index)) for index in np.argwhere(absent)[0])
         raise ValueError(
@@ -92,7 +87,7 @@ def _array(values: npt.ArrayLike, name: str, shapes: dict[int, str]) -> npt.NDAr
 
 
 def topic_counts(
-    short: npt.ArrayLike, long: npt.ArrayLike, *, missing: MissingPolicy
+    short: npt.ArrayLike, long: npt.ArrayLike, *, missing: _inputs.MissingPolicy
 ) -> npt.NDArray[np.int64]:
     """Count the pairs of a short and a long answer in each topic, shape `(n_topics, 4)`.
 
@@ -110,11 +105,11 @@ def topic_counts(
             + f" and {n_topics} topics of {n_slots} slots"
         )
     paired = np.broadcast_to(short_verdicts[:, None, :], long_verdicts.shape)
-    scored = (paired != MISSING) & (long_verdicts != MISSING)
+    scored = (paired != _inputs.MISSING) & (long_verdicts != _inputs.MISSING)
     right = (paired == 1, long_verdicts == 1)
     cells = (right[0] & right[1], right[0] & ~right[1], ~right[0] & right[1], ~right[0] & ~right[1])
     counts = np.column_stack([(cell & scored).sum(axis=(1, 2)) for cell in cells]).astype(np.int64)
-    warn_unscored(int(scored.size - counts.sum()), scored.size, stacklevel=3)
+    _inputs.warn_unscored(int(scored.size - counts.sum()), scored.size, stacklevel=3)
     return counts
 
 
@@ -133,7 +128,7 @@ SCORES: Mapping[str, CountRatio] = MappingProxyType(
 _NOTHING = "no pair of a short and a long answer has both verdicts: nothing to score"
 
 
-def topic_shares(counts: npt.NDArray[np.int64]) -> Floats:
+def topic_shares(counts: npt.NDArray[np.int64]) -> _inputs.Floats:
     """Return the shares of the four cells in each topic with a pair."""
     n_pairs = counts.sum(axis=1)
     if not n_pairs.any():
@@ -146,7 +141,7 @@ def alignment(
     long: npt.ArrayLike,
     topics: Iterable[Hashable] | None = None,
     *,
-    missing: MissingPolicy = "raise",
+    missing: _inputs.MissingPolicy = "raise",
 ) -> float:
     """Return Align, how often short and long answers have equal verdicts, averaged over topics.
 
@@ -184,7 +179,7 @@ def signed_alignment(
     long: npt.ArrayLike,
     topics: Iterable[Hashable] | None = None,
     *,
-    missing: MissingPolicy = "raise",
+    missing: _inputs.MissingPolicy = "raise",
 ) -> float:
     """Return signed Align, both right minus both wrong, averaged over topics.
 
@@ -219,15 +214,15 @@ def _mean_score(
     short: npt.ArrayLike,
     long: npt.ArrayLike,
     topics: Iterable[Hashable] | None,
-    missing: MissingPolicy,
+    missing: _inputs.MissingPolicy,
 ) -> float:
     """Return the mean over topics of a score."""
-    cells = outcome_cells(short, long, missing=missing, names=("short", "long"))
+    cells = _inputs.outcome_cells(short, long, missing=missing, names=("short", "long"))
     labels = np.zeros(cells.size, dtype=np.int64)
     if topics is not None:
-        labels = label_codes(topics, cells.size, "topics", row="pair")
-    scored = cells != MISSING
-    warn_unscored(int((~scored).sum()), cells.size, stacklevel=3)
+        labels = _inputs.label_codes(topics, cells.size, "topics", row="pair")
+    scored = cells != _inputs.MISSING
+    _inputs.warn_unscored(int((~scored).sum()), cells.size, stacklevel=3)
     sums = cluster_sums(np.eye(4)[cells[scored]], labels[scored])
     if not len(sums):
         raise ValueError(_NOTHING)
@@ -248,7 +243,7 @@ def alignment_by(
     long: str = "second_correct",
     topic: str = "topic_id",
     intervals: Intervals = DEFAULT_INTERVALS,
-    missing: MissingPolicy = "drop",
+    missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
     """Score short against long answers in each group: means over topics, with intervals.
 
@@ -299,13 +294,13 @@ def alignment_by(
     """
     keys = grouping_columns(by, _COLUMNS)
     check_frame(frame, [*keys, short, long, topic], options="by, short, long or topic")
-    cells = outcome_cells(
+    cells = _inputs.outcome_cells(
         frame[short].array, frame[long].array, missing=missing, names=(short, long)
     )
     topics = cluster_codes(frame, topic)
-    warn_unscored(int((cells == MISSING).sum()), cells.size, stacklevel=2)
+    _inputs.warn_unscored(int((cells == _inputs.MISSING).sum()), cells.size, stacklevel=2)
 
-    def summed(places: npt.NDArray[np.intp]) -> tuple[dict[str, object], Floats]:
+    def summed(places: npt.NDArray[np.intp]) -> tuple[dict[str, object], _inputs.Floats]:
         """Return the counts of a group, and the shares of the cells in each topic."""
         row, counts = counted_cells(cells[places], topics[places], ("",) * 4)
         shares = counts / counts.sum(axis=1, keepdims=True)

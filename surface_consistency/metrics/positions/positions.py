@@ -10,14 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.metrics._inputs import (
-    MISSING,
-    Floats,
-    Integers,
-    MissingPolicy,
-    warn_undefined,
-    warn_unscored,
-)
+from surface_consistency.metrics import _inputs
 from surface_consistency.metrics.paired.paired_tables import CountRatio
 from surface_consistency.metrics.positions.alignment import response_codes
 from surface_consistency.metrics.positions.topic_layout import checked_orders, slot_counts
@@ -30,7 +23,7 @@ def position_curve(
     slots: npt.ArrayLike,
     orders: npt.ArrayLike,
     *,
-    missing: MissingPolicy = "raise",
+    missing: _inputs.MissingPolicy = "raise",
     intervals: Intervals = DEFAULT_INTERVALS,
 ) -> pd.DataFrame:
     """Estimate the accuracy of long answers in each slot.
@@ -127,11 +120,11 @@ def slot_statistics(n_slots: int) -> tuple[list[CountRatio], ShareStatistic]:
     return accuracies, slot_contrast(np.asarray(centred / (float(centred @ centred) or math.nan)))
 
 
-def slot_contrast(weights: Floats) -> ShareStatistic:
+def slot_contrast(weights: _inputs.Floats) -> ShareStatistic:
     """Return the weighted sum of the accuracies in the slots, of the same sums."""
     ends = (float(weights[weights < 0.0].sum()), float(weights[weights > 0.0].sum()))
 
-    def contrast(sums: Floats) -> Floats:
+    def contrast(sums: _inputs.Floats) -> _inputs.Floats:
         """Weigh the accuracies."""
         return np.asarray(sums[..., :-1] / sums[..., -1:] @ weights)
 
@@ -140,8 +133,8 @@ def slot_contrast(weights: Floats) -> ShareStatistic:
 
 
 def _by_topic(
-    slots: npt.ArrayLike, orders: npt.ArrayLike, missing: MissingPolicy
-) -> tuple[Integers, Integers, int]:
+    slots: npt.ArrayLike, orders: npt.ArrayLike, missing: _inputs.MissingPolicy
+) -> tuple[_inputs.Integers, _inputs.Integers, int]:
     """Count right answers by topic and slot, answers in each slot, and sub-questions left out.
 
     A sub-question that lacks a verdict in one order goes in all of them, so that what is left of
@@ -164,7 +157,7 @@ def _by_topic(
     n_topics, n_permutations, n_slots = codes.shape
     gaps = np.zeros((n_topics, n_slots), dtype=bool)
     topics = np.broadcast_to(np.arange(n_topics)[:, None, None], codes.shape)
-    absent = codes == MISSING
+    absent = codes == _inputs.MISSING
     gaps[topics[absent], places[absent]] = True
     complete = ~np.take_along_axis(gaps[:, None, :], places, axis=2)
     n_answers = (~gaps).sum(axis=1) * (n_permutations // n_slots)
@@ -173,7 +166,7 @@ def _by_topic(
         raise ValueError(
             "no sub-question has its verdicts in all orders: there is nothing to score"
         )
-    warn_unscored(n_missing, gaps.size, what="sub-questions", stacklevel=3)
+    _inputs.warn_unscored(n_missing, gaps.size, what="sub-questions", stacklevel=3)
     right = ((codes == 1) & complete).sum(axis=1, dtype=np.int64)
     some = n_answers > 0
     return right[some], n_answers[some].astype(np.int64), n_missing
@@ -184,4 +177,4 @@ def _warn_undefined(not_inferred: str, n_slots: int) -> None:
     if n_slots == 1:
         reasons.append("the slope, since there is one slot")
     if reasons:
-        warn_undefined(f"undefined (NaN): {'; '.join(reasons)}", stacklevel=3)
+        _inputs.warn_undefined(f"undefined (NaN): {'; '.join(reasons)}", stacklevel=3)

@@ -10,14 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from surface_consistency.metrics import _inputs
 from surface_consistency.metrics._groups import check_frame
-from surface_consistency.metrics._inputs import (
-    MISSING,
-    Floats,
-    Integers,
-    numeric_vector,
-    verdict_codes,
-)
 
 
 def reorder_to_slots(verdicts: npt.ArrayLike, orders: npt.ArrayLike) -> npt.NDArray[np.generic]:
@@ -203,7 +197,7 @@ def topic_arrays(
         )
     laid_out = {name: _verdicts(frame[name].array, name, cells, shape) for name in (short, long)}
     places = np.empty(shape, dtype=np.int64)
-    numbers = numeric_vector(frame[slot].array, slot)
+    numbers = _inputs.numeric_vector(frame[slot].array, slot)
     if not bool((numbers == np.floor(numbers)).all()):
         raise ValueError(f"column {slot!r} must hold the number of the slot, from 1, in every row")
     places.ravel()[cells] = numbers.astype(np.int64) - 1
@@ -219,7 +213,7 @@ def topic_arrays(
     }
 
 
-def _numbered(frame: pd.DataFrame, columns: list[str]) -> tuple[list[object], Integers]:
+def _numbered(frame: pd.DataFrame, columns: list[str]) -> tuple[list[object], _inputs.Integers]:
     """Number the distinct labels of the columns in order of first appearance."""
     for column in columns:
         absent = frame[column].isna().to_numpy()
@@ -233,8 +227,8 @@ def _numbered(frame: pd.DataFrame, columns: list[str]) -> tuple[list[object], In
 
 
 def _numbers_within(
-    frame: pd.DataFrame, topic: str, column: str, topics: Integers
-) -> tuple[Integers, int]:
+    frame: pd.DataFrame, topic: str, column: str, topics: _inputs.Integers
+) -> tuple[_inputs.Integers, int]:
     """Number a column's labels within each topic, and return how many each topic has."""
     _, codes = _numbered(frame, [topic, column])
     first_rows = np.unique(codes, return_index=True)[1]
@@ -253,15 +247,17 @@ def _numbers_within(
     return numbers[codes], int(counts[0])
 
 
-def _verdicts(values: npt.ArrayLike, name: str, cells: Integers, shape: tuple[int, ...]) -> Floats:
+def _verdicts(
+    values: npt.ArrayLike, name: str, cells: _inputs.Integers, shape: tuple[int, ...]
+) -> _inputs.Floats:
     """Return a column of verdicts as an array by topic, permutation and sub-question."""
-    codes = verdict_codes(values, name)
+    codes = _inputs.verdict_codes(values, name)
     verdicts = np.empty(shape)
-    verdicts.ravel()[cells] = np.where(codes == MISSING, np.nan, codes)
+    verdicts.ravel()[cells] = np.where(codes == _inputs.MISSING, np.nan, codes)
     return verdicts
 
 
-def _check_slots(places: Integers, labels: list[object], name: str) -> None:
+def _check_slots(places: _inputs.Integers, labels: list[object], name: str) -> None:
     """Refuse long queries whose slots are not 1 to `n_slots`, each once."""
     n_slots = places.shape[-1]
     wrong = (np.sort(places, axis=-1) != np.arange(n_slots)).any(axis=-1)
@@ -273,7 +269,7 @@ def _check_slots(places: Integers, labels: list[object], name: str) -> None:
         )
 
 
-def _check_short(verdicts: Floats, labels: list[object], name: str) -> None:
+def _check_short(verdicts: _inputs.Floats, labels: list[object], name: str) -> None:
     """Refuse short verdicts that differ between the permutations of the long query."""
     same = (verdicts == verdicts[:, :1]) | (np.isnan(verdicts) & np.isnan(verdicts[:, :1]))
     if not same.all():

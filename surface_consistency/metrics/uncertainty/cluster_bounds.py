@@ -31,13 +31,7 @@ import numpy.typing as npt
 
 from surface_consistency.clusters import LEAST_CLUSTERS
 from surface_consistency.metrics._inputs import Flags, Floats
-from surface_consistency.metrics.uncertainty.intervals import (
-    are_enough,
-    t_p_value,
-    t_quantile,
-    too_few_clusters,
-    worth_of_clusters,
-)
+from surface_consistency.metrics.uncertainty import intervals
 
 Link: TypeAlias = Callable[[Floats, Floats], Floats]
 """Maps shares, of shape `(...)`, and sums over clusters, `(..., k)`, to values of a statistic."""
@@ -118,16 +112,16 @@ class ClusterT(NamedTuple):
         """
         varies = self.variance > (1e-12 * np.abs(self.value)) ** 2
         is_bounded = np.isfinite(self.least) & (self.doubt > 0.0)
-        return np.asarray(are_enough(self.n_effective) & (varies | is_bounded))
+        return np.asarray(intervals.are_enough(self.n_effective) & (varies | is_bounded))
 
     @property
     def not_inferred(self) -> str:
         """Why nothing is inferred of one data set; empty where something is."""
         if self.is_inferred:
             return ""
-        if are_enough(self.n_effective):
+        if intervals.are_enough(self.n_effective):
             return "alike in all clusters, which tells nothing of the spread"
-        return too_few_clusters(float(self.n_effective))
+        return intervals.too_few_clusters(float(self.n_effective))
 
     def variance_at(self, null: float) -> Floats:
         """Return the variance under a hypothesised value."""
@@ -147,12 +141,12 @@ class ClusterT(NamedTuple):
 
     def p_value(self, null: float = 0.0) -> Floats:
         """Return the two-sided p-value of a hypothesised value; NaN where nothing is inferred."""
-        return t_p_value(self.t(null), self.df)
+        return intervals.t_p_value(self.t(null), self.df)
 
     def bounds(self, level: float) -> tuple[Floats, Floats]:
         """Return the limits at a level: where t, with the variance there, is at its quantile."""
         size = np.abs(self.value)
-        square = t_quantile(self.df, level) ** 2
+        square = intervals.t_quantile(self.df, level) ** 2
         lift, within, error = (
             square * part for part in (self.doubt, self.doubt_within, self.variance)
         )
@@ -261,7 +255,7 @@ def _cluster_t(fields: Sequence[Floats], sums: Floats, times: Floats) -> Cluster
         # A mean without events borrows the variance of the others, as Student's test does.
         pooled = (variances / (scale * crowding)).sum(axis=-1) / (1.0 / crowding).sum(axis=-1)
         borrowed = scale.sum(axis=-1) * pooled - variances.sum(axis=-1)
-        degrees = worth_of_clusters((scale[..., None] * share).sum(axis=-2), times) - 1.0
+        degrees = intervals.worth_of_clusters((scale[..., None] * share).sum(axis=-2), times) - 1.0
         ends = np.sort(weights * np.stack([least, most]), axis=0).sum(axis=-1)
         farthest = np.maximum(-ends[0], ends[1])
         is_told = ~np.isnan(reach).any(axis=-1)
@@ -305,14 +299,14 @@ class StudentBounds(NamedTuple):
 
     def bounds(self, level: float) -> tuple[Floats, Floats]:
         """Return the limits at a level, on the statistic's own scale."""
-        half = t_quantile(self.df, level) * self.error
+        half = intervals.t_quantile(self.df, level) * self.error
         ends = np.stack([self.value - half, self.value + half])
         low, high = np.where(self.is_fisher_z, np.tanh(ends), ends)
         return low, high
 
     def p_value(self, null: float = 0.0) -> Floats:
         """Return the two-sided p-value of `null`, a value on the scale of the interval."""
-        return t_p_value((self.value - null) / self.error, self.df)
+        return intervals.t_p_value((self.value - null) / self.error, self.df)
 
 
 def jackknife(
@@ -339,7 +333,9 @@ def jackknife(
         # The left-out values of equal clusters may differ in the last bits.
         tiny = np.abs(around).max(axis=-1) <= 1e-13 * (1.0 + np.abs(value))
         variance = (n_clusters - 1.0) / n_clusters * (around**2).sum(axis=-1)
-    df = np.maximum((n_clusters if sizes is None else worth_of_clusters(sizes)) - 1.0, 1.0)
+    df = np.maximum(
+        (n_clusters if sizes is None else intervals.worth_of_clusters(sizes)) - 1.0, 1.0
+    )
     error = np.where(np.isfinite(variance) & ~tiny, np.sqrt(variance), np.nan)
     return StudentBounds(value, error, np.asarray(df), np.asarray(scale == "fisher-z"))
 

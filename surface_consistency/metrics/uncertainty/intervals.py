@@ -10,18 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from surface_consistency.clusters import FEW_CLUSTERS as FEW_CLUSTERS, LEAST_CLUSTERS
-from surface_consistency.metrics._inputs import (
-    Flags,
-    Floats,
-    check_choice,
-    check_confidence_level,
-    check_count,
-    check_n_resamples,
-    warn_undefined,
-)
+from surface_consistency.metrics import _inputs
 
 
-def worth_of_clusters(sizes: Floats, times: Floats | float = 1.0) -> Floats:
+def worth_of_clusters(sizes: _inputs.Floats, times: _inputs.Floats | float = 1.0) -> _inputs.Floats:
     """Return how many clusters of equal size those on the last axis, held so often, are worth.
 
     By Kish, (sum)^2 / sum of squares; 0 for none.
@@ -30,7 +22,7 @@ def worth_of_clusters(sizes: Floats, times: Floats | float = 1.0) -> Floats:
     return np.asarray(total**2 / np.where(squares > 0.0, squares, 1.0))
 
 
-def are_enough(worth: npt.ArrayLike) -> Flags:
+def are_enough(worth: npt.ArrayLike) -> _inputs.Flags:
     """Tell whether something can be inferred from clusters that are worth so many."""
     # Rounding must not cost the last of four equal clusters.
     return np.asarray(np.asarray(worth) > LEAST_CLUSTERS * (1.0 - 1e-9))
@@ -41,7 +33,7 @@ def too_few_clusters(worth: float, least: int = LEAST_CLUSTERS) -> str:
     return f"worth {worth:.3g} {'cluster' if worth == 1 else 'clusters'}, under {least}"
 
 
-def quantiles(values: Floats, levels: tuple[float, ...]) -> tuple[float, ...]:
+def quantiles(values: _inputs.Floats, levels: tuple[float, ...]) -> tuple[float, ...]:
     """Return the linearly interpolated quantiles of the values that are not NaN."""
     n_defined = int(np.count_nonzero(~np.isnan(values)))
     if n_defined == 0:
@@ -125,9 +117,9 @@ class Intervals:
     """Seed or generator of all that is drawn; None for fresh entropy."""
 
     def __post_init__(self) -> None:
-        check_confidence_level(self.level, "level")
-        check_choice(self.method, _METHODS, "method")
-        object.__setattr__(self, "n_resamples", check_n_resamples(self.n_resamples))
+        _inputs.check_confidence_level(self.level, "level")
+        _inputs.check_choice(self.method, _METHODS, "method")
+        object.__setattr__(self, "n_resamples", _inputs.check_n_resamples(self.n_resamples))
         object.__setattr__(self, "rng", check_seed(self.rng))
 
     def generator(self) -> np.random.Generator:
@@ -172,12 +164,12 @@ def wilson_interval(
         >>> round(low, 4), round(high, 4)
         (0.7856, 0.8095)
     """
-    check_confidence_level(confidence_level)
-    successes, n = check_count(successes, "successes"), check_count(n, "n")
+    _inputs.check_confidence_level(confidence_level)
+    successes, n = _inputs.check_count(successes, "successes"), _inputs.check_count(n, "n")
     if successes > n:
         raise ValueError(f"successes must not exceed n; got {successes} of {n}")
     if n == 0:
-        warn_undefined("the Wilson interval of 0 trials is undefined (NaN)")
+        _inputs.warn_undefined("the Wilson interval of 0 trials is undefined (NaN)")
         return math.nan, math.nan
     z = NormalDist().inv_cdf((1.0 + confidence_level) / 2.0)
     share, shrink = successes / n, 1.0 + z * z / n
@@ -188,7 +180,7 @@ def wilson_interval(
     return low, high
 
 
-def t_quantile(df: npt.ArrayLike, level: npt.ArrayLike) -> Floats:
+def t_quantile(df: npt.ArrayLike, level: npt.ArrayLike) -> _inputs.Floats:
     """Return the two-sided quantiles of Student's t; NaN without a degree of freedom."""
     from scipy.special import stdtrit
 
@@ -198,7 +190,7 @@ def t_quantile(df: npt.ArrayLike, level: npt.ArrayLike) -> Floats:
     return np.where(usable, quantile, np.nan)
 
 
-def t_p_value(statistic: npt.ArrayLike, df: npt.ArrayLike) -> Floats:
+def t_p_value(statistic: npt.ArrayLike, df: npt.ArrayLike) -> _inputs.Floats:
     """Return the two-sided p-values of Student's t; NaN without a degree of freedom."""
     from scipy.special import stdtr
 

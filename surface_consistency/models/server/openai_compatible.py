@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import Any, Final, get_args
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from pydantic import JsonValue
@@ -13,16 +13,10 @@ from surface_consistency.errors import RunnerError
 from surface_consistency.models._decoding import cut_at_stop
 from surface_consistency.models.reasoning import separate_reasoning
 from surface_consistency.models.runner import Runner
-from surface_consistency.models.server._prompt_scores import (
-    PromptScores,
-    read_prompt_scores,
-    scoring_body,
-)
 from surface_consistency.models.server._replies import is_filtered, read_reply, served_model
 from surface_consistency.redaction import Redactor
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
-from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 from surface_consistency.web import Reply, Request, WebClient
 
 _BATCHES_IN_FLIGHT: Final = 16
@@ -65,8 +59,6 @@ class OpenAICompatibleRunner(Runner):
         max_tokens_field: What the server calls the limit of tokens, those of reasoning and answer
             together; "max_completion_tokens" for some.
         extra_body: Further fields of every request, such as {"top_k": 1}.
-        score_by: How log-probabilities of texts are asked for: "echo" has a completion repeat its
-            prompt, "prompt_logprobs" is vLLM's own field.
 
     Raises:
         MissingDependencyError: If httpx is not installed.
@@ -106,16 +98,11 @@ class OpenAICompatibleRunner(Runner):
         text_as_chat: bool = False,
         max_tokens_field: str = "max_tokens",
         extra_body: Mapping[str, JsonValue] | None = None,
-        score_by: PromptScores = "echo",
     ) -> None:
         if not model:
             raise ValueError("model is empty; give the id under which the server knows it")
         if max_refusals < 1:
             raise ValueError(f"max_refusals is at least 1, got {max_refusals}")
-        if score_by not in get_args(PromptScores):
-            raise ValueError(
-                f"score_by is one of {', '.join(get_args(PromptScores))}, got {score_by!r}"
-            )
         self.max_refusals = max_refusals
         """Errors in the same words that end a run without answers; see `run_prompts`."""
         self._model = model
@@ -137,7 +124,6 @@ class OpenAICompatibleRunner(Runner):
         self._text_as_chat = text_as_chat
         self._max_tokens_field = max_tokens_field
         self._extra = dict(extra_body or {})
-        self._score_by: PromptScores = score_by
 
     def fingerprint(self) -> dict[str, JsonValue]:
         """Tell model and request settings; never the key or the address, nor how fast is asked.
@@ -185,51 +171,6 @@ class OpenAICompatibleRunner(Runner):
         with closing(client.ask(requests, read)) as replies:
             for reply in replies:
                 yield reply.value or _unanswered(prompts[reply.place], reply)
-
-    def score(self, requests: Sequence[ScoringRequest]) -> Iterator[ScoredText]:
-        """Compute the log-probability of texts, each given the text before it.
-
-        Only servers that tell the log-probabilities of prompts can; what they tell is held against
-        what was sent, character by character.
-
-        Args:
-            requests: What to score; ids are unique. What stands before a text is the server's own
-                (`bos="model"`), or nothing where it puts nothing there (`bos="none"`).
-
-        Yields:
-            One scored text for each request, in the order of arrival.
-
-        Raises:
-            RunnerError: If the server tells no log-probabilities of prompts, those of other tokens
-                than were sent, or what are none; if it refuses a request, such as one that is too
-                long; or as for `generate`.
-        """
-        if self._text_as_chat:
-            raise RunnerError(
-                "text_as_chat sends texts as turns of a conversation, of which servers tell no "
-                "log-probabilities; leave it out, or read answers with `read=generate`"
-            )
-
-        def read(place: int, content: dict[str, Any]) -> ScoredText:
-            by, server = self._score_by, self._client.url
-            scored = read_prompt_scores(requests[place], content, by=by, server=server)
-            self._check_model(served_model(content))
-            return scored
-
-        bodies = [
-            scoring_body(request, model=self._model, by=self._score_by, extra=self._extra)
-            for request in requests
-        ]
-        sent = [Request(body, _COMPLETIONS) for body in bodies]
-        with closing(self._ready_client().ask(sent, read)) as replies:
-            for reply in replies:
-                if reply.value is None:
-                    raise RunnerError(
-                        f"request {requests[reply.place].id!r} was not scored: {reply.refusal}; "
-                        "see whether the server tells log-probabilities of prompts (such as "
-                        "vLLM), or read answers with `read=generate`"
-                    )
-                yield reply.value
 
     def _ready_client(self) -> WebClient:
         """Give the client the key, which may have been set since the last batch."""

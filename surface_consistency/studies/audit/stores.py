@@ -13,14 +13,7 @@ import pandas as pd
 from pydantic import JsonValue
 
 from surface_consistency.errors import DataWarning, RunnerError
-from surface_consistency.models.encoders import (
-    BUNDLED_MINILM,
-    MINILM,
-    CachedEncoder,
-    Encoder,
-    SentenceEncoder,
-    bundled_minilm,
-)
+from surface_consistency.models import encoders
 from surface_consistency.schemas.memory import AuditPrompt, Lookup, LookupQuery, MemoryState
 from surface_consistency.schemas.prompts import Prompt
 from surface_consistency.studies.audit.lookup.fact_store import LookupMode, LookupRequest
@@ -69,7 +62,10 @@ def built_once(make: MakeRetriever) -> MakeRetriever:
 
 
 def retrievers_by_name(
-    name: str, *, encoder: Encoder | None = None, cache_dir: str | os.PathLike[str] | None = None
+    name: str,
+    *,
+    encoder: encoders.Encoder | None = None,
+    cache_dir: str | os.PathLike[str] | None = None,
 ) -> MakeRetriever:
     """Find retrievers by name; each distinct text is encoded once for all databases.
 
@@ -92,14 +88,14 @@ def retrievers_by_name(
         return BM25Retriever
     if name == "fuzzy":
         return FuzzyRetriever
-    is_model = "/" in name or os.sep in name or name in (MINILM, BUNDLED_MINILM)
+    is_model = "/" in name or os.sep in name or name in (encoders.MINILM, encoders.BUNDLED_MINILM)
     if name not in RETRIEVERS and not is_model:
         raise ValueError(
             f"retriever must be one of {', '.join(RETRIEVERS)}, the folder of a model of "
             f"sentence-transformers, or its hub id with the owner; got {name!r}"
         )
     model = _minilm() if name in RETRIEVERS else name
-    cached = CachedEncoder(encoder or SentenceEncoder(model))
+    cached = encoders.CachedEncoder(encoder or encoders.SentenceEncoder(model))
 
     def make(triplets: Triplets) -> Retriever:
         """Make the retriever of the name."""
@@ -114,10 +110,10 @@ def retrievers_by_name(
 def _minilm() -> str:
     """Name the copy of all-MiniLM-L6-v2 that is installed, else the one of the hub."""
     try:
-        bundled_minilm()
+        encoders.bundled_minilm()
     except RunnerError:
-        return MINILM
-    return BUNDLED_MINILM
+        return encoders.MINILM
+    return encoders.BUNDLED_MINILM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -11,15 +11,8 @@ from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.report.page import Trace
 from surface_consistency.runs.loader import Run
 from surface_consistency.runs.log import read_generations
+from surface_consistency.schemas import memory
 from surface_consistency.schemas.generations import Generation
-from surface_consistency.schemas.memory import (
-    AuditPrompt,
-    Candidate,
-    Lookup,
-    MemoryState,
-    RetrievalTrace,
-    Triplet,
-)
 from surface_consistency.studies.audit.attribution import KIND_MEANINGS, KINDS
 from surface_consistency.studies.audit.plan import to_audit_prompt
 from surface_consistency.studies.audit.tables import STATE_COLUMNS
@@ -31,7 +24,7 @@ _ROLES = ("subject", "relation", "object")
 class StateTrace:
     """A fact in one state of the store."""
 
-    state: MemoryState
+    state: memory.MemoryState
     """The state."""
 
     is_correct: bool | None
@@ -44,7 +37,7 @@ class StateTrace:
     """What the model wrote and looked up; None when the run log holds no answer."""
 
     @property
-    def lookups(self) -> tuple[Lookup, ...]:
+    def lookups(self) -> tuple[memory.Lookup, ...]:
         """The lookups, in order."""
         return () if self.generation is None else self.generation.lookups or ()
 
@@ -69,13 +62,13 @@ class FactTrace:
     style: str
     """Prompt style."""
 
-    prompt: AuditPrompt
+    prompt: memory.AuditPrompt
     """The fact and its prompt."""
 
     n_deleted: int
     """Entries that its deletion removed."""
 
-    surviving: tuple[Triplet, ...]
+    surviving: tuple[memory.Triplet, ...]
     """Entries that still state it; none when the deletion is complete."""
 
     echoes: tuple[str, ...]
@@ -91,7 +84,7 @@ class FactTrace:
     """The entry behind it."""
 
     @property
-    def deleted(self) -> tuple[Triplet, ...]:
+    def deleted(self) -> tuple[memory.Triplet, ...]:
         """The deleted entries that a lookup brought up, in the order of their scores."""
         scores = {
             _entry(item): item.score
@@ -247,7 +240,7 @@ def _trace(
         style=target["style"],
         prompt=to_audit_prompt(target),
         n_deleted=int(target["n_deleted"]),
-        surviving=tuple(Triplet(*map(str, entry)) for entry in target["surviving"]),
+        surviving=tuple(memory.Triplet(*map(str, entry)) for entry in target["surviving"]),
         echoes=tuple(map(str, target["echoes"])),
         states=tuple(
             StateTrace(
@@ -296,7 +289,7 @@ def _step(state: StateTrace) -> tuple[str, str, list[tuple[str, str, str]], str,
     return state.state, "; ".join(done) or "no lookup", entries, answer, state.is_correct
 
 
-def _policy(trace: RetrievalTrace) -> str:
+def _policy(trace: memory.RetrievalTrace) -> str:
     """Say what a lookup came to."""
     if trace.error is not None:
         return f"not asked: {trace.error}"
@@ -308,7 +301,7 @@ def _policy(trace: RetrievalTrace) -> str:
     return f"{'fallback below' if trace.is_fallback else 'above'} {bar}"
 
 
-def _marks(candidate: Candidate, trace: RetrievalTrace) -> str:
+def _marks(candidate: memory.Candidate, trace: memory.RetrievalTrace) -> str:
     """Say what a candidate shares with the fact and what became of it."""
     shared = [role for role in _ROLES if getattr(candidate, f"matches_{role}")]
     marks = [f"same {', '.join(shared)}"] if shared else []
@@ -321,18 +314,18 @@ def _marks(candidate: Candidate, trace: RetrievalTrace) -> str:
     return "; ".join(marks)
 
 
-def _seen(trace: RetrievalTrace) -> list[Candidate]:
+def _seen(trace: memory.RetrievalTrace) -> list[memory.Candidate]:
     """List every candidate of a lookup once, best first: those before masking, then the rest."""
     every = dict.fromkeys((*trace.all_candidates, *trace.retained_candidates))
     return sorted(every, key=lambda item: -item.score)
 
 
-def _entry(candidate: Candidate) -> Triplet:
+def _entry(candidate: memory.Candidate) -> memory.Triplet:
     """Name the entry of a candidate."""
-    return Triplet(candidate.subject, candidate.relation, candidate.object)
+    return memory.Triplet(candidate.subject, candidate.relation, candidate.object)
 
 
-def _joined(entries: Sequence[Triplet]) -> str:
+def _joined(entries: Sequence[memory.Triplet]) -> str:
     """Write entries one after the other."""
     return "; ".join(" · ".join(entry) for entry in entries)
 

@@ -12,18 +12,7 @@ from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired import page as paired
 from surface_consistency.engine.paired.checks import PAIRED_CHECKS, Tables, rows_of
 from surface_consistency.engine.paired.tables import paired_tables
-from surface_consistency.report.page import (
-    Answer,
-    Check,
-    Dot,
-    ForestPlot,
-    Heatmap,
-    Lines,
-    MosaicPlots,
-    Point,
-    Section,
-    Series,
-)
+from surface_consistency.report import page
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.forms.tables import TEXTS, form_tables
 from surface_consistency.tables import sentences as say
@@ -188,7 +177,7 @@ def _models(tables: Tables) -> list[say.Sentence]:
 # Sections.
 
 
-def _decides(report: Report, tables: Tables) -> Section | None:
+def _decides(report: Report, tables: Tables) -> page.Section | None:
     """Show the proportions of the variance, if there are enough items for them."""
     if "variance" not in tables:
         return None
@@ -205,7 +194,7 @@ def _decides(report: Report, tables: Tables) -> Section | None:
         )
         for part, of_part in table.frame.groupby("part", sort=False)
     ]
-    chart = ForestPlot(
+    chart = page.ForestPlot(
         name="variance",
         title="Proportions of the variance of correctness",
         axis="proportion of the variance, %",
@@ -216,14 +205,14 @@ def _decides(report: Report, tables: Tables) -> Section | None:
     return paired.section("decides", table.caption, [chart], lead=TEXTS.sentence("decides"))
 
 
-def _by_form(report: Report, tables: Tables) -> Section | None:
+def _by_form(report: Report, tables: Tables) -> page.Section | None:
     """Show the accuracy of each form, and kind of form, minus that of the reference."""
     reference = _reference(report)
     lead = TEXTS.sentence("by_form", reference=reference)
     return paired.section("by-form", "Accuracy by form", _form_charts(report, tables), lead=lead)
 
 
-def _form_charts(report: Report, tables: Tables) -> Iterator[ForestPlot]:
+def _form_charts(report: Report, tables: Tables) -> Iterator[page.ForestPlot]:
     """Yield a chart per grouping, of the forms with the most flips if there are many."""
     for name, columns in report.design.groupings.items():
         frame = _first_forms(tables[name].frame)
@@ -233,7 +222,7 @@ def _form_charts(report: Report, tables: Tables) -> Iterator[ForestPlot]:
             for label, part in frame[frame["n"] > 0].groupby(key, sort=False)
         ]
         if rows:
-            yield ForestPlot(
+            yield page.ForestPlot(
                 name=f"accuracy-{name.removeprefix('by_')}",
                 title=name.replace("_", " ").capitalize(),
                 axis=f"correct, points minus {_reference(report)}",
@@ -243,13 +232,13 @@ def _form_charts(report: Report, tables: Tables) -> Iterator[ForestPlot]:
             )
 
 
-def _form_dot(report: Report, row: Row) -> Dot:
+def _form_dot(report: Report, row: Row) -> page.Dot:
     """Draw one form of one model."""
     sign = say.direction(row, "accuracy_difference", row["adjusted_p_value"])
     return paired.dot(report, row, "accuracy_difference", kind="difference", is_certain=bool(sign))
 
 
-def _counts(report: Report, tables: Tables) -> Section | None:
+def _counts(report: Report, tables: Tables) -> page.Section | None:
     """Show how many of k forms are correct, and what independence would give."""
     if "right_counts" not in tables:
         return None
@@ -259,7 +248,7 @@ def _counts(report: Report, tables: Tables) -> Section | None:
         series.append(_series(str(label), report.index[str(label)], rows, "share"))
         independent = f"{label}, if forms were independent"
         series.append(_series(independent, None, rows, "share_independent"))
-    chart = Lines(
+    chart = page.Lines(
         name="right-counts",
         title="Items by the number of correct forms",
         x_title="correct forms",
@@ -268,13 +257,15 @@ def _counts(report: Report, tables: Tables) -> Section | None:
     return paired.section("right-counts", "Number of correct forms", [chart])
 
 
-def _series(label: str, model: int | None, rows: Sequence[Row], name: str) -> Series:
+def _series(label: str, model: int | None, rows: Sequence[Row], name: str) -> page.Series:
     """Draw a proportion by the number of correct forms."""
-    points = [Point(x=float(row["n_right"]), value=Value(value=float(row[name]))) for row in rows]
-    return Series(label=label, model=model, points=points)
+    points = [
+        page.Point(x=float(row["n_right"]), value=Value(value=float(row[name]))) for row in rows
+    ]
+    return page.Series(label=label, model=model, points=points)
 
 
-def _together(report: Report, tables: Tables) -> Section | None:
+def _together(report: Report, tables: Tables) -> page.Section | None:
     """Show how often the verdicts of each pair of forms differ."""
     maps = []
     parts = (
@@ -288,7 +279,7 @@ def _together(report: Report, tables: Tables) -> Section | None:
         known |= {(second, first): value for (first, second), value in known.items()}
         rows = [(one, [known.get((one, other), math.nan) for other in names]) for one in names]
         maps.append(
-            Heatmap(
+            page.Heatmap(
                 name=f"together-{report.index[str(label)]}",
                 title=f"Items whose verdict differs between two forms, {label}",
                 columns=names,
@@ -298,7 +289,7 @@ def _together(report: Report, tables: Tables) -> Section | None:
     return paired.section("together", "Agreement of forms", maps, lead=TEXTS.sentence("together"))
 
 
-def _squares(report: Report, tables: Tables) -> Section | None:
+def _squares(report: Report, tables: Tables) -> page.Section | None:
     """Show the reference against the forms that differ most from it."""
     frame = tables["by_form"].frame
     order = frame["flip_rate"].rank(ascending=False, method="first")
@@ -314,7 +305,7 @@ def _squares(report: Report, tables: Tables) -> Section | None:
             )
         )
     reference = _reference(report)
-    plots = MosaicPlots(
+    plots = page.MosaicPlots(
         squares=squares,
         conditions=(reference, "other form"),
         cells=report.design.cells,
@@ -324,7 +315,7 @@ def _squares(report: Report, tables: Tables) -> Section | None:
     return paired.section("squares", "The reference against each form", [plots], lead=lead)
 
 
-def _numbers(report: Report, tables: Tables) -> Section | None:
+def _numbers(report: Report, tables: Tables) -> page.Section | None:
     """Show the tables, cut if there are very many forms."""
     names = (*_OWN, "overall", *report.design.groupings, "same_answer", "generalisation")
     return paired.section(
@@ -352,7 +343,7 @@ def _short(table: Table) -> Table:
     return replace(table, frame=shown, note=note)
 
 
-def _answers(report: Report, tables: Tables) -> Section | None:
+def _answers(report: Report, tables: Tables) -> page.Section | None:
     """Show pairs in the browser, items whose forms split most evenly first."""
     return paired.answers_section(
         report,
@@ -364,7 +355,7 @@ def _answers(report: Report, tables: Tables) -> Section | None:
     )
 
 
-def _answer(report: Report, run: Run, row: Row, answer: Answer) -> Answer:
+def _answer(report: Report, run: Run, row: Row, answer: page.Answer) -> page.Answer:
     """Show one pair, with the number of correct forms of its item."""
     key = ("right forms", run.label)
     if key not in report.memo:
@@ -383,7 +374,7 @@ def _right_forms(outcomes: pd.DataFrame) -> dict[tuple[str, int], str]:
     }
 
 
-def _evenness(answer: Answer) -> float:
+def _evenness(answer: page.Answer) -> float:
     """Return how far the forms of an item are from half correct."""
     n, _, k = "".join(answer.labels.get("right", ())).partition(" of ")
     return abs(int(n) / int(k) - 0.5) if k and int(k) else 1.0
@@ -392,7 +383,7 @@ def _evenness(answer: Answer) -> float:
 # Checks.
 
 
-def forms_checks(report: Report, tables: Tables) -> Iterator[Check]:
+def forms_checks(report: Report, tables: Tables) -> Iterator[page.Check]:
     """Report unequal numbers of forms, other accepted answers, and spread by chance."""
     for run in report.runs:
         least, most = _sizes(run)

@@ -10,19 +10,12 @@ from surface_consistency.errors import UnscoredWarning
 from surface_consistency.models.options import MultipleChoiceRunner
 from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import DataSource, Generation, GenerationParams, Prompt
-from surface_consistency.studies.lexical.perturbation.senses import (
-    FirstSense,
-    JudgedSense,
-    SenseChooser,
-    SenseQuestion,
-    StoredSense,
-    write_senses,
-)
+from surface_consistency.studies.lexical.perturbation import senses
 from surface_consistency.studies.lexical.perturbation.wordnet import Synset
 from surface_consistency.studies.lexical.settings import LexicalSettings
 
 
-def choose_senses(settings: LexicalSettings, home: Path | None) -> SenseChooser:
+def choose_senses(settings: LexicalSettings, home: Path | None) -> senses.SenseChooser:
     """Find who chooses the senses of words.
 
     Args:
@@ -34,10 +27,10 @@ def choose_senses(settings: LexicalSettings, home: Path | None) -> SenseChooser:
         Who chooses; a model is asked once, however many wordings are made of the same words.
     """
     if settings.senses == "first":
-        return FirstSense()
+        return senses.FirstSense()
     if settings.senses == "judge":
         return _LoggedSenses(settings, home)
-    return StoredSense(settings.senses)
+    return senses.StoredSense(settings.senses)
 
 
 class _LoggedSenses:
@@ -48,21 +41,21 @@ class _LoggedSenses:
         self._home = home
         self._chosen: Sequence[Synset | None] | None = None
 
-    def choose(self, questions: Sequence[SenseQuestion]) -> Sequence[Synset | None]:
+    def choose(self, questions: Sequence[senses.SenseQuestion]) -> Sequence[Synset | None]:
         """Choose senses, however many wordings are made of the same words."""
         if self._chosen is None:
             self._chosen = self._choose_anew(questions)
         return self._chosen
 
-    def _choose_anew(self, questions: Sequence[SenseQuestion]) -> Sequence[Synset | None]:
+    def _choose_anew(self, questions: Sequence[senses.SenseQuestion]) -> Sequence[Synset | None]:
         """Ask the judge."""
         self._runner: Runner = SideModel.of(self._settings, "sense").load()
         if self._settings.sense_read == "multiple-choice":
             self._runner = MultipleChoiceRunner(self._runner)
-        judge = JudgedSense(self)
+        judge = senses.JudgedSense(self)
         chosen = judge.choose(questions)
         if self._home is not None:
-            write_senses(questions, chosen, self._home / "senses.jsonl")
+            senses.write_senses(questions, chosen, self._home / "senses.jsonl")
         if judge.n_unclear:
             warnings.warn(
                 f"the judge told no sense of {judge.n_unclear} of {len(questions)} words, which "

@@ -8,14 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from surface_consistency import metrics
 from surface_consistency.errors import MissingDependencyError
-from surface_consistency.metrics import (
-    assignment_similarity,
-    group_difference_by,
-    predict_alignment,
-    token_similarity,
-    transport_similarity,
-)
 from surface_consistency.studies.mechanism.sample import SampledPair
 from surface_consistency.studies.mechanism.spans import Span
 from surface_consistency.studies.mechanism.store import Measured
@@ -154,7 +148,7 @@ def _matrix(
         )
     if not all(map(len, comparable)):
         return None
-    return token_similarity(comparable[0], comparable[1], metric=metric)
+    return metrics.token_similarity(comparable[0], comparable[1], metric=metric)
 
 
 def _fill(
@@ -162,8 +156,8 @@ def _fill(
 ) -> None:
     """Write the similarity of two answers into both ways of matching tokens."""
     if matrix is not None and np.isfinite(matrix).all():
-        rows["transport", tokens][feature] = transport_similarity(matrix)
-        rows["assignment", tokens][feature] = assignment_similarity(matrix)
+        rows["transport", tokens][feature] = metrics.transport_similarity(matrix)
+        rows["assignment", tokens][feature] = metrics.assignment_similarity(matrix)
 
 
 def difference_rows(similarity: pd.DataFrame) -> pd.DataFrame:
@@ -182,7 +176,7 @@ def difference_rows(similarity: pd.DataFrame) -> pd.DataFrame:
         for feature in FEATURES:
             known = part[part[feature].notna()]
             if not known.empty:
-                rows = group_difference_by(
+                rows = metrics.group_difference_by(
                     known, value=feature, group="is_aligned", strata="model", cluster="cluster"
                 )
                 yield from rows.rename(columns=_SHOWN).assign(feature=feature).to_dict("records")
@@ -235,7 +229,7 @@ def _predicted(
     rng: int,
 ) -> list[dict[Any, Any]]:
     """Predict with one kind of folds."""
-    rows = predict_alignment(
+    rows = metrics.predict_alignment(
         known[list(FEATURES)].to_numpy(),
         aligned,
         groups=groups,

@@ -20,17 +20,7 @@ from surface_consistency.engine.paired.tables import (
     with_detectable,
 )
 from surface_consistency.errors import DataError
-from surface_consistency.report.page import (
-    Answer,
-    Block,
-    Check,
-    ForestPlot,
-    Lines,
-    Matrix,
-    Point,
-    Section,
-    Series,
-)
+from surface_consistency.report import page
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.slaq.judges import answering_parts, matcher_agreement
 from surface_consistency.studies.slaq.tables import (
@@ -199,7 +189,7 @@ def _matcher_sentences(report: Report) -> Iterator[say.Sentence]:
 # Sections.
 
 
-def _squares(report: Report, tables: Tables) -> Section:
+def _squares(report: Report, tables: Tables) -> page.Section:
     """Show the contingency table of each model, and which slots lose facts."""
     squares = paired.squares_section(
         report,
@@ -223,7 +213,7 @@ def _square_facts(report: Report, row: Row) -> list[paired.Fact]:
     ]
 
 
-def _slot_curves(report: Report, tables: Tables) -> Iterator[Lines]:
+def _slot_curves(report: Report, tables: Tables) -> Iterator[page.Lines]:
     """Show the accuracy by slot of each model whose orders are balanced."""
     for row in paired.first_panel(report, tables):
         label = str(row["model"])
@@ -235,7 +225,7 @@ def _slot_curves(report: Report, tables: Tables) -> Iterator[Lines]:
             ("two orders disagree", interval_value(orders, "disagreement"), "")
             for orders in rows_of(tables, "order_sensitivity", row)
         ]
-        yield Lines(
+        yield page.Lines(
             name=f"slots-{report.index[label] + 1}",
             title=_title(report, "Correct in the long answer, by slot", label),
             x_title="slot in the long query",
@@ -245,9 +235,9 @@ def _slot_curves(report: Report, tables: Tables) -> Iterator[Lines]:
         )
 
 
-def _momentum(report: Report, tables: Tables) -> Section | None:
+def _momentum(report: Report, tables: Tables) -> page.Section | None:
     """Show what follows runs of correct and of incorrect slots."""
-    blocks: list[Block] = []
+    blocks: list[page.Block] = []
     leaving = []
     for label in report.labels:
         model = {"model": label}
@@ -272,13 +262,13 @@ def _momentum(report: Report, tables: Tables) -> Section | None:
 
 def _momentum_curve(
     report: Report, label: str, kind: str, points: Sequence[Row], own: Row, weak: Row
-) -> Lines:
+) -> page.Lines:
     """Draw one curve with the band of the stronger null."""
     without = Value(
         value=own["null_slope"], low=own["null_low"], high=own["null_high"], kind="difference"
     )
     ends = ("_low", "", "_high")
-    return Lines(
+    return page.Lines(
         name=f"momentum-{kind}-{report.index[label] + 1}",
         title=_title(report, f"After a run of {kind} slots", label),
         x_title="length of the run",
@@ -301,13 +291,15 @@ def _momentum_curve(
     )
 
 
-def _curve(report: Report, label: str, rows: Sequence[Row], x: str, y: str) -> Series:
+def _curve(report: Report, label: str, rows: Sequence[Row], x: str, y: str) -> page.Series:
     """Draw rows of a table as a curve."""
-    points = [Point(x=float(row[x]), value=interval_value(row, y), n=int(row["n"])) for row in rows]
-    return Series(label=label, model=report.index[label], points=points)
+    points = [
+        page.Point(x=float(row[x]), value=interval_value(row, y), n=int(row["n"])) for row in rows
+    ]
+    return page.Series(label=label, model=report.index[label], points=points)
 
 
-def _topic(report: Report, tables: Tables) -> Section | None:
+def _topic(report: Report, tables: Tables) -> page.Section | None:
     """Show one topic of the first run in all its orders."""
     run = report.runs[0]
     listed = run.outcomes[run.outcomes["second_condition"] == "long"]
@@ -329,7 +321,7 @@ def _topic(report: Report, tables: Tables) -> Section | None:
         lines.append((f"order {number}", made))
     n_known = rows.drop_duplicates("fact_id")["first_correct"].sum()
     name = _fact(report, run, rows["fact_id"].iloc[0])["topic"]
-    matrix = Matrix(
+    matrix = page.Matrix(
         title=f"{name}, {run.label}",
         columns=[f"slot {slot}" for slot in range(1, int(rows["slot"].max()) + 1)],
         rows=lines,  # type: ignore[arg-type]
@@ -341,7 +333,7 @@ def _topic(report: Report, tables: Tables) -> Section | None:
     return paired.section("topic", title, [matrix], lead=lead)
 
 
-def _judge(report: Report, tables: Tables) -> Section | None:
+def _judge(report: Report, tables: Tables) -> page.Section | None:
     """Show the agreement of judges with labels, and the corrected scores."""
     blocks = [tables[name] for name in _JUDGE if name in tables]
     return paired.section(
@@ -349,19 +341,19 @@ def _judge(report: Report, tables: Tables) -> Section | None:
     )
 
 
-def _numbers(report: Report, tables: Tables) -> Section | None:
+def _numbers(report: Report, tables: Tables) -> page.Section | None:
     """Show the tables of rates and slots, after a chart of several models."""
     first = list(_models_chart(report, tables))
     return paired.numbers_section(report, tables, more=_SLOTS, first=first)
 
 
-def _models_chart(report: Report, tables: Tables) -> Iterator[ForestPlot]:
+def _models_chart(report: Report, tables: Tables) -> Iterator[page.ForestPlot]:
     """Show accuracies and alignment of several models side by side: figure 2 of the paper."""
     models = [row for row in paired.first_panel(report, tables) if row["n"]]
     if len(models) < 2:
         return
     scores = {"first_accuracy": "F_S", "second_accuracy": "F_L", "consistency": "alignment"}
-    yield ForestPlot(
+    yield page.ForestPlot(
         name="alignment",
         title="F_S, F_L and alignment",
         axis="facts, %",
@@ -373,7 +365,7 @@ def _models_chart(report: Report, tables: Tables) -> Iterator[ForestPlot]:
     )
 
 
-def _answer(report: Report, run: Run, row: Row, answer: Answer) -> Answer:
+def _answer(report: Report, run: Run, row: Row, answer: page.Answer) -> page.Answer:
     """Show the question of a pair, its reference, the short and the whole long answer."""
     fact = _fact(report, run, row["fact_id"])
     is_free = is_missing(row["slot"])
@@ -389,7 +381,7 @@ def _answer(report: Report, run: Run, row: Row, answer: Answer) -> Answer:
 # Checks.
 
 
-def slaq_checks(report: Report, tables: Tables) -> Iterator[Check]:
+def slaq_checks(report: Report, tables: Tables) -> Iterator[page.Check]:
     """Report facts without a score, short curves, unbalanced orders and the errors of judges."""
     for label in report.labels:
         of: Callable[[str], list[dict[Any, Any]]] = functools.partial(

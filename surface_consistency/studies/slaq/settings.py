@@ -6,14 +6,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from surface_consistency.engine import settings
 from surface_consistency.engine.judging.prompts import OWN_WORDS, paper_prompt, pin_prompts
-from surface_consistency.engine.settings import (
-    JudgeScoring,
-    OptionSettings,
-    SourceSettings,
-    StudyRecords,
-    check_rule,
-)
 from surface_consistency.schemas import GenerationParams
 from surface_consistency.schemas.settings import Rare, Settings
 from surface_consistency.studies.slaq.records import SlaqForm
@@ -21,14 +15,14 @@ from surface_consistency.studies.slaq.records import SlaqForm
 _FORMS: Final[tuple[SlaqForm, ...]] = ("short", "long", "free")
 
 
-class SlaqSource(SourceSettings):
+class SlaqSource(settings.SourceSettings):
     """Where the topics come from."""
 
     source: str = "WueNLP/SLAQ"
     """Hub id, folder, Parquet, JSONL or CSV file, or "sample" for the topics that come along."""
 
 
-class SlaqSettings(OptionSettings):
+class SlaqSettings(settings.OptionSettings):
     """How SLAQ asks; the defaults are the paper's, but for the balance of orders."""
 
     free: bool = False
@@ -130,7 +124,7 @@ class SlaqSettings(OptionSettings):
         )
 
 
-class SlaqScoring(JudgeScoring):
+class SlaqScoring(settings.JudgeScoring):
     """How answers are judged."""
 
     judge: Literal["matcher", "llm", "human"] = "matcher"  # type: ignore[assignment]
@@ -140,7 +134,7 @@ class SlaqScoring(JudgeScoring):
     judge_part: Rare[Literal["answering", "whole"]] = "answering"
     """What `judge=matcher` reads of a long answer: the item or sentences that answer, or all."""
 
-    judge_rule: Annotated[str, AfterValidator(check_rule)] = "boundary"
+    judge_rule: Annotated[str, AfterValidator(settings.check_rule)] = "boundary"
     """Matching rule of `judge=matcher`."""
 
     all_facts: Rare[bool] = False
@@ -171,5 +165,5 @@ class SlaqToyModel(Settings):
     """Seed of what it is taught and of its weights."""
 
 
-RECORDS: Final = StudyRecords(SlaqSource, SlaqSettings, SlaqScoring, SlaqToyModel)
+RECORDS: Final = settings.StudyRecords(SlaqSource, SlaqSettings, SlaqScoring, SlaqToyModel)
 """The settings records of the study."""

@@ -17,14 +17,12 @@ from pydantic import AfterValidator
 from surface_consistency.engine import Analysis, Report, import_verdicts
 from surface_consistency.engine.settings import check_rule
 from surface_consistency.errors import UnscoredWarning
-from surface_consistency.report import Prose
 from surface_consistency.report.page import Block, Check, MosaicPlot, MosaicPlots, Trace
 from surface_consistency.report.texts import Texts
 from surface_consistency.results.unlearning import FORGET, NEW, PLAIN
 from surface_consistency.schemas import Items
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.unlearning.crossing import Crossing, Role, column_of, cross_models
-from surface_consistency.studies.unlearning.published import published_table
 from surface_consistency.studies.unlearning.tables import (
     ANY,
     forms_frame,
@@ -47,8 +45,6 @@ _TABLES: Final = (
     "unlearning_price",
     "unlearning_edits",
     "unlearning_scores",
-    "unlearning_published",
-    "unlearning_forget_quality",
     "survivors",
 )
 
@@ -124,7 +120,7 @@ class UnlearningAnalysis(Analysis):
         return folders
 
     def tables(self, report: Report, settings: UnlearningSettings) -> Mapping[str, Table]:
-        """Compute rates by form, verdicts, price, survivors and what logs publish.
+        """Compute rates by form, verdicts, price, scores and survivors.
 
         Returns:
             "unlearning_verdicts", one row a model: verdict, the forms that leak, are below the
@@ -135,8 +131,7 @@ class UnlearningAnalysis(Analysis):
             the form than the reference) and reference_knows (less); the last row of each model,
             "any form", is the closure: right under some form. "unlearning_price", one row a model
             and set that should be kept. "unlearning_edits" of new objects, "unlearning_scores" of
-            probabilities and ROUGE, "unlearning_published", "unlearning_forget_quality", and
-            "survivors", one row an answer with its reason.
+            probabilities and ROUGE, and "survivors", one row an answer with its reason.
 
         Raises:
             ValueError: If the runs were not made by `prepare`.
@@ -148,16 +143,12 @@ class UnlearningAnalysis(Analysis):
             forms = forms_frame(crossing, self._margin)
             price = kept_frame(crossing, self._margin)
         self._results = verdicts(crossing, forms)
-        published = published_table(crossing.logs, crossing.first("reference"))
-        is_quality = published["metric"] == "forget_quality"
         frames = {
             "unlearning_verdicts": verdicts_frame(self._results, price),
             "unlearning": forms,
             "unlearning_price": price[price["set"] != NEW],
             "unlearning_edits": price[price["set"] == NEW],
             "unlearning_scores": scores_frame(crossing),
-            "unlearning_published": published[~is_quality],
-            "unlearning_forget_quality": published[is_quality],
             "survivors": survivors_frame(crossing, settings.rule),
         }
         tables = {}
@@ -254,8 +245,6 @@ class UnlearningAnalysis(Analysis):
                 cells=("both: needs no teaching", "leak", "damage", "neither"),
                 size="small",
             )
-        if "unlearning_published" in tables:
-            yield Prose(parts=_TEXTS.sentence("published"))
         if "survivors" in tables:
             chosen = tables["survivors"].frame
             chosen = chosen[chosen["reason"] != "guessable"].drop_duplicates("fact")[:_STORIES]

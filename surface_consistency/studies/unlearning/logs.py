@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, RunError
 from surface_consistency.matching import match_columns
-from surface_consistency.reading import existing_file, find_column, parse_json, read_document
+from surface_consistency.reading import existing_file, find_column
 from surface_consistency.results.frame import read_results
 from surface_consistency.results.inputs import path_labels
-from surface_consistency.results.unlearning import FORGET, PLAIN, metrics_of
+from surface_consistency.results.unlearning import FORGET, PLAIN
 from surface_consistency.rows.readers import read_rows
 from surface_consistency.studies.unlearning.questions import A_PERSON, TOFU_SIZES
 
@@ -60,9 +60,6 @@ class ModelLog:
     """One row a set, form and question: set, form, question_id, cluster (the person, else the
     question), question, reference, answers (a tuple; None where the reference is a sentence) and
     prediction."""
-
-    metrics: Mapping[str, Mapping[str, Any]]
-    """Metrics as the log has them: `agg_value` and `value_by_index`."""
 
     scores: pd.DataFrame
     """One row a set, measure and question: set, measure, question_id, value. Measures are
@@ -110,9 +107,6 @@ def _read_log(path: Path, name: str) -> Iterator[ModelLog]:
             "(*_SUMMARY.json) and losses alone hold no answer: give the *_EVAL.json with the "
             "generated texts (the *_ROUGE metrics of open-unlearning)"
         ) from error
-    metrics: Mapping[str, Any] = {}
-    if results.tool[str(path)].startswith(("open-unlearning", "TOFU")):
-        metrics = metrics_of(parse_json(read_document(path), str(path), remedy="copy it again"))
     for model, of_model in results.frame.groupby("model", sort=False, observed=True):
         role = str(model) if model in get_args(_WrittenRole) else None
         tasks = of_model["task"].astype(str).str.partition(" ")
@@ -133,7 +127,6 @@ def _read_log(path: Path, name: str) -> Iterator[ModelLog]:
             label=f"{name} {role or ''}".strip(),
             path=path,
             questions=_with_persons(questions) if tasks[0].eq("TOFU").all() else questions,
-            metrics=metrics,
             scores=_scores(rows),
             role=role,  # type: ignore[arg-type]
         )

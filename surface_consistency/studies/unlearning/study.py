@@ -13,14 +13,8 @@ from surface_consistency.results.unlearning import PLAIN
 from surface_consistency.studies.forms.data import Forms, forms_of
 from surface_consistency.studies.forms.layouts import Layout
 from surface_consistency.studies.forms.study import FormsStudy
+from surface_consistency.studies.unlearning import questions
 from surface_consistency.studies.unlearning.logs import read_answers, standing_answers
-from surface_consistency.studies.unlearning.questions import (
-    TOFU_SIZES,
-    edit_rows,
-    table_rows,
-    tofu_rows,
-    with_long,
-)
 from surface_consistency.studies.unlearning.settings import (
     UnlearningScoring,
     UnlearningSettings,
@@ -65,9 +59,9 @@ class UnlearningStudy(FormsStudy):
         ]
         records = [row for _, row in placed]
         if any(names <= columns for names in _EDITS):
-            rows = edit_rows(records)
+            rows = questions.edit_rows(records)
         elif "fact_id" in columns:
-            rows = table_rows(placed)
+            rows = questions.table_rows(placed)
         elif "question" in columns:
             path = source.short_answers
             texts = [str(row.get("answer")) for row in records]
@@ -78,7 +72,7 @@ class UnlearningStudy(FormsStudy):
                     "nine in ten stand in its answers; give those of its questions by "
                     "`short_answers`"
                 )
-            if len(records) not in TOFU_SIZES:
+            if len(records) not in questions.TOFU_SIZES:
                 warnings.warn(
                     f"{source.source} has {len(records)} questions, and no set of TOFU has: each "
                     "is taken for a subject of its own; say who is asked about in a table with "
@@ -86,14 +80,14 @@ class UnlearningStudy(FormsStudy):
                     SurfaceConsistencyWarning,
                     stacklevel=2,
                 )
-            rows = tofu_rows(records, given, source.set)
+            rows = questions.tofu_rows(records, given, source.set)
         else:
             raise DataError(
                 f"{source.source} has the columns {', '.join(opened.columns)}; rows are TOFU's "
                 "(question, paraphrased_question), edits (CounterFact, zsRE, KnowEdit, "
                 "RippleEdits), or a table with fact_id, form, question and answers"
             )
-        rows = rows if "long" in set(rows["form"]) else with_long(rows)
+        rows = rows if "long" in set(rows["form"]) else questions.with_long(rows)
         if rows.empty:
             raise DataError(f"{source.source} holds no fact to ask")
         rows = rows.assign(

@@ -7,14 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from surface_consistency import metrics
 from surface_consistency.matching import match_columns
-from surface_consistency.metrics import (
-    CountRatio,
-    cluster_bootstrap,
-    paired_by,
-    unlearning_by,
-    unlearning_verdict,
-)
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
 from surface_consistency.results.unlearning import FORGET, NEIGHBOUR, NEW, PLAIN
 from surface_consistency.studies.unlearning.crossing import Crossing, column_of
@@ -29,9 +23,9 @@ _MEASURES: Final = {(NEW, PLAIN): "efficacy", (NEW, "reworded"): "generality"}
 _OF_SETS: Final = {NEW: "portability", NEIGHBOUR: "locality"}
 _WHOLE: Final[Mapping[str, Any]] = {"cluster": "cluster", "pair_id": "question_id"}
 _SIDES: Final = ["first_correct", "second_correct", "original_correct"]
-_FLAG: Final = {"known": CountRatio(numerator=(1, 1, 0, 0), denominator=(1, 1, 1, 1))}
+_FLAG: Final = {"known": metrics.CountRatio(numerator=(1, 1, 0, 0), denominator=(1, 1, 1, 1))}
 _KNOWN: Final = _FLAG | {
-    "survival_given_known": CountRatio(numerator=(1, 0, 0, 0), denominator=(1, 1, 0, 0))
+    "survival_given_known": metrics.CountRatio(numerator=(1, 0, 0, 0), denominator=(1, 1, 0, 0))
 }
 
 
@@ -53,7 +47,7 @@ def forms_frame(crossing: Crossing, margin: float) -> pd.DataFrame:
         for form, frame in _frames(crossing, model).items():
             # Without a reference only what the model answers is known.
             second = "second_correct" if reference is not None else "first_correct"
-            table = unlearning_by(frame, second=second, **_WHOLE, margin=margin)
+            table = metrics.unlearning_by(frame, second=second, **_WHOLE, margin=margin)
             if reference is None:
                 table = table.filter(regex="^(survival|n|n_clusters|few_clusters)")
             row: dict[Any, Any] = {"model": model, "form": form, **table.iloc[0].to_dict()}
@@ -107,21 +101,21 @@ def _original_rates(
     """Compute what the original knew, and whether it is shown to know it."""
     if original is None:
         return {"is_known": True, "reference_knows": False}
-    known = paired_by(
+    known = metrics.paired_by(
         frame, first="original_correct", second="first_correct", **_WHOLE, rates=_KNOWN
     ).iloc[0]
     names = [f"{name}{end}" for name in _KNOWN for end in ("", "_low", "_high")]
     cells = {name: known[name] for name in names}
     if reference is None:
         return cells | {"is_known": bool(known["known"] > 0.0), "reference_knows": False}
-    beside = unlearning_by(frame, first="original_correct", **_WHOLE).iloc[0]
+    beside = metrics.unlearning_by(frame, first="original_correct", **_WHOLE).iloc[0]
     low, high = beside["excess_low"], beside["excess_high"]
     return cells | {"is_known": bool(low > 0.0), "reference_knows": bool(high < 0.0)}
 
 
 def _hidden_rate(frame: pd.DataFrame) -> dict[str, float]:
     """Compute the share of questions that are right although the plain one is wrong."""
-    row = paired_by(frame, first="hidden", second="hidden", **_WHOLE, rates=_FLAG).iloc[0]
+    row = metrics.paired_by(frame, first="hidden", second="hidden", **_WHOLE, rates=_FLAG).iloc[0]
     return {f"hidden{end}": row[f"known{end}"] for end in ("", "_low", "_high")}
 
 
@@ -146,7 +140,7 @@ def kept_frame(crossing: Crossing, margin: float) -> pd.DataFrame:
         )
         frame = frame[frame["set"] != FORGET].dropna()
         if len(frame):
-            part = unlearning_by(frame, by=["set", "form"], **_WHOLE, margin=margin)
+            part = metrics.unlearning_by(frame, by=["set", "form"], **_WHOLE, margin=margin)
             keys = zip(part["set"], part["form"], strict=True)
             named = np.array([_MEASURES.get(key, _OF_SETS.get(key[0])) for key in keys], object)
             rows.append(part.assign(model=model, against=other, measure=named))
@@ -168,7 +162,8 @@ def verdicts(crossing: Crossing, forms: pd.DataFrame) -> dict[str, dict[str, Any
     has_reference = crossing.first("reference") is not None
     counted = forms[(forms["form"] != ANY) & forms["is_known"].astype(bool) & has_reference]
     return {
-        model: unlearning_verdict(counted[counted["model"] == model]) for model in crossing.targets
+        model: metrics.unlearning_verdict(counted[counted["model"] == model])
+        for model in crossing.targets
     }
 
 
@@ -225,7 +220,7 @@ def scores_frame(crossing: Crossing) -> pd.DataFrame:
         for (of_set, measure), part in both.groupby(["set", "measure"], sort=False):
             sums = part.groupby("cluster")[["change", "n"]].sum().to_numpy(dtype=float)
             names = ("score_difference", "score_difference_low", "score_difference_high")
-            change = dict(zip(names, cluster_bootstrap(sums, _mean), strict=True))
+            change = dict(zip(names, metrics.cluster_bootstrap(sums, _mean), strict=True))
             row = {"model": model, "set": of_set, "measure": measure, "n": len(part)}
             means = {"value": "value", "value_reference": "reference_value"}
             row |= {title: float(part[name].mean()) for name, title in means.items()}

@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from surface_consistency.engine.features import read_parquet, to_parquet
 from surface_consistency.errors import DataError
-from surface_consistency_build.wikimedia.construction._pipeline import (
-    Pipeline,
-    Step,
-    article_steps,
-    fact_steps,
-    naming_step,
-    rows_step,
-    surface_steps,
-)
+from surface_consistency_build.wikimedia.construction import _pipeline
 from surface_consistency_build.wikimedia.construction._work_folder import (
     Checkpoints,
     digest_of,
@@ -154,10 +146,12 @@ def build_redirectqa(
     check_dumps(dumps, facts_too=True)
     config = config if isinstance(config, WikiConfig) else load_wiki(config)
     steps = (
-        *article_steps(),
-        *fact_steps(config, triples=triples, seed=seed, unambiguous=unambiguous),
-        *surface_steps(config, category_cap=category_cap, seed=seed, pair=pair_with_surfaces),
-        naming_step(config),
+        *_pipeline.article_steps(),
+        *_pipeline.fact_steps(config, triples=triples, seed=seed, unambiguous=unambiguous),
+        *_pipeline.surface_steps(
+            config, category_cap=category_cap, seed=seed, pair=pair_with_surfaces
+        ),
+        _pipeline.naming_step(config),
     )
     return run_build(
         dumps,
@@ -165,7 +159,7 @@ def build_redirectqa(
         config=config,
         steps=steps,
         steps_folder="steps",
-        last=rows_step(config, "entity_names", "right_answers"),
+        last=_pipeline.rows_step(config, "entity_names", "right_answers"),
         rows=lambda connection: (
             row for fact in asked_facts(connection) for row in subject_rows(fact, config)
         ),
@@ -202,9 +196,9 @@ def run_build(
     work: str | os.PathLike[str],
     *,
     config: WikiConfig,
-    steps: Sequence[Step],
+    steps: Sequence[_pipeline.Step],
     steps_folder: str,
-    last: Step,
+    last: _pipeline.Step,
     rows: "Callable[[duckdb.DuckDBPyConnection], Iterator[BuiltRow]]",
     **resources: Unpack[BuildResources],
 ) -> BuildResult:
@@ -229,17 +223,17 @@ def run_build(
             threads=threads,
             tracker=tracker,
         )
-        pipeline = Pipeline(connection, staged, folder / steps_folder, tracker)
+        pipeline = _pipeline.Pipeline(connection, staged, folder / steps_folder, tracker)
         for step in steps:
             pipeline.run(step)
         return _finished(pipeline, staged, folder / "rows", last, partial(rows, connection))
 
 
 def _finished(
-    pipeline: Pipeline,
+    pipeline: _pipeline.Pipeline,
     staged: StagedTables,
     folder: Path,
-    last: Step,
+    last: _pipeline.Step,
     rows: Callable[[], Iterator[BuiltRow]],
 ) -> BuildResult:
     """Write the rows, unless they are there, and sum the build up."""

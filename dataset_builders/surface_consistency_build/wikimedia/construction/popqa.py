@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from surface_consistency.errors import DataError
 from surface_consistency.schemas import FactualTriple
+from surface_consistency_build.wikimedia.construction import rows
 from surface_consistency_build.wikimedia.construction._pipeline import (
     Step,
     article_steps,
@@ -21,13 +22,6 @@ from surface_consistency_build.wikimedia.construction.build import (
     run_build,
 )
 from surface_consistency_build.wikimedia.construction.dump_files import DumpFiles
-from surface_consistency_build.wikimedia.construction.rows import (
-    BuiltRow,
-    asked_in_each_wording,
-    canonical_row,
-    redirects_of,
-    with_subject_redirect,
-)
 from surface_consistency_build.wikimedia.construction.steps import (
     GivenFact,
     insert_facts,
@@ -105,7 +99,7 @@ def _all_rows(
     known: dict[int, FactualTriple],
     config: WikiConfig,
     has_views: bool,
-) -> Iterator[BuiltRow]:
+) -> Iterator[rows.BuiltRow]:
     """Ask the facts that are left, in the order of their numbers."""
     facts = connection.execute(
         "SELECT DISTINCT triplet_id, title FROM balanced JOIN sample USING (triplet_id) "
@@ -113,10 +107,10 @@ def _all_rows(
     ).fetchall()
     for start in range(0, len(facts), _FACTS_AT_ONCE):
         part = facts[start : start + _FACTS_AT_ONCE]
-        redirects = redirects_of(connection, part[0][0], part[-1][0])
+        redirects = rows.redirects_of(connection, part[0][0], part[-1][0])
         for number, title in part:
             fact = known[number]
-            canonical = canonical_row(
+            canonical = rows.canonical_row(
                 number,
                 fact.relation,
                 title,
@@ -131,10 +125,10 @@ def _all_rows(
                 object_pageviews=fact.object.pageviews,
                 n_objects=None,
             )
-            yield from asked_in_each_wording(canonical, config)
+            yield from rows.asked_in_each_wording(canonical, config)
             for redirect in redirects[number]:
-                row = with_subject_redirect(canonical, redirect, has_views=has_views)
-                yield from asked_in_each_wording(row, config)
+                row = rows.with_subject_redirect(canonical, redirect, has_views=has_views)
+                yield from rows.asked_in_each_wording(row, config)
 
 
 def _numbered(facts: Sequence[FactualTriple], config: WikiConfig) -> dict[int, FactualTriple]:

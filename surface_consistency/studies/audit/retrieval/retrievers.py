@@ -12,16 +12,7 @@ from pydantic import JsonValue
 from surface_consistency.errors import MissingDependencyError, RunnerError
 from surface_consistency.models.encoders import CachedEncoder, Encoder, check_vectors
 from surface_consistency.schemas.memory import LookupQuery, Triplet
-from surface_consistency.studies.audit.retrieval._ranking import (
-    NO_HITS,
-    Floats,
-    Scorer,
-    check_k,
-    mask,
-    rank_entries,
-    ranked,
-    top_keys,
-)
+from surface_consistency.studies.audit.retrieval import _ranking
 from surface_consistency.studies.audit.retrieval.embedding_index import build_index
 from surface_consistency.studies.audit.retrieval.retriever import (
     Deleted,
@@ -113,7 +104,7 @@ class EmbeddingRetriever:
 
         Scores are cosine similarities in [-1, 1]. Each distinct query text is encoded once.
         """
-        check_k(k)
+        _ranking.check_k(k)
         if not queries or not len(self._keys.names):
             vectors = np.empty((len(queries), self._vectors.shape[1]), np.float32)
         else:
@@ -139,24 +130,26 @@ class EmbeddingRetriever:
             RunnerError: If a vector is not finite or longer than 1; names the query.
         """
         n_rows = len(vectors)
-        masked = mask(self._keys, deleted, n_rows)
+        masked = _ranking.mask(self._keys, deleted, n_rows)
         if vectors.ndim != 2 or vectors.shape[1] != self._vectors.shape[1]:
             raise ValueError(
                 f"queries must be of shape (n, {self._vectors.shape[1]}) as the index is; got "
                 f"{vectors.shape}"
             )
-        hits, need = NO_HITS, check_k(k) + masked.n_partly
+        hits, need = _ranking.NO_HITS, _ranking.check_k(k) + masked.n_partly
         if n_rows and len(self._keys.names):
             queries = check_vectors(vectors, range(n_rows))
 
-            def score(rows: slice, columns: slice, out: Floats) -> None:
+            def score(rows: slice, columns: slice, out: _ranking.Floats) -> None:
                 np.matmul(queries[rows], self._vectors[columns].T, out=out)
 
             # A sum of d products of unit vectors is off by at most d roundings, in either score.
             slack = 2.0 * _UNIT_ROUNDOFF * queries.shape[1]
-            hits = top_keys(score, keys=self._keys.names, need=need, masked=masked, slack=slack)
+            hits = _ranking.top_keys(
+                score, keys=self._keys.names, need=need, masked=masked, slack=slack
+            )
             hits = hits._replace(scores=self._exact(queries, hits.rows, hits.keys))
-        return rank_entries(self._keys, hits, masked, k)
+        return _ranking.rank_entries(self._keys, hits, masked, k)
 
     def _exact(
         self, queries: npt.NDArray[np.float32], rows: Ints, keys: Ints
@@ -183,19 +176,19 @@ class _WordSearch(ABC):
 
     def search(self, queries: Sequence[LookupQuery], *, k: int, deleted: Deleted = None) -> Hits:
         """Rank the entries for each query; see `Retriever.search`."""
-        masked = mask(self._keys, deleted, len(queries))
+        masked = _ranking.mask(self._keys, deleted, len(queries))
         texts = [lookup_key(query.entity, query.relation) for query in queries]
-        hits = top_keys(
+        hits = _ranking.top_keys(
             self._scorer(texts),
             keys=self._keys.names,
-            need=check_k(k) + masked.n_partly,
+            need=_ranking.check_k(k) + masked.n_partly,
             masked=masked,
             n_rows_at_once=self._n_rows_at_once,
         )
-        return rank_entries(self._keys, hits, masked, k)
+        return _ranking.rank_entries(self._keys, hits, masked, k)
 
     @abstractmethod
-    def _scorer(self, texts: list[str]) -> Scorer:
+    def _scorer(self, texts: list[str]) -> _ranking.Scorer:
         """Return what fills blocks of scores of these queries."""
 
 
@@ -231,20 +224,20 @@ class BM25Retriever(_WordSearch):
         """Tell kind, settings and content."""
         return {"retriever": "bm25"} | _BM25 | {"content": self._triplets.content}
 
-    def _scorer(self, texts: list[str]) -> Scorer:
+    def _scorer(self, texts: list[str]) -> _ranking.Scorer:
         """Score queries against all keys; those of some rows are kept for their further blocks."""
         wanted = [
             [word for word in tokenize(normalize(text)) if word in self._vocabulary]
             for text in texts
         ]
-        cache: dict[int, Floats] = {}
+        cache: dict[int, _ranking.Floats] = {}
 
-        def scores_of(row: int) -> Floats:
+        def scores_of(row: int) -> _ranking.Floats:
             if row not in cache:
                 cache[row] = self._scores(wanted[row])
             return cache[row]
 
-        def score(rows: slice, columns: slice, out: Floats) -> None:
+        def score(rows: slice, columns: slice, out: _ranking.Floats) -> None:
             if rows.start not in cache:
                 cache.clear()
             for place, row in enumerate(range(rows.start, rows.stop)):
@@ -252,11 +245,11 @@ class BM25Retriever(_WordSearch):
 
         return score
 
-    def _scores(self, words: list[str]) -> Floats:
+    def _scores(self, words: list[str]) -> _ranking.Floats:
         """Score all keys; those without any of the words are no hits."""
         if not words:
             return np.full(len(self._keys.names), -np.inf, np.float32)
-        scores: Floats = self._bm25.get_scores(words).astype(np.float32)
+        scores: _ranking.Floats = self._bm25.get_scores(words).astype(np.float32)
         return np.where(scores > 0.0, scores, np.float32(-np.inf))
 
 
@@ -280,13 +273,13 @@ class FuzzyRetriever(_WordSearch):
         """Tell kind, scorer and content."""
         return {"retriever": "fuzzy", "scorer": _SCORER, "content": self._triplets.content}
 
-    def _scorer(self, texts: list[str]) -> Scorer:
+    def _scorer(self, texts: list[str]) -> _ranking.Scorer:
         """Score blocks with `rapidfuzz.process.cdist`."""
         from rapidfuzz import fuzz, process
 
         keys = self._keys.names
 
-        def score(rows: slice, columns: slice, out: Floats) -> None:
+        def score(rows: slice, columns: slice, out: _ranking.Floats) -> None:
             percent = process.cdist(
                 texts[rows],
                 keys[columns].to_pylist(),
@@ -347,7 +340,7 @@ class HybridRetriever:
 
     def search(self, queries: Sequence[LookupQuery], *, k: int, deleted: Deleted = None) -> Hits:
         """Rank the entries for each query; see `Retriever.search`."""
-        depth, first = max(_DEPTH, check_k(k)), _FUSION + 1.0
+        depth, first = max(_DEPTH, _ranking.check_k(k)), _FUSION + 1.0
         pairs, gains = [], []
         for one in self._retrievers:
             indices = one.search(queries, k=depth, deleted=deleted).indices
@@ -358,4 +351,4 @@ class HybridRetriever:
             np.concatenate(pairs, axis=1), axis=1, return_inverse=True
         )
         scores = np.bincount(place.ravel(), weights=np.concatenate(gains), minlength=len(rows))
-        return ranked(rows, entries, scores.astype(np.float32), n_rows=len(queries), k=k)
+        return _ranking.ranked(rows, entries, scores.astype(np.float32), n_rows=len(queries), k=k)

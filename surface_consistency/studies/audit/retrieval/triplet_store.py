@@ -8,14 +8,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.schemas.memory import (
-    AuditPrompt,
-    Candidate,
-    LookupQuery,
-    MemoryState,
-    RetrievalTrace,
-    Triplet,
-)
+from surface_consistency.schemas import memory
 from surface_consistency.studies.audit.retrieval._ranking import check_k, deleted_indices
 from surface_consistency.studies.audit.retrieval.alias_groups import (
     ROLES,
@@ -43,7 +36,7 @@ _EMPTY_LOOKUP = "empty lookup: neither entity nor relation was given"
 class _Search(NamedTuple):
     """One distinct search: what is asked, and of which remainder of the store."""
 
-    query: LookupQuery
+    query: memory.LookupQuery
     deleted: bytes
 
 
@@ -104,12 +97,12 @@ class TripletStore:
 
     def look_up(
         self,
-        queries: Sequence[LookupQuery],
+        queries: Sequence[memory.LookupQuery],
         *,
-        states: Sequence[MemoryState],
+        states: Sequence[memory.MemoryState],
         deleted: Deleted = None,
-        targets: Sequence[AuditPrompt | None] | None = None,
-    ) -> list[RetrievalTrace]:
+        targets: Sequence[memory.AuditPrompt | None] | None = None,
+    ) -> list[memory.RetrievalTrace]:
         """Answer a batch of lookups, each with its own state, deletion and target.
 
         Args:
@@ -173,14 +166,14 @@ class TripletStore:
 
     def _trace(
         self,
-        query: LookupQuery,
-        state: MemoryState,
-        target: AuditPrompt | None,
+        query: memory.LookupQuery,
+        state: memory.MemoryState,
+        target: memory.AuditPrompt | None,
         *,
         whole: _Ranked,
         rest: _Ranked,
         deleted: Ints,
-    ) -> RetrievalTrace:
+    ) -> memory.RetrievalTrace:
         """Write down a lookup: the closest of the whole store and of the rest of it."""
         gone = frozenset(deleted.tolist())
         names = [
@@ -195,7 +188,7 @@ class TripletStore:
         selected, is_fallback = select_candidate(
             retained, threshold=self._threshold, fallback=self._fallback
         )
-        return RetrievalTrace(
+        return memory.RetrievalTrace(
             state=state,
             retrieval_enabled=True,
             lookup_query=query,
@@ -210,10 +203,12 @@ class TripletStore:
             is_fallback=is_fallback,
         )
 
-    def _silent_trace(self, query: LookupQuery, state: MemoryState) -> RetrievalTrace:
+    def _silent_trace(
+        self, query: memory.LookupQuery, state: memory.MemoryState
+    ) -> memory.RetrievalTrace:
         """Write down a lookup for which nothing was searched."""
         is_off = state == "DEL-OFF"
-        return RetrievalTrace(
+        return memory.RetrievalTrace(
             state=state,
             retrieval_enabled=not is_off,
             lookup_query=query,
@@ -223,11 +218,11 @@ class TripletStore:
 
     def _candidate(
         self, entry: int, score: float, names: Sequence[frozenset[str]], is_deleted: bool
-    ) -> Candidate:
+    ) -> memory.Candidate:
         """Describe one entry and what it shares with the keys of the target's names."""
         triplet = self.triplets[entry]
         flags = [self._of(part) in own for part, own in zip(triplet, names, strict=True)]
-        return Candidate(
+        return memory.Candidate(
             **triplet._asdict(),
             score=score,
             matches_subject=flags[0],
@@ -251,13 +246,13 @@ def _check_lengths(n_queries: int, **given: Sequence[object]) -> None:
             raise ValueError(
                 f"{name} must hold one item a query; got {len(items)} for {n_queries} queries"
             )
-    unknown = {*map(str, given["states"])} - {*get_args(MemoryState)}
+    unknown = {*map(str, given["states"])} - {*get_args(memory.MemoryState)}
     if unknown:
         raise ValueError(f"states must be FULL, DEL-ON or DEL-OFF; got {sorted(unknown)}")
 
 
 def _checked_hits(
-    hits: Hits, deleted: Sequence[Ints], triplets: Sequence[Triplet]
+    hits: Hits, deleted: Sequence[Ints], triplets: Sequence[memory.Triplet]
 ) -> list[_Ranked]:
     """Return the hits of each query; refuse NaN, deleted and foreign entries, and false ranks."""
     shape = (len(deleted), hits.indices.shape[-1])
@@ -281,7 +276,7 @@ def _checked_hits(
     ]
 
 
-def _refuse(entries: Ints, what: str, triplets: Sequence[Triplet]) -> None:
+def _refuse(entries: Ints, what: str, triplets: Sequence[memory.Triplet]) -> None:
     """Say what a retriever gave, where it gave any."""
     broken = np.unique(entries)
     if len(broken):

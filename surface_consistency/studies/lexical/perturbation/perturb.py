@@ -6,17 +6,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from surface_consistency.studies.lexical.perturbation import tagging
 from surface_consistency.studies.lexical.perturbation.senses import (
     FirstSense,
     SenseChooser,
     SenseQuestion,
-)
-from surface_consistency.studies.lexical.perturbation.tagging import (
-    Inflector,
-    Tagger,
-    Word,
-    WordNetTagger,
-    lemminflect_inflector,
 )
 from surface_consistency.studies.lexical.perturbation.wordnet import Synset, WordNet
 from surface_consistency.studies.lexical.records import (
@@ -38,7 +32,7 @@ _Synonyms = Callable[[str, PartOfSpeech, Sequence[str]], Sequence[str]]
 class _Rules:
     """How words are replaced."""
 
-    inflect: Inflector
+    inflect: tagging.Inflector
     share: float
     may_keep: bool
     multi_word: bool
@@ -50,7 +44,7 @@ class _Rules:
 class _Found:
     """The replaceable words of an instance: where they stand, and the sense of each lemma."""
 
-    places: list[tuple[int, Word]]
+    places: list[tuple[int, tagging.Word]]
     senses: dict[_Key, Synset]
 
 
@@ -58,9 +52,9 @@ def perturb_all(
     instances: Sequence[BenchmarkInstance],
     *,
     lexicon: WordNet,
-    tagger: Tagger | None = None,
+    tagger: tagging.Tagger | None = None,
     senses: SenseChooser | None = None,
-    inflect: Inflector | None = None,
+    inflect: tagging.Inflector | None = None,
     pos: Collection[PartOfSpeech] = ("noun", "verb"),
     share: float = 1.0,
     may_keep: bool = False,
@@ -105,15 +99,15 @@ def perturb_all(
     if not 0.0 < share <= 1.0:
         raise ValueError(f"share is a fraction above 0 and at most 1, got {share}")
     rules = _Rules(
-        inflect=inflect or lemminflect_inflector(),
+        inflect=inflect or tagging.lemminflect_inflector(),
         share=share,
         may_keep=may_keep,
         multi_word=multi_word,
         synonyms=synonyms,
         seed=seed,
     )
-    tagger = tagger or WordNetTagger(lexicon)
-    of_instances: list[tuple[BenchmarkInstance, list[tuple[int, Word]], int]] = []
+    tagger = tagger or tagging.WordNetTagger(lexicon)
+    of_instances: list[tuple[BenchmarkInstance, list[tuple[int, tagging.Word]], int]] = []
     questions: list[tuple[_Key, SenseQuestion]] = []
     for instance in instances:
         places, own = _replaceable(instance, lexicon, tagger, frozenset(pos), targets=targets)
@@ -138,14 +132,14 @@ def perturb_all(
 def _replaceable(
     instance: BenchmarkInstance,
     lexicon: WordNet,
-    tagger: Tagger,
+    tagger: tagging.Tagger,
     pos: frozenset[PartOfSpeech],
     *,
     targets: bool,
-) -> tuple[list[tuple[int, Word]], dict[_Key, SenseQuestion]]:
+) -> tuple[list[tuple[int, tagging.Word]], dict[_Key, SenseQuestion]]:
     """Find the words that may be replaced; ask for the sense of a lemma where it is first."""
     parts = instance.parts if len(instance.options) > 1 or targets else (instance.context,)
-    places: list[tuple[int, Word]] = []
+    places: list[tuple[int, tagging.Word]] = []
     questions: dict[_Key, SenseQuestion] = {}
     for part, text in enumerate(parts):
         for word in tagger.tag(text) if text else ():

@@ -19,13 +19,7 @@ from pydantic import JsonValue
 from surface_consistency.errors import MissingDependencyError, RunnerError, RunnerOutOfMemoryError
 from surface_consistency.models._decoding import model_context
 from surface_consistency.models._engine import cache_name, is_out_of_memory
-from surface_consistency.studies.mechanism.ablation.components import (
-    ComponentMap,
-    Unit,
-    find_components,
-    n_inputs,
-    unwrapped,
-)
+from surface_consistency.studies.mechanism.ablation import components
 from surface_consistency.studies.mechanism.ablation.readout import (
     Batch,
     Flags,
@@ -60,15 +54,15 @@ class AblationModel:
         unit: What attention is cut into.
     """
 
-    def __init__(self, model: Any, *, unit: Unit = "head") -> None:  # noqa: ANN401
+    def __init__(self, model: Any, *, unit: components.Unit = "head") -> None:  # noqa: ANN401
         try:
             import torch
             import transformers  # noqa: F401
         except ImportError as error:
             raise MissingDependencyError("ablation", error.name or "torch", "inference") from error
-        self.model = unwrapped(model)
+        self.model = components.unwrapped(model)
         """The model of transformers."""
-        self.map: ComponentMap = find_components(self.model, unit=unit)
+        self.map: components.ComponentMap = components.find_components(self.model, unit=unit)
         """Its components."""
         compiled = [
             name
@@ -201,7 +195,7 @@ class AblationModel:
         """Say how many rows a batch may have without need."""
         widest = max(
             getattr(self._text_config, "intermediate_size", 0) or 0,
-            *(n_inputs(points.projection) for points in self.map.hook_points),
+            *(components.n_inputs(points.projection) for points in self.map.hook_points),
         )
         n_read = len(readout.gold)
         rows = _ELEMENTS // max(1, len(readout.ids) * widest)
