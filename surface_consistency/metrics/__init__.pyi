@@ -65,6 +65,7 @@ from .paired.paired_tables import (
     CountRatio as CountRatio,
     PairedTable as PairedTable,
     consistency as consistency,
+    consistency_given as consistency_given,
     flip_rate as flip_rate,
     paired_table as paired_table,
 )

@@ -326,24 +326,61 @@ def flip_rate(
     return share_of_cells((1, 2), first, second, missing=missing)
 
 
+def consistency_given(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    *,
+    first_correct: bool,
+    missing: _inputs.MissingPolicy = "raise",
+) -> float:
+    """Return the consistency of the pairs that are correct, or incorrect, at first.
+
+    Args:
+        first: Verdicts under the first condition, as in `paired_table`.
+        second: Verdicts of the same pairs under the second condition.
+        first_correct: Whether the pairs are those that are correct under the first condition.
+        missing: As in `consistency`.
+
+    Returns:
+        The proportion of these pairs with equal verdicts, in [0, 1].
+
+    Raises:
+        ValueError: For what `paired_table` refuses.
+
+    Notes:
+        NaN, with an `UndefinedMetricWarning`, without such a pair.
+
+    References:
+        Nishida et al. 2026, arXiv 2604.21882, figure 2.
+
+    Examples:
+        >>> consistency_given([1, 1, 0, 0], [1, 0, 0, 0], first_correct=True)
+        0.5
+    """
+    among = (0, 1) if first_correct else (2, 3)
+    return share_of_cells((0, 3), first, second, among=among, missing=missing)
+
+
 def share_of_cells(
     wanted: tuple[int, ...],
     first: npt.ArrayLike,
     second: npt.ArrayLike,
     *,
     missing: _inputs.MissingPolicy,
+    among: tuple[int, ...] = (0, 1, 2, 3),
     names: tuple[str, str] = ("first", "second"),
 ) -> float:
     """Return the proportion of scored pairs in some cells (0 both, 1 first only, ...)."""
     cells = _inputs.outcome_cells(first, second, missing=missing, names=names)
     _inputs.warn_unscored(int((cells == _inputs.MISSING).sum()), cells.size, stacklevel=3)
     counts = np.bincount(cells[cells != _inputs.MISSING], minlength=4)
-    if not counts.any():
+    n = int(counts[list(among)].sum())
+    if n == 0:
         _inputs.warn_undefined(
             "the rate is undefined (NaN): no pair enters its denominator", stacklevel=3
         )
         return math.nan
-    return int(counts[list(wanted)].sum()) / int(counts.sum())
+    return int(counts[[cell for cell in wanted if cell in among]].sum()) / n
 
 
 def table_of(counts: Iterable[int]) -> PairedTable:

@@ -13,6 +13,7 @@ from surface_consistency.metrics import (
     CountRatio,
     PairedTable,
     consistency,
+    consistency_given,
     flip_rate,
     paired_table,
 )
@@ -137,6 +138,10 @@ def test_paired_table_agrees_with_a_naive_loop(pairs):
         for name in PAIRED_RATES:
             least = -1 if name in ("signed_alignment", "accuracy_difference") else 0
             assert np.isnan(getattr(table, name)) or least <= getattr(table, name) <= 1
+        for is_correct, name in ((True, "correct"), (False, "incorrect")):
+            found = consistency_given(first, second, first_correct=is_correct)
+            expected = getattr(table, f"consistency_given_first_{name}")
+            assert found == pytest.approx(expected, nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +189,7 @@ def test_missing_verdicts_are_dropped_pairwise():
     with pytest.warns(UnscoredWarning, match="1 of 2 pairs"):
         assert flip_rate([1, None], [0, 1], missing="drop") == 1.0
     with pytest.warns(UndefinedMetricWarning, match="no pair enters"):
-        assert math.isnan(consistency([], []))
+        assert math.isnan(consistency_given([0], [0], first_correct=True))
 
     assert table.counts == (0, 0, 0, 1)
     assert counts.tolist() == [[1, 0, 0, 0]]
