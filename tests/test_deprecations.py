@@ -71,7 +71,7 @@ def test_faulty_deprecations_are_seen(message, fault):
 
 
 def test_page_of_versions_shows_the_mark():
-    page = (ROOT / "docs" / "reference" / "versions.md").read_text("utf-8")
+    page = (ROOT / "docs" / "reference" / "guarantees.md").read_text("utf-8")
 
     marks = re.findall(r'@deprecated\("(.+)"\)', page)
 

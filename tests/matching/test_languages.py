@@ -78,7 +78,14 @@ def test_a_segmenter_of_ones_own_cuts_words_that_have_spaces_too(prediction, is_
         (["Ποια είναι η πρωτεύουσα της Γαλλίας;"], "el"),
         (["In what city was 夏目漱石 born?", "The capital of 日本国 is"], "en"),
         # A title in Latin letters within questions of another language, and the other way round.
-        (["The Beatlesのジャンルは何ですか?", "七人の侍の監督は誰ですか?"], "ja"),
+        (
+            [
+                "The Beatlesのジャンルは何ですか?",
+                "七人の侍の監督は誰ですか?",
+                "羅生門の著者は誰ですか?",
+            ],
+            "ja",
+        ),
         # Titles in English do not make questions English.
         (["Qui a réalisé The Hobbit ?", "Quel est le genre de Doctor Who ?"], None),
         (["¿Quién escribió The Lord of the Rings?", "¿Cuál es el género de The Who?"], None),

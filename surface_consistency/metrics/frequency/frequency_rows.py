@@ -245,7 +245,8 @@ def read_rows(
     if (canonical == _inputs.MISSING).any():
         row = int(np.argmax(canonical == _inputs.MISSING))
         raise ValueError(f"{is_canonical}[{row}] is missing: say whether the surface is canonical")
-    _groups.warn_repeated_rows(frame, models, [*keys, *filter(None, (cluster,))], stacklevel=3)
+    shared = [name for name in named if name not in models]
+    _groups.warn_repeated_rows(frame, models, shared, stacklevel=3)
     groups = _groups.group_positions(frame, keys)
     return FrequencyRows(
         keys=keys,

@@ -28,8 +28,9 @@ def instances(n_facts=300):
 def curve_of(frequency, accuracy, *, clusters=None, **options):
     """The curve over all rows by the frequency of the entity."""
     frame = pd.DataFrame({"entity_frequency": frequency, "accuracy": accuracy})
-    frame = frame.assign(surface_frequency=1, is_canonical=True, fact_id=clusters)
+    frame = frame.assign(surface_frequency=1, is_canonical=True)
     cluster = None if clusters is None else "fact_id"
+    frame = frame if clusters is None else frame.assign(fact_id=clusters)
     curves = frequency_curves(frame, cluster=cluster, **options)
     is_wanted = (curves["subset"] == "overall") & (curves["frequency"] == "entity")
     return curves[is_wanted].reset_index(drop=True)

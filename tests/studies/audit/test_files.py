@@ -118,7 +118,7 @@ ROW = {
         ("{}", "field 'prompt_id': Field required"),
         ("not json", "not a AuditPrompt"),
         ('{"prompt_id": 1.5}', "field 'prompt_id'"),
-        (f"{json.dumps(ROW | {'relation': 'Capital'})}\n" * 2, "prompt_id 7 stands twice"),
+        (f"{json.dumps(ROW | {'relation': 'Capital'})}\n" * 2, "prompt_id 7 occurs twice"),
         (json.dumps(ROW), "prompt_id 7 has no relation, and no database was given"),
     ],
     ids=range(6),
