@@ -1,4 +1,4 @@
-"""Unpacking bzip2 as dumps are read, beside `bzip2 -dc` and the standard library.
+"""Unpacking bzip2 as dumps are read, compared with `bzip2 -dc` and the standard library.
 
 The file is made of real entities of Wikidata and real pages in XML of the test files, repeated with
 their numbers changed, in blocks of 900 kB. CPU time counts all threads and child processes; what

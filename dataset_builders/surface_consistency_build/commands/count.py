@@ -292,7 +292,7 @@ def _corpus(corpus: CorpusSettings | None) -> CorpusSettings:
 
 
 def _refuse_corpus(corpus: CorpusSettings | None) -> None:
-    """Refuse a corpus beside counts from elsewhere."""
+    """Refuse a corpus if counts are looked up elsewhere."""
     if corpus is not None:
         raise ValueError("give either `corpus` or --from, not both")
 

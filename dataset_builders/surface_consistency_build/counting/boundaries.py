@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 BoundaryRule = Literal["word", "longest", "script", "substring", "segmented"]
-"""What may stand beside a name.
+"""Which characters may be adjacent to a name.
 
 "word": no letter, mark, digit or underscore, in any script. "longest": the same for scripts with
 spaces between words; Chinese, Japanese, Thai, Lao, Burmese and Khmer names may stand between any

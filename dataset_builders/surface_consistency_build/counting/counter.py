@@ -68,7 +68,7 @@ class SurfaceCounter:
         table: The names.
         case: "exact", or "fold" to count without regard to case; names that differ in case alone
             then have the same counts.
-        boundary: What may stand beside a name; see `BoundaryRule`.
+        boundary: Which characters may be adjacent to a name; see `BoundaryRule`.
         segmenter: Cuts a text into words, for boundary="segmented".
 
     Raises:

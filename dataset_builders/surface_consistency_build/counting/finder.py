@@ -47,7 +47,7 @@ class NameFinder:
     Args:
         names: Distinct names in the form of `comparable`, none of them empty.
         case: Whether the texts are folded as the names were.
-        boundary: What may stand beside a name.
+        boundary: Which characters may be adjacent to a name.
         segmenter: Cuts texts into words, for the rule "segmented" and only for it.
         hash_bits: Bits of the hashes that are used; fewer make it slower, not wrong.
         built: `tables` of a finder of the same names and rule, if there is one.

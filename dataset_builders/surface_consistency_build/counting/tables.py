@@ -280,5 +280,5 @@ def _summed(table: SurfaceTable, values: Int64s) -> Int64s:
 
 
 def _column(values: Int64s | None, n: int) -> pa.Array:
-    """Return an Arrow column of counts; nulls where there are none."""
+    """Return an Arrow column of counts; nulls if nothing was counted."""
     return pa.nulls(n, _COUNT) if values is None else pa.array(values, _COUNT)

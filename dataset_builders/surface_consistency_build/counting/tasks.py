@@ -42,11 +42,11 @@ class NameSettings(Settings):
     """What counts as a name."""
 
     case: Case = "exact"
-    """Whether case tells names apart (exact) or not (fold)."""
+    """Whether case distinguishes names (exact) or not (fold)."""
 
     boundary: BoundaryRule = "word"
-    """What may stand beside a name: word for scripts with spaces, longest or script for Chinese,
-    Japanese, Thai, Lao, Burmese and Khmer too, substring, or segmented."""
+    """Which characters may be adjacent to a name: word for scripts with spaces, longest or script
+    for Chinese, Japanese, Thai, Lao, Burmese and Khmer too, substring, or segmented."""
 
     segmenter: str | None = None
     """Function module:attribute from a text to its words, for --boundary segmented."""

@@ -218,14 +218,14 @@ class TableWriter:
 def text_column(
     batch: pa.RecordBatch, column: str, tally: Tally
 ) -> tuple[pa.RecordBatch, pa.Array]:
-    """Decode a binary column, and leave out and count the rows where it is no UTF-8."""
+    """Decode a binary column; rows that are not UTF-8 are dropped and counted."""
     values = batch.column(column)
     try:
         return batch, values.cast(pa.string())
     except pa.ArrowInvalid:
         texts = values.to_pylist()
         good = pa.array([t is None or t.decode(errors="ignore").encode() == t for t in texts])
-    tally.drop("title is no UTF-8", len(good) - pc.sum(good).as_py())
+    tally.drop("title is not UTF-8", len(good) - pc.sum(good).as_py())
     readable = batch.filter(good)
     return readable, readable.column(column).cast(pa.string())
 

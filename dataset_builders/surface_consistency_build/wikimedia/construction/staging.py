@@ -391,7 +391,7 @@ def page_rows(path: Path, read: ReadColumns, tally: Tally) -> Batches:
 
 
 def redirect_rows(path: Path, read: ReadColumns, tally: Tally) -> Batches:
-    """Read every redirect; those that leave the wiki or name a section are told apart later."""
+    """Read every redirect; a later step separates those that leave the wiki or name a section."""
     columns = ("rd_from", "rd_namespace", "rd_title", "rd_interwiki", "rd_fragment")
     for batch in read(path, columns):
         tally.n_in += batch.num_rows

@@ -74,7 +74,7 @@ def join_articles(connection: "duckdb.DuckDBPyConnection") -> list[StepCount]:
 
     Reads `pages` (page_id, title, surface, is_redirect), `page_props` (page_id, entity,
     is_disambiguation), `entities` (id, label, title) and `page_views` (title, views). Makes
-    `articles` (entity, title, surface, label, views), one row an entity; `label` may be NULL,
+    `articles` (entity, title, surface, label, views), one row per entity; `label` may be NULL,
     `views` zero.
 
     Args:

@@ -33,7 +33,7 @@ def test_text_column_drops_and_counts_what_is_no_utf8():
 
     assert kept["n"].to_pylist() == [1, 3]
     assert texts.to_pylist() == ["a", None]
-    assert tally.removed == {"title is no UTF-8": 1}
+    assert tally.removed == {"title is not UTF-8": 1}
 
 
 def test_table_writer_gives_the_same_bytes_for_any_batches(tmp_path):
