@@ -11,7 +11,7 @@ from surface_consistency.plugins import STUDIES
 
 HEAVY = (
     *("numpy", "pandas", "torch", "transformers", "datasets", "pyarrow", "pydantic", "scipy"),
-    *("scipy.stats", "matplotlib"),
+    *("scipy.stats", "matplotlib", "jinja2", "rapidfuzz", "tqdm"),
 )
 
 

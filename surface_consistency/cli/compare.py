@@ -114,7 +114,7 @@ def _two(
 ) -> int:
     """Print the paired table of two conditions of one file, and write their page."""
     from surface_consistency.analysis.paired import compare_verdicts, verdicts_table
-    from surface_consistency.engine.compare.files import read_verdicts
+    from surface_consistency.analysis.verdicts import read_verdicts
     from surface_consistency.tables.numbers import json_value, table_text
 
     what = "two conditions of one file"
@@ -130,7 +130,7 @@ def _two(
     rows = compare_verdicts(frame, table)
     page = None
     if out is not None:
-        from surface_consistency.engine.compare.files import report_verdicts
+        from surface_consistency.engine.report import report_verdicts
 
         page = report_verdicts(frame, out, table, origin=str(path))
     if as_json:

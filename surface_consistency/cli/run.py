@@ -24,12 +24,12 @@ from surface_consistency.engine.settings import (
     study_records,
 )
 from surface_consistency.errors import SurfaceConsistencyError
-from surface_consistency.models.runner import Runner
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.schemas.settings import Settings
 
 if TYPE_CHECKING:
     from surface_consistency.engine.study import Study
+    from surface_consistency.models.runner import Runner
     from surface_consistency.runs.folder import RunFolder
 
 _TOY_MODEL = "toy_model"

@@ -8,9 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+from surface_consistency.analysis.paired import split_labels
+from surface_consistency.analysis.settings import TableSettings
 from surface_consistency.data.selection import pause_gc
-from surface_consistency.engine.compare.verdicts import Verdicts
+from surface_consistency.engine.compare.verdicts import Verdicts, import_verdicts
 from surface_consistency.engine.design import VERDICTS, Design, Report
+from surface_consistency.engine.paired import answers
 from surface_consistency.engine.paired.tables import TEXTS, table_of_runs
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.engine.study import Analysis, Study, study_of
@@ -214,6 +219,34 @@ def cluster_of(
             f"`cluster` must be one of {', '.join(clusters)} for {study.name}; got {cluster!r}"
         )
     return cluster
+
+
+def report_verdicts(
+    frame: pd.DataFrame, out: str | os.PathLike[str], settings: TableSettings, *, origin: str
+) -> Path:
+    """Write the page of two conditions, and the run folder that it is made of.
+
+    Args:
+        frame: As from `read_verdicts`.
+        out: Folder of both.
+        settings: By what and how.
+        origin: Where the verdicts came from.
+
+    Returns:
+        The page.
+
+    Raises:
+        ColumnNotFoundError: If a column of groups is not there.
+        DataError: If there is no pair, or the folder holds a run of a study.
+    """
+    split = split_labels(frame, settings.by, settings.separator)
+    first, second = frame[["first_condition", "second_condition"]].iloc[0]
+    folder = import_verdicts(split, out, origin=origin, first=first, second=second, by=settings.by)
+    report = ReportSettings(resamples=settings.resamples, bootstrap_seed=settings.seed)
+    if not {*answers.TEXTS} & {*frame}:
+        report = report.model_copy(update={"answers": 0})
+    report_runs([folder.path], out, settings=report)
+    return Path(out) / "report.html"
 
 
 def _compared(design: Design) -> str:

@@ -8,8 +8,8 @@ import pytest
 from surface_consistency.analysis.compare import compare_results
 from surface_consistency.analysis.paired import compare_verdicts, verdicts_table
 from surface_consistency.analysis.settings import PairSettings, TableSettings
+from surface_consistency.analysis.verdicts import read_verdicts
 from surface_consistency.cli.main import main
-from surface_consistency.engine.compare.files import read_verdicts
 from surface_consistency.errors import (
     ColumnNotFoundError,
     SurfaceConsistencyWarning,

@@ -272,7 +272,7 @@ def compare(home: Path) -> GoldenRun:
     """Anyone's verdicts: the outcomes of the first golden run as a CSV file."""
     from surface_consistency.analysis.paired import compare_verdicts
     from surface_consistency.analysis.settings import PairSettings, TableSettings
-    from surface_consistency.engine.compare.files import read_verdicts
+    from surface_consistency.analysis.verdicts import read_verdicts
 
     source = EXPECTED / "redirectqa" / "outcomes.csv"
     by_model = home / "ada.csv"

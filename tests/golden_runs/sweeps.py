@@ -40,7 +40,7 @@ def compare_page(home: Path) -> GoldenRun:
     """The page of anyone's verdicts: those of the first golden run as a CSV file."""
     from surface_consistency.analysis.paired import split_labels
     from surface_consistency.analysis.settings import PairSettings
-    from surface_consistency.engine.compare.files import read_verdicts
+    from surface_consistency.analysis.verdicts import read_verdicts
     from surface_consistency.engine.compare.verdicts import import_verdicts
 
     frame = pd.read_csv(EXPECTED / "redirectqa" / "outcomes.csv")

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from surface_consistency.analysis.settings import PairSettings
+from surface_consistency.analysis.verdicts import read_verdicts as read
 from surface_consistency.cli.main import main
-from surface_consistency.engine.compare.files import read_verdicts as read
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
 from surface_consistency.results.columns import ResultColumns
 

@@ -5,7 +5,6 @@ a pair or one row a fact and condition.
 """
 
 import logging
-import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,12 +12,7 @@ from typing import Final, Literal
 
 import pandas as pd
 
-from surface_consistency.analysis.paired import split_labels
-from surface_consistency.analysis.settings import PairSettings, TableSettings
-from surface_consistency.engine.compare.verdicts import import_verdicts
-from surface_consistency.engine.paired.answers import TEXTS
-from surface_consistency.engine.report import report_runs
-from surface_consistency.engine.settings import ReportSettings
+from surface_consistency.analysis.settings import PairSettings
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.metrics.outcome_frames import outcomes_frame
 from surface_consistency.reading import find_column
@@ -101,34 +95,6 @@ def read_verdicts(
     if missing == "wrong":
         outcomes[list(_OURS)] = outcomes[list(_OURS)].fillna(False)
     return outcomes.assign(**_called(outcomes, names, columns))
-
-
-def report_verdicts(
-    frame: pd.DataFrame, out: str | os.PathLike[str], settings: TableSettings, *, origin: str
-) -> Path:
-    """Write the page of two conditions, and the run folder that it is made of.
-
-    Args:
-        frame: As from `read_verdicts`.
-        out: Folder of both.
-        settings: By what and how.
-        origin: Where the verdicts came from.
-
-    Returns:
-        The page.
-
-    Raises:
-        ColumnNotFoundError: If a column of groups is not there.
-        DataError: If there is no pair, or the folder holds a run of a study.
-    """
-    split = split_labels(frame, settings.by, settings.separator)
-    first, second = frame[["first_condition", "second_condition"]].iloc[0]
-    folder = import_verdicts(split, out, origin=origin, first=first, second=second, by=settings.by)
-    report = ReportSettings(resamples=settings.resamples, bootstrap_seed=settings.seed)
-    if not {*TEXTS} & {*frame}:
-        report = report.model_copy(update={"answers": 0})
-    report_runs([folder.path], out, settings=report)
-    return Path(out) / "report.html"
 
 
 def _called(
