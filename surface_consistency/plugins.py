@@ -191,7 +191,7 @@ class Plugins:
     def _own(self) -> list[EntryPoint]:
         """List what this package registers, from its own metadata alone."""
         try:
-            registered = distribution(_OWN).entry_points.select(group=self.group)
+            registered = [*distribution(_OWN).entry_points.select(group=self.group)]
         except PackageNotFoundError:
             registered = []
         return [*self._built_in, *registered]

@@ -126,11 +126,11 @@ def test_settings_that_name_what_is_not_registered_raise(evil, study, record, gi
 
 def test_an_encoder_that_settings_name_is_not_imported(evil):
     study = find_study("linking")
-    data = study.load(study.source(source="sample"))
+    data = study.load(study.records.source(source="sample"))
 
     told = rf"'{EVIL}' is none of them \(no encoder of names '{EVIL}'"
     with pytest.raises(DataError, match=told):
-        study.plan(data, study.settings(neighbours=EVIL))
+        study.plan(data, study.records.settings(neighbours=EVIL))
 
 
 def test_what_a_person_names_is_imported_and_no_longer_than_that():

@@ -13,7 +13,7 @@ from tests.distributions import install
 
 GROUP = "surface_consistency.studies"
 MODULE = '''
-from surface_consistency.engine import Design, Study, StudySettings
+from surface_consistency.engine import Design, Study, StudyRecords, StudySettings
 from surface_consistency.schemas.settings import Settings
 
 
@@ -52,14 +52,14 @@ class Alike:
     """Has what a study has, and is none."""
 
     name = "alike"
-    design = load = plan = outcomes = report = None
+    design = records = load = plan = judge = report = None
 
 
 class Unset(Whole):
     """Its settings are no record."""
 
     name = "unset"
-    settings = None
+    records = StudyRecords(settings=None)
 
 
 class Misgrouped(Whole):
@@ -73,7 +73,7 @@ class Unjudged(Whole):
     """Nobody can choose who judges."""
 
     name = "unjudged"
-    scoring = Settings
+    records = StudyRecords(scoring=Settings)
 
 
 class Plain(Whole):
@@ -134,7 +134,7 @@ def toys(tmp_path, monkeypatch):
         ("crash", "study 'crash' of toy-dist cannot be loaded: .*RuntimeError: boom"),
         ("lost", "study 'lost' of toy-dist cannot be loaded: 'toy_studies' has no 'Nothing'"),
         ("half", "study 'half' of toy-dist lacks load, plan, which a subclass must define"),
-        ("bare", "study 'bare' of toy-dist lacks name, design, load, plan, outcomes, report"),
+        ("bare", "study 'bare' of toy-dist lacks name, design, records, load, plan, judge, report"),
         ("other", "study 'other' of toy-dist has the name 'slaq'; entry point and study must"),
         ("crashing", "study 'crashing' of toy-dist cannot be made: RuntimeError: no toys left"),
         ("twice", "several packages have a study 'twice'; name one of .*-dist:twice"),

@@ -27,8 +27,9 @@ SMALL = {
 
 def records(study):
     """The records behind the options of `run STUDY`."""
-    found = [study.source, ModelsSettings, study.settings, study.scoring, ReportSettings]
-    return found if study.toy_model is None else [*found, study.toy_model.settings]
+    own = study.records
+    found = [own.source, ModelsSettings, own.settings, own.scoring, ReportSettings, own.toy_model]
+    return [record for record in found if record is not None]
 
 
 @pytest.fixture(scope="module", params=sorted(SMALL))
@@ -47,9 +48,8 @@ def run(request, tmp_path_factory):
 def test_records_beside_a_study_are_those_of_the_study(name):
     study, found = find_study(name), study_records(name)
 
-    for record in ("source", "settings", "scoring"):
-        assert getattr(found, record) == getattr(study, record)
-    assert found.toy_model == (study.toy_model and study.toy_model.settings)
+    for record in ("source", "settings", "scoring", "toy_model", "runner"):
+        assert getattr(found, record) == getattr(study.records, record)
     assert found.summary == type(study).__doc__.strip().partition("\n")[0]
 
 
@@ -86,9 +86,9 @@ def test_every_field_is_in_the_manifest_or_the_scoring(run):
     manifest = RunFolder.open(folder).read_manifest()
     scoring = json.loads((folder / "scoring.json").read_text())
 
-    assert set(manifest.source) == set(study.source.model_fields)
-    assert set(manifest.settings) == set(study.settings.model_fields)
-    assert set(scoring["settings"]) == set(study.scoring.model_fields)
+    assert set(manifest.source) == set(study.records.source.model_fields)
+    assert set(manifest.settings) == set(study.records.settings.model_fields)
+    assert set(scoring["settings"]) == set(study.records.scoring.model_fields)
     assert manifest.settings["limit"] in (1, 3, 5)
     assert manifest.model == "walked"
     assert "london" in json.dumps(manifest.runner)
@@ -103,7 +103,8 @@ def test_every_field_is_a_row_of_how_it_was_made(run, tmp_path, monkeypatch):
     report_runs([folder], tmp_path / "page", settings=ReportSettings(resamples=60))
 
     [[shown]] = seen
-    for record in (study.source, study.settings, study.scoring, ReportSettings):
+    own = study.records
+    for record in (own.source, own.settings, own.scoring, ReportSettings):
         # Whether the page is written changes no number.
         for name in record.model_fields.keys() - {"page"}:
             assert name.replace("_", " ") in shown.settings, name

@@ -36,7 +36,7 @@ def _report(
         return
     study = study_of_runs(folders)
     for run in folders:
-        print(study.trace(run, fact or ""))
+        print(study.report.trace(run, fact or "", outcome=study.records.outcome))
 
 
 def make_analyse(name: str) -> Callable[..., object]:

@@ -8,19 +8,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from cyclopts import Parameter
 
 from surface_consistency.cli.options import Json, Out, naming, source_flag
 from surface_consistency.cli.record_command import flag_of, record_command
-from surface_consistency.engine.model_settings import ModelSettings, ModelsSettings, first_runner
+from surface_consistency.engine.model_settings import ModelSettings, ModelsSettings
 from surface_consistency.engine.settings import (
     JudgeScoring,
     ReportSettings,
     SourceSettings,
     StudyRecords,
     StudySettings,
+    ToyModelSettings,
     study_records,
 )
 from surface_consistency.errors import SurfaceConsistencyError
@@ -82,7 +83,7 @@ def make_run(name: str) -> Callable[..., object]:
         reporting: ReportSettings,
         **further: Settings,
     ) -> int:
-        toy_model = further.get(_TOY_MODEL)
+        toy_model = cast("ToyModelSettings | None", further.get(_TOY_MODEL))
         _check_shards(shards, shard, model)
         _check_toy_model(name, records, model, toy_model)
         homes = _homes(model.each(), out)
@@ -90,6 +91,7 @@ def make_run(name: str) -> Callable[..., object]:
             print("\n".join(_commands(model.model, [home for _, home in homes], out, shards)))
             return 0
         scoring = scoring.resolved(settings.model_dump(mode="json"), is_new_run=True)
+        settings = settings.for_command(out)
         asked = _Asked(name, out, source, settings, scoring, toy_model, shards, shard, not json)
         return asked.run(homes, reporting, as_json=json)
 
@@ -135,7 +137,7 @@ class _Asked:
     source: SourceSettings
     settings: StudySettings
     scoring: JudgeScoring
-    toy_model: Settings | None
+    toy_model: ToyModelSettings | None
     shards: int
     shard: int | None
     has_progress: bool
@@ -152,10 +154,10 @@ class _Asked:
         from surface_consistency.engine.report import cluster_of, report_runs
         from surface_consistency.engine.study import find_study
 
-        study = find_study(self.name).with_output_dir(self.out)
+        study = find_study(self.name)
         cluster_of(study, reporting)
         for model, _ in homes:
-            if model.model == _TOY_MODEL and model.runner not in (None, first_runner(study)):
+            if model.model == _TOY_MODEL and model.runner not in (None, study.records.runner):
                 raise ValueError("--model toy_model trains its own model; leave out --runner")
         folders: list[RunFolder] = []
         failures: dict[Path, str] = {}
@@ -221,11 +223,10 @@ class _Asked:
         """Load the model, or train the study's toy model."""
         from surface_consistency.runs.files import output_folder
 
-        if model.model != _TOY_MODEL or study.toy_model is None:
+        if model.model != _TOY_MODEL or self.toy_model is None:
             return model.load(study)
         folder = output_folder(home) / _TOY_MODEL
-        train = study.toy_model.train
-        return train(data, self.settings, self.toy_model, folder, options=model.options)
+        return self.toy_model.train(data, self.settings, folder, options=model.options)
 
     def _merged(self, study: "Study", home: Path) -> "list[RunFolder]":
         """Merge the parts of a run and score it."""
@@ -234,7 +235,7 @@ class _Asked:
 
         parts = [_part(home, number, self.shards) for number in range(1, self.shards + 1)]
         folders = []
-        for name, _ in study.sweep(self.settings):
+        for name, _ in self.settings.variants():
             folders.append(merge_shards([part / name for part in parts], home / name))
             score_run(folders[-1], study=study, scoring=self.scoring)
         return folders
@@ -243,7 +244,7 @@ class _Asked:
         """List the run folders of a model."""
         from surface_consistency.runs.folder import RunFolder
 
-        return [RunFolder(home / name) for name, _ in study.sweep(self.settings)]
+        return [RunFolder(home / name) for name, _ in self.settings.variants()]
 
     def _is_done(self, study: "Study", model: ModelSettings, home: Path) -> bool:
         """Return whether a model needs not be loaded, since the same command was finished."""

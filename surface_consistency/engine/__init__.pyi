@@ -10,6 +10,7 @@ from .settings import (
     ReportSettings as ReportSettings,
     RuleScoring as RuleScoring,
     SourceSettings as SourceSettings,
+    StudyRecords as StudyRecords,
     StudySettings as StudySettings,
 )
 from .study import Analysis as Analysis, Study as Study, find_study as find_study

@@ -51,11 +51,11 @@ def export_dataset(
         ValueError: If no run is given, or runs of several studies.
     """
     study = study_of_runs(folders)
-    runs = load_runs(folders, outcome=study.outcome)
+    runs = load_runs(folders, outcome=study.records.outcome)
     home = output_folder(out)
     card, data = home / "README.md", home / _DATA
     _refuse_foreign(card)
-    features = make_features(study.outcome)
+    features = make_features(study.records.outcome)
     frame = pd.concat([run.outcomes for run in runs], ignore_index=True)
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
     table = pa.Table.from_pylist(rows, schema=features.arrow_schema)
@@ -83,9 +83,10 @@ def _dataset_card(study: Study | Verdicts, runs: Sequence[Run]) -> str:
             }
         ],
     ).to_yaml()
-    meanings = _field_docs(study.outcome)
+    meanings = _field_docs(study.records.outcome)
     columns = "\n".join(
-        f"| `{name}` | {_as_line(meanings.get(name, ''))} |" for name in study.outcome.model_fields
+        f"| `{name}` | {_as_line(meanings.get(name, ''))} |"
+        for name in study.records.outcome.model_fields
     )
     made = "\n".join(
         f"- {one_line(run.label)}: {len(run.outcomes):,} pairs; `{_in_code(run.signature)}`"

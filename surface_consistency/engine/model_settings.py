@@ -85,10 +85,8 @@ class ModelSettings(Settings):
         Raises:
             RunnerError: If it cannot be loaded, or needs a model and none is named.
         """
-        name, options = self.runner or first_runner(study), self.options
-        if name in study.runners:
-            return study.runners[name](self.model, **options)
-        return load_runner(name, model=self.model, options=options)
+        name = self.runner or study.records.runner
+        return load_runner(name, model=self.model, options=self.options)
 
     def name(self, runner: "Runner | None") -> str:
         """Name the model in tables.
@@ -148,15 +146,3 @@ class ModelsSettings(ModelSettings):
             label = one.label or f"{one.name(None)}@{revision}"
             made.append(one.model_copy(update={"label": label}))
         return made or [ModelSettings(**shared)]
-
-
-def first_runner(study: "Study") -> str:
-    """Name the runner that a study uses unless another is given.
-
-    Args:
-        study: The study.
-
-    Returns:
-        The first of its own runners; "transformers" for a study without them.
-    """
-    return next(iter(study.runners), "transformers")

@@ -133,7 +133,7 @@ def build_page(
     """
     settings = settings or ReportSettings()
     study = study or study_of_runs(folders)
-    runs = load_runs(folders, outcome=study.outcome)
+    runs = load_runs(folders, outcome=study.records.outcome)
     cluster = cluster_of(study, settings, runs=runs)
     _check_clusters(runs, cluster)
     report = Report(runs=runs, design=study.design, settings=settings, cluster=cluster)

@@ -19,7 +19,7 @@ from surface_consistency.engine.choices import add_choices
 from surface_consistency.engine.generate import Progress, run_prompts
 from surface_consistency.engine.plan import Plan
 from surface_consistency.engine.settings import OptionSettings, StudySettings
-from surface_consistency.engine.study import DataT, SettingsT, Study, make_plan
+from surface_consistency.engine.study import Study, make_plan
 from surface_consistency.errors import DataError, RunError, UnscoredWarning
 from surface_consistency.models.options import MultipleChoiceRunner
 from surface_consistency.models.runner import Runner
@@ -47,13 +47,13 @@ WHOLE: Final[Shard] = (0, 1)
 
 
 def run_study(
-    study: Study[Any, SettingsT, DataT],
-    data: DataT,
+    study: Study,
+    data: Any,  # noqa: ANN401 - what `Study.load` returned
     runner: Runner,
     out: str | os.PathLike[str],
     *,
     model: str,
-    settings: SettingsT | None = None,
+    settings: StudySettings | None = None,
     source: Settings | None = None,
     progress: ProgressOption = True,
     shared: RunFolder | None = None,
@@ -91,7 +91,7 @@ def run_study(
         RunnerError: If a prompt does not fit the model.
     """
     _refuse_sweep(Path(out))
-    plan, settings = _decoded_plan(study, data, settings or study.settings(), runner)
+    plan, settings = _decoded_plan(study, data, settings or study.records.settings(), runner)
     prompts = [prompt for group in plan.groups.values() for prompt in group.prompts]
     if any(prompt.options for prompt in prompts):
         _refuse_reasoning(settings)
@@ -165,13 +165,16 @@ def _withdrawn_if_failed(folder: RunFolder, logs: Sequence[Path]) -> Iterator[No
 
 
 def _decoded_plan(
-    study: Study[Any, SettingsT, DataT], data: DataT, settings: SettingsT, runner: Runner
-) -> tuple[Plan, SettingsT]:
+    study: Study,
+    data: Any,  # noqa: ANN401 - what `Study.load` returned
+    settings: StudySettings,
+    runner: Runner,
+) -> tuple[Plan, StudySettings]:
     """Plan, offer options where answers are chosen, and settle how each group is decoded."""
     plan = make_plan(study, data, settings, runner)
     if plan.pairs.empty:
         raise DataError(f"no pair to ask in {plan.data.id} with these settings")
-    settled: SettingsT = plan.settings or settings
+    settled: StudySettings = plan.settings or settings
     if isinstance(settled, OptionSettings) and settled.read != "generate":
         plan = add_choices(plan, settled)
     groups = {

@@ -18,16 +18,14 @@ from surface_consistency.engine.judging.judges import export_labels, judge_targe
 from surface_consistency.engine.judging.labels import agreement_by_kind
 from surface_consistency.engine.plan import Plan
 from surface_consistency.engine.run import make_manifest, write_targets
-from surface_consistency.engine.settings import RuleScoring
+from surface_consistency.engine.settings import JudgeScoring, RuleScoring, StudySettings
 from surface_consistency.engine.study import (
-    DataT,
     Scored,
-    ScoringT,
-    SettingsT,
     Study,
     label_checks,
     make_judge,
     make_plan,
+    pair_outcomes,
     study_of,
 )
 from surface_consistency.errors import DataError, RunError, UndefinedMetricWarning, UnscoredWarning
@@ -64,14 +62,14 @@ _ROWS_AT_ONCE = 8_192
 
 
 def import_predictions(
-    study: Study[Any, SettingsT, DataT],
-    data: DataT | None,
+    study: Study,
+    data: Any,  # noqa: ANN401 - what `Study.load` returned
     predictions: Mapping[str, str] | Sequence[str | None] | Predictions,
     out: str | os.PathLike[str],
     *,
     model: str,
     origin: str,
-    settings: SettingsT | None = None,
+    settings: StudySettings | None = None,
     source: Settings | None = None,
     plan: Plan | None = None,
 ) -> RunFolder:
@@ -98,8 +96,8 @@ def import_predictions(
             nobody says whether replies without a tag are answers; see `split_replies`.
         RunError: If the folder holds other predictions.
     """
-    settings = settings or study.settings()
-    plan = plan or make_plan(study, cast("DataT", data), settings)
+    settings = settings or study.records.settings()
+    plan = plan or make_plan(study, data, settings)
     texts = align_predictions(plan.items, predictions)
     del predictions
     folder = RunFolder.create(out)
@@ -138,16 +136,16 @@ def import_predictions(
 
 
 def score_files(
-    study: Study[Any, SettingsT, DataT, ScoringT],
-    data: DataT,
+    study: Study,
+    data: Any,  # noqa: ANN401 - what `Study.load` returned
     predictions: Sequence[Path],
     out: str | os.PathLike[str],
     *,
     label: str | None = None,
     reading: PredictionSettings | None = None,
-    settings: SettingsT | None = None,
+    settings: StudySettings | None = None,
     source: Settings | None = None,
-    scoring: ScoringT | None = None,
+    scoring: JudgeScoring | None = None,
 ) -> list[RunFolder]:
     """Score files of predictions, one a model; the data are loaded once, all cores are used.
 
@@ -177,7 +175,7 @@ def score_files(
         raise ValueError("two files of `predictions` have one name; rename one of them")
     if label is not None and len(names) > 1:
         raise ValueError("`label` names one model; leave it out where there are several files")
-    settings = settings or study.settings()
+    settings = settings or study.records.settings()
     with pause_gc():
         plan = make_plan(study, data, settings)
     del data
@@ -235,10 +233,7 @@ def _score_file(task: _FileTask) -> RunFolder:
 
 
 def score_run(
-    folder: RunFolder,
-    *,
-    study: Study[Any, Any, Any, ScoringT] | None = None,
-    scoring: ScoringT | None = None,
+    folder: RunFolder, *, study: Study | None = None, scoring: JudgeScoring | None = None
 ) -> pd.DataFrame:
     """Judge the answers of a run and write verdicts, outcomes and checks beside them.
 
@@ -264,16 +259,13 @@ def score_run(
     """
     manifest = folder.read_manifest()
     study = study or study_of(folder)
-    scoring = (scoring or study.scoring()).resolved(manifest.settings)
+    scoring = (scoring or study.records.scoring()).resolved(manifest.settings)
     with folder.locked(), pause_gc():
         return _score(folder, manifest, study, scoring)
 
 
 def _score(
-    folder: RunFolder,
-    manifest: RunManifest,
-    study: Study[Any, Any, Any, ScoringT],
-    scoring: ScoringT,
+    folder: RunFolder, manifest: RunManifest, study: Study, scoring: JudgeScoring
 ) -> pd.DataFrame:
     """Judge, pair, check, write."""
     judge = make_judge(study, scoring, folder)
@@ -282,13 +274,13 @@ def _score(
     answered = answered_targets(folder, targets, repeat=False)
     if answered["text"].isna().all():
         raise RunError(f"{folder.path} holds no answer{_why_none(folder, answered)}")
-    verdicts = judge_targets(judge, answered, study.verdict)
+    verdicts = judge_targets(judge, answered, study.records.verdict)
     _refuse_no_verdict(verdicts, judge.name)
-    outcomes = study.outcomes(pairs, verdicts, model=manifest.model)
+    outcomes = pair_outcomes(study, pairs, verdicts, model=manifest.model)
     again = answered_targets(folder, targets, repeat=True)
     again = again[again["text"].notna()].reset_index(drop=True)
     is_judged = len(again) and getattr(judge, "judges_again", True)
-    repeated = judge_targets(judge, again, study.verdict) if is_judged else None
+    repeated = judge_targets(judge, again, study.records.verdict) if is_judged else None
     scored = Scored(
         folder=folder,
         model=manifest.model,
@@ -322,15 +314,15 @@ def _score(
         n_unanswered=int((prompts.isna() | prompts.isin(_UNANSWERED)).sum()),
     )
     with folder.replacing_scores(made) as beside:
-        write_frame(beside.verdicts, verdicts, study.verdict)
+        write_frame(beside.verdicts, verdicts, study.records.verdict)
         if repeated is not None:
-            write_frame(beside.repeat_verdicts, repeated, study.verdict)
+            write_frame(beside.repeat_verdicts, repeated, study.records.verdict)
         beside.write_checks(checks)
         # People say of free answers too whether these speak of the fact at all.
-        fill = {"is_recalled"} & study.verdict.model_fields.keys()
+        fill = {"is_recalled"} & study.records.verdict.model_fields.keys()
         export_labels(scoring, beside, scored.shown, kind=study.design.kind, fill=[*fill])
-        study.export(replace(scored, folder=beside))
-        write_frame(beside.outcomes, outcomes, study.outcome)
+        study.report.export(replace(scored, folder=beside))
+        write_frame(beside.outcomes, outcomes, study.records.outcome)
     _warn_unscored(verdicts)
     return outcomes
 
@@ -365,7 +357,7 @@ def _own_checks(scored: Scored, study: Study) -> dict[str, pd.DataFrame]:
     kinds, ruled = scored.items[study.design.kind], scored.verdicts["rule_correct"]
     if ruled.notna().any():
         checks["judge_against_rule"] = agreement_by_kind(kinds, scored.verdicts, ruled)
-    own = study.checks(scored)
+    own = study.report.run_checks(scored)
     if scored.labels is not None and "judge_agreement" not in own:
         checks |= label_checks(study, scored, scored.labels)
     return checks | dict(own)

@@ -4,7 +4,8 @@ Settings modules import pydantic and nothing that computes, so that the options 
 printed without loading it.
 """
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -17,10 +18,13 @@ from surface_consistency.matching.rule import AnswerSpan
 from surface_consistency.models.registry import RunnerName, load_runner
 from surface_consistency.plugins import STUDIES
 from surface_consistency.schemas._record import Items
+from surface_consistency.schemas.outcomes import PairedOutcome
 from surface_consistency.schemas.scoring import OptionScore
 from surface_consistency.schemas.settings import Rare, Settings, values_of_items
+from surface_consistency.schemas.verdicts import Verdict
 
 if TYPE_CHECKING:
+    from surface_consistency.engine.judging.judges import LLMJudge
     from surface_consistency.models.runner import Runner
     from surface_consistency.schemas.prompts import GenerationParams
 
@@ -88,6 +92,25 @@ class StudySettings(Settings):
         return params.model_copy(
             update={name: getattr(self, name) for name in names if getattr(params, name) is None}
         )
+
+    def for_command(self, out: Path) -> Self:
+        """Return these settings for a command that writes to a folder.
+
+        Args:
+            out: Folder of all runs of the command, for studies that keep something for all models.
+
+        Returns:
+            The settings; by default these.
+        """
+        return self
+
+    def variants(self) -> Sequence[tuple[str, Self]]:
+        """Split settings that stand for several runs, which is a sweep.
+
+        Returns:
+            Name of a subfolder and settings of each run; by default one run with the name "".
+        """
+        return [("", self)]
 
 
 class OptionSettings(StudySettings):
@@ -226,6 +249,13 @@ class JudgeScoring(Settings):
         """
         return self
 
+    def model_judge(self) -> "tuple[type[LLMJudge], str]":
+        """Return the class of judge that asks a model, and the words in which it asks."""
+        from surface_consistency.engine.judging.judges import LLMJudge
+        from surface_consistency.engine.judging.prompts import OWN_WORDS
+
+        return LLMJudge, OWN_WORDS
+
     @model_validator(mode="before")
     @classmethod
     def _named_model_judges(cls, given: object) -> object:
@@ -302,21 +332,55 @@ class ReportSettings(Settings):
     """Whether the page is written, or the tables alone."""
 
 
+class ToyModelSettings(Settings, ABC):
+    """What a small model is taught that learns what it will be asked, without a network."""
+
+    @abstractmethod
+    def train(
+        self,
+        data: Any,  # noqa: ANN401 - the data of the study
+        settings: Any,  # noqa: ANN401 - of the study's own record
+        out: Path,
+        *,
+        options: Mapping[str, object],
+    ) -> "Runner":
+        """Train the model.
+
+        Args:
+            data: The data of the study.
+            settings: How the study asks.
+            out: Folder of the model.
+            options: Options of its runner.
+
+        Returns:
+            The runner of the trained model.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class StudyRecords:
-    """The settings records of a study, from which its options are made."""
+    """The records of a study: its options are made of the first four, its tables of the others."""
 
     source: type[Settings] = SourceSettings
-    """Where the data come from."""
+    """Where the data come from: the argument of `Study.load`."""
 
     settings: type[StudySettings] = StudySettings
-    """How prompts are made and sent."""
+    """How prompts are made and sent: options, entries of the manifest and documentation."""
 
     scoring: type[JudgeScoring] = RuleScoring
-    """How answers are scored."""
+    """How answers are scored; may be chosen anew for a finished run."""
 
-    toy_model: type[Settings] | None = None
+    toy_model: type[ToyModelSettings] | None = None
     """How its toy model is trained; None for a study without one."""
+
+    runner: str = "transformers"
+    """Name of the runner that is used unless another is named."""
+
+    verdict: type[Verdict] = Verdict
+    """The record of a judgement."""
+
+    outcome: type[PairedOutcome] = PairedOutcome
+    """The record of a pair: its fields are the columns of the outcomes frame."""
 
     summary: str = ""
     """The study in one line; `study_records` takes it from the docstring of the study."""
@@ -329,8 +393,8 @@ def study_records(name: str) -> StudyRecords:
         name: The study, as for `engine.study.find_study`.
 
     Returns:
-        `RECORDS` of the module `settings` beside a study of this package; those of the study
-        itself for one of another package.
+        `RECORDS` of the module `settings` beside a study of this package, whose verdicts and
+        outcomes are the general ones; those of the study itself for one of another package.
 
     Raises:
         PluginError: If there is no such study, or it cannot be loaded.
@@ -346,6 +410,5 @@ def study_records(name: str) -> StudyRecords:
     from surface_consistency.engine.study import find_study
 
     study = find_study(name)
-    toy_model = None if study.toy_model is None else study.toy_model.settings
     summary = (type(study).__doc__ or study.name).strip().partition("\n")[0]
-    return StudyRecords(study.source, study.settings, study.scoring, toy_model, summary)
+    return replace(study.records, summary=summary)

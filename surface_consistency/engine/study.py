@@ -8,7 +8,7 @@ what is judged and what is compared; it is found by an entry point of the group
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic
@@ -26,12 +26,12 @@ from surface_consistency.engine.judging.labels import (
     corrected_table,
     labels_by_target,
 )
-from surface_consistency.engine.paired.page import PageSpec, fact_trace
+from surface_consistency.engine.paired.page import PageSpec
 from surface_consistency.engine.plan import Plan, check_groupings, check_pair_columns
 from surface_consistency.engine.settings import (
     JudgeScoring,
     RuleScoring,
-    SourceSettings,
+    StudyRecords,
     StudySettings,
 )
 from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
@@ -40,16 +40,11 @@ from surface_consistency.plugins import ANALYSES, STUDIES, Plugins
 from surface_consistency.report.page import Block, Check, Prose, Section
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.frames import make_frame
-from surface_consistency.schemas import PairedOutcome, Verdict
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.tables.numbers import Part
 from surface_consistency.tables.table import Table
 
-SourceT = TypeVar("SourceT", bound=Settings, default=Any)
-SettingsT = TypeVar("SettingsT", bound="StudySettings", default=Any)
 AnalysisT = TypeVar("AnalysisT", bound=Settings, default=Any)
-DataT = TypeVar("DataT", default=Any)
-ScoringT = TypeVar("ScoringT", bound=JudgeScoring, default=Any)
 T = TypeVar("T")
 
 
@@ -76,7 +71,7 @@ class Scored:
     """The outcomes frame."""
 
     scoring: Any
-    """How it was judged: an instance of `Study.scoring`."""
+    """How it was judged: an instance of the study's record of scoring."""
 
     @property
     def labels(self) -> Path | None:
@@ -90,27 +85,12 @@ class Scored:
         return judges.shown_answers(self.items, self.verdicts["prediction"])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToyModel:
-    """A small model that learns what it will be asked, so that a study runs without a network."""
-
-    settings: type[Settings]
-    """What it is taught and how, as options of the command."""
-
-    train: Callable[..., Runner]
-    """Trains it: called with the data, how the study asks, an instance of `settings`, the folder of
-    the model, and by name the `options` of its runner; returns who answers."""
-
-
-class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
+class Study(ABC):
     """The same fact under two conditions.
 
-    An author knows seven members: `name` and `design` are set, `load` and `plan` defined, and where
-    the defaults do not serve, `settings` (how it asks), `judge` and `report` (its tables and the
-    sections of its page). `source`, `scoring`, `outcome` and `verdict` are records that these read
-    and write; the others are for the few that need them, such as a sweep. The types that it may
-    name are those of where the data come from, how it asks, its data, and how it judges:
-    `Study[MySource, MySettings, MyData, MyScoring]`.
+    A study has seven members: `name` and `design` are set, `load` and `plan` defined, and where the
+    defaults do not serve, `records` (of its settings, verdicts and pairs), `judge` and `report`
+    (its tables, the sections of its page, and other files).
     """
 
     name: ClassVar[str]
@@ -119,48 +99,19 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
     design: ClassVar[Design]
     """How its two conditions are compared, and what tables and page call them."""
 
-    source: type[SourceT] = SourceSettings  # type: ignore[assignment]
-    """Where the data come from: the argument of `load`."""
-
-    settings: type[SettingsT] = StudySettings  # type: ignore[assignment]
-    """How the study asks: its fields are options, manifest entries and documentation."""
-
-    scoring: type[ScoringT] = RuleScoring  # type: ignore[assignment]
-    """How answers are judged; may be chosen anew for a finished run."""
-
-    outcome: ClassVar[type[PairedOutcome]] = PairedOutcome
-    """The record of a pair: its fields are the columns of the outcomes frame."""
-
-    verdict: ClassVar[type[Verdict]] = Verdict
-    """The record of a judgement."""
+    records: ClassVar[StudyRecords] = StudyRecords()
+    """Where the data come from, how the study asks, how answers are judged, and what is recorded of
+    a verdict and of a pair."""
 
     report: ClassVar[PageSpec] = PageSpec()
-    """The functions that make tables and page; by default those of any paired study."""
-
-    runners: ClassVar[Mapping[str, Callable[..., Runner]]] = {}
-    """Runners of the study's own by name, each called with the model and the options; the first is
-    loaded unless another is named, and where there is none, transformers."""
-
-    toy_model: ClassVar[ToyModel | None] = None
-    """A small model that the study can train on what it asks; None where there is none."""
-
-    def with_output_dir(self, out: Path) -> "Study":
-        """Take the folder of a run, for studies that make data of their own which a reader needs.
-
-        Args:
-            out: Folder of the run.
-
-        Returns:
-            The study; the same one by default.
-        """
-        return self
+    """The functions that make tables, page and files; by default those of any paired study."""
 
     @abstractmethod
-    def load(self, source: SourceT) -> DataT:
+    def load(self, source: Any) -> Any:  # noqa: ANN401 - the data of the study
         """Load the data.
 
         Args:
-            source: An instance of `source`.
+            source: An instance of `records.source`.
 
         Returns:
             The data, for `plan`.
@@ -170,12 +121,18 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
         """
 
     @abstractmethod
-    def plan(self, data: DataT, settings: SettingsT, *, runner: Runner | None = None) -> Plan:
-        """Say what is asked, what is judged and what is compared.
+    def plan(
+        self,
+        data: Any,  # noqa: ANN401 - what `load` returned
+        settings: Any,  # noqa: ANN401 - of the study's own record
+        *,
+        runner: Runner | None = None,
+    ) -> Plan:
+        """Return what is asked, what is judged and what is compared.
 
         Args:
             data: What `load` returned.
-            settings: An instance of `settings`.
+            settings: An instance of `records.settings`.
             runner: Who will answer, for studies whose prompts depend on what fits a model; None
                 when predictions were made elsewhere.
 
@@ -186,37 +143,11 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
             DataError: If nothing is left to ask.
         """
 
-    def trace(self, folder: str | os.PathLike[str], fact_id: str) -> str:
-        """Tell what became of one fact in a run, for a terminal.
-
-        Args:
-            folder: The run.
-            fact_id: The fact, as the outcomes name it.
-
-        Returns:
-            Lines of plain text; what a model wrote stands in quotes, control characters escaped.
-
-        Raises:
-            DataError: If the run has no such fact.
-        """
-        return fact_trace(folder, fact_id, outcome=self.outcome)
-
-    def sweep(self, settings: SettingsT) -> Sequence[tuple[str, SettingsT]]:
-        """Take settings that stand for several runs apart: a sweep.
-
-        Args:
-            settings: How the study asks.
-
-        Returns:
-            Name of a subfolder and settings of each run; one run with the name "" by default.
-        """
-        return [("", settings)]
-
-    def judge(self, scoring: ScoringT, folder: RunFolder) -> judges.Judge:
+    def judge(self, scoring: Any, folder: RunFolder) -> judges.Judge:  # noqa: ANN401 - own record
         """Make the study's own judge, which models and people are held against.
 
         Args:
-            scoring: An instance of `scoring`.
+            scoring: An instance of `records.scoring`.
             folder: The run.
 
         Returns:
@@ -228,83 +159,46 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
             )
         return judges.RuleJudge(scoring.rule, region=scoring.region)
 
-    def chosen_judge(self, scoring: ScoringT, folder: RunFolder) -> judges.Judge | None:
-        """Make the model or the people that judge in place of the study's own judge.
 
-        Args:
-            scoring: An instance of `scoring`.
-            folder: The run, where a model that judges keeps a log of its own.
+def pair_outcomes(
+    study: Study, pairs: pd.DataFrame, verdicts: pd.DataFrame, *, model: str
+) -> pd.DataFrame:
+    """Put the verdicts on each pair side by side.
 
-        Returns:
-            The judge; None where the study's own judges.
-        """
-        return judges.make_chosen_judge(scoring, folder)
+    Args:
+        study: The study.
+        pairs: `Plan.pairs`.
+        verdicts: One row a target, columns of the study's record of a verdict.
+        model: Label of the model.
 
-    def outcomes(self, pairs: pd.DataFrame, verdicts: pd.DataFrame, *, model: str) -> pd.DataFrame:
-        """Put the verdicts on each pair side by side.
-
-        Args:
-            pairs: `Plan.pairs`.
-            verdicts: One row a target, columns of `verdict`.
-            model: Label of the model.
-
-        Returns:
-            One row a pair, columns of `outcome`: those of `pairs`, and for each `<name>_target`
-            every field of the verdict as `<name>_<field>`, `is_correct` as `<name>_correct`; fields
-            that the record does not have are left out. Conditions that `pairs` does not name are
-            those of the study.
-        """
-        pairs = pairs.reset_index(drop=True)
-        columns: dict[str, Any] = {
-            name: pairs[name] for name in pairs.columns if not name.endswith("_target")
-        }
-        places = pd.Index(verdicts["target_id"])
-        for name in pairs.columns:
-            if not name.endswith("_target"):
-                continue
-            side = name.removesuffix("_target")
-            rows = places.get_indexer(pd.Index(pairs[name]))
-            for field_name in verdicts.columns:
-                column = f"{side}_{'correct' if field_name == 'is_correct' else field_name}"
-                if column in self.outcome.model_fields and column not in columns:
-                    columns[column] = _take(verdicts[field_name], rows)
-        columns |= {"study": self.name, "model": model}
-        for name, condition in zip(_CONDITIONS, self.design.conditions, strict=True):
-            columns.setdefault(name, condition)
-        wanted = {name: columns[name] for name in self.outcome.model_fields if name in columns}
-        return make_frame(wanted, self.outcome)
-
-    def extra_metrics(self, outcomes: pd.DataFrame) -> Mapping[str, float]:
-        """Compute single numbers besides those of the pairs, for tools that show nothing else.
-
-        Args:
-            outcomes: One row a pair of one model: columns of `Plan.pairs`, first_correct and
-                second_correct. Clusters are there as a whole.
-
-        Returns:
-            By name, the same names whatever the verdicts; NaN where undefined. None by default.
-        """
-        return {}
-
-    def checks(self, scored: Scored) -> Mapping[str, pd.DataFrame]:
-        """Make tables on the soundness of a scored run, besides those of the engine.
-
-        Args:
-            scored: The run.
-
-        Returns:
-            Tables by name, none by default. Of the names of `label_checks` they take its place.
-        """
-        return {}
-
-    def export(self, scored: Scored) -> None:
-        """Write files in formats of others, such as those of a published study.
-
-        Args:
-            scored: The run; nothing is written by default. Its folder is one beside the run, which
-                is empty but for the verdicts: what is written there takes its place in the run
-                together with them.
-        """
+    Returns:
+        One row a pair, columns of the study's record of a pair: those of `pairs`; for each
+        `<name>_target` every field of the verdict as `<name>_<field>`, `is_correct` as
+        `<name>_correct`; and what the record derives itself (`PairedOutcome.derived`). Fields that
+        the record does not have are left out. Conditions that `pairs` does not name are those of
+        the study.
+    """
+    outcome = study.records.outcome
+    pairs = pairs.reset_index(drop=True)
+    columns: dict[str, Any] = {
+        name: pairs[name] for name in pairs.columns if not name.endswith("_target")
+    }
+    columns |= outcome.derived(pairs, verdicts)
+    places = pd.Index(verdicts["target_id"])
+    for name in pairs.columns:
+        if not name.endswith("_target"):
+            continue
+        side = name.removesuffix("_target")
+        rows = places.get_indexer(pd.Index(pairs[name]))
+        for field_name in verdicts.columns:
+            column = f"{side}_{'correct' if field_name == 'is_correct' else field_name}"
+            if column in outcome.model_fields and column not in columns:
+                columns[column] = _take(verdicts[field_name], rows)
+    columns |= {"study": study.name, "model": model}
+    for name, condition in zip(_CONDITIONS, study.design.conditions, strict=True):
+        columns.setdefault(name, condition)
+    wanted = {name: columns[name] for name in outcome.model_fields if name in columns}
+    return make_frame(wanted, outcome)
 
 
 class Analysis(ABC, Generic[AnalysisT]):
@@ -422,9 +316,9 @@ def _take(values: pd.Series, rows: npt.NDArray[np.int64]) -> pd.Series:
 
 
 def make_plan(
-    study: Study[Any, SettingsT, DataT],
-    data: DataT,
-    settings: SettingsT,
+    study: Study,
+    data: Any,  # noqa: ANN401 - what `load` returned
+    settings: StudySettings,
     runner: Runner | None = None,
 ) -> Plan:
     """Let a study plan, and hold the plan to what the study declares, before anything is asked.
@@ -445,8 +339,8 @@ def make_plan(
         PluginError: If the groupings are none.
     """
     plan = study.plan(data, settings, runner=runner)
-    check_pair_columns(plan.pairs, study.outcome)
-    check_groupings(study.design.groupings, study.outcome, f"study {study.name!r}")
+    check_pair_columns(plan.pairs, study.records.outcome)
+    check_groupings(study.design.groupings, study.records.outcome, f"study {study.name!r}")
     _check_outcomes(study, plan)
     return plan
 
@@ -456,9 +350,9 @@ def _check_outcomes(study: Study, plan: Plan) -> None:
     if plan.pairs.empty:
         return
     blank = pd.DataFrame({"target_id": plan.items["target_id"][:1]})
-    verdicts = blank.assign(**dict.fromkeys(set(study.verdict.model_fields) - {*blank}))
+    verdicts = blank.assign(**dict.fromkeys(set(study.records.verdict.model_fields) - {*blank}))
     try:
-        study.outcomes(plan.pairs[:1], verdicts, model="model")
+        pair_outcomes(study, plan.pairs[:1], verdicts, model="model")
     except ColumnNotFoundError as error:
         raise ColumnNotFoundError(
             f"the pairs of a plan: {error}; put it there, or give the field to the verdict record"
@@ -494,9 +388,7 @@ def label_checks(study: Study, scored: Scored, labels: Path) -> dict[str, pd.Dat
     return {"judge_agreement": table, "corrected": corrected}
 
 
-def make_judge(
-    study: Study[Any, Any, Any, ScoringT], scoring: ScoringT, folder: RunFolder
-) -> judges.Judge:
+def make_judge(study: Study, scoring: JudgeScoring, folder: RunFolder) -> judges.Judge:
     """Make the judge of a run: the study's own, or a model or people in its place.
 
     Args:
@@ -514,15 +406,15 @@ def make_judge(
         RunnerError: If the judging model cannot be loaded.
     """
     judges.check_labelling(scoring, folder)
-    own, by = study.judge(scoring, folder), study.chosen_judge(scoring, folder)
+    own, by = study.judge(scoring, folder), judges.make_chosen_judge(scoring, folder)
     if by is None:
         return own
     if isinstance(own, judges.Overrulable):
         return own.overruled(by)
-    return judges.OverrulingJudge(own, by, study.verdict)
+    return judges.OverrulingJudge(own, by, study.records.verdict)
 
 
-_MEMBERS: Final = ("name", "design", "load", "plan", "outcomes", "report")
+_MEMBERS: Final = ("name", "design", "records", "load", "plan", "judge", "report")
 _ANALYSIS_MEMBERS: Final = ("name", "title", "settings", "studies", "tables", "sections")
 
 
@@ -549,20 +441,20 @@ def find_study(name: str) -> Study:
     study = _made(STUDIES, name, Study, _MEMBERS)  # type: ignore[type-abstract]
     whose = STUDIES.named(name)
     for part in ("source", "settings", "scoring"):
-        _check_record(getattr(study, part), f"{whose}: {part}")
-    if study.toy_model is not None:
-        _check_record(study.toy_model.settings, f"{whose}: toy_model.settings")
-    if not issubclass(study.scoring, JudgeScoring):
+        _check_record(getattr(study.records, part), f"{whose}: {part}")
+    if study.records.toy_model is not None:
+        _check_record(study.records.toy_model, f"{whose}: toy_model")
+    if not issubclass(study.records.scoring, JudgeScoring):
         raise PluginError(
-            f"{whose}: scoring {study.scoring.__name__} lacks the options of who judges; derive it "
-            "from surface_consistency.engine.settings.JudgeScoring"
+            f"{whose}: scoring {study.records.scoring.__name__} lacks the options of who judges; "
+            "derive it from surface_consistency.engine.settings.JudgeScoring"
         )
     if not isinstance(study.design, Design):
         raise PluginError(
             f"{whose}: design must be a Design, got {study.design!r}; write design = "
             "Design(title='...', conditions=('...', '...'))"
         )
-    check_groupings(study.design.groupings, study.outcome, whose)
+    check_groupings(study.design.groupings, study.records.outcome, whose)
     return study
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from surface_consistency.engine.run import SWEEP_FILE, WHOLE, ProgressOption, Shard, run_study
 from surface_consistency.engine.score import score_run
-from surface_consistency.engine.study import DataT, ScoringT, SettingsT, Study
+from surface_consistency.engine.settings import JudgeScoring, StudySettings
+from surface_consistency.engine.study import Study
 from surface_consistency.errors import RunError
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.files import output_folder, write_json
@@ -15,15 +16,15 @@ from surface_consistency.schemas.settings import Settings
 
 
 def run_sweep(
-    study: Study[Any, SettingsT, DataT, ScoringT],
-    data: DataT,
+    study: Study,
+    data: Any,  # noqa: ANN401 - what `Study.load` returned
     runner: Runner,
     out: str | os.PathLike[str],
     *,
     model: str,
-    settings: SettingsT | None = None,
+    settings: StudySettings | None = None,
     source: Settings | None = None,
-    scoring: ScoringT | None = None,
+    scoring: JudgeScoring | None = None,
     progress: ProgressOption = True,
     shard: Shard = WHOLE,
 ) -> list[RunFolder]:
@@ -39,7 +40,7 @@ def run_sweep(
         runner: The model backend.
         out: Folder of the run, or of the runs.
         model: Label of the model in tables.
-        settings: How to ask; `Study.sweep` takes them apart. None for the study's defaults.
+        settings: How to ask; `StudySettings.variants` splits them. None for the study's defaults.
         source: Where the data came from, for the manifests.
         scoring: How to judge; None for the study's defaults.
         progress: Whether to show a progress bar on a terminal, or a function that receives steps.
@@ -54,7 +55,7 @@ def run_sweep(
         DataError: If nothing is left to ask.
     """
     home = Path(out)
-    variants = study.sweep(study.settings() if settings is None else settings)
+    variants = (study.records.settings() if settings is None else settings).variants()
     runs = {"runs": [name for name, _ in variants]}
     if len(variants) > 1:
         _refuse_single_run(home)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Generic, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 from uuid import uuid4
 
 import numpy as np
@@ -21,16 +21,8 @@ from pydantic import BaseModel, ValidationError
 from surface_consistency.engine.choices import add_choices
 from surface_consistency.engine.judging.judges import Judge, judge_targets
 from surface_consistency.engine.plan import Plan
-from surface_consistency.engine.settings import OptionSettings
-from surface_consistency.engine.study import (
-    DataT,
-    ScoringT,
-    SettingsT,
-    Study,
-    find_study,
-    make_judge,
-    make_plan,
-)
+from surface_consistency.engine.settings import JudgeScoring, OptionSettings, StudySettings
+from surface_consistency.engine.study import Study, find_study, make_judge, make_plan, pair_outcomes
 from surface_consistency.errors import DataError, DataWarning
 from surface_consistency.metrics import PAIRED_RATES, paired_by
 from surface_consistency.models.reasoning import separate_stored
@@ -81,7 +73,7 @@ class Document:
     """What intervals take as a whole, such as the subject."""
 
 
-class PairedTask(Generic[SettingsT, DataT, ScoringT]):
+class PairedTask:
     """A study on its data, for tools that ask prompts one by one and add up numbers at the end.
 
     Documents come cluster by cluster, so that the first so many of them are whole facts, and the
@@ -104,11 +96,11 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
 
     def __init__(
         self,
-        study: Study[Any, SettingsT, DataT, ScoringT],
-        data: DataT,
-        settings: SettingsT | None = None,
+        study: Study,
+        data: Any,  # noqa: ANN401 - what `Study.load` returned
+        settings: StudySettings | None = None,
         *,
-        scoring: ScoringT | None = None,
+        scoring: JudgeScoring | None = None,
         tool: str = "another tool",
         runner: Runner | None = None,
         folder: Path | None = None,
@@ -116,7 +108,7 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
         self.study = study
         self._folder = folder or Path(tempfile.gettempdir(), f"surface-consistency-{uuid4().hex}")
         self._data = data
-        self._scoring = scoring or study.scoring()
+        self._scoring = scoring or study.records.scoring()
         self._runner = runner or _Outside(tool)
         self._plans: dict[tuple[tuple[str, object], ...], tuple[Plan, _Prompts]] = {}
         self.settings = settings or study.settings()
@@ -137,15 +129,15 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
     @classmethod
     def load(
         cls,
-        study: str | Study[Any, SettingsT, DataT, ScoringT],
+        study: str | Study,
         options: Mapping[str, object] = MappingProxyType({}),
         *,
-        data: DataT | str | os.PathLike[str] | None = None,
+        data: Any = None,  # noqa: ANN401 - what `Study.load` returned, or a source
         defaults: Mapping[str, object] = MappingProxyType({}),
         tool: str = "another tool",
         runner: Runner | None = None,
         folder: Path | None = None,
-    ) -> "PairedTask[SettingsT, DataT, ScoringT]":
+    ) -> "PairedTask":
         """Load a study and its data by name.
 
         Args:
@@ -170,7 +162,11 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
         chosen = find_study(study) if isinstance(study, str) else study
         if isinstance(data, str | os.PathLike):
             options, data = {**options, "source": os.fspath(data)}, None
-        records: tuple[type[Any], ...] = (chosen.source, chosen.settings, chosen.scoring)
+        records: tuple[type[Any], ...] = (
+            chosen.records.source,
+            chosen.records.settings,
+            chosen.records.scoring,
+        )
         owners = {name: record for record in records for name in record.model_fields}
         for name in options:
             if name not in owners:
@@ -310,7 +306,7 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
         """
         is_asked = self._n_asked(frozenset(verdicts["target_id"])) == 2
         whole = self.pairs[is_asked].reset_index(drop=True)
-        return self.study.outcomes(whole, verdicts, model=model)
+        return pair_outcomes(self.study, whole, verdicts, model=model)
 
     def numbers(self, verdicts: Verdicts) -> dict[str, float]:
         """Compute what the pairs tell: values and bounds of `metrics.paired_by`.
@@ -323,7 +319,7 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
             accuracy_difference (second less first), signed_alignment, each with `_low` and `_high`,
             the bounds of its 95 % interval over clusters; mcnemar_p_value; n_pairs, those that
             count; n_clusters; n_unscored, pairs with an answer that could not be judged; n_cut,
-            pairs of which only one member was asked; and those of `Study.extra_metrics`, which
+            pairs of which only one member was asked; and those of `PageSpec.metrics`, which
             take no cluster that was cut apart. NaN where nothing is left to count.
 
         Warns:
@@ -356,7 +352,7 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
         if len(whole):
             results |= self._counted(whole, given)
         if self._without_verdicts and is_whole.any():
-            results |= self.study.extra_metrics(_with_verdicts(self.pairs[is_whole], given))
+            results |= self.study.report.metrics(_with_verdicts(self.pairs[is_whole], given))
         self._last = (given, results)
         return results
 
@@ -393,7 +389,7 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
     @cached_property
     def _without_verdicts(self) -> dict[str, float]:
         """The further numbers of the study where nothing is judged: their names."""
-        return dict(self.study.extra_metrics(_with_verdicts(self.pairs, {})))
+        return dict(self.study.report.metrics(_with_verdicts(self.pairs, {})))
 
     def _n_asked(self, targets: frozenset[str]) -> npt.NDArray[np.int64]:
         """Count the members of each pair that were asked."""
@@ -411,7 +407,9 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
     def _judged(self, replies: pd.DataFrame, documents: Sequence[str]) -> pd.DataFrame:
         """Judge the replies to documents; what has none has no verdict."""
         targets = self._by_document.loc[list(documents)].reset_index(drop=True)
-        return judge_targets(self._judge, join_answers(targets, replies), self.study.verdict)
+        return judge_targets(
+            self._judge, join_answers(targets, replies), self.study.records.verdict
+        )
 
     @cached_property
     def _by_document(self) -> pd.DataFrame:

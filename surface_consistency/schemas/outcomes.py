@@ -1,6 +1,12 @@
 """Rows of the outcomes frame: one pair under two conditions, for one model."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 from surface_consistency.schemas._record import NonEmpty, Record
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class PairedOutcome(Record):
@@ -29,3 +35,16 @@ class PairedOutcome(Record):
 
     second_correct: bool | None
     """Verdict under the second condition; None when it could not be judged."""
+
+    @classmethod
+    def derived(cls, pairs: "pd.DataFrame", verdicts: "pd.DataFrame") -> Mapping[str, Any]:
+        """Compute columns that need more than the verdict on one side.
+
+        Args:
+            pairs: `Plan.pairs`.
+            verdicts: One row a target, columns of the study's record of a verdict.
+
+        Returns:
+            Values by name, one a pair; none by default.
+        """
+        return {}

@@ -84,7 +84,7 @@ def test_run_takes_options_of_the_runner(runner, tmp_path, capsys):
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UnscoredWarning")
 def test_predictions_from_elsewhere_are_not_promised_to_be_asked_again(tmp_path, capsys):
-    plan = RedirectQAStudy().plan(load_sample(), RedirectQAStudy.settings())
+    plan = RedirectQAStudy().plan(load_sample(), RedirectQAStudy.records.settings())
     names = plan.items["prompt_id"].unique()
     lines = [f"{name},{'' if n < 3 else 'x'}\n" for n, name in enumerate(names)]
     (tmp_path / "answers.csv").write_text("id,pred\n" + "".join(lines))

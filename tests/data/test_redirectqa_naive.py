@@ -143,7 +143,9 @@ def test_items_and_pairs_do_not_depend_on_the_order_of_rows(seed):
     plain, shuffled = load_redirectqa(SAMPLE), load_redirectqa(rows)
     study = RedirectQAStudy()
 
-    plans = [study.plan(data, study.settings(template="both")) for data in (plain, shuffled)]
+    plans = [
+        study.plan(data, study.records.settings(template="both")) for data in (plain, shuffled)
+    ]
 
     assert plain.source.digest == shuffled.source.digest
     for name, key in (("items", "target_id"), ("pairs", "pair_id")):

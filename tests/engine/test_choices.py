@@ -10,7 +10,7 @@ from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.engine import run_study, score_run
 from surface_consistency.engine.choices import add_choices, reference_log_odds
 from surface_consistency.engine.plan import Plan, PromptGroup
-from surface_consistency.engine.settings import OptionSettings
+from surface_consistency.engine.settings import OptionSettings, StudyRecords
 from surface_consistency.engine.study import make_plan
 from surface_consistency.errors import (
     ColumnNotFoundError,
@@ -268,7 +268,7 @@ def test_a_field_that_nothing_tells_is_missed_before_anything_is_asked():
 
     class Planned(RedirectQAStudy):
         design = RedirectQAStudy.design.model_copy(update={"groupings": {}})
-        outcome = Mooded
+        records = StudyRecords(outcome=Mooded)
 
         def plan(self, data, settings, *, runner=None):
             return plan_of(ROWS)

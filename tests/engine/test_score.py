@@ -10,6 +10,7 @@ from surface_consistency.engine import score as scoring
 from surface_consistency.engine.features import read_parquet
 from surface_consistency.engine.score import score_run
 from surface_consistency.engine.settings import RuleScoring
+from surface_consistency.engine.study import pair_outcomes
 from surface_consistency.errors import (
     DataError,
     RecordError,
@@ -332,13 +333,13 @@ def test_a_model_has_the_name_of_its_file(data, predictions, tmp_path, name):
 
 def test_pairs_of_any_index_get_their_own_verdicts(data):
     study = RedirectQAStudy()
-    plan = study.plan(data, study.settings())
+    plan = study.plan(data, study.records.settings())
     ids = plan.items["target_id"]
     is_even = ids.map(lambda name: len(name) % 2 == 0)
     verdicts = pd.DataFrame({"target_id": ids, "is_correct": is_even, "prediction": ids})
     mixed = plan.pairs.sample(frac=1.0, random_state=1)
 
-    found = study.outcomes(mixed, verdicts, model="m")
+    found = pair_outcomes(study, mixed, verdicts, model="m")
 
     assert list(found["pair_id"]) == list(mixed["pair_id"])
     assert list(found["second_prediction"]) == list(mixed["second_target"])

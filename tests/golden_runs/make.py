@@ -85,7 +85,7 @@ def redirectqa(home: Path) -> GoldenRun:
         report = Report(runs=runs, design=study.design, settings=settings, cluster=cluster)
         return report, study.report.compute(report) | _check_tables(runs)
 
-    runs = load_runs(folders, outcome=study.outcome)
+    runs = load_runs(folders, outcome=study.records.outcome)
     report, tables = tables_of(runs)
     frames = {name: table.frame for name, table in tables.items()}
     frames["overall_by_subject"] = tables_of(runs, "subject_id")[1]["overall"].frame
@@ -138,7 +138,7 @@ def slaq(home: Path) -> GoldenRun:
         )
         score_run(folder, study=study, scoring=scoring)
         folders.append(folder.path)
-    runs = load_runs(folders, outcome=study.outcome)
+    runs = load_runs(folders, outcome=study.records.outcome)
     settings = ReportSettings(resamples=RESAMPLES)
     report = Report(runs=runs, design=study.design, settings=settings, cluster="topic_id")
     tables = study.report.compute(report)
@@ -261,7 +261,7 @@ def audit_sweep(home: Path) -> GoldenRun:
     study, data = AuditStudy(), audit_data(home)
     folders = []
     settings = AuditSettings(retriever=("fuzzy",), threshold=(0.5, 0.95))
-    for name, chosen in study.sweep(settings):
+    for name, chosen in settings.variants():
         shared = folders[0] if folders else None
         out = home / "sweep" / name
         folders.append(scored_run(study, data, Asking(), out, chosen, shared=shared))

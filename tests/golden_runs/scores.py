@@ -51,11 +51,9 @@ def lexical(home: Path) -> GoldenRun:
     folders = []
     for name, weight in (("ada", 0.6), ("bob", 1.5)):
         out = home / name
-        study, runner = (
-            LexicalStudy().with_output_dir(out),
-            inputs.lexical_model(name, documents, weight=weight),
-        )
-        folders.append(scored_run(study, data, runner, out, settings))
+        runner = inputs.lexical_model(name, documents, weight=weight)
+        of_run = settings.for_command(out)
+        folders.append(scored_run(LexicalStudy(), data, runner, out, of_run))
     lines = (home / "ada" / "texts.jsonl").read_text(encoding="utf-8").splitlines()
     texts = [json.loads(line) for line in lines]
     counts = home / "ngrams.parquet"

@@ -109,7 +109,7 @@ def read_runs(
             f"{folders[0]} holds verdicts without prompts and answers; give the files of verdicts "
             "themselves to `surface-consistency compare`"
         )
-    runs = load_runs(folders, outcome=study.outcome)
+    runs = load_runs(folders, outcome=study.records.outcome)
     need_labels(columns, len(runs))
     labels = columns.label or tuple(run.label for run in runs)
     if len({*labels}) < len(labels):

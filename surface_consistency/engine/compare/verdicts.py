@@ -18,8 +18,9 @@ from pydantic import JsonValue, create_model
 from surface_consistency.analysis.paired import label_list
 from surface_consistency.engine.design import VERDICTS, Design
 from surface_consistency.engine.paired.answers import TEXTS
-from surface_consistency.engine.paired.page import PageSpec, fact_trace
+from surface_consistency.engine.paired.page import PageSpec
 from surface_consistency.engine.run import make_manifest
+from surface_consistency.engine.settings import StudyRecords
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.runs.files import write_text
 from surface_consistency.runs.folder import RunFolder, Scoring
@@ -41,7 +42,7 @@ class Verdicts:
     design: Design
     """How the conditions are compared."""
 
-    outcome: type[PairedOutcome]
+    records: StudyRecords
     """The record of a pair, with a column of labels for each group."""
 
     report: ClassVar[PageSpec] = PageSpec()
@@ -61,9 +62,8 @@ class Verdicts:
         groups = [name for columns in design.groupings.values() for name in columns]
         columns: dict[str, Any] = dict.fromkeys(groups, (Items[str], ...))
         columns |= {name: (str | None, ...) for name in _TEXTS if name in texts}
-        return cls(
-            design=design, outcome=create_model("Outcome", __base__=PairedOutcome, **columns)
-        )
+        outcome = create_model("Outcome", __base__=PairedOutcome, **columns)
+        return cls(design=design, records=StudyRecords(outcome=outcome))
 
     @classmethod
     def read(cls, folder: RunFolder) -> "Verdicts":
@@ -71,10 +71,6 @@ class Verdicts:
         design = Design.model_validate(folder.read_manifest().design, strict=False)
         names = pq.read_schema(folder.outcomes).names if folder.outcomes.is_file() else ()
         return cls.of(design, names)
-
-    def trace(self, folder: str | os.PathLike[str], fact_id: str) -> str:
-        """Describe the outcomes of one fact; see `Study.trace`."""
-        return fact_trace(folder, fact_id, outcome=self.outcome)
 
 
 def import_verdicts(
@@ -120,7 +116,7 @@ def import_verdicts(
         cells=("both", f"{first} only", f"{second} only", "neither"),
         groupings={f"by_{name}": (name,) for name in by},
     )
-    record = Verdicts.of(compared, list(map(str, frame))).outcome
+    record = Verdicts.of(compared, list(map(str, frame))).records.outcome
     columns = {field: frame[field] for field in record.model_fields if field in frame} | {
         "study": VERDICTS,
         "model": model,

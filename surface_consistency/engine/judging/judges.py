@@ -642,21 +642,12 @@ def shown_answers(targets: pd.DataFrame, predictions: pd.Series) -> pd.DataFrame
     return targets.assign(text=parts.where(parts.notna(), None).to_numpy(object))
 
 
-def make_chosen_judge(
-    scoring: JudgeScoring,
-    folder: RunFolder,
-    kind: type[LLMJudge] = LLMJudge,
-    *,
-    prompts: str = OWN_WORDS,
-) -> LLMJudge | HumanJudge | None:
-    """Make the model or the people that shall judge.
+def make_chosen_judge(scoring: JudgeScoring, folder: RunFolder) -> LLMJudge | HumanJudge | None:
+    """Make the model or the people that judge in place of the study's own judge.
 
     Args:
         scoring: How answers are judged.
         folder: The run; a model that judges keeps its log there, in a folder of its own.
-        kind: The study's judge of the kind.
-        prompts: The words that the model is asked in; only a kind that takes `prompts` has others
-            than this package's own.
 
     Returns:
         The judge; None where a rule judges.
@@ -674,6 +665,7 @@ def make_chosen_judge(
     side = SideModel.of(scoring, "judge")
     runner = side.load()
     label = side.name(runner)
+    kind, prompts = scoring.model_judge()
     words: dict[str, Any] = {}
     home = label
     if (pinned := pin_prompts(prompts, "judge")) != OWN_WORDS:

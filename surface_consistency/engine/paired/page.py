@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pandas as pd
 
@@ -53,6 +53,9 @@ from surface_consistency.schemas import PairedOutcome
 from surface_consistency.tables import sentences as say
 from surface_consistency.tables.numbers import Part, Value, interval_value
 from surface_consistency.tables.table import Table
+
+if TYPE_CHECKING:
+    from surface_consistency.engine.study import Scored
 
 _CELLS: Final = (*COUNTS, "missing")
 _FLIPS_FIRST: Final = ("first_only", "second_only", "both", "neither", "missing")
@@ -803,9 +806,40 @@ def paired_method(report: Report) -> list[str]:
     return TEXTS.paragraphs("method", first=first, second=second, by=by)
 
 
+def fact_trace(
+    folder: str | os.PathLike[str], fact_id: str, *, outcome: type[PairedOutcome]
+) -> str:
+    """Describe the answers to one fact in a run, for a terminal.
+
+    Args:
+        folder: The run.
+        fact_id: The fact, as the outcomes name it.
+        outcome: The record of a pair.
+
+    Returns:
+        Lines of plain text; texts of a model are quoted, with control characters escaped.
+
+    Raises:
+        DataError: If the run has no such fact.
+    """
+    run = load_runs([folder], outcome=outcome)[0]
+    rows = run.outcomes[run.outcomes["fact_id"] == fact_id]
+    if rows.empty:
+        known = ", ".join(run.outcomes["fact_id"].drop_duplicates().head(3))
+        raise DataError(f"{folder} has no fact {fact_id!r}; it has {known} and others")
+    lines = []
+    for row in rows.astype(object).where(rows.notna(), None).to_dict("records"):
+        lines.append(f"{row['pair_id']}, by {run.label}")
+        for side in ("first", "second"):
+            text = json.dumps(row.get(f"{side}_prediction"), ensure_ascii=False)
+            verdict = {True: "right", False: "wrong", None: "not judged"}[row[f"{side}_correct"]]
+            lines.append(f"  {row[f'{side}_condition']}: {text} ({verdict})")
+    return "\n".join(lines)
+
+
 @dataclass(frozen=True, kw_only=True)
 class PageSpec:
-    """The functions that make the tables and the page of a study; those of any paired study."""
+    """The functions that make tables, page and files of a study; by default of any paired study."""
 
     tables: Sequence[Callable[[Report], Mapping[str, Table]]] = (paired_tables,)
     """Compute tables by name."""
@@ -827,6 +861,22 @@ class PageSpec:
 
     prepare: Callable[[Report], Report] = lambda report: report
     """Restricts runs or design for all functions but those in `tables`; no change by default."""
+
+    run_checks: "Callable[[Scored], Mapping[str, pd.DataFrame]]" = lambda _: {}
+    """Computes tables on the soundness of one scored run, by name, besides those of the engine;
+    those with the names of `label_checks` replace these."""
+
+    export: "Callable[[Scored], None]" = lambda _: None
+    """Writes files in other formats, such as those of a published study, into `Scored.folder`,
+    which is a folder beside the run that replaces its scores as a whole."""
+
+    metrics: Callable[[pd.DataFrame], Mapping[str, float]] = lambda _: {}
+    """Computes single numbers besides those of the pairs, for tools that show nothing else, from
+    the pairs of one model (columns of `Plan.pairs`, first_correct and second_correct); the same
+    names whatever the verdicts, NaN where undefined."""
+
+    trace: Callable[..., str] = fact_trace
+    """Describes one fact of a run as plain text, for a terminal."""
 
     def compute(self, report: Report) -> dict[str, Table]:
         """Compute all tables.
@@ -872,34 +922,3 @@ class PageSpec:
             method=self.method(report),
             citation=design.citation,
         )
-
-
-def fact_trace(
-    folder: str | os.PathLike[str], fact_id: str, *, outcome: type[PairedOutcome]
-) -> str:
-    """Describe the answers to one fact in a run, for a terminal.
-
-    Args:
-        folder: The run.
-        fact_id: The fact, as the outcomes name it.
-        outcome: The record of a pair.
-
-    Returns:
-        Lines of plain text; texts of a model are quoted, with control characters escaped.
-
-    Raises:
-        DataError: If the run has no such fact.
-    """
-    run = load_runs([folder], outcome=outcome)[0]
-    rows = run.outcomes[run.outcomes["fact_id"] == fact_id]
-    if rows.empty:
-        known = ", ".join(run.outcomes["fact_id"].drop_duplicates().head(3))
-        raise DataError(f"{folder} has no fact {fact_id!r}; it has {known} and others")
-    lines = []
-    for row in rows.astype(object).where(rows.notna(), None).to_dict("records"):
-        lines.append(f"{row['pair_id']}, by {run.label}")
-        for side in ("first", "second"):
-            text = json.dumps(row.get(f"{side}_prediction"), ensure_ascii=False)
-            verdict = {True: "right", False: "wrong", None: "not judged"}[row[f"{side}_correct"]]
-            lines.append(f"  {row[f'{side}_condition']}: {text} ({verdict})")
-    return "\n".join(lines)

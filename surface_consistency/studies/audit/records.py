@@ -1,11 +1,15 @@
 """Rows of the outcomes frame of an audit of forgetting."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
 from surface_consistency.schemas._record import NonEmpty
 from surface_consistency.schemas.outcomes import PairedOutcome
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Attribution = Literal[
     "parameters",
@@ -102,3 +106,19 @@ class AuditOutcome(PairedOutcome):
     attributed_to: str | None
     """The entry behind the answer, as "subject | relation | object"; None without one, and where
     the parameters are behind it."""
+
+    @classmethod
+    def derived(cls, pairs: "pd.DataFrame", verdicts: "pd.DataFrame") -> Mapping[str, Any]:
+        """Take lookups and origin of DEL-ON; see `PairedOutcome.derived`.
+
+        What is right under DEL-OFF too is the parameters', whatever was retrieved.
+        """
+        names = ["n_lookups", "n_abstained", "has_gold", "attribution", "attributed_to"]
+        judged = verdicts.set_index("target_id")
+        after, off = (judged.reindex(pairs[f"{side}_target"]) for side in ("first", "second"))
+        on, known = (
+            one["is_correct"].eq(True).fillna(False).to_numpy(bool) for one in (after, off)
+        )
+        after["attribution"] = after["attribution"].mask(on & known, "parameters")
+        after["attributed_to"] = after["attributed_to"].mask(on & known, None)
+        return {name: after[name].array for name in names}

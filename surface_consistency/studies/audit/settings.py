@@ -1,16 +1,29 @@
 """What an audit asks, deletes and how it judges: the records behind its options."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
-from surface_consistency.engine.settings import JudgeScoring, OptionSettings, StudyRecords
+from surface_consistency.engine.settings import (
+    JudgeScoring,
+    OptionSettings,
+    StudyRecords,
+    ToyModelSettings,
+)
+from surface_consistency.models.registry import load_runner
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.memory import MemoryState
 from surface_consistency.schemas.settings import Rare, Settings
 from surface_consistency.studies.audit.retrieval.alias_groups import ROLES, Role
+
+if TYPE_CHECKING:
+    from surface_consistency.models.runner import Runner
+    from surface_consistency.studies.audit.conditions import AuditData
 
 STATES: Final[tuple[MemoryState, ...]] = get_args(MemoryState)
 """All states: the database whole; the fact deleted; the fact deleted and retrieval off."""
@@ -196,6 +209,19 @@ class AuditSettings(OptionSettings):
             check_policy(threshold, self.fallback)
         return self
 
+    def variants(self) -> Sequence[tuple[str, Self]]:
+        """Return one run per retriever and threshold, in folders such as "minilm-0.6"."""
+        pairs = list(product(self.retriever, self.threshold))
+        if len(pairs) == 1:
+            return [("", self)]
+        return [
+            (
+                _folder_name(retriever, threshold),
+                self.model_copy(update={"retriever": (retriever,), "threshold": (threshold,)}),
+            )
+            for retriever, threshold in pairs
+        ]
+
 
 class AuditScoring(JudgeScoring):
     """How answers are judged."""
@@ -227,7 +253,7 @@ class AuditScoring(JudgeScoring):
         return settled
 
 
-class AuditToyModel(Settings):
+class AuditToyModel(ToyModelSettings):
     """A small model that looks facts up, trained on the prompts before they are asked."""
 
     leaked: int = Field(default=0, ge=0)
@@ -236,6 +262,39 @@ class AuditToyModel(Settings):
     steps: Rare[int] = Field(default=900, ge=1)
     """Training steps."""
 
+    def train(
+        self,
+        data: "AuditData",
+        settings: AuditSettings,
+        out: Path,
+        *,
+        options: Mapping[str, object],
+    ) -> "Runner":
+        """Train a small model that looks facts up on the prompts that it will be asked.
 
-RECORDS: Final = StudyRecords(AuditSource, AuditSettings, AuditScoring, AuditToyModel)
+        Raises:
+            ValueError: If more facts shall be leaked than there are.
+            RunnerError: If the runner does not take the options; before anything is trained.
+        """
+        from surface_consistency.studies.audit.toy_model import train_memory_toy_model
+
+        model = load_runner("lookup", model=out, options=options)
+        chosen = [one.limited(settings.limit) for one in data.conditions]
+        prompts = [prompt for one in chosen for prompt in one.prompts]
+        facts = list(dict.fromkeys((prompt.subject, prompt.relation) for prompt in prompts))
+        if self.leaked > len(facts):
+            raise ValueError(f"`leaked` must be 0 to {len(facts)}, got {self.leaked}")
+        train_memory_toy_model(prompts, out, leaked=facts[: self.leaked], steps=self.steps)
+        return model
+
+
+def _folder_name(retriever: str, threshold: float | None) -> str:
+    """Name the folder of a run of a sweep."""
+    limit = "none" if threshold is None else f"{threshold:g}"
+    return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', retriever).strip('-')}-{limit}"
+
+
+RECORDS: Final = StudyRecords(
+    AuditSource, AuditSettings, AuditScoring, AuditToyModel, runner="lookup"
+)
 """The settings records of the study."""

@@ -5,25 +5,25 @@ the fact deleted (DEL-ON), and with the fact deleted and retrieval off (DEL-OFF)
 """
 
 import os
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
 from functools import lru_cache
 from inspect import signature
-from itertools import product
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pandas as pd
 
 from surface_consistency.engine.design import Design, bibtex
+from surface_consistency.engine.paired.page import fact_trace
 from surface_consistency.engine.plan import Plan
-from surface_consistency.engine.study import Scored, Study, ToyModel
+from surface_consistency.engine.study import Scored, Study
 from surface_consistency.errors import RunnerError
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.schemas import GenerationParams, Prompt
+from surface_consistency.schemas.outcomes import PairedOutcome
 from surface_consistency.studies.audit.conditions import AuditData, find_conditions
 from surface_consistency.studies.audit.judge import AuditJudge, AuditVerdict
 from surface_consistency.studies.audit.lookup.runner import LookupRunner
@@ -33,10 +33,10 @@ from surface_consistency.studies.audit.plan import plan_audit
 from surface_consistency.studies.audit.published import export_published
 from surface_consistency.studies.audit.records import AuditOutcome
 from surface_consistency.studies.audit.settings import (
+    RECORDS,
     AuditScoring,
     AuditSettings,
     AuditSource,
-    AuditToyModel,
 )
 from surface_consistency.studies.audit.stores import (
     AuditFactStore,
@@ -45,7 +45,6 @@ from surface_consistency.studies.audit.stores import (
     retrievers_by_name,
 )
 from surface_consistency.studies.audit.tables import AUDIT_GROUPINGS, baseline_checks, lookup_table
-from surface_consistency.studies.audit.toy_model import train_memory_toy_model
 from surface_consistency.studies.audit.trace import load_traces
 
 _SAMPLE = Path(__file__).with_name("sample")
@@ -117,31 +116,24 @@ class LookupModel(Runner):
         return self._loaded.with_store(source)
 
 
-def _train_toy_model(
-    data: AuditData,
-    settings: AuditSettings,
-    toy_model: AuditToyModel,
-    out: Path,
-    *,
-    options: Mapping[str, object],
-) -> LookupModel:
-    """Train a small model that looks facts up on the prompts that it will be asked.
-
-    Raises:
-        ValueError: If more facts shall be leaked than there are.
-        RunnerError: If the runner does not take the options; before anything is trained.
-    """
-    model = LookupModel(out, **options)
-    chosen = [one.limited(settings.limit) for one in data.conditions]
-    prompts = [prompt for one in chosen for prompt in one.prompts]
-    facts = list(dict.fromkeys((prompt.subject, prompt.relation) for prompt in prompts))
-    if toy_model.leaked > len(facts):
-        raise ValueError(f"`leaked` must be 0 to {len(facts)}, got {toy_model.leaked}")
-    train_memory_toy_model(prompts, out, leaked=facts[: toy_model.leaked], steps=toy_model.steps)
-    return model
+def _run_checks(scored: Scored) -> dict[str, pd.DataFrame]:
+    """Count lookups, and compare FULL with DEL-ON: "lookups" and "contamination"."""
+    return {
+        "lookups": lookup_table(scored.items, scored.verdicts),
+        "contamination": baseline_checks(scored.outcomes),
+    }
 
 
-class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
+def _trace(folder: str | os.PathLike[str], fact_id: str, *, outcome: type[PairedOutcome]) -> str:
+    """Describe what was deleted, found and answered, in each style."""
+    run = load_runs([folder], outcome=outcome)[0]
+    pairs = run.outcomes.loc[run.outcomes["fact_id"] == fact_id, "pair_id"]
+    if pairs.empty:
+        return fact_trace(folder, fact_id, outcome=outcome)
+    return "\n\n".join(trace.to_text() for trace in load_traces(run, pairs.tolist()))
+
+
+class AuditStudy(Study):
     """What survives the deletion of a fact, by which way, and from where.
 
     Methods are those of `Study`.
@@ -162,14 +154,8 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
         paper_prompts="the prompt files hold the authors' own (appendix A.1), in six styles",
         groupings={name: columns for name, columns in AUDIT_GROUPINGS.items() if columns},
     )
-    source = AuditSource
-    settings = AuditSettings
-    scoring = AuditScoring
-    outcome = AuditOutcome
-    verdict = AuditVerdict
-    report = AUDIT_PAGE
-    runners = {"lookup": LookupModel}  # noqa: RUF012 - never changed
-    toy_model = ToyModel(settings=AuditToyModel, train=_train_toy_model)
+    records = replace(RECORDS, verdict=AuditVerdict, outcome=AuditOutcome)
+    report = replace(AUDIT_PAGE, run_checks=_run_checks, export=export_published, trace=_trace)
 
     def __init__(
         self, *, find_retrievers: Callable[..., MakeRetriever] = retrievers_by_name
@@ -199,23 +185,10 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
         if len(settings.retriever) * len(settings.threshold) > 1:
             raise ValueError(
                 "several retrievers or thresholds are a sweep of several runs; plan one of "
-                "`AuditStudy.sweep(settings)`, or run them all by `run_sweep`"
+                "`settings.variants()`, or run them all by `run_sweep`"
             )
         make = self._retrievers(settings.retriever[0], settings.index_cache)
         return plan_audit(data, settings, make)
-
-    def sweep(self, settings: AuditSettings) -> Sequence[tuple[str, AuditSettings]]:
-        """Take a sweep apart: a run a retriever and threshold, in folders such as "minilm-0.6"."""
-        pairs = list(product(settings.retriever, settings.threshold))
-        if len(pairs) == 1:
-            return [("", settings)]
-        return [
-            (
-                _folder_name(retriever, threshold),
-                settings.model_copy(update={"retriever": (retriever,), "threshold": (threshold,)}),
-            )
-            for retriever, threshold in pairs
-        ]
 
     def judge(self, scoring: AuditScoring, folder: RunFolder) -> AuditJudge:
         """Make the judge, who knows how many facts the model was shown."""
@@ -226,44 +199,3 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
             support=scoring.support,
             n_facts=n_facts if isinstance(n_facts, int) else None,
         )
-
-    def outcomes(self, pairs: pd.DataFrame, verdicts: pd.DataFrame, *, model: str) -> pd.DataFrame:
-        """Put the verdicts on each fact side by side; lookups and origin are those of DEL-ON.
-
-        What is right under DEL-OFF too is the parameters', whatever was retrieved.
-        """
-        names = ["n_lookups", "n_abstained", "has_gold", "attribution", "attributed_to"]
-        judged = verdicts.set_index("target_id")
-        after, off = (judged.reindex(pairs[f"{side}_target"]) for side in ("first", "second"))
-        on, known = (
-            one["is_correct"].eq(True).fillna(False).to_numpy(bool) for one in (after, off)
-        )
-        after["attribution"] = after["attribution"].mask(on & known, "parameters")
-        after["attributed_to"] = after["attributed_to"].mask(on & known, None)
-        own = {name: after[name].array for name in names}
-        return super().outcomes(pairs.assign(**own), verdicts, model=model)
-
-    def trace(self, folder: str | os.PathLike[str], fact_id: str) -> str:
-        """Tell what was deleted, found and answered, in each style."""
-        run = load_runs([folder], outcome=AuditOutcome)[0]
-        pairs = run.outcomes.loc[run.outcomes["fact_id"] == fact_id, "pair_id"]
-        if pairs.empty:
-            return super().trace(folder, fact_id)
-        return "\n\n".join(trace.to_text() for trace in load_traces(run, pairs.tolist()))
-
-    def checks(self, scored: Scored) -> Mapping[str, pd.DataFrame]:
-        """Count lookups, and hold FULL against DEL-ON: "lookups" and "contamination"."""
-        return {
-            "lookups": lookup_table(scored.items, scored.verdicts),
-            "contamination": baseline_checks(scored.outcomes),
-        }
-
-    def export(self, scored: Scored) -> None:
-        """Write answers and means in the published formats."""
-        export_published(scored)
-
-
-def _folder_name(retriever: str, threshold: float | None) -> str:
-    """Name the folder of a run of a sweep."""
-    limit = "none" if threshold is None else f"{threshold:g}"
-    return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', retriever).strip('-')}-{limit}"

@@ -4,6 +4,7 @@ import hashlib
 import re
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from surface_consistency.schemas import GenerationParams, Message, PairedOutcome
 from surface_consistency.schemas._record import NonEmpty
 from surface_consistency.studies.forms.data import Forms, load_forms
 from surface_consistency.studies.forms.page import FORMS_PAGE
-from surface_consistency.studies.forms.settings import FormsSettings, FormsSource
+from surface_consistency.studies.forms.settings import RECORDS, FormsSettings, FormsSource
 from surface_consistency.studies.forms.tables import agreement, long_frame, rank_table
 from surface_consistency.text import did_you_mean
 
@@ -67,7 +68,28 @@ class FormOutcome(PairedOutcome):
     """Judged part of the answer in the other form."""
 
 
-class FormsStudy(Study[FormsSource, FormsSettings, Forms, RuleScoring]):
+def _metrics(outcomes: pd.DataFrame) -> Mapping[str, float]:
+    """Compute the agreement of two forms, right in all, and accuracy; see `forms_by`.
+
+    Returns:
+        two_forms_agree, all_forms_right and form_accuracy; NaN where no item has two verdicts.
+    """
+    texts = dict.fromkeys(("model", "first_prediction", "second_prediction"), "")
+    table = agreement(long_frame(outcomes.assign(**texts)))
+    return {
+        "two_forms_agree": float(table["consistency"]),
+        "all_forms_right": float(table["all_right"]),
+        "form_accuracy": float(table["accuracy"]),
+    }
+
+
+def _run_checks(scored: Scored) -> dict[str, pd.DataFrame]:
+    """Compare how forms rank the options, where these were scored; see `rank_agreement`."""
+    table = rank_table(scored)
+    return {} if table.empty else {"rank_agreement": table}
+
+
+class FormsStudy(Study):
     """One item, asked in many forms."""
 
     name = "forms"
@@ -87,11 +109,8 @@ class FormsStudy(Study[FormsSource, FormsSettings, Forms, RuleScoring]):
         exploded_names={"second_condition": "form"},
         second_condition_columns=("kind",),
     )
-    source = FormsSource
-    settings = FormsSettings
-    scoring = RuleScoring
-    outcome = FormOutcome
-    report = FORMS_PAGE
+    records = replace(RECORDS, outcome=FormOutcome)
+    report = replace(FORMS_PAGE, run_checks=_run_checks, metrics=_metrics)
 
     def load(self, source: FormsSource) -> Forms:
         """Load the items; see `load_forms`."""
@@ -140,31 +159,12 @@ class FormsStudy(Study[FormsSource, FormsSettings, Forms, RuleScoring]):
             settings=settings,
         )
 
-    def extra_metrics(self, outcomes: pd.DataFrame) -> Mapping[str, float]:
-        """Compute the agreement of two forms, right in all, and accuracy; see `forms_by`.
-
-        Returns:
-            two_forms_agree, all_forms_right and form_accuracy; NaN where no item has two verdicts.
-        """
-        texts = dict.fromkeys(("model", "first_prediction", "second_prediction"), "")
-        table = agreement(long_frame(outcomes.assign(**texts)))
-        return {
-            "two_forms_agree": float(table["consistency"]),
-            "all_forms_right": float(table["all_right"]),
-            "form_accuracy": float(table["accuracy"]),
-        }
-
     def judge(self, scoring: RuleScoring, folder: RunFolder) -> Judge:
         """Judge by the rule; an option that was chosen, by whether it is the right one."""
         settings = folder.read_manifest().settings if folder.manifest.is_file() else {}
         if settings.get("read", "generate") != "generate":
             return RuleJudge("exact", region="whole")
         return super().judge(scoring, folder)
-
-    def checks(self, scored: Scored) -> Mapping[str, pd.DataFrame]:
-        """Compare how forms rank the options, where these were scored; see `rank_agreement`."""
-        table = rank_table(scored)
-        return {} if table.empty else {"rank_agreement": table}
 
 
 def _chosen(data: Forms, settings: FormsSettings) -> tuple[Forms, FormsSettings]:

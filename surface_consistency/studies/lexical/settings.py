@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from surface_consistency.engine.settings import JudgeScoring, SideModel, StudyRecords, StudySettings
 from surface_consistency.models.registry import RunnerName
@@ -37,6 +37,8 @@ class LexicalSource(Settings):
 
 class LexicalSettings(StudySettings):
     """How benchmarks are put into other words."""
+
+    _home: Path | None = PrivateAttr(default=None)
 
     wordnet: str = "/usr/share/wordnet"
     """Folder of WordNet's database files; by default that of the Debian package wordnet-base."""
@@ -115,6 +117,17 @@ class LexicalSettings(StudySettings):
         if self.neighbours and self.neighbour_file is not None:
             raise ValueError("give either `neighbours` or `neighbour_file`, not both")
         return self
+
+    @property
+    def home(self) -> Path | None:
+        """Folder where a judge of senses logs and writes what it chose; None outside a command."""
+        return self._home
+
+    def for_command(self, out: Path) -> Self:
+        """Share the choice of senses among models; see `StudySettings.for_command`."""
+        settings = self.model_copy()
+        settings._home = out
+        return settings
 
 
 class LexicalScoring(JudgeScoring):

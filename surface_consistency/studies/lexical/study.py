@@ -5,11 +5,11 @@ WinoGrande and four groups of BLiMP, as lm-evaluation-harness does it, before an
 verbs have been replaced by synonyms. The verdicts on one instance in both wordings are a pair.
 """
 
-import copy
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -42,6 +42,7 @@ from surface_consistency.studies.lexical.records import (
 )
 from surface_consistency.studies.lexical.senses import choose_senses
 from surface_consistency.studies.lexical.settings import (
+    RECORDS,
     LexicalScoring,
     LexicalSettings,
     LexicalSource,
@@ -112,7 +113,25 @@ class LexicalJudge:
         return options[chosen], chosen == correct, None, log_probability
 
 
-class LexicalStudy(Study[LexicalSource, LexicalSettings, Benchmark, LexicalScoring]):
+def _export(scored: Scored) -> None:
+    """Write what is to be counted in a corpus: `texts.jsonl` and `words.csv`.
+
+    Args:
+        scored: The run. The texts are those for `count ngrams`, each option in its place; the
+            words those that were replaced and their synonyms, for `count names --names`.
+    """
+    lines = [
+        json.dumps({"id": text_id(target, number), "text": text}, ensure_ascii=False)
+        for target, texts in zip(scored.items["target_id"], scored.items["texts"], strict=True)
+        for number, text in enumerate(texts)
+    ]
+    write_text(scored.folder.path / "texts.jsonl", "\n".join([*lines, ""]))
+    words = sorted({word for words in scored.items["words"] for word in words})
+    frame = pd.DataFrame({"entity_id": words, "surface": words})
+    write_csv(scored.folder.path / "words.csv", frame)
+
+
+class LexicalStudy(Study):
     """Does a model still solve a benchmark in other words of the same meaning?"""
 
     name = "lexical"
@@ -129,13 +148,8 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, Benchmark, LexicalScori
         "`meaning_model` asks; the benchmarks are asked in the words of lm-evaluation-harness",
         groupings={"by_replaced": ("replaced",), "by_group": ("group",)},
     )
-    source = LexicalSource
-    settings = LexicalSettings
-    scoring = LexicalScoring
-    outcome = LexicalOutcome
-    verdict = LexicalVerdict
-    report = LEXICAL_PAGE
-    _home: Path | None = None
+    records = replace(RECORDS, verdict=LexicalVerdict, outcome=LexicalOutcome)
+    report = replace(LEXICAL_PAGE, run_checks=quality_checks, export=_export)
 
     def load(self, source: LexicalSource) -> Benchmark:
         """Load the tasks; see `Study.load`.
@@ -186,7 +200,7 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, Benchmark, LexicalScori
         """
         instances = _limited(data.instances, settings.limit)
         warn_limited(settings.limit, len(instances), len(data.instances), "instances")
-        wordings = reword(instances, settings, choose_senses(settings, self._home))
+        wordings = reword(instances, settings, choose_senses(settings, settings.home))
         prompts = {"": [benchmark_prompt(name, item) for name, item in wordings.instances.items()]}
         if settings.memorization:
             neighbours = neighbour_texts(instances, settings, wordings.lexicon)
@@ -208,33 +222,6 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, Benchmark, LexicalScori
                 "replaced_words": wordings.replaced_words(),
             },
         )
-
-    def with_output_dir(self, out: Path) -> "LexicalStudy":
-        """Take the folder where a judge of senses logs and writes what it chose."""
-        study = copy.copy(self)
-        study._home = out
-        return study
-
-    def checks(self, scored: Scored) -> Mapping[str, pd.DataFrame]:
-        """Measure how alike the wordings are; see `lexical_quality.quality_checks`."""
-        return quality_checks(scored)
-
-    def export(self, scored: Scored) -> None:
-        """Write what is to be counted in a corpus: `texts.jsonl` and `words.csv`.
-
-        Args:
-            scored: The run. The texts are those for `count ngrams`, each option in its place; the
-                words those that were replaced and their synonyms, for `count names --names`.
-        """
-        lines = [
-            json.dumps({"id": text_id(target, number), "text": text}, ensure_ascii=False)
-            for target, texts in zip(scored.items["target_id"], scored.items["texts"], strict=True)
-            for number, text in enumerate(texts)
-        ]
-        write_text(scored.folder.path / "texts.jsonl", "\n".join([*lines, ""]))
-        words = sorted({word for words in scored.items["words"] for word in words})
-        frame = pd.DataFrame({"entity_id": words, "surface": words})
-        write_csv(scored.folder.path / "words.csv", frame)
 
     def judge(self, scoring: LexicalScoring, folder: RunFolder) -> LexicalJudge:
         """Make the judge of a run; see `Study.judge`."""

@@ -7,6 +7,7 @@ of the two names; the verdicts on one example in both orders are the pair of thi
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 from typing import Final, get_args
@@ -38,7 +39,7 @@ from surface_consistency.studies.linking.prompts import (
     linking_question,
 )
 from surface_consistency.studies.linking.records import LinkingOutcome, LinkingVerdict
-from surface_consistency.studies.linking.settings import LinkingScoring, LinkingSettings
+from surface_consistency.studies.linking.settings import RECORDS, LinkingScoring, LinkingSettings
 from surface_consistency.studies.redirectqa.settings import RedirectQASource
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 
@@ -156,7 +157,7 @@ def log_odds(scores: Sequence[ScoredText]) -> float:
     return math.nan if max(odds) == -math.inf else odds[0] - odds[1]
 
 
-class LinkingStudy(Study[RedirectQASource, LinkingSettings, RedirectQA, LinkingScoring]):
+class LinkingStudy(Study):
     """Two names, one entity?"""
 
     name = "linking"
@@ -177,11 +178,7 @@ class LinkingStudy(Study[RedirectQASource, LinkingSettings, RedirectQA, LinkingS
         groupings={"by_kind": ("kind",)},
         labels={"kind": KIND_TITLES},
     )
-    source = RedirectQASource
-    settings = LinkingSettings
-    scoring = LinkingScoring
-    outcome = LinkingOutcome
-    verdict = LinkingVerdict
+    records = replace(RECORDS, verdict=LinkingVerdict, outcome=LinkingOutcome)
     report = LINKING_PAGE
 
     def load(self, source: RedirectQASource) -> RedirectQA:

@@ -26,8 +26,7 @@ from surface_consistency.engine.paired.page import (
 )
 from surface_consistency.engine.plan import Plan, PromptGroup
 from surface_consistency.engine.score import align_predictions
-from surface_consistency.engine.settings import RuleScoring
-from surface_consistency.engine.study import Study
+from surface_consistency.engine.study import Study, pair_outcomes
 from surface_consistency.errors import DataError, DataWarning, SurfaceConsistencyWarning
 from surface_consistency.matching.rule import AnswerSpan
 from surface_consistency.models.reasoning import separate_stored
@@ -46,7 +45,11 @@ from surface_consistency.studies.redirectqa.demonstrations import (
     read_demonstration,
 )
 from surface_consistency.studies.redirectqa.prompts import FRAMES, build_prompts
-from surface_consistency.studies.redirectqa.settings import RedirectQASettings, RedirectQASource
+from surface_consistency.studies.redirectqa.settings import (
+    RECORDS,
+    RedirectQASettings,
+    RedirectQASource,
+)
 from surface_consistency.taxonomy import CATEGORIES, TEMPLATES, TYPES
 from surface_consistency.text import guess_language
 
@@ -118,7 +121,7 @@ _PAGE: Final = PageSpec(
 )
 
 
-class RedirectQAStudy(Study[RedirectQASource, RedirectQASettings, RedirectQA, RuleScoring]):
+class RedirectQAStudy(Study):
     """Canonical names against Wikipedia redirects."""
 
     name = "redirectqa"
@@ -145,9 +148,7 @@ class RedirectQAStudy(Study[RedirectQASource, RedirectQASettings, RedirectQA, Ru
             "category": {name: category.name for name, category in CATEGORIES.items()},
         },
     )
-    source = RedirectQASource
-    settings = RedirectQASettings
-    outcome = RedirectOutcome
+    records = replace(RECORDS, outcome=RedirectOutcome)
     report = _PAGE
 
     def load(self, source: RedirectQASource) -> RedirectQA:
@@ -271,8 +272,8 @@ def score_predictions(
     texts = align_predictions(targets, predictions, reading=reading)
     params = (settings or RedirectQASettings()).with_reasoning(GenerationParams())
     answered = join_answers(targets, separate_stored(texts, params))
-    verdicts = judge_targets(RuleJudge(rule, region=region), answered, study.verdict)
-    return study.outcomes(_pairs(data), verdicts, model=model)
+    verdicts = judge_targets(RuleJudge(rule, region=region), answered, study.records.verdict)
+    return pair_outcomes(study, _pairs(data), verdicts, model=model)
 
 
 def _pairs(data: RedirectQA) -> pd.DataFrame:

@@ -1,6 +1,7 @@
 """Verdicts and outcomes of SLAQ."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -8,6 +9,9 @@ from surface_consistency.data.slaq_records import N_FACTS, Popularity
 from surface_consistency.schemas._record import NonEmpty
 from surface_consistency.schemas.outcomes import PairedOutcome
 from surface_consistency.schemas.verdicts import Verdict
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SlaqForm = Literal["short", "long", "free"]
 """One fact alone, all five listed in one query, or a query on the topic that lists none."""
@@ -68,3 +72,9 @@ class SlaqOutcome(PairedOutcome):
 
     second_prediction: str | None
     """The long answer, whole; None when there is none."""
+
+    @classmethod
+    def derived(cls, pairs: "pd.DataFrame", verdicts: "pd.DataFrame") -> Mapping[str, Any]:
+        """Take is_recalled of the long answer; see `PairedOutcome.derived`."""
+        recalled = verdicts.set_index("target_id")["is_recalled"].astype("boolean")
+        return {"is_recalled": recalled.reindex(pairs["second_target"]).array}

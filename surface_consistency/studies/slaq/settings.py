@@ -2,15 +2,22 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Final, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from surface_consistency.engine import settings
 from surface_consistency.engine.judging.prompts import OWN_WORDS, paper_prompt, pin_prompts
+from surface_consistency.models.registry import check_runner_options, load_runner
 from surface_consistency.schemas import GenerationParams
-from surface_consistency.schemas.settings import Rare, Settings
+from surface_consistency.schemas.settings import Rare
 from surface_consistency.studies.slaq.records import SlaqForm
+
+if TYPE_CHECKING:
+    from surface_consistency.data.slaq import Slaq
+    from surface_consistency.models.runner import Runner
+    from surface_consistency.studies.slaq.judges import SlaqLLMJudge
 
 _FORMS: Final[tuple[SlaqForm, ...]] = ("short", "long", "free")
 
@@ -154,8 +161,22 @@ class SlaqScoring(settings.JudgeScoring):
             )
         return self
 
+    def resolved(self, settings: Mapping[str, Any], *, is_new_run: bool = False) -> Self:
+        """Take the words of the judge from those of the run; see `JudgeScoring.resolved`."""
+        if self.judge != "llm" or self.judge_prompts is not None:
+            return self
+        # The digest of the words of the run is that of other texts.
+        words = str(settings.get("prompts") or OWN_WORDS).partition("@")[0]
+        return self.model_copy(update={"judge_prompts": words})
 
-class SlaqToyModel(Settings):
+    def model_judge(self) -> "tuple[type[SlaqLLMJudge], str]":
+        """Return the judge of long answers, and its words; see `JudgeScoring.model_judge`."""
+        from surface_consistency.studies.slaq.judges import SlaqLLMJudge
+
+        return SlaqLLMJudge, self.judge_prompts or OWN_WORDS
+
+
+class SlaqToyModel(settings.ToyModelSettings):
     """What the toy model of SLAQ is taught."""
 
     toy_model_steps: int = Field(default=260, ge=1)
@@ -163,6 +184,25 @@ class SlaqToyModel(Settings):
 
     toy_model_seed: Rare[int] = 0
     """Seed of what it is taught and of its weights."""
+
+    def train(
+        self, data: "Slaq", settings: SlaqSettings, out: Path, *, options: Mapping[str, object]
+    ) -> "Runner":
+        """Train a small model that knows fewer facts in later slots, on what it will be asked.
+
+        Raises:
+            MissingDependencyError: If torch or transformers is not installed.
+            RunnerError: If the runner does not take the options; before anything is trained.
+        """
+        from surface_consistency.studies.slaq.toy_model import train_slaq_toy_model
+
+        options = {"device": "cpu", "dtype": "float32", **options}
+        check_runner_options("transformers", options)
+        chosen = data if settings.limit is None else data.select(limit=settings.limit)
+        model = train_slaq_toy_model(
+            chosen.rows, settings, out, steps=self.toy_model_steps, seed=self.toy_model_seed
+        )
+        return load_runner("transformers", model=str(model), options=options)
 
 
 RECORDS: Final = settings.StudyRecords(SlaqSource, SlaqSettings, SlaqScoring, SlaqToyModel)

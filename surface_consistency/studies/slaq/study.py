@@ -5,8 +5,7 @@ random.
 """
 
 import warnings
-from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import replace
 from typing import Final
 
 import pandas as pd
@@ -14,26 +13,19 @@ import pandas as pd
 from surface_consistency.data.selection import warn_limited
 from surface_consistency.data.slaq import Slaq, load_slaq, load_slaq_sample
 from surface_consistency.engine.design import Design, bibtex
-from surface_consistency.engine.judging.judges import Judge, make_chosen_judge
+from surface_consistency.engine.judging.judges import Judge
 from surface_consistency.engine.judging.labels import read_labels
-from surface_consistency.engine.judging.prompts import OWN_WORDS
 from surface_consistency.engine.plan import Plan, PromptGroup
-from surface_consistency.engine.study import Scored, Study, ToyModel
+from surface_consistency.engine.study import Scored, Study
 from surface_consistency.errors import SurfaceConsistencyWarning
-from surface_consistency.models.registry import check_runner_options, load_runner
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.folder import RunFolder
-from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
+from surface_consistency.studies.slaq.judges import MatcherJudge
 from surface_consistency.studies.slaq.labels import judge_checks
 from surface_consistency.studies.slaq.page import SLAQ_PAGE
 from surface_consistency.studies.slaq.prompts import slaq_prompts
 from surface_consistency.studies.slaq.records import SlaqOutcome, SlaqVerdict
-from surface_consistency.studies.slaq.settings import (
-    SlaqScoring,
-    SlaqSettings,
-    SlaqSource,
-    SlaqToyModel,
-)
+from surface_consistency.studies.slaq.settings import RECORDS, SlaqScoring, SlaqSettings, SlaqSource
 from surface_consistency.studies.slaq.tables import reasons_unjudged, slot_numbers
 
 _ITEM_COLUMNS: Final = [
@@ -47,32 +39,16 @@ _PAIR_COLUMNS: Final = [
 ]
 
 
-def _train_toy_model(
-    data: Slaq,
-    settings: SlaqSettings,
-    toy_model: SlaqToyModel,
-    out: Path,
-    *,
-    options: Mapping[str, object],
-) -> Runner:
-    """Train a small model that knows fewer facts in later slots, on what it will be asked.
-
-    Raises:
-        MissingDependencyError: If torch or transformers is not installed.
-        RunnerError: If the runner does not take the options; before anything is trained.
-    """
-    from surface_consistency.studies.slaq.toy_model import train_slaq_toy_model
-
-    options = {"device": "cpu", "dtype": "float32", **options}
-    check_runner_options("transformers", options)
-    chosen = data if settings.limit is None else data.select(limit=settings.limit)
-    model = train_slaq_toy_model(
-        chosen.rows, settings, out, steps=toy_model.toy_model_steps, seed=toy_model.toy_model_seed
-    )
-    return load_runner("transformers", model=str(model), options=options)
+def _run_checks(scored: Scored) -> dict[str, pd.DataFrame]:
+    """Count what the judge left out, and compare it with labels; see `judge_checks`."""
+    checks = {"unjudged": reasons_unjudged(scored.verdicts)}
+    if scored.labels is None:
+        return checks
+    labels = read_labels(scored.labels)
+    return checks | judge_checks(scored.items, scored.verdicts, scored.outcomes, labels)
 
 
-class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
+class SlaqStudy(Study):
     """Short questions against long queries."""
 
     name = "slaq"
@@ -103,13 +79,8 @@ class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
             "is_entity": {"True": "named entity", "False": "description", "unknown": "unknown"},
         },
     )
-    source = SlaqSource
-    settings = SlaqSettings
-    scoring = SlaqScoring
-    toy_model = ToyModel(settings=SlaqToyModel, train=_train_toy_model)
-    outcome = SlaqOutcome
-    verdict = SlaqVerdict
-    report = SLAQ_PAGE
+    records = replace(RECORDS, verdict=SlaqVerdict, outcome=SlaqOutcome)
+    report = replace(SLAQ_PAGE, run_checks=_run_checks, metrics=slot_numbers)
 
     def load(self, source: SlaqSource) -> Slaq:
         """Load the topics.
@@ -185,57 +156,6 @@ class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
         return MatcherJudge(
             scoring.judge_rule, entities_only=not scoring.all_facts, part=scoring.judge_part
         )
-
-    def chosen_judge(self, scoring: SlaqScoring, folder: RunFolder) -> Judge | None:
-        """Make the model or the people that judge; see `Study.chosen_judge`.
-
-        Raises:
-            ValueError: If the prompts are of another version.
-        """
-        prompts = scoring.judge_prompts or _prompts_of(folder)
-        return make_chosen_judge(scoring, folder, SlaqLLMJudge, prompts=prompts)
-
-    def outcomes(self, pairs: pd.DataFrame, verdicts: pd.DataFrame, *, model: str) -> pd.DataFrame:
-        """Put the verdicts on each pair side by side; see `Study.outcomes`.
-
-        Args:
-            pairs: `Plan.pairs`.
-            verdicts: One row a target.
-            model: Label of the model.
-
-        Returns:
-            One row a pair, columns of `SlaqOutcome`; is_recalled is that of the long answer.
-        """
-        recalled = verdicts.set_index("target_id")["is_recalled"].astype("boolean")
-        is_recalled = recalled.reindex(pairs["second_target"]).array
-        return super().outcomes(pairs.assign(is_recalled=is_recalled), verdicts, model=model)
-
-    def extra_metrics(self, outcomes: pd.DataFrame) -> Mapping[str, float]:
-        """Compute the accuracy by slot of the long query, momentum, and the effect of orders.
-
-        Args:
-            outcomes: One row a pair.
-
-        Returns:
-            See `slot_numbers`.
-        """
-        return slot_numbers(outcomes)
-
-    def checks(self, scored: Scored) -> Mapping[str, pd.DataFrame]:
-        """Count what the judge left out, and hold it against labels; see `judge_checks`."""
-        checks = {"unjudged": reasons_unjudged(scored.verdicts)}
-        if scored.labels is None:
-            return checks
-        labels = read_labels(scored.labels)
-        return checks | judge_checks(scored.items, scored.verdicts, scored.outcomes, labels)
-
-
-def _prompts_of(folder: RunFolder) -> str:
-    """Name the preset that a run was asked in, without the digest, which is of other texts."""
-    if not folder.manifest.is_file():
-        return OWN_WORDS
-    prompts = folder.read_manifest().settings.get("prompts")
-    return prompts.partition("@")[0] if isinstance(prompts, str) else OWN_WORDS
 
 
 def _targets(data: Slaq, asked: pd.DataFrame) -> pd.DataFrame:

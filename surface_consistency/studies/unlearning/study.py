@@ -4,6 +4,7 @@ It is the study of forms, with facts that should be forgotten and others beside 
 """
 
 import warnings
+from dataclasses import replace
 from typing import Final
 
 from surface_consistency.data import open_source
@@ -12,14 +13,10 @@ from surface_consistency.errors import ColumnNotFoundError, DataError, SurfaceCo
 from surface_consistency.results.unlearning import PLAIN
 from surface_consistency.studies.forms.data import Forms, forms_of
 from surface_consistency.studies.forms.layouts import Layout
-from surface_consistency.studies.forms.study import FormsStudy
+from surface_consistency.studies.forms.study import FormOutcome, FormsStudy
 from surface_consistency.studies.unlearning import questions
 from surface_consistency.studies.unlearning.logs import read_answers, standing_answers
-from surface_consistency.studies.unlearning.settings import (
-    UnlearningScoring,
-    UnlearningSettings,
-    UnlearningSource,
-)
+from surface_consistency.studies.unlearning.settings import RECORDS, UnlearningSource
 
 _EDITS: Final = ({"requested_rewrite"}, {"target_new"}, {"alt", "src"}, {"edit"})
 
@@ -36,9 +33,7 @@ class UnlearningStudy(FormsStudy):
         groupings={"by_set": ("kind",), "by_form": ("second_condition",)},
         exploded_names={"second_condition": "form", "kind": "set"},
     )
-    source = UnlearningSource  # type: ignore[assignment]
-    settings = UnlearningSettings
-    scoring = UnlearningScoring
+    records = replace(RECORDS, outcome=FormOutcome)
 
     def load(self, source: UnlearningSource) -> Forms:  # type: ignore[override]
         """Read facts and forms by what the rows hold; see `Study.load`.

@@ -126,7 +126,7 @@ def test_people_label_blindly_and_judge_or_correct_the_rule(run, tmp_path):
 
     assert by_people["first_correct"].mean() == 0.75
     assert (run.path / "labels.csv").is_file()
-    assert load_runs([run.path], outcome=RedirectQAStudy.outcome)[0].judged_by == "human"
+    assert load_runs([run.path], outcome=RedirectQAStudy.records.outcome)[0].judged_by == "human"
     assert not run.repeat_verdicts.exists()
 
 

@@ -345,7 +345,7 @@ def test_flips_of_repeated_prompts_are_read_by_cluster(tmp_path):
     options = {"model": "m", "settings": settings, "progress": False}
     folder = run_study(RedirectQAStudy(), data, runner, tmp_path / "run", **options)
     score_run(folder)
-    run = load_runs([folder.path], outcome=RedirectQAStudy.outcome)[0]
+    run = load_runs([folder.path], outcome=RedirectQAStudy.records.outcome)[0]
     report = Report(runs=[run], design=RedirectQAStudy.design, cluster="subject_id")
 
     counts = noise_counts(report, run)

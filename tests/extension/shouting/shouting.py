@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from surface_consistency.engine import Design, Plan, PromptGroup, Study, StudySettings
+from surface_consistency.engine import Design, Plan, PromptGroup, Study, StudyRecords, StudySettings
 from surface_consistency.schemas import DataSource, GenerationParams, PairedOutcome, Prompt
 
 FACTS = {"France": "Paris", "Japan": "Tokyo", "Peru": "Lima", "Kenya": "Nairobi"}
@@ -33,8 +33,7 @@ class ShoutingStudy(Study):
         conditions=("quiet", "shouted"),
         groupings={"by_loudness": ("marks",)},
     )
-    settings = ShoutingSettings
-    outcome = ShoutingOutcome
+    records = StudyRecords(settings=ShoutingSettings, outcome=ShoutingOutcome)
 
     def load(self, source):
         """Read a CSV file of country and capital, or take the facts that come along."""

@@ -10,6 +10,7 @@ from surface_consistency.engine.report import Report, build_page
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.engine.settings import ReportSettings
+from surface_consistency.engine.study import pair_outcomes
 from surface_consistency.errors import DataWarning, SurfaceConsistencyWarning
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.schemas import AuditPrompt, Triplet
@@ -189,7 +190,7 @@ def test_what_is_known_without_retrieval_is_never_blamed_on_the_store():
     ]
     plan = plan.drop(columns=[name for name in own if not name.endswith("condition")])
 
-    outcomes = study.outcomes(plan, verdicts, model="m")
+    outcomes = pair_outcomes(study, plan, verdicts, model="m")
 
     assert outcomes["attribution"].tolist() == ["parameters"] * 120
     assert outcomes["attributed_to"].isna().all()

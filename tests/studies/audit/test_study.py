@@ -28,7 +28,7 @@ from surface_consistency.studies.audit import (
     AuditSource,
     AuditStudy,
     score_published_results,
-    study as audit_study,
+    toy_model as toy_models,
 )
 from surface_consistency.studies.audit.conditions import condition_label
 from surface_consistency.studies.audit.published import CROSS_STATE_COLUMNS, PER_STATE_COLUMNS
@@ -320,7 +320,7 @@ def test_one_variant_is_a_run_of_its_own(sweep, pages, tmp_path):
 def test_thresholds_are_named_by_their_folders_and_are_not_planned_as_one_run(data, study):
     settings = AuditSettings(retriever=("owner/encoder",), threshold=(0.5, None))
 
-    names = [name for name, _ in study.sweep(settings)]
+    names = [name for name, _ in settings.variants()]
 
     assert names == ["owner-encoder-0.5", "owner-encoder-none"]
     with pytest.raises(ValueError, match="are a sweep of several runs"):
@@ -382,11 +382,10 @@ def test_options_are_refused_before_a_model_is_trained(
     data, options, error, message, tmp_path, monkeypatch
 ):
     pytest.importorskip("torch")
-    monkeypatch.setattr(audit_study, "train_memory_toy_model", lambda *a, **b: pytest.fail("x"))
-    settings = AuditSettings(), AuditToyModel()
+    monkeypatch.setattr(toy_models, "train_memory_toy_model", lambda *a, **b: pytest.fail("x"))
 
     with pytest.raises(error, match=message):
-        AuditStudy.toy_model.train(data, *settings, tmp_path, options=options)
+        AuditToyModel().train(data, AuditSettings(), tmp_path, options=options)
 
 
 @pytest.mark.slow
@@ -401,7 +400,7 @@ def test_the_toy_model_needs_neither_network_nor_files(study, settings, tmp_path
     toy_model = AuditToyModel(leaked=2, steps=10)
 
     out, options = tmp_path / "toy_model", {"model": "toy_model", "settings": chosen}
-    runner = study.toy_model.train(data, chosen, toy_model, out, options={"device": "cpu"})
+    runner = toy_model.train(data, chosen, out, options={"device": "cpu"})
     folder = run_study(study, data, runner, tmp_path / "run", progress=False, **options)
 
     assert (out / "config.json").is_file()

@@ -21,7 +21,7 @@ def fact_trace(folder):
 
 def test_trace_in_text_shows_each_candidate_with_score_and_fate(told_run):
     folder = told_run()
-    text = AuditStudy().trace(folder, FACT)
+    text = AuditStudy.report.trace(folder, FACT, outcome=AuditOutcome)
     lines = text.splitlines()
 
     assert text == fact_trace(folder).to_text()
@@ -69,7 +69,7 @@ def test_trace_rejects_what_the_run_does_not_hold(told_run):
     folder = told_run()
 
     with pytest.raises(DataError, match="has no fact 'nix'; it has countries/noise/7"):
-        AuditStudy().trace(folder, "nix")
+        AuditStudy.report.trace(folder, "nix", outcome=AuditOutcome)
     targets, pairs = RunFolder(folder).read_plan()
     RunFolder(folder).write_plan(targets.iloc[:0], pairs)
     with pytest.raises(DataError, match=r"targets\.parquet: lacks countries/noise/cloze/0"):

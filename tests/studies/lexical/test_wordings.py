@@ -59,8 +59,9 @@ def counts(tmp_path):
 
 def asked(runner, out, **settings):
     given = {"wordnet": WORDNET, "repeat": 0} | settings
-    study, data = LexicalStudy().with_output_dir(out), load_benchmark("anaphor_agreement", ROWS)
-    options = {"model": "m", "settings": LexicalSettings(**given), "progress": False}
+    study, data = LexicalStudy(), load_benchmark("anaphor_agreement", ROWS)
+    settings = LexicalSettings(**given).for_command(out)
+    options = {"model": "m", "settings": settings, "progress": False}
     folder = run_study(study, data, runner, out, **options)
     score_run(folder)
     return folder

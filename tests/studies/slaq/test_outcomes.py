@@ -5,6 +5,7 @@ import pytest
 
 from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.engine.features import read_parquet
+from surface_consistency.engine.study import pair_outcomes
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.runs.frames import write_frame
 from surface_consistency.studies.slaq.prompts import slaq_prompts
@@ -36,7 +37,7 @@ def judged():
 
 def frame_of(plan, verdicts):
     """The outcomes of model m."""
-    return SlaqStudy().outcomes(plan.pairs, verdicts, model="m")
+    return pair_outcomes(SlaqStudy(), plan.pairs, verdicts, model="m")
 
 
 def records_of(plan, verdicts):

@@ -20,7 +20,7 @@ from surface_consistency.tables.numbers import Value
 def page_of(*folders, **settings):
     """The page of run folders, and its tables."""
     study = SlaqStudy()
-    runs = load_runs([folder.path for folder in folders], outcome=study.outcome)
+    runs = load_runs([folder.path for folder in folders], outcome=study.records.outcome)
     chosen = ReportSettings(resamples=100, **settings)
     report = Report(runs=runs, design=study.design, settings=chosen, cluster="topic_id")
     tables = study.report.compute(report)
@@ -139,7 +139,7 @@ def test_free_form_and_gaps_are_shown(make_slaq_run, coin):
     with pytest.warns(UnscoredWarning, match="answers have no verdict"):
         folder = make_slaq_run("x", free=True, judge=coin(unjudged=("long",)), permutations=3)
     study = SlaqStudy()
-    runs = load_runs([folder.path], outcome=study.outcome)
+    runs = load_runs([folder.path], outcome=study.records.outcome)
     settings = ReportSettings(resamples=50)
     report = Report(runs=runs, design=study.design, settings=settings, cluster="topic_id")
     tables = {**study.report.compute(report), **_check_tables(runs)}

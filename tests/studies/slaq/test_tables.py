@@ -20,7 +20,7 @@ FAST = {"n_resamples": 200, "n_null": 50}
 def run_tables(*folders):
     """The tables of runs."""
     study = SlaqStudy()
-    runs = load_runs(folders, outcome=study.outcome)
+    runs = load_runs(folders, outcome=study.records.outcome)
     settings = ReportSettings(resamples=50)
     report = Report(runs=runs, design=study.design, settings=settings, cluster="topic_id")
     with warnings.catch_warnings():

@@ -71,7 +71,7 @@ def planted_runs(tmp_path_factory):
         floor = 0.0 if name == "ascent" else 0.1
         path = home / "table.jsonl"
         pd.DataFrame(source).to_json(path, orient="records", lines=True)
-        data = study.load(study.source(source=str(path)))
+        data = study.load(study.records.source(source=str(path)))
         model = planted_model(rows, knows=knows, floor=floor)
         folder = run_study(study, data, model, home / name, model=name, settings=settings)
         score_run(folder, study=study)

@@ -100,7 +100,7 @@ def test_plain_is_what_others_are_held_against_wherever_it_stands(tmp_path):
     rows, study, folders = planted_rows().iloc[::-1], UnlearningStudy(), []
     rows.to_json(tmp_path / "rows.jsonl", orient="records", lines=True)
     for name in ("original", "other_name", "reference"):
-        data = study.load(study.source(source=str(tmp_path / "rows.jsonl")))
+        data = study.load(study.records.source(source=str(tmp_path / "rows.jsonl")))
         model = planted_model(rows, knows=WORLDS[name])
         settings = AskedSettings(forms=("name", "plain"), repeat=0)
         folder = run_study(study, data, model, tmp_path / name, model=name, settings=settings)
