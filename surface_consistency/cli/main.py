@@ -137,8 +137,8 @@ class _Terminal(io.TextIOBase):
         """Leave the stream as it is: it is another's, and may be gone already."""
 
     def isatty(self) -> bool:
-        """Tell whether a person looks."""
-        return self._stream.isatty()
+        """Return whether the stream is a terminal; one that was closed is none."""
+        return not self._stream.closed and self._stream.isatty()
 
     def fileno(self) -> int:
         """Return the file descriptor."""

@@ -111,7 +111,7 @@ class PairedTask:
         self._scoring = scoring or study.records.scoring()
         self._runner = runner or _Outside(tool)
         self._plans: dict[tuple[tuple[str, object], ...], tuple[Plan, _Prompts]] = {}
-        self.settings = settings or study.settings()
+        self.settings = settings or study.records.settings()
         self._plan, _ = self._planned(None, None)
         self.settings = self._plan.settings or self.settings
         self.pairs = self._plan.pairs

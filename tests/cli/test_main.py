@@ -474,6 +474,7 @@ def test_a_stream_that_is_gone_is_not_written_to():
     _Terminal(other).close()
 
     assert not other.closed
+    assert not terminal.isatty()
 
 
 def test_nothing_that_others_wrote_steers_the_terminal(tmp_path, capsys):
