@@ -102,6 +102,9 @@ def toys(tmp_path, monkeypatch):
         "X = Design(title='Toys', groupings={'by_toy': 'toy'})\n"
     )
     (tmp_path / "toy_crash.py").write_text("raise RuntimeError('boom')\n")
+    (tmp_path / "toy_misplaced.py").write_text(
+        "from surface_consistency.engine import Study\n\nclass X(Study):\n    outcome = None\n"
+    )
     (tmp_path / "toy_exit.py").write_text("import sys; sys.exit(3)\n")
     points = {
         **{name: f"toy_studies:{name.title()}" for name in ("half", "bare", "alike", "unset")},
@@ -113,7 +116,7 @@ def toys(tmp_path, monkeypatch):
         },
         **{"slaq": "toy_studies:Renamed", "crashing": "toy_studies:Failing"},
         **{"gone": "toy_missing:X", "lost": "toy_studies:Nothing", "crash": "toy_crash:X"},
-        **{"misnamed": "toy_misnamed:X", "exit": "toy_exit:X"},
+        **{"misnamed": "toy_misnamed:X", "exit": "toy_exit:X", "misplaced": "toy_misplaced:X"},
     }
     install(tmp_path, "toy-dist", GROUP, points)
     install(tmp_path, "game-dist", GROUP, {"twice": "toy_studies:Half"})
@@ -131,6 +134,7 @@ def toys(tmp_path, monkeypatch):
         ("unjudged", "scoring Settings lacks the options of who judges; derive it from .*JudgeSco"),
         ("plain", "study 'plain' of toy-dist: design must be a Design, got .*; write design = "),
         ("misnamed", "study 'misnamed' of toy-dist cannot be loaded: .*groupings.by_toy"),
+        ("misplaced", r"TypeError: X.outcome is .* write records = StudyRecords\(outcome=\.\.\.\)"),
         ("crash", "study 'crash' of toy-dist cannot be loaded: .*RuntimeError: boom"),
         ("lost", "study 'lost' of toy-dist cannot be loaded: 'toy_studies' has no 'Nothing'"),
         ("half", "study 'half' of toy-dist lacks load, plan, which a subclass must define"),

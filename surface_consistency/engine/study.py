@@ -9,7 +9,7 @@ what is judged and what is compared; it is found by an entry point of the group
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic
 
@@ -105,6 +105,14 @@ class Study(ABC):
 
     report: ClassVar[PageSpec] = PageSpec()
     """The functions that make tables, page and files; by default those of any paired study."""
+
+    def __init_subclass__(cls) -> None:
+        """Refuse a record that is set beside `records`, where nothing would read it."""
+        for name in vars(cls).keys() & {field.name for field in fields(StudyRecords)}:
+            raise TypeError(
+                f"{cls.__name__}.{name} is not a member of a study; write records = "
+                f"StudyRecords({name}=...)"
+            )
 
     @abstractmethod
     def load(self, source: Any) -> Any:  # noqa: ANN401 - the data of the study
