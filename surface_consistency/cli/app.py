@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnknownOptionError
 
-from surface_consistency.cli.record_command import read_exactly
+from surface_consistency.cli.record_command import SETTING, read_exactly
 from surface_consistency.errors import PluginError
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.text import did_you_mean
@@ -116,6 +116,10 @@ def run_app(app: App, words: Sequence[str]) -> int:
         raise ValueError(f"{name} is required and takes a value{typed}") from error
     except UnknownOptionError as error:
         flag = (error.token.keyword or error.token.value).partition("=")[0]
+        setting = flag.removeprefix("--").replace("-", "_")
+        if setting in getattr(error.target, "settings_without_flag", ()):
+            text = f"Unknown option: {flag}. Write {SETTING} {setting}=VALUE"
+            raise ValueError(text) from error
         raise ValueError(_foreign(words, flag) or str(error)) from error
     except CycloptsError as error:
         raise ValueError(str(error)) from error

@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 
 from surface_consistency.errors import PluginError, SurfaceConsistencyError
 from surface_consistency.schemas.settings import RARE, Flag
+from surface_consistency.text import did_you_mean
 
 SETTING = "--setting"
 """Option that sets `Rare` fields, as NAME=VALUE."""
@@ -131,7 +132,8 @@ def record_command(
         further = _items(SETTING, given.pop("setting", ()))
         if unknown := [name for name in further if name not in rare]:
             listed = ", ".join(sorted(rare))
-            raise ValueError(f"{SETTING} has no setting {unknown[0]!r}; it has {listed}")
+            near = did_you_mean(unknown[0], rare)
+            raise ValueError(f"{SETTING} has no setting {unknown[0]!r}{near}; it has {listed}")
         for name, value in {**given, **further}.items():
             if name in options:
                 values[options[name].owner][options[name].name] = _read(options[name], value)
@@ -164,6 +166,7 @@ def record_command(
     command.__annotations__ = {name: item.annotation for name, item in parameters.items()}
     signature = inspect.Signature([*parameters.values()])
     command.__signature__ = signature  # type: ignore[attr-defined]
+    command.settings_without_flag = rare  # type: ignore[attr-defined]
     return command
 
 

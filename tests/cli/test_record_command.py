@@ -128,10 +128,14 @@ def test_every_kind_of_field_is_an_option(run, arguments, field, value):
         (["--shots", "abc"], "Invalid value for --shots: input should be a valid integer"),
         (["--style", "foo"], "Invalid value for --style: input should be 'chat' or 'completion'"),
         (["--shot", "1"], "Unknown option: --shot. Did you mean --shots?"),
+        (["--draws", "3"], "Unknown option: --draws. Write --setting draws=VALUE"),
         (["--truncate", "--shots", "0"], "--truncate has no effect with --shots 0; leave it out"),
         (["--setting", "draws"], "--setting takes NAME=VALUE, got 'draws'"),
         (["--setting", "draws=0"], "--setting draws: input should be greater than or equal to 1"),
-        (["--setting", "drawn=1"], "--setting has no setting 'drawn'; it has agreement, draws, op"),
+        (
+            ["--setting", "drawn=1"],
+            "--setting has no setting 'drawn' (did you mean 'draws'?); it has",
+        ),
         (["--model", "broken"], "--n-permutations is more than the topics contain; --setting "),
     ],
 )
