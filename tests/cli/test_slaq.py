@@ -192,7 +192,7 @@ def test_labels_and_options_of_another_run_leave_the_run_as_it_was(run, tmp_path
         (["--rule", "fuzzy"], "--rule does not judge runs of slaq; use --judge-rule"),
         (["--setting", "region=whole"], "--setting region does not judge runs of slaq; use --judg"),
         (["--setting=region=whole"], "--setting region does not judge runs of slaq; use --judg"),
-        (["--setting", "regoin=whole"], "--setting has no setting 'regoin'; it has "),
+        (["--setting", "regoin=whole"], "--setting has no setting 'regoin'"),
     ):
         assert main([*score, *words]) == 2
         assert message in capsys.readouterr().err
