@@ -164,14 +164,11 @@ def test_draws_differ_and_repeat(lexicon):
 
 
 def test_any_tagger_serves(lexicon):
-    class All:
-        def tag(self, text):
-            return [Word(start=0, end=len(text), lemma="dog", tag="NNS")]
-
-    made = perturb(instance("hunde", "katze"), lexicon=lexicon, tagger=All())
+    dogs = SimpleNamespace(tag=lambda text: [Word(start=0, end=len(text), lemma="dog", tag="NNS")])
+    made = perturb(instance("hunde", "katze"), lexicon=lexicon, tagger=dogs)
     # Both would be hounds, so the options stay.
     assert made.instance.options == ("hunde", "katze")
-    made = perturb(instance("x", "y", context="hunde"), lexicon=lexicon, tagger=All())
+    made = perturb(instance("x", "y", context="hunde"), lexicon=lexicon, tagger=dogs)
     assert made.instance.context == "hounds"
 
 
