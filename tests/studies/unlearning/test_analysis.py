@@ -308,12 +308,9 @@ def test_short_references_are_answers_by_themselves(tmp_path):
     logs = []
     for name, right in (("target", range(60)), ("npo", range(0, 60, 10)), ("retrain", range(6))):
         cells = {
-            str(n): {
-                "input": f"Question: Who won match {n}?\nAnswer:",
-                "ground_truth": f"Team {n}",
-                "generation": f"Team {n}" if n in right else "Nobody",
-                "rougeL_f1": float(n in right),
-            }
+            str(n): {"input": f"Question: Who won match {n}?\nAnswer:", "ground_truth": f"Team {n}"}
+            | {"generation": f"Team {n}" if n in right else "Nobody"}
+            | {"rougeL_f1": float(n in right)}
             for n in range(60)
         }
         log = {"forget_knowmem_ROUGE": {"agg_value": len(right) / 60, "value_by_index": cells}}
@@ -323,13 +320,10 @@ def test_short_references_are_answers_by_themselves(tmp_path):
 
     assert reported.tables["unlearning_verdicts"].frame["verdict"].tolist() == ["forgotten"]
     assert any("every question is a cluster of its own" in note for note in reported.notes)
-    assert "target is the original, npo is the unlearned, retrain is the reference" in " ".join(
-        reported.notes
-    )
-    assert (
-        "has forgotten the facts: under the plain question its accuracy is equivalent"
-        in reported.finding
-    )
+    roles = "target is the original, npo is the unlearned, retrain is the reference"
+    assert any(roles in note for note in reported.notes)
+    claim = "has forgotten the facts: under the plain question its accuracy is equivalent"
+    assert claim in reported.finding
 
 
 def test_form_to_which_the_original_answers_nothing_is_named(tmp_path):
