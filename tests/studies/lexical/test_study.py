@@ -39,7 +39,7 @@ BLIMP = [
 ]
 PIQA = [
     {"goal": "To choose a dog,", "sol1": "look at it.", "sol2": "eat it.", "label": 0},
-    {"goal": "To use an apple,", "sol1": "throw it.", "sol2": "eat it up.", "label": 1},
+    {"goal": "To use an apple,", "sol1": "eat it up.", "sol2": "throw it.", "label": 1},
 ]
 COPA = [
     {"premise": "The man fell.", "choice1": "He slipped.", "choice2": "He slept on it."}
