@@ -122,16 +122,6 @@ def test_groups_that_the_files_name_are_taken_whole_if_they_suffice():
     assert named.cluster_note == "item, as named"
 
 
-def test_slices_and_tasks_stand_in_the_groups():
-    rng = np.random.default_rng(3)
-    scores = {name: rng.integers(0, 2, 40) for name in "ab"}
-    frame = rows(scores, task=np.repeat(["x", "y"], 20), kind=np.tile(["p;q", "p"], 20))
-    compared = compare_results(frame, table=TableSettings(by=("kind",), separator=";"))
-
-    n = compared.metrics["score"].groups.set_index(["by", "group"])["n"].to_dict()
-    assert n == {("task", "x"): 20, ("task", "y"): 20, ("kind", "p"): 40, ("kind", "q"): 20}
-
-
 def test_metrics_that_one_model_lacks_are_left_out_and_said():
     em = rows({"a": [1, 0, 1, 1, 0], "b": [1, 1, 1, 0, 0]}, metric="em")
     frame = pd.concat([em, rows({"a": [1, 0, 1, 1, 0]}, metric="f1")])
@@ -154,12 +144,8 @@ def test_changed_items_stand_with_both_answers_losses_first():
 @pytest.mark.parametrize(
     ("fail_if", "margin", "lost", "expected"),
     [
-        ("worse", None, 30, True),
-        ("worse", 0.5, 30, False),
-        ("worse", None, 2, False),
-        ("maybe-worse", 0.1, 2, False),
-        ("maybe-worse", 0.01, 2, True),
-        (None, None, 30, False),
+        *(("worse", None, 30, True), ("worse", 0.5, 30, False), ("worse", None, 2, False)),
+        *(("maybe-worse", 0.1, 2, False), ("maybe-worse", 0.01, 2, True), (None, None, 30, False)),
     ],
 )
 def test_failing_is_a_one_sided_test_beyond_the_margin(fail_if, margin, lost, expected):

@@ -13,18 +13,9 @@ from surface_consistency.cli.main import main
 from surface_consistency.errors import (
     ColumnNotFoundError,
     SurfaceConsistencyWarning,
-    UndefinedMetricWarning,
     UnscoredWarning,
 )
-from surface_consistency.metrics import (
-    Intervals,
-    adjust_p_values,
-    clustered_mcnemar,
-    mcnemar,
-    paired_by,
-    paired_table,
-)
-from surface_consistency.metrics.paired.paired_tables import cluster_counts
+from surface_consistency.metrics import Intervals, adjust_p_values, paired_by
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.tables.numbers import table_text
 
@@ -47,7 +38,7 @@ KEYS = [
 
 
 def compare(source, *, by=(), **options):
-    table = {n: options.pop(n) for n in ("separator", "test", "confidence") if n in options}
+    table = {n: options.pop(n) for n in {*TableSettings.model_fields} & options.keys()}
     settings = TableSettings(by=(by,) if isinstance(by, str) else by, **table)
     pairs = {n: options.pop(n) for n in PairSettings.model_fields if n in options}
     names = {n: (v,) if n == "cluster" else v for n, v in options.items() if v is not None}
@@ -131,38 +122,11 @@ def test_rows_have_the_promised_keys_and_line_up_as_text(file):
         assert f"{100 * row['flip_rate']:.1f} [" in line
 
 
-def test_groups_agree_with_paired_by(file):
-    frame = pd.read_csv(file, keep_default_na=False)
-    frame["category"] = frame["category"].str.split(";")
-    expected = paired_by(frame, by="category", **FILE)
-
-    rows = compare(file, by="category", separator=";", **FILE)
-
-    for row, (_, reference) in zip(rows, expected.iterrows(), strict=True):
-        for key in (*KEYS[:8], "mcnemar_p_value", "n_clusters"):
-            assert row[key] == reference[key]
-        assert bounds(row, "consistency") == bounds(reference, "consistency")
-
-
 def test_without_separator_a_cell_is_one_label(file):
     rows = compare(file, by=["category"], **FILE)
 
     assert sum(row["n"] for row in rows) == 300
     assert "from surnames;from plurals" in [row["category"] for row in rows]
-
-
-@pytest.mark.parametrize("test", ["exact", "mid-p", "obuchowski"])
-def test_form_of_the_test_can_be_chosen(file, test):
-    row = compare(file, test=test, **FILE)[0]
-
-    frame = pd.read_csv(file)
-    verdicts = frame["canonical"], frame["redirect"]
-    if test == "obuchowski":
-        expected = clustered_mcnemar(cluster_counts(*verdicts, clusters=frame["triplet_id"]))[1]
-    else:
-        expected = mcnemar(paired_table(*verdicts), method=test)[1]
-    assert row["mcnemar_method"] == test
-    assert row["mcnemar_p_value"] == pytest.approx(expected, rel=1e-12)
 
 
 def test_missing_verdicts_and_labels_are_counted():
@@ -230,22 +194,14 @@ def test_names_for_rows_of_one_condition_are_not_passed_over(named):
 
 
 def test_the_way_of_intervals_and_their_draws_can_be_chosen():
-    rows = [{"fact_id": n // 2, "a": n % 3 > 0, "b": n % 5 > 1} for n in range(60)]
-    frame = read_verdicts(rows, PairSettings(first="a", second="b"))
-    ways = (("auto", 99, 0), ("auto", 50, 1), ("percentile", 99, 0), ("percentile", 99, 1))
+    frame = pd.DataFrame([{"fact_id": n // 2, "a": n % 3 > 0, "b": n % 5 > 1} for n in range(60)])
 
-    found = [
-        compare_verdicts(frame, TableSettings(interval=interval, resamples=n, seed=seed))
-        .filter(regex="_(low|high)$")
-        .iloc[0]
-        .to_dict()
-        for interval, n, seed in ways
-    ]
-
-    assert found[0] == found[1] != found[2] != found[3]
-    drawn = Intervals(n_resamples=99, rng=0, method="percentile")
-    expected = paired_by(frame, by=[], intervals=drawn).iloc[0]
-    assert bounds(found[2], "flip_rate") == bounds(expected, "flip_rate")
+    for n, seed in ((99, 0), (50, 0), (99, 1)):
+        drawn = {"interval": "percentile", "resamples": n, "seed": seed}
+        (row,) = compare(frame, first="a", second="b", **drawn)
+        intervals = Intervals(n_resamples=n, rng=seed, method="percentile")
+        expected = paired_by(frame, by=[], first="a", second="b", intervals=intervals).iloc[0]
+        assert bounds(row, "flip_rate") == bounds(expected, "flip_rate")
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
@@ -261,16 +217,6 @@ def test_undefined_numbers_are_null(tmp_path, capsys):
     assert " 100.0 " in capsys.readouterr().out
 
 
-def test_duplicate_pairs_are_refused_within_a_group():
-    rows = {"pair": [1, 1, 2], "kind": ["a", "b", "a"], "x": [1, 1, 0], "y": [1, 0, 0]}
-    frame, options = pd.DataFrame(rows), {"first": "x", "second": "y", "pair_id": "pair"}
-
-    with pytest.warns(UndefinedMetricWarning, match="one cluster"):
-        assert len(compare(frame, by="kind", **options)) == 2
-    with pytest.raises(ValueError, match="'pair_id' holds '1' more than once in the frame"):
-        compare(frame, **options)
-
-
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
@@ -283,21 +229,6 @@ def test_duplicate_pairs_are_refused_within_a_group():
 def test_compare_rejects_bad_options(file, options, error, message):
     with pytest.raises(error, match=message):
         compare(file, first="canonical", second="redirect", **options)
-
-
-def test_group_without_scored_pairs_has_no_test():
-    rows = [{"kind": "a", "x": "1", "y": "0"}, {"kind": "a", "x": "0", "y": "0"}]
-    rows += [{"kind": "b", "x": "1", "y": ""}]
-
-    with (
-        pytest.warns(UnscoredWarning, match="1 of 3"),
-        pytest.warns(UndefinedMetricWarning, match="auto test"),
-    ):
-        found = compare(rows, first="x", second="y", by="kind")
-
-    for row in found:
-        assert math.isnan(row["mcnemar_p_value"])
-        assert row["mcnemar_method"] == "t"
 
 
 def test_two_conditions_and_two_models_are_inferred_alike():

@@ -2,6 +2,7 @@
 
 import math
 import random
+from itertools import product
 
 import pandas as pd
 
@@ -96,19 +97,20 @@ def group_table(n_models: int, *, by: str = "type") -> Table:
     if by == "category":
         groups = [found for part in CATEGORIES.values() for found in part]
     cells = ("both", "first_only", "second_only", "neither")
+    bounds = [
+        f"{name}{end}" for name in ("flip_rate", "difference") for end in ("", "_low", "_high")
+    ]
     rows = []
     for label, n in groups:
         for model in LABELS[:n_models]:
             first = rng.randrange(0, n)
-            counts = dict(zip(cells, (n, first, n - first, first), strict=True))
             rate = 0.0 if first == 0 else n / (2 * n + first)
-            row = {by: label, "model": model, "n": sum(counts.values()), "n_clusters": n}
-            for name, ends in (
-                ("flip_rate", (rate, rate * 0.7, min(1.0, rate * 1.3))),
-                ("difference", (-rate / 2, -rate, rate / 4)),
-            ):
-                row |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
-            rows.append(row | counts | {"p_value": math.nan if n < 5 else rng.random() ** 6})
+            flips = (rate, rate * 0.7, min(1.0, rate * 1.3), -rate / 2, -rate, rate / 4)
+            p_value = math.nan if n < 5 else rng.random() ** 6
+            rows.append(
+                (label, model, 2 * n + first, n, n, first, n - first, first, *flips, p_value)
+            )
+    names = [by, "model", "n", "n_clusters", *cells, *bounds, "p_value"]
     columns = [
         Column(key=by, title=by.capitalize(), labels={k: t for k, (t, _) in TYPES.items()}),
         Column(key="model", title="Model"),
@@ -121,7 +123,8 @@ def group_table(n_models: int, *, by: str = "type") -> Table:
     ]
     caption = "Types" if by == "type" else "Categories"
     options = {"note": "p is Obuchowski’s clustered McNemar test.", "cluster_column": "n_clusters"}
-    return Table(frame=pd.DataFrame(rows), caption=caption, columns=columns, **options)
+    frame = pd.DataFrame(rows, columns=names)
+    return Table(frame=frame, caption=caption, columns=columns, **options)
 
 
 def answers(n_models: int, n: int = 60, *, length: int = 0) -> parts.Answers:
@@ -130,24 +133,22 @@ def answers(n_models: int, n: int = 60, *, length: int = 0) -> parts.Answers:
     relations = ("occupation", "place of birth", "capital")
     kinds = ("from long names", "from birth names")
     found = []
-    for index in range(n_models):
-        for place in range(n):
-            gold, other, question = TEXTS[place % len(TEXTS)]
-            cell = names[place * len(names) // n]
-            right = correct.get(cell, (False, False))
-            first, second = (gold if one else other for one in right)
-            one = parts.Answer(
-                model=index,
-                pair_id=f"Q{place}/P106 {'x' * (place % 3)}",
-                cell=cell,
-                question=question + " la" * length,
-                surfaces=("Freddie Mercury", "Farrokh Bulsara"),
-                answers=(first, None if cell == "missing" else second),
-                accepted=(gold, "a", "b", "c", "d"),
-                labels={"relation": [relations[place % 3]], "type": [kinds[place % 2]]},
-                note="copied from the prompt" if place % 7 == 0 else "",
-            )
-            found.append(one)
+    for index, place in product(range(n_models), range(n)):
+        gold, other, question = TEXTS[place % len(TEXTS)]
+        cell = names[place * len(names) // n]
+        first, second = (gold if one else other for one in correct.get(cell, (False, False)))
+        one = parts.Answer(
+            model=index,
+            pair_id=f"Q{place}/P106 {'x' * (place % 3)}",
+            cell=cell,
+            question=question + " la" * length,
+            surfaces=("Freddie Mercury", "Farrokh Bulsara"),
+            answers=(first, None if cell == "missing" else second),
+            accepted=(gold, "a", "b", "c", "d"),
+            labels={"relation": [relations[place % 3]], "type": [kinds[place % 2]]},
+            note="copied from the prompt" if place % 7 == 0 else "",
+        )
+        found.append(one)
     n_pairs = dict.fromkeys(range(n_models), 10 * n)
     shown = {"conditions": CONDITIONS, "cells": CELLS, "filters": ("relation", "type")}
     return parts.Answers(answers=found, n_pairs=n_pairs, **shown)

@@ -29,27 +29,18 @@ pytestmark = [
 ]
 
 
-WIDE = 0
-"""The page of a wide table in a folded part."""
+EXTRA = 0
+"""The page of a chart of differences and of a wide table in a folded part."""
 
 
-DIFFERENCES = -1
-"""The page of a chart of differences, whose axis has many ticks."""
-
-
-def _differences():
-    """A chart with words at the right of its rows."""
+def _extra():
+    """A chart whose axis has many ticks; a table as wide as an audit's, and of words as long."""
     value = Value(value=0.145, low=-0.3, high=0.42, kind="difference")
     dot = Dot(model=0, value=value, n=200, n_clusters=4)
     plot = ForestPlot(
         name="d", title="Difference", axis="points", rows=[("model", 0, [dot])], clusters="",
         remarks={"model": "+14.5 [−30.0, +42.0] not told apart"},
     )  # fmt: skip
-    return Section(anchor="differences", title="Differences", blocks=[plot])
-
-
-def _wide():
-    """A table of as many columns as that of an audit's tests, and of words as long."""
     shown = ("Interference", "difference", "points")
     rates = [interval_column(f"rate_{place}", *shown) for place in range(6)]
     counts = [Column(key=f"n_{place}", title="Incomplete", kind="count") for place in range(10)]
@@ -59,7 +50,10 @@ def _wide():
     for place in range(6):
         row |= {f"rate_{place}": -1.0, f"rate_{place}_low": -1.0, f"rate_{place}_high": 1.0}
     table = Table(frame=pd.DataFrame([row]), caption="All", columns=[*labels, *counts, *rates])
-    return Section(anchor="wide", title="Wide", blocks=[table], is_folded=True)
+    return (
+        Section(anchor="differences", title="Differences", blocks=[plot]),
+        Section(anchor="wide", title="Wide", blocks=[table], is_folded=True),
+    )
 
 
 class Browser:
@@ -133,9 +127,7 @@ def browser(tmp_path_factory):
 
     home = tmp_path_factory.mktemp("pages")
     pages = {n: write_page(page(n, has_noise=n > 1), home / f"{n}.html") for n in (1, 2, 7)}
-    pages[WIDE] = write_page(replace(page(1), sections=[_wide()]), home / "wide.html")
-    drawn = replace(page(1), sections=[_differences()])
-    pages[DIFFERENCES] = write_page(drawn, home / "differences.html")
+    pages[EXTRA] = write_page(replace(page(1), sections=_extra()), home / "extra.html")
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
     for switch in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
@@ -182,7 +174,7 @@ def test_page_does_not_overflow(browser, n_models, width):
     assert browser.too_wide("body *", in_box) == []
 
 
-@pytest.mark.parametrize("n_models", [1, 2, 7, WIDE])
+@pytest.mark.parametrize("n_models", [1, 2, 7, EXTRA])
 def test_nothing_is_wider_than_printed_paper(browser, n_models):
     """A4 less margins of 1 cm is 718 pixels wide."""
     browser.open(n_models, media="print", width=718)
@@ -192,7 +184,7 @@ def test_nothing_is_wider_than_printed_paper(browser, n_models):
 
 @pytest.mark.parametrize("width", [390, 1024])
 def test_no_tick_of_an_axis_covers_another(browser, width):
-    browser.open(DIFFERENCES, width=width)
+    browser.open(EXTRA, width=width)
 
     boxes = browser.run(
         "return [...document.querySelectorAll('.axis text')].map(e => e.getBoundingClientRect())"
@@ -289,7 +281,7 @@ def test_print_shows_all_tables_and_repeats_headings(browser):
 def test_folded_parts_are_open_in_print_alone(browser):
     parts = "['#wide table', '#method p'].map(c => document.querySelector(c).checkVisibility())"
     for media, is_open in (("", False), ("print", True)):
-        browser.open(WIDE, media=media)
+        browser.open(EXTRA, media=media)
         assert browser.run(f"return {parts}") == [is_open] * 2
 
 

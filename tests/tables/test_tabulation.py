@@ -2,7 +2,6 @@
 
 from typing import get_args
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -152,19 +151,3 @@ def test_a_column_without_bounds_is_shown_without_an_interval() -> None:
     table = describe(pd.DataFrame({"auc": [0.6]}), "Areas", "auc", labels={"auc": {"x": "y"}})
 
     assert (table.columns[0].low, table.columns[0].labels) == (None, {"x": "y"})
-
-
-def test_a_large_frame_is_parted_like_a_loop_over_its_labels() -> None:
-    rng = np.random.default_rng(3)
-    frame = pd.DataFrame(
-        {"a": rng.integers(0, 4, 300), "b": rng.integers(0, 5, 300), "value": rng.random(300)}
-    )
-    expected = [
-        (a, b, frame.loc[(frame["a"] == a) & (frame["b"] == b), "value"].mean())
-        for a in frame["a"].drop_duplicates()
-        for b in frame.loc[frame["a"] == a, "b"].drop_duplicates()
-    ]
-
-    table = tabulate(frame, ["a", "b"], _mean)
-
-    np.testing.assert_allclose(table.to_numpy(), expected, rtol=1e-15)

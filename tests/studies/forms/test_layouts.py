@@ -17,6 +17,8 @@ from surface_consistency.errors import (
 )
 from surface_consistency.studies.forms import load_forms
 from surface_consistency.studies.forms.layouts import presets
+from tests.made_data import own_caches  # noqa: F401 - fixture
+from tests.studies.unlearning.test_questions import ROME
 
 TOLD = "ignore::surface_consistency.errors.SurfaceConsistencyWarning"
 
@@ -46,8 +48,7 @@ def read(folder, preset):
     return data, data.rows.set_index(["item", "form"])
 
 
-@pytest.fixture
-def popqa(tmp_path):
+def test_popqa_robustness(tmp_path):
     rows = [
         {"id": 41, "question": "What is X's job?", "variant_id": 0, "variant_type": "original"},
         {"id": 41, "question": "what is X's job", "variant_id": 1, "variant_type": "simple"},
@@ -57,11 +58,8 @@ def popqa(tmp_path):
         tmp_path / "PopQA_robustness.csv",
         [row | {"possible_answers": '["politician", "pol"]'} for row in rows],
     )
-    return tmp_path
 
-
-def test_popqa_robustness(popqa):
-    data, rows = read(popqa, "popqa-robustness")
+    data, rows = read(tmp_path, "popqa-robustness")
 
     assert data.wordings == "own"
     assert rows.loc[("41", "3"), "answers"] == ("politician", "pol")
@@ -69,14 +67,7 @@ def test_popqa_robustness(popqa):
     assert data.layout.reference == "0"
 
 
-def test_the_licence_is_told(popqa):
-    with pytest.warns(SurfaceConsistencyWarning, match="licence: MIT"):
-        load_forms(str(popqa), preset="popqa-robustness")
-    assert all(layout.licence for layout in presets().values())
-
-
-@pytest.fixture
-def pararel(tmp_path):
+def test_pararel_joins_templates_and_tells_its_licence_and_which_answers_it_merged(tmp_path):
     home = tmp_path / "data"
     tuples = [
         {"sub_label": "Finland", "obj_label": "Finnish", "uuid": "a"},
@@ -90,24 +81,20 @@ def pararel(tmp_path):
     ]
     lines(home / "trex_lms_vocab" / "P37.jsonl", tuples)
     lines(home / "pattern_data" / "graphs_json" / "P37.jsonl", patterns)
-    return tmp_path
 
+    with pytest.warns(SurfaceConsistencyWarning, match="licence: MIT|rows of") as told:
+        data = load_forms(str(tmp_path), preset="pararel")
 
-def test_pararel_joins_templates_and_merges_the_answers_of_a_subject(pararel):
-    data, rows = read(pararel, "pararel")
-
+    assert "licence: MIT" in str(told[0].message)
+    assert "3 rows of" in str(told[1].message)
+    assert "their answers are accepted too" in str(told[1].message)
+    assert all(layout.licence for layout in presets().values())
+    rows = data.rows.set_index(["item", "form"])
     assert data.wordings == "templates"
     assert rows.loc[("P37 Finland", "pattern 0"), "answers"] == ("Finnish", "Swedish")
     assert rows.loc[("P37 France", "pattern 1"), "question"] == "In France, people speak "
     assert rows.loc[("P37 France", "pattern 1"), "rest"] == " ."
     assert set(rows["relation"]) == {"P37"}
-
-
-def test_pararel_tells_what_was_merged(pararel):
-    with pytest.warns(SurfaceConsistencyWarning, match="licence|rows of") as told:
-        load_forms(str(pararel), preset="pararel")
-    assert "3 rows of" in str(told[1].message)
-    assert "their answers are accepted too" in str(told[1].message)
 
 
 def test_mparapel_has_a_kind_for_each_language(tmp_path):
@@ -202,17 +189,8 @@ def test_global_mmlu_asks_with_letters(tmp_path):
 
 
 def test_counterfact_has_the_rewrite_and_two_paraphrases(tmp_path):
-    row = {
-        "case_id": 0,
-        "requested_rewrite": {
-            "prompt": "The mother tongue of {} is",
-            "relation_id": "P103",
-            "subject": "Danielle Darrieux",
-            "target_true": {"str": "French", "id": "Q150"},
-            "target_new": {"str": "English", "id": "Q1860"},
-        },
-        "paraphrase_prompts": ["Shayna. Danielle Darrieux, a native", "Danielle Darrieux speaks"],
-    }
+    said = ["Shayna. Danielle Darrieux, a native", "Danielle Darrieux speaks"]
+    row = ROME | {"paraphrase_prompts": said}
     write(tmp_path / "counterfact.json", json.dumps([row]))
     _, rows = read(tmp_path, "counterfact")
 
@@ -237,6 +215,7 @@ def test_reversal_curse_asks_both_directions(tmp_path):
     ("source", "preset", "error", "match"),
     [
         ("", "pararel", DataError, "no repository on the hub: download the data"),
+        ("", "counterfact", SourceNotFoundError, "cannot be reached and 'azhx/counterfact'"),
         ("here", "parrarel", DataError, "did you mean 'pararel'"),
         ("empty", "klar", SourceNotFoundError, "holds no file"),
         ("rows.jsonl", *("popqa-robustness", ColumnNotFoundError, "no 'id'; the columns are a")),
@@ -249,17 +228,3 @@ def test_sources_of_another_layout_are_refused(tmp_path, monkeypatch, source, pr
 
     with pytest.raises(error, match=match):
         load_forms(source, preset=preset)
-
-
-def test_a_gated_repository_says_where_to_log_in(monkeypatch):
-    import httpx
-    import huggingface_hub
-    from huggingface_hub.errors import GatedRepoError
-
-    def refuse(*_, **__):
-        request = httpx.Request("GET", "x://y")
-        raise GatedRepoError("gated", response=httpx.Response(403, request=request))
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", refuse)
-    with pytest.raises(SourceNotFoundError, match="is gated: accept its conditions"):
-        load_forms(preset="popqa-robustness")

@@ -96,21 +96,6 @@ def test_single_numbers_for_other_tools_are_those_of_the_page(planted):
     assert np.isnan([*unjudged.values()]).all()
 
 
-def test_the_variance_shares_of_a_planted_world_with_samples_are_recovered(tmp_path):
-    right = world(3, n_items=150, n_samples=4)
-    folder, _ = run(tmp_path, load_forms(rows(150)), model(right), samples=4, temperature=0.7)
-    _, tables, _ = build_page([folder.path], study=STUDY)
-    shares = tables["variance"].frame.set_index("part")["share"]
-
-    cells, total = right.mean(axis=2), right.var()
-    dice = (cells * (1 - cells)).mean() * 4 / 3 / total
-    assert shares["the dice"] == pytest.approx(dice, abs=0.01)
-    assert shares.sum() == pytest.approx(1.0)
-    assert tables["samples"].frame["consistency"].iloc[0] == pytest.approx(
-        1 - 2 * (cells * (1 - cells)).mean() * 4 / 3
-    )
-
-
 def test_wordings_of_ones_own_have_one_interval_for_both(tmp_path):
     folder, _ = run(tmp_path, load_forms(rows(), wordings="own"), model(world()))
     page, tables, _ = build_page([folder.path], study=STUDY)
@@ -156,11 +141,6 @@ def test_models_are_compared_on_the_same_forms(tmp_path):
         run(tmp_path, load_forms(rows()), model(world(seed)), name=f"m{seed}")[0].path
         for seed in (1, 2)
     ]
-    reported = report_runs(folders, tmp_path / "report", study=STUDY)
-
-    table = reported.tables["models_forms"].frame
-    assert table["rate"].tolist() == ["consistency", "accuracy", "all_right"]
-    assert (tmp_path / "report" / "tables" / "form_pairs.csv").is_file()
     # Conditions are the forms here, and stand once.
     (compared,) = compare_results(folders).metrics.values()
     assert "form" not in set(compared.groups["by"])

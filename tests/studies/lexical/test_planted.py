@@ -1,19 +1,24 @@
-"""Popularity and memorization end to end, on a world in which both are planted."""
+"""Popularity and memorization end to end, on a world in which both are planted.
 
-import dataclasses
+A quarter of the instances is memorized: the right sentence is known in the original words, and in
+other words the wrong one. A quarter is known in both wordings; a quarter is known wrongly, and of a
+quarter nothing is known.
+"""
+
 import json
+import re
 from pathlib import Path
+from types import SimpleNamespace
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from surface_consistency.cli.main import main
 from surface_consistency.engine import run_study, score_run
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import DataError
 from surface_consistency.runs.loader import load_runs
+from surface_consistency.studies.lexical.benchmarks import load_benchmark
 from surface_consistency.studies.lexical.memorization import (
     MemorizationAnalysis,
     MemorizationSettings,
@@ -21,9 +26,9 @@ from surface_consistency.studies.lexical.memorization import (
 )
 from surface_consistency.studies.lexical.popularity import PopularityAnalysis, PopularitySettings
 from surface_consistency.studies.lexical.records import LexicalOutcome
-from surface_consistency.studies.lexical.settings import LexicalSettings, LexicalSource
+from surface_consistency.studies.lexical.settings import LexicalSettings
 from surface_consistency.studies.lexical.study import LexicalStudy
-from tests.studies.lexical.world import CorpusModel, corpus, instances
+from tests.made_scores import Scoring
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::surface_consistency.errors.UndefinedMetricWarning",
@@ -31,78 +36,72 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 WORDNET = Path(__file__).parent / "perturbation" / "wordnet"
-TASK = "anaphor_agreement"
+NOUNS = ("dog", "story", "registration", "crime")
+GROUPS = ("memorized", "known", "mistaken", "unseen")
+TEXTS = [
+    f"Near Na{n:02d}el that {NOUNS[n % 4]} of it {{}} helpful to Na{n:02d}el." for n in range(48)
+]
+
+
+def group_of(number):
+    return GROUPS[int(number) // 4 % 4]
+
+
+def known(text):
+    """How well the world knows a text, from 0 to 3."""
+    number, is_good = int(re.search(r"Na(\d+)el", text)[1]), " was " in text
+    is_original = any(f" {noun} " in text for noun in NOUNS)
+    group = group_of(number)
+    if group == "memorized":
+        return (3 if is_original else 1) * (is_good == is_original)
+    return {"known": 2 * is_good, "mistaken": 2 * (not is_good), "unseen": 0}[group]
+
+
+def fields(request):
+    """Every word is the likelier the better its text is known; the verb decides where none is."""
+    words = request.continuation.split()
+    level = known(request.context + request.continuation)
+    values = [-3.0 + 0.9 * level - 0.1 * (word == "was") for word in words]
+    moments = {"vocabulary_means": [-4.0] * len(words), "vocabulary_deviations": [1.0] * len(words)}
+    scored = {"token_ids": range(len(words)), "log_probabilities": values, "is_greedy": level > 1}
+    return scored | (moments if request.vocabulary_moments else {})
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """The study asked and scored, and its n-grams counted."""
-    pytest.importorskip("surface_consistency_build", reason="it counts n-grams")
+    """The study asked and scored, and counts of the n-grams of its texts."""
     home = tmp_path_factory.mktemp("world")
-    rows, _ = instances()
-    (home / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    lines = [json.dumps({"text": text}) + "\n" for text in corpus()]
-    (home / "corpus.jsonl").write_text("".join(lines))
-    study = LexicalStudy()
-    source = LexicalSource(task=(TASK,), source=str(home / "rows.jsonl"), split="train")
+    rows = [
+        {"sentence_good": text.format("was"), "sentence_bad": text.format("were")}
+        | {"UID": "anaphor_number_agreement"}
+        for text in TEXTS
+    ]
     chosen = {"wordnet": str(WORDNET), "repeat": 0, "neighbours": 3, "draws": 2}
     settings = LexicalSettings(memorization=True, **chosen)
-    options = {"model": "corpus", "settings": settings, "progress": False}
-    folder = run_study(study, study.load(source), CorpusModel(), home / "run", **options)
+    options = {"model": "planted", "settings": settings, "progress": False}
+    data = load_benchmark("anaphor_agreement", rows)
+    folder = run_study(LexicalStudy(), data, Scoring(fields), home / "run", **options)
     score_run(folder)
-    count = ["count", "ngrams", "--data", str(home / "run" / "texts.jsonl"), "--n", "4"]
-    count += ["--corpus", str(home / "corpus.jsonl"), "--out", str(home / "counts")]
-    assert main([*count, "--workers", "1"]) == 0
+    lines = (home / "run" / "texts.jsonl").read_text().splitlines()
+    texts = pd.DataFrame(map(json.loads, lines)).rename(columns={"id": "instance_id"})
+    counts = [[(0, 1, 2, 20)[known(text)]] * 6 for text in texts.pop("text")]
+    (home / "counts").mkdir()
+    texts.assign(counts=counts).to_parquet(home / "counts" / "ngrams.parquet")
     return home
 
 
-def report_of(world, shuffled=None):
-    """Read the run; with a seed its verdicts in another order."""
-    (run,) = load_runs([world / "run"], outcome=LexicalOutcome)
-    if shuffled is not None:
-        order = np.random.default_rng(shuffled).permutation(len(run.outcomes))
-        verdicts = ["first_correct", "second_correct"]
-        outcomes = run.outcomes.copy()
-        outcomes[verdicts] = run.outcomes[verdicts].iloc[order].to_numpy()
-        run = dataclasses.replace(run, outcomes=outcomes)
-    return Report(runs=[run], design=LexicalStudy.design, settings=ReportSettings(resamples=200))
+def report_of(world):
+    runs = load_runs([world / "run"], outcome=LexicalOutcome)
+    return Report(runs=runs, design=LexicalStudy.design, settings=ReportSettings(resamples=200))
 
 
-def popularity(world, **options):
-    settings = PopularitySettings(counts=(world / "counts",))
-    return PopularityAnalysis().tables(report_of(world, **options), settings)
-
-
-def group_of(fact_ids):
-    groups = instances()[1]
-    return [groups[int(fact.rpartition("/")[2])] for fact in fact_ids]
-
-
-def test_verdicts_flip_where_the_popular_wording_was_memorised(world):
-    outcomes = report_of(world).runs[0].outcomes
-    group = pd.Series(group_of(outcomes["fact_id"]))
-    flips = outcomes["first_correct"].astype(bool) & ~outcomes["second_correct"].astype(bool)
-
-    assert (flips == (group == "memorized")).all()
-    assert not outcomes.loc[group == "mistaken", "first_correct"].any()
-
-
-def test_popularity_is_that_of_the_corpus_by_hand(world):
-    """The n-grams of a memorized sentence stand there twenty times, those of an unseen one not."""
-    rows = pd.read_parquet(world / "counts" / "ngrams.parquet").set_index("instance_id")["counts"]
-    ids = pd.Series(rows.index, index=rows.index)
-    original = rows[ids.str.endswith("/original/0")]
-    group = group_of([name.removesuffix("/original/0") for name in original.index])
-    assert original[[of == "memorized" for of in group]].map(set).map({20}.__eq__).all()
-    assert original[[of == "unseen" for of in group]].map(set).map({0}.__eq__).all()
-    other = rows[ids.str.endswith("/0/0")]
-    memorized = other[[of == "memorized" for of in group]]
-    # "Near X that hound", ... "that hound of X" with the wrong verb, once; "of X was helpful", ...
-    assert memorized.map(list).map([1, 1, 1, 0, 20, 20, 20].__eq__).all()
+def popularity(world, *counts):
+    settings = PopularitySettings(counts=counts)
+    return PopularityAnalysis().tables(report_of(world), settings)
 
 
 def test_popularity_recovers_the_plant(world):
-    tables = popularity(world)
+    tables = popularity(world, world / "counts")
 
     accuracy = tables["popularity_accuracy"].frame.set_index("wording")
     assert accuracy.loc["original", "high_accuracy"] == 1.0
@@ -120,27 +119,13 @@ def test_popularity_recovers_the_plant(world):
     assert curve.groupby("wording")["share"].max().to_dict() == {"original": 1.0, "other words": 1}
 
 
-def test_popularity_of_shuffled_verdicts_is_nothing(world):
-    differences, p_values = [], []
-    for seed in range(4):
-        tables = popularity(world, shuffled=seed)
-        accuracy = tables["popularity_accuracy"].frame.set_index("wording")
-        differences.append(accuracy.loc["original", "difference"])
-        p_values.append(tables["popularity_shift"].frame.set_index("pairs")["p_value"]["lost"])
+def test_memorization_recovers_the_plant_and_foretells_verdicts(world):
+    scores = memorization_scores(report_of(world).runs[0].folder)
+    right = scores[scores["is_right"]]
+    groups = right["fact_id"].str.rpartition("/")[2].map(group_of)
+    by_group = right.groupby(groups).mean(numeric_only=True)
 
-    assert abs(np.mean(differences)) < 0.1
-    assert abs(np.median(differences)) < 0.1
-
-
-def test_memorization_recovers_the_plant(world):
-    (run,) = report_of(world).runs
-    scores = memorization_scores(run.folder)
-    right = scores[scores["is_right"]].assign(group=group_of(scores["fact_id"][scores["is_right"]]))
-    by_group = right.groupby("group").mean(numeric_only=True)
-
-    assert by_group.loc["memorized", "extracted"] == 1.0
-    assert by_group.loc["unseen", "extracted"] == 0.0
-    assert by_group.loc["mistaken", "extracted"] == 0.0
+    assert by_group["extracted"].to_dict() == dict(zip(GROUPS, (1.0, 1.0, 0.0, 0.0), strict=True))
     assert right["neighbours"].notna().all()
     for name in ("loss", "neighbours"):
         assert by_group[name].idxmin() == "memorized"
@@ -148,9 +133,7 @@ def test_memorization_recovers_the_plant(world):
         assert by_group[name].idxmax() == "memorized"
         assert by_group.loc["memorized", name] > by_group.loc["unseen", name]
 
-
-def test_memorization_foretells_planted_verdicts_and_not_shuffled_ones(world):
-    tables = MemorizationAnalysis().tables(report_of(world), MemorizationSettings())
+    tables = MemorizationAnalysis().tables(report_of(world), MemorizationSettings(svm=False))
     told = tables["memorisation_prediction"].frame.set_index("score")
     assert told.loc["loss", "auc"] > 0.9
     assert told.loc["loss", "macro_f1"] > told.loc["loss", "baseline"] + 0.2
@@ -158,14 +141,6 @@ def test_memorization_foretells_planted_verdicts_and_not_shuffled_ones(world):
     assert abs(split.loc["loss", "difference"]) > 0.3
     coefficients = tables["memorisation_coefficients"].frame
     assert set(coefficients["term"]) == {"right", "wrong"}
-
-    areas = []
-    for seed in range(2):
-        settings = MemorizationSettings(svm=False)
-        shuffled = MemorizationAnalysis().tables(report_of(world, shuffled=seed), settings)
-        areas.append(shuffled["memorisation_prediction"].frame.set_index("score").loc["loss"])
-    assert abs(np.mean([row["auc"] for row in areas]) - 0.5) < 0.15
-    assert np.mean([row["macro_f1"] for row in areas]) < 0.6
 
 
 @pytest.mark.parametrize(
@@ -189,9 +164,8 @@ def test_broken_counts_are_refused(world, tmp_path, frame, message):
         pd.DataFrame(frame).to_parquet(tmp_path / "ngrams.parquet")
     elif frame == "manifest.json":
         (tmp_path / frame).write_text("{}")
-    places = (world / "counts", world / "counts") if frame == "two" else (tmp_path,)
     with pytest.raises(DataError, match=message):
-        PopularityAnalysis().tables(report_of(world), PopularitySettings(counts=places))
+        popularity(world, *[tmp_path] * (2 if frame == "two" else 1))
 
 
 def test_texts_without_counts_and_unknown_counts_are_left_out(world, tmp_path):
@@ -203,8 +177,22 @@ def test_texts_without_counts_and_unknown_counts_are_left_out(world, tmp_path):
     rows.at[10, "counts"] = [None, *rows.at[10, "counts"][1:]]
     rows.to_parquet(tmp_path / "ngrams.parquet")
 
-    found = PopularityAnalysis().tables(report_of(world), PopularitySettings(counts=(tmp_path,)))
+    accuracy = popularity(world, tmp_path)["popularity_accuracy"].frame.set_index("wording")
 
-    accuracy = found["popularity_accuracy"].frame.set_index("wording")
     assert accuracy.loc["original", "n_missing"] == 1
     assert accuracy.loc["other words", "n_missing"] == 0
+
+
+def test_tasks_and_scores_are_drawn_in_the_order_of_their_table():
+    """Neither is the order of the alphabet: the baseline comes first, then the paper's scores."""
+    scores = ["loss", "extraction", "min_k"]
+    frame = pd.DataFrame({"task": ["other"] * 3 + ["next_word"] * 3, "score": scores * 2})
+    frame = frame.assign(model="m", n=40, macro_f1=0.5, baseline=0.5)
+    tables = {"memorisation_prediction": SimpleNamespace(frame=frame)}
+
+    (chart,) = MemorizationAnalysis().figures(SimpleNamespace(index={"m": 0}), tables)
+
+    labels = ["always the majority", "MIA loss", "TDE likelihood", "Min-K % (not in the paper)"]
+    assert [row[0] for row in chart.rows] == ["other", *labels, "next word", *labels]
+    assert [row[1] for row in chart.rows] == [0, 1, 1, 1, 1] * 2
+    assert [len(row[2]) for row in chart.rows] == [0, 1, 1, 1, 1] * 2

@@ -26,6 +26,7 @@ from surface_consistency.studies.lexical.settings import (
 )
 from surface_consistency.studies.lexical.study import LexicalJudge, LexicalStudy
 from tests.made_scores import Scoring
+from tests.tiny_models import save_tiny_model
 
 pytestmark = pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 
@@ -38,7 +39,7 @@ BLIMP = [
 ]
 PIQA = [
     {"goal": "To choose a dog,", "sol1": "look at it.", "sol2": "eat it.", "label": 0},
-    {"goal": "To use an apple,", "sol1": "throw it.", "sol2": "eat it up.", "label": 1},
+    {"goal": "To use an apple,", "sol1": "eat it up.", "sol2": "throw it.", "label": 1},
 ]
 COPA = [
     {"premise": "The man fell.", "choice1": "He slipped.", "choice2": "He slept on it."}
@@ -97,14 +98,9 @@ def test_a_planted_preference_flips_exactly_where_its_words_come_in(tmp_path):
     assert (outcomes.loc[apples, "replaced"] == "none").all()
     assert not outcomes["is_broken"].any()
     tables = report_runs([folder.path], tmp_path / "report").tables
-    lexical = tables["lexical"].frame.set_index("task")
-    assert lexical.loc["anaphor_agreement", "original"] == 1.0
-    assert lexical.loc["anaphor_agreement", "perturbed"] == pytest.approx(0.75)
-    assert lexical.loc["anaphor_agreement", "change"] == pytest.approx(-0.25)
-    assert lexical.loc["anaphor_agreement", "unchanged"] == pytest.approx(0.25)
-    assert lexical.loc["lambada", "original_perplexity"] == pytest.approx(2.718281828**2)
-    assert set(tables["lexical_draws"].frame["draw"]) == {0, 1}
-    assert set(tables["by_replaced"].frame["replaced"]) >= {"none", "noun"}
+    lexical = tables["lexical"].frame.set_index("task").loc["anaphor_agreement"]
+    shown = lexical[["original", "perturbed", "change", "unchanged"]].tolist()
+    assert shown == pytest.approx([1.0, 0.75, -0.25, 0.25])
     data = data_of(anaphor_agreement=blimp_rows())
     plan = LexicalStudy().plan(data, LexicalSettings(wordnet=WORDNET))
     quality = plan.checks["perturbation"]
@@ -184,35 +180,14 @@ def test_contexts_stand_before_each_option_and_belong_to_the_key(contexts, match
 @pytest.fixture(scope="module")
 def tiny_model(tmp_path_factory):
     """A random GPT-2 with a byte-level tokenizer, which has a begin token."""
-    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-
     folder = tmp_path_factory.mktemp("tiny")
-    raw = Tokenizer(models.BPE())
-    raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    raw.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=400,
-        special_tokens=["<|endoftext|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    raw.train_from_iterator([str(row) for row in (*BLIMP, *PIQA, *COPA, *WINOGRANDE)], trainer)
-    end = "<|endoftext|>"
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=raw, eos_token=end, bos_token=end
-    ).save_pretrained(folder)
-    torch.manual_seed(3)
-    config = transformers.GPT2Config(
-        vocab_size=raw.get_vocab_size(), n_embd=32, n_layer=2, n_head=2, n_positions=256
-    )
-    config.bos_token_id = config.eos_token_id = config.pad_token_id = 0
-    model = transformers.GPT2LMHeadModel(config)
-    for parameter in model.parameters():
-        if parameter.dim() >= 2:
-            torch.nn.init.normal_(parameter, std=0.3)
-    model.save_pretrained(folder)
+    config = transformers.GPT2Config(n_embd=32, n_layer=2, n_head=2, n_positions=256)
+    save_tiny_model(folder, config, [str(row) for row in (*BLIMP, *PIQA, *COPA, *WINOGRANDE)])
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer.bos_token = tokenizer.eos_token
+    tokenizer.save_pretrained(folder)
     return folder
 
 

@@ -1,6 +1,7 @@
 """The control of frequency, the judges of senses and of meaning, and how alike wordings are."""
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from surface_consistency.studies.lexical.perturbation.frequencies import (
     read_word_counts,
 )
 from surface_consistency.studies.lexical.prompts import memorization_prompts, read_neighbours
-from surface_consistency.studies.lexical.quality import rouge_l
+from surface_consistency.studies.lexical.quality import rouge_l, share_columns
 from surface_consistency.studies.lexical.records import BenchmarkInstance
 from surface_consistency.studies.lexical.settings import LexicalScoring, LexicalSettings
 from surface_consistency.studies.lexical.study import LexicalStudy
@@ -122,6 +123,8 @@ def test_frequencies_of_wordnet_and_of_counts(tmp_path, counts):
     instance = BenchmarkInstance(
         id="0", task="t", kind="formal", options=("Use a dog.", "Use a cat."), correct=0
     )
+    with pytest.raises(ValueError, match="within is a factor of at least 1"):
+        match_frequency(corpus_frequencies(counts), "rarer", within=0.5)
     rarer = match_frequency(corpus_frequencies(counts), "rarer")
     (changed,) = perturb_all([instance], lexicon=lexicon, synonyms=rarer)
     assert changed.instance.options == ("Utilise a dog.", "Utilise a cat.")
@@ -161,25 +164,21 @@ def test_broken_word_counts_are_refused(tmp_path, name, content, error, message)
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("settings", "message"),
     [
-        (lambda: LexicalSettings(senses="judge"), "`senses=judge` needs `sense_model`"),
-        (lambda: LexicalSettings(sense_model="m"), "`sense_model` chooses senses with `senses=ju"),
-        (lambda: LexicalSettings(neighbours=3), "`neighbours` is scored with `memorization`"),
-        (lambda: LexicalSettings(neighbour_file=Path("f")), "`neighbour_file` is scored with `mem"),
+        ({"senses": "judge"}, "`senses=judge` needs `sense_model`"),
+        ({"sense_model": "m"}, "`sense_model` chooses senses with `senses=ju"),
+        ({"neighbours": 3}, "`neighbours` is scored with `memorization`"),
+        ({"neighbour_file": Path("f")}, "`neighbour_file` is scored with `mem"),
         (
-            lambda: LexicalSettings(memorization=True, neighbours=3, neighbour_file=Path("f")),
+            {"memorization": True, "neighbours": 3, "neighbour_file": Path("f")},
             "either `neighbours` or `neighbour_file`",
-        ),
-        (
-            lambda: match_frequency(lambda lemma, pos: 1.0, "rarer", within=0.5),
-            "within is a factor of at least 1",
         ),
     ],
 )
-def test_options_that_would_do_nothing_are_refused(make, message):
+def test_options_that_would_do_nothing_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
-        make()
+        LexicalSettings(**settings)
 
 
 @pytest.fixture(autouse=True)
@@ -310,3 +309,23 @@ def test_broken_neighbours_are_refused(tmp_path, line):
     path.write_text(line + "\n")
     with pytest.raises(RecordError, match=r"n.jsonl:1: a line has text and neighbours"):
         read_neighbours(path)
+
+
+def shares(values, facts):
+    return share_columns("same", pd.Series(values, dtype=object), pd.Series(facts))
+
+
+def test_texts_of_one_instance_tell_no_more_than_one_of_them():
+    values = np.random.default_rng(1).random(40) < 0.3
+
+    once = shares(values, range(40))
+    thrice = shares(np.repeat(values, 3), np.repeat(range(40), 3))
+
+    assert thrice == pytest.approx(once, abs=1e-12)
+    assert once["same"] == values.mean()
+    assert once["same_low"] < once["same"] < once["same_high"]
+
+
+def test_what_is_not_known_is_left_out_and_a_share_of_nothing_is_not_defined():
+    assert shares([True, None, False, True], list("abcd"))["same"] == pytest.approx(2 / 3)
+    assert all(map(math.isnan, shares([None, None], list("ab")).values()))

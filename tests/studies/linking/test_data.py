@@ -1,6 +1,7 @@
 """Examples of the linking probe."""
 
 import re
+from itertools import zip_longest
 
 import numpy as np
 import pytest
@@ -18,35 +19,24 @@ def linking_examples(data, **options):
     return list(linking_data.linking_examples(data, **options).itertuples(index=False))
 
 
-def question(number, name, *, canonical, subject, aliases=(), categories=()):
-    types = tuple(CATEGORIES[category].type for category in categories)
-    return QuestionRealization(
-        id=f"{number}/{name}",
-        triple=FactualTriple(
-            id=f"f{number}",
-            subject=Entity(id=subject, name=canonical, aliases=aliases),
-            relation="capital",
-            object=Entity(id="Q1", name="Rome"),
-            answers=("Rome",),
-        ),
-        surface=SurfaceForm(
-            text=name, is_canonical=name == canonical, categories=categories, types=types
-        ),
-        template="original",
-        question=f"What is the capital of {name}?",
-    )
-
-
-def of_names(*names, **options):
-    """Questions of subjects: each a canonical name and its redirects."""
-    return RedirectQA.from_questions(
-        [
-            question(number, name, canonical=canonical, subject=f"Q{number}", **options)
-            for number, (canonical, *redirects) in enumerate(names, start=2)
-            for name in (canonical, *redirects)
-        ],
-        source="toy",
-    )
+def of_names(*names, categories=()):
+    """Questions of subjects: each a canonical name and its redirects, which have one category."""
+    made = []
+    for number, ((canonical, *redirects), label) in enumerate(zip_longest(names, categories), 2):
+        subject, place = Entity(id=f"Q{number}", name=canonical), Entity(id="Q1", name="Rome")
+        fact = {"id": f"f{number}", "relation": "capital", "object": place, "answers": ("Rome",)}
+        for name in (canonical, *redirects):
+            labels = (label,) if label and name != canonical else ()
+            shown = {"text": name, "is_canonical": name == canonical, "categories": labels}
+            one = QuestionRealization(
+                id=f"{number}/{name}",
+                triple=FactualTriple(subject=subject, **fact),
+                surface=SurfaceForm(types=tuple(CATEGORIES[key].type for key in labels), **shown),
+                template="original",
+                question=f"What is the capital of {name}?",
+            )
+            made.append(one)
+    return RedirectQA.from_questions(made, source="toy")
 
 
 def _shape(name):
@@ -199,19 +189,10 @@ def test_a_surface_negative_can_be_a_name_of_another_entity_that_looks_alike(sam
 
 def test_a_name_of_the_same_category_and_length_goes_before_others():
     initialism, other = "Redirects_from_initialisms", "Redirects_from_synonyms"
-    data = RedirectQA.from_questions(
-        [
-            question(n, name, canonical=canonical, subject=f"Q{n}", categories=categories)
-            for n, canonical, redirect, category in (
-                (2, "The New York Times", "NYT", initialism),
-                (3, "United Kingdom", "UK", initialism),
-                (4, "British Broadcasting Corporation", "BBC", initialism),
-                (5, "Oslo", "OSL", other),
-                (6, "Peru", "R9", initialism),
-            )
-            for name, categories in ((canonical, ()), (redirect, (category,)))
-        ],
-        source="toy",
+    data = of_names(
+        *(("The New York Times", "NYT"), ("United Kingdom", "UK")),
+        *(("British Broadcasting Corporation", "BBC"), ("Oslo", "OSL"), ("Peru", "R9")),
+        categories=(initialism, initialism, initialism, other, initialism),
     )
     made = linking_examples(data, encode=ngram_vectors, surface_negative="other-entity-same-shape")
     found = {e.canonical: e.redirect for e in made if e.kind == "surface_negative"}

@@ -80,7 +80,7 @@ def linked(data, known, tmp_path_factory):
     return folder
 
 
-def test_log_odds_of_a_habit_are_taken_out_by_calibration(linked, known, tmp_path):
+def test_log_odds_of_a_habit_are_taken_out_by_calibration(linked, known):
     outcomes = pd.read_parquet(linked.outcomes)
     # A habit of 5 lifts all odds above 0: every example is affirmed.
     assert (outcomes["first_prediction"] == "yes").all()
@@ -91,28 +91,7 @@ def test_log_odds_of_a_habit_are_taken_out_by_calibration(linked, known, tmp_pat
     expected = np.array([pair in known for pair in names])
     true = (outcomes["kind"] == "positive").to_numpy()
     assert ((calibrated > 0).to_numpy()[true] == expected[true]).all()
-
-    tables = report_runs([linked.path], tmp_path / "report").tables
-    linking = tables["linking"].frame.set_index(["group", "label"])
-    everything = linking.loc[("all", "all")]
-    assert everything["yes_rate"] == 1.0
-    assert everything["balanced_accuracy"] == 0.5
-    main = outcomes[outcomes["is_main"]]
-    share = expected[(outcomes["is_main"] & true).to_numpy()].mean()
-    # Known pairs lie above all false ones; the others tie with them.
-    assert everything["auc"] == pytest.approx(share + (1 - share) / 2, abs=0.02)
-    assert everything["n"] == len(main)
-    orders = tables["linking_orders"].frame.set_index(["group", "label"])
-    calibrated = orders.loc[("redirect first", "calibrated")]
-    assert calibrated["positive_accuracy"] == pytest.approx(share)
-    assert calibrated["negative_accuracy"] > 0.97
-    assert ("all", "but disputable ones") in linking.index
-    assert ("category", "from misspellings") in linking.index
-    kinds = tables["linking_kinds"].frame.set_index(["kind", "label"])
-    cells = [kinds.loc[("surface_negative", label)] for label in ("disputable", "beyond dispute")]
-    assert sum(cell["n"] for cell in cells) == kinds.loc[("surface_negative", "all"), "n"]
-    assert ("positive", "disputable") not in kinds.index
-    assert len(kinds.loc["semantic_negative"]) > 2
+    assert ((calibrated > 0).to_numpy()[~true]).mean() < 0.03
 
 
 def test_a_run_is_scored_anew_by_calibrated_odds(linked, data, known, tmp_path):

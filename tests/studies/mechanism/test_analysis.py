@@ -10,26 +10,72 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
+from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.engine.design import Report
+from surface_consistency.engine.run import run_study
+from surface_consistency.engine.score import score_run
+from surface_consistency.engine.toy_models import Segment, TrainingSettings, train_on_examples
 from surface_consistency.errors import DataError, RunError, RunnerError, UndefinedMetricWarning
 from surface_consistency.metrics import transport_similarity
+from surface_consistency.models import FakeRunner
 from surface_consistency.models.loading import find_model
-from surface_consistency.report.page import Heatmap
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.mechanism.analysis import MechanismAnalysis
 from surface_consistency.studies.mechanism.sample import sample_pairs
 from surface_consistency.studies.mechanism.settings import MechanismSettings
+from surface_consistency.studies.slaq.prompts import slaq_prompts
 from surface_consistency.studies.slaq.records import SlaqOutcome
+from surface_consistency.studies.slaq.settings import SlaqScoring, SlaqSettings
 from surface_consistency.studies.slaq.study import SlaqStudy
+from surface_consistency.studies.slaq.toy_model import plan_memory, planted_answer
 
-NAMES = [
-    *("mechanism_similarity", "mechanism_sensitivity", "mechanism_prediction"),
-    *("mechanism_sets", "mechanism_sample", "mechanism_pairs"),
-]
-FEATURES = [
-    *("containment", "iou", "pearson_attention", "spearman_attention"),
-    *("pearson_mlp", "spearman_mlp"),
-]
+SETTINGS = {"permutations": 1, "limit": 6, "repeat": 0}
+
+
+@pytest.fixture(scope="module")
+def slaq_data():
+    return load_slaq_sample().select(limit=6)
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory, slaq_data):
+    """A model of two layers that has seen one step of training."""
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    asked, _ = slaq_prompts(slaq_data.rows, SlaqSettings(**SETTINGS))
+    texts = [turn.content for prompt in asked for turn in prompt.messages]
+    template = "{% for turn in messages %}{{ turn['content'] }}\n{% endfor %}Answer:"
+    size = {"steps": 1, "context": 2048, "vocabulary_size": 1_500}
+    settings = TrainingSettings(chat_template=template, **size)
+    folder = tmp_path_factory.mktemp("weights") / "toy_model"
+    examples = [(Segment("A short text.", True),)]
+    return train_on_examples(examples, folder, settings, vocabulary=texts)
+
+
+@pytest.fixture(scope="module")
+def make_slaq_run(slaq_data):
+    """Asks for planted answers and judges them: `make_slaq_run(folder)`."""
+    settings = SlaqSettings(**SETTINGS)
+    asked = slaq_prompts(slaq_data.rows, settings)[1].set_index("prompt_id")
+    topics = dict(list(slaq_data.rows.groupby("topic_id")))
+    memory = plan_memory(slaq_data.rows["fact_id"])
+
+    def answer(prompt):
+        topic_id, order = asked.loc[prompt.id, ["topic_id", "order"]]
+        return " " + planted_answer(topics[topic_id], order, memory)
+
+    def run(folder, answer=answer):
+        options = {"model": "toy_model", "settings": settings, "progress": False}
+        made = run_study(SlaqStudy(), slaq_data, FakeRunner(answer), folder, **options)
+        score_run(made, study=SlaqStudy(), scoring=SlaqScoring(all_facts=True))
+        return made.path
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def slaq_run(make_slaq_run, tmp_path_factory):
+    return make_slaq_run(tmp_path_factory.mktemp("slaq") / "run")
 
 
 def analyse(*runs, **options):
@@ -41,46 +87,23 @@ def analyse(*runs, **options):
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         tables = analysis.tables(report, MechanismSettings(**{"device": "cpu"} | options))
         [section] = analysis.sections(report, tables)
-    return section, {name: tables[name].frame for name in NAMES}
+    return section, {name: table.frame for name, table in tables.items()}
 
 
 @pytest.fixture(scope="module")
 def analysed(slaq_run, weights, tmp_path_factory):
-    """Section, tables and store of four pairs of each class."""
+    """The pairs, four of each class, and the store."""
     store = tmp_path_factory.mktemp("store")
-    section, tables = analyse(slaq_run, model=(str(weights),), per_class=4, store=store, folds=2)
-    return section, tables, store / "run"
+    _, tables = analyse(slaq_run, model=(str(weights),), per_class=4, store=store, folds=2)
+    return tables["mechanism_pairs"], store / "run"
 
 
-def test_pairs_of_both_classes_are_measured(analysed):
-    _, tables, _ = analysed
-    pairs = tables["mechanism_pairs"]
-
-    assert pairs["is_aligned"].sum() == 4
-    assert (~pairs["is_aligned"]).sum() == 4
-    assert pairs["fact_id"].is_unique
-    assert (pairs[FEATURES].notna().all(axis=1) == (pairs["second_span"] != "not found")).all()
-    assert pairs.loc[pairs["is_aligned"], "second_span"].eq("alignment").all()
-    [sample] = tables["mechanism_sample"].to_dict("records")
-    assert (sample["drawn_aligned"], sample["drawn_misaligned"]) == (4, 4)
-    assert sample["n_unfound"] == (pairs["second_span"] == "not found").sum()
-
-
-def test_a_store_names_the_weights_that_it_was_measured_on(analysed, weights):
-    _, _, store = analysed
-
-    model = json.loads((store / "manifest.json").read_text())["model"]
-
-    assert model["digest"] == find_model(str(weights), None).digest
-    assert model["digest"] is not None
-
-
-def test_similarities_are_those_of_the_stored_effects(analysed):
+def test_similarities_are_those_of_the_stored_effects_of_weights_that_are_named(analysed, weights):
     # Anyone can load the folder, and compute the features again.
-    _, tables, store = analysed
+    pairs, store = analysed
     components = pd.read_csv(store / "components.csv")
     rows = pd.read_parquet(store / "importances").set_index("answer_id")
-    pair = tables["mechanism_pairs"].iloc[0]
+    pair = pairs.iloc[0]
     heads = np.flatnonzero(components["kind"] == "head")
 
     sides = []
@@ -97,44 +120,10 @@ def test_similarities_are_those_of_the_stored_effects(analysed):
     assert transport_similarity(ranks) == pytest.approx(pair["spearman_attention"])
     stored = pd.read_parquet(store / "similarity.parquet")
     main_rows = stored[(stored["aggregation"] == "transport") & (stored["tokens"] == "span")]
-    assert main_rows["iou"].tolist() == tables["mechanism_pairs"]["iou"].tolist()
-
-
-def test_classes_are_compared_in_every_way(analysed):
-    _, tables, _ = analysed
-    pairs, main_rows = tables["mechanism_pairs"], tables["mechanism_similarity"]
-
-    assert main_rows["feature"].tolist() == FEATURES
-    for row in main_rows.to_dict("records"):
-        by_class = pairs.groupby("is_aligned")[row["feature"]].mean()
-        assert row["difference"] == pytest.approx(by_class[True] - by_class[False])
-    others = tables["mechanism_sensitivity"]
-    assert set(zip(others["aggregation"], others["tokens"], strict=True)) == {
-        ("assignment", "span"),
-        ("transport", "whole answer"),
-        ("assignment", "whole answer"),
-    }
-    # Sets are sought for the tokens of the fact alone.
-    whole = others[others["tokens"] == "whole answer"]
-    assert not whole["feature"].isin(["containment", "iou"]).any()
-    sets = tables["mechanism_sets"]
-    assert sets["side"].tolist() == ["first answer", "second answer"]
-    assert (sets["n_components"] == 10).all()
-    assert sets["reached"].between(0, 1).all()
-
-
-def test_the_page_shows_figures_maps_and_how(analysed):
-    section, _, _ = analysed
-    maps = [block for block in section.blocks if isinstance(block, Heatmap)]
-
-    assert len(maps) == 2
-    assert maps[0].columns == ["0", "1", "2", "3", "MLP"]
-    assert [len(rows) for _, rows in maps[0].panels] == [2, 2]
-    assert "(right both times)" in maps[0].title
-    assert "(right once)" in maps[1].title
-    told = " ".join(str(block) for block in section.blocks)
-    assert "the logit minus the mean of all logits" in told
-    assert "mechanism-difference" in told
+    assert main_rows["iou"].tolist() == pairs["iou"].tolist()
+    digest = json.loads((store / "manifest.json").read_text())["model"]["digest"]
+    assert digest == find_model(str(weights), None).digest
+    assert digest is not None
 
 
 def test_a_stopped_analysis_measures_nothing_twice(slaq_run, weights, tmp_path, monkeypatch):
@@ -184,9 +173,9 @@ def test_other_definitions_give_other_numbers(slaq_run, weights, tmp_path, optio
     chosen = {"model": (str(weights),), "per_class": 2, "store": tmp_path, "folds": 2}
     _, tables = analyse(slaq_run, **chosen, **options)
 
-    pairs, base = tables["mechanism_pairs"], analysed[1]["mechanism_pairs"]
+    pairs = tables["mechanism_pairs"]
     assert len(pairs) == 4
-    both = pairs.merge(base, on="pair_id", suffixes=("", "_base"))
+    both = pairs.merge(analysed[0], on="pair_id", suffixes=("", "_base"))
     known = both[both["pearson_attention"].notna() & both["pearson_attention_base"].notna()]
     assert len(known)
     assert (np.abs(known["pearson_attention"] - known["pearson_attention_base"]) > 1e-4).any()
@@ -264,18 +253,17 @@ def other_weights(run):
     (run / "manifest.json").write_text(json.dumps(manifest))
 
 
-def without_prompts(run):
-    (run / "prompts.jsonl").unlink()
-
-
 @pytest.mark.parametrize(
     ("change", "options", "error", "match"),
     [
         (None, {"model": ()}, DataError, r"\(runner fake, .*name their folder or hub id by `mod"),
         (other_weights, {}, RunError, "are not those that answered"),
-        (without_prompts, {}, DataError, r"has no prompts\.jsonl: its predictions were made else"),
+        (
+            lambda run: (run / "prompts.jsonl").unlink(),
+            *({}, DataError, r"has no prompts\.jsonl: its predictions were made else"),
+        ),
         (None, {"spans": "judge"}, ValueError, "`spans=judge` needs `judge_model`"),
-        (None, {"device_map": "auto"}, *(ValueError, "`device` is one place for the whole model")),
+        (None, {"device_map": "auto"}, ValueError, "`device` is one place for the whole model"),
         (None, {"model": ("a", "b")}, ValueError, "`model` names 2 models for 1 runs"),
     ],
     ids=["server", "weights", "predictions", "judge", "devices", "models"],

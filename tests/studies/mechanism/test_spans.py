@@ -67,13 +67,8 @@ def test_alignment_finds_the_fact(asked, source, part):
 def test_alignment_stays_in_the_clause_of_its_question():
     # "Rome" stands in two clauses; the one that answers the question is taken.
     long = "Rome was founded in 753 BCE. The capital of Italy is Rome."
-    asked = SpanRequest(
-        answer_id="a",
-        short="Rome",
-        long=long,
-        question="What is the capital of Italy?",
-        questions=("When was the city founded?", "What is the capital of Italy?"),
-    )
+    questions = ("When was the city founded?", "What is the capital of Italy?")
+    asked = request("Rome", questions[1], long, questions=questions)
 
     assert align_span(asked).start == long.rindex("Rome")
 

@@ -2,6 +2,8 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from surface_consistency.engine import (
@@ -12,17 +14,68 @@ from surface_consistency.engine import (
     score_run,
 )
 from surface_consistency.errors import DataError
+from surface_consistency.models import FakeRunner
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.studies.unlearning.analysis import UnlearningAnalysis, UnlearningSettings
+from surface_consistency.studies.unlearning.questions import COLUMNS
 from surface_consistency.studies.unlearning.settings import UnlearningSettings as AskedSettings
 from surface_consistency.studies.unlearning.study import UnlearningStudy
 from tests.golden_runs.gather import load_redirectqa
 from tests.golden_runs.inputs import redirect_model
 from tests.made_logs import MODELS, SIDES, official_verdicts, published, tofu_log, write_log
-from tests.studies.unlearning.conftest import WORLDS, planted_model, planted_rows
 
-TARGETS = ("ascent", "refusal", "other_name", "untouched", "broken")
+RELATIONS = ("birthplace", "profession", "award")
+FORMS = ("plain", "reworded", "name")
+WORLDS = {
+    "original": lambda of_set, form: True,
+    "reference": lambda of_set, form: of_set == "retain",
+    "ascent": lambda of_set, form: of_set == "retain",
+    "refusal": lambda of_set, form: of_set == "retain" or form != "plain",
+    "other_name": lambda of_set, form: of_set == "retain" or form == "name",
+    "untouched": lambda of_set, form: form != "name",
+    "broken": lambda of_set, form: of_set == "retain" and form == "plain",
+}
+"""What each model answers by set and form, besides the tenth of the facts that it guesses."""
+
+
+def planted_rows(n_subjects=60, n_kept=20):
+    """Subjects with two names and three facts each, the last of which should be kept."""
+    texts = {
+        "plain": "What is the {} of Person{}?",
+        "reworded": "Tell me the {} that Person{} has.",
+        "name": "What is the {} of Alias{}?",
+    }
+    rows = [
+        (of_set, form, f"{of} {n}", f"subject {n}", texts[form].format(of, n), [f"{of}{n}"])
+        for n, of_set in enumerate(["forget"] * (n_subjects - n_kept) + ["retain"] * n_kept)
+        for of in RELATIONS
+        for form in FORMS
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def planted_run(rows, name, home, forms=FORMS):
+    """The folder of a scored run of a planted model, which "ascent" has without guesses."""
+    facts, study, path = rows["fact_id"].unique(), UnlearningStudy(), home / "table.jsonl"
+    floor = 0.0 if name == "ascent" else 0.1
+    guessed = set(facts[np.random.default_rng(0).random(len(facts)) < floor])
+    known = {
+        row.question: row.answers[0]
+        for row in rows.itertuples()
+        if WORLDS[name](row.set, row.form) or (row.set == "forget" and row.fact_id in guessed)
+    }
+    model = FakeRunner(
+        lambda prompt: known.get(prompt.text.split("\n")[0].removeprefix("Question: "), "unknown")
+    )
+    rows.to_json(path, orient="records", lines=True)
+    data, settings = (
+        study.load(study.records.source(source=str(path))),
+        AskedSettings(forms=forms, repeat=0),
+    )
+    folder = run_study(study, data, model, home / name, model=name, settings=settings)
+    score_run(folder, study=study)
+    return folder.path
 
 
 def analysed(paths, out, *, margin=None, page=True, **settings):
@@ -32,10 +85,28 @@ def analysed(paths, out, *, margin=None, page=True, **settings):
 
 
 @pytest.fixture(scope="module")
+def planted_runs(tmp_path_factory):
+    """Folders of scored runs of each planted model, by its name."""
+    home, rows = tmp_path_factory.mktemp("planted"), planted_rows()
+    return {name: planted_run(rows, name, home) for name in WORLDS}
+
+
+@pytest.fixture(scope="module")
 def planted(planted_runs, tmp_path_factory):
-    names = ("original", *TARGETS, "reference")
+    paths = [path for name, path in planted_runs.items() if name != "reference"]
     out = tmp_path_factory.mktemp("page")
-    return analysed([planted_runs[name] for name in names], out, margin=0.15)
+    return analysed([*paths, planted_runs["reference"]], out, margin=0.15)
+
+
+@pytest.fixture
+def report_of(planted_runs, tmp_path):
+    """Report planted models by their names, without the page: `report_of(*names, **settings)`."""
+
+    def report(*names, page=False, **settings):
+        paths = [planted_runs[name] for name in names]
+        return analysed(paths, tmp_path, page=page, **settings)
+
+    return report
 
 
 @pytest.fixture(scope="module")
@@ -69,15 +140,12 @@ def test_verdicts_are_those_that_were_planted(planted):
     assert rows.loc["broken", "lost"] == "retain"
 
 
-def test_what_falls_below_the_reference_is_forgotten_at_a_wider_margin(
-    planted, planted_runs, tmp_path
-):
+def test_what_falls_below_the_reference_is_forgotten_at_a_wider_margin(planted, report_of):
     row = frame_of(planted, "unlearning_verdicts", "model").loc["ascent"]
     assert 0.15 < row["least_margin"] < 0.2
     assert row["clusters_needed"] > 40
-    paths = [planted_runs[name] for name in ("original", "ascent", "reference")]
 
-    reported = analysed(paths, tmp_path, margin=row["least_margin"] + 0.001, page=False)
+    reported = report_of("original", "ascent", "reference", margin=row["least_margin"] + 0.001)
 
     wider = frame_of(reported, "unlearning_verdicts", "model")
     assert wider.loc["ascent", "verdict"] == "forgotten"
@@ -97,15 +165,8 @@ def test_plain_question_alone_cannot_tell_the_hidden_from_the_forgotten(planted)
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
 def test_plain_is_what_others_are_held_against_wherever_it_stands(tmp_path):
     """The table begins with other names, and the plain question comes last."""
-    rows, study, folders = planted_rows().iloc[::-1], UnlearningStudy(), []
-    rows.to_json(tmp_path / "rows.jsonl", orient="records", lines=True)
-    for name in ("original", "other_name", "reference"):
-        data = study.load(study.records.source(source=str(tmp_path / "rows.jsonl")))
-        model = planted_model(rows, knows=WORLDS[name])
-        settings = AskedSettings(forms=("name", "plain"), repeat=0)
-        folder = run_study(study, data, model, tmp_path / name, model=name, settings=settings)
-        score_run(folder, study=study)
-        folders.append(folder.path)
+    rows, names = planted_rows().iloc[::-1], ("original", "other_name", "reference")
+    folders = [planted_run(rows, name, tmp_path, forms=("name", "plain")) for name in names]
 
     reported = analysed(folders, tmp_path / "page", margin=0.15, page=False)
 
@@ -126,32 +187,26 @@ def test_survivors_have_the_first_reason_that_holds(planted):
     assert (guessed["reference"] == guessed["accepted"]).all()
 
 
-def test_reference_that_knows_is_told_from_the_other(planted_runs, tmp_path):
-    names = ("original", "refusal", "reference", "untouched")
+def test_reference_that_knows_is_told_from_the_other(report_of):
     roles = ("original", "unlearned", "reference", "reference")
-    paths = [planted_runs[name] for name in names]
 
-    reported = analysed(paths, tmp_path, margin=0.15, roles=roles, page=False)
+    reported = report_of("original", "refusal", "reference", "untouched", margin=0.15, roles=roles)
 
     assert any("One of the references may know the facts" in note for note in reported.notes)
     assert not any("is the original" in note for note in reported.notes)
 
 
-def test_form_that_the_original_does_not_know_is_left_out(planted_runs, tmp_path):
+def test_form_that_the_original_does_not_know_is_left_out(report_of):
     """The untouched model answers nothing under the other name, so nothing was to forget there."""
-    paths = [planted_runs[name] for name in ("untouched", "refusal", "reference")]
-
-    reported = analysed(paths, tmp_path, margin=0.15, page=False)
+    reported = report_of("untouched", "refusal", "reference", margin=0.15)
 
     verdicts = frame_of(reported, "unlearning_verdicts", "model")
     assert verdicts.loc["refusal", "leaking"] == "reworded"
     assert any("the verdict excludes the form" in note for note in reported.notes)
 
 
-def test_single_reference_that_knows_the_facts_is_named(planted_runs, tmp_path):
-    paths = [planted_runs[name] for name in ("reference", "refusal", "original")]
-
-    reported = analysed(paths, tmp_path, margin=0.15)
+def test_single_reference_that_knows_the_facts_is_named(report_of):
+    reported = report_of("reference", "refusal", "original", margin=0.15, page=True)
 
     assert frame_of(reported, "unlearning", "form").loc["plain", "reference_knows"]
     assert any("it may know the facts, or the roles are not" in note for note in reported.notes)
@@ -168,10 +223,8 @@ def test_models_with_the_same_answers_are_named(planted_runs, tmp_path):
     assert len(said) == 1
 
 
-def test_loss_without_an_original_is_one_compared_with_the_reference(planted_runs, tmp_path):
-    paths = [planted_runs[name] for name in ("broken", "reference")]
-
-    reported = analysed(paths, tmp_path)
+def test_loss_without_an_original_is_one_compared_with_the_reference(report_of):
+    reported = report_of("broken", "reference", page=True)
 
     row = frame_of(reported, "unlearning_price", "set", "form").loc[("retain", "reworded")]
     assert (row["against"], row["change"]) == ("reference", -1.0)
@@ -179,10 +232,8 @@ def test_loss_without_an_original_is_one_compared_with_the_reference(planted_run
     assert "The change of accuracy of broken in retain, reworded, compared with" in reported.finding
 
 
-def test_without_a_reference_nothing_can_be_told(planted_runs, tmp_path):
-    names, roles = ("original", "refusal"), ("original", "unlearned")
-
-    reported = analysed([planted_runs[name] for name in names], tmp_path, roles=roles)
+def test_without_a_reference_nothing_can_be_told(report_of):
+    reported = report_of("original", "refusal", roles=("original", "unlearned"))
 
     assert reported.tables["unlearning_verdicts"].frame["verdict"].tolist() == ["cannot tell"]
     assert reported.tables["unlearning"].frame["floor"].isna().all()
@@ -257,12 +308,9 @@ def test_short_references_are_answers_by_themselves(tmp_path):
     logs = []
     for name, right in (("target", range(60)), ("npo", range(0, 60, 10)), ("retrain", range(6))):
         cells = {
-            str(n): {
-                "input": f"Question: Who won match {n}?\nAnswer:",
-                "ground_truth": f"Team {n}",
-                "generation": f"Team {n}" if n in right else "Nobody",
-                "rougeL_f1": float(n in right),
-            }
+            str(n): {"input": f"Question: Who won match {n}?\nAnswer:", "ground_truth": f"Team {n}"}
+            | {"generation": f"Team {n}" if n in right else "Nobody"}
+            | {"rougeL_f1": float(n in right)}
             for n in range(60)
         }
         log = {"forget_knowmem_ROUGE": {"agg_value": len(right) / 60, "value_by_index": cells}}
@@ -272,28 +320,10 @@ def test_short_references_are_answers_by_themselves(tmp_path):
 
     assert reported.tables["unlearning_verdicts"].frame["verdict"].tolist() == ["forgotten"]
     assert any("every question is a cluster of its own" in note for note in reported.notes)
-    assert "target is the original, npo is the unlearned, retrain is the reference" in " ".join(
-        reported.notes
-    )
-    assert (
-        "has forgotten the facts: under the plain question its accuracy is equivalent"
-        in reported.finding
-    )
-
-
-def rwku_logs(home, right, *, n=60):
-    """Results of RWKU's layout: whether a model is right, by level and number of the question."""
-    logs = []
-    for name, is_right in right.items():
-        rows = [
-            {"query": f"Who is {k}?", "answer": f"Name {k}", "subject": f"Subject {k // 2}"}
-            | {"level": level, "type": "reverse query"}
-            | {"prediction": f"Name {k}" if is_right(level, k) else "nobody"}
-            for level in ("2", "3")
-            for k in range(n)
-        ]
-        logs.append(write_log(home / name, {"results": rows}, "forget.json"))
-    return logs
+    roles = "target is the original, npo is the unlearned, retrain is the reference"
+    assert any(roles in note for note in reported.notes)
+    claim = "has forgotten the facts: under the plain question its accuracy is equivalent"
+    assert claim in reported.finding
 
 
 def test_form_to_which_the_original_answers_nothing_is_named(tmp_path):
@@ -303,8 +333,18 @@ def test_form_to_which_the_original_answers_nothing_is_named(tmp_path):
         "unlearned": lambda level, k: k % 9 == 0,
         "untaught": lambda level, k: k % 10 == 0 and level == "2",
     }
+    logs = []
+    for name, is_right in right.items():
+        rows = [
+            {"query": f"Who is {k}?", "answer": f"Name {k}", "subject": f"Subject {k // 2}"}
+            | {"level": level, "type": "reverse query"}
+            | {"prediction": f"Name {k}" if is_right(level, k) else "nobody"}
+            for level in ("2", "3")
+            for k in range(60)
+        ]
+        logs.append(write_log(tmp_path / name, {"results": rows}, "forget.json"))
 
-    reported = analysed(rwku_logs(tmp_path, right), tmp_path / "out", margin=0.2, page=False)
+    reported = analysed(logs, tmp_path / "out", margin=0.2, page=False)
 
     note = next(note for note in reported.notes if "answers nothing" in note)
     assert note.startswith("Under the form “adversarial: reverse query” the original answers noth")

@@ -23,17 +23,12 @@ def full_and_retrained(data_files, tmp_path_factory):
 
 def edited(**texts):
     """A record of EasyEdit with generated texts."""
-    edit = {
-        "prompt": "The mother tongue of Danielle Darrieux is",
-        "target_new": "English",
-        "ground_truth": "French",
-        "subject": "Danielle Darrieux",
-        "rephrase_prompt": "Danielle Darrieux grew up speaking",
-        "portability": {
-            "Subject_Aliasing": {"prompt": ["D. Darrieux speaks"], "ground_truth": [["English"]]}
-        },
-        "locality": {"neighborhood": {"prompt": "Michel Rocard speaks", "ground_truth": "French"}},
-    }
+    alias = {"prompt": ["D. Darrieux speaks"], "ground_truth": [["English"]]}
+    beside = {"prompt": "Michel Rocard speaks", "ground_truth": "French"}
+    edit = {"prompt": "The mother tongue of Danielle Darrieux is", "subject": "Danielle Darrieux"}
+    edit |= {"target_new": "English", "ground_truth": "French"}
+    edit |= {"rephrase_prompt": "Danielle Darrieux grew up speaking"}
+    edit |= {"portability": {"Subject_Aliasing": alias}, "locality": {"neighborhood": beside}}
     said = {
         "rewrite_gen_content": "English.",
         "rephrase_gen_content": ["French, of course"],
@@ -168,42 +163,49 @@ def test_token_accuracies_of_edits_are_refused(tmp_path):
         read_logs([tmp_path / "edits.json"])
 
 
-def without(log, metric=None, **fields):
-    """Change fields of every question of the ROUGE metric, or delete a metric."""
+def said(log, **fields):
+    """Change fields of every question of the ROUGE metric."""
     for cells in log["forget_Q_A_ROUGE"]["value_by_index"].values():
         cells |= fields
-    log.pop(metric, None)
+    return log
+
+
+def part(log, first, stop):
+    """Keep the questions of these numbers."""
+    for metric in log.values():
+        cells = metric["value_by_index"].items()
+        metric["value_by_index"] = {n: x for n, x in cells if first <= int(n) < stop}
     return log
 
 
 def test_a_model_that_says_nothing_has_answers(data_files, full_and_retrained, tmp_path):
-    log = without(tofu_log(data_files, MODEL, "full"), generation="")
+    log = said(tofu_log(data_files, MODEL, "full"), generation="")
 
     silent = read_logs([write_log(tmp_path, log), full_and_retrained[1]])[0]
 
     assert set(silent.questions["prediction"]) == {""}
 
 
+LACKS = "question 3 of TOFU forget lacks its input or ground"
+
+
 @pytest.mark.parametrize(
-    ("options", "match"),
+    ("change", "match"),
     [
-        ({"generation": None}, "holds no generation"),
-        ({"metric": "forget_Q_A_ROUGE"}, "losses alone hold no answer: give"),
+        (lambda log: said(log, generation=None), "holds no generation"),
+        (lambda log: log.pop("forget_Q_A_ROUGE"), "losses alone hold no answer: give"),
+        (lambda log: log["forget_Q_A_ROUGE"]["value_by_index"]["3"].pop("input"), LACKS),
+        (lambda log: log["forget_Q_A_ROUGE"]["value_by_index"]["3"].pop("ground_truth"), LACKS),
     ],
+    ids=["answers", "losses", "question", "reference"],
 )
-def test_a_log_without_answers_is_refused(data_files, tmp_path, options, match):
-    log = without(tofu_log(data_files, MODEL, "full"), **options)
+def test_a_log_without_answers_or_texts_of_a_question_is_refused(
+    data_files, tmp_path, change, match
+):
+    log = tofu_log(data_files, MODEL, "full")
+    change(log)
 
     with pytest.raises(DataError, match=match):
-        read_logs([write_log(tmp_path, log)])
-
-
-@pytest.mark.parametrize("field", ["input", "ground_truth"])
-def test_a_question_without_its_texts_is_refused(data_files, tmp_path, field):
-    log = tofu_log(data_files, MODEL, "full")
-    del log["forget_Q_A_ROUGE"]["value_by_index"]["3"][field]
-
-    with pytest.raises(DataError, match="question 3 of TOFU forget lacks its input or ground"):
         read_logs([write_log(tmp_path, log)])
 
 
@@ -229,10 +231,7 @@ def test_one_file_twice_is_refused(tmp_path):
 
 
 def test_logs_of_other_splits_are_refused(data_files, full_and_retrained, tmp_path):
-    log = tofu_log(data_files, MODEL, "retain90")
-    for metric in log.values():
-        cells = metric["value_by_index"].items()
-        metric["value_by_index"] = {n: x for n, x in cells if int(n) < 200}
+    log = part(tofu_log(data_files, MODEL, "retain90"), 0, 200)
 
     with pytest.raises(RunError, match=r"asks 400 questions .* 200.*forget05 with retain95"):
         read_logs([full_and_retrained[0], write_log(tmp_path, log)])
@@ -256,10 +255,7 @@ def test_other_questions_that_should_be_kept_are_refused(full_and_retrained, tmp
     [(400, 0, "person 19"), (200, 0, "person 9"), (120, 0, "question 119"), (200, 7, "question 8")],
 )
 def test_persons_are_those_of_sets_as_long_as_tofus(data_files, tmp_path, n, first, cluster):
-    log = tofu_log(data_files, MODEL, "full")
-    for metric in log.values():
-        cells = metric["value_by_index"].items()
-        metric["value_by_index"] = {k: x for k, x in cells if first <= int(k) < n + first}
+    log = part(tofu_log(data_files, MODEL, "full"), first, first + n)
 
     (read,) = read_logs([write_log(tmp_path, log)])
 

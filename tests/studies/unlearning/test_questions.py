@@ -65,13 +65,8 @@ def test_counterfact_in_the_flat_layout(data_files):
     assert asked["new object", "plain"] == (question, ("English",))
     assert asked["forget", "plain"][1] == ("French",)
     assert asked["neighbour", "plain"] == ("Michel Rocard is a native speaker of", ("French",))
-    assert rows.groupby(["set", "form"]).size().to_dict() == {
-        ("forget", "plain"): 20,
-        ("forget", "reworded"): 20,
-        ("neighbour", "plain"): 20,
-        ("new object", "plain"): 20,
-        ("new object", "reworded"): 20,
-    }
+    kinds = [*FORGET, ("neighbour", "plain"), *NEW]
+    assert rows.groupby(["set", "form"]).size().to_dict() == dict.fromkeys(kinds, 20)
 
 
 ROME = {
@@ -157,8 +152,7 @@ def test_questions_hold_the_subject_and_every_paraphrase():
 
 def test_no_question_about_an_edit_is_lost():
     """Two hops of one edit are two facts of the form hop."""
-    queries = [{"prompt": text, "answers": [{"value": "x", "aliases": []}]} for text in "ab"]
-    tests = [[{"test_queries": [query]}] for query in queries]
+    tests = [[{"test_queries": [QUERY | {"prompt": text}]}] for text in "ab"]
     record = {"Compositionality_I": tests[0], "Compositionality_II": tests[1]}
 
     rows = edit_rows([record])

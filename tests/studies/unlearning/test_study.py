@@ -21,16 +21,19 @@ def forget01(data_files):
     return data_files / "unlearning" / "tofu_forget01_perturbed.jsonl"
 
 
-def test_tofu_is_asked_in_four_forms(forget01, tmp_path):
-    data = load(forget01)
-
-    plan = STUDY.plan(data, UnlearningSettings(), runner=FakeRunner(str))
+def test_tofu_is_asked_in_four_forms(forget01):
+    plan = STUDY.plan(load(forget01), UnlearningSettings(), runner=FakeRunner(str))
+    settings = UnlearningSettings(chat=True, limit=5)
+    chat = STUDY.plan(load(forget01), settings, runner=FakeRunner(str))
 
     forms = plan.items["form"].value_counts()
     assert set(forms.index) == {"plain", "reworded", "name", "long"}
     assert forms["long"] == 38
     assert len(plan.pairs) == len(plan.items) - 38
     assert plan.groups[""].prompts[0].text.endswith("\nAnswer:")
+    assert chat.groups[""].prompts[0].messages[0].role == "user"
+    # A limit takes facts whole.
+    assert chat.items["fact_id"].nunique() == 5
 
 
 def test_model_that_knows_the_long_name_alone_is_seen(forget01, tmp_path):
@@ -61,15 +64,6 @@ def test_edits_are_asked_with_both_objects(data_files, tmp_path):
     assert kinds == {"forget": 40, "new object": 40, "neighbour": 20}
     alone = plan.pairs[plan.pairs["second_target"].isna()]
     assert set(alone["kind"]) == {"neighbour"}
-
-
-def test_chat_prompts_are_turns_and_facts_are_limited_whole(forget01):
-    settings = UnlearningSettings(chat=True, limit=5)
-
-    plan = STUDY.plan(load(forget01), settings, runner=FakeRunner(str))
-
-    assert plan.groups[""].prompts[0].messages[0].role == "user"
-    assert plan.items["fact_id"].nunique() == 5
 
 
 def test_form_that_is_not_there_is_refused(forget01):
@@ -109,19 +103,14 @@ def test_other_numbers_of_questions_than_tofus_are_told(tmp_path):
 
 def test_what_has_one_form_alone_is_asked_and_compared_with_none(tmp_path):
     path = tmp_path / "rows.jsonl"
-    rows = [
-        {"fact_id": "a", "form": "plain", "question": "Who?", "answers": "A", "set": "forget"},
-        {"fact_id": "a", "form": "name", "question": "Wer?", "answers": "A", "set": "forget"},
-        {"fact_id": "b", "form": "plain", "question": "What?", "answers": "B", "set": "retain"},
-    ]
-    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    rows = ("a plain Who? A forget", "a name Wer? A forget", "b plain What? B retain")
+    columns = ["fact_id", "form", "question", "answers", "set"]
+    frame = pd.DataFrame(map(str.split, rows), columns=columns)
+    frame.to_json(path, orient="records", lines=True)
 
     plan = STUDY.plan(load(path), UnlearningSettings(forms=("name",)))
 
-    assert plan.items["target_id"].tolist() == [
-        "forget / a | plain",
-        "forget / a | name",
-        "retain / b | plain",
-    ]
-    assert plan.pairs["second_target"].tolist() == ["forget / a | name", None]
-    assert plan.pairs["first_target"].tolist() == ["forget / a | plain", "retain / b | plain"]
+    a, b = [f"forget / a | {form}" for form in ("plain", "name")], "retain / b | plain"
+    assert plan.items["target_id"].tolist() == [*a, b]
+    assert plan.pairs["second_target"].tolist() == [a[1], None]
+    assert plan.pairs["first_target"].tolist() == [a[0], b]

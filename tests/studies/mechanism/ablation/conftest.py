@@ -14,10 +14,18 @@ SMALL |= {"num_attention_heads": 4, "max_position_embeddings": 64}
 GQA = SMALL | {"num_key_value_heads": 2}
 EXPERTS = GQA | {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 24}
 
-MLP_OF_MIXTRAL = "mlp" if Version(transformers.__version__) >= Version("5") else "block_sparse_moe"
 LLAMA = "model.layers self_attn.o_proj mlp"
+MIXTRAL = LLAMA
+if Version(transformers.__version__) < Version("5"):
+    MIXTRAL = "model.layers self_attn.o_proj block_sparse_moe"
 NEOX = "gpt_neox.layers attention.dense mlp"
 BLOOM = {"vocab_size": 61, "hidden_size": 32, "n_layer": 2, "n_head": 4}
+GPT2 = {"vocab_size": 61, "n_embd": 32, "n_layer": 2, "n_head": 4}
+MPT = {"vocab_size": 61, "d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 64}
+NEO = {"vocab_size": 61, "hidden_size": 32, "num_layers": 2, "num_heads": 4, "window_size": 4}
+NEO |= {"attention_types": [[["global", "local"], 1]], "max_position_embeddings": 64}
+FALCON = {key: SMALL[key] for key in SMALL if key.startswith(("vocab", "hidden", "num"))}
+OPT = SMALL | {"ffn_dim": 48, "word_embed_proj_dim": 32}
 
 
 def spec(config, places=LLAMA, base=GQA, **options):
@@ -34,48 +42,22 @@ ARCHITECTURES = {
     "qwen3": spec("Qwen3Config", head_dim=12),
     "qwen3_moe": spec("Qwen3MoeConfig", LLAMA, EXPERTS),
     "qwen2_moe": spec("Qwen2MoeConfig", LLAMA, EXPERTS, shared_expert_intermediate_size=16),
-    "mixtral": spec(
-        "MixtralConfig",
-        f"model.layers self_attn.o_proj {MLP_OF_MIXTRAL}",
-        **{"num_local_experts": 4, "sliding_window": None},
-    ),
+    "mixtral": spec("MixtralConfig", MIXTRAL, num_local_experts=4, sliding_window=None),
     "mistral": spec("MistralConfig", sliding_window=4),
     "gemma2": spec("Gemma2Config", head_dim=8, sliding_window=4),
     "gemma3_text": spec("Gemma3TextConfig", head_dim=8, sliding_window=4),
     "olmo2": spec("Olmo2Config"),
     "phi": spec("PhiConfig", "model.layers self_attn.dense mlp", SMALL),
     "phi3": spec("Phi3Config", pad_token_id=0),
-    "gpt2": spec(
-        "GPT2Config",
-        "transformer.h attn.c_proj mlp",
-        {"vocab_size": 61, "n_embd": 32, "n_layer": 2, "n_head": 4},
-    ),
-    "gpt_neo": spec(
-        "GPTNeoConfig",
-        "transformer.h attn.attention.out_proj mlp",
-        {"vocab_size": 61, "hidden_size": 32, "num_layers": 2, "num_heads": 4, "window_size": 4},
-        attention_types=[[["global", "local"], 1]],
-        max_position_embeddings=64,
-    ),
-    "falcon": spec(
-        "FalconConfig",
-        "transformer.h self_attention.dense mlp",
-        {"vocab_size": 61, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4},
-    ),
+    "gpt2": spec("GPT2Config", "transformer.h attn.c_proj mlp", GPT2),
+    "gpt_neo": spec("GPTNeoConfig", "transformer.h attn.attention.out_proj mlp", NEO),
+    "falcon": spec("FalconConfig", "transformer.h self_attention.dense mlp", FALCON),
     "cohere": spec("CohereConfig", logit_scale=0.25),
     "granite": spec("GraniteConfig", logits_scaling=3.0, residual_multiplier=0.3),
     "gpt_oss": spec("GptOssConfig", head_dim=8, num_local_experts=4, sliding_window=4),
-    "opt": spec(
-        "OPTConfig",
-        "model.decoder.layers self_attn.out_proj fc2",
-        SMALL | {"ffn_dim": 48, "word_embed_proj_dim": 32},
-    ),
+    "opt": spec("OPTConfig", "model.decoder.layers self_attn.out_proj fc2", OPT),
     "bloom": spec("BloomConfig", "transformer.h self_attention.dense mlp.dense_4h_to_h", BLOOM),
-    "mpt": spec(
-        "MptConfig",
-        "transformer.blocks attn.out_proj ffn.down_proj",
-        {"vocab_size": 61, "d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 64},
-    ),
+    "mpt": spec("MptConfig", "transformer.blocks attn.out_proj ffn.down_proj", MPT),
 }
 
 
@@ -156,15 +138,14 @@ SUBJECTS, OBJECTS = range(4), range(4, 8)
 SHORT, LONG, ASK = 8, 9, 10
 
 
-def planted(heads, *, n_heads=4, n_layers=2, twin_scale=1.0, objects=None, width=64):
+def planted(heads, *, n_heads=4, n_layers=2, twin_scale=1.0, width=64):
     """Write a GPT-2 whose named heads copy the subject to its object, and nothing else does.
 
     Attention is uniform: a head reads the sum of the text's tokens. The residual stream has one
     direction for each token. Heads are (layer, head) pairs, or (layer, head, context) for a head
     that works only for texts with the token SHORT or LONG.
     """
-    objects = objects or dict(zip(SUBJECTS, OBJECTS, strict=True))
-    vocabulary = max(ASK, *objects.values()) + 1
+    objects, vocabulary = [*zip(SUBJECTS, OBJECTS, strict=True)], ASK + 1
     size = width // n_heads
     config = transformers.GPT2Config(
         vocab_size=vocabulary, n_embd=width, n_layer=n_layers, n_head=n_heads, n_positions=16
@@ -185,7 +166,7 @@ def planted(heads, *, n_heads=4, n_layers=2, twin_scale=1.0, objects=None, width
             layer, head, *context = spec
             block = model.transformer.h[layer]
             columns = 2 * width + head * size  # of the values, behind queries and keys
-            for place, (subject, target) in enumerate(objects.items()):
+            for place, (subject, target) in enumerate(objects):
                 block.attn.c_attn.weight[2 * subject, columns + place] = 1.0
                 row = head * size + place
                 block.attn.c_proj.weight[row, 2 * target] = 8.0 * twin_scale

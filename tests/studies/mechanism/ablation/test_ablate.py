@@ -1,6 +1,7 @@
 """Ablation: readouts, replacements, batches, number formats, devices, and what is refused."""
 
 import warnings
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -36,9 +37,9 @@ def all_logits(model, ids):
         return model(torch.tensor([ids])).logits[0].double()
 
 
-@pytest.mark.parametrize("name", ["llama", "gemma2", "cohere"])
+@pytest.mark.parametrize("name", ["llama", "gemma2", "cohere", "granite"])
 def test_readouts_are_those_of_the_models_own_logits(name):
-    """Two of the models change their logits."""
+    """Three of the models change their logits."""
     prepared = prepare_model(tiny(name))
     logits = all_logits(prepared.model, list(IDS[:-1]))[7:]
     gold = torch.tensor(IDS[8:])[:, None]
@@ -51,6 +52,10 @@ def test_readouts_are_those_of_the_models_own_logits(name):
     for readout, values in expected.items():
         scores = ablate(prepared, ANSWER, readout=readout)
         assert scores.base == pytest.approx(values.numpy(), abs=1e-5)
+    if name != "llama":
+        told = prepared.fingerprint()["read_from"]
+        assert told.startswith("the model's logits (rows of the unembedding: ")
+        assert "logits differ by" in told
 
 
 def test_a_shift_of_all_logits_moves_the_logit_alone(prepared):
@@ -83,6 +88,7 @@ def test_micro_batches_change_nothing(prepared, max_rows):
     assert cut.ablated == pytest.approx(whole.ablated, abs=1e-6)
     assert cut.base == pytest.approx(whole.base, abs=1e-6)
     assert cut.floor == pytest.approx(whole.floor, abs=1e-6)
+    assert cut.is_greedy.tolist() == whole.is_greedy.tolist()
 
 
 @pytest.mark.parametrize("n_fit", [4, 0])
@@ -213,17 +219,11 @@ def test_offloaded_weights_are_read_where_they_run():
     accelerate = pytest.importorskip("accelerate")
     model = tiny("qwen2")
     expected = ablate(prepare_model(model), ANSWER)
-    away = accelerate.cpu_offload(fresh_copy(model), execution_device=torch.device("cpu"))
+    away = accelerate.cpu_offload(deepcopy(model), execution_device=torch.device("cpu"))
 
     scores = ablate(prepare_model(away), ANSWER)
 
     assert scores.ablated == pytest.approx(expected.ablated, abs=1e-5)
-
-
-def fresh_copy(model):
-    copied = type(model)(model.config).eval()
-    copied.load_state_dict(model.state_dict())
-    return copied
 
 
 def test_a_wrapper_of_torch_compile_is_taken_off():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from surface_consistency.errors import UndefinedMetricWarning
-from surface_consistency.metrics import component_importance, minimal_components, predict_alignment
+from surface_consistency.metrics import component_importance, minimal_components
 from surface_consistency.studies.mechanism.ablation import (
     TokenizedAnswer,
     ablate,
@@ -17,7 +17,6 @@ from tests.studies.mechanism.ablation.conftest import (
     LONG,
     OBJECTS,
     SHORT,
-    SUBJECTS,
     planted,
     tiny,
     torch,
@@ -175,45 +174,3 @@ def test_rejects_options_by_name(options, message):
 
     with pytest.raises(ValueError, match=message):
         recover(model, ablate(model, ANSWER), **options)
-
-
-def test_planted_circuits_are_told_apart():
-    # One head for both contexts, or one for each: what a short and a long answer share.
-    rng = np.random.default_rng(0)
-    rows, is_shared, subjects = [], [], []
-    for place in range(16):
-        layer, head = int(rng.integers(2)), int(rng.integers(4))
-        shared = place % 2 == 0
-        other = (1 - layer, (head + 1) % 4)
-        heads = [(layer, head)] if shared else [(layer, head, SHORT), (*other, LONG)]
-        weights = planted(heads)
-        with torch.no_grad():
-            torch.manual_seed(place)
-            for block in weights.transformer.h:
-                block.attn.c_proj.weight += 0.02 * torch.randn_like(block.attn.c_proj.weight)
-        model = prepare_model(weights)
-        subject = SUBJECTS[place // 2 % 4]
-        sets, changes = [], []
-        for context in (SHORT, LONG):
-            ids = (context, subject, ASK, OBJECTS[subject])
-            scores = ablate(model, TokenizedAnswer(ids=ids, start=3), readout="logit")
-            assert scores.is_greedy.all()
-            sets += [found.components for found in recover(model, scores)]
-            changes.append(scores.change[0])
-        first, second = map(set, sets)
-        iou = len(first & second) / len(first | second)
-        assert iou == (1.0 if shared else 0.0)
-        rows.append([iou, np.corrcoef(changes)[0, 1]])
-        is_shared.append(shared)
-        subjects.append(subject)
-
-    told = predict_alignment(rows, is_shared, groups=subjects, n_folds=4)
-    shuffled = [
-        predict_alignment(rows, rng.permutation(is_shared), groups=subjects, n_folds=2, rng=k)[
-            "auc"
-        ].iloc[0]
-        for k in range(8)
-    ]
-
-    assert told["auc"].iloc[0] == 1.0
-    assert 0.25 < np.nanmean(shuffled) < 0.75
