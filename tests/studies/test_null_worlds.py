@@ -203,6 +203,11 @@ def redirect_world(rng, *, loss=0.0, of_linked=0.0, n_facts=80):
     )
 
 
+def redirect_text(monkeypatch, frame):
+    made = report(RedirectQAStudy(), frame.drop(columns="is_linked"), "fact_id")
+    return finding(RedirectQAStudy.report, made, {"overall": overall(made)})
+
+
 def consistency_text(monkeypatch, frame):
     names = ["first_surface", "second_surface"]
     probe = frame[[*names, "is_linked"]].assign(
@@ -359,6 +364,7 @@ def mechanism_text(monkeypatch, frame):
 STUDIES = {
     "slaq": (slaq_world, slaq_text, 3),
     "linking": (linking_world, linking_text, 1),
+    "redirectqa": (redirect_world, redirect_text, 1),
     "linking_vs_consistency": (redirect_world, consistency_text, 1),
     "frequency": (frequency_world, frequency_text, 2),
     "lexical": (lexical_world, lexical_text, 4),
