@@ -44,18 +44,17 @@ def told(audit, score):
     left = [[["RA", "Seat", "Lumo"]]] * len(targets)
     folder.write_plan(targets.assign(surviving=left), pairs)
     score(folder)
-    return folder
+    return load_runs([folder.path], outcome=AuditOutcome)[0]
 
 
-def fact_trace(folder, fact=0):
+def fact_trace(run, fact=0):
     """Read the trace of a fact of a run."""
-    (run,) = load_runs([folder.path], outcome=AuditOutcome)
     (trace,) = load_traces(run, [f"lands/noise/cloze/{fact}"])
     return trace
 
 
 def test_trace_in_text_shows_each_candidate_with_score_and_fate(told):
-    text = AuditStudy().trace(told.path, "lands/noise/0")
+    text = AuditStudy().trace(told.folder.path, "lands/noise/0")
     lines = text.splitlines()
 
     assert text == fact_trace(told).to_text()
@@ -68,38 +67,36 @@ def test_trace_in_text_shows_each_candidate_with_score_and_fate(told):
     assert "  SURVIVED  1: the deletion is incomplete" in lines
     assert "  DEL-OFF: wrong" in lines
     assert lines[-1].startswith("  origin    same_object: an entry with the right object under")
-
-
-def test_trace_in_text_escapes_what_a_terminal_would_obey(told):
-    text = fact_trace(told, 2).to_text()
-
-    assert "\x1b" not in text
-    assert '"\\u001b[31mred\\nline" | "Capital"' in text
+    # What a terminal would obey is escaped.
+    hostile = fact_trace(told, 2).to_text()
+    assert "\x1b" not in hostile
+    assert '"\\u001b[31mred\\nline" | "Capital"' in hostile
 
 
 def test_trace_tells_an_error_and_what_a_stopped_run_lacks(told):
-    log = told.log("off")
-    line = json.loads(log.read_text().splitlines()[0])
+    off, store = map(told.folder.log, ("off", "store"))
+    line = json.loads(off.read_text().splitlines()[0])
     line |= {"text": None, "finish_reason": "error", "error": "out of memory", "lookups": None}
-    log.write_text(json.dumps(line) + "\n")
+    off.write_text(json.dumps(line) + "\n")
 
     assert "DEL-OFF: no answer (out of memory)" in fact_trace(told).to_text()
 
-    told.log("store").write_text(told.log("store").read_text().splitlines(keepends=True)[0])
-    log.write_text("")
+    store.write_text(store.read_text().splitlines(keepends=True)[0])
+    off.write_text("")
     states = fact_trace(told).states
     assert [state.generation is None for state in states] == [False, True, True]
 
 
 def test_trace_rejects_what_the_run_does_not_hold(told):
+    folder = told.folder
     with pytest.raises(DataError, match="has no fact 'nix'; it has lands/noise/0"):
-        AuditStudy().trace(told.path, "nix")
-    targets, pairs = told.read_plan()
-    told.write_plan(targets.iloc[:0], pairs)
+        AuditStudy().trace(folder.path, "nix")
+    targets, pairs = folder.read_plan()
+    folder.write_plan(targets.iloc[:0], pairs)
     with pytest.raises(DataError, match=r"targets\.parquet: lacks lands/noise/cloze/0"):
         fact_trace(told)
-    told.write_plan(targets, pairs)
-    for path in (told.log("store"), told.targets):
+    folder.write_plan(targets, pairs)
+    for path in (folder.log("store"), folder.targets):
         path.unlink()
         with pytest.raises(SourceNotFoundError, match=f"has no {path.name}"):
             fact_trace(told)
