@@ -12,7 +12,7 @@ from surface_consistency.studies.slaq.labels import judge_checks
 
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory, ask, score, coin):
-    """Targets with their verdicts, and what holds them against labels."""
+    """Verdicts as labels, which agree with the judge, and what holds labels against the judge."""
     runner = FakeRunner(lambda prompt: "an answer")
     folder = ask(load_slaq_sample(), runner, tmp_path_factory.mktemp("run"), free=True, repeat=0)
     score(folder, coin())
@@ -22,16 +22,14 @@ def scored(tmp_path_factory, ask, score, coin):
     def quality(labels):
         return judge_checks(targets, verdicts, outcomes, labels, n_resamples=50)
 
-    labels = targets[["prompt_id", "fact_id", "form"]].rename(columns={"fact_id": "question_id"})
-    said = verdicts["is_correct"].astype("boolean")
-    return labels.assign(
-        is_correct=said, is_recalled=pd.array([None] * len(said), "boolean")
-    ), quality
+    labels = targets[["prompt_id"]].assign(question_id=targets["fact_id"], is_recalled=pd.NA)
+    labels = labels.assign(is_correct=verdicts["is_correct"])
+    return labels.astype({"is_correct": "boolean", "is_recalled": "boolean"}), quality
 
 
 def test_recall_is_compared_apart_from_correctness(scored):
     labels, quality = scored
-    free = labels[labels["form"] == "free"].drop(columns="form").assign(is_recalled=True)
+    free = labels[labels["prompt_id"].str.endswith("/free")].assign(is_recalled=True)
 
     with pytest.warns(SurfaceConsistencyWarning, match="no short answer has both"):
         table = quality(free.astype({"is_recalled": "boolean"}))["judge_agreement"]
@@ -49,7 +47,6 @@ def test_recall_is_compared_apart_from_correctness(scored):
 )
 def test_scores_that_cannot_be_corrected_are_left_alone(scored, is_turned, message):
     labels, quality = scored
-    labels = labels.drop(columns="form")
     if is_turned:
         labels = labels.assign(is_correct=~labels["is_correct"])
     else:
