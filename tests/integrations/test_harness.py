@@ -5,7 +5,6 @@ import json
 import math
 import re
 import sys
-from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pandas as pd
@@ -14,13 +13,7 @@ import pytest
 from surface_consistency.cli.main import main
 from surface_consistency.data.redirectqa import SAMPLE_PATH
 from surface_consistency.engine.score import score_files
-from surface_consistency.errors import (
-    DataError,
-    DataWarning,
-    MissingDependencyError,
-    SurfaceConsistencyWarning,
-)
-from surface_consistency.integrations import extras
+from surface_consistency.errors import DataError, DataWarning, SurfaceConsistencyWarning
 from surface_consistency.integrations.harness import lm_eval_path
 from surface_consistency.integrations.paired_task import PairedTask, to_verdicts
 from surface_consistency.metrics import momentum, position_curve
@@ -407,21 +400,3 @@ def test_task_rejects_keys_options_and_metadata_that_it_would_not_heed(tmp_path:
     ):
         with pytest.raises(ValueError, match=message):
             manager.load([name])
-
-
-@pytest.mark.parametrize(
-    ("installed", "message"),
-    [
-        ("0.4.9", r"lm-eval <0\.5,>=0\.4\.12, and 0\.4\.9 is installed"),
-        ("0.5.1", r"lm-eval <0\.5,>=0\.4\.12, and 0\.5\.1 is installed"),
-        (None, r"surface-consistency\[lm-eval\]"),
-    ],
-)
-def test_harness_of_another_version_or_none_is_refused(monkeypatch, installed, message):
-    def absent(name):
-        raise PackageNotFoundError(name)
-
-    monkeypatch.setattr(extras, "version", lambda name: installed or absent(name))
-
-    with pytest.raises(MissingDependencyError, match=message):
-        lm_eval_path()

@@ -13,8 +13,6 @@ from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.frames import make_frame, write_frame
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import DataSource, Generation, LookupQuery, Triplet
-from surface_consistency.schemas.memory import Candidate, Lookup, RetrievalTrace
-from surface_consistency.schemas.prompts import Prompt
 from surface_consistency.studies.audit import AuditData, AuditSettings, AuditStudy, find_conditions
 from surface_consistency.studies.audit.lookup.fact_store import LookupRequest
 from surface_consistency.studies.audit.records import Attribution, AuditOutcome
@@ -33,7 +31,6 @@ COUNTRIES = {
 }
 DECOYS = ("Arania", "Beldova")
 KINDS = get_args(Attribution)
-DECOY = ("Government", "Seat", "Washington, D.C.")
 
 
 def entries():
@@ -213,72 +210,6 @@ def audit_run(tmp_path):
         with folder.replacing_scores(Scoring(judged_by="by hand")) as beside:
             write_frame(beside.outcomes, frame.assign(model=manifest.model), AuditOutcome)
             beside.write_checks(checks or {})
-        return folder.path
-
-    return write
-
-
-def _candidate(entry, score, **flags):
-    names = ("subject", "relation", "object")
-    matches = {f"matches_{name}": flags.get(name, False) for name in names}
-    matches |= {"supports_target_fact": all(matches.values()), "matches_deleted_fact": False}
-    return Candidate(**dict(zip(names, entry, strict=True)), score=score, **matches)
-
-
-def _answered(subject):
-    """The lookups of the told fact by state: found, taken over by a decoy, not asked."""
-    gold = (subject, "Capital", "Washington, D.C.")
-    query = LookupQuery(entity=subject, relation="Capital")
-    found = _candidate(gold, 0.98, subject=True, relation=True, object=True)
-    gone = found.model_copy(update={"matches_deleted_fact": True})
-    other = _candidate(DECOY, 0.71, object=True)
-    common = {"retrieval_enabled": True, "threshold": 0.6}
-    right = common | {"lookup_query": query, "selected_value": gold[2]}
-    full = {"all_candidates": (found, other), "retained_candidates": (found, other)}
-    after = {"all_candidates": (gone, other), "retained_candidates": (other,)}
-    after |= {"deleted_candidates": (gone,), "selected_candidate": other}
-    nowhere = LookupQuery(entity="nowhere", relation="at all")
-    return {
-        "FULL": [RetrievalTrace(state="FULL", selected_candidate=found, **full, **right)],
-        "DEL-ON": [
-            RetrievalTrace(state="DEL-ON", **after, **right),
-            RetrievalTrace(state="DEL-ON", lookup_query=nowhere, **common),
-        ],
-        "DEL-OFF": [],
-    }
-
-
-@pytest.fixture
-def told_run(audit_run):
-    """Write a run folder of one fact in one style with its answers and traces."""
-
-    def write(subject="United States"):
-        gold, style = "Washington, D.C.", "cloze"
-        fact = {"database": "countries/noise", "style": style, "subject": subject}
-        fact |= {"gold_object": gold, "relation": "Capital"}
-        outcome = fact | {"fact": 7, "first_correct": True, "first_prediction": gold}
-        outcome |= {"full_prediction": gold, "n_surviving": 1, "n_lookups": 2, "n_abstained": 1}
-        outcome |= {"attribution": "same_object", "attributed_to": " | ".join(DECOY)}
-        folder = RunFolder.open(audit_run([outcome], "told"))
-        target = fact | {"fact_id": "countries/noise/7", "answers": [gold], "echoes": []}
-        target |= {"prompt_number": 0, "fact_number": 7, "subject_aliases": ["USA"]}
-        target |= {"relation_aliases": [], "object_aliases": [], "n_deleted": 1}
-        target |= {"surviving": [["USA", "Capital city", gold]]}
-        rows, lines = [], {"store": "", "off": ""}
-        for state, traces in _answered(subject).items():
-            name = f"countries/noise/{style}/0/{state}"
-            text = f"The capital of {subject} is"
-            prompt = Prompt(id=name, text=text, condition=f"{state}|x")
-            group = "off" if state == "DEL-OFF" else "store"
-            asked = {"target_id": name, "prompt_id": name, "prompt_key": prompt.key}
-            rows.append(target | asked | {"group": group, "state": state, "question": text})
-            made = [Lookup(query=t.lookup_query, value=t.selected_value, trace=t) for t in traces]
-            said = "unknown" if state == "DEL-OFF" else gold
-            answer = Generation(prompt_id=name, text=said, lookups=made, prompt_key=prompt.key)
-            lines[group] += answer.model_dump_json() + "\n"
-        folder.write_plan(pd.DataFrame(rows), pd.DataFrame({"pair_id": ["x"]}))
-        for group, text in lines.items():
-            folder.log(group).write_text(text, encoding="utf-8")
         return folder.path
 
     return write

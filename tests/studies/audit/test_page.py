@@ -6,10 +6,10 @@ import pytest
 from surface_consistency.engine.report import build_page
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import SourceNotFoundError
-from surface_consistency.report.page import AlluvialPlot, MosaicPlots, Prose, StackedBars, Trace
+from surface_consistency.report.page import AlluvialPlot, MosaicPlots, Prose, StackedBars
 from surface_consistency.studies.audit import AuditStudy
 from surface_consistency.studies.audit.tables import audit_tables
-from surface_consistency.tables.numbers import Value, format_cell
+from surface_consistency.tables.numbers import Value
 from surface_consistency.tables.table import Table
 from tests.studies.audit.conftest import make_outcomes, random_outcomes
 
@@ -18,10 +18,6 @@ FEW = ReportSettings(resamples=100, answers=10)
 
 def page_of(*folders):
     return build_page(folders, study=AuditStudy(), settings=FEW)[0]
-
-
-def tables_of(*folders):
-    return build_page(folders, study=AuditStudy(), settings=FEW)[1]
 
 
 def words(parts):
@@ -108,55 +104,6 @@ def test_checks_say_when_the_guards_found_nothing_or_were_not_run(audit_run, che
     assert not check_texts(page, "ok")
 
 
-def test_the_states_and_squares_agree_with_counting(audit_run):
-    frame = random_outcomes(10, seed=2)
-    page = page_of(audit_run(frame))
-    full, on, off = (frame[f"{name}_correct"].astype(bool) for name in ("full", "first", "second"))
-
-    summary = words(page.finding.summary)
-    stays = f"stay correct after deletion is {100 * on[full].mean():.1f} % (95 % CI "
-    assert f"; {full.sum():,} prompts, " in summary.partition(stays)[2]
-    (flow,) = blocks(page, "states", AlluvialPlot)
-    assert [state for state, _, _ in flow.states] == ["FULL", "DEL-ON", "DEL-OFF"]
-    assert flow.counts[True, True, False] == (full & on & ~off).sum()
-    assert sum(flow.counts.values()) == len(frame)
-    everything, given = (group.squares[0] for group in blocks(page, "squares", MosaicPlots))
-    assert everything.first_only == (on & ~off).sum()
-    assert given.neither == (full & ~on & ~off).sum()
-    assert given.both + given.first_only + given.second_only + given.neither == full.sum()
-
-
-def test_the_page_shows_rates_origins_and_identity(audit_run):
-    frame = random_outcomes(10, seed=2)
-    page = page_of(audit_run(frame))
-
-    numbers = blocks(page, "numbers", Table)
-    assert numbers[0].frame["leakage"].tolist() == [frame["second_correct"].mean()]
-    titles = {column.title for column in numbers[0].columns}
-    assert {"Leakage", "Mediated", "Interference", "Artifacts"} <= titles
-    origins = {block.name: block for block in blocks(page, "origins", StackedBars)}["origins"]
-    counts = dict(zip((label for label, _ in origins.parts), origins.rows[0][2], strict=True))
-    assert counts["same object elsewhere"] == (frame["attribution"] == "same_object").sum()
-    tests = blocks(page, "tests", Table)
-    columns = {column.key: column for column in tests[0].columns}
-    assert {"clustered_mcnemar_p_value", "artifacts_equal_del_on"} <= set(columns)
-    overall = tests[0].frame.iloc[0]
-    shown = format_cell(overall.to_dict(), columns["identity_residual"])[0]
-    assert (shown, overall["artifacts_equal_del_on"] in ("yes", "no")) == ("0.00", True)
-    detectable = 100 * overall["detectable_difference"]
-    assert f"before correction: {detectable:.1f} points." in tests[0].note
-    half = (overall["retrieval_effect_high"] - overall["retrieval_effect_low"]) / 2
-    assert overall["detectable_difference"] == pytest.approx(half * 2.801585 / 1.959964)
-    assert len(page.sections[-1].blocks[0].answers) == 10
-
-
-def test_every_column_of_every_table_is_described(audit_run):
-    for name, table in tables_of(audit_run(random_outcomes(4, seed=1))).items():
-        assert all(column.title for column in table.columns), name
-        rates = [column for column in table.columns if column.kind == "rate"]
-        assert all(column.low for column in rates if column.key != "share"), name
-
-
 @pytest.mark.parametrize(
     ("name", "values", "shown"),
     [
@@ -186,28 +133,14 @@ def test_several_runs_are_compared(audit_run, name, values, shown):
     assert [row[0] for row in bars["deletion-by-model"].rows] == page.models
 
 
-def test_the_page_shows_a_fact_that_survived_with_its_origin_and_trace(told_run):
-    page = page_of(told_run())
-
-    (trace,) = blocks(page, "traces", Trace)
-    assert trace.title.startswith("toy_model: countries/noise/7, cloze: United States")
-    assert trace.steps[2][3:] == ("unknown", False)
-    (section,) = [section for section in page.sections if section.anchor == "answers"]
-    (answer,) = section.blocks[0].answers
-    assert (answer.question, answer.accepted) == ("United States, Capital", ["Washington, D.C."])
-    assert answer.note == "same object elsewhere: Government | Seat | Washington, D.C."
-    assert answer.labels["origin"] == ["same object elsewhere"]
-
-
-def test_the_page_says_that_no_fact_survived_or_that_the_log_is_gone(audit_run, told_run):
-    told = told_run()
-    (told / "generations-store.jsonl").unlink()
-    page = page_of(audit_run([{}, {}], "nothing", "nothing"), told)
+def test_the_page_says_that_no_fact_survived_or_that_the_run_is_gone(audit_run):
+    gone = audit_run([{"first_correct": True}], "gone", "gone")
+    page = page_of(audit_run([{}, {}], "nothing", "nothing"), gone)
 
     said = [words(block.parts) for block in blocks(page, "traces", Prose)]
 
     assert said[0] == "nothing: no answer was correct with retrieval on after deletion."
-    assert "has no generations-store.jsonl" in said[1]
+    assert "has no targets.parquet" in said[1]
 
 
 def test_states_that_were_not_asked_are_told(audit_run):
@@ -271,21 +204,6 @@ def test_unattributed_answers_have_no_origins(audit_run):
 
     assert "artifact_rate" not in blocks(page, "numbers", Table)[0].frame
     assert "origins" not in [bars.name for bars in blocks(page, "origins", StackedBars)]
-
-
-def test_the_real_products_of_an_audit_make_a_page(audit, score, study, settings):
-    folder = audit(chosen=settings(limit=3, repeat=5))
-    frame = score(folder)
-
-    page, tables, runs = build_page([folder.path], study=study, settings=FEW)
-
-    assert len(runs[0].outcomes) == len(frame) == 12
-    assert {"fit", "databases", "closure", "lookups", "contamination", "noise_floor"} <= set(tables)
-    assert not any("not checked" in text for text in check_texts(page))
-    assert "test-retest flip rate of identical prompts" in words(page.finding.summary)
-    assert ("retriever", "fuzzy") in page.finding.facts
-    assert page.provenance[0].command.startswith("# from Python")
-    assert page.method[0].startswith("FULL: the full database.")
 
 
 def test_the_folder_of_a_sweep_names_its_runs(audit_run):

@@ -1,7 +1,5 @@
 """Worlds whose truth is planted: tables, origins and the sentences of the page agree with it."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,24 +8,20 @@ from surface_consistency.engine.report import Report, build_page
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.engine.settings import ReportSettings
-from surface_consistency.engine.study import pair_outcomes
-from surface_consistency.errors import DataWarning, SurfaceConsistencyWarning
+from surface_consistency.errors import DataWarning
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.schemas import AuditPrompt, Triplet
-from surface_consistency.studies.audit import (
-    AuditData,
-    AuditSettings,
-    AuditStudy,
-    find_conditions,
-    tables,
-)
+from surface_consistency.studies.audit import AuditData, AuditSettings, AuditStudy, find_conditions
+from surface_consistency.studies.audit.page import limit_checks
 from surface_consistency.studies.audit.records import AuditOutcome
 from surface_consistency.studies.audit.retrieval.retriever import Hits
 from surface_consistency.studies.audit.retrieval.triplets import content_digest
 from surface_consistency.studies.audit.settings import AuditScoring
+from surface_consistency.studies.audit.tables import audit_tables
 from surface_consistency.tables.numbers import sentence_text
+from surface_consistency.tables.table import Table
 from tests.audit_databases import write_database, write_prompts
-from tests.studies.audit.conftest import Asking, make_outcomes
+from tests.studies.audit.conftest import Asking
 
 FEW = ReportSettings(resamples=50, answers=0)
 N_SUBJECTS = 75
@@ -174,47 +168,7 @@ def test_as_published_the_artifacts_are_all_that_is_right_after_deletion(world):
     assert row["artifacts_equal_del_on"]
 
 
-def test_what_is_known_without_retrieval_is_never_blamed_on_the_store():
-    """120 answers that the model gives in both states, whatever it was given."""
-    study = AuditStudy()
-    pairs = make_outcomes([{}] * 120)
-    ids = pairs["pair_id"]
-    plan = pairs.assign(first_target=ids + "/on", second_target=ids + "/off", full_target=None)
-    verdicts = pd.DataFrame({"target_id": [*(ids + "/on"), *(ids + "/off")], "is_correct": True})
-    verdicts = verdicts.astype({"is_correct": "boolean"}).assign(
-        attribution="same_subject", attributed_to="a | b | c", prediction="x", f1=1.0
-    )
-    verdicts = verdicts.assign(n_lookups=1, n_abstained=0, has_gold=False)
-    own = [
-        name for name in AuditOutcome.model_fields if name.startswith(("full_", "first_", "seco"))
-    ]
-    plan = plan.drop(columns=[name for name in own if not name.endswith("condition")])
-
-    outcomes = pair_outcomes(study, plan, verdicts, model="m")
-
-    assert outcomes["attribution"].tolist() == ["parameters"] * 120
-    assert outcomes["attributed_to"].isna().all()
-
-
-def world_of(seed, *, full, on, off, flips, n_facts=40):
-    """Verdicts of facts in three states, and how many verdicts flip when asked again."""
-    rng = np.random.default_rng(seed)
-    rows = [
-        {
-            "full_correct": bool(rng.random() < full),
-            "first_correct": bool(rng.random() < on),
-            "second_correct": bool(rng.random() < off),
-        }
-        for _ in range(n_facts)
-    ]
-    floor = {"state": ["DEL-ON"], "n_repeated": [n_facts]}
-    floor |= {"n_verdict_flips": [int(rng.binomial(n_facts, flips))]}
-    return rows, pd.DataFrame(floor).assign(flip_rate=lambda row: row["n_verdict_flips"] / n_facts)
-
-
 CLAIMS = (
-    "higher with retrieval on",
-    "lower with retrieval on",
     "higher for correct answers under DEL-ON",
     "lower for correct answers under DEL-ON",
     "Read survival as a proportion of these answers",
@@ -223,43 +177,45 @@ CLAIMS = (
 
 @pytest.fixture
 def claims(audit_run, monkeypatch):
-    """Finds which of `CLAIMS` the sentences of a world's page make."""
-    groupings = {"overall": (), "by_topology": ("topology",), "by_style": ("style",)}
-    monkeypatch.setattr(tables, "AUDIT_GROUPINGS", groupings)
+    """Finds which of `CLAIMS` the checks make of a drawn world, repeated in whole."""
+    monkeypatch.setattr(f"{audit_tables.__module__}.AUDIT_GROUPINGS", {"overall": ()})
 
-    def of(seed, **truth):
-        rows, floor = world_of(seed, **truth)
+    def of(seed, *, full, on, flips, n_facts=40):
+        rng = np.random.default_rng(seed)
+        states = {"full_correct": full, "first_correct": on}
+        rows = [
+            {state: bool(rng.random() < share) for state, share in states.items()}
+            for _ in range(n_facts)
+        ]
+        n_flips = int(rng.binomial(n_facts, flips))
+        floor = {"state": "DEL-ON", "n_repeated": n_facts, "n_verdict_flips": n_flips}
+        floor = pd.DataFrame([floor | {"flip_rate": n_flips / n_facts}])
         folder = audit_run(rows, f"w{seed}", checks={"noise_floor": floor})
         runs = load_runs([folder], outcome=AuditOutcome)
         report = Report(runs=runs, design=AuditStudy.design, settings=FEW, cluster="fact_id")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SurfaceConsistencyWarning)
-            page = AuditStudy.report.page(report, AuditStudy.report.compute(report))
-        finding = page.finding
-        told = [finding.sentence, finding.summary, *(check.text for check in page.checks)]
-        text = " ".join(map(plain, told))
+        rates = Table(frame=audit_tables(report.frame)["overall"], caption="", columns=[])
+        text = " ".join(plain(one.text) for one in limit_checks(report, {"overall": rates}))
         return {claim for claim in CLAIMS if claim in text}
 
     return of
 
 
-def test_worlds_without_effect_are_claimed_to_have_one_at_most_by_chance(claims):
+def test_checks_claim_an_effect_that_is_none_at_most_by_chance(claims):
     """Coins in every state: 2 of 40 by chance, more than 5 in 1 of 70 such tests."""
-    made = [claims(seed, full=0.5, on=0.5, off=0.5, flips=0.5) for seed in range(40)]
+    made = [claims(seed, full=0.5, on=0.5, flips=0.5) for seed in range(40)]
 
     assert sum(not found.isdisjoint(CLAIMS[:2]) for found in made) <= 5
-    assert sum(not found.isdisjoint(CLAIMS[2:4]) for found in made) <= 5
-    assert sum(CLAIMS[4] in found for found in made) <= 5
+    assert sum(CLAIMS[2] in found for found in made) <= 5
 
 
 @pytest.mark.parametrize(
     ("truth", "claimed"),
     [
-        ({"full": 0.9, "on": 0.7, "off": 0.1, "flips": 0.05}, {CLAIMS[0], CLAIMS[2]}),
-        ({"full": 0.1, "on": 0.05, "off": 0.7, "flips": 0.6}, {CLAIMS[1], CLAIMS[3], CLAIMS[4]}),
+        ({"full": 0.9, "on": 0.7, "flips": 0.05}, {CLAIMS[0]}),
+        ({"full": 0.1, "on": 0.05, "flips": 0.6}, {CLAIMS[1], CLAIMS[2]}),
     ],
 )
-def test_worlds_with_an_effect_are_claimed_to_have_it(claims, truth, claimed):
+def test_checks_claim_an_effect_that_is_there(claims, truth, claimed):
     made = [claims(seed, n_facts=80, **truth) for seed in range(20)]
     assert made == [claimed] * 20
 

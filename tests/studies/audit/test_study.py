@@ -9,8 +9,6 @@ import pytest
 
 from surface_consistency.engine import report as reporting
 from surface_consistency.engine.report import report_runs
-from surface_consistency.engine.run import run_study
-from surface_consistency.engine.score import score_run
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.engine.sweep import run_sweep
 from surface_consistency.errors import (
@@ -35,7 +33,7 @@ from surface_consistency.studies.audit.published import CROSS_STATE_COLUMNS, PER
 from surface_consistency.studies.audit.retrieval.retrievers import FuzzyRetriever
 from surface_consistency.studies.audit.settings import AuditScoring, AuditToyModel
 from surface_consistency.studies.audit.stores import retrievers_by_name
-from tests.studies.audit.conftest import Asking
+from tests.studies.audit.conftest import STYLES, Asking
 
 KNOWN = {("Corvia", "Capital"): "Tallow"}
 FEW = ReportSettings(resamples=50, answers=20)
@@ -62,27 +60,6 @@ def pages(monkeypatch):
 def answers_of(folder):
     logs = [log for group in ("store", "off") if (log := folder.log(group)).is_file()]
     return [answer for log in logs for answer in read_generations(log)]
-
-
-def test_result_rows_have_the_published_fields(audit, score):
-    folder = audit()
-    score(folder)
-    lines = (folder.path / "results" / "lands" / "noise" / "cloze.jsonl").read_text().splitlines()
-    rows = [json.loads(line) for line in lines]
-    row, off = (
-        next(row for row in rows if row["fact_id"] == 0 and row["state"] == state)
-        for state in ("DEL-ON", "DEL-OFF")
-    )
-
-    assert len(rows) == 14 * 3
-    assert len(list((folder.path / "results").rglob("*.*"))) == 4
-    assert set(row) == set(ROW.split())
-    trace = row["retrieval_trace"]
-    assert set(trace) == set(TRACE.split())
-    assert trace["deleted_candidates"][0]["object"] == "Lumo"
-    assert trace["selected_value"] == "Lumo"
-    assert not off["retrieval_trace"]["retrieval_enabled"]
-    assert off["retrieval_trace"]["all_candidates"] == []
 
 
 def published_metric(rows):
@@ -124,6 +101,14 @@ def test_the_published_metric_on_result_rows_gives_the_published_tables(audit, s
 
     scored = score_published_results(files)
 
+    assert sorted(files) == sorted(f"lands/{t}/{s}" for t in ("base", "noise") for s in STYLES)
+    rows = [json.loads(line) for line in files["lands/noise/cloze"].read_text().splitlines()]
+    assert len(rows) == 14 * 3
+    by_state = {row["state"]: row for row in rows if row["fact_id"] == 0}
+    trace, off = (by_state[state]["retrieval_trace"] for state in ("DEL-ON", "DEL-OFF"))
+    assert (set(rows[0]), set(trace)) == (set(ROW.split()), set(TRACE.split()))
+    assert trace["deleted_candidates"][0]["object"] == trace["selected_value"] == "Lumo"
+    assert (off["retrieval_enabled"], off["all_candidates"]) == (False, [])
     means = per_state.set_index(["prompt_file", "state"])
     for place, file in enumerate(files.values()):
         rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
@@ -197,27 +182,6 @@ def test_a_store_of_the_wrong_index_is_told_by_the_guards(audit, score):
     checks = pd.read_csv(folder.checks / "contamination.csv").set_index("database")
     assert checks.loc["lands/base", "is_contaminated"]
     assert not checks.loc["lands/noise", "is_contaminated"]
-
-
-def test_a_model_that_does_not_read_the_store_is_told_by_the_guards(audit, score, conditions):
-    """FULL equals DEL-ON where the model answers from itself alone."""
-    some = [prompt for condition in conditions for prompt in condition.prompts[::2]]
-    known = {(prompt.subject, prompt.relation): prompt.gold_object for prompt in some}
-
-    class Deaf(Asking):
-        def answer(self, prompt):
-            fact = self.source.query(prompt)
-            text = known.get((fact.entity, fact.relation), "no")
-            return super().answer(prompt).model_copy(update={"text": text})
-
-    folder = audit("deaf", runner=Deaf(), model="deaf")
-
-    with pytest.warns(DataWarning, match="near zero or the same"):
-        frame = score(folder)
-
-    right = frame[frame["first_correct"].astype(bool)]
-    assert (frame["full_correct"] == frame["first_correct"]).all()
-    assert set(right["attribution"]) == {"parameters"}
 
 
 @pytest.mark.parametrize("fallback", ["abstain", "top1_anyway"])
@@ -386,22 +350,3 @@ def test_options_are_refused_before_a_model_is_trained(
 
     with pytest.raises(error, match=message):
         AuditToyModel().train(data, AuditSettings(), tmp_path, options=options)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings(
-    "ignore:.*the store did not serve this database:surface_consistency.errors.DataWarning"
-)
-def test_the_toy_model_needs_neither_network_nor_files(study, settings, tmp_path):
-    """Trained on the spot on the sample; ten steps teach it little, but the whole way is gone."""
-    pytest.importorskip("torch")
-    data = study.load(AuditSource(styles=("direct_questions",)))
-    chosen = settings(limit=8, max_new_tokens=12)
-    toy_model = AuditToyModel(leaked=2, steps=10)
-
-    out, options = tmp_path / "toy_model", {"model": "toy_model", "settings": chosen}
-    runner = toy_model.train(data, chosen, out, options={"device": "cpu"})
-    folder = run_study(study, data, runner, tmp_path / "run", progress=False, **options)
-
-    assert (out / "config.json").is_file()
-    assert len(score_run(folder, study=study)) == 8

@@ -1,12 +1,10 @@
 """The tables of a run, against counting by hand; what is told of each state alone."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
-from surface_consistency.studies.audit.tables import AUDIT_GROUPINGS, audit_tables
-from tests.studies.audit.conftest import random_outcomes
+from surface_consistency.studies.audit.tables import audit_tables
 
 KNOWN = {("Corvia", "Capital"): "Tallow"}
 
@@ -14,24 +12,6 @@ KNOWN = {("Corvia", "Capital"): "Tallow"}
 @pytest.fixture
 def frame(audit, score):
     return score(audit(known=KNOWN))
-
-
-def test_rates_agree_with_counting(frame):
-    tables = audit_tables(frame)
-    first, second = frame["first_correct"].astype(bool), frame["second_correct"].astype(bool)
-    row = tables["overall"].iloc[0]
-
-    assert row["n"] == len(frame)
-    assert row["n_clusters"] == frame["fact_id"].nunique() == 12 + 14
-    assert row["leakage"] == pytest.approx(second.mean())
-    assert row["retrieval_mediated"] == pytest.approx((first & ~second).mean())
-    assert row["interference"] == pytest.approx((~first & second).mean())
-    assert row["del_on_accuracy"] == pytest.approx(first.mean())
-    assert len(tables["by_condition"]) == 4
-    for name in AUDIT_GROUPINGS:
-        assert tables[name]["identity_residual"].abs().max() < 1e-12
-        assert tables[name]["artifacts_equal_del_on"].all()
-    assert list(tables["by_style"]["style"]) == ["direct_questions", "cloze"]
 
 
 def test_attribution_adds_up_to_the_right_answers(frame):
@@ -62,16 +42,6 @@ def test_an_incomplete_closure_stands_in_every_table(frame):
     assert by_topology.loc["noise", "closure_note"] == (
         "closure incomplete: 14 of 14 facts are still stated"
     )
-
-
-def test_states_are_means_of_the_frame(frame):
-    table = audit_tables(frame)["states_by_topology"]
-    row = table.query("topology == 'noise' and state == 'DEL-ON'").iloc[0]
-    noise = frame[frame["topology"] == "noise"]
-
-    assert row["exact_match"] == pytest.approx(noise["first_correct"].astype(bool).mean())
-    assert row["f1"] == pytest.approx(noise["first_f1"].mean())
-    assert row["f1_low"] <= row["f1"] <= row["f1_high"]
 
 
 @pytest.mark.parametrize("name", ["overall", "by_topology", "by_condition"])
@@ -111,38 +81,3 @@ def test_an_answer_that_nobody_judged_is_no_survivor(frame):
     listed = audit_tables(frame.assign(first_correct=judged))["survivors"]
 
     assert 0 < len(listed) == judged.eq(True).sum()
-
-
-def test_survivors_are_crossed_with_the_state_without_retrieval(audit, finish):
-    """Two facts have a decoy; the model knows one of them besides."""
-    known = {("Arania", "Capital"): "Lumo"}
-    tables = finish(audit(known=known))
-
-    listed = tables["survivors"]
-    alone = listed[listed["right_under_del_off"].astype(bool)]
-    assert set(zip(alone["subject"], alone["relation"], strict=True)) == set(known)
-    counted = tables["attribution"].set_index("attribution")["count"]
-    assert counted.sum() == len(listed)
-    assert counted["parameters"] == len(alone)
-    assert counted["same_object"] > 0
-    assert {"Arania", "Beldova"} <= set(listed["subject"])
-
-
-def test_rates_given_full_get_wilson_intervals_over_the_facts_that_full_has_right(audit, finish):
-    overall = finish(audit())["overall"].iloc[0]
-
-    assert overall["leakage_given_full"] == 0
-    n_facts = int(overall["n_clusters_given_full"])
-    t = stats.t.ppf(0.975, n_facts - 1)
-    assert overall["leakage_given_full_high"] == pytest.approx(t**2 / (n_facts + t**2))
-
-
-def test_tables_of_several_models_are_those_of_each():
-    frames = [random_outcomes(4, seed=seed, model=f"m{seed}") for seed in (1, 2)]
-
-    both = audit_tables(pd.concat(frames))["by_style"]
-    one = audit_tables(frames[1])["by_style"]
-
-    pd.testing.assert_frame_equal(
-        both[both["model"] == "m2"].reset_index(drop=True), one, check_dtype=False
-    )

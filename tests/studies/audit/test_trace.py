@@ -3,101 +3,103 @@ import json
 import pytest
 
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import load_runs
+from surface_consistency.schemas import LookupQuery, Triplet
 from surface_consistency.studies.audit import AuditStudy
+from surface_consistency.studies.audit.lookup.fact_store import LookupRequest
 from surface_consistency.studies.audit.records import AuditOutcome
 from surface_consistency.studies.audit.trace import load_traces, surviving_facts
+from tests.audit_databases import write_audit_databases
+from tests.studies.audit.conftest import Asking
 
-FACT = "countries/noise/7"
+HOSTILE = "\x1b[31mred\nline"
 
 
-def fact_trace(folder):
-    """Read the trace of the one fact of a run."""
-    (run,) = load_runs([folder], outcome=AuditOutcome)
-    (trace,) = load_traces(run, run.outcomes["pair_id"].tolist())
+@pytest.fixture
+def databases(tmp_path):
+    """A fact with a decoy, and one whose subject a terminal would obey."""
+    entries = [("Arania", "Capital", "Lumo"), ("Arania State", "Capital City", "Lumo")]
+    entries = [Triplet(*entry) for entry in (*entries, (HOSTILE, "Capital", "Rot"))]
+    write_audit_databases(tmp_path / "databases", "lands", {"noise": entries}, ("cloze",))
+    return tmp_path / "databases"
+
+
+class Twice(Asking):
+    """Looks up what no entry is like after its fact."""
+
+    def answer(self, prompt):
+        said = super().answer(prompt)
+        if not said.lookups:
+            return said
+        query = LookupQuery(entity="zzz", relation="xyz")
+        more = self.source.look_up([LookupRequest(prompt, query)])
+        return said.model_copy(update={"lookups": (*said.lookups, *more)})
+
+
+@pytest.fixture
+def told(audit, score):
+    """A run whose plan tells of an entry that survived."""
+    folder = audit(runner=Twice())
+    targets, pairs = folder.read_plan()
+    left = [[["RA", "Seat", "Lumo"]]] * len(targets)
+    folder.write_plan(targets.assign(surviving=left), pairs)
+    score(folder)
+    return load_runs([folder.path], outcome=AuditOutcome)[0]
+
+
+def fact_trace(run, fact=0):
+    """Read the trace of a fact of a run."""
+    (trace,) = load_traces(run, [f"lands/noise/cloze/{fact}"])
     return trace
 
 
-def test_trace_in_text_shows_each_candidate_with_score_and_fate(told_run):
-    folder = told_run()
-    text = AuditStudy.report.trace(folder, FACT, outcome=AuditOutcome)
+def test_trace_in_text_shows_each_candidate_with_score_and_fate(told):
+    text = AuditStudy.report.trace(told.folder.path, "lands/noise/0", outcome=AuditOutcome)
     lines = text.splitlines()
 
-    assert text == fact_trace(folder).to_text()
+    assert text == fact_trace(told).to_text()
     after = [line.strip() for line in lines[lines.index("  DEL-ON: right") :]]
-    gold = '"United States" | "Capital" | "Washington, D.C."'
-    assert f"0.9800  {gold}  [same subject, relation, object; deleted]" in after
-    decoy = '"Government" | "Seat" | "Washington, D.C."'
-    assert f"0.7100  {decoy}  [same object; retained; SELECTED]" in after
-    assert 'lookup  "nowhere" | "at all" gave nothing' in after
-    assert "abstained, threshold 0.6" in after
+    gold, decoy = '"Arania" | "Capital" | "Lumo"', '"Arania State" | "Capital City" | "Lumo"'
+    assert f"1.0000  {gold}  [same subject, relation, object; deleted]" in after
+    assert f"0.7179  {decoy}  [same object; retained; SELECTED]" in after
+    assert 'lookup  "zzz" | "xyz" gave nothing' in after
+    assert "abstained, threshold 0.5" in after
     assert "  SURVIVED  1: the deletion is incomplete" in lines
     assert "  DEL-OFF: wrong" in lines
     assert lines[-1].startswith("  origin    same_object: an entry with the right object under")
+    # What a terminal would obey is escaped.
+    hostile = fact_trace(told, 2).to_text()
+    assert "\x1b" not in hostile
+    assert '"\\u001b[31mred\\nline" | "Capital"' in hostile
 
 
-def test_trace_in_text_escapes_what_a_terminal_would_obey(told_run):
-    text = fact_trace(told_run(subject="\x1b[31mred\nline")).to_text()
-
-    assert "\x1b" not in text
-    assert '"\\u001b[31mred\\nline" | "Capital"' in text
-
-
-def test_trace_of_an_error_names_it(told_run):
-    folder = told_run()
-    log = folder / "generations-off.jsonl"
-    line = json.loads(log.read_text())
+def test_trace_tells_an_error_and_what_a_stopped_run_lacks(told):
+    off, store = map(told.folder.log, ("off", "store"))
+    line = json.loads(off.read_text().splitlines()[0])
     line |= {"text": None, "finish_reason": "error", "error": "out of memory", "lookups": None}
-    log.write_text(json.dumps(line) + "\n")
+    off.write_text(json.dumps(line) + "\n")
 
-    assert "DEL-OFF: no answer (out of memory)" in fact_trace(folder).to_text()
+    assert "DEL-OFF: no answer (out of memory)" in fact_trace(told).to_text()
 
-
-def test_trace_of_a_run_that_was_stopped_has_what_there_is(told_run):
-    folder = told_run()
-    log = folder / "generations-store.jsonl"
-    log.write_text(log.read_text().splitlines(keepends=True)[0])
-    (folder / "generations-off.jsonl").write_text("")
-
-    states = fact_trace(folder).states
-
+    store.write_text(store.read_text().splitlines(keepends=True)[0])
+    off.write_text("")
+    states = fact_trace(told).states
     assert [state.generation is None for state in states] == [False, True, True]
 
 
-def test_trace_rejects_what_the_run_does_not_hold(told_run):
-    folder = told_run()
-
-    with pytest.raises(DataError, match="has no fact 'nix'; it has countries/noise/7"):
-        AuditStudy.report.trace(folder, "nix", outcome=AuditOutcome)
-    targets, pairs = RunFolder(folder).read_plan()
-    RunFolder(folder).write_plan(targets.iloc[:0], pairs)
-    with pytest.raises(DataError, match=r"targets\.parquet: lacks countries/noise/cloze/0"):
-        fact_trace(folder)
-    RunFolder(folder).write_plan(targets, pairs)
-    for name in ("generations-store.jsonl", "targets.parquet"):
-        (folder / name).unlink()
-        with pytest.raises(SourceNotFoundError, match=f"has no {name}"):
-            fact_trace(folder)
-
-
-def test_trace_of_a_page_marks_what_was_deleted_and_what_answered(told_run):
-    block = fact_trace(told_run()).to_block()
-
-    assert block.title == "toy_model: countries/noise/7, cloze: United States, Capital"
-    assert [(step[0], step[4]) for step in block.steps] == [
-        ("FULL", True),
-        ("DEL-ON", True),
-        ("DEL-OFF", False),
-    ]
-    gold = "United States · Capital · Washington, D.C."
-    decoy = "Government · Seat · Washington, D.C."
-    assert block.steps[1][2] == [("0.9800", gold, "deleted"), ("0.7100", decoy, "selected")]
-    assert "nowhere, at all, abstained, threshold 0.6" in block.steps[1][1]
-    facts = dict(block.facts)
-    assert facts["deleted"] == f"1: {gold}"
-    assert facts["survived the deletion, which is incomplete"].startswith("USA · Capital city")
-    assert block.note.startswith("same_object: an entry with the right object")
+def test_trace_rejects_what_the_run_does_not_hold(told):
+    folder = told.folder
+    with pytest.raises(DataError, match="has no fact 'nix'; it has lands/noise/0"):
+        AuditStudy.report.trace(folder.path, "nix", outcome=AuditOutcome)
+    targets, pairs = folder.read_plan()
+    folder.write_plan(targets.iloc[:0], pairs)
+    with pytest.raises(DataError, match=r"targets\.parquet: lacks lands/noise/cloze/0"):
+        fact_trace(told)
+    folder.write_plan(targets, pairs)
+    for path in (folder.log("store"), folder.targets):
+        path.unlink()
+        with pytest.raises(SourceNotFoundError, match=f"has no {path.name}"):
+            fact_trace(told)
 
 
 def test_surviving_facts_takes_each_origin_in_turn(audit_run):

@@ -18,8 +18,7 @@ from surface_consistency.studies.redirectqa.instances import surface_id
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.tables.numbers import sentence_text
-from surface_consistency.taxonomy import types_of
-from tests.made_runs import make_manifest, make_run  # noqa: F401 - fixtures
+from tests.made_runs import make_manifest, make_outcomes, make_run  # noqa: F401 - fixtures
 
 N_FACTS = 300
 SIDES = ("entity", "surface")
@@ -30,56 +29,37 @@ def planted(seed=0):
     rng = np.random.default_rng(seed)
     share = rng.dirichlet([2, 0.5, 0.5], N_FACTS)
     surface = rng.poisson(np.exp(rng.normal(5, 1.5, (N_FACTS, 1))) * share)
+    fact, form = np.divmod(np.arange(3 * N_FACTS), 3)
+    entity = surface.sum(axis=1)[fact]
     instances = pd.DataFrame(
-        [
-            {
-                "fact_id": f"fact-{fact}",
-                "surface": f"name {fact} {form}",
-                "surface_id": f"fact-{fact}|name {fact} {form}",
-                "is_canonical": form == 0,
-                "entity_frequency": int(surface[fact].sum()),
-                "surface_frequency": int(surface[fact, form]),
-                "pair_documents": int(surface[fact].sum()) // 3,
-                "pageviews": int(surface[fact].sum()) * 10 + 1,
-                "measure": "longest",
-            }
-            for fact in range(N_FACTS)
-            for form in range(3)
-        ]
-    )
-    chance = 1 / (1 + np.exp(4 - np.log1p(instances["entity_frequency"])))
-    right = {
-        template: rng.random(len(instances)) < chance for template in ("original", "paraphrase")
-    }
-    return instances.astype({"pageviews": "Int64"}), right
-
-
-def outcomes_of(instances, right, model="toy_model"):
-    """Pairs of each title with each redirect, in both wordings."""
-    category = "Redirects_from_birth_names"
-    return pd.DataFrame(
         {
-            "study": "redirectqa",
-            "model": model,
-            "pair_id": f"{template}-{second}",
-            "fact_id": f"fact-{second // 3}",
-            "first_condition": "canonical",
-            "second_condition": "redirect",
-            "first_correct": bool(verdicts[first]),
-            "second_correct": bool(verdicts[second]),
-            "subject_id": f"Q{second // 6}",
-            "relation": "occupation",
-            "template": template,
-            "categories": [category],
-            "types": list(types_of([category])),
-            "first_surface": instances["surface"][first],
-            "second_surface": instances["surface"][second],
-            "first_prediction": "x",
-            "second_prediction": "x",
+            "fact_id": [f"fact-{n}" for n in fact],
+            "surface": [f"name {n} {k}" for n, k in zip(fact, form, strict=True)],
+            "is_canonical": form == 0,
+            "entity_frequency": entity,
+            "surface_frequency": surface.ravel(),
+            "pair_documents": entity // 3,
+            "pageviews": pd.array(entity * 10 + 1, "Int64"),
+            "measure": "longest",
         }
-        for template, verdicts in right.items()
-        for first in range(0, 3 * N_FACTS, 3)
-        for second in (first + 1, first + 2)
+    )
+    instances["surface_id"] = instances["fact_id"] + "|" + instances["surface"]
+    chance = 1 / (1 + np.exp(4 - np.log1p(entity)))
+    return instances, {name: rng.random(len(fact)) < chance for name in ("original", "paraphrase")}
+
+
+def outcomes_of(instances, right):
+    """Pairs of each title with each redirect, in both wordings."""
+    second = np.flatnonzero(~instances["is_canonical"])
+    first, names = second // 3 * 3, instances["surface"].to_numpy()
+    return pd.concat(
+        [
+            make_outcomes(
+                list(zip(verdicts[first], verdicts[second], strict=True)), template=template
+            ).assign(first_surface=names[first], second_surface=names[second])
+            for template, verdicts in right.items()
+        ],
+        ignore_index=True,
     )
 
 
@@ -128,25 +108,14 @@ def test_tables_are_those_of_the_metrics_on_the_planted_rows(run, counts):
     assert tables["frequency_bins"]["n"].sum() > 0
 
 
-def test_others_zeros_pairs_and_pageviews_stand_beside(run, counts, tmp_path):
-    tables = analysed(run, counts)
-
-    others = tables["frequency_others"].set_index(["subset", "transform", "first", "held"])
-    log, log1p = (others.loc[("redirect", kind, "entity", "")] for kind in ("log", "log1p"))
-    assert log["n"] + log["n_zero"] == log1p["n"] == 2 * N_FACTS
-    assert log["n_zero"] == log1p["n_zero"] > 0
-    assert others.loc[("overall", "log", "others", ""), "first_given_surface_low"] > 0.05
-    # Pairs were planted as a share of the entity's mentions, so they leave it nothing of its own.
-    alone = others.loc[("overall", "log1p", "entity", ""), "first_given_surface"]
-    held = others.loc[("overall", "log1p", "entity", "pair_documents"), "first_given_surface"]
-    assert held < alone / 2
-    views = tables["frequency_pageviews"].set_index("subset").loc["overall"]
-    assert views["pageviews"] == pytest.approx(views["entity"], abs=0.02)
+def test_counts_without_pairs_and_pageviews_have_no_tables_of_them(run, counts, tmp_path):
     bare = tmp_path / "bare.parquet"
     pd.read_parquet(counts / "instances.parquet").drop(
         columns=["pair_documents", "pageviews"]
     ).to_parquet(bare)
+
     tables = analysed(run, bare)
+
     assert "frequency_pageviews" not in tables
     assert tables["frequency_others"]["held"].unique().tolist() == [""]
 
@@ -260,24 +229,6 @@ def test_analyse_takes_the_counts_of_count(tmp_path, capsys):
     assert "counted 0 times" not in printed
     assert main([*analyse, str(counts), "--measure", "bounded"]) == 0
     assert (run / "tables" / "frequency_others.csv").is_file()
-
-
-def test_runs_stand_side_by_side(run, counts, make_run):
-    instances, right = planted()
-    turned = {template: ~verdicts for template, verdicts in right.items()}
-    other = make_run("other", outcomes_of(instances, turned, "other"), make_manifest("other"))
-    chosen = {FrequencyAnalysis(): FrequencySettings(frequencies=counts)}
-
-    page, tables, _ = build_page([run, other], analyses=chosen)
-
-    frame = tables["frequency_partial"].frame.set_index(["model", "subset"])
-    for subset in ("overall", "canonical", "redirect"):
-        first, second = (
-            frame.loc[(model, subset), "entity_given_surface"] for model in ("toy_model", "other")
-        )
-        assert first == pytest.approx(-second)
-    figures = [block for block in page.sections[-1].blocks if hasattr(block, "series")]
-    assert [len(figure.series) for figure in figures] == [2] * 6
 
 
 def test_many_names_without_a_count_are_told(run, counts):

@@ -1,7 +1,6 @@
 """Facts and answers to judge, and runs of scripted models."""
 
 import zlib
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -50,9 +49,7 @@ def judged():
     def work(judge, *tasks):
         frame = judge_targets(judge, pd.concat(tasks, ignore_index=True), SlaqVerdict)
         rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
-        for verdict in rows:
-            SlaqVerdict.model_validate(verdict)
-        return [SimpleNamespace(**verdict) for verdict in rows]
+        return [SlaqVerdict.model_validate(verdict) for verdict in rows]
 
     return work
 

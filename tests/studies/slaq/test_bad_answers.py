@@ -4,9 +4,8 @@ import pandas as pd
 import pytest
 
 from surface_consistency.data.slaq import Slaq, load_slaq_sample
-from surface_consistency.errors import DataError, UnscoredWarning
+from surface_consistency.errors import DataError
 from surface_consistency.models import FakeRunner
-from surface_consistency.schemas import Generation
 from surface_consistency.studies.slaq.judges import MatcherJudge
 
 
@@ -29,33 +28,6 @@ def test_equal_prompts_of_two_topics_are_asked_once_and_both_judged(ask, score, 
     assert by_topic["twin"] == by_topic[first.id]
     assert frame["first_prediction"].notna().all()
     assert len(frame) == 2 * 5 * 5
-
-
-def test_prompts_that_failed_are_unjudged_and_asked_again(ask, score, tmp_path):
-    class Failing(FakeRunner):
-        broken = True
-
-        def generate(self, prompts, params=None):
-            for answer in super().generate(prompts, params):
-                if self.broken and answer.prompt_id.endswith("/1/short"):
-                    answer = Generation(
-                        prompt_id=answer.prompt_id, text=None, finish_reason="error", error="400"
-                    )
-                yield answer
-
-    data = load_slaq_sample().select(limit=3)
-    runner = Failing(lambda prompt: "none of these")
-    settings = {"permutations": 1, "repeat": 0}
-    folder = ask(data, runner, tmp_path, **settings)
-
-    with pytest.warns(UnscoredWarning, match="3 there is no answer to judge"):
-        frame = score(folder, MatcherJudge(entities_only=False))
-    assert frame["first_correct"].isna().sum() == 3
-
-    runner.broken, runner.asked = False, []
-    ask(data, runner, tmp_path, **settings)
-    assert len(runner.asked) == 3
-    assert score(folder, MatcherJudge(entities_only=False))["first_correct"].notna().all()
 
 
 def test_a_judge_that_skips_facts_is_rejected(ask, score, tmp_path):

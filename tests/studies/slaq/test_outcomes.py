@@ -6,7 +6,7 @@ import pytest
 from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.engine.features import read_parquet
 from surface_consistency.engine.study import pair_outcomes
-from surface_consistency.errors import ColumnNotFoundError, DataError
+from surface_consistency.errors import ColumnNotFoundError
 from surface_consistency.runs.frames import write_frame
 from surface_consistency.studies.slaq.prompts import slaq_prompts
 from surface_consistency.studies.slaq.records import SlaqOutcome
@@ -86,6 +86,8 @@ def test_rows_of_the_frame_and_of_the_file_are_the_records(judged, tmp_path):
     assert rows == [record.model_dump() for record in records]
     write_frame(tmp_path / "outcomes.parquet", frame, SlaqOutcome)
     assert list(read_parquet(tmp_path / "outcomes.parquet", SlaqOutcome)) == records
+    with pytest.raises(ColumnNotFoundError, match="no column 'slot'"):
+        write_frame(tmp_path / "x.parquet", frame.drop(columns="slot"), SlaqOutcome)
 
 
 def test_nothing_judged_is_a_frame_of_missing_verdicts(judged):
@@ -95,22 +97,3 @@ def test_nothing_judged_is_a_frame_of_missing_verdicts(judged):
 
     assert len(frame) == len(plan.pairs)
     assert frame[["first_correct", "second_correct", "first_prediction"]].isna().all(axis=None)
-
-
-def test_every_fact_is_asked_alone(judged):
-    plan, _ = judged
-    alone = plan.items[plan.items["form"] == "short"]
-
-    assert set(plan.pairs["first_target"]) == set(alone["target_id"])
-    assert list(plan.groups) == ["short", "long", "free"]
-    assert [len(group.prompts) for group in plan.groups.values()] == [20, 12, 4]
-
-
-def test_a_frame_of_another_kind_is_rejected(judged, tmp_path):
-    frame = frame_of(*judged)
-
-    with pytest.raises(ColumnNotFoundError, match="no column 'slot'"):
-        write_frame(tmp_path / "x.parquet", frame.drop(columns="slot"), SlaqOutcome)
-    with pytest.raises(DataError, match="does not allow"):
-        write_frame(tmp_path / "x.parquet", frame.assign(slot="first"), SlaqOutcome)
-    assert not list(tmp_path.iterdir())
