@@ -4,6 +4,18 @@ from pathlib import Path
 
 import pandas as pd
 
+from surface_consistency.analysis.compare import compare_results
+from surface_consistency.analysis.paired import split_labels
+from surface_consistency.analysis.settings import ComparisonSettings, PairSettings, TableSettings
+from surface_consistency.engine.compare.files import read_verdicts
+from surface_consistency.engine.compare.results_page import comparison_page
+from surface_consistency.engine.compare.verdicts import import_verdicts
+from surface_consistency.engine.settings import RuleScoring
+from surface_consistency.results.columns import ResultColumns
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.studies.redirectqa.settings import RedirectQASettings
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy
+from surface_consistency.studies.unlearning.analysis import UnlearningAnalysis, UnlearningSettings
 from tests.golden_runs.files import EXPECTED, GoldenRun
 from tests.golden_runs.gather import load_redirectqa, of_study, rendered, scored_run
 from tests.golden_runs.inputs import reduced_model
@@ -15,13 +27,6 @@ RULE = {"rule": "popqa", "agreement": False}
 
 def compare_runs(home: Path) -> GoldenRun:
     """One model before and after it has lost some names, question by question."""
-    from surface_consistency.analysis.compare import compare_results
-    from surface_consistency.engine.compare.results_page import comparison_page
-    from surface_consistency.engine.settings import RuleScoring
-    from surface_consistency.results.columns import ResultColumns
-    from surface_consistency.studies.redirectqa.settings import RedirectQASettings
-    from surface_consistency.studies.redirectqa.study import RedirectQAStudy
-
     data = load_redirectqa()
     for name, forgets in (("before", 0.0), ("after", 0.25)):
         runner = reduced_model(name, data.questions, knows=0.8, forgets=forgets)
@@ -38,11 +43,6 @@ def compare_runs(home: Path) -> GoldenRun:
 
 def compare_page(home: Path) -> GoldenRun:
     """The page of anyone's verdicts: those of the first golden run as a CSV file."""
-    from surface_consistency.analysis.paired import split_labels
-    from surface_consistency.analysis.settings import PairSettings
-    from surface_consistency.engine.compare.files import read_verdicts
-    from surface_consistency.engine.compare.verdicts import import_verdicts
-
     frame = pd.read_csv(EXPECTED / "redirectqa" / "outcomes.csv")
     frame[(frame["model"] == "ada") & (frame["template"] == "original")].to_csv(
         home / "ada.csv", index=False
@@ -60,11 +60,6 @@ def compare_page(home: Path) -> GoldenRun:
 
 def compare_models(home: Path) -> GoldenRun:
     """Three models on the redirects of the first golden run; the third is bob, who forgets some."""
-    from surface_consistency.analysis.compare import compare_results
-    from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
-    from surface_consistency.engine.compare.results_page import comparison_page
-    from surface_consistency.results.columns import ResultColumns
-
     frame = pd.read_csv(EXPECTED / "redirectqa" / "outcomes.csv")
     names = {"pair_id": "item", "second_correct": "score", "second_prediction": "prediction"}
     rows = frame.rename(columns=names).assign(
@@ -87,12 +82,6 @@ def compare_models(home: Path) -> GoldenRun:
 
 def unlearning(home: Path) -> GoldenRun:
     """Logs of three models on 200 questions about ten authors; texts stand in for the models'."""
-    from surface_consistency.runs.folder import RunFolder
-    from surface_consistency.studies.unlearning.analysis import (
-        UnlearningAnalysis,
-        UnlearningSettings,
-    )
-
     sides = [(MODELS[1], "full"), (MODELS[2], "retain90"), (MODELS[1], "retain90")]
     paths = []
     for model, side in sides:

@@ -242,16 +242,6 @@ def test_large_sets_of_opencompass_are_put_together(tmp_path):
     assert set(frame["task"]) == {"caps"}
 
 
-def test_other_documents_under_one_number_are_refused_and_shown(data_files):
-    forms = data_files / "forms"
-    one = next((forms / "lm_eval" / "0.4.13" / "alpha").glob("*mc*"))
-    other = forms / "traps" / "lm_eval_beta_other_documents_under_the_same_doc_id.jsonl"
-
-    told = r"items: doc_id '1' is 'What is the capital of Peru\?' \(Lima\) in .* of France"
-    with pytest.raises(DataError, match=told):
-        read_results([one, other])
-
-
 def test_lines_that_stand_twice_count_once(data_files):
     results = read_results(data_files / "forms" / "traps" / "lm_eval_beta_every_line_twice.jsonl")
     one = {"item": "q1", "model": "a", "score": 1}
