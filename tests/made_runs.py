@@ -40,21 +40,14 @@ def make_outcomes(
         labels = tuple(categories[place % len(categories)])
         rows.append(
             {
-                "study": "redirectqa",
-                "model": model,
-                "pair_id": f"{template}-{place}",
-                "fact_id": f"fact-{place // 2}",
-                "first_condition": "canonical",
-                "second_condition": "redirect",
-                "first_correct": first,
-                "second_correct": second,
-                "subject_id": f"Q{place // 4}",
+                **{"study": "redirectqa", "model": model, "pair_id": f"{template}-{place}"},
+                **{"fact_id": f"fact-{place // 2}", "first_condition": "canonical"},
+                **{"second_condition": "redirect", "first_correct": first},
+                **{"second_correct": second, "subject_id": f"Q{place // 4}"},
                 "relation": "place_of_birth" if place % 2 else "occupation",
-                "template": template,
-                "categories": list(labels),
+                **{"template": template, "categories": list(labels)},
                 "types": list(types_of(labels)),
-                "first_surface": f"Canonical {place}",
-                "second_surface": f"Redirect {place}",
+                **{"first_surface": f"Canonical {place}", "second_surface": f"Redirect {place}"},
                 "first_prediction": f"first answer {place}",
                 "second_prediction": f"second answer {place}",
             }

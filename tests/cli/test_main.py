@@ -310,8 +310,6 @@ def test_commands_are_found(capsys):
         assert f"\n  {command}  " in listed
     assert main(["run", "audit", "--help"]) == 0
     assert "Usage: surface-consistency run audit" in capsys.readouterr().out
-    assert main(["nothing"]) == 2
-    assert "no command 'nothing'; there are run, score" in capsys.readouterr().err
 
 
 def test_reader_that_has_gone_is_no_error():

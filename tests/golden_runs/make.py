@@ -26,7 +26,7 @@ from pathlib import Path
 import pandas as pd
 
 from surface_consistency.analysis.paired import compare_verdicts
-from surface_consistency.analysis.settings import PairSettings, TableSettings
+from surface_consistency.analysis.settings import TableSettings
 from surface_consistency.data.redirectqa import RedirectQA
 from surface_consistency.data.slaq import Slaq, load_slaq_sample
 from surface_consistency.engine.compare.files import read_verdicts
@@ -58,10 +58,16 @@ from tests.golden_runs.gather import (
 )
 from tests.golden_runs.many_forms import forms
 from tests.golden_runs.scores import frequency, lexical, linking, linking_vs_consistency
-from tests.golden_runs.sweeps import compare_models, compare_page, compare_runs, unlearning
+from tests.golden_runs.sweeps import (
+    OUTCOMES,
+    PAIRS,
+    compare_models,
+    compare_page,
+    compare_runs,
+    outcomes_of_ada,
+    unlearning,
+)
 from tests.golden_runs.weights import mechanism
-
-VERDICT_COLUMNS = {"first": "first_correct", "second": "second_correct", "pair_id": "pair_id"}
 
 
 def redirectqa(home: Path) -> GoldenRun:
@@ -261,21 +267,16 @@ def audit_sweep(home: Path) -> GoldenRun:
 
 def compare(home: Path) -> GoldenRun:
     """Anyone's verdicts: the outcomes of the first golden run as a CSV file."""
-    source = EXPECTED / "redirectqa" / "outcomes.csv"
-    by_model = home / "ada.csv"
-    frame = pd.read_csv(source)
-    frame[(frame["model"] == "ada") & (frame["template"] == "original")].to_csv(
-        by_model, index=False
-    )
+    ada = outcomes_of_ada(home)
     asked = {
-        "all": (by_model, {}),
-        "by_type": (by_model, {"by": ("types",), "separator": ";"}),
-        "by_model_and_template": (source, {"by": ("model", "template")}),
-        "clustered": (by_model, {"test": "obuchowski", "confidence": 0.9, "seed": 5}),
+        "all": (ada, {}),
+        "by_type": (ada, {"by": ("types",), "separator": ";"}),
+        "by_model_and_template": (OUTCOMES, {"by": ("model", "template")}),
+        "clustered": (ada, {"test": "obuchowski", "confidence": 0.9, "seed": 5}),
     }
     found = {}
     for name, (verdicts, options) in asked.items():
-        frame = read_verdicts(str(verdicts), PairSettings(**VERDICT_COLUMNS), within=None)
+        frame = read_verdicts(str(verdicts), PAIRS, within=None)
         settings = TableSettings(resamples=RESAMPLES, **options)
         found[f"tables/{name}"] = compare_verdicts(frame, settings)
     return GoldenRun(tables=found)

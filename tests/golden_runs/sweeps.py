@@ -23,6 +23,8 @@ from tests.made_logs import MODELS, tofu_log, write_log
 
 DATA_FILES = Path(__file__).parents[1] / "data" / "files"
 RULE = {"rule": "popqa", "agreement": False}
+OUTCOMES = EXPECTED / "redirectqa" / "outcomes.csv"
+PAIRS = PairSettings(first="first_correct", second="second_correct", pair_id="pair_id")
 
 
 def compare_runs(home: Path) -> GoldenRun:
@@ -41,17 +43,17 @@ def compare_runs(home: Path) -> GoldenRun:
     return GoldenRun(tables=frames, page=rendered(page, [home]))
 
 
+def outcomes_of_ada(home: Path) -> Path:
+    """Write what one model of the first golden run answered in one wording as a CSV file."""
+    frame = pd.read_csv(OUTCOMES)
+    is_asked = (frame["model"] == "ada") & (frame["template"] == "original")
+    frame[is_asked].to_csv(home / "ada.csv", index=False)
+    return home / "ada.csv"
+
+
 def compare_page(home: Path) -> GoldenRun:
     """The page of anyone's verdicts: those of the first golden run as a CSV file."""
-    frame = pd.read_csv(EXPECTED / "redirectqa" / "outcomes.csv")
-    frame[(frame["model"] == "ada") & (frame["template"] == "original")].to_csv(
-        home / "ada.csv", index=False
-    )
-    read = read_verdicts(
-        str(home / "ada.csv"),
-        PairSettings(first="first_correct", second="second_correct", pair_id="pair_id"),
-        within=None,
-    )
+    read = read_verdicts(str(outcomes_of_ada(home)), PAIRS, within=None)
     by = ("types", "relation")
     names = {"origin": "ada.csv", "first": "canonical", "second": "redirect"}
     folder = import_verdicts(split_labels(read, by, ";"), home / "out", by=by, **names)
@@ -60,7 +62,7 @@ def compare_page(home: Path) -> GoldenRun:
 
 def compare_models(home: Path) -> GoldenRun:
     """Three models on the redirects of the first golden run; the third is bob, who forgets some."""
-    frame = pd.read_csv(EXPECTED / "redirectqa" / "outcomes.csv")
+    frame = pd.read_csv(OUTCOMES)
     names = {"pair_id": "item", "second_correct": "score", "second_prediction": "prediction"}
     rows = frame.rename(columns=names).assign(
         task=frame["template"], question=frame["second_surface"]

@@ -39,17 +39,19 @@ def panels(n):
     )
 
 
-def tables_of(runs, *, cluster="fact_id", n_resamples=50, seed=0):
-    """The tables of runs with their specs, those of their checks too."""
-    settings = ReportSettings(resamples=n_resamples, bootstrap_seed=seed)
-    report = Report(runs=runs, design=RedirectQAStudy.design, settings=settings, cluster=cluster)
+def computed(runs, *, n_resamples=50, **options):
+    """A report of runs, and its tables with those of the checks."""
+    report = Report(
+        **{"runs": runs, "design": RedirectQAStudy.design} | options,
+        settings=ReportSettings(resamples=n_resamples),
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SurfaceConsistencyWarning)
-        return RedirectQAStudy.report.compute(report) | reporting._check_tables(runs)
+        return report, RedirectQAStudy.report.compute(report) | reporting._check_tables(runs)
 
 
 def study_tables(runs, **options):
-    return {name: table.frame for name, table in tables_of(runs, **options).items()}
+    return {name: table.frame for name, table in computed(runs, **options)[1].items()}
 
 
 @pytest.fixture
@@ -102,7 +104,7 @@ def test_report_rejects_clusters(change, cluster, message, make_run, tmp_path):
 
 
 def test_write_tables_is_read_back_without_options(runs, tmp_path):
-    specs = tables_of(runs, n_resamples=50)
+    _, specs = computed(runs, cluster="fact_id")
     tables = {name: table.frame for name, table in specs.items()}
 
     written = reporting.write_tables(specs, tmp_path / "deep" / "tables", runs=runs)
@@ -130,13 +132,9 @@ def test_tables_do_not_depend_on_the_number_of_processes(runs, monkeypatch):
 
 
 def page_of(runs, **options):
-    settings = ReportSettings(resamples=200)
-    design = options.pop("design", RedirectQAStudy.design)
-    report = Report(runs=runs, design=design, settings=settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SurfaceConsistencyWarning)
-        tables = RedirectQAStudy.report.compute(report) | reporting._check_tables(runs)
-        return RedirectQAStudy.report.page(report, tables)
+        return RedirectQAStudy.report.page(*computed(runs, n_resamples=200, **options))
 
 
 def titles(page):
