@@ -59,9 +59,6 @@ def runners(tmp_path, monkeypatch):
         yield "cli_slaq_runners"
 
 
-FAKE = ["--judge", "llm", "--setting", "judge_runner=fake"]
-
-
 def llm(name="judging", **settings):
     words = ["--judge", "llm", "--setting", f"judge_runner=cli_slaq_runners:{name}"]
     for setting, value in settings.items():
@@ -210,7 +207,7 @@ def test_labels_and_options_of_another_run_leave_the_run_as_it_was(run, tmp_path
         (["--judge", "llm"], "--judge llm needs --judge-model"),
         (["--judge", "llm", "--judge-model", "x"], "OPENAI_BASE_URL"),
         (["--judge", "llm", "--setting", "judge_runner=nobody"], "no runner 'nobody'"),
-        ([*FAKE, "judge_max_new_tokens=0"], "--setting judge_max_new_tokens: input should be"),
+        (llm(judge_max_new_tokens=0), "--setting judge_max_new_tokens: input should be"),
         (["--judge-rule", "vibes"], "vibes"),
         (["--permutations", "0"], "--permutations: input should be greater than or equal to 1"),
         (["--short-tokens", "0"], "--short-tokens: input should be greater than or equal to 1"),
