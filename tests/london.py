@@ -24,7 +24,7 @@ class London(Runner):
             yield Generation(prompt_id=prompt.id, text="London")
 
 
-RUN = ["run", "redirectqa", "--source", "sample", "--limit", "4", "--repeat", "4"]
+RUN = ["run", "redirectqa", "--source", "sample", "--limit", "2", "--repeat", "2"]
 RUN += ["--runner", "tests.london:London", "--setting", "resamples=50"]
 
 

@@ -55,9 +55,9 @@ def test_runs_of_two_studies_do_not_share_a_page(scored, folder, capsys):
     ("words", "messages"),
     [
         (["--shots", "2"], ["settings.shots is 15 there and 2 now"]),
-        (["--limit", "9"], ["settings.limit is 4 there and 9 now"]),
+        (["--limit", "9"], ["settings.limit is 2 there and 9 now"]),
         (["--max-new-tokens", "9"], ["decoding.answers.max_new_tokens is 15 there and 9 now"]),
-        (["--repeat", "5"], ["settings.repeat is 4 there and 5 now"]),
+        (["--repeat", "5"], ["settings.repeat is 2 there and 5 now"]),
         (["--label", "other"], ["model is 'london' there and 'other' now"]),
         # A field that an older start did not have.
         ([], ["settings.seed is 1 there and 0", "settings.truncate is None there and False now"]),

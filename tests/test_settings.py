@@ -62,14 +62,14 @@ def test_every_field_is_one_of_at_most_forty_options_with_its_help(name, monkeyp
     lines = capsys.readouterr().out.splitlines()
     options = re.findall(r"(?m)^[│ *]*(--[a-z][a-z-]*)", "\n".join(lines))
     assert len(options) == len(set(options)) <= 40
-    [setting] = [line for line in lines if re.match(rf"[│ *]*{SETTING} ", line)]
-    found = records(find_study(name))
+    rare = "".join(line for line in lines if re.match(rf"[│ *]*{SETTING} ", line))
+    found = records(find_study(name)) if name in SMALL else []
     flags = {key: flag_of(key, info) for one in found for key, info in one.model_fields.items()}
     for record in found:
         for field, info in record.model_fields.items():
             flag, text = flags[field], name_flags(" ".join(info.description.split()), flags)
             if RARE in info.metadata:
-                assert re.search(rf"\b{field}\b", setting)
+                assert re.search(rf"\b{field}\b", rare)
                 continue
             [line] = [line for line in lines if re.match(rf"[│ *]*{flag} ", line)]
             assert text in line, flag
