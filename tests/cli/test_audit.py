@@ -102,6 +102,7 @@ def test_several_thresholds_are_a_sweep(databases, reader, tmp_path, capsys):
     ("arguments", "message"),
     [
         ([], "--runner lookup needs --model"),
+        (["--threshold", "abc"], "input should be a valid number"),
         (["--model", "toy_model", "--runner", "READER"], "--model toy_model trains its own model"),
         (["--model", "m", "--leaked", "3"], "--leaked is an option of the toy model; it needs --m"),
         ([*READS, "--retriever", "nothing"], "retriever must be one of"),
