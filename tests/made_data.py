@@ -9,6 +9,11 @@ import pytest
 from surface_consistency.data.slaq_rows import SlaqRow
 from surface_consistency.taxonomy import RELATIONS
 
+RELEASED = (
+    *("triplet_id", "subject_id", "subject_surface", "subject_surface_category"),
+    *("subject_wiki_title", "subject_redirect_wiki_title", "subject_pageviews", "subject_aliases"),
+    *("relation", "object_id", "object_surface", "possible_answers", "template", "question"),
+)
 FACTS = [
     (
         *(230395, "Q154216", "Cat_Stevens", 1209162, "place_of_birth", "Q84"),
@@ -31,22 +36,10 @@ def rows_of(triplet_id, subject_id, page, views, relation, object_id, answers, r
     for redirect, categories in {None: ["__MAIN__"], **redirects}.items():
         surface = title if redirect is None else redirect.partition("_(")[0].replace("_", " ")
         for template in ("original", "paraphrase"):
-            yield {
-                "triplet_id": triplet_id,
-                "subject_id": subject_id,
-                "subject_surface": surface,
-                "subject_surface_category": categories,
-                "subject_wiki_title": page,
-                "subject_redirect_wiki_title": redirect,
-                "subject_pageviews": views,
-                "subject_aliases": [title],
-                "relation": relation,
-                "object_id": object_id,
-                "object_surface": answers[0],
-                "possible_answers": answers,
-                "template": template,
-                "question": RELATIONS[relation].question(surface, template=template),
-            }
+            question = RELATIONS[relation].question(surface, template=template)
+            subject = (triplet_id, subject_id, surface, categories, page, redirect, views, [title])
+            fact = (relation, object_id, answers[0], answers, template, question)
+            yield dict(zip(RELEASED, subject + fact, strict=True))
 
 
 @pytest.fixture

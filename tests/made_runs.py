@@ -28,6 +28,13 @@ def make_manifest(model: str = "toy_model", **changes: object) -> RunManifest:
     return RunManifest.model_validate(settings | changes)
 
 
+COLUMNS = (
+    *("study", "model", "pair_id", "fact_id", "first_condition", "second_condition"),
+    *("first_correct", "second_correct", "subject_id", "relation", "template", "categories"),
+    *("types", "first_surface", "second_surface", "first_prediction", "second_prediction"),
+)
+
+
 def make_outcomes(
     verdicts: Sequence[tuple[bool | None, bool | None]],
     *,
@@ -36,30 +43,15 @@ def make_outcomes(
     template: str = "original",
 ) -> pd.DataFrame:
     rows = []
-    for place, (first, second) in enumerate(verdicts):
+    for place, pair in enumerate(verdicts):
         labels = tuple(categories[place % len(categories)])
-        rows.append(
-            {
-                "study": "redirectqa",
-                "model": model,
-                "pair_id": f"{template}-{place}",
-                "fact_id": f"fact-{place // 2}",
-                "first_condition": "canonical",
-                "second_condition": "redirect",
-                "first_correct": first,
-                "second_correct": second,
-                "subject_id": f"Q{place // 4}",
-                "relation": "place_of_birth" if place % 2 else "occupation",
-                "template": template,
-                "categories": list(labels),
-                "types": list(types_of(labels)),
-                "first_surface": f"Canonical {place}",
-                "second_surface": f"Redirect {place}",
-                "first_prediction": f"first answer {place}",
-                "second_prediction": f"second answer {place}",
-            }
-        )
-    return pd.DataFrame(rows)
+        relation = "place_of_birth" if place % 2 else "occupation"
+        ids = (f"{template}-{place}", f"fact-{place // 2}", "canonical", "redirect")
+        groups = (f"Q{place // 4}", relation, template, list(labels), list(types_of(labels)))
+        texts = (f"Canonical {place}", f"Redirect {place}")
+        texts += (f"first answer {place}", f"second answer {place}")
+        rows.append(("redirectqa", model, *ids, *pair, *groups, *texts))
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def random_outcomes(n: int, *, seed: int, model: str, template: str = "original") -> pd.DataFrame:

@@ -2,41 +2,13 @@
 
 import json
 import re
-import warnings
 
 import pandas as pd
 import pytest
 
 from surface_consistency.cli.main import main
-from surface_consistency.errors import DataError
-from surface_consistency.runs.frames import make_frame
-from surface_consistency.schemas import PairedOutcome
+from tests.london import RUN, folder, scored  # noqa: F401 - fixtures
 from tests.made_runs import write_outcomes
-
-
-@pytest.fixture(scope="module")
-def scored(tmp_path_factory):
-    """A scored run on the sample."""
-    home = tmp_path_factory.mktemp("bad_runs")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        assert main([*RUN, "--out", str(home / "run")]) == 0
-    return home / "run"
-
-
-RUN = ["run", "redirectqa", "--source", "sample", "--limit", "8", "--repeat", "4"]
-RUN += ["--runner", "tests.london:London", "--setting", "resamples=50"]
-
-
-@pytest.fixture
-def folder(scored, tmp_path):
-    """A copy of the run, to be spoiled."""
-    for path in scored.rglob("*"):
-        if path.is_file() and path.suffix in (".json", ".jsonl", ".parquet"):
-            target = tmp_path / "run" / path.relative_to(scored)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(path.read_bytes())
-    return tmp_path / "run"
 
 
 def change(folder, **fields):
@@ -83,9 +55,9 @@ def test_runs_of_two_studies_do_not_share_a_page(scored, folder, capsys):
     ("words", "messages"),
     [
         (["--shots", "2"], ["settings.shots is 15 there and 2 now"]),
-        (["--limit", "9"], ["settings.limit is 8 there and 9 now"]),
+        (["--limit", "9"], ["settings.limit is 2 there and 9 now"]),
         (["--max-new-tokens", "9"], ["decoding.answers.max_new_tokens is 15 there and 9 now"]),
-        (["--repeat", "5"], ["settings.repeat is 4 there and 5 now"]),
+        (["--repeat", "5"], ["settings.repeat is 2 there and 5 now"]),
         (["--label", "other"], ["model is 'london' there and 'other' now"]),
         # A field that an older start did not have.
         ([], ["settings.seed is 1 there and 0", "settings.truncate is None there and False now"]),
@@ -104,15 +76,6 @@ def test_settings_that_changed_between_start_and_resume_are_named(folder, capsys
     assert "Use the same settings to continue it, or choose another --out" in said
 
 
-def test_run_that_did_not_change_goes_on(folder, capsys):
-    log = (folder / "generations.jsonl").read_bytes()
-
-    assert main([*RUN, "--out", str(folder), "--json"]) == 0
-
-    assert (folder / "generations.jsonl").read_bytes() == log
-    assert json.loads(capsys.readouterr().out)["tables"]["overall"][0]["model"] == "london"
-
-
 def test_columns_that_the_study_did_not_declare_or_that_are_missing_are_refused(folder, capsys):
     file = folder / "outcomes.parquet"
     frame = pd.read_parquet(file)
@@ -124,8 +87,6 @@ def test_columns_that_the_study_did_not_declare_or_that_are_missing_are_refused(
         said = refused(capsys, "report", folder, "--out", "x")
         assert message in said
         assert "outcomes.parquet" in said
-    with pytest.raises(DataError, match="column 'mood' is no field of PairedOutcome"):
-        make_frame({name: [] for name in (*PairedOutcome.model_fields, "mood")}, PairedOutcome)
 
 
 def test_page_of_no_pair_is_refused(folder, tmp_path, capsys):

@@ -149,6 +149,7 @@ def replace(path, old, new):
 
 def test_version_authors_and_address_are_the_same_everywhere(release):
     assert list(release.disagreements()) == []
+    assert f"surface-consistency=={release.version()}" in MAKERS["dependencies"]
 
 
 @pytest.mark.parametrize(

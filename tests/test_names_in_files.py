@@ -1,7 +1,6 @@
 """What a file names is imported only if a package registers it: nobody's folder runs code."""
 
 import json
-import shutil
 import sys
 import warnings
 
@@ -11,6 +10,7 @@ from surface_consistency.cli.main import main
 from surface_consistency.engine.study import find_study
 from surface_consistency.errors import DataError, SurfaceConsistencyError
 from surface_consistency.plugins import Plugins, importable
+from tests.london import folder, scored  # noqa: F401 - fixtures
 
 EVIL = "evil_names:x"
 
@@ -23,24 +23,6 @@ def evil(tmp_path, monkeypatch):
     yield
     assert not (tmp_path / "mark").exists()
     assert "evil_names" not in sys.modules
-
-
-@pytest.fixture(scope="module")
-def scored(tmp_path_factory):
-    """A scored run on the sample."""
-    folder = tmp_path_factory.mktemp("names") / "run"
-    words = ["run", "redirectqa", "--source", "sample", "--limit", "2", "--repeat", "0"]
-    words += ["--runner", "tests.faults.plugins:Echo", "--setting", "resamples=9"]
-    words += ["--out", str(folder)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        assert main(words) == 0
-    return folder
-
-
-@pytest.fixture
-def folder(scored, tmp_path):
-    return shutil.copytree(scored, tmp_path / "run")
 
 
 def spoiled(value):

@@ -4,7 +4,6 @@ import ast
 import importlib
 import importlib.util
 import pkgutil
-import re
 from functools import cache
 from pathlib import Path
 
@@ -74,13 +73,3 @@ def test_an_underscore_is_what_makes_a_name_private(package):
 def test_unknown_public_name_is_rejected():
     with pytest.raises(AttributeError, match="No surface_consistency attribute nothing"):
         surface_consistency.nothing  # noqa: B018
-
-
-def test_version_agrees_with_the_changelog_and_the_citation():
-    top = Path(__file__).resolve().parents[1]
-    version = surface_consistency.__version__.partition(".dev")[0]
-
-    assert "## [Unreleased]" in (top / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert re.search(
-        rf"^version: {re.escape(version)}$", (top / "CITATION.cff").read_text("utf-8"), re.M
-    )

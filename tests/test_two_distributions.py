@@ -103,14 +103,3 @@ def test_two_versions_side_by_side_are_refused_and_named():
     assert done.returncode == 2
     assert "9.9 is installed" in done.stderr
     assert f"surface-consistency-build {surface_consistency.__version__}" in done.stderr
-
-
-def test_both_distributions_ask_for_each_other_in_their_own_version():
-    library, makers = (
-        tomllib.loads((ROOT / home / "pyproject.toml").read_text("utf-8"))["project"]
-        for home in (".", "dataset_builders")
-    )
-    version = surface_consistency.__version__
-
-    assert library["optional-dependencies"]["build"] == [f"surface-consistency-build=={version}"]
-    assert f"surface-consistency=={version}" in makers["dependencies"]

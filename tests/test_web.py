@@ -1,4 +1,4 @@
-"""The client of web services by itself: order, limits and what ends all requests."""
+"""The client of web services by itself; the tests of the runner of servers have the rest."""
 
 import sys
 import time
@@ -12,31 +12,17 @@ from tests.replay import ReplayServer
 pytest.importorskip("httpx")
 
 
-@pytest.fixture
-def replay():
-    servers = []
-
-    def start(answer):
-        servers.append(ReplayServer(answer))
-        return servers[-1]
-
-    yield start
-    for server in servers:
-        server.stop()
-
-
-def asked(server, n=1, **options):
-    client = WebClient(url=server.url, name="a service", first_wait=0.001, **options)
-    return client.ask([Request({"n": n}, "/x") for n in range(n)], lambda place, told: told["n"])
-
-
 @pytest.mark.enable_socket
-def test_replies_come_in_the_order_of_their_requests(replay):
+def test_replies_come_in_the_order_of_their_requests():
     def answer(path, told):
         time.sleep(0.05 * (told["n"] == 0))
         return 200, {"n": told["n"]}
 
-    replies = list(in_order(asked(replay(answer), n=8)))
+    server = ReplayServer(answer)
+    client = WebClient(url=server.url, name="a service", first_wait=0.001)
+    requests = [Request({"n": n}, "/x") for n in range(8)]
+    replies = list(in_order(client.ask(requests, lambda place, told: told["n"])))
+    server.stop()
     early = [Reply(place=place, value=str(place)) for place in (2, 0, 1)]
 
     assert [reply.place for reply in replies] == [reply.value for reply in replies] == [*range(8)]
@@ -44,46 +30,19 @@ def test_replies_come_in_the_order_of_their_requests(replay):
 
 
 @pytest.mark.enable_socket
-def test_a_refused_request_is_a_reply_without_a_value(replay):
-    """So is one whose answer is too large; neither is asked again."""
-    server = replay(lambda path, told: (400, {"error": {"code": "content_filter"}}))
-    [refused] = asked(server)
-    large = replay(lambda path, told: (200, {"n": "x" * 1000}))
-    [too_large] = asked(large, max_reply_bytes=100)
+def test_one_request_that_is_lost_ends_all_where_no_more_may_be():
+    server = ReplayServer(lambda path, told: (503, b"busy"))
+    client = WebClient(url=server.url, name="a service", first_wait=0.001, max_retries=1)
 
-    assert (refused.value, refused.refusal_body) == (None, {"error": {"code": "content_filter"}})
-    assert "a service refused this request: HTTP 400" in refused.refusal
-    assert "larger than max_reply_bytes = 100" in too_large.refusal
-    assert len(server.requests) == len(large.requests) == 1
+    with pytest.raises(
+        RunnerError, match=r"a service at .* no answer in 2 attempts, .*: busy; see"
+    ):
+        next(client.ask([Request({}, "/x")] * 2, lambda place, told: told))
+    server.stop()
 
 
-@pytest.mark.enable_socket
-def test_requests_that_are_lost_end_all_when_they_are_many(replay):
-    server = replay(lambda path, told: (503, b"busy"))
-    options = {"concurrency": 1, "max_retries": 1}
-
-    replies = asked(server, n=3, most_lost=3, **options)
-    assert "gave up after 2 attempts: HTTP 503: busy" in next(replies).refusal
-    next(replies)
-    with pytest.raises(RunnerError, match=r"no answer in 2 attempts.* to 3 requests in a row"):
-        next(replies)
-    with pytest.raises(RunnerError, match=r"a service at .* gave no answer in 2 attempts"):
-        next(asked(server, **options))
-
-
-@pytest.mark.enable_socket
-def test_a_key_is_sent_and_told_nobody(replay):
-    key = "sk-very-secret"
-    server = replay(lambda path, told: (401, f"who is {key}".encode()))
-
-    with pytest.raises(RunnerError, match=r"refused the request .*who is <key>\); mend it"):
-        next(asked(server, key=key, key_hint="mend it"))
-    assert key not in repr(WebClient(url=server.url, name="a service", key=key))
-
-
-def test_limits_out_of_range_and_a_missing_library_are_refused(monkeypatch):
-    with pytest.raises(ValueError, match=r"concurrency is at least 1.* got 0"):
-        WebClient(url="http://localhost", name="a service", concurrency=0)
+def test_a_key_is_not_shown_and_what_cannot_be_asked_is_refused(monkeypatch):
+    assert "sk-1" not in repr(WebClient(url="http://localhost", name="a service", key="sk-1"))
     with pytest.raises(ValueError, match="max_reply_bytes is at least 1, got 0"):
         WebClient(url="http://localhost", name="a service", max_reply_bytes=0)
     monkeypatch.setitem(sys.modules, "httpx", None)

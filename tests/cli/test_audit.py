@@ -98,20 +98,6 @@ def test_several_thresholds_are_a_sweep(databases, reader, tmp_path, capsys):
     assert "sweep" in capsys.readouterr().out
 
 
-def test_states_asked_are_told_without_del_off(databases, reader, tmp_path, capsys):
-    out = tmp_path / "run"
-
-    assert audit(databases, out, "--runner", reader, *CLOZE, "--states", "FULL", "DEL-ON") == 0
-
-    printed = capsys.readouterr().out
-    assert "n DEL-ON" in printed
-    assert "DEL-OFF was not asked: L, R, I and A need DEL-ON and DEL-OFF." in printed
-    assert "n FULL" in (out / "report.html").read_text(encoding="utf-8")
-    overall = pd.read_csv(out / "tables" / "overall.csv").iloc[0]
-    assert overall["full_accuracy"] == 1
-    assert overall["n_full"] == overall["n_del_on"] == 10
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -125,6 +111,9 @@ def test_states_asked_are_told_without_del_off(databases, reader, tmp_path, caps
         ([*READS, "--setting", "resamples=0"], "--setting resamples: input should be greater than"),
         ([*READS, "--setting", "max_missing=2"], "--setting max_missing: input should be less"),
         pytest.param(["--model", "no/such/folder"], "no/such/folder", marks=NEEDS_TORCH),
+        pytest.param(
+            ["--model", "toy_model", "--leaked", "5000"], "--leaked must be 0 to", marks=NEEDS_TORCH
+        ),
         ([*PUBLISHED, "--threshold", "0.4"], "sets --threshold 0.6, and 0.4 was given; leave out"),
         ([*PUBLISHED, "--setting", "k=9"], "--as-published sets --setting k=5, and 9 was given"),
         ([*PUBLISHED, "--setting", "cleaner=audit"], "cleaner=published, and audit was given"),
@@ -145,15 +134,6 @@ def test_a_users_mistake_is_one_line_and_code_2(
     assert captured.err.count("\n") == 1
     assert captured.out == ""
     assert "--as-published" not in given or not (tmp_path / "run").exists()
-
-
-def test_more_facts_than_there_are_cannot_be_leaked(databases, tmp_path, capsys):
-    pytest.importorskip("torch")
-    taught = ["--model", "toy_model", "--leaked", "5000", "--retriever", "fuzzy"]
-
-    assert audit(databases, tmp_path / "run", *taught) == 2
-
-    assert "error: --leaked must be 0 to" in capsys.readouterr().err
     assert not (tmp_path / "run" / "toy_model").exists()
 
 

@@ -109,15 +109,11 @@ def test_predictions_without_scores_are_judged_by_a_rule_and_never_guessed(tool,
     ("content", "said"),
     [
         ("", "holds no rows"),
-        ("id,score\n", "holds no rows"),
-        ("id,score\n1,1\n2", "1 cells under 2 columns"),
-        ("id,score\n1,1\n2,x\n", "row 2 of column 'score' holds 'x'"),
         ("nr,score\n1,1\n", "'target_id', 'prompt_id', 'question', 'prompt'; saw nr, score"),
         ("id,score\n8,1\n9,1\n", "items are called '8' by broken, '1' by whole"),
         ("id,score\n8,1\n9,1\n", "error: by the metric 'score': no item has a score of every"),
         ("id,score\n1,\n2,\n", "(items with a score: broken 0, whole 2); leave broken out"),
         ("id,prompt,score\n1,Who?,1\n1,Whom?,0\n", "column that tells them apart by --form"),
-        ("id,model,score\n1,whole,1\n1,whole,0\n", "stands more than once with score 1 and 0"),
     ],
 )
 def test_a_broken_file_is_named_with_what_is_wrong(tmp_path, content, said, capsys):

@@ -13,7 +13,6 @@ from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.mechanism.analysis import MechanismAnalysis
 from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.redirectqa.study import RedirectOutcome, RedirectQAStudy
-from surface_consistency.studies.redirectqa.toy_model import train_toy_model
 
 pytest.importorskip("torch")
 
@@ -75,8 +74,6 @@ def test_the_toy_model_computes_names_that_it_was_taught_like_the_title(demo, tm
     assert (sets["reached_by_sum"] < 0.8).all()
 
 
-def test_train_toy_model_rejects_no_steps(tmp_path, capsys):
-    with pytest.raises(ValueError, match="steps must be 1 or more, got 0"):
-        train_toy_model(["Q: a A: b"], tmp_path, steps=0)
+def test_no_steps_are_refused(tmp_path, capsys):
     assert main(["demo", "--steps", "0", "--out", str(tmp_path / "demo")]) == 2
     assert "steps must be 1 or more" in capsys.readouterr().err

@@ -151,16 +151,11 @@ def test_score_takes_predictions_made_elsewhere(tmp_path):
     file = tmp_path / "mine.csv"
     pd.DataFrame(rows).drop_duplicates("question").to_csv(file, index=False)
 
-    assert score(tmp_path, "--predictions", file) == 0
-    one = tmp_path / "one"
-    assert score(one, "--predictions", file, "--template", "paraphrase") == 0
+    assert score(tmp_path, "--predictions", file, "--template", "paraphrase") == 0
 
-    overall = pd.read_csv(tmp_path / "run" / "tables" / "overall.csv")
-    assert set(overall["model"]) == {"mine"}
-    assert (overall["consistency"] > 0.9).all()
-    assert set(overall["template"]) == {"original", "paraphrase"}
-    template = pd.read_csv(one / "run" / "tables" / "overall.csv")["template"]
-    assert template.tolist() == ["paraphrase"]
+    [row] = pd.read_csv(tmp_path / "run" / "tables" / "overall.csv").to_dict("records")
+    assert (row["model"], row["template"]) == ("mine", "paraphrase")
+    assert row["consistency"] > 0.9
 
 
 @pytest.mark.parametrize(
@@ -169,13 +164,8 @@ def test_score_takes_predictions_made_elsewhere(tmp_path):
         (["--source", "no/where/at/all.jsonl"], "no/where/at/all.jsonl"),
         (["--limit", "0"], "--limit: input should be greater than or equal to 1, got 0"),
         (["--repeat", "-5"], "--repeat: input should be greater than or equal to 0, got -5"),
-        (["--shots", "-1"], "--shots: input should be greater than or equal to 0, got -1"),
         (["--shots", "5000"], "--shots 5000, but only"),
-        (["--shots", "many"], "Invalid value for --shots: input should be a valid integer"),
-        (["--shot", "3"], "Unknown option: --shot. Did you mean --shots?"),
-        (["--template", "haiku"], "Invalid value for --template: input should be 'original'"),
         (["--column", "question=q"], "--column belongs to data of your own"),
-        (["--column", "question"], "--column takes NAME=VALUE, got 'question'"),
         (["--max-new-tokens", "0"], "--max-new-tokens: input should be greater than or equal to 1"),
         (["--model", "toy_model"], "--model toy_model: the study redirectqa has no toy model"),
         (["--rule", "vibes"], "--rule must be one of"),
@@ -220,7 +210,6 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
         (["score", "--predictions", "x", "--source", "x/y/z", "--out", "y"], "--source: no file"),
         (["report", "made"], "--out is required"),
         (["report", "made", "--out", "made/report.html"], "--out names a folder"),
-        (["report", "x"], "there is no folder x (in "),
         (["report", "empty", "--out", "x"], "empty is not a run folder: manifest.json is missing"),
         (["report", "made/manifest.json"], "made/manifest.json is a file; give the folder of a"),
         (["analyse", "frequency", "x", "--frequencies", "y"], "there is no folder x (in "),
@@ -321,8 +310,6 @@ def test_commands_are_found(capsys):
         assert f"\n  {command}  " in listed
     assert main(["run", "audit", "--help"]) == 0
     assert "Usage: surface-consistency run audit" in capsys.readouterr().out
-    assert main(["nothing"]) == 2
-    assert "no command 'nothing'; there are run, score" in capsys.readouterr().err
 
 
 def test_reader_that_has_gone_is_no_error():

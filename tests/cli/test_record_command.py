@@ -8,7 +8,8 @@ import pytest
 from cyclopts import App, Parameter
 from pydantic import Field, model_validator
 
-from surface_consistency.cli.app import run_app
+from surface_consistency.cli.app import new_app, run_app
+from surface_consistency.cli.main import main
 from surface_consistency.cli.record_command import flag_of, name_flags, record_command
 from surface_consistency.errors import DataError, PluginError
 from surface_consistency.schemas import Items
@@ -35,6 +36,8 @@ class Asked(Settings):
         default_factory=lambda: {"short": 64, "long": 512}
     )
     cluster: Annotated[str | None, Flag("--cluster-column")] = None
+    either: int | float = 1
+    switches: dict[str, bool] = Field(default_factory=dict)
     draws: Rare[int] = Field(default=10, ge=1)
     tags: Rare[Items[str] | None] = None
     options: Rare[dict[str, str]] = Field(default_factory=dict)
@@ -70,7 +73,7 @@ def ask(
 
 @pytest.fixture
 def run():
-    app = App(name="sc", help_format="plaintext")
+    app = new_app("sc", "")
     app.command(record_command(ask, settings=Asked), name="ask")
 
     def call(*arguments):
@@ -103,9 +106,17 @@ def run():
         (["--setting", "tags=<a>,</a>"], "tags", ("<a>", "</a>")),
         (["--setting", "options=a=1,b=x=y"], "options", {"a": "1", "b": "x=y"}),
         (["--setting", "agreement=false"], "agreement", False),
+        (["--either=-15"], "either", -15),
+        (["--either=1.5"], "either", 1.5),
+        (["--either=2"], "either", 2),
+        (["--threshold=inf"], "threshold", float("inf")),
+        (["--cluster-column=1.50"], "cluster", "1.50"),
+        (["--cache=1.50"], "cache", Path("1.50")),
+        (["--truncate=yes"], "truncate", True),
     ],
 )
 def test_every_kind_of_field_is_an_option(run, arguments, field, value):
+    """What is typed is what is taken."""
     assert run("--out", "x", "--model", "m", *arguments) == 0
 
     settings, out, model = ask.called
@@ -137,6 +148,15 @@ def test_every_kind_of_field_is_an_option(run, arguments, field, value):
             "--setting has no setting 'drawn' (did you mean 'draws'?); it has",
         ),
         (["--model", "broken"], "--n-permutations is more than the topics contain; --setting "),
+        # A value that would be changed.
+        *(
+            ([f"--{name}={value}"], f"Invalid value for --{name}: input should be a valid integer")
+            for name, value in (("n-permutations", 1.5), ("n-permutations", "true"), ("shots", 0.9))
+        ),
+        (["--truncate=0.3"], 'Invalid value for --truncate: unable to convert "0.3" into bool'),
+        (["--style=Chat"], "Invalid value for --style: input should be 'chat' or 'completion', go"),
+        (["--lengths=short=1.5"], "--lengths: input should be a valid integer"),
+        (["--switches=a=0.3"], "--switches: input should be a valid boolean"),
     ],
 )
 def test_errors_name_the_flag(run, capsys, arguments, message):
@@ -146,6 +166,16 @@ def test_errors_name_the_flag(run, capsys, arguments, message):
     assert printed.err.startswith(f"error: {message}")
     assert printed.err.count("error: ") == 1
     assert printed.out == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["demo", "--steps", "1.5"], ["run", "redirectqa", "--source", "sample", "--seed", "1.5"]],
+)
+def test_options_of_the_commands_themselves_round_nothing(words, capsys):
+    assert main([*words, "--out", "x"]) == 2
+    error = f"error: Invalid value for {words[-2]}: input should be a valid integer"
+    assert error in capsys.readouterr().err
 
 
 def test_all_broken_limits_and_a_missing_option_are_reported(run, capsys):

@@ -61,31 +61,24 @@ def loaded(home):
 pytestmark = pytest.mark.filterwarnings("ignore::surface_consistency.errors.UnscoredWarning")
 
 
-def test_models_run_one_after_the_other_and_are_reported_together(home, capsys):
-    assert main([*RUN, "--model", "a", "--model", "b/c", "--out", "runs"]) == 0
-
-    assert loaded(home) == ["a", "b/c"]
-    made = sorted(path.parent.name for path in (home / "runs").glob("*/manifest.json"))
-    assert made == ["a", "b-c"]
-    assert (home / "runs" / "report.html").is_file()
-    overall = pd.read_csv(home / "runs" / "tables" / "overall.csv")
-    assert overall["model"].tolist() == ["a", "b/c"]
-    assert "model a in runs/a" in capsys.readouterr().out
-
-
-def test_finished_models_are_not_loaded_again(home):
-    command = [*RUN, "--model", "a", "b", "--out", "runs", "--json"]
+def test_models_run_one_after_the_other_and_finished_ones_are_not_loaded_again(home, capsys):
+    command = [*RUN, "--model", "a", "--model", "b/d", "--out", "runs"]
     assert main(command) == 0
-    assert loaded(home) == ["a", "b"]
+    assert loaded(home) == ["a", "b/d"]
+    assert "model a in runs/a" in capsys.readouterr().out
+    assert (home / "runs" / "report.html").is_file()
     answers = (home / "runs" / "a" / "generations.jsonl").read_bytes()
 
-    assert main([*RUN, "--model", "a", "b", "c", "--out", "runs", "--json"]) == 0
+    assert main([*RUN, "--model", "a", "b/d", "c", "--out", "runs", "--json"]) == 0
 
     assert loaded(home) == ["c"]
     assert (home / "runs" / "a" / "generations.jsonl").read_bytes() == answers
-    assert set(pd.read_csv(home / "runs" / "tables" / "overall.csv")["model"]) == {"a", "b", "c"}
+    made = {path.parent.name for path in (home / "runs").glob("*/manifest.json")}
+    assert made == {"a", "b-d", "c"}
+    overall = pd.read_csv(home / "runs" / "tables" / "overall.csv")
+    assert set(overall["model"]) == {"a", "b/d", "c"}
     assert main([*command, "--limit", "5"]) == 2
-    assert loaded(home) == ["a", "b"]
+    assert loaded(home) == ["a", "b/d"]
 
 
 def test_a_failure_stops_no_other_model(home, capsys):

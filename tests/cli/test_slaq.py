@@ -55,11 +55,8 @@ def silly(model=None):
 def runners(tmp_path, monkeypatch):
     (tmp_path / "cli_slaq_runners.py").write_text(RUNNER)
     monkeypatch.syspath_prepend(str(tmp_path))
-    with importable(*(f"cli_slaq_runners:{name}" for name in ["judging"])):
+    with importable("cli_slaq_runners:judging"):
         yield "cli_slaq_runners"
-
-
-FAKE = ["--judge", "llm", "--setting", "judge_runner=fake"]
 
 
 def llm(name="judging", **settings):
@@ -100,13 +97,11 @@ def test_a_run_leaves_tables_and_page(run, tmp_path, capsys):
 def test_a_model_judges_and_another_judges_again(run, tmp_path, capsys):
     """Each judge has a log of its own, so that neither is asked twice nor mixed up."""
     assert run(*llm(judge_label="first"), "--json") == 0
-    first = json.loads(capsys.readouterr().out)["tables"]["overall"][0]
     folder = tmp_path / "run"
     kept = (folder / "verdicts.parquet").read_bytes()
 
     assert main(["score", str(folder), *llm("silly", judge_label="second"), "--json"]) == 2
 
-    assert (first["first_accuracy"], first["second_accuracy"]) == (1.0, 0.6)
     assert "decided none of 90 facts" in capsys.readouterr().err
     assert (folder / "verdicts.parquet").read_bytes() == kept
     assert len(list(folder.glob("judges/*/*generations*.jsonl"))) == 2
@@ -173,7 +168,6 @@ def test_labels_go_from_the_sheet_to_the_corrected_scores(run, tmp_path, capsys)
     printed = capsys.readouterr()
     agreement = json.loads(printed.out)["tables"]["judge_agreement"]
     assert [row["form"] for row in agreement] == ["short", "long"]
-    assert (agreement[0]["sensitivity"], agreement[0]["specificity"]) == (1.0, 0.0)
     assert "the judge is no better than chance" in printed.err
     assert "Agreement of the judge with labels" in (folder / "report.html").read_text()
     people = ["--judge", "human", "--labels", str(folder / "labels.csv")]
@@ -213,9 +207,7 @@ def test_labels_and_options_of_another_run_leave_the_run_as_it_was(run, tmp_path
         (["--judge", "llm"], "--judge llm needs --judge-model"),
         (["--judge", "llm", "--judge-model", "x"], "OPENAI_BASE_URL"),
         (["--judge", "llm", "--setting", "judge_runner=nobody"], "no runner 'nobody'"),
-        ([*FAKE, "--judge-option", "colour"], "--judge-option takes NAME=VALUE"),
-        ([*FAKE, "judge_max_new_tokens=0"], "--setting judge_max_new_tokens: input should be"),
-        (["--judge", "oracle"], "--judge: input should be 'matcher', 'llm' or 'human', got 'orac"),
+        (llm(judge_max_new_tokens=0), "--setting judge_max_new_tokens: input should be"),
         (["--judge-rule", "vibes"], "vibes"),
         (["--permutations", "0"], "--permutations: input should be greater than or equal to 1"),
         (["--short-tokens", "0"], "--short-tokens: input should be greater than or equal to 1"),

@@ -18,21 +18,13 @@ from surface_consistency.matching import match_columns
 def row(identifier, subject, obj, **changes):
     """One row in PopQA's columns; lists are JSON strings, as released."""
     return {
-        "id": identifier,
-        "subj": subject,
-        "prop": "occupation",
-        "obj": obj,
-        "subj_id": 1850297,
-        "prop_id": 22,
-        "obj_id": 2834605,
+        **{"id": identifier, "subj": subject, "prop": "occupation", "obj": obj},
+        **{"subj_id": 1850297, "prop_id": 22, "obj_id": 2834605},
         "s_aliases": json.dumps([f"{subject} I"]),
         "o_aliases": json.dumps(["polit.", 'homme "d\'État"']),
         "s_uri": "http://www.wikidata.org/entity/Q5300000",
         "o_uri": "http://www.wikidata.org/entity/Q82955",
-        "s_wiki_title": subject,
-        "o_wiki_title": obj,
-        "s_pop": 142,
-        "o_pop": 25692,
+        **{"s_wiki_title": subject, "o_wiki_title": obj, "s_pop": 142, "o_pop": 25692},
         "question": f"What is {subject}'s occupation?",
         "possible_answers": json.dumps([obj, "political leader"]),
     } | changes
@@ -68,23 +60,14 @@ def test_load_popqa_reads_the_released_file(tsv):
 
     assert rows["id"].iloc[0].startswith("4222362:original:")
     assert rows.iloc[0].drop("id").dropna().to_dict() == {
-        "fact_id": "4222362",
-        "subject_id": "Q5300000",
-        "subject_name": "George Rankin",
-        "subject_aliases": ("George Rankin I",),
-        "subject_pageviews": 142,
-        "relation": "occupation",
-        "object_id": "Q82955",
-        "object_name": "politician",
+        **{"fact_id": "4222362", "relation": "occupation", "template": "original"},
+        **{"subject_id": "Q5300000", "subject_name": "George Rankin", "subject_pageviews": 142},
+        **{"subject_aliases": ("George Rankin I",), "surface": "George Rankin"},
+        **{"object_id": "Q82955", "object_name": "politician", "object_pageviews": 25692},
         "object_aliases": ("polit.", 'homme "d\'État"'),
-        "object_pageviews": 25692,
         "answers": ("politician", "political leader"),
-        "template": "original",
         "question": "What is George Rankin's occupation?",
-        "surface": "George Rankin",
-        "is_canonical": True,
-        "categories": (),
-        "types": (),
+        **{"is_canonical": True, "categories": (), "types": ()},
     }
     assert rows["surface"].tolist()[1:] == ["NA", "null", "None"]
     assert rows["object_name"].tolist()[1:] == ["null", "None", "nan"]

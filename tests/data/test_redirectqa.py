@@ -13,7 +13,6 @@ from surface_consistency.errors import (
     SurfaceConsistencyWarning,
     UnscoredWarning,
 )
-from surface_consistency.taxonomy import RELATIONS, TYPES
 
 
 def without(*columns):
@@ -48,54 +47,21 @@ def test_load_redirectqa_reads_release_v1(rows):
     assert data.questions[3].surface is surface
 
 
-def test_real_rows_get_their_types(data_files):
-    """The real redirect surfaces of the release load with the types that the release gives."""
-    path = data_files / "redirectqa" / "v1_pairs_sample.jsonl"
-    real = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    rows = [
-        without("types", "triplet_ids")(row)
-        | {
-            "triplet_id": number,
-            "relation": "occupation",
-            "object_surface": "musician",
-            "possible_answers": ["musician"],
-            "question": RELATIONS["occupation"].question(row["subject_surface"]),
-        }
-        for number, row in enumerate(real)
-    ]
-
-    with pytest.warns(DataWarning, match=r"^24 redirect questions of list have no canon"):
-        data = load_redirectqa(rows)
-
-    assert data.pairs.empty
-    assert len(data.unpaired) == 24
-    for found, row in zip(data.rows.to_dict("records"), real, strict=True):
-        assert found["surface"] == row["subject_surface"]
-        assert list(found["categories"]) == row["subject_surface_category"]
-        assert {TYPES[name].label for name in found["types"]} == set(row["types"])
-        assert list(found["subject_aliases"]) == row["subject_aliases"]
-
-
-def test_load_redirectqa_reads_release_v0(rows):
-    """A release with one template, a plain category and no template or fact id column loads."""
+def test_columns_of_an_earlier_release_are_read(rows):
+    """It has one template, plain categories, other names, and neither template nor fact id."""
     old = [
         {
-            "subject_id": row["subject_id"],
-            "subject": row["subject_wiki_title"],
-            "surface": row["subject_surface"],
-            "redirect_title": row["subject_redirect_wiki_title"],
-            "category": None
-            if row["subject_redirect_wiki_title"] is None
-            else row["subject_surface_category"][0].removeprefix("Redirects_").replace("_", " "),
-            "prop": row["relation"].replace("_", " "),
-            "obj": row["object_surface"],
-            "answers": json.dumps(row["possible_answers"]),
-            "question": row["question"],
+            **{"subject_id": row["subject_id"], "subject": row["subject_wiki_title"]},
+            **{"surface": row["subject_surface"], "question": row["question"]},
+            **{"title": row["subject_redirect_wiki_title"], "prop": row["relation"]},
+            **{"obj": row["object_surface"], "answers": json.dumps(row["possible_answers"])},
+            "category": row["subject_surface_category"][0].removeprefix("Redirects_"),
         }
-        for row in rows
-        if row["template"] == "original"
+        for row in rows[::2]
     ]
-    names = {name: name for name in ("surface", "redirect_title", "answers")}
+    for row in (old[0], old[2]):
+        row["category"] = None
+    names = {"surface": "surface", "redirect_title": "title", "answers": "answers"}
 
     data = load_redirectqa(
         old, columns=names | {"subject_title": "subject", "categories": "category"}
@@ -108,94 +74,72 @@ def test_load_redirectqa_reads_release_v0(rows):
     assert data.rows["answers"].iloc[0] == ("London", "London, UK")
 
 
-def at(place, **cells):
-    """Change cells of one row, or of a slice of rows."""
-
-    def change(rows):
-        chosen = range(len(rows))[place if isinstance(place, slice) else slice(place, place + 1)]
-        return [row | cells if number in chosen else row for number, row in enumerate(rows)]
-
-    return change
-
-
-FIRST = slice(4)
+FIRST, TWO = range(4), range(2)
+ALIASES = {"possible_answers": ..., "object_aliases": ["alias"]}
+SPACED = ["London\n", " ", "London, UK "]
+BOTH = ("London", "London, UK")
+SURNAME = ["__MAIN__", "Redirects_from_surnames"]
+MARKED = {"subject_surface_category": SURNAME, "subject_redirect_wiki_title": "Stevens"}
+PLAIN = {"is_canonical": True, "categories": (), "types": (), "redirect_title": None}
+SINGER = {"subject_wiki_title": "Cat_Stevens_(singer)"}
+EMPLOYER = {"relation": "employer", "question": "Who employs Cat Stevens?", "template": ...}
 GAPS = dict.fromkeys(("relation", "object_id", "subject_pageviews"))
-CELLS = {
-    "the object's name first": (
-        [at(FIRST, possible_answers=["London, UK", "The City", "London", "The City"])],
-        {"answers": ("London", "London, UK", "The City")},
-    ),
-    "aliases": (
-        [
-            at(FIRST, object_aliases=["alias"]),
-            lambda rows: map(without("possible_answers"), rows[:4]),
-        ],
-        {"answers": ("London", "alias"), "object_aliases": ("alias",)},
-    ),
-    "a title": (
-        [
-            at(FIRST, o_wiki_title="London_(city)", object_aliases=["alias"]),
-            lambda rows: map(without("possible_answers", "object_surface"), rows[:4]),
-        ],
-        {"answers": ("London", "alias")},
-    ),
-    "trimmed": (
-        [at(FIRST, object_surface=" London ", possible_answers=["London\n", " ", "London, UK "])],
-        {"answers": ("London", "London, UK")},
-    ),
-    "trimmed aliases": (
-        [
-            at(FIRST, object_surface=" London ", object_aliases=["London\n", " ", "London, UK "]),
-            lambda rows: map(without("possible_answers"), rows[:4]),
-        ],
-        {"answers": ("London", "London, UK")},
-    ),
-    # The release's own mark decides, whatever else stands in the row.
-    "marked as canonical": (
-        [
-            at(
-                slice(2),
-                subject_surface_category=["__MAIN__", "Redirects_from_surnames"],
-                subject_redirect_wiki_title="Stevens",
-            )
-        ],
-        {"is_canonical": True, "categories": (), "types": (), "redirect_title": None},
-    ),
-    "canonical by a title without its parenthesis": (
-        [
-            at(FIRST, subject_wiki_title="Cat_Stevens_(singer)"),
-            at(slice(2), subject_surface_category=[]),
-        ],
-        {"is_canonical": True},
-    ),
-    "a relation outside the taxonomy": (
-        [
-            at(slice(1), relation="employer", question="Who employs Cat Stevens?"),
-            lambda rows: map(without("template"), rows[:1]),
-        ],
-        {"relation": "employer", "template": "original"},
-    ),
-    "gaps filled from other rows": (
-        [at(0, **GAPS, question="Where was Cat Stevens born?")],
-        {"relation": "place_of_birth", "object_id": "Q84", "subject_pageviews": 1209162},
-    ),
-    "underscores and order of answers": (
-        [
-            at(2, object_surface=None, possible_answers=["London, UK", "London"]),
-            at(1, subject_wiki_title="Cat Stevens"),
-        ],
-        {"answers": ("London", "London, UK")},
-    ),
-}
+FILLED = {"relation": "place_of_birth", "object_id": "Q84", "subject_pageviews": 1209162}
 
 
-@pytest.mark.parametrize("name", CELLS)
-def test_cells_of_the_first_row_are_read(name, rows):
-    changes, expected = CELLS[name]
-    for change in changes:
-        rows = list(change(rows))
+@pytest.mark.parametrize(
+    ("n_rows", "changes", "expected"),
+    [
+        # The object's name goes first, and no answer stands twice.
+        (
+            10,
+            {FIRST: {"possible_answers": ["London, UK", "The City", "London", "The City"]}},
+            {"answers": (*BOTH, "The City")},
+        ),
+        (4, {FIRST: ALIASES}, {"answers": ("London", "alias"), "object_aliases": ("alias",)}),
+        (
+            4,
+            {FIRST: ALIASES | {"o_wiki_title": "London_(city)", "object_surface": ...}},
+            {"answers": ("London", "alias")},
+        ),
+        # Answers are trimmed.
+        (
+            10,
+            {FIRST: {"object_surface": " London ", "possible_answers": SPACED}},
+            {"answers": BOTH},
+        ),
+        (
+            4,
+            {FIRST: ALIASES | {"object_surface": " London ", "object_aliases": SPACED}},
+            {"answers": BOTH},
+        ),
+        # The release's own mark decides, whatever else stands in the row.
+        (10, {TWO: MARKED}, PLAIN),
+        # A title without its parenthesis is canonical.
+        (10, {FIRST: SINGER, TWO: {"subject_surface_category": []}}, {"is_canonical": True}),
+        # A relation may stand outside the taxonomy.
+        (1, {TWO: EMPLOYER}, {"relation": "employer", "template": "original"}),
+        # Other rows fill gaps.
+        (10, {range(1): GAPS | {"question": "Where was Cat Stevens born?"}}, FILLED),
+        # Underscores and the order of answers do not matter.
+        (
+            10,
+            {
+                range(2, 3): {"object_surface": None, "possible_answers": [*BOTH[::-1]]},
+                range(1, 2): {"subject_wiki_title": "Cat Stevens"},
+            },
+            {"answers": BOTH},
+        ),
+    ],
+)
+def test_cells_of_the_first_row_are_read(n_rows, changes, expected, rows):
+    """A cell of ... is one that the row lacks."""
+    for place, row in enumerate(rows):
+        for places, cells in changes.items():
+            row |= cells if place in places else {}
+    kept = [{name: c for name, c in row.items() if c is not ...} for row in rows[:n_rows]]
 
-    frame = load_redirectqa(rows).rows
+    frame = load_redirectqa(kept).rows
     found = frame.astype(object).where(frame.notna(), None).iloc[0]
 
     assert {column: found[column] for column in expected} == expected

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.engine.report import report_runs
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import import_predictions, score_run
@@ -15,8 +14,6 @@ from surface_consistency.runs.log import read_generations
 from surface_consistency.schemas import Generation
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy, score_predictions
-from surface_consistency.studies.slaq.settings import SlaqSettings
-from surface_consistency.studies.slaq.study import SlaqStudy
 
 STUDY = RedirectQAStudy()
 SETTINGS = RedirectQASettings(shots=0, repeat=0)
@@ -46,32 +43,6 @@ def imported(data, predictions, out, **settings):
 
 def is_redirect(prompt):
     return "Smith" in prompt.text or "y?" in prompt.text
-
-
-def test_the_reasoning_of_a_long_slaq_answer_is_not_judged(tmp_path):
-    """A name that is only thought of, and rejected, is no answer."""
-    study, data = SlaqStudy(), load_slaq_sample()
-    settings = SlaqSettings(limit=3, repeat=0)
-    plan = study.plan(data, settings)
-    accepted = plan.items.groupby("prompt_id")["answers"].agg(
-        lambda lists: ", ".join(answers[0] for answers in lists)
-    )
-    runner = FakeRunner(
-        lambda prompt: f"<think>Could it be {accepted[prompt.id]}? No.</think> I do not know."
-    )
-
-    options = {"model": "m", "settings": settings, "progress": False}
-    folder = run_study(study, data, runner, tmp_path / "run", **options)
-    with pytest.warns(UnscoredWarning, match="answers have no verdict|could not be judged"):
-        frame = score_run(folder)
-
-    judged = frame.dropna(subset=["first_correct", "second_correct"])
-    assert len(judged) > 5
-    assert not judged["first_correct"].any()
-    assert not judged["second_correct"].any()
-    logged = read_generations(folder.log("short"))
-    [line] = {(answer.text, (answer.reasoning or "")[:8]) for answer in logged}
-    assert line == ("I do not know.", "Could it")
 
 
 def test_the_first_line_of_an_answer_is_not_its_opening_tag(data, tmp_path):

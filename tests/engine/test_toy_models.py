@@ -313,11 +313,6 @@ def test_planted_answers_follow_the_slots(data):
     assert planted_answer(facts, (), dict.fromkeys(memory, 0)) == "unknown."
 
 
-def test_nothing_to_learn_is_rejected(data, tmp_path):
-    with pytest.raises(ValueError, match="steps must be 1 or more, got 0"):
-        train_slaq_toy_model(data.rows, SlaqSettings(), tmp_path, steps=0)
-
-
 def test_a_toy_model_is_trained_once_and_that_of_a_run_is_not_replaced(data, tmp_path):
     """A command with other settings is refused before it trains, since answers are beside it."""
     pytest.importorskip("torch")

@@ -6,6 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 
+from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.engine.report import build_page
+from surface_consistency.engine.run import run_study
+from surface_consistency.engine.score import score_run
+from surface_consistency.engine.settings import ReportSettings
+from surface_consistency.report.html import render_page
 from tests.golden_runs.files import GoldenRun
 
 RESAMPLES = 1_000
@@ -13,16 +19,11 @@ RESAMPLES = 1_000
 
 def load_redirectqa():
     """The bundled questions."""
-    from surface_consistency.data.redirectqa import load_sample
-
     return load_sample()
 
 
 def scored_run(study, data, runner, out: Path, settings, *, scoring=None, shared=None, model=None):
     """Ask, judge, and return the run folder; the model has the name of its runner by default."""
-    from surface_consistency.engine.run import run_study
-    from surface_consistency.engine.score import score_run
-
     folder = run_study(
         study,
         data,
@@ -56,9 +57,6 @@ def of_study(
         hidden: Folders whose paths are left out of the text of the page.
         answers: Answers that the page shows of each model.
     """
-    from surface_consistency.engine.report import build_page
-    from surface_consistency.engine.settings import ReportSettings
-
     page, tables, runs = build_page(
         [folder.path for folder in folders],
         study=study,
@@ -72,8 +70,6 @@ def of_study(
 
 def rendered(page, hidden: Iterable[Path] = ()) -> str:
     """Set a page as HTML, without the paths of these folders."""
-    from surface_consistency.report.html import render_page
-
     return without_paths(render_page(page), hidden)
 
 

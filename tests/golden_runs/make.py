@@ -25,7 +25,27 @@ from pathlib import Path
 
 import pandas as pd
 
+from surface_consistency.analysis.paired import compare_verdicts
+from surface_consistency.analysis.settings import TableSettings
+from surface_consistency.analysis.verdicts import read_verdicts
+from surface_consistency.data.redirectqa import RedirectQA
+from surface_consistency.data.slaq import Slaq, load_slaq_sample
+from surface_consistency.engine.design import Report
+from surface_consistency.engine.report import _check_tables
+from surface_consistency.engine.run import run_study
+from surface_consistency.engine.score import score_run
+from surface_consistency.engine.settings import ReportSettings, RuleScoring
 from surface_consistency.models.runner import Runner
+from surface_consistency.runs.loader import load_runs
+from surface_consistency.schemas import Generation, LookupQuery, Triplet
+from surface_consistency.studies.audit import AuditData, AuditSettings, AuditStudy, find_conditions
+from surface_consistency.studies.audit.lookup.fact_store import LookupRequest
+from surface_consistency.studies.redirectqa.settings import RedirectQASettings
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy
+from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
+from surface_consistency.studies.slaq.page import SLAQ_PAGE, slaq_report_tables
+from surface_consistency.studies.slaq.settings import SlaqScoring, SlaqSettings
+from surface_consistency.studies.slaq.study import SlaqStudy
 from tests.golden_runs import inputs
 from tests.golden_runs.files import EXPECTED, WORDING, GoldenRun, whole_text
 from tests.golden_runs.gather import (
@@ -38,22 +58,20 @@ from tests.golden_runs.gather import (
 )
 from tests.golden_runs.many_forms import forms
 from tests.golden_runs.scores import frequency, lexical, linking, linking_vs_consistency
-from tests.golden_runs.sweeps import compare_models, compare_page, compare_runs, unlearning
+from tests.golden_runs.sweeps import (
+    OUTCOMES,
+    PAIRS,
+    compare_models,
+    compare_page,
+    compare_runs,
+    outcomes_of_ada,
+    unlearning,
+)
 from tests.golden_runs.weights import mechanism
-
-VERDICT_COLUMNS = {"first": "first_correct", "second": "second_correct", "pair_id": "pair_id"}
 
 
 def redirectqa(home: Path) -> GoldenRun:
     """Two models asked both templates, repeated in part, scored, and reported together."""
-    from surface_consistency.data.redirectqa import RedirectQA
-    from surface_consistency.engine.design import Report
-    from surface_consistency.engine.report import _check_tables
-    from surface_consistency.engine.score import score_run
-    from surface_consistency.engine.settings import ReportSettings, RuleScoring
-    from surface_consistency.runs.loader import load_runs
-    from surface_consistency.studies.redirectqa.settings import RedirectQASettings
-    from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 
     class FirstFacts(RedirectQA):
         """Pinned when a limit took the first facts rather than some of each relation."""
@@ -97,17 +115,6 @@ def redirectqa(home: Path) -> GoldenRun:
 
 def slaq(home: Path) -> GoldenRun:
     """Two models in all forms; a rule judges one, a model the other; both held against labels."""
-    from surface_consistency.data.slaq import Slaq, load_slaq_sample
-    from surface_consistency.engine.design import Report
-    from surface_consistency.engine.report import _check_tables
-    from surface_consistency.engine.run import run_study
-    from surface_consistency.engine.score import score_run
-    from surface_consistency.engine.settings import ReportSettings
-    from surface_consistency.runs.loader import load_runs
-    from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
-    from surface_consistency.studies.slaq.page import SLAQ_PAGE, slaq_report_tables
-    from surface_consistency.studies.slaq.settings import SlaqScoring, SlaqSettings
-    from surface_consistency.studies.slaq.study import SlaqStudy
 
     class Judged(SlaqStudy):
         report = replace(SLAQ_PAGE, tables=(partial(slaq_report_tables, n_null=200),))
@@ -162,9 +169,6 @@ def audit_data(home: Path):
     )
     from surface_consistency_build.builders.audit_databases.styles import style_writers
 
-    from surface_consistency.schemas import Triplet
-    from surface_consistency.studies.audit import AuditData, find_conditions
-
     def named(name, *aliases, role):
         return Aliases(name=name, aliases=aliases, roles=(role,))
 
@@ -216,9 +220,6 @@ class Asking(Runner):
         return {"runner": self.name, "source": self.source.fingerprint()}
 
     def generate(self, prompts, params):
-        from surface_consistency.schemas import Generation, LookupQuery
-        from surface_consistency.studies.audit.lookup.fact_store import LookupRequest
-
         for prompt in prompts:
             fact = self.source.query(prompt)
             key = (fact.entity, fact.relation)
@@ -241,8 +242,6 @@ class Asking(Runner):
 
 def audit(home: Path) -> GoldenRun:
     """One audit by words: the model reads what the store finds."""
-    from surface_consistency.studies.audit import AuditSettings, AuditStudy
-
     study, data = AuditStudy(), audit_data(home)
     reader = inputs.audit_reader([prompt for one in data.conditions for prompt in one.prompts])
     settings = AuditSettings(retriever=("bm25",), threshold=(None,), n_facts=2)
@@ -256,8 +255,6 @@ def audit(home: Path) -> GoldenRun:
 
 def audit_sweep(home: Path) -> GoldenRun:
     """A model that looks facts up by letters, at two thresholds, and what changes between them."""
-    from surface_consistency.studies.audit import AuditSettings, AuditStudy
-
     study, data = AuditStudy(), audit_data(home)
     folders = []
     settings = AuditSettings(retriever=("fuzzy",), threshold=(0.5, 0.95))
@@ -270,25 +267,16 @@ def audit_sweep(home: Path) -> GoldenRun:
 
 def compare(home: Path) -> GoldenRun:
     """Anyone's verdicts: the outcomes of the first golden run as a CSV file."""
-    from surface_consistency.analysis.paired import compare_verdicts
-    from surface_consistency.analysis.settings import PairSettings, TableSettings
-    from surface_consistency.analysis.verdicts import read_verdicts
-
-    source = EXPECTED / "redirectqa" / "outcomes.csv"
-    by_model = home / "ada.csv"
-    frame = pd.read_csv(source)
-    frame[(frame["model"] == "ada") & (frame["template"] == "original")].to_csv(
-        by_model, index=False
-    )
+    ada = outcomes_of_ada(home)
     asked = {
-        "all": (by_model, {}),
-        "by_type": (by_model, {"by": ("types",), "separator": ";"}),
-        "by_model_and_template": (source, {"by": ("model", "template")}),
-        "clustered": (by_model, {"test": "obuchowski", "confidence": 0.9, "seed": 5}),
+        "all": (ada, {}),
+        "by_type": (ada, {"by": ("types",), "separator": ";"}),
+        "by_model_and_template": (OUTCOMES, {"by": ("model", "template")}),
+        "clustered": (ada, {"test": "obuchowski", "confidence": 0.9, "seed": 5}),
     }
     found = {}
     for name, (verdicts, options) in asked.items():
-        frame = read_verdicts(str(verdicts), PairSettings(**VERDICT_COLUMNS), within=None)
+        frame = read_verdicts(str(verdicts), PAIRS, within=None)
         settings = TableSettings(resamples=RESAMPLES, **options)
         found[f"tables/{name}"] = compare_verdicts(frame, settings)
     return GoldenRun(tables=found)

@@ -3,6 +3,9 @@
 import hashlib
 from pathlib import Path
 
+from surface_consistency.models import FakeRunner
+from surface_consistency.studies.forms import FormsStudy, load_forms
+from surface_consistency.studies.forms.settings import FormsSettings
 from tests.golden_runs.files import GoldenRun
 from tests.golden_runs.gather import of_study, scored_run
 
@@ -11,9 +14,6 @@ _WEIGHTS = {"question": 0.1, "polite": 0.1, "terse": -0.35, "declarative": 0.0, 
 
 def forms(home: Path) -> GoldenRun:
     """Two models of unequal knowledge, one of which is asked twice at a temperature."""
-    from surface_consistency.studies.forms import FormsStudy, load_forms
-    from surface_consistency.studies.forms.settings import FormsSettings
-
     data, folders = load_forms("sample"), []
     for name, knows, samples in (("ada", 0.65, 1), ("bob", 0.5, 2)):
         settings = FormsSettings(
@@ -26,8 +26,6 @@ def forms(home: Path) -> GoldenRun:
 
 def _model(name, rows, knows):
     """Knows an item or not, says it less often when asked tersely, and differs between samples."""
-    from surface_consistency.models import FakeRunner
-
     asked = {f"Q: {row['question']} A:": row for row in rows}
 
     def answer(prompt):

@@ -5,6 +5,24 @@ from pathlib import Path
 
 import pandas as pd
 
+from surface_consistency.engine.score import score_run
+from surface_consistency.studies.lexical.benchmarks import Benchmark, load_benchmark
+from surface_consistency.studies.lexical.memorization import (
+    MemorizationAnalysis,
+    MemorizationSettings,
+)
+from surface_consistency.studies.lexical.popularity import PopularityAnalysis, PopularitySettings
+from surface_consistency.studies.lexical.settings import LexicalSettings
+from surface_consistency.studies.lexical.study import LexicalStudy
+from surface_consistency.studies.linking.consistency import (
+    LinkingConsistency,
+    LinkingConsistencySettings,
+)
+from surface_consistency.studies.linking.settings import LinkingScoring, LinkingSettings
+from surface_consistency.studies.linking.study import LinkingStudy
+from surface_consistency.studies.redirectqa.frequency import FrequencyAnalysis, FrequencySettings
+from surface_consistency.studies.redirectqa.settings import RedirectQASettings
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from tests.golden_runs import inputs
 from tests.golden_runs.files import GoldenRun
 from tests.golden_runs.gather import load_redirectqa, of_study, scored_run
@@ -14,18 +32,6 @@ WORDNET = Path(__file__).parents[1] / "studies" / "lexical" / "perturbation" / "
 
 def lexical(home: Path) -> GoldenRun:
     """Two models on three benchmarks, with popularity by a corpus and memorization."""
-    from surface_consistency.studies.lexical.benchmarks import Benchmark, load_benchmark
-    from surface_consistency.studies.lexical.memorization import (
-        MemorizationAnalysis,
-        MemorizationSettings,
-    )
-    from surface_consistency.studies.lexical.popularity import (
-        PopularityAnalysis,
-        PopularitySettings,
-    )
-    from surface_consistency.studies.lexical.settings import LexicalSettings
-    from surface_consistency.studies.lexical.study import LexicalStudy
-
     rows = inputs.lexical_rows()
     loaded = [load_benchmark(task, of_task) for task, of_task in rows.items()]
     data = Benchmark(
@@ -74,10 +80,6 @@ def lexical(home: Path) -> GoldenRun:
 
 def linking(home: Path) -> GoldenRun:
     """Two models asked whether two names are of one entity, one of them by calibrated odds."""
-    from surface_consistency.engine.score import score_run
-    from surface_consistency.studies.linking.settings import LinkingScoring
-    from surface_consistency.studies.linking.study import LinkingStudy
-
     folders = _linked(home)
     score_run(folders["bob"], study=LinkingStudy(), scoring=LinkingScoring(calibrated=True))
     return of_study(LinkingStudy(), list(folders.values()), {}, hidden=[home], answers=20)
@@ -85,12 +87,6 @@ def linking(home: Path) -> GoldenRun:
 
 def linking_vs_consistency(home: Path) -> GoldenRun:
     """The same models asked the questions themselves: do those that link two names agree?"""
-    from surface_consistency.studies.linking.consistency import (
-        LinkingConsistency,
-        LinkingConsistencySettings,
-    )
-    from surface_consistency.studies.redirectqa.study import RedirectQAStudy
-
     probes = _linked(home / "probes")
     folders = _answered(home)
     probed = tuple(folder.path for folder in probes.values())
@@ -100,9 +96,6 @@ def linking_vs_consistency(home: Path) -> GoldenRun:
 
 def _linked(home: Path):
     """Run folders of the linking probe by model."""
-    from surface_consistency.studies.linking.settings import LinkingSettings
-    from surface_consistency.studies.linking.study import LinkingStudy
-
     data = load_redirectqa()
     pairs = list(zip(data.pairs["surface"], data.pairs["canonical_surface"], strict=True))
     folders = {}
@@ -115,9 +108,6 @@ def _linked(home: Path):
 
 def _answered(home: Path):
     """Run folders of two models that were asked all questions."""
-    from surface_consistency.studies.redirectqa.settings import RedirectQASettings
-    from surface_consistency.studies.redirectqa.study import RedirectQAStudy
-
     data = load_redirectqa()
     settings = RedirectQASettings(shots=0, repeat=0, template="both")
     runners = [
@@ -129,12 +119,6 @@ def _answered(home: Path):
 
 def frequency(home: Path) -> GoldenRun:
     """Answers of two models against how often a corpus names the entity, counted twice."""
-    from surface_consistency.studies.redirectqa.frequency import (
-        FrequencyAnalysis,
-        FrequencySettings,
-    )
-    from surface_consistency.studies.redirectqa.study import RedirectQAStudy
-
     questions = load_redirectqa().questions
     folders = _answered(home)
     counts = pd.DataFrame(inputs.count_rows(questions, measure="longest"))

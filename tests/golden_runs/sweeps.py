@@ -4,6 +4,18 @@ from pathlib import Path
 
 import pandas as pd
 
+from surface_consistency.analysis.compare import compare_results
+from surface_consistency.analysis.paired import split_labels
+from surface_consistency.analysis.settings import ComparisonSettings, PairSettings, TableSettings
+from surface_consistency.analysis.verdicts import read_verdicts
+from surface_consistency.engine.compare.results_page import comparison_page
+from surface_consistency.engine.compare.verdicts import import_verdicts
+from surface_consistency.engine.settings import RuleScoring
+from surface_consistency.results.columns import ResultColumns
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.studies.redirectqa.settings import RedirectQASettings
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy
+from surface_consistency.studies.unlearning.analysis import UnlearningAnalysis, UnlearningSettings
 from tests.golden_runs.files import EXPECTED, GoldenRun
 from tests.golden_runs.gather import load_redirectqa, of_study, rendered, scored_run
 from tests.golden_runs.inputs import reduced_model
@@ -11,17 +23,12 @@ from tests.made_logs import MODELS, tofu_log, write_log
 
 DATA_FILES = Path(__file__).parents[1] / "data" / "files"
 RULE = {"rule": "popqa", "agreement": False}
+OUTCOMES = EXPECTED / "redirectqa" / "outcomes.csv"
+PAIRS = PairSettings(first="first_correct", second="second_correct", pair_id="pair_id")
 
 
 def compare_runs(home: Path) -> GoldenRun:
     """One model before and after it has lost some names, question by question."""
-    from surface_consistency.analysis.compare import compare_results
-    from surface_consistency.engine.compare.results_page import comparison_page
-    from surface_consistency.engine.settings import RuleScoring
-    from surface_consistency.results.columns import ResultColumns
-    from surface_consistency.studies.redirectqa.settings import RedirectQASettings
-    from surface_consistency.studies.redirectqa.study import RedirectQAStudy
-
     data = load_redirectqa()
     for name, forgets in (("before", 0.0), ("after", 0.25)):
         runner = reduced_model(name, data.questions, knows=0.8, forgets=forgets)
@@ -36,22 +43,17 @@ def compare_runs(home: Path) -> GoldenRun:
     return GoldenRun(tables=frames, page=rendered(page, [home]))
 
 
+def outcomes_of_ada(home: Path) -> Path:
+    """Write what one model of the first golden run answered in one wording as a CSV file."""
+    frame = pd.read_csv(OUTCOMES)
+    is_asked = (frame["model"] == "ada") & (frame["template"] == "original")
+    frame[is_asked].to_csv(home / "ada.csv", index=False)
+    return home / "ada.csv"
+
+
 def compare_page(home: Path) -> GoldenRun:
     """The page of anyone's verdicts: those of the first golden run as a CSV file."""
-    from surface_consistency.analysis.paired import split_labels
-    from surface_consistency.analysis.settings import PairSettings
-    from surface_consistency.analysis.verdicts import read_verdicts
-    from surface_consistency.engine.compare.verdicts import import_verdicts
-
-    frame = pd.read_csv(EXPECTED / "redirectqa" / "outcomes.csv")
-    frame[(frame["model"] == "ada") & (frame["template"] == "original")].to_csv(
-        home / "ada.csv", index=False
-    )
-    read = read_verdicts(
-        str(home / "ada.csv"),
-        PairSettings(first="first_correct", second="second_correct", pair_id="pair_id"),
-        within=None,
-    )
+    read = read_verdicts(str(outcomes_of_ada(home)), PAIRS, within=None)
     by = ("types", "relation")
     names = {"origin": "ada.csv", "first": "canonical", "second": "redirect"}
     folder = import_verdicts(split_labels(read, by, ";"), home / "out", by=by, **names)
@@ -60,12 +62,7 @@ def compare_page(home: Path) -> GoldenRun:
 
 def compare_models(home: Path) -> GoldenRun:
     """Three models on the redirects of the first golden run; the third is bob, who forgets some."""
-    from surface_consistency.analysis.compare import compare_results
-    from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
-    from surface_consistency.engine.compare.results_page import comparison_page
-    from surface_consistency.results.columns import ResultColumns
-
-    frame = pd.read_csv(EXPECTED / "redirectqa" / "outcomes.csv")
+    frame = pd.read_csv(OUTCOMES)
     names = {"pair_id": "item", "second_correct": "score", "second_prediction": "prediction"}
     rows = frame.rename(columns=names).assign(
         task=frame["template"], question=frame["second_surface"]
@@ -87,12 +84,6 @@ def compare_models(home: Path) -> GoldenRun:
 
 def unlearning(home: Path) -> GoldenRun:
     """Logs of three models on 200 questions about ten authors; texts stand in for the models'."""
-    from surface_consistency.runs.folder import RunFolder
-    from surface_consistency.studies.unlearning.analysis import (
-        UnlearningAnalysis,
-        UnlearningSettings,
-    )
-
     sides = [(MODELS[1], "full"), (MODELS[2], "retain90"), (MODELS[1], "retain90")]
     paths = []
     for model, side in sides:

@@ -25,12 +25,6 @@ class Echo(Runner):
             yield Generation(prompt_id=prompt.id, text=prompt.text[: params.max_new_tokens])
 
 
-def test_a_class_of_ten_lines_is_a_runner():
-    [answer] = Echo().generate([Prompt(id="q1", text="Paris, France")], PARAMS)
-
-    assert answer.text == "Paris, France"
-
-
 @pytest.mark.parametrize(
     ("handler", "texts"),
     [(lambda prompt: f"{prompt.id}!", ["a!", "b!"]), ({"a": "by id", "x": "by text"}, None)],

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 from surface_consistency.errors import RunnerError, RunnerOutOfMemoryError
 from surface_consistency.models import FakeRunner, MultipleChoiceRunner, TransformersRunner
 from surface_consistency.models.options import option_scores
-from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import GenerationParams, Message, Prompt
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
+from tests.made_scores import Scoring
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -249,24 +249,11 @@ def test_the_most_probable_option_is_the_answer(tiny_models, shot_prompts):
         assert [score.request_id for score in answer.scores] == ["0", "1", "2", "3", "4"]
 
 
-class Told(Runner):
-    """Gives every text the log-probability that its continuation has in a table."""
-
-    name = "told"
-
-    def __init__(self, table):
-        self._table = table
-
-    def fingerprint(self):
-        return {"runner": self.name}
-
-    def generate(self, prompts, params):
-        raise NotImplementedError
-
-    def score(self, requests):
-        for request in requests:
-            value = self._table[request.continuation]
-            yield ScoredText(request_id=request.id, token_ids=(1,), log_probabilities=(value,))
+def told(table):
+    """A runner that gives every text the log-probability that its continuation has in a table."""
+    return Scoring(
+        lambda asked: {"token_ids": (1,), "log_probabilities": (table[asked.continuation],)}
+    )
 
 
 @pytest.mark.parametrize(
@@ -286,7 +273,7 @@ class Told(Runner):
 )
 def test_options_that_are_equally_probable_are_no_answer(values, majority, text):
     runner = MultipleChoiceRunner(
-        Told(dict(zip((" a", " b", " c"), values, strict=True))), majority=majority
+        told(dict(zip((" a", " b", " c"), values, strict=True))), majority=majority
     )
     prompt = Prompt(id="q1", text="Q: Which? A:", options=(" a", " b", " c"))
 
@@ -329,30 +316,17 @@ def test_a_token_that_a_model_rules_out_has_probability_zero(tiny_models):
     """Masked logits are minus infinity: a score, and no answer while another option is possible."""
     runner = TransformersRunner(tiny_models("llama"))
     (token,) = runner._encoder.tokenizer("x")["input_ids"]
+    plain = runner._engine.score
 
-    class Masked:
-        def __init__(self, engine):
-            self.model, self._engine = engine.model, engine
-            self.vocabulary = engine.vocabulary
-            self.keeps_cache = engine.keeps_cache
+    def masked(batch, n_last):
+        logits = plain(batch, n_last).clone()
+        logits[..., token] = -math.inf
+        return logits
 
-        def without_grad(self):
-            return self._engine.without_grad()
-
-        def score(self, batch, n_last):
-            logits = self._engine.score(batch, n_last).clone()
-            logits[..., token] = -math.inf
-            return logits
-
-    runner._engine = Masked(runner._engine)
-    told = {
-        s.request_id: s
-        for s in runner.score(
-            [ScoringRequest(id=word, context="Q:", continuation=word) for word in ("x", "y")]
-        )
-    }
-    assert told["x"].log_probability == -math.inf
-    assert told["x"].is_greedy is False
+    runner._engine.score = masked
+    (ruled_out,) = runner.score([ScoringRequest(id="x", context="Q:", continuation="x")])
+    assert ruled_out.log_probability == -math.inf
+    assert ruled_out.is_greedy is False
     prompt = Prompt(id="q", text="Q:", options=("x", "y"))
     for majority in (False, True):
         (answer,) = MultipleChoiceRunner(runner, majority=majority).generate(
@@ -393,7 +367,7 @@ def test_conversations_are_scored_after_the_chat_template(tiny_models):
 
 
 def test_runners_and_prompts_without_options_are_refused():
-    runner = MultipleChoiceRunner(Told({}))
+    runner = MultipleChoiceRunner(told({}))
     plain = Prompt(id="q", text="a")
 
     with pytest.raises(RunnerError, match="'fake' does not define `score`, so options cannot be"):

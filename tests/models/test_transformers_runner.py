@@ -470,8 +470,6 @@ def test_a_model_with_code_of_its_own_is_not_run_unasked(tiny_models, tmp_path):
 def test_the_runner_rejects_bad_options(tiny_models):
     with pytest.raises(ValueError, match="`batch_size` is at least 1, got 0"):
         TransformersRunner(tiny_models("gpt_neox"), batch_size=0)
-    with pytest.raises(ValueError, match=r"`dtype` is one of auto, float32, .*, got 'int4'"):
-        TransformersRunner(tiny_models("gpt_neox"), dtype="int4")
 
 
 @pytest.mark.gpu

@@ -242,16 +242,6 @@ def test_large_sets_of_opencompass_are_put_together(tmp_path):
     assert set(frame["task"]) == {"caps"}
 
 
-def test_other_documents_under_one_number_are_refused_and_shown(data_files):
-    forms = data_files / "forms"
-    one = next((forms / "lm_eval" / "0.4.13" / "alpha").glob("*mc*"))
-    other = forms / "traps" / "lm_eval_beta_other_documents_under_the_same_doc_id.jsonl"
-
-    told = r"items: doc_id '1' is 'What is the capital of Peru\?' \(Lima\) in .* of France"
-    with pytest.raises(DataError, match=told):
-        read_results([one, other])
-
-
 def test_lines_that_stand_twice_count_once(data_files):
     results = read_results(data_files / "forms" / "traps" / "lm_eval_beta_every_line_twice.jsonl")
     one = {"item": "q1", "model": "a", "score": 1}
@@ -277,7 +267,6 @@ def test_a_null_score_is_missing(data_files):
         (DataError, b"", "holds no rows, so no results"),
         (RecordError, b'{"item": "q1", "corr', "a last line that is cut off means"),
         (RecordError, b'\xff\xfe{\x00"\x00', "not UTF-8 at byte 0 .* re-save the file as UTF-8"),
-        (RecordError, b'{"item": "\xe9", "correct": 1}', "p.jsonl:1: not UTF-8 at byte 10"),
         (DataError, b'{"item": "q1", "note": "x"}', "neither scores nor .* saw item, note$"),
         (RecordError, b'{"id": ["q1"], "correct": 1}', "'id' holds lists or objects, which name"),
         (DataError, b'{"correct": 1}', "no column names the items; looked for 'item', "),

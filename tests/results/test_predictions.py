@@ -141,15 +141,10 @@ NO_COLUMN = "no column holds the predictions; looked for prediction, pred, .*; s
     ("error", "content", "message"),
     [
         (RecordError, ROW + '{"id": "b", "text": "x"', "p.jsonl:2: .*not JSON"),
-        (RecordError, ROW + "[1, 2]", r"p.jsonl:2: a line holds one JSON object .*got '\[1, 2"),
         (RecordError, ROW + '{"text": "x"}', "row 2 does not name its question"),
         (RecordError, ROW + '{"id": null, "text": "x"}', "row 2 does not name"),
         (RecordError, '{"id": "a", "prediction": ["x"]}', "holds lists or objects, and a predict"),
-        (RecordError, b'{"id": "a", "text": "Malm\xf6"}\n', "p.jsonl:1: not UTF-8 at byte 25"),
-        (RecordError, "id,text\na,x\nb\n", "p.csv:3: 1 cells under 2 columns"),
         (RecordError, 'id,text\na,"x\ny"\nb,c,d\n', "p.csv:4: 3 cells under 2 columns"),
-        (RecordError, "id,text,id\na,x,b\n", "p.csv:1: the header names a column twice: 'id'"),
-        (RecordError, 'id,text\na,"x\n', "p.csv.*unexpected end of data; .*close every quote"),
         (DataError, "", "holds no rows, so no results; check how it was written"),
         (DataError, "\n", "holds no rows"),
         (DataError, "[]", "holds no rows"),
@@ -291,9 +286,12 @@ def georgia_rows(order=(2, 1, 0), **columns):
     return [{name: values[place] for name, values in columns.items()} for place in order]
 
 
-@pytest.fixture
-def popqa(tmp_path):
-    """A file as the script of PopQA writes it: the prompt, its answer, and both in one."""
+def test_the_answer_goes_before_the_output_that_holds_the_prompt(tmp_path):
+    """Files of PopQA's script hold the prompt, `pred`, which is the answer, and both in one.
+
+    Namesakes go by their answers. Another column that is named gets the flag, and with it the
+    answers alone.
+    """
     rows = []
     for place in (1, 0, 2):
         question = GEORGIA.questions[place]
@@ -304,16 +302,9 @@ def popqa(tmp_path):
             | {"possible_answers": json.dumps(GEORGIA.answers[place])}
             | {"generation": f"</s>{prompt}{SAID[place]}\n\nQ: {question} A: no"}
         )
-    return written_as(tmp_path / "model=opt.csv", rows)
+    popqa = written_as(tmp_path / "model=opt.csv", rows)
 
-
-def test_the_answer_goes_before_the_output_that_holds_the_prompt(popqa):
-    """Files of PopQA's script: `pred` is the answer, and namesakes go by their answers."""
     assert match(popqa) == SAID
-
-
-def test_outputs_that_begin_with_their_prompt_are_refused_or_cut(popqa):
-    """Another column that is named gets the flag, and with it the answers alone."""
     texts = match(popqa, prediction="generation")
     with pytest.raises(DataError, match=r"^3 of 3 outputs .*set strip_prompt=True to cut it off"):
         answers_only(texts, GEORGIA.questions, PredictionSettings())

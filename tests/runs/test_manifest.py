@@ -7,27 +7,18 @@ from pydantic import ValidationError
 
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import DataSource
+from tests.made_runs import make_manifest
 
 
-def manifest(**changes):
-    settings = {
-        "study": "redirectqa",
-        "model": "pythia",
-        "data": DataSource(id="rows", revision=None, digest="ab" * 32, n_questions=2),
-        "source": {"source": "rows"},
-        "settings": {"shots": 15, "seed": 0, "templates": ["original"]},
-        "decoding": {"answers": {"max_new_tokens": 15, "stop": ["\n"]}},
-        "runner": {"dtype": "float32", "quantisation": {"bits": 8}},
-        "package_version": "0.1.0",
-        "created_at": "2026-01-01T00:00:00Z",
-    }
-    return RunManifest(**(settings | changes))
+def manifest(bits=8, **changes):
+    runner = {"dtype": "float32", "quantisation": {"bits": bits}}
+    return make_manifest(**{"source": {"source": "rows"}, "runner": runner} | changes)
 
 
 def test_manifest_differences_name_the_nested_field():
     changed = manifest(
+        bits=4,
         decoding={"answers": {"max_new_tokens": 30, "stop": ["\n"]}},
-        runner={"dtype": "float32", "quantisation": {"bits": 4}},
         source={"source": "./rows"},
         created_at="2026-02-02T00:00:00Z",
         package_version="9",
@@ -41,11 +32,12 @@ def test_manifest_differences_name_the_nested_field():
 
 
 def test_manifest_reads_back_from_json_and_its_signature_is_one_line():
-    signature = manifest().signature
+    data = DataSource(id="rows", revision=None, digest="ab" * 32, n_questions=2)
+    signature = manifest(data=data).signature
 
     assert RunManifest.model_validate_json(manifest().model_dump_json()) == manifest()
     assert "\n" not in signature
-    for part in ("data:rows@abababababab", "model:pythia", "shots:15", "seed:0"):
+    for part in ("data:rows@abababababab", "model:toy_model", "shots:15", "seed:3"):
         assert part in signature
 
 

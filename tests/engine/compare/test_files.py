@@ -178,14 +178,6 @@ def test_near_names_of_columns_and_conditions_are_read(tmp_path, header, label):
     assert frame[["first_correct", "second_correct"]].values.tolist() == [[True, False]]
 
 
-def test_blank_verdicts_are_missing_unless_asked_otherwise(tmp_path):
-    path = write_csv(tmp_path / "v.csv", ROWS)
-
-    assert read_verdicts(path, WIDE)["second_correct"].isna().sum() == 1
-    wrong = read_verdicts(path, {"missing": "wrong"} | WIDE)
-    assert wrong["second_correct"].tolist() == [False, True, False]
-
-
 @pytest.mark.parametrize(
     ("row", "words", "told"),
     [
@@ -217,8 +209,8 @@ SHELVES = [
 ]
 
 
-@pytest.mark.parametrize("missing", ["missing", "wrong"])
-def test_a_table_read_by_columns_says_what_it_says_by_rows(tmp_path, missing):
+@pytest.mark.parametrize(("missing", "blank"), [("missing", pd.NA), ("wrong", False)])
+def test_a_table_read_by_columns_says_what_it_says_by_rows(tmp_path, missing, blank):
     file = tmp_path / "wide.csv"
     pd.DataFrame(SHELVES).to_csv(file, index=False)
     columns = {"first": "one", "second": "two", "cluster": ("shelf",), "missing": missing}
@@ -226,6 +218,7 @@ def test_a_table_read_by_columns_says_what_it_says_by_rows(tmp_path, missing):
 
     assert by_columns.to_dict("records") == by_rows.to_dict("records")
     assert by_columns["first_correct"].tolist() == [True, True, False]
+    assert by_columns["second_correct"].tolist() == [False, blank, True]
 
 
 def test_parquet_with_gaps_is_read_as_its_rows(tmp_path):
@@ -240,18 +233,16 @@ def test_parquet_with_gaps_is_read_as_its_rows(tmp_path):
 def test_conditions_are_called_as_their_columns_their_label_or_as_a_file_of_ours_says():
     rows = [{"fact_id": n, "a": 1, "b": n % 2, "first_condition": "title"} for n in range(4)]
     called = ["first_condition", "second_condition"]
-    ours = [
-        {"first_correct": 1, "second_correct": 0, "first_condition": "title"}
-        | {"second_condition": "redirect"}
-    ] * 2
+    own = {"first": "first_correct", "second": "second_correct"}
+    ours = dict.fromkeys(own.values(), 1) | dict(zip(called, ("title", "redirect"), strict=True))
 
-    by_column = read_verdicts(rows, {"first": "a", "second": "b"})
-    by_label = read_verdicts(rows, {"first": "a", "second": "b", "label": ("old", "new")})
-    of_ours = read_verdicts(ours, {"first": "first_correct", "second": "second_correct"})
-
-    assert by_column[called].drop_duplicates().values.tolist() == [["a", "b"]]
-    assert by_label[called].drop_duplicates().values.tolist() == [["old", "new"]]
-    assert of_ours[called].drop_duplicates().values.tolist() == [["title", "redirect"]]
+    for source, options, expected in (
+        (rows, {"first": "a", "second": "b"}, ["a", "b"]),
+        (rows, {"first": "a", "second": "b", "label": ("old", "new")}, ["old", "new"]),
+        ([ours] * 2, own, ["title", "redirect"]),
+    ):
+        found = read_verdicts(source, options)[called]
+        assert found.drop_duplicates().values.tolist() == [expected]
     with pytest.raises(DataError, match="`label` names the two conditions; got one"):
         read_verdicts(rows, {"first": "a", "second": "b", "label": ("one",)})
 

@@ -15,7 +15,7 @@ from surface_consistency.engine.compare.results_text import (
     comparison_text,
 )
 from surface_consistency.errors import DataError
-from surface_consistency.report.page import Answers, ForestPlot, MosaicPlots
+from surface_consistency.report.page import Answers, MosaicPlots
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.tables.numbers import sentence_text
 
@@ -184,19 +184,6 @@ def test_answers_name_the_form_and_each_model_once():
     assert {one.labels["form"][0] for one in answers.answers} == {"plain", "polite"}
     assert answers.conditions == ("a", "b")
     assert {one.surfaces for one in answers.answers} == {("", "")}
-
-
-def test_the_page_of_many_models_has_differences_and_ranks():
-    skills = {f"m{n}": -0.4 * n for n in range(6)}
-    frame = drawn(skills, 100, ("x", "y"), texts=False)
-
-    page, _, blocks = page_of(frame, baseline="m0", margin=0.05)
-
-    forests = [block for block in blocks if isinstance(block, ForestPlot)]
-    assert [len(forest.rows) for forest in forests] == [15, 6]
-    assert forests[0].margin == 0.05
-    assert forests[1].ticks[-1] == 6
-    assert "answers" not in [section.anchor for section in page.sections]
 
 
 def test_scores_without_answers_list_what_changed_and_have_no_browser():

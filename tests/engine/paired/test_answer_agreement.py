@@ -88,23 +88,6 @@ def test_answer_agreement_counts_as_a_loop_does():
     assert table["among"].tolist() == ["all", "both wrong"] * 2
 
 
-def test_two_wrong_answers_that_differ_are_told_apart():
-    answers = [("Rome", "rome."), ("Rome", "Oslo")] * 20
-    made = run([(True, True)] * 10 + [(False, False)] * 30, answers)
-
-    page, tables = report_of(made)
-
-    rows = tables["same_answer"].frame.set_index("among")
-    assert rows.loc["all", ["n", "same_answer"]].tolist() == [40, 0.5]
-    assert rows.loc["both wrong", ["n", "same_answer"]].tolist() == [30, 0.5]
-    assert rows.loc["both wrong", "n_clusters"] == 15
-    assert (
-        "proportion of identical answers of m among pairs incorrect under both conditions is 50.0 %"
-    ) in told(page.finding.summary)
-    shown = {column.key for column in tables["same_answer"].columns}
-    assert {"template", "among", "n", "same_answer", "same_by_rule"} <= shown
-
-
 def test_the_page_leads_with_accuracy_where_hardly_anything_is_right():
     """100 % consistency of a model that is never right is no finding."""
     page, _ = report_of(run([(False, False)] * 50 + [(True, False)], [("a", "b")] * 51))
