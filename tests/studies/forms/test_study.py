@@ -88,8 +88,8 @@ def test_verdicts_and_tables_are_those_of_the_planted_world(planted):
 def test_single_numbers_for_other_tools_are_those_of_the_page(planted):
     outcomes, _, tables = planted
 
-    numbers = STUDY.extra_metrics(outcomes)
-    unjudged = STUDY.extra_metrics(outcomes.assign(first_correct=None, second_correct=None))
+    numbers = STUDY.report.metrics(outcomes)
+    unjudged = STUDY.report.metrics(outcomes.assign(first_correct=None, second_correct=None))
 
     assert numbers["two_forms_agree"] == tables["forms"].frame["consistency"].iloc[0]
     assert numbers["all_forms_right"] == tables["forms"].frame["all_right"].iloc[0]
