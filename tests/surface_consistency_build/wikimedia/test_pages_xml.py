@@ -233,23 +233,19 @@ def test_redirects_of_a_whole_wiki(data_files):
 @pytest.mark.parametrize(
     ("text", "target", "fragment"),
     [
-        ("#REDIRECT [[Berlin]]", "Berlin", None),
-        ("#redirect:[[berlin]]", "Berlin", None),
+        ("#REDIRECT [[Berlin]]", "Berlin", None), ("#redirect:[[berlin]]", "Berlin", None),
         ("\n #Redirect   [[ New_York  city ]]", "New York city", None),
         ("#REDIRECT [[:Category:Books]]", "Category:Books", None),
         ("#REDIRECT [[Category:Books]]", "Category:Books", None),
         ("#REDIRECT [[user:jane_doe|her]]", "User:Jane doe", None),
         ("#REDIRECT [[Berlin#Early_history|text]]", "Berlin", "Early history"),
-        ("#REDIRECT [[Berlin#]]", "Berlin", None),
-        ("#REDIRECT [[A%26B %C3%A9]]", "A&B é", None),
+        ("#REDIRECT [[Berlin#]]", "Berlin", None), ("#REDIRECT [[A%26B %C3%A9]]", "A&B é", None),
         ("#REDIRECT [[A&amp;B&#33;]]", "A&B!", None),
         ("#REDIRECT [[Berlin]] <!-- {{R from typo}} -->", "Berlin", None),
-        ("#転送 [[東京都#歴史]]", "東京都", "歴史"),
-        ("＃転送[[東京都]]", "東京都", None),
-        ("#تغییر_مسیر [[تهران]]", "تهران", None),
-        ("#REDIRECT [[ßtest]]", "ßtest", None),
+        ("#転送 [[東京都#歴史]]", "東京都", "歴史"), ("＃転送[[東京都]]", "東京都", None),
+        ("#تغییر_مسیر [[تهران]]", "تهران", None), ("#REDIRECT [[ßtest]]", "ßtest", None),
     ],
-)
+)  # fmt: skip
 def test_redirect_target_of_the_text(write_export, text, target, fragment):
     """Exports before schema 0.4 say by the text alone that a page is a redirect."""
     path = write_export({"title": "T", "text": text}, version="0.3")
@@ -264,17 +260,11 @@ def test_redirect_target_of_the_text(write_export, text, target, fragment):
 @pytest.mark.parametrize(
     ("target", "is_interwiki"),
     [
-        ("en:Paris", True),
-        (":fr:Paris", True),
-        ("wikt:paris", True),
-        ("Zh-Min-Nan:Paris", True),
-        ("M:Paris", True),
-        ("Wikipedia:Paris", False),
-        ("Film: Paris", False),
-        ("2001: A Space Odyssey", False),
-        ("Paris", False),
+        ("en:Paris", True), (":fr:Paris", True), ("wikt:paris", True), ("Zh-Min-Nan:Paris", True),
+        ("M:Paris", True), ("Wikipedia:Paris", False), ("Film: Paris", False),
+        ("2001: A Space Odyssey", False), ("Paris", False),
     ],
-)
+)  # fmt: skip
 def test_redirect_to_another_wiki_is_interwiki(write_export, target, is_interwiki):
     path = write_export({"title": "T", "text": f"#REDIRECT [[{target}]]"}, version="0.3")
 
@@ -290,17 +280,10 @@ def test_redirect_to_another_wiki_is_interwiki(write_export, target, is_interwik
 
 def test_redirect_rejects_other_text(write_export):
     texts = (
-        "Text about #REDIRECT [[A]]",
-        "# item [[A]]",
-        "#REDIRECT A",
-        "REDIRECT [[A]]",
-        "#REDIRECT {{A}} [[B]]",
-        "#REDIRECT [[]]",
-        "<nowiki>#REDIRECT [[A]]</nowiki>",
-        "<!-- x -->#REDIRECT [[A]]",
-        "#REDIRECT <!-- x --> [[A]]",
-        "",
-    )
+        "Text about #REDIRECT [[A]]", "# item [[A]]", "#REDIRECT A", "REDIRECT [[A]]",
+        "#REDIRECT {{A}} [[B]]", "#REDIRECT [[]]", "<nowiki>#REDIRECT [[A]]</nowiki>",
+        "<!-- x -->#REDIRECT [[A]]", "#REDIRECT <!-- x --> [[A]]", "",
+    )  # fmt: skip
     pages = ({"title": f"T{number}", "text": text} for number, text in enumerate(texts))
 
     assert [one.title for one in read_redirects(write_export(*pages, version="0.3"))] == []
