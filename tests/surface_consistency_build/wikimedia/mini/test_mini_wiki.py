@@ -174,17 +174,6 @@ def test_build_is_deterministic(sql_build, tmp_path, threads):
     assert again.attrition == sql_build.attrition
 
 
-def test_build_of_a_finished_folder_reads_nothing_again(build):
-    """A second start finds every step done, and gives the same bytes and counts."""
-    first = build()
-    stamps = {path: path.stat().st_mtime_ns for path in first.path.parent.rglob("*.parquet")}
-    second = build()
-
-    assert digest(second) == digest(first)
-    assert second.attrition == first.attrition
-    assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
-
-
 def test_unambiguous_objects_leave_shared_names_out(sql_build, build):
     """Q24's second occupation has the name of another item: no fact, and still a right answer."""
     result = build(unambiguous="both")
