@@ -12,15 +12,9 @@ BERLIN = "http://dbpedia.org/resource/Berlin"
 
 def resource(surface, offset, uri=BERLIN):
     """A span as the service tells it: every value a text."""
-    return {
-        "@URI": uri,
-        "@support": "77",
-        "@types": "",
-        "@surfaceForm": surface,
-        "@offset": str(offset),
-        "@similarityScore": "0.875",
-        "@percentageOfSecondRank": "0.1",
-    }
+    told = {"@URI": uri, "@support": "77", "@types": "", "@surfaceForm": surface}
+    told |= {"@offset": str(offset), "@similarityScore": "0.875"}
+    return told | {"@percentageOfSecondRank": "0.1"}
 
 
 def client(server, **options):
