@@ -50,7 +50,7 @@ def test_write_folder_shards_keep_the_order(subset, built_rows, tmp_path):
     # A shorter version is not read together with the shards of the longer one.
     shorter = subset(splits={"test": built_rows[:3]})
     write_folder(tmp_path / "out", [shorter], card=CARD, rows_per_shard=2)
-    assert len(load(tmp_path / "out", tmp_path, split="test")) == 3
+    assert len(load(tmp_path / "out", tmp_path / "again", split="test")) == 3
 
 
 def test_write_folder_is_deterministic(subset, tmp_path, manifest):

@@ -231,36 +231,29 @@ def test_a_review_may_lie_elsewhere_and_must_leave_something(task, written, tmp_
     assert not (tmp_path / "none").exists()
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "says"),
-    [
-        ({"{mark}": "perhaps"}, RecordError, r"csv:2: column '{mark}' is yes, no or empty"),
-        ({"{key}": "other"}, RecordError, r"csv:2: there is no row 'other.*; leave .*{key}.* as"),
-        ({"{key}": "gone"}, DataError, r"1 rows are missing, such as '.*1'; reject a row by a no"),
-        ({"{text}": "Where?"}, RecordError, r"column '{text}' of .* was changed from .* 'Where\?'"),
-    ],
-)
-def test_damaged_sheets_are_refused(task, written, tmp_path, change, error, says):
-    names = {"mark": task.mark, "text": task.text, "key": task.make().sheet.key[0]}
-    first, *others = task.accepted
-    changed = {name.format(**names): cell for name, cell in change.items()}
-    fill(written / "review.csv", first | changed, *others)
-
-    with pytest.raises(error, match=says.format(**names)):
-        task.make().apply(written / "review.csv", tmp_path / "done")
-    assert not (tmp_path / "done").exists()
-
-
-def test_sheets_that_do_not_belong_to_the_writing_are_refused(task, written, tmp_path):
+def test_sheets_that_are_damaged_or_do_not_belong_to_the_writing_are_refused(
+    task, written, tmp_path
+):
     fill(written / "review.csv", *task.accepted)
     sheet, text = written / "review.csv", (written / "review.csv").read_text("utf-8")
     manifest, log = written / "writer.manifest.json", written / "writer.jsonl"
-    described = manifest.read_text("utf-8")
+    described, key = manifest.read_text("utf-8"), task.make().sheet.key[0]
 
     def refused(error, says, writing=task.make, **options):
         with pytest.raises(error, match=says):
             writing().apply(sheet, tmp_path / "done", **options)
+        assert not (tmp_path / "done").exists()
 
+    changed = rf"column '{task.text}' of .* was changed from .* 'Where\?'"
+    for name, cell, error, says in (
+        (task.mark, "perhaps", RecordError, f"csv:2: column '{task.mark}' is yes, no or empty"),
+        (key, "other", RecordError, f"csv:2: there is no row 'other.*; leave .*{key}.* as"),
+        (key, "gone", DataError, r"1 rows are missing, such as '.*1'; reject a row by a no"),
+        (task.text, "Where?", RecordError, changed),
+    ):
+        fill(sheet, {name: cell})
+        refused(error, says)
+        sheet.write_text(text, "utf-8")
     refused(DataError, "was written with other data", task.other)
     refused(DataError, "was written with other settings", task.other_settings)
     refused(SourceNotFoundError, r"contains no writer\.jsonl", written=tmp_path)
