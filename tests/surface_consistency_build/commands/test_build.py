@@ -23,19 +23,30 @@ def build(*more, dumps=MINI):
     return main(["build", "redirectqa", "--dumps", str(dumps), *map(str, more)])
 
 
-def test_a_folder_is_built(tmp_path, capsys):
+def test_a_folder_is_built_and_other_settings_are_refused(tmp_path, capsys):
     """What `load_dataset` reads of it is tested beside the builder."""
-    assert build("--out", tmp_path / "out") == 0
+    out = tmp_path / "out"
+    assert build("--out", out) == 0
 
     said = capsys.readouterr()
     assert "default: 286 rows" in said.out
     assert "step " in said.err
     assert "checksum enwiki-20260101-page.sql.gz: " in said.err
-    card = (tmp_path / "out" / "README.md").read_text("utf-8")
+    card = (out / "README.md").read_text("utf-8")
     assert "| months | 202511, 202512 |" in card
     assert "| allow_truncated | no |" in card
-    record = json.loads((tmp_path / "out/metadata/default/build.json").read_text("utf-8"))
+    record = json.loads((out / "metadata/default/build.json").read_text("utf-8"))
     assert record["options"]["configuration"]["project"] == "en.wikipedia"
+
+    assert build("--out", out, "--triples", "20") == 2
+    said = capsys.readouterr().err
+    assert "triples: 500000 there, 20 now" in said
+    assert "--overwrite" in said
+    assert "read page" not in said
+    assert build("--out", out) == 0
+    assert "kept, an earlier start read it" in capsys.readouterr().err
+    assert build("--out", out, "--triples", "20", "--overwrite", "--quiet") == 0
+    assert (out / "README.md").read_text("utf-8") != card
 
 
 def test_the_plan_lists_what_is_there_and_what_is_missing(tmp_path, capsys):
@@ -123,23 +134,6 @@ def test_progress_in_a_log_tells_bytes_and_time_left(capsys, monkeypatch):
         "read redirect: 3.9 GB of 4.0 GB, about 30 s of reading left",
         "step 1/11: 01_views",
     ]
-
-
-def test_a_second_build_with_other_settings_is_refused(tmp_path, capsys):
-    out = tmp_path / "out"
-    assert build("--out", out, "--quiet") == 0
-    card = (out / "README.md").read_bytes()
-
-    assert build("--out", out, "--triples", "20") == 2
-    said = capsys.readouterr().err
-    assert "triples: 500000 there, 20 now" in said
-    assert "--overwrite" in said
-    assert "read page" not in said
-
-    assert build("--out", out) == 0
-    assert "kept, an earlier start read it" in capsys.readouterr().err
-    assert build("--out", out, "--triples", "20", "--overwrite", "--quiet") == 0
-    assert (out / "README.md").read_bytes() != card
 
 
 def test_a_table_that_is_missing_is_said_to_decide_the_route(tmp_path, capsys):
