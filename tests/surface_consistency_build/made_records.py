@@ -12,26 +12,6 @@ from surface_consistency.taxonomy import RELATIONS
 from tests.made_data import slaq_row
 
 
-def instance(number, relation, surface, categories, redirect, template):
-    return RedirectQARow(
-        triplet_id=number,
-        subject_id=f"Q{number}",
-        subject_surface=surface,
-        subject_surface_category=categories,
-        subject_wiki_title="Cat_Stevens",
-        subject_redirect_wiki_title=redirect,
-        subject_pageviews=12,
-        subject_aliases=("NA", "null"),
-        relation=relation,
-        relation_id=RELATIONS[relation].property_id,
-        object_id="Q84",
-        object_surface="London",
-        object_aliases=("London", "NA"),
-        template=template,
-        question=RELATIONS[relation].question(surface, template=template),
-    )
-
-
 def fact_questions(number, names, *, template="original", question="Where was {} built?", **given):
     """Ask a fact under the title of its subject and under redirects, in one wording."""
     triple = FactualTriple(
@@ -61,43 +41,45 @@ def fact_questions(number, names, *, template="original", question="Where was {}
     ]
 
 
+PERSON = ["Redirects_from_personal_names", "Redirects_from_misspellings"]
 INSTANCES = (
     (1, "place_of_birth", "Cat Stevens", ["__MAIN__"], None),
     (1, "place_of_birth", "NA", ["Redirects_from_pseudonyms"], "NA"),
-    (
-        1,
-        "place_of_birth",
-        "Steven D. | Georgiou",
-        ["Redirects_from_personal_names", "Redirects_from_misspellings"],
-        "Steven_D._Georgiou",
-    ),
+    (1, "place_of_birth", "Steven D. | Georgiou", PERSON, "Steven_D._Georgiou"),
     (1, "place_of_birth", "cat Stevens", [], "cat_Stevens"),
     (2, "occupation", "Chris Metzen", ["__MAIN__"], None),
 )
+COLUMNS = "triplet_id relation subject_surface subject_surface_category subject_redirect_wiki_title"
 
 
 @pytest.fixture
 def built_rows():
     """Ten rows: five instances in two wordings."""
-    return [
-        instance(*spec, template) for spec in INSTANCES for template in ("original", "paraphrase")
-    ]
+    rows = []
+    for spec in INSTANCES:
+        row = dict(zip(COLUMNS.split(), spec, strict=True))
+        relation = RELATIONS[row["relation"]]
+        row |= {"subject_id": f"Q{row['triplet_id']}", "relation_id": relation.property_id}
+        row |= {"subject_wiki_title": "Cat_Stevens", "subject_pageviews": 12, "object_id": "Q84"}
+        row |= {"subject_aliases": ("NA", "null"), "object_surface": "London"}
+        for template in ("original", "paraphrase"):
+            question = relation.question(row["subject_surface"], template=template)
+            own = {"template": template, "question": question, "object_aliases": ("London", "NA")}
+            rows.append(RedirectQARow(**row, **own))
+    return rows
 
 
 @pytest.fixture
 def manifest():
     """The record of a build."""
+    source = {"name": "enwiki-20260101-page.sql.gz", "date": "20260101", "n_bytes": 1234}
     return BuildManifest(
         builder="redirectqa",
         builder_version="1.0.0",
         package_version="0.2.0",
         seed=7,
         options={"triples": 500_000, "wiki": "enwiki"},
-        sources=[
-            SourceFile(
-                name="enwiki-20260101-page.sql.gz", date="20260101", n_bytes=1234, sha1="ab12"
-            )
-        ],
+        sources=[SourceFile(**source, sha1="ab12")],
     )
 
 
@@ -123,14 +105,10 @@ def written():
 
     def make(**changes):
         cells = slaq_row(**changes)
-        return WrittenTopic(
-            facts=tuple(
-                WrittenFact(question=cells[f"ShortQ{k}"], answer=cells[f"ShortA{k}"])
-                for k in range(1, 6)
-            ),
-            long_question=cells["LongQ"],
-            long_answer=cells["LongA"],
-        )
+        pairs = [(cells[f"ShortQ{k}"], cells[f"ShortA{k}"]) for k in range(1, 6)]
+        facts = tuple(WrittenFact(question=question, answer=answer) for question, answer in pairs)
+        texts = {"long_question": cells["LongQ"], "long_answer": cells["LongA"]}
+        return WrittenTopic(facts=facts, **texts)
 
     return make
 
@@ -140,6 +118,5 @@ def article():
     """An article that holds figure 6."""
     cells = slaq_row()
     text = " ".join(str(cells[name]) for name in ("LongA", *(f"ShortA{k}" for k in range(1, 6))))
-    return SlaqArticle(
-        title="The Punic Wars", category="History", text=text, url=cells["URL"], pageviews=12
-    )
+    given = {"title": "The Punic Wars", "category": "History", "text": text}
+    return SlaqArticle(**given, url=cells["URL"], pageviews=12)

@@ -9,7 +9,6 @@ from surface_consistency_build.builders.audit_databases.styles import (
     AuditWording,
     audit_prompt_text,
     audit_prompts,
-    load_wordings,
     style_writers,
 )
 
@@ -52,14 +51,7 @@ def test_styles_agree_with_the_published_prompts(prompts_of, style):
 
 # How many of the released 100 have the plain wording, counted in the published files: theirs are
 # written one by one, paraphrased by "Can you tell me" and mostly with a space after the gap.
-PLAIN = {
-    "direct_questions": 5,
-    "paraphrased_questions": 0,
-    "contextual_questions": 5,
-    "cloze": 0,
-    "continuations": 7,
-    "fewshot_questions": 5,
-}
+PLAIN = {"paraphrased_questions": 0, "cloze": 0, "continuations": 7}
 
 
 @pytest.mark.parametrize("style", AUDIT_STYLES)
@@ -69,7 +61,7 @@ def test_plain_wordings_agree_with_few_released_prompts(prompts_of, style):
     worded = audit_prompts(released, style=style, wordings={})
 
     agree = sum(one == other for one, other in zip(worded, released, strict=True))
-    assert agree == PLAIN[style]
+    assert agree == PLAIN.get(style, 5)
 
 
 @pytest.mark.parametrize("style", ["contextual_questions", "fewshot_questions"])
@@ -92,16 +84,6 @@ def test_relations_with_slots_are_worded():
     assert text == "Who was consul of Rome in 63 BC?"
 
 
-def test_possessives_follow_the_published_prompts():
-    """Birth years are asked with an apostrophe alone after an s."""
-    asked = [
-        audit_prompt_text(name, "Birth Year", style="direct_questions")
-        for name in ("Kamala Harris", "Usain Bolt")
-    ]
-
-    assert asked == ["What is Kamala Harris' birth year?", "What is Usain Bolt's birth year?"]
-
-
 @example("{question}", "Capital")
 @example("{subject} 100 % {x}", "Capital")
 @example("a\\1b", "Capital")
@@ -115,13 +97,6 @@ def test_abbreviations_keep_their_capitals_in_plain_wordings():
     text = audit_prompt_text("Chile", "UN Code", style="continuations", wordings={})
 
     assert text == "Tell me about Chile. The UN code of Chile is"
-
-
-def test_cloze_ends_with_the_gap_and_continuations_without():
-    for relation in load_wordings():
-        if "{" not in relation:
-            assert audit_prompt_text("X", relation, style="cloze").endswith(" ____.")
-            assert not audit_prompt_text("X", relation, style="continuations").endswith(" ")
 
 
 def test_style_writers_write_what_the_styles_write(prompts_of):

@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from surface_consistency.taxonomy import CATEGORIES, RELATIONS
 from tests.surface_consistency_build.mini_wiki.make_mini_wiki import (
     TABLES_FOLDER,
     main,
@@ -18,18 +17,13 @@ from tests.surface_consistency_build.mini_wiki.tables import read_tables
 _SERVER = re.compile(rb"^-- (?:MariaDB dump|Server version).*$", re.MULTILINE)
 
 
-@pytest.fixture(scope="module")
-def tables():
-    return read_tables(TABLES_FOLDER)
-
-
 def unpacked(name, content):
     return bz2.decompress(content) if name.endswith("bz2") else gzip.decompress(content)
 
 
-def test_dumps_without_database_are_those_that_the_tables_make(tables, dumps):
+def test_dumps_without_database_are_those_that_the_tables_make(dumps):
     """Nobody edited the product by hand."""
-    rendered = dict(render_dumps(tables))
+    rendered = dict(render_dumps(read_tables(TABLES_FOLDER)))
 
     assert len(rendered) == 4
     for name, content in rendered.items():
@@ -50,22 +44,6 @@ def test_sql_dumps_are_those_that_a_real_mariadb_writes(dumps, tmp_path):
         if _SERVER.findall(fresh) != _SERVER.findall(kept):
             pytest.skip("another version of MariaDB, which may lay dumps out otherwise")
         assert fresh == kept
-
-
-def test_tables_cover_what_the_construction_must_handle(tables):
-    """All 33 categories, all 16 relations, and each oddity by a line of its own."""
-    labels = {label for redirect in tables.redirects for label in redirect.categories}
-    properties = {claim.property for claim in tables.claims}
-    titles = [redirect.title for redirect in tables.redirects]
-
-    assert set(CATEGORIES) < labels
-    assert {relation.property_id for relation in RELATIONS.values()} < properties
-    assert {claim.rank for claim in tables.claims} == {"preferred", "normal", "deprecated"}
-    assert {"somevalue", "novalue"} < {claim.object for claim in tables.claims}
-    assert max(len(title.encode()) for title in titles) == 255
-    assert len(titles) == len({(r.namespace, r.title) for r in tables.redirects})
-    assert any("),(" in title for title in titles)
-    assert len(tables.entities) == 60
 
 
 def test_dumps_hold_what_breaks_naive_readers(dumps):

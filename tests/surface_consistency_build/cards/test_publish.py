@@ -41,9 +41,8 @@ class FakeHub:
         self.revision, self.message = options["revision"], options["commit_message"]
         assert repo_type == "dataset"
         folder = Path(folder_path)
-        names = [
-            path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
-        ]
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        names = [path.relative_to(folder).as_posix() for path in files]
         gone = options["delete_patterns"]
         for name in filter_repo_objects(list(self.files), allow_patterns=gone):
             del self.files[name]
@@ -57,17 +56,13 @@ def folder(subset, tmp_path):
     """A written folder, with things beside it that are nobody's business."""
     write_folder(tmp_path / "out", [subset()], card=redirectqa_card(), rows_per_shard=5)
     (tmp_path / "out" / ".cache").mkdir()
-    (tmp_path / "out" / ".cache" / "secret").write_text("token", encoding="utf-8")
-    (tmp_path / "out" / ".env").write_text("token", encoding="utf-8")
+    for name in (".cache/secret", ".env", "secret.env", "metadata/notes.txt", "v1.0.0/rows.csv"):
+        (tmp_path / "out" / name).write_text("token", encoding="utf-8")
     return tmp_path / "out"
 
 
-NAMES = [
-    "README.md",
-    "metadata/redirect_category_to_type.csv",
-    "v1.0.0/test-00000-of-00002.parquet",
-    "v1.0.0/test-00001-of-00002.parquet",
-]
+NAMES = ["README.md", "metadata/redirect_category_to_type.csv"]
+NAMES += [f"v1.0.0/test-0000{number}-of-00002.parquet" for number in range(2)]
 
 
 def test_publish_folder_dry_run_is_the_default_and_calls_nobody(folder):
@@ -85,8 +80,6 @@ def test_publish_folder_dry_run_is_the_default_and_calls_nobody(folder):
 
 
 def test_publish_folder_uploads_what_the_dry_run_showed(folder):
-    for name in ("secret.env", "metadata/notes.txt", "v1.0.0/rows.csv"):
-        (folder / name).write_text("token", encoding="utf-8")
     shown = publish_folder(folder, "owner/redirectqa")
     api = FakeHub()
     done = publish_folder(
@@ -107,17 +100,10 @@ def test_publish_folder_uploads_what_the_dry_run_showed(folder):
 def test_publish_folder_removes_old_shards_and_nothing_else(folder):
     """Shards of an earlier version would match the card's pattern; other files stay."""
     api = FakeHub(["v1.0.0/test-00002-of-00003.parquet", "LICENSE", "v2/test-0.parquet"])
-    plan = publish_folder(folder, "owner/redirectqa", dry_run=False, api=api)
+    plan = publish_folder(folder, "owner/redirectqa", dry_run=False, private=False, api=api)
 
     assert plan.replaced == ("v1.0.0/*.parquet",)
     assert sorted(api.files) == sorted([*NAMES, "LICENSE", "v2/test-0.parquet"])
-
-
-def test_publish_folder_uses_the_library_by_default(folder, monkeypatch):
-    api = FakeHub()
-    monkeypatch.setattr(huggingface_hub, "HfApi", lambda: api)
-
-    assert publish_folder(folder, "owner/redirectqa", dry_run=False, private=False).is_done
     assert api.repositories == {"owner/redirectqa": ("dataset", False)}
 
 

@@ -5,7 +5,9 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
+import huggingface_hub
 import pytest
 from surface_consistency_build.commands import build as build_command
 from surface_consistency_build.wikimedia.construction.progress import BuildProgress
@@ -21,22 +23,30 @@ def build(*more, dumps=MINI):
     return main(["build", "redirectqa", "--dumps", str(dumps), *map(str, more)])
 
 
-def test_a_folder_is_built_that_load_dataset_reads(tmp_path, capsys):
-    datasets = pytest.importorskip("datasets")
-
-    assert build("--out", tmp_path / "out") == 0
+def test_a_folder_is_built_and_other_settings_are_refused(tmp_path, capsys):
+    """What `load_dataset` reads of it is tested beside the builder."""
+    out = tmp_path / "out"
+    assert build("--out", out) == 0
 
     said = capsys.readouterr()
     assert "default: 286 rows" in said.out
     assert "step " in said.err
     assert "checksum enwiki-20260101-page.sql.gz: " in said.err
-    card = (tmp_path / "out" / "README.md").read_text("utf-8")
+    card = (out / "README.md").read_text("utf-8")
     assert "| months | 202511, 202512 |" in card
     assert "| allow_truncated | no |" in card
-    record = json.loads((tmp_path / "out/metadata/default/build.json").read_text("utf-8"))
+    record = json.loads((out / "metadata/default/build.json").read_text("utf-8"))
     assert record["options"]["configuration"]["project"] == "en.wikipedia"
-    where = {"split": "test", "cache_dir": str(tmp_path / "cache")}
-    assert len(datasets.load_dataset(str(tmp_path / "out"), **where)) == 286
+
+    assert build("--out", out, "--triples", "20") == 2
+    said = capsys.readouterr().err
+    assert "triples: 500000 there, 20 now" in said
+    assert "--overwrite" in said
+    assert "read page" not in said
+    assert build("--out", out) == 0
+    assert "kept, an earlier start read it" in capsys.readouterr().err
+    assert build("--out", out, "--triples", "20", "--overwrite", "--quiet") == 0
+    assert (out / "README.md").read_text("utf-8") != card
 
 
 def test_the_plan_lists_what_is_there_and_what_is_missing(tmp_path, capsys):
@@ -48,32 +58,57 @@ def test_the_plan_lists_what_is_there_and_what_is_missing(tmp_path, capsys):
     assert "enwiki-YYYYMMDD-page.sql.gz" in said
     assert "https://dumps.wikimedia.org" in said
     assert "needed files are missing" in said
+    assert build("--out", tmp_path / "o", dumps=tmp_path) == 2
+    said = capsys.readouterr().err
+    assert "lacks 17 dump files" in said
+    assert "and 13 more, which --plan lists" in said
+    assert len(said) < 700
 
 
-def test_a_dry_run_uploads_nothing(tmp_path, capsys):
-    assert build("--out", tmp_path / "out", "--push-to-hub", "owner/name", "--quiet") == 0
+def test_files_are_uploaded_when_no_dry_run_is_asked_for(tmp_path, capsys, monkeypatch):
+    hub = Mock()
+    monkeypatch.setattr(huggingface_hub, "HfApi", lambda: hub)
+    words = ("--out", tmp_path / "out", "--push-to-hub", "owner/name", "--quiet", "--no-checksums")
+
+    assert build(*words) == 0
 
     said = capsys.readouterr()
     assert "nothing was uploaded" in said.out
     assert "README.md" in said.out
     assert said.err == ""
+    assert hub.mock_calls == []
+    assert build(*words, "--no-dry-run") == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("uploaded 5 files, ")
+    assert len(hub.upload_folder.call_args.kwargs["allow_patterns"]) == 5
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ((), "--out is needed"),
-        (("--out", "x", "--no-dry-run"), "belongs to --push-to-hub"),
-        (("--out", "x", "--push-to-hub", "name"), "repo_id must be owner/name"),
-        (("--out", "x", "--wiki", "klingonwiki"), "klingonwiki"),
-        (("--out", "x", "--triples", "0"), "--triples: input should be greater than or equal to 1"),
+        ("", "--out is needed"),
+        ("--out x --no-dry-run", "belongs to --push-to-hub"),
+        ("--out x --push-to-hub name", "repo_id must be owner/name"),
+        ("--out x --wiki klingonwiki", "klingonwiki"),
+        ("--out x --triples 0", "--triples: input should be greater than or equal to 1"),
+        ("--out file", "cannot be a folder"),
+        ("--out=", "--out names no folder"),
+        ("--out mine", "holds files that no such build wrote (README.md)"),
+        ("--out x --work file", "work"),
+        ("--out x --memory-limit lots", "--memory-limit must be"),
     ],
 )
-def test_mistakes_are_named(more, message, tmp_path, capsys, monkeypatch):
+def test_mistakes_are_named_before_anything_is_read(more, message, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    for path in (tmp_path / "file", tmp_path / "mine" / "README.md"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine", encoding="utf-8")
 
-    assert build(*more) == 2
-    assert message in capsys.readouterr().err
+    assert build(*more.split()) == 2
+
+    said = capsys.readouterr().err
+    assert message in said
+    assert "read page" not in said
+    assert (tmp_path / "mine" / "README.md").read_text("utf-8") == "mine"
     assert not list(tmp_path.rglob("*.parquet"))
 
 
@@ -101,44 +136,6 @@ def test_progress_in_a_log_tells_bytes_and_time_left(capsys, monkeypatch):
     ]
 
 
-def test_a_second_build_with_other_settings_is_refused(tmp_path, capsys):
-    out = tmp_path / "out"
-    assert build("--out", out, "--quiet") == 0
-    card = (out / "README.md").read_bytes()
-
-    assert build("--out", out, "--triples", "20") == 2
-    said = capsys.readouterr().err
-    assert "triples: 500000 there, 20 now" in said
-    assert "--overwrite" in said
-    assert "read page" not in said
-    assert (out / "README.md").read_bytes() == card
-
-    assert build("--out", out) == 0
-    assert "kept, an earlier start read it" in capsys.readouterr().err
-    assert build("--out", out, "--triples", "20", "--overwrite", "--quiet") == 0
-    assert (out / "README.md").read_bytes() != card
-
-
-def test_places_that_cannot_be_written_are_refused_before_reading(tmp_path, capsys):
-    (tmp_path / "file").write_text("mine", encoding="utf-8")
-    mine = tmp_path / "mine"
-    mine.mkdir()
-    (mine / "README.md").write_text("mine", encoding="utf-8")
-
-    for more, message in (
-        (("--out", tmp_path / "file"), "cannot be a folder"),
-        (("--out", ""), "--out names no folder"),
-        (("--out", mine), "holds files that no such build wrote (README.md)"),
-        (("--out", tmp_path / "out", "--work", tmp_path / "file"), "work"),
-        (("--out", tmp_path / "out", "--memory-limit", "lots"), "--memory-limit must be"),
-    ):
-        assert build(*more) == 2
-        said = capsys.readouterr().err
-        assert message in said
-        assert "read page" not in said
-    assert (mine / "README.md").read_text("utf-8") == "mine"
-
-
 def test_a_table_that_is_missing_is_said_to_decide_the_route(tmp_path, capsys):
     for path in MINI.glob("*.*z*"):
         if "categorylinks" not in path.name:
@@ -149,16 +146,6 @@ def test_a_table_that_is_missing_is_said_to_decide_the_route(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "note: route xml, because the category tables are not there" in said
     assert "note: page views of 2 files are summed" in said
-
-
-def test_an_empty_folder_is_a_short_error(tmp_path, capsys):
-    assert build("--out", tmp_path / "o", dumps=tmp_path) == 2
-
-    said = capsys.readouterr().err
-    assert "lacks 17 dump files" in said
-    assert "from https://dumps.wikimedia.org" in said
-    assert "and 13 more, which --plan lists" in said
-    assert len(said) < 700
 
 
 @pytest.mark.filterwarnings("always::surface_consistency.errors.DataWarning")

@@ -26,6 +26,8 @@ def corpus(tmp_path):
 def names(tmp_path):
     path = tmp_path / "names.csv"
     path.write_text("entity_id,surface,role\nQ714,Stevie Wonder,canonical\nQ714,Wonder,alias\n")
+    (tmp_path / "empty.csv").write_text("entity_id,surface\nQ1, \n")
+    (tmp_path / "pairs.csv").write_text("subject_id,object\nQ1,Q2\n")
     return path
 
 
@@ -40,7 +42,14 @@ def test_names_of_the_questions_are_counted(tmp_path, corpus, capsys):
     n = len(load_sample().questions)
     assert (told["documents"], told["faults"]) == (n, {})
     rows = pd.read_parquet(tmp_path / "out" / "instances.parquet")
+    names = pd.read_parquet(tmp_path / "out" / "surfaces.parquet")
+    names = names.drop_duplicates(["entity_id", "surface"]).set_index("entity_id")
     assert set(rows["measure"]) == {"longest", "bounded"}
+    for row in rows.itertuples():
+        own = names.loc[[row.subject_id]].set_index("surface")[f"n_{row.measure}"]
+        n_own = own[row.surface_id.partition("|")[2]]
+        assert (row.surface_frequency, row.entity_frequency) == (n_own, own.sum())
+        assert row.others_frequency == own.sum() - n_own
     assert rows["pair_documents"].isna().all()
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["command"].startswith("surface-consistency count names --corpus")
@@ -92,34 +101,34 @@ def test_faults_of_the_corpus_are_told(tmp_path, names, capsys):
     assert "warning: 1 documents: broken line (left out), first at" in said
 
 
+NAMED = ("--names", "names.csv")
+NO_ID = "a pair needs subject_id and object_id; it has subject_id, object"
+ABOVE_1 = "--sample: input should be less than or equal to 1, got 2.0"
+NO_BODY = "with the field 'body'; the first has text. Name the field of the text (--text-field)"
+
+
 @pytest.mark.parametrize(
     ("what", "more", "message"),
     [
         ("names", (), "give either --data or --names"),
         ("names", ("--names", "none.csv"), "no file none.csv"),
-        ("pairs", ("--names", "{names}"), "--names needs --pairs"),
-        ("names", ("--names", "{names}", "--shards", 1, "--shard", 4), "--shard must be one of 0"),
-        (
-            "names",
-            ("--names", "{names}", "--sample", 2),
-            "--sample: input should be less than or equal to 1, got 2.0",
-        ),
-        ("names", ("--names", "{names}", "--boundary", "segmented"), "needs a segmenter"),
-        (
-            "names",
-            ("--names", "{names}", "--text-field", "body"),
-            "with the field 'body'; the first has text. Name the field of the text (--text-field)",
-        ),
-        ("ngrams", ("--data", "{names}"), "an instance needs 'id' and the text 'text'"),
+        ("names", ("--names", "empty.csv"), "empty.csv: row 1: the surface of Q1 is empty"),
+        ("pairs", (*NAMED, "--pairs", "pairs.csv"), NO_ID),
+        ("pairs", NAMED, "--names needs --pairs"),
+        ("names", (*NAMED, "--shards", 1, "--shard", 4), "--shard must be one of 0"),
+        ("names", (*NAMED, "--sample", 2), ABOVE_1),
+        ("names", (*NAMED, "--boundary", "segmented"), "needs a segmenter"),
+        ("names", (*NAMED, "--text-field", "body"), NO_BODY),
+        ("ngrams", ("--data", "names.csv"), "an instance needs 'id' and the text 'text'"),
     ],
 )
+@pytest.mark.usefixtures("names")
 def test_what_cannot_be_counted_is_said_with_the_flag(
-    tmp_path, corpus, names, capsys, monkeypatch, what, more, message
+    tmp_path, corpus, capsys, monkeypatch, what, more, message
 ):
     monkeypatch.chdir(tmp_path)
-    given = [str(word).format(names=names) for word in more]
 
-    assert count(what, corpus, tmp_path / "out", *given) == 2
+    assert count(what, corpus, tmp_path / "out", *more) == 2
 
     assert message in capsys.readouterr().err
 
@@ -132,21 +141,6 @@ def test_a_plan_of_which_nothing_is_counted_can_be_deleted(tmp_path, corpus, nam
 
     assert count("names", corpus, tmp_path / "out", *more) == 2
     assert "or delete the folder: no shard is done in it yet" in capsys.readouterr().err
-
-
-def test_names_and_pairs_from_files_that_are_wrong(tmp_path, corpus, names, capsys):
-    empty, pairs, alike = (tmp_path / name for name in ("empty.csv", "pairs.csv", "alike.csv"))
-    empty.write_text("entity_id,surface\nQ1, \n")
-    pairs.write_text("subject_id,object\nQ1,Q2\n")
-    alike.write_text("subject_id,object_id\nQ714,Q714\n")
-
-    assert count("names", corpus, tmp_path / "a", "--names", empty) == 2
-    assert f"{empty}: row 1: the surface of Q1 is empty" in capsys.readouterr().err
-    assert count("pairs", corpus, tmp_path / "b", "--names", names, "--pairs", pairs) == 2
-    said = capsys.readouterr().err
-    assert "a pair needs subject_id and object_id; it has subject_id, object" in said
-    assert count("pairs", corpus, tmp_path / "c", "--names", names, "--pairs", alike) == 2
-    assert "the pair of 'Q714' with itself cannot be counted" in capsys.readouterr().err
 
 
 def test_importing_the_room_loads_no_library_that_is_slow():

@@ -66,20 +66,10 @@ def test_rows_that_can_be_read_once_are_read_whole(monkeypatch):
 def test_every_fault_is_counted_and_placed(tmp_path):
     path = tmp_path / "a.jsonl"
     lines = [
-        b'{"text": "good"}',
-        b'{"text": null}',
-        b'{"body": "x"}',
-        b'{"text": 5}',
-        b'{"text": "half',
-        b"[1]",
-        b'{"text": "Zo\xeb"}',
-        b'{"text": "half \\ud800"}',
-        b'{"text": "nul \\u0000"}',
-        b'{"text": "not a number", "x": NaN}',
-        b"",
-        b"   ",
-        b'{"text": "last"}',
-    ]
+        b'{"text": "good"}', b'{"text": null}', b'{"body": "x"}', b'{"text": 5}', b'{"text": "half',
+        b"[1]", b'{"text": "Zo\xeb"}', b'{"text": "half \\ud800"}', b'{"text": "nul \\u0000"}',
+        b'{"text": "not a number", "x": NaN}', b"", b"   ", b'{"text": "last"}',
+    ]  # fmt: skip
     path.write_bytes(b"\n".join(lines))
 
     texts, report = texts_of(path)

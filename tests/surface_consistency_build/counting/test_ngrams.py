@@ -1,4 +1,3 @@
-import random
 from collections import Counter
 
 import numpy as np
@@ -8,7 +7,6 @@ from surface_consistency_build.counting import ngrams
 from surface_consistency_build.counting.ngrams import NgramCounter, count_ngrams
 from surface_consistency_build.counting.texts import PackedTexts
 
-from surface_consistency.metrics import fit_popularity_scale, instance_popularity
 from surface_consistency.text import tokenize
 
 
@@ -29,7 +27,7 @@ def naive(instances, documents, n):
 sentences = st.lists(st.lists(st.sampled_from("abc"), max_size=15).map(" ".join), max_size=5)
 
 
-@given(sentences, sentences, st.integers(1, 4))
+@given(sentences, sentences, st.integers(1, 7))
 @settings(max_examples=100, deadline=None)
 def test_counts_agree_with_a_dictionary(instances, documents, n):
     counts = count_ngrams(instances, [documents], n=n)
@@ -64,19 +62,6 @@ def test_every_character_that_parts_words_by_itself_is_looked_for():
     assert found.issuperset(parted)
 
 
-def test_seven_grams_go_into_the_popularity_scale():
-    rng = random.Random(0)
-    words = [f"w{i}" for i in range(12)]
-    documents = [" ".join(rng.choices(words[:3], k=400)) for _ in range(20)]
-    instances = [" ".join(rng.choices(words[:3], k=12)) for _ in range(10)]
-
-    counts = count_ngrams(instances, [PackedTexts.pack(documents)])
-
-    assert [row.tolist() for row in counts] == naive(instances, documents, 7)
-    scale = fit_popularity_scale(np.concatenate(counts))
-    assert instance_popularity(counts, scale=scale).shape == (10,)
-
-
 def test_tokens_may_be_ids_and_no_gram_reaches_into_the_next_document():
     tokenize = lambda text: [ord(c) for c in text]  # noqa: E731
 
@@ -102,6 +87,6 @@ def test_parts_add_up_and_other_instances_are_refused():
     assert first.counts.tolist() == [1, 3]
     with pytest.raises(ValueError, match="counts must be of 2 n-grams, those of the same"):
         first.add(np.zeros(3, dtype=np.int64))
-    assert [row.tolist() for row in NgramCounter(["a b", ""], n=7).result()] == [[], []]
+    assert [len(row) for row in NgramCounter(["a b c d e f g h", "a b", ""]).result()] == [2, 0, 0]
     with pytest.raises(ValueError, match="n must be at least 1, got 0"):
         NgramCounter([], n=0)

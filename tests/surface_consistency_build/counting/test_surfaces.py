@@ -95,18 +95,12 @@ def test_unsafe_names_are_flagged():
     names = ["up", "The Beatles", "Beatles", "Paris", "Washington, D.C.", "!!!", "東京都", "東京"]
     table = SurfaceTable.from_records([("Q1", name) for name in names] + [("Q2", "Paris")])
 
-    flags = dict(zip(table.keys, table.diagnose()["flags"], strict=True))
-
-    assert flags == {
-        "up": ("single_token", "short", "lower_case"),
-        "The Beatles": (),
-        "Beatles": ("single_token", "inside_longer"),
-        "Paris": ("shared", "single_token"),
-        "Washington, D.C.": ("punctuation_end",),
-        "!!!": ("single_token", "no_letter", "punctuation_end"),
-        "東京都": ("single_token",),
-        "東京": ("single_token", "short", "inside_longer"),
-    }
+    assert list(table.keys) == names
+    assert list(map(" ".join, table.diagnose()["flags"])) == [
+        *("single_token short lower_case", "", "single_token inside_longer", "shared single_token"),
+        *("punctuation_end", "single_token no_letter punctuation_end", "single_token"),
+        "single_token short inside_longer",
+    ]
 
 
 def test_names_and_instances_of_questions():
@@ -119,12 +113,9 @@ def test_names_and_instances_of_questions():
 
     roles = {(r["entity_id"], r["surface"], r["role"]) for r in table.to_arrow().to_pylist()}
     assert roles == {
-        ("Q1", "Stevie Wonder", "canonical"),
-        ("Q1", "Stevie Wonder", "alias"),
-        ("Q1", "Little Stevie", "alias"),
-        ("Q1", "Little Stevie", "redirect"),
-        ("name:soul", "soul", "answer"),
-        ("name:soul", "soul music", "answer"),
+        *(("Q1", "Stevie Wonder", role) for role in ("canonical", "alias")),
+        *(("Q1", "Little Stevie", role) for role in ("alias", "redirect")),
+        *(("name:soul", answer, "answer") for answer in ("soul", "soul music")),
     }
     assert entity_id(Entity(id=None, name="soul")) == "name:soul"
     assert rows["surface_id"].tolist() == ["f1|Stevie Wonder", "f1|Little Stevie"]

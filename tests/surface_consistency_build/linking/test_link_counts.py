@@ -13,34 +13,26 @@ from surface_consistency_build.linking.dbpedia import dbpedia_uris
 from surface_consistency_build.linking.link_counts import LinkSettings, LinkTask, count_link_rows
 
 from surface_consistency.cli.main import main
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.errors import DataError, RunError, RunnerError
+from surface_consistency.studies.redirectqa.instances import entity_id
 
 RESOURCE = "http://dbpedia.org/resource/"
 
-NAMES = SurfaceTable.from_records(
-    [
-        ("Q308", "Mercury", "canonical"),
-        ("Q308", "Mercury (planet)", "alias"),
-        ("Q925", "Mercury", "redirect"),
-        ("Q925", "Liquid silver", "canonical"),
-        ("Q1", "Hermes", "canonical"),
-    ]
-)
+NAMED = "Q308,Mercury,canonical Q308,Mercury_(planet),alias Q925,Mercury,redirect"
+NAMED += " Q925,Liquid_silver,canonical Q1,Hermes,canonical"
+NAMES = SurfaceTable.from_records([one.replace("_", " ").split(",") for one in NAMED.split()])
 ENTITIES = {"Mercury (planet)": "Q308", "Mercury (element)": "Q925", "Hermes": "Q1"}
 
 
 def resources(text, **names):
     """What a linker's server says: every occurrence of some names."""
-    found = [
-        {
-            "@URI": RESOURCE + uri,
-            "@surfaceForm": name,
-            "@offset": str(len(text[: match.start()].encode("utf-16-le")) // 2),
-            "@similarityScore": "1.0",
-        }
-        for name, uri in names.items()
-        for match in re.finditer(name, text)
-    ]
+    found = []
+    for name, uri in names.items():
+        for match in re.finditer(name, text):
+            offset = str(len(text[: match.start()].encode("utf-16-le")) // 2)
+            span = {"@URI": RESOURCE + uri, "@surfaceForm": name, "@offset": offset}
+            found.append(span | {"@similarityScore": "1.0"})
     return {"Resources": found}
 
 
@@ -56,11 +48,9 @@ def test_spotlight_reads_windows_around_counted_names(tmp_path, replay, whole):
     path = tmp_path / "c.jsonl"
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
     names = SurfaceTable.from_records([("Q308", "Mercury", "canonical"), ("Q1", "Godly", "alias")])
-    link = LinkSettings(
-        url=server.url, window=40, whole_documents=whole, cache=tmp_path / "cache.sqlite"
-    )
+    given = {"window": 40, "whole_documents": whole, "cache": tmp_path / "cache.sqlite"}
     entities = {"Mercury (planet)": "Q308", "Hermes": "Q1"}
-    task = LinkTask(names, link=link, entities=entities)
+    task = LinkTask(names, link=LinkSettings(url=server.url, **given), entities=entities)
 
     run = CountRun.plan(tmp_path / "out", task, CorpusSettings(corpus=(str(path),), shards=1))
     run.run(0)
@@ -79,17 +69,14 @@ def test_spotlight_reads_windows_around_counted_names(tmp_path, replay, whole):
     assert run.merge().counted["n_documents_not_linked"] == 2
 
 
+PLANET, ELEMENT = f"{RESOURCE}Mercury_(planet)", f"{RESOURCE}Mercury_(element)"
 ROWS = [
     # document, uri, surface
-    ("d1", f"{RESOURCE}Mercury_(planet)", "Mercury"),
-    ("d1", f"{RESOURCE}Mercury_(planet)", "Mercury"),
-    ("d1", f"{RESOURCE}Mercury_(planet)", "the planet"),
+    *[("d1", PLANET, "Mercury")] * 2,
+    *(("d1", PLANET, "the planet"), ("d2", ELEMENT, "Mercury"), ("d3", None, "Hermes")),
     ("d2", f"{RESOURCE}Mercury_%28planet%29", "Mercury (planet)"),
-    ("d2", f"{RESOURCE}Mercury_(element)", "Mercury"),
-    ("d3", f"{RESOURCE}Mercury_(element)", "Liquid  silver"),
-    ("d3", f"{RESOURCE}Mercury_(element)", "Liquid silver"),
+    *(("d3", ELEMENT, "Liquid  silver"), ("d3", ELEMENT, "Liquid silver")),
     ("d3", f"{RESOURCE}Paris", "Paris"),
-    ("d3", None, "Hermes"),
 ]
 
 
@@ -176,11 +163,10 @@ def test_rows_that_cannot_be_read_are_refused(tmp_path, name, content, message):
 
 def bindings(*pairs):
     """Write a SPARQL result."""
-    item = "http://www.wikidata.org/entity/"
-    rows = [
-        {"uri": {"type": "uri", "value": RESOURCE + u}, "item": {"type": "uri", "value": item + i}}
-        for u, i in pairs
-    ]
+    rows = []
+    for uri, item in pairs:
+        values = {"uri": RESOURCE + uri, "item": f"http://www.wikidata.org/entity/{item}"}
+        rows.append({name: {"type": "uri", "value": value} for name, value in values.items()})
     return {"head": {"vars": ["uri", "item"]}, "results": {"bindings": rows}}
 
 
@@ -281,10 +267,7 @@ def test_the_commands_count_what_a_server_or_rows_say(tmp_path, replay, capsys, 
         assert message in capsys.readouterr().err
 
 
-def test_instances_of_the_questions_have_the_measure_linked(tmp_path, capsys):
-    from surface_consistency.data.redirectqa import load_sample
-    from surface_consistency.studies.redirectqa.instances import entity_id
-
+def test_instances_of_the_questions_have_the_measure_linked(tmp_path):
     question = load_sample().questions[0]
     subject = question.triple.subject
     rows = [("d", entity_id(subject), question.surface.text)] * 3

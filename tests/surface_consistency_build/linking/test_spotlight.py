@@ -12,15 +12,9 @@ BERLIN = "http://dbpedia.org/resource/Berlin"
 
 def resource(surface, offset, uri=BERLIN):
     """A span as the service tells it: every value a text."""
-    return {
-        "@URI": uri,
-        "@support": "77",
-        "@types": "",
-        "@surfaceForm": surface,
-        "@offset": str(offset),
-        "@similarityScore": "0.875",
-        "@percentageOfSecondRank": "0.1",
-    }
+    told = {"@URI": uri, "@support": "77", "@types": "", "@surfaceForm": surface}
+    told |= {"@offset": str(offset), "@similarityScore": "0.875"}
+    return told | {"@percentageOfSecondRank": "0.1"}
 
 
 def client(server, **options):
@@ -58,14 +52,10 @@ def test_shapes_of_answers(replay, text, answer, found):
 @pytest.mark.parametrize(
     "wrong",
     [
-        resource("Berlin", 4),
-        resource("Berlin", 400),
-        resource("Berlin", -1),
-        resource("", 0),
-        {"@URI": BERLIN, "@surfaceForm": "Berlin"},
-        resource("Berlin", "x"),
+        resource("Berlin", 4), resource("Berlin", 400), resource("Berlin", -1), resource("", 0),
+        {"@URI": BERLIN, "@surfaceForm": "Berlin"}, resource("Berlin", "x"),
     ],
-)
+)  # fmt: skip
 def test_an_answer_of_other_words_than_the_text_holds_is_refused_whole(replay, wrong):
     server = replay(lambda path, told: (200, {"Resources": [resource("Berlin", 3), wrong]}))
 

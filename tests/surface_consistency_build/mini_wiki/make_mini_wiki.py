@@ -50,21 +50,15 @@ def render_dumps(tables):
 
 def render_sql_dumps(tables, server):
     """Load the tables into a database and dump them, in both schemas of the categories."""
-    for database, script in (
-        ("enwiki", load_script(tables)),
-        ("olderwiki", older_load_script(tables)),
-    ):
-        server.run(
-            f"CREATE DATABASE {database}; USE {database}; SET time_zone='+00:00';\n".encode()
-            + script
-        )
+    scripts = {"enwiki": load_script(tables), "olderwiki": older_load_script(tables)}
+    for database, script in scripts.items():
+        start = f"CREATE DATABASE {database}; USE {database}; SET time_zone='+00:00';\n"
+        server.run(start.encode() + script)
     for table in _TABLES:
         yield f"enwiki-{DATE}-{table}.sql.gz", _gzip(server.dump("enwiki", table, *_DUMP_OPTIONS))
     older = server.dump("olderwiki", "categorylinks", *_DUMP_OPTIONS)
-    yield (
-        f"older/enwiki-{OLDER_DATE}-categorylinks.sql.gz",
-        _gzip(older.replace(b"olderwiki", b"enwiki")),
-    )
+    older = older.replace(b"olderwiki", b"enwiki")
+    yield f"older/enwiki-{OLDER_DATE}-categorylinks.sql.gz", _gzip(older)
 
 
 def main(arguments=None):

@@ -11,22 +11,24 @@ _ODD_SORT_KEY = b"'),(\\'\n\r\t\x00\x1a\xff\xfe\xc3(\xe2\x82"
 
 def load_script(tables):
     """Write the script that fills a database with the schema of 2025 and later."""
-    targets = _targets(tables)
+    names = {name: None for redirect in tables.redirects for name in redirect.categories}
+    targets = {name: 5000 + 3 * place for place, name in enumerate((*names, "Hidden_categories"))}
+    links = [
+        (page, sort_key, "2025-12-31 23:59:59", prefix, kind, 1, targets[category])
+        for page, category, sort_key, prefix, kind in _links(tables)
+    ]
+    # Targets of other namespaces have the titles of categories.
+    others = [(4001, 0, "Velmora"), (4002, 4, "Redirects_from_birth_names")]
+    others += [(4003, 10, "R_from_birth_name")]
+    numbered = [(number, _CATEGORY, name) for name, number in targets.items()]
     statements = [
         _insert("page", _page_rows(tables)),
         _insert("redirect", _redirect_rows(tables)),
         _insert("page_props", _prop_rows(tables)),
-        _insert("linktarget", _linktarget_rows(tables, targets)),
-        _insert(
-            "categorylinks",
-            (
-                (page, sort_key, "2025-12-31 23:59:59", prefix, kind, 1, targets[category])
-                for page, category, sort_key, prefix, kind in _links(tables)
-            ),
-        ),
+        _insert("linktarget", [*others, *numbered]),
+        _insert("categorylinks", links),
     ]
-    schema = (_FOLDER / "schema.sql").read_bytes()
-    return schema + b"\n" + b"".join(statements)
+    return (_FOLDER / "schema.sql").read_bytes() + b"\n" + b"".join(statements)
 
 
 def older_load_script(tables):
@@ -81,40 +83,17 @@ def _prop_rows(tables):
     yield 1001, "wikibase-badge-Q17437796", "1", 1.0
 
 
-def _targets(tables):
-    """Number the categories as the link targets do."""
-    names = {name: None for redirect in tables.redirects for name in redirect.categories}
-    return {name: 5000 + 3 * place for place, name in enumerate((*names, "Hidden_categories"))}
-
-
-def _linktarget_rows(tables, targets):
-    """List the categories, and targets of other namespaces under the same titles."""
-    yield 4001, 0, "Velmora"
-    yield 4002, 4, "Redirects_from_birth_names"
-    yield 4003, 10, "R_from_birth_name"
-    for name, number in targets.items():
-        yield number, _CATEGORY, name
-
-
 def _links(tables):
-    """List page, category, sort key, its prefix and the kind of page."""
+    """List page, category, sort key, its prefix and the kind of page; some keys are no UTF-8."""
     for redirect in tables.redirects:
+        title, number = redirect.title.encode(), redirect.page_id
+        key = hashlib.sha256(title).digest()[: 8 + number % 24]
+        key = _ODD_SORT_KEY + title[:100] if number % 10 == 1 else key
+        prefix = b"O'sk\xc3" if number % 10 == 4 else b""
         for name in redirect.categories:
-            yield redirect.page_id, name, _sort_key(redirect), _prefix(redirect), "page"
+            yield number, name, key, prefix, "page"
     yield 3007, "Hidden_categories", b"REDIRECTS FROM BIRTH NAMES", b"", "subcat"
     yield 3005, "Redirects_from_birth_names", _ODD_SORT_KEY[::-1], b"", "page"
-
-
-def _sort_key(redirect):
-    """Make a binary sort key, as a collation does: bytes that are no UTF-8."""
-    if redirect.page_id % 10 == 1:
-        return _ODD_SORT_KEY + redirect.title.encode()[:100]
-    return hashlib.sha256(redirect.title.encode()).digest()[: 8 + redirect.page_id % 24]
-
-
-def _prefix(redirect):
-    """Give some rows a prefix, with a quote and half a character."""
-    return b"O'sk\xc3" if redirect.page_id % 10 == 4 else b""
 
 
 def _insert(table, rows):

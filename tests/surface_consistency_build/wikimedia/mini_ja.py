@@ -29,20 +29,15 @@ ENTITIES = {
     """)
 }
 CLAIMS = {
-    "P36": {
-        "日本": "東京都",
-        "京都府": "京都市",
-        "大阪府": "大阪市",
-        "フランス": "パリ",
-        "イタリア": "ローマ",
-    },
-    "P1376": {"東京都": "日本", "パリ": "フランス", "ローマ": "イタリア"},
-    "P50": {"吾輩は猫である": "夏目漱石", "羅生門_(小説)": "芥川龍之介"},
-    "P57": {"七人の侍": "黒澤明"},
-    "P106": {"夏目漱石": "小説家", "芥川龍之介": "小説家", "黒澤明": "映画監督"},
-    "P19": {"夏目漱石": "東京都", "黒澤明": "東京都"},
-    "P17": {"東京タワー": "日本", "清水寺": "日本"},
+    "P36": "日本|東京都 京都府|京都市 大阪府|大阪市 フランス|パリ イタリア|ローマ",
+    "P1376": "東京都|日本 パリ|フランス ローマ|イタリア",
+    "P50": "吾輩は猫である|夏目漱石 羅生門_(小説)|芥川龍之介",
+    "P57": "七人の侍|黒澤明",
+    "P106": "夏目漱石|小説家 芥川龍之介|小説家 黒澤明|映画監督",
+    "P19": "夏目漱石|東京都 黒澤明|東京都",
+    "P17": "東京タワー|日本 清水寺|日本",
 }
+CLAIMS = {name: dict(cells(pairs)) for name, pairs in CLAIMS.items()}
 # Redirect, where it leads, and its kind: a category, which the template of that name fills.
 REDIRECTS = [
     (title, target, kind or None)
@@ -91,9 +86,7 @@ def sql_dump(table, rows):
     """Write a table as a dump, all rows in one INSERT."""
     name = table.encode()
     create = b"CREATE TABLE `%s` (%s);\n" % (name, COLUMNS[table].encode())
-    insert = (
-        b"INSERT INTO `%s` VALUES %s;\n" % (name, b",".join(map(values, rows))) if rows else b""
-    )
+    insert = b"INSERT INTO `%s` VALUES %s;\n" % (name, b",".join(map(values, rows)))
     return b"-- MySQL dump 10.19\n" + create + insert + b"-- Dump completed on 2026-01-01\n"
 
 
@@ -148,10 +141,17 @@ def write(folder):
         for place, title in enumerate(titles)
     )
     (folder / "pageviews-202512-user.bz2").write_bytes(bz2.compress(views.encode("utf-8")))
-    lines = ",\n".join(json.dumps(item, ensure_ascii=False) for item in items())
-    (folder / f"wikidata-{DATE}-all.json.gz").write_bytes(
-        gzip.compress(f"[\n{lines}\n]\n".encode(), mtime=0)
-    )
+    facts = {
+        title: {name: [ENTITIES[pairs[title]]] for name, pairs in CLAIMS.items() if title in pairs}
+        for title in ENTITIES
+    }
+    items = [
+        item(number, "ja", title.partition("_(")[0], title.replace("_", " "), facts[title])
+        for title, number in ENTITIES.items()
+    ]
+    lines = ",\n".join(json.dumps(one, ensure_ascii=False) for one in items)
+    path = folder / f"wikidata-{DATE}-all.json.gz"
+    path.write_bytes(gzip.compress(f"[\n{lines}\n]\n".encode(), mtime=0))
 
 
 def item(number, language, label, title, facts):
@@ -172,15 +172,6 @@ def item(number, language, label, title, facts):
         "claims": claims or [],
         "sitelinks": {site: {"site": site, "title": title}} if title else {},
     }
-
-
-def items():
-    """Yield the items of Wikidata."""
-    for title, number in ENTITIES.items():
-        facts = {
-            name: [ENTITIES[objects[title]]] for name, objects in CLAIMS.items() if title in objects
-        }
-        yield item(number, "ja", title.partition("_(")[0], title.replace("_", " "), facts)
 
 
 if __name__ == "__main__":

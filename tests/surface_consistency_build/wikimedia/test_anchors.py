@@ -10,30 +10,21 @@ GERMAN = SiteInfo(namespaces={6: "Datei", 14: "Kategorie"})
 @pytest.mark.parametrize(
     ("wikitext", "text"),
     [
-        ("[[paris]]", "paris"),
-        ("[[Paris#History|its past]]", "its past"),
-        ("[[bus]]es", "buses"),
-        ("[[東京]]は", "東京は"),
-        ("[[#Section|here]]", "here"),
+        ("[[paris]]", "paris"), ("[[Paris#History|its past]]", "its past"), ("[[bus]]es", "buses"),
+        ("[[東京]]は", "東京は"), ("[[#Section|here]]", "here"),
         ("[[Seal (musician)|]] sang", "Seal sang"),
-        ("[[fr:Paris]][[:fr:Paris|French]] x", "French x"),
-        ("[[wikt:bus|bus]]", "bus"),
-        ("[[Help:Links|help]]", "help"),
-        ("[[:Category:Cities]]", "Category:Cities"),
+        ("[[fr:Paris]][[:fr:Paris|French]] x", "French x"), ("[[wikt:bus|bus]]", "bus"),
+        ("[[Help:Links|help]]", "help"), ("[[:Category:Cities]]", "Category:Cities"),
         ("a[[File:A.jpg|thumb|of [[Rome]] and [[Paris|it]]]]b[[Category:C|k]]", "ab"),
-        ("a {{infobox|x=[[Rome]]|y={{z}}}} b", "a  b"),
-        ("a {{open [[Rome]]", "a {{open Rome"),
+        ("a {{infobox|x=[[Rome]]|y={{z}}}} b", "a  b"), ("a {{open [[Rome]]", "a {{open Rome"),
         ("{|\n|-\n| [[Rome]]\n{|\n|x\n|}\n|}\nb", "b"),
         ("a<ref>[[Rome]]</ref>b<ref name=x/>c", "abc"),
         ("a<nowiki>[[Rome]]</nowiki>b<!-- [[Rome]] -->", "ab"),
         ("== Past ==\n* '''One''' [[Rome]]", "Past\nOne Rome"),
-        ("[https://a.org the site] &amp; R&D", "the site & R&D"),
-        ("[[R&amp;D]]", "R&D"),
-        ("[[Rome|''the'' city]]", "the city"),
-        ("[[Rome", "[[Rome"),
-        ("]]a[[ ]]", "]]a"),
+        ("[https://a.org the site] &amp; R&D", "the site & R&D"), ("[[R&amp;D]]", "R&D"),
+        ("[[Rome|''the'' city]]", "the city"), ("[[Rome", "[[Rome"), ("]]a[[ ]]", "]]a"),
     ],
-)
+)  # fmt: skip
 def test_wikitext_becomes_text(wikitext, text):
     assert plain_text(wikitext) == text
 

@@ -70,21 +70,15 @@ def test_the_mapping_is_what_the_build_reads(home, tmp_path):
     redirects = rows[rows["subject_redirect_wiki_title"].notna()]
     labels = redirects["subject_surface_category"].str[0].str.removeprefix("Redirects_from_")
     named = redirects.groupby(labels)["subject_redirect_wiki_title"].agg(set).to_dict()
-    assert named == {
-        "long_names": {"日本国", "フランス共和国", "音羽山清水寺"},
-        "alternative_spellings": {
-            "にほん",
-            "イタリヤ",
-            "芥川竜之介",
-            "7人の侍",
-            "きょうとふ",
-            "おおさかふ",
-        },
-        "short_names": {"東京", "漱石"},
-        "alternative_names": {"仏国", "巴里", "羅馬", "日本電波塔"},
-        "birth_names": {"夏目金之助"},
-        "misspellings": {"黒沢明", "我輩は猫である"},
+    expected = {
+        "long_names": "日本国 フランス共和国 音羽山清水寺",
+        "alternative_spellings": "にほん イタリヤ 芥川竜之介 7人の侍 きょうとふ おおさかふ",
+        "short_names": "東京 漱石",
+        "alternative_names": "仏国 巴里 羅馬 日本電波塔",
+        "birth_names": "夏目金之助",
+        "misspellings": "黒沢明 我輩は猫である",
     }
+    assert named == {label: set(names.split()) for label, names in expected.items()}
     assert "仏国の首都はどこですか?" in set(rows["question"])
     # The data set is evaluated in its own language, including the demonstrations.
     data = load_redirectqa(tmp_path / "out")

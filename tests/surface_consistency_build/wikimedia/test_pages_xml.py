@@ -6,7 +6,6 @@ import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from xml.sax.saxutils import escape
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -20,6 +19,7 @@ from surface_consistency_build.wikimedia.pages_xml import (
 from surface_consistency_build.wikimedia.rcat_templates import categories_of_templates
 
 from surface_consistency.errors import DataError, DataWarning
+from tests.surface_consistency_build.wikimedia.made_exports import page_xml
 
 SLICE = "enwiki-slice-pages-articles.xml.bz2"
 SAMPLE = "enwiki-sample-pages-articles.xml.bz2"
@@ -78,11 +78,7 @@ def test_pages_agree_with_element_tree(data_files, name, n_pages):
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(XML_TEXT.filter(bool), XML_TEXT), max_size=5))
 def test_pages_are_those_that_were_written(pages):
-    body = "".join(
-        f"<page><title>{escape(title)}</title><ns>0</ns><id>{i}</id>"
-        f"<revision><id>5</id><text>{escape(text)}</text></revision></page>"
-        for i, (title, text) in enumerate(pages)
-    )
+    body = "".join(page_xml(*page, page_id=number) for number, page in enumerate(pages))
     with TemporaryDirectory() as folder:
         read = list(read_pages(write(Path(folder, "x.xml"), body)))
 
@@ -134,8 +130,7 @@ def test_pages_rejects_other_xml(tmp_path, text, message):
 
 
 def test_pages_before_damaged_xml_are_counted(tmp_path):
-    page = "<page><title>A</title><ns>0</ns><id>1</id><revision><text>x</text></revision></page>"
-    path = write(tmp_path / "bad.xml", page * 7 + "<page><title>B & C</title></page>")
+    path = write(tmp_path / "bad.xml", page_xml("A", "x") * 7 + "<page><title>B & C</title></page>")
 
     with pytest.raises(DataError, match=r"damaged \(not well-formed.* after 7 pages"):
         list(read_pages(path))
@@ -144,9 +139,8 @@ def test_pages_before_damaged_xml_are_counted(tmp_path):
 
 
 def test_pages_memory_is_flat(tmp_path):
-    text = "some words of an article " * 400
-    head = "<page><title>T</title><ns>0</ns><id>1</id><revision><text>"
-    path = write(tmp_path / "large.xml", f"{head}{text}</text></revision></page>" * 2_000)
+    page = page_xml("T", "some words of an article " * 400)
+    path = write(tmp_path / "large.xml", page * 2_000)
     assert path.stat().st_size > 20_000_000
 
     seen = []
@@ -233,23 +227,19 @@ def test_redirects_of_a_whole_wiki(data_files):
 @pytest.mark.parametrize(
     ("text", "target", "fragment"),
     [
-        ("#REDIRECT [[Berlin]]", "Berlin", None),
-        ("#redirect:[[berlin]]", "Berlin", None),
+        ("#REDIRECT [[Berlin]]", "Berlin", None), ("#redirect:[[berlin]]", "Berlin", None),
         ("\n #Redirect   [[ New_York  city ]]", "New York city", None),
         ("#REDIRECT [[:Category:Books]]", "Category:Books", None),
         ("#REDIRECT [[Category:Books]]", "Category:Books", None),
         ("#REDIRECT [[user:jane_doe|her]]", "User:Jane doe", None),
         ("#REDIRECT [[Berlin#Early_history|text]]", "Berlin", "Early history"),
-        ("#REDIRECT [[Berlin#]]", "Berlin", None),
-        ("#REDIRECT [[A%26B %C3%A9]]", "A&B é", None),
+        ("#REDIRECT [[Berlin#]]", "Berlin", None), ("#REDIRECT [[A%26B %C3%A9]]", "A&B é", None),
         ("#REDIRECT [[A&amp;B&#33;]]", "A&B!", None),
         ("#REDIRECT [[Berlin]] <!-- {{R from typo}} -->", "Berlin", None),
-        ("#転送 [[東京都#歴史]]", "東京都", "歴史"),
-        ("＃転送[[東京都]]", "東京都", None),
-        ("#تغییر_مسیر [[تهران]]", "تهران", None),
-        ("#REDIRECT [[ßtest]]", "ßtest", None),
+        ("#転送 [[東京都#歴史]]", "東京都", "歴史"), ("＃転送[[東京都]]", "東京都", None),
+        ("#تغییر_مسیر [[تهران]]", "تهران", None), ("#REDIRECT [[ßtest]]", "ßtest", None),
     ],
-)
+)  # fmt: skip
 def test_redirect_target_of_the_text(write_export, text, target, fragment):
     """Exports before schema 0.4 say by the text alone that a page is a redirect."""
     path = write_export({"title": "T", "text": text}, version="0.3")
@@ -264,17 +254,11 @@ def test_redirect_target_of_the_text(write_export, text, target, fragment):
 @pytest.mark.parametrize(
     ("target", "is_interwiki"),
     [
-        ("en:Paris", True),
-        (":fr:Paris", True),
-        ("wikt:paris", True),
-        ("Zh-Min-Nan:Paris", True),
-        ("M:Paris", True),
-        ("Wikipedia:Paris", False),
-        ("Film: Paris", False),
-        ("2001: A Space Odyssey", False),
-        ("Paris", False),
+        ("en:Paris", True), (":fr:Paris", True), ("wikt:paris", True), ("Zh-Min-Nan:Paris", True),
+        ("M:Paris", True), ("Wikipedia:Paris", False), ("Film: Paris", False),
+        ("2001: A Space Odyssey", False), ("Paris", False),
     ],
-)
+)  # fmt: skip
 def test_redirect_to_another_wiki_is_interwiki(write_export, target, is_interwiki):
     path = write_export({"title": "T", "text": f"#REDIRECT [[{target}]]"}, version="0.3")
 
@@ -290,20 +274,16 @@ def test_redirect_to_another_wiki_is_interwiki(write_export, target, is_interwik
 
 def test_redirect_rejects_other_text(write_export):
     texts = (
-        "Text about #REDIRECT [[A]]",
-        "# item [[A]]",
-        "#REDIRECT A",
-        "REDIRECT [[A]]",
-        "#REDIRECT {{A}} [[B]]",
-        "#REDIRECT [[]]",
-        "<nowiki>#REDIRECT [[A]]</nowiki>",
-        "<!-- x -->#REDIRECT [[A]]",
-        "#REDIRECT <!-- x --> [[A]]",
-        "",
-    )
+        "Text about #REDIRECT [[A]]", "# item [[A]]", "#REDIRECT A", "REDIRECT [[A]]",
+        "#REDIRECT {{A}} [[B]]", "#REDIRECT [[]]", "<nowiki>#REDIRECT [[A]]</nowiki>",
+        "<!-- x -->#REDIRECT [[A]]", "#REDIRECT <!-- x --> [[A]]", "",
+    )  # fmt: skip
     pages = ({"title": f"T{number}", "text": text} for number, text in enumerate(texts))
 
     assert [one.title for one in read_redirects(write_export(*pages, version="0.3"))] == []
+
+
+LETTER = "{{R from letter–word combination}}"
 
 
 def test_redirect_element_outweighs_the_text(write_export):
@@ -337,10 +317,7 @@ def test_redirect_element_outweighs_the_text(write_export):
         ("<!-- {{R from typo}} -->{{R from ASCII-only}}", ["ASCII-only_titles"]),
         ("<nowiki>{{R from typo}}</nowiki>", []),
         ("{{R from <!-- old -->plural}}", ["plurals"]),
-        (
-            "{{R from letter–word combination}}{{R from letter-word combination}}",
-            ["letter–word_combinations"],
-        ),
+        (f"{LETTER}{LETTER.replace('–', '-')}", ["letter–word_combinations"]),
         ("{{R from move}} {{DEFAULTSORT:Typo}} {{#if:x|{{R typo}}}}", ["misspellings"]),
         ("{{{R from typo}}} {{R from typo", []),
         ("{{about|from typo}}", []),
@@ -378,11 +355,7 @@ def test_redirect_categories_are_those_of_links(write_export):
 
     redirect = one(path)
 
-    assert redirect.categories == (
-        "Redirects from books",
-        "Redirects from songs",
-        "Redirects from films",
-    )
+    assert redirect.categories == tuple(f"Redirects from {k}" for k in ("books", "songs", "films"))
     assert redirect.target_namespace == 14
 
 
@@ -398,11 +371,8 @@ TITLES = st.text(
 @given(st.lists(TITLES, min_size=1, max_size=5, unique=True))
 def test_redirect_counts_each_target_once(titles):
     """Any title survives, be it in the element or in the text alone."""
-    pages = "".join(
-        f"<page><title>{i}</title><ns>0</ns><id>{i}</id><revision><text>"
-        f"{escape(f'#REDIRECT [[{title}]]')}</text></revision></page>"
-        for i, title in enumerate(titles)
-    )
+    texts = [f"#REDIRECT [[{title}]]" for title in titles]
+    pages = "".join(page_xml(str(n), text, page_id=n) for n, text in enumerate(texts))
     with TemporaryDirectory() as folder:
         path = Path(folder, "t.xml")
         path.write_text(f'<mediawiki version="0.3">{pages}</mediawiki>', encoding="utf-8")

@@ -70,15 +70,11 @@ def test_pageview_line(tmp_path, line, row):
 @pytest.mark.parametrize(
     "line",
     [
-        "en.wikipedia A",
-        "en.wikipedia ",
-        "en.wikipedia A B 5 desktop 1 A1",
-        "en.wikipedia A 5 desktop many A1",
-        "en.wikipedia A 5 desktop 1",
-        "en.wikipedia A -5 desktop 1 A1",
-        "en.wikipedia A 5 desktop 99999999999999999999 A1",
+        "en.wikipedia A", "en.wikipedia ", "en.wikipedia A B 5 desktop 1 A1",
+        "en.wikipedia A 5 desktop many A1", "en.wikipedia A 5 desktop 1",
+        "en.wikipedia A -5 desktop 1 A1", "en.wikipedia A 5 desktop 99999999999999999999 A1",
     ],
-)
+)  # fmt: skip
 def test_malformed_lines_are_left_out(tmp_path, line):
     path = tmp_path / "pageviews"
     path.write_text(f"en.wikipedia A 5 desktop 1 A1\n{line}\nen.wikipedia B 6 desktop 2 A2\n")

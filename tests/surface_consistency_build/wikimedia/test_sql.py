@@ -42,32 +42,19 @@ def rows(path, columns, **options):
 @pytest.mark.parametrize(
     ("literal", "value"),
     [
-        (rb"'\0\b\n\r\t\Z'", b"\0\b\n\r\t\x1a"),
-        (rb"'\\\'\"'", b"\\'\""),
-        (rb"'\a\Q\%\_'", rb"aQ\%\_"),
-        (rb"'it''s'''", b"it's'"),
-        (b"''", b""),
-        (b"''''", b"'"),
-        (rb"'\\'", b"\\"),
-        (rb"'\\\\\\'", b"\\\\\\"),
-        (rb"'\\\''", b"\\'"),
+        (rb"'\0\b\n\r\t\Z'", b"\0\b\n\r\t\x1a"), (rb"'\\\'\"'", b"\\'\""),
+        (rb"'\a\Q\%\_'", rb"aQ\%\_"), (rb"'it''s'''", b"it's'"), (b"''", b""), (b"''''", b"'"),
+        (rb"'\\'", b"\\"), (rb"'\\\\\\'", b"\\\\\\"), (rb"'\\\''", b"\\'"),
         (b"'" + b"\\" * 4000 + b"'", b"\\" * 2000),
-        (b"'" + b"\\" * 4001 + b"'),('", b"\\" * 2000 + b"'),("),
-        (b"NULL", None),
-        (b"'NULL'", b"NULL"),
-        (b"_binary 'a\\0'", b"a\0"),
-        (b"_utf8mb4'\xc3\xbc'", b"\xc3\xbc"),
-        (b"0x4A4b", b"JK"),
-        (b"x'4A4b'", b"JK"),
-        (b"'0x4A'", b"0x4A"),
-        (b"-12.50", b"-12.50"),
-        (b"'),(1,2,'", b"),(1,2,"),
-        (b"'a),(b'", b"a),(b"),
+        (b"'" + b"\\" * 4001 + b"'),('", b"\\" * 2000 + b"'),("), (b"NULL", None),
+        (b"'NULL'", b"NULL"), (b"_binary 'a\\0'", b"a\0"), (b"_utf8mb4'\xc3\xbc'", b"\xc3\xbc"),
+        (b"0x4A4b", b"JK"), (b"x'4A4b'", b"JK"), (b"'0x4A'", b"0x4A"), (b"-12.50", b"-12.50"),
+        (b"'),(1,2,'", b"),(1,2,"), (b"'a),(b'", b"a),(b"),
         (b"';\nINSERT INTO `t` VALUES (1'", b";\nINSERT INTO `t` VALUES (1"),
         (b"'-- no comment\n/*'", b"-- no comment\n/*"),
         (b"'\x80\xfe\xff\xc3('", b"\x80\xfe\xff\xc3("),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("n_rows", [1, 400])
 def test_read_sql_decodes_literals(tmp_path, literal, value, n_rows):
     row = b"(7,8,%b,0.5,1.5)" % literal
@@ -188,20 +175,16 @@ GOOD = b",".join(b"(%d,1,'title %d',0.5,1)" % (number, number) for number in ran
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (b"(1,2,'a',3)", "it has 4 values, not 5"),
-        (b"(1,2,'a',3,4,5)", "it has 6 values, not 5"),
+        (b"(1,2,'a',3)", "it has 4 values, not 5"), (b"(1,2,'a',3,4,5)", "it has 6 values, not 5"),
         (b"(1,2,a'b',3,4)", "value 3 is followed by"),
-        (b"(1,2,'a'b,3,4)", "value 3 is followed by"),
-        (b"(1,2,,3,4)", "value 3 is no literal"),
+        (b"(1,2,'a'b,3,4)", "value 3 is followed by"), (b"(1,2,,3,4)", "value 3 is no literal"),
         (b"(1,2,now(),3,4)", r"value 3 is followed by b.\(\)"),
         (b"1,2,'a',3,4)", r"a row should start with '\('"),
         (b"(1,2,'a',3,4) (", "is followed by .* not ',' or ';'"),
-        (b"(1,-2,'a',3,4)", "-2 is outside 0 to"),
-        (b"(x,2,'a',3,4)", "b'x' is no literal"),
-        (b"('x',2,'a',3,4)", "b'x' is no number"),
-        (b"(1,2,TRUE,3,4)", "b'TRUE' is no literal"),
+        (b"(1,-2,'a',3,4)", "-2 is outside 0 to"), (b"(x,2,'a',3,4)", "b'x' is no literal"),
+        (b"('x',2,'a',3,4)", "b'x' is no number"), (b"(1,2,TRUE,3,4)", "b'TRUE' is no literal"),
     ],
-)
+)  # fmt: skip
 def test_read_sql_rejects_broken_rows(tmp_path, bad, message, n_good):
     text = insert(b",".join([*([GOOD] if n_good else []), bad, b"(5,5,'b',5,5)"]))
     path = write(tmp_path, text)

@@ -9,23 +9,15 @@ from surface_consistency.errors import DataError
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        ("int(8) unsigned", "integer"),
-        ("tinyint(3) unsigned", "integer"),
-        ("bigint(20)", "integer"),
-        ("bigint(20) unsigned", "unsigned"),
-        ("bigint(20) unsigned zerofill", "unsigned"),
-        ("BIGINT UNSIGNED", "unsigned"),
-        ("year(4)", "integer"),
-        ("double unsigned", "float"),
-        ("float", "float"),
-        ("decimal(10,3)", "decimal"),
-        ("varbinary(255)", "bytes"),
-        ("enum('page','subcat','file')", "bytes"),
-        ("timestamp", "bytes"),
-        ("binary(14)", "bytes"),
+        ("int(8) unsigned", "integer"), ("tinyint(3) unsigned", "integer"),
+        ("bigint(20)", "integer"), ("bigint(20) unsigned", "unsigned"),
+        ("bigint(20) unsigned zerofill", "unsigned"), ("BIGINT UNSIGNED", "unsigned"),
+        ("year(4)", "integer"), ("double unsigned", "float"), ("float", "float"),
+        ("decimal(10,3)", "decimal"), ("varbinary(255)", "bytes"),
+        ("enum('page','subcat','file')", "bytes"), ("timestamp", "bytes"), ("binary(14)", "bytes"),
         ("point", "bytes"),
     ],
-)
+)  # fmt: skip
 def test_kind_follows_the_type(written, expected):
     table = parse_create_table(b"CREATE TABLE `t` (`c` %b NOT NULL);" % written.encode())
 

@@ -194,21 +194,14 @@ def small_limits(monkeypatch):
 PAGE = "<page><title>A</title><ns>0</ns><id>1</id><revision><text>"
 MUCH = b"x" * 9_000_000
 TABLE = b"CREATE TABLE `t` (`pp_page` int, `pp_propname` blob);\n"
+ROWS, SET = TABLE + b"INSERT INTO `t` VALUES (1,'", TABLE + b"SET x='"
 ENDLESS = {
     "wikidata": (items, b'[\n{"id":"Q1","x":"' + MUCH, "line 2 is longer than 200,000 bytes"),
     "text": (titles, b"<mediawiki>" + PAGE.encode() + MUCH, "a text is longer than 200"),
     "tag": (titles, b"<mediawiki><page a='" + MUCH, "a tag is longer than 200,000 bytes"),
     "depth": (titles, b"<mediawiki>" + b"<a>" * 100_000, "elements are nested more than 100 deep"),
-    "row": (
-        properties,
-        TABLE + b"INSERT INTO `t` VALUES (1,'" + MUCH,
-        "a row is longer than 200,000 bytes",
-    ),
-    "statement": (
-        properties,
-        TABLE + b"SET x='" + MUCH,
-        "a statement is longer than 200,000 bytes",
-    ),
+    "row": (properties, ROWS + MUCH, "a row is longer than 200,000 bytes"),
+    "statement": (properties, SET + MUCH, "a statement is longer than 200,000 bytes"),
 }
 
 

@@ -171,17 +171,10 @@ A, B = json.dumps(entity(1)), json.dumps(entity(2))
 @pytest.mark.parametrize(
     "text",
     [
-        f"[\n{A},\n{B}\n]\n",
-        f"[\n{A},\n{B}\n]",
-        f"[\r\n{A},\r\n{B}\r\n]\r\n",
-        f"[{A},\n{B}]",
-        f"[\n{A}\n,{B}\n]\n\n",
-        f"[\n{A},\n\n{B},\n]\n",
-        f"{A}\n{B}\n",
-        f"{A}\n{B}",
-        f"[{A},{B}]",
+        f"[\n{A},\n{B}\n]\n", f"[\n{A},\n{B}\n]", f"[\r\n{A},\r\n{B}\r\n]\r\n", f"[{A},\n{B}]",
+        f"[\n{A}\n,{B}\n]\n\n", f"[\n{A},\n\n{B},\n]\n", f"{A}\n{B}\n", f"{A}\n{B}", f"[{A},{B}]",
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress], ids=["plain", "gz", "bz2"])
 def test_framing_is_free(tmp_path, text, pack):
     path = tmp_path / "e.json"

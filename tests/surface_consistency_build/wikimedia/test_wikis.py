@@ -30,15 +30,20 @@ def test_enwiki_has_every_category_and_relation():
     assert first.question_templates == ("original",)
 
 
+def asked(wiki, name):
+    """Ask everything about a name."""
+    return {
+        (relation, template): wiki.question(relation, name, template=template)
+        for relation in wiki.relations
+        for template in wiki.question_templates
+    }
+
+
 @pytest.mark.parametrize("name", sorted(WIKIS))
 def test_every_question_of_every_wiki_names_its_subject_once(name):
     wiki = load_wiki(name)
 
-    questions = {
-        (relation, template): wiki.question(relation, "Zyx", template=template)
-        for relation in wiki.relations
-        for template in wiki.question_templates
-    }
+    questions = asked(wiki, "Zyx")
 
     assert all(question.count("Zyx") == 1 for question in questions.values())
     assert len(set(questions.values())) == len(questions)
@@ -137,6 +142,10 @@ def test_a_written_configuration_is_read_back_and_one_over_a_base_changes_what_i
     assert wiki.categories == WIKIS["enwiki"].categories
 
 
+ENWIKI = 'base = "enwiki"\n'
+UNSORTED = r"a\.toml: a wiki without categories and templates needs uncategorised = true$"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
@@ -147,17 +156,9 @@ def test_a_written_configuration_is_read_back_and_one_over_a_base_changes_what_i
         ("a.json", "[]", "a table of fields"),
         ("a.toml", 'base = "xxwiki"', "base must be one of enwiki"),
         ("a.toml", 'name = "x"', "a.toml: field 'wiki': Field required"),
-        (
-            "a.toml",
-            'base = "enwiki"\nrelation = 1',
-            "'relation': there is no such field; the field",
-        ),
-        ("a.toml", 'base = "enwiki"\nuncategorised = 7', "'uncategorised': .* got 7"),
-        (
-            "a.toml",
-            'base = "jawiki"\nuncategorised = false',
-            r"a\.toml: a wiki without categories and templates needs uncategorised = true$",
-        ),
+        ("a.toml", f"{ENWIKI}relation = 1", "'relation': there is no such field; the field"),
+        ("a.toml", f"{ENWIKI}uncategorised = 7", "'uncategorised': .* got 7"),
+        ("a.toml", 'base = "jawiki"\nuncategorised = false', UNSORTED),
     ],
 )
 def test_load_wiki_rejects_broken_files(name, text, message, tmp_path):
@@ -172,13 +173,8 @@ def test_load_wiki_rejects_broken_files(name, text, message, tmp_path):
 @pytest.mark.parametrize("wiki", ["enwiki", "zhwiki", "jawiki"])
 @pytest.mark.parametrize("name", ["夏目漱石", "Ann"])
 def test_every_question_of_a_wiki_is_in_its_language_whatever_the_name(wiki, name):
-    config = WIKIS[wiki]
-    asked = [
-        config.question(relation, name, template=template)
-        for relation in config.relations
-        for template in config.question_templates
-    ]
+    questions = list(asked(WIKIS[wiki], name).values())
 
-    assert guess_language(asked) == config.language
+    assert guess_language(questions) == WIKIS[wiki].language
     if wiki == "enwiki":
-        assert {guess_language([question]) for question in asked} == {"en"}
+        assert {guess_language([question]) for question in questions} == {"en"}

@@ -17,20 +17,13 @@ SITE = SiteInfo(
 @pytest.mark.parametrize(
     ("text", "title"),
     [
-        ("köln_am  Rhein", "Köln am Rhein"),
-        ("user:x", "Benutzer:X"),
-        (" benutzer_diskussion : x y", "Benutzer Diskussion:X y"),
-        (":kategorie:x", "Kategorie:x"),
-        ("talk:x", "Talk:X"),
-        ("project:x", "Wikipedia:X"),
-        ("de:x", "de:x"),
-        ("2001: a film", "2001: a film"),
-        ("ßx", "ßx"),
-        ("აბგ", "აბგ"),
-        ("\u200eabc", "Abc"),
+        ("köln_am  Rhein", "Köln am Rhein"), ("user:x", "Benutzer:X"),
+        (" benutzer_diskussion : x y", "Benutzer Diskussion:X y"), (":kategorie:x", "Kategorie:x"),
+        ("talk:x", "Talk:X"), ("project:x", "Wikipedia:X"), ("de:x", "de:x"),
+        ("2001: a film", "2001: a film"), ("ßx", "ßx"), ("აბგ", "აბგ"), ("\u200eabc", "Abc"),
         ("", ""),
     ],
-)
+)  # fmt: skip
 def test_title_is_spelled_as_the_wiki_does(text, title):
     assert SITE.title(text) == title
 
@@ -56,30 +49,18 @@ def names(text):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("{{a}}{{B|c}}", ["A", "B"]),
-        ("{{ a_b\n|x}}", ["A b"]),
-        ("{{a|{{b|{{c}}}}}}", ["A", "B", "C"]),
-        ("{{{a}}}", []),
-        ("{{{{a}}}}", []),
-        ("{{{{{a}}}}}", []),
-        ("{{{a|{{b}}}}}", ["B"]),
-        ("{{a {{b}} c}}", ["B"]),
-        ("{{a[[b|c]]}}", []),
-        ("{{a|[[b|c]]|d}}", ["A"]),
-        ("{{a|[[b}}", []),
-        ("{{a|{{b}}", ["B"]),
-        ("{{a}} }} {{b}}", ["A", "B"]),
-        ("{a} {{}} {{|x}}", []),
+        ("{{a}}{{B|c}}", ["A", "B"]), ("{{ a_b\n|x}}", ["A b"]),
+        ("{{a|{{b|{{c}}}}}}", ["A", "B", "C"]), ("{{{a}}}", []), ("{{{{a}}}}", []),
+        ("{{{{{a}}}}}", []), ("{{{a|{{b}}}}}", ["B"]), ("{{a {{b}} c}}", ["B"]),
+        ("{{a[[b|c]]}}", []), ("{{a|[[b|c]]|d}}", ["A"]), ("{{a|[[b}}", []), ("{{a|{{b}}", ["B"]),
+        ("{{a}} }} {{b}}", ["A", "B"]), ("{a} {{}} {{|x}}", []),
         ("{{:Main page}} {{subst:x}} {{#if:1|2}} {{DEFAULTSORT:k}}", []),
-        ("{{Template:x}} {{template : y}}", ["X", "Y"]),
-        ("{{x<!-- y -->z}}", ["Xz"]),
+        ("{{Template:x}} {{template : y}}", ["X", "Y"]), ("{{x<!-- y -->z}}", ["Xz"]),
         ("<pre>{{x}}</pre><PRE class=a>{{y}}</PRE>{{z}}", ["Z"]),
         ("<includeonly>{{x}}</includeonly><noinclude>{{y}}</noinclude>", ["Y"]),
-        ("{{x}}<!-- {{y}}", ["X"]),
-        ("<nowiki />{{x}}<nowiki>{{y}}", ["X", "Y"]),
-        ("{{a\nb}}", []),
+        ("{{x}}<!-- {{y}}", ["X"]), ("<nowiki />{{x}}<nowiki>{{y}}", ["X", "Y"]), ("{{a\nb}}", []),
     ],
-)
+)  # fmt: skip
 def test_template_calls_are_those_of_mediawiki(text, expected):
     assert names(text) == expected
 

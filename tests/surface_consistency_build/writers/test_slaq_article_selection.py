@@ -1,7 +1,6 @@
 """Articles out of a dump: by category, length, draw and page views."""
 
 import json
-from xml.sax.saxutils import escape
 
 import pytest
 from surface_consistency_build.writers.slaq_article_selection import (
@@ -13,6 +12,7 @@ from surface_consistency_build.writers.slaq_articles import read_articles
 from surface_consistency.cli.main import main
 from surface_consistency.data.slaq import load_slaq
 from surface_consistency.errors import DataError, SourceNotFoundError
+from tests.surface_consistency_build.wikimedia.made_exports import export_xml, page_xml
 
 STATES = "Member states of the United Nations"
 TITLES = {"Afghanistan", "Albania", "Algeria", "Andorra", "Angola", "Azerbaijan"}
@@ -57,16 +57,11 @@ def dump(tmp_path_factory):
         "Andalusia": wikitext("Andalusia", 1000, STATES),
         "Aristotle": wikitext("Aristotle", 1500, "Metaphysicians", STATES),
         "Athens": wikitext("Athens", 1500, "Cities"),
-        "AO": "#REDIRECT [[Angola]]\n[[Category:Member states of the United Nations]]",
     }
-    pages = "".join(
-        f"<page><title>{title}</title><ns>0</ns><id>{number}</id>"
-        + ('<redirect title="Angola" />' if text.startswith("#") else "")
-        + f"<revision><id>{number}</id><text>{escape(text)}</text></revision></page>"
-        for number, (title, text) in enumerate(texts.items(), 1)
-    )
+    pages = [page_xml(title, text, page_id=n) for n, (title, text) in enumerate(texts.items(), 1)]
+    text = f"#REDIRECT [[Angola]]\n[[Category:{STATES}]]"
     path = tmp_path_factory.mktemp("dump") / "pages-articles.xml"
-    path.write_text(f'<mediawiki version="0.11"><siteinfo></siteinfo>{pages}</mediawiki>\n')
+    path.write_text(export_xml(*pages, page_xml("AO", text, page_id=99, redirect="Angola")))
     return path
 
 
@@ -111,6 +106,9 @@ def test_the_draw_depends_on_the_seed_alone(dump):
     assert len(drawn(1, 9)) == 7
 
 
+NAMED = ("Albania", "Afghanistan", "Angola", "Azerbaijan")
+
+
 def test_both_ends_of_the_views_are_kept(dump, tmp_path):
     """Views are summed over kinds of access and files; other wikis' rows are not counted."""
     day = pageviews(tmp_path / "a", Afghanistan=50, Albania=40, Algeria=30, Andorra=20, Angola=5)
@@ -119,23 +117,16 @@ def test_both_ends_of_the_views_are_kept(dump, tmp_path):
 
     found = select_articles(dump, [day, other], settings=settings)
 
-    assert [(item.title, item.pageviews) for item in found.articles[1:]] == [
-        ("Albania", 142),
-        ("Afghanistan", 51),
-        ("Angola", 11),
-        ("Azerbaijan", 0),
-    ]
+    named = {item.title: item.pageviews for item in found.articles[1:]}
+    assert list(named.items()) == [*zip(NAMED, (142, 51, 11, 0), strict=True)]
     assert found.n_without_views == 2
 
 
 def test_what_cannot_be_selected_is_refused(dump, tmp_path):
     day = [pageviews(tmp_path / "day", Albania=40)]
-    unknown, french = (
-        {"categories": (STATES, "No such")},
-        {"per_half": 1, "project": "fr.wikipedia"},
-    )
+    french = {"per_half": 1, "project": "fr.wikipedia"}
     for pages, views, given, error, message in (
-        (dump, [], unknown, DataError, "No such: 0 articles"),
+        (dump, [], {"categories": (STATES, "No such")}, DataError, "No such: 0 articles"),
         (dump, [], {"per_half": 1}, DataError, "give pageview files"),
         (dump, day, french, DataError, r"no article of the draw has a line of fr\.wikipedia"),
         (tmp_path / "none.xml", [], {}, SourceNotFoundError, "no dump"),

@@ -21,20 +21,12 @@ FACTS = [
 ]
 LONG_Q = "Discuss it by covering (1) who, (2) what, (3) R, (4) 1,000, and (5) 'A: B'."
 LONG_A = 'Piazzi saw "Ceres"; R prints NA, and 125.0 is right.'
-EXPECTED = WrittenTopic(
-    facts=tuple(WrittenFact(question=question, answer=answer) for question, answer in FACTS),
-    long_question=LONG_Q,
-    long_answer=LONG_A,
-)
-PAIRS = [
-    *(
-        (f"Short{kind}{k}", text)
-        for k, fact in enumerate(FACTS, 1)
-        for kind, text in zip("QA", fact, strict=True)
-    ),
-    ("LongQ", LONG_Q),
-    ("LongA", LONG_A),
-]
+LISTED = [{"question": question, "answer": answer} for question, answer in FACTS]
+LONG_TEXTS = {"long_question": LONG_Q, "long_answer": LONG_A}
+EXPECTED = WrittenTopic(facts=tuple(WrittenFact(**fact) for fact in LISTED), **LONG_TEXTS)
+NUMBERED = enumerate(FACTS, 1)
+PAIRS = [(f"Short{'QA'[n]}{k}", fact[n]) for k, fact in NUMBERED for n in range(2)]
+PAIRS += [("LongQ", LONG_Q), ("LongA", LONG_A)]
 OBJECT = dict(PAIRS)
 ONE_LINE = ", ".join(f"{key} : {text}" for key, text in PAIRS)
 LINES = "\n".join(f"{key}: {text}" for key, text in PAIRS)
@@ -67,13 +59,7 @@ OUTPUTS = {
     "json, nested": json.dumps({"result": OBJECT}),
     "json, trailing comma": json.dumps(OBJECT, indent=1)[:-2] + ",\n}",
     "json, cut off": json.dumps(OBJECT, indent=1)[:-2],
-    "json, list of facts": json.dumps(
-        {
-            "questions": [{"question": question, "answer": answer} for question, answer in FACTS],
-            "long_question": LONG_Q,
-            "long_answer": LONG_A,
-        }
-    ),
+    "json, list of facts": json.dumps({"questions": LISTED} | LONG_TEXTS),
     "python": repr(OBJECT),
     "reasoning before": f"<think>ShortQ6: draft, ShortA6: {{draft}}</think>\n{LINES}",
     "draft before": LINES.replace("Piazzi", "Gauss") + "\n\nFinal version:\n\n" + LINES,
@@ -113,25 +99,17 @@ def test_parse_leaves_gaps_for_the_checks():
     """What is missing is None, and later facts keep their numbers."""
     written = parse_written("ShortQ1: a\nShortA1: \nShortQ3: c\nShortA3: <value>\nLongA: x")
 
-    assert [(fact.question, fact.answer) for fact in written.facts] == [
-        ("a", None),
-        (None, None),
-        ("c", None),
-    ]
+    assert [fact.question for fact in written.facts] == ["a", None, "c"]
+    assert [fact.answer for fact in written.facts] == [None] * 3
     assert written.long_question is None
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "I cannot help with that.",
-        "Der Artikel handelt von Rom.",
-        '{"error": "too long"}',
-        "{}",
-        "[1, 0, 1]",
+        *("", "I cannot help with that.", "Der Artikel handelt von Rom.", "{}", "[1, 0, 1]"),
+        *('{"error": "too long"}', "{" * 5000),
         "ShortQ1 : <value>, ShortA1 : <value>, LongQ : <value>,LongA : <value>",
-        "{" * 5000,
     ],
 )
 def test_parse_rejects_what_holds_nothing(text):

@@ -5,6 +5,7 @@ import json
 
 import pytest
 from surface_consistency_build.builders.slaq.slaq_builder import build
+from surface_consistency_build.commands import build as build_command
 from surface_consistency_build.writers.paraphrases import (
     ParaphraseSettings,
     ParaphraseWriting,
@@ -81,11 +82,11 @@ def output_of(topic, **changes):
 
 
 def paraphraser(*answers, asked=None):
-    """A runner that returns one answer per attempt, with the name in it."""
+    """A runner that returns one answer per attempt, with the name in it, and notes the prompts."""
+    prompts = [] if asked is None else asked
 
     def handle(prompt):
-        if asked is not None:
-            asked.append(prompt)
+        prompts.append(prompt)
         return answers[min(int(prompt.id[-1]), len(answers)) - 1].replace("{name}", "Ark of {Oz}")
 
     return FakeRunner(handle, name="writer")
@@ -230,36 +231,29 @@ def test_a_review_may_lie_elsewhere_and_must_leave_something(task, written, tmp_
     assert not (tmp_path / "none").exists()
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "says"),
-    [
-        ({"{mark}": "perhaps"}, RecordError, r"csv:2: column '{mark}' is yes, no or empty"),
-        ({"{key}": "other"}, RecordError, r"csv:2: there is no row 'other.*; leave .*{key}.* as"),
-        ({"{key}": "gone"}, DataError, r"1 rows are missing, such as '.*1'; reject a row by a no"),
-        ({"{text}": "Where?"}, RecordError, r"column '{text}' of .* was changed from .* 'Where\?'"),
-    ],
-)
-def test_damaged_sheets_are_refused(task, written, tmp_path, change, error, says):
-    names = {"mark": task.mark, "text": task.text, "key": task.make().sheet.key[0]}
-    first, *others = task.accepted
-    changed = {name.format(**names): cell for name, cell in change.items()}
-    fill(written / "review.csv", first | changed, *others)
-
-    with pytest.raises(error, match=says.format(**names)):
-        task.make().apply(written / "review.csv", tmp_path / "done")
-    assert not (tmp_path / "done").exists()
-
-
-def test_sheets_that_do_not_belong_to_the_writing_are_refused(task, written, tmp_path):
+def test_sheets_that_are_damaged_or_do_not_belong_to_the_writing_are_refused(
+    task, written, tmp_path
+):
     fill(written / "review.csv", *task.accepted)
     sheet, text = written / "review.csv", (written / "review.csv").read_text("utf-8")
     manifest, log = written / "writer.manifest.json", written / "writer.jsonl"
-    described = manifest.read_text("utf-8")
+    described, key = manifest.read_text("utf-8"), task.make().sheet.key[0]
 
     def refused(error, says, writing=task.make, **options):
         with pytest.raises(error, match=says):
             writing().apply(sheet, tmp_path / "done", **options)
+        assert not (tmp_path / "done").exists()
 
+    changed = rf"column '{task.text}' of .* was changed from .* 'Where\?'"
+    for name, cell, error, says in (
+        (task.mark, "perhaps", RecordError, f"csv:2: column '{task.mark}' is yes, no or empty"),
+        (key, "other", RecordError, f"csv:2: there is no row 'other.*; leave .*{key}.* as"),
+        (key, "gone", DataError, r"1 rows are missing, such as '.*1'; reject a row by a no"),
+        (task.text, "Where?", RecordError, changed),
+    ):
+        fill(sheet, {name: cell})
+        refused(error, says)
+        sheet.write_text(text, "utf-8")
     refused(DataError, "was written with other data", task.other)
     refused(DataError, "was written with other settings", task.other_settings)
     refused(SourceNotFoundError, r"contains no writer\.jsonl", written=tmp_path)
@@ -296,6 +290,11 @@ def test_sheets_contain_no_formulas(tmp_path, start):
 # Paraphrases --------------------------------------------------------------------------------------
 
 
+def asked_in(prompt):
+    """Return the question that a request for paraphrases is about."""
+    return prompt.messages[-1].content.rpartition("Question: ")[2].partition("\n")[0]
+
+
 def questions_of(folder):
     """Read the questions by template and name."""
     rows = [json.loads(line) for line in (folder / "test.jsonl").read_text("utf-8").splitlines()]
@@ -304,23 +303,18 @@ def questions_of(folder):
 
 def test_paraphrases_become_a_data_set_that_redirectqa_reads(tmp_path):
     """Facts, names and answers stay; each pair differs in the name alone, in every wording."""
-    requests = []
     # The sample's own paraphrases, as a writer would send them back.
     canonical = [one for one in SAMPLE.questions if one.surface.is_canonical]
     known = {one.triple.id: one.question for one in canonical if one.template == "paraphrase"}
     questions = {
         one.question: known[one.triple.id] for one in canonical if one.template == "original"
     }
+    runner = FakeRunner(lambda prompt: f"Here it is:\n1. {questions[asked_in(prompt)]}")
 
-    def handle(prompt):
-        requests.append(prompt)
-        asked = prompt.messages[-1].content.rpartition("Question: ")[2].partition("\n")[0]
-        return f"Here it is:\n1. {questions[asked]}"
-
-    done = ParaphraseWriting(SAMPLE).write(FakeRunner(handle), tmp_path / "out", model="fake")
+    done = ParaphraseWriting(SAMPLE).write(runner, tmp_path / "out", model="fake")
     read = load_redirectqa(tmp_path / "out")
 
-    assert done.counts["wordings"] == len(requests) == done.counts["paraphrases"] == 16
+    assert done.counts["wordings"] == len(runner.asked) == done.counts["paraphrases"] == 16
     assert (done.dropped, done.left_out) == ({}, {})
     assert {(q.id, q.question, q.triple.answers) for q in read.questions} == {
         (q.id, q.question, q.triple.answers) for q in SAMPLE.questions
@@ -344,10 +338,7 @@ def test_further_paraphrases_are_templates_of_their_own(tmp_path):
     assert by_name["f2"].answers == ("the place", "Milan")
     for template, n_pairs in {"original": 2, "paraphrase": 3, "both": 5}.items():
         plan = RedirectQAStudy().plan(read, RedirectQASettings(template=template, shots=0))
-        asked = RedirectQAStudy().plan(
-            read, RedirectQASettings(template=template, shots=0), runner=FakeRunner(str)
-        )
-        assert (len(plan.pairs), len(asked.pairs)) == (n_pairs, n_pairs)
+        assert len(plan.pairs) == n_pairs
 
 
 @pytest.mark.parametrize(
@@ -456,11 +447,7 @@ def test_a_reviewers_paraphrases_replace_the_writers(paraphrased, tmp_path):
         (({"keep": "yes"}, {}, {}), DataError, r"csv:3: the reviewer did not mark this row"),
         (({"keep": "yes"}, {"n_facts": "3"}), RecordError, "'n_facts' of .* from '1' to '3'"),
         (({}, {}, {"dropped": ""}), RecordError, "column 'dropped' of .* was changed"),
-        (
-            ({"keep": "yes"}, {"keep": "no"}, {"keep": "yes"}),
-            RecordError,
-            "since the name does not",
-        ),
+        ([{"keep": one} for one in ("yes", "no", "yes")], RecordError, "since the name does not"),
         (({"corrected": "In Rome?"}, {"keep": "no"}), RecordError, "question about 'Ark of {Oz}'"),
     ],
 )
@@ -487,19 +474,13 @@ def test_solved_examples_precede_the_request_for_paraphrases():
 
 
 def test_the_command_line_writes_paraphrases_and_applies_a_review(tmp_path, monkeypatch, capsys):
-    (tmp_path / "cli_writers.py").write_text(
-        "from surface_consistency.models import FakeRunner\n"
-        "def make(model=None):\n"
-        "    def handle(prompt):\n"
-        "        asked = prompt.messages[-1].content.rpartition('Question: ')[2]\n"
-        "        return ' Please tell me: ' + asked.partition('\\n')[0]\n"
-        "    return FakeRunner(handle)\n"
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
+    """The option for the runner is tested with the command of topics."""
+    writer = FakeRunner(lambda prompt: f"Please tell me: {asked_in(prompt)}")
+    monkeypatch.setattr(build_command, "load_runner", lambda *_, **__: writer)
     out, done = tmp_path / "out", str(tmp_path / "done")
     words = ["build", "paraphrases", "--source", "sample", "--limit", "4"]
 
-    assert main([*words, "--runner", "cli_writers:make", "--out", str(out)]) == 0
+    assert main([*words, "--out", str(out)]) == 0
     reviewed = [*words, "--review", str(out / "review.csv"), "--out", done]
     assert main(reviewed) == 2
     fill(out / "review.csv", *[{"keep": "yes"}] * 4)

@@ -64,14 +64,20 @@ def mini():
     return Path(__file__).resolve().parents[1] / "mini"
 
 
-def lost(counts):
+@pytest.fixture(scope="session")
+def dumps(mini):
+    return find_dumps(mini, "enwiki").files
+
+
+@pytest.fixture(scope="session")
+def built(dumps, tmp_path_factory):
+    return build_redirectqa(dumps, tmp_path_factory.mktemp("work"), config="enwiki", threads=1)
+
+
+@pytest.fixture
+def lost():
     """Rows that went, by reason."""
-    return {count.reason: count.removed for count in counts if count.reason}
-
-
-@pytest.fixture(name="lost")
-def lost_fixture():
-    return lost
+    return lambda counts: {count.reason: count.removed for count in counts if count.reason}
 
 
 def write_table(folder, name, rows):

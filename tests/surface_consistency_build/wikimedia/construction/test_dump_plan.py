@@ -103,57 +103,40 @@ def test_route_follows_what_the_wiki_has_and_what_is_there(wiki, names, route, t
     assert find_dumps(tmp_path, wiki).route == route
 
 
-def test_pages_text_may_come_in_parts(tmp_path):
-    parts = [
-        "enwiki-20260101-pages-articles1.xml-p1p41242.bz2",
-        "enwiki-20260101-pages-articles2.xml-p41243p151573.bz2",
-    ]
-    fill(tmp_path, *parts, "wikidata-20260105-all.json.bz2", "pageviews-202401-user.bz2")
-
-    files = find_dumps(tmp_path, "enwiki").files
-
-    assert [path.name for path in files.pages_articles] == parts
-    assert files.page is None
-
-
 def test_one_export_is_taken_of_several_of_the_same_pages(tmp_path):
-    """The whole one before parts, of the plain kind before the others."""
-    date = "enwiki-20260101"
-    fill(
-        tmp_path,
-        f"{date}-pages-articles-multistream.xml.bz2",
-        f"{date}-pages-meta-current.xml.bz2",
-        *(f"{date}-pages-articles11.xml-p{part}.bz2" for part in ("1p5", "6p9")),
-    )
+    """The whole one before its parts, of the plain kind before the others."""
+    names = ("1.xml-p1p41242", "1.xml-p41243p99999", "2.xml-p100000p151573")
+    parts = [f"enwiki-20260101-pages-articles{name}.bz2" for name in names]
+    others = [
+        f"enwiki-20260101-pages-{kind}.xml.bz2" for kind in ("articles-multistream", "meta-current")
+    ]
+    fill(tmp_path, *parts, *others, "wikidata-20260105-all.json.bz2", "pageviews-202401-user.bz2")
 
     def chosen():
-        dumps = find_dumps(tmp_path, "enwiki", route="xml").dumps
-        return [dump.name for dump in dumps if dump.role == "pages_articles"]
+        files = find_dumps(tmp_path, "enwiki").files
+        assert files.page is None
+        return [path.name for path in files.pages_articles]
 
-    assert chosen() == [f"{date}-pages-articles11.xml-p{part}.bz2" for part in ("1p5", "6p9")]
-    fill(tmp_path, f"{date}-pages-articles.xml.bz2", f"{date}-pages-articles.xml")
-    assert chosen() == [f"{date}-pages-articles.xml.bz2"]
+    assert chosen() == parts
+    whole = "enwiki-20260101-pages-articles.xml"
+    fill(tmp_path, f"{whole}.bz2", whole)
+    assert chosen() == [f"{whole}.bz2"]
 
 
 def test_no_view_counts_twice(folder):
-    """A day whose month is there, and a month that is asked for twice."""
+    """A day whose month is there, a month that is asked for twice, and two files of a month."""
     fill(folder, "pageviews-20240115-user.bz2", "pageviews-20250101-user.bz2")
 
-    names = [path.name for path in find_dumps(folder, "enwiki").files.pageviews]
+    files = find_dumps(folder, "enwiki").files
 
-    assert len(names) == 13
-    assert names[-1] == "pageviews-20250101-user.bz2"
+    assert len(files.pageviews) == 13
+    assert files.pageviews[-1].name == "pageviews-20250101-user.bz2"
     twice = find_dumps(folder, "enwiki", months=["202401", "202401"])
     assert [path.name for path in twice.files.pageviews] == ["pageviews-202401-user.bz2"]
-
-
-def test_files_reject_two_views_of_one_name(folder):
     fill(folder, "pageviews-202401-user")
-    files = find_dumps(folder, "enwiki").files
-    twice = replace(files, pageviews=(*files.pageviews, folder / "pageviews-202401-user"))
-
+    both = replace(files, pageviews=(*files.pageviews, folder / "pageviews-202401-user"))
     with pytest.raises(ValueError, match="two dumps are called pageviews-202401-user"):
-        twice.check_paths()
+        both.check_paths()
 
 
 def test_missing_table_names_the_date_and_what_is_there_of_another(folder):

@@ -14,6 +14,7 @@ from surface_consistency_build.wikimedia.construction.staging import END_MARKED,
 from surface_consistency_build.wikimedia.wikis import load_wiki
 
 from surface_consistency.errors import DataError, DataWarning, RunError, SurfaceConsistencyError
+from tests.surface_consistency_build.wikimedia.made_exports import export_xml, page_xml
 
 pq = pytest.importorskip("pyarrow.parquet")
 
@@ -83,21 +84,14 @@ def test_build_names_what_went_last(tiny, parts, message):
         tiny.build()
 
 
-EXPORT = (
-    '<mediawiki version="0.11" xml:lang="en"><siteinfo><dbname>enwiki</dbname></siteinfo><page>'
-    '<title>{title}</title><ns>0</ns><id>{number}</id><redirect title="Ann Lee"/><revision><id>1'
-    "</id><text>#REDIRECT [[Ann Lee]] {{{{R from short name}}}}</text></revision></page>"
-    "</mediawiki>"
-)
-
-
 def test_every_part_of_an_export_counts(tiny):
     """Parts of the English Wikipedia's export share a number and differ in their pages."""
     tiny.write()
     for number, title, pages in ((3, "AL", "p1p5"), (6, "ALee", "p6p9")):
         name = f"enwiki-20260101-pages-articles11.xml-{pages}.bz2"
-        text = EXPORT.format(title=title, number=number)
-        (tiny.folder / name).write_bytes(bz2.compress(text.encode()))
+        text = "#REDIRECT [[Ann Lee]] {{R from short name}}"
+        page = page_xml(title, text, page_id=number, redirect="Ann Lee")
+        (tiny.folder / name).write_bytes(bz2.compress(export_xml(page, wiki="enwiki").encode()))
     files = find_dumps(tiny.folder, "enwiki", route="xml").files
     files = replace(files, page=None, page_props=None)
     config = find_dumps(tiny.folder, "enwiki").config
@@ -110,18 +104,10 @@ def test_every_part_of_an_export_counts(tiny):
 
 def test_chinese_redirects_are_sorted_by_their_templates(tmp_path):
     """The wiki's own names of namespaces, magic words and templates."""
-    siteinfo = (
-        '<siteinfo><dbname>zhwiki</dbname><namespaces><namespace key="10" case="first-letter">'
-        "Template</namespace></namespaces></siteinfo>"
-    )
     text = "#重定向 [[李安]]\n{{Redirect category shell|\n{{本名重定向}}\n{{簡繁重定向}}\n}}"
-    page = (
-        '<page><title>李安導演</title><ns>0</ns><id>3</id><redirect title="李安"/><revision>'
-        f"<id>1</id><text>{text}</text></revision></page>"
-    )
-    export = f'<mediawiki version="0.11" xml:lang="zh">{siteinfo}{page}</mediawiki>'
+    page = page_xml("李安導演", text, page_id=3, redirect="李安")
     path = tmp_path / "zhwiki-20260101-pages-articles.xml"
-    path.write_text(export, encoding="utf-8")
+    path.write_text(export_xml(page, wiki="zhwiki"), encoding="utf-8")
 
     staged = stage(
         DumpFiles(wikidata=None, pages_articles=(path,)), tmp_path / "work", load_wiki("zhwiki")
@@ -195,14 +181,9 @@ def test_plain_dumps_without_an_end_mark_are_counted_or_refused(tiny):
     counts = tiny.build().attrition
 
     told = {count.step: count.reason for count in counts if count.unit == END_MARKED}
-    assert told.keys() == {
-        "read page",
-        "read redirect",
-        "read page_props",
-        "read linktarget",
-        "read categorylinks",
-        "read pageviews-202401-user",
-    } & {count.step for count in counts}
+    tables = ("page", "redirect", "page_props", "linktarget", "categorylinks")
+    steps = {f"read {name}" for name in (*tables, "pageviews-202401-user")}
+    assert told.keys() == steps & {count.step for count in counts}
     assert re.search(r"page.sql is not packed and has no mark at its end", told["read page"])
     assert any("1 pageview files are not packed" in note for note in plan.notes)
     with pytest.raises(DataError, match=r"page\.sql: .*--require-end-mark"):

@@ -1,25 +1,11 @@
 from dataclasses import replace
 
 import pytest
-from surface_consistency_build.wikimedia.construction import build_redirectqa, find_dumps
 from surface_consistency_build.wikimedia.construction.popqa import augment_popqa
-from surface_consistency_build.wikimedia.wikis import load_wiki
 
 from surface_consistency.errors import DataError
 from surface_consistency.schemas import Entity, FactualTriple
 from surface_consistency.taxonomy import CANONICAL_LABEL
-
-ENWIKI = load_wiki("enwiki")
-
-
-@pytest.fixture(scope="module")
-def dumps(mini):
-    return find_dumps(mini, "enwiki").files
-
-
-@pytest.fixture(scope="module")
-def built(dumps, tmp_path_factory):
-    return build_redirectqa(dumps, tmp_path_factory.mktemp("work"), config=ENWIKI, threads=1)
 
 
 def fact(number, item, name, relation="country"):
@@ -58,7 +44,7 @@ def test_facts_get_the_redirects_of_the_build_and_keep_their_names_and_answers(f
     told = []
     work = built.path.parents[1]
 
-    result = augment_popqa(facts, dumps, work, config=ENWIKI, threads=1, progress=told.append)
+    result = augment_popqa(facts, dumps, work, config="enwiki", threads=1, progress=told.append)
 
     assert {state.path for state in told} == {None}
     assert redirects(result) == redirects(built)
@@ -80,7 +66,7 @@ def test_subjects_without_item_are_found_by_title(facts, dumps, tmp_path):
     missing = fact(5, "Q1234567", "Nobody")
 
     unseen = replace(dumps, pageviews=())
-    result = augment_popqa([nameless, missing], unseen, tmp_path, config=ENWIKI)
+    result = augment_popqa([nameless, missing], unseen, tmp_path, config="enwiki")
 
     rows = list(result.rows())
     surfaces = {row.subject_surface for row in rows}
@@ -101,4 +87,4 @@ def test_subjects_without_item_are_found_by_title(facts, dumps, tmp_path):
 )
 def test_augment_rejects_facts(items, message, dumps, tmp_path):
     with pytest.raises(DataError, match=message):
-        augment_popqa(items, dumps, tmp_path, config=ENWIKI)
+        augment_popqa(items, dumps, tmp_path, config="enwiki")

@@ -3,6 +3,8 @@ from surface_consistency_build.wikimedia.construction.dump_files import DumpFile
 from surface_consistency_build.wikimedia.construction.staging import END_MARKED, stage
 from surface_consistency_build.wikimedia.wikis import WikiConfig, load_wiki
 
+from tests.surface_consistency_build.wikimedia import mini_ja
+
 pq = pytest.importorskip("pyarrow.parquet")
 
 
@@ -65,15 +67,9 @@ def test_categories_are_found_by_title_or_by_number(tmp_path):
 ) ENGINE=InnoDB;
 INSERT INTO `categorylinks` VALUES (1,'Short',NULL),(2,'',7),(3,'Short',7),(4,'Other',8);
 """
-    targets = """CREATE TABLE `linktarget` (
-  `lt_id` bigint(20) unsigned NOT NULL,
-  `lt_namespace` int(11) NOT NULL,
-  `lt_title` varbinary(255) NOT NULL
-) ENGINE=InnoDB;
-INSERT INTO `linktarget` VALUES (7,14,'Short'),(8,0,'Short'),(9,14,'Shorts');
-"""
+    targets = mini_ja.sql_dump("linktarget", [(7, 14, "Short"), (8, 0, "Short"), (9, 14, "Shorts")])
     (tmp_path / "x-categorylinks.sql").write_text(create)
-    (tmp_path / "x-linktarget.sql").write_text(targets)
+    (tmp_path / "x-linktarget.sql").write_bytes(targets)
     config = wiki_of("xx", categories={"Short": "from short names"}, uncategorised=False)
     tables = {name: tmp_path / f"x-{name}.sql" for name in ("categorylinks", "linktarget")}
     dumps = DumpFiles(wikidata=None, **tables)

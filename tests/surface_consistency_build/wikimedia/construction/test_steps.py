@@ -22,15 +22,9 @@ FEW = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped
 
 
 def test_join_articles_prefers_the_pages_own_item_to_the_link(tables, lost):
+    titles = ["Renamed", "Linked", "Redirect", "Choice", "Alone", "Zwilling"]
     tables.fill(
-        pages=[
-            (1, "Renamed", "Renamed", False),
-            (2, "Linked", "Linked", False),
-            (3, "Redirect", "Redirect", True),
-            (4, "Choice", "Choice", False),
-            (5, "Alone", "Alone", False),
-            (6, "Zwilling", "Zwilling", False),
-        ],
+        pages=[(n, title, title, title == "Redirect") for n, title in enumerate(titles, 1)],
         page_props=[(1, 10, False), (4, None, True), (6, 10, False), (3, 30, False)],
         entities=[(10, "ten", "Old_name"), (20, None, "Linked"), (11, "eleven", "Renamed")],
         page_views=[("Renamed", 7)],
@@ -42,12 +36,8 @@ def test_join_articles_prefers_the_pages_own_item_to_the_link(tables, lost):
         (10, "Renamed", "Renamed", "ten", 7),
         (20, "Linked", "Linked", None, 0),
     ]
-    assert lost(counts) == {
-        "a redirect": 1,
-        "a disambiguation page": 1,
-        "no Wikidata entity": 1,
-        "a second page of the same entity": 1,
-    }
+    reasons = ("a redirect", "a disambiguation page", "no Wikidata entity")
+    assert lost(counts) == dict.fromkeys((*reasons, "a second page of the same entity"), 1)
 
 
 def naive_sample(candidates, triples, seed):
@@ -95,8 +85,7 @@ def test_smaller_sample_is_part_of_a_larger_one_and_seeds_differ(tables):
 def test_chains_are_followed_as_far_as_asked(max_hops, kept, tables):
     tables.fill(
         pages=[(number, f"R{number}", "r", True) for number in range(6)],
-        redirects=[(number, f"R{number - 1}", 0, False, False) for number in range(1, 6)]
-        + [(0, "A", 0, False, False)],
+        redirects=[(n, f"R{n - 1}" if n else "A", 0, False, False) for n in range(6)],
         page_props=[],
         articles=[(7, "A", "A", "a", 1)],
     )
@@ -222,7 +211,5 @@ def test_given_facts_are_found_by_entity_or_by_title(tables, lost):
 
     counts = pair_given_facts(tables.connection)
     assert tables.rows("instances", "triplet_id, page_id") == [(5, 1)]
-    assert lost(counts) == {
-        "the subject has no redirect surface": 1,
-        "the surface is the given name": 1,
-    }
+    reasons = ("the subject has no redirect surface", "the surface is the given name")
+    assert lost(counts) == dict.fromkeys(reasons, 1)
