@@ -77,6 +77,7 @@ def pairs(seed: int) -> pd.DataFrame:
         "kind": rng.choice(LINKING_KINDS, n),
     }
     known = rng.random(12)[facts]
+    rows |= {"full": rng.random(n) < 0.7, "has_gold": rng.random(n) < 0.3}
     models = [
         pd.DataFrame(rows).assign(
             model=model, first_correct=rng.random(n) < known, second_correct=rng.random(n) < share
@@ -118,10 +119,6 @@ def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
 def _paired(rows: pd.DataFrame) -> dict[str, Any]:
     verdicts = list(zip(rows["first_correct"], rows["second_correct"], strict=True))
     return {
@@ -139,15 +136,19 @@ def _paired(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _forgotten(rows: pd.DataFrame) -> dict[str, Any]:
-    table = _paired(rows)
-    leaks = table["accuracy_difference"] + table["first_accuracy"]
-    mediated = table["first_only"] / table["n"]
-    return {
-        "leakage": leaks,
-        "retrieval_mediated": mediated,
-        "interference": table["flip_rate"] - mediated,
-        "del_on_accuracy": table["first_accuracy"],
-    }
+    """Rates of all facts, and of those right under FULL, from their definitions."""
+    found = {"full_correct": sum(rows["full"]), "full_accuracy": _share(rows["full"].tolist())}
+    for part, end in ((rows, ""), (rows[rows["full"]], "_given_full")):
+        names = ("first_correct", "second_correct", "has_gold")
+        states = list(zip(*(part[name] for name in names), strict=True))
+        found |= {
+            f"leakage{end}": _share([off for _, off, _ in states]),
+            f"retrieval_mediated{end}": _share([on and not off for on, off, _ in states]),
+            f"interference{end}": _share([off and not on for on, off, _ in states]),
+            f"artifact_rate{end}": _share([on and not gold for on, _, gold in states]),
+            f"{'survival' if end else 'del_on_accuracy'}{end}": _share([on for on, *_ in states]),
+        }
+    return found | {"artifacts": round(found["artifact_rate"] * len(rows))}
 
 
 def _unlearned(rows: pd.DataFrame) -> dict[str, Any]:
@@ -175,10 +176,16 @@ def _aligned(rows: pd.DataFrame) -> dict[str, Any]:
 def _linked(rows: pd.DataFrame) -> dict[str, Any]:
     answers = list(zip(rows["kind"] == "positive", rows["second_correct"], strict=True))
     sides = [[right for kind, right in answers if kind == side] for side in (True, False)]
-    return {
-        "positive_right": sum(sides[0]),
-        "negative_wrong": len(sides[1]) - sum(sides[1]),
+    cells = {
+        f"{name}_{end}": side.count(end == "right")
+        for name, side in zip(("positive", "negative"), sides, strict=True)
+        for end in ("right", "wrong")
+    }
+    return cells | {
+        "n": len(answers),
+        "yes_rate": _share([kind == right for kind, right in answers]),
         "raw_accuracy": _share([right for _, right in answers]),
+        "positive_accuracy": _share(sides[0]),
         "negative_accuracy": _share(sides[1]),
         "balanced_accuracy": sum(map(_share, sides)) / 2,
     }
@@ -267,6 +274,7 @@ _ALIGNED = {"accuracy_difference": "accuracy_difference_p_value"}
 _SECOND = ("fact_id", "second_correct")
 _FACTS = {"names": "fact_id"}
 _MODELS = functools.partial(contrasts_by, between="model")
+_STATES = functools.partial(forgetting_by, full="full", has_gold="has_gold")
 _BETWEEN = {"by": "within", "drops": False}
 _RATES = sorted(PAIRED_RATES, key="flip_rate".__ne__)
 _SAME_PAIRS = functools.partial(_MODELS, pair_id="pair_id", rate=_RATES)
@@ -281,7 +289,7 @@ METRICS = {
     "contrasts_by of pairs": Metric(
         _SAME_PAIRS, pairs, _contrasted, *_SECOND, _DIFFERENCE, names="pair_id", **_BETWEEN
     ),
-    "forgetting_by": Metric(forgetting_by, _ONE_PAIR, _forgotten, *_SECOND, _ACCURACY),
+    "forgetting_by": Metric(_STATES, _ONE_PAIR, _forgotten, *_SECOND, _ACCURACY),
     "unlearning_by": Metric(unlearning_by, _ONE_PAIR, _unlearned, *_SECOND, {"excess": "p_value"}),
     "alignment_by": Metric(_alignment, _ONE_PAIR, _aligned, *_SECOND, _ALIGNED),
     "linking_by": Metric(_LINKS, _ONE_PAIR, _linked, *_SECOND),

@@ -4,25 +4,10 @@ import pytest
 from surface_consistency.metrics import (
     correlation,
     judge_agreement,
-    paired_by,
     paired_table,
     popularity_shift,
     split_accuracy,
 )
-
-
-class OfAnotherLibrary:
-    """A frame that is none of pandas but knows the way there, as those of polars do."""
-
-    __module__ = "polars.dataframe.frame"
-
-    def to_pandas(self):
-        """Never called: the message says to."""
-
-
-def test_frames_of_other_libraries_are_refused_with_the_way_out():
-    with pytest.raises(TypeError, match=r"OfAnotherLibrary of polars: pass frame.to_pandas\(\)"):
-        paired_by(OfAnotherLibrary())
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from surface_consistency.metrics import (
 from tests.metrics.harness import golden_rows
 
 METHODS = ["pearson", "spearman"]
+FUNCTIONS = {"pearson": stats.pearsonr, "spearman": stats.spearmanr}
 BOUNDS = ["coefficient_low", "coefficient_high"]
 rows = st.lists(
     st.tuples(st.integers(-50, 50), st.integers(-4, 4)), min_size=5, max_size=40
@@ -42,11 +43,11 @@ def correlated(seed, n, slope=0.5):
 
 @pytest.mark.parametrize("method", METHODS)
 # The last p-value lies far below the rounding of 1.
-@pytest.mark.parametrize(("n", "slope"), [(5, 0.5), (30, 0.5), (4284, 0.5), (500, 2.0)])
+@pytest.mark.parametrize(("n", "slope"), [(3, 0.5), (5, 0.5), (30, 0.5), (4284, 0.5), (500, 2.0)])
 def test_correlation_agrees_with_scipy(method, n, slope):
     x, y = correlated(n, n, slope)
     y = np.round(y) if method == "spearman" else y
-    theirs = {"pearson": stats.pearsonr, "spearman": stats.spearmanr}[method](x, y)
+    theirs = FUNCTIONS[method](x, y)
 
     row = row_of(x, y, method=method, level=0.9)
 
@@ -131,29 +132,26 @@ def test_correlation_is_exact_at_extreme_scales(scale):
     assert correlation(x * scale, y) == pytest.approx(correlation(x, y))
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_perfect_correlation_has_neither_p_value_nor_interval(method):
-    """Four rows in line do not prove that all are: [1, 1] and p = 0 would say so."""
-    row = row_of([1.0, 2.0, 3.0, 4.0], [2.0, 4.0, 6.0, 8.0], method=method)
+def test_missing_values_are_dropped_from_every_vector_with_a_count():
+    x = [1.0, None, 3.0, 4.0, 5.0, 7.0, 9.0, 2.0]
+    y = pd.array([1, 2, pd.NA, 4, 6, 5, 3, 2], dtype="Int64")
+    control = np.array([2, 1, 1, 3, 1, 2, 5, np.nan])
 
-    assert row["coefficient"] == pytest.approx(1)
-    assert row[["p_value", *BOUNDS]].isna().all()
-    assert "perfect" in row["not_inferred"]
-
-
-def test_missing_values_are_dropped_pairwise_with_a_count():
-    x = [1.0, None, 3.0, 4.0, 5.0, 7.0]
-    y = pd.array([1, 2, pd.NA, 4, 6, 5], dtype="Int64")
-
-    with pytest.warns(UnscoredWarning, match="2 of 6 rows lack a value"):
+    with pytest.warns(UnscoredWarning, match="2 of 8 rows lack a value"):
         row = row_of(x, y)
+    with pytest.warns(UnscoredWarning, match="3 of 8"):
+        given = row_of(x, y, control)
 
-    expected = row_of([1, 4, 5, 7], [1, 4, 6, 5])
-    assert (row["n"], row["n_missing"]) == (4, 2)
+    expected = row_of([1, 4, 5, 7, 9, 2], [1, 4, 6, 5, 3, 2])
+    assert (row["n"], row["n_missing"], given["n"], given["n_missing"]) == (6, 2, 5, 3)
     assert row.drop("n_missing").equals(expected.drop("n_missing"))
     assert correlation(x, y, missing="drop") == row["coefficient"]
-    masked = np.ma.masked_equal([1.0, -9.0, -9.0, 4.0, 5.0, 7.0], -9.0)
+    masked = np.ma.masked_equal([1.0, -9.0, -9.0, 4.0, 5.0, 7.0, 9.0, 2.0], -9.0)
     assert correlation(masked, y, missing="drop") == row["coefficient"]
+    rows = [0, 3, 4, 5, 6]
+    held = partial_correlation(np.asarray(x, float)[rows], y[rows].astype(float), control[rows])
+    assert given["coefficient"] == held
+    assert partial_correlation(x, y, control, missing="drop") == held
 
 
 LINE = [2, 1, 3, 6, 4, 5]
@@ -189,15 +187,13 @@ def test_undefined_correlation_is_nan_with_a_warning(x, y, options, message):
         row = row_of(x, y, **options)
         assert row[["coefficient", *BOUNDS, "p_value"]].isna().all()
         assert row["not_inferred"] in str(caught[0].message)
-
-
-def test_three_rows_have_a_wide_interval():
-    low, high, p_value = correlation_interval(correlation([1, 2, 3], [1, 3, 2]), df=1)
-
-    # t = .5 / sqrt(.75) on one degree of freedom: p = 2/3.
-    assert p_value == pytest.approx(2 / 3)
-    assert low < -0.98
-    assert high > 0.99
+    # Four rows in line do not prove that all are: [1, 1] and p = 0 would say so.
+    row = row_of(
+        [1.0, 2.0, 3.0, 4.0], [2.0, 4.0, 6.0, 8.0], method=options.get("method", "pearson")
+    )
+    assert row["coefficient"] == pytest.approx(1)
+    assert row[["p_value", *BOUNDS]].isna().all()
+    assert "perfect" in row["not_inferred"]
 
 
 # Ten rows whose partial correlations are published with R (ppcor).
@@ -329,21 +325,6 @@ def test_partial_correlation_is_exact_beside_a_huge_shared_trend():
     assert ours == pytest.approx(expected, abs=1e-6)
 
 
-def test_missing_values_are_dropped_from_every_vector():
-    x, y, controls = sample(3, 12, 2)
-    x[0], y[1], controls[2, 1] = np.nan, np.nan, np.nan
-
-    with pytest.warns(UnscoredWarning, match="3 of 12"):
-        row = row_of(x, y, controls)
-
-    expected = partial_correlation(x[3:], y[3:], controls[3:])
-    assert (row["n"], row["n_missing"]) == (9, 3)
-    assert row["coefficient"] == expected
-    assert partial_correlation(x, y, controls, missing="drop") == expected
-    with pytest.raises(ValueError, match=r"controls\[:, 1\]\[0\] is missing \(in all 1 of 10\)"):
-        partial_correlation(x[2:], y[2:], controls[2:])
-
-
 # The correlation of log entity and log surface frequency in the rows behind tables 2, 5 and 6 of
 # arXiv 2604.21882, one for each corpus and subset, recovered from the tables themselves.
 ENTITY_SURFACE = {
@@ -375,7 +356,7 @@ def given_the_other(accuracy_entity, accuracy_surface, entity_surface, which):
 
 
 def test_table_2_follows_from_table_5(data_files):
-    """All 60 partial correlations of table 2, from the correlations of table 5."""
+    """All 60 partial correlations of table 2, from the correlations of table 5; 20 have stars."""
     plain = {
         (row["model"], row["subset"], row["frequency"]): float(row["pearson_r"])
         for row in golden_rows(data_files, "redirectqa_table5_correlations.csv")
@@ -383,13 +364,16 @@ def test_table_2_follows_from_table_5(data_files):
     published = golden_rows(data_files, "redirectqa_table2_partial_correlations.csv")
 
     for row in published:
-        place = row["model"], row["subset"]
-        entity_surface = ENTITY_SURFACE[corpus_of(row["model"]), row["subset"]]
-        result = given_the_other(
-            plain[*place, "entity"], plain[*place, "surface"], entity_surface, row["partial"]
-        )
+        place, corpus = (row["model"], row["subset"]), corpus_of(row["model"])
+        plain_r = plain[*place, "entity"], plain[*place, "surface"]
+        result = given_the_other(*plain_r, ENTITY_SURFACE[corpus, row["subset"]], row["partial"])
         assert result == pytest.approx(float(row["partial_r"]), abs=0.002), row
-    assert len(published) == 60
+        if row["subset"] == "overall":
+            # Marked p < 0.01 exactly where the p-value of its number of rows says so.
+            df = N_OVERALL[corpus] - 3
+            p_value = correlation_interval(float(row["partial_r"]), df=df)[2]
+            assert (p_value < 0.01) == (row["significant_p01"] == "1"), row
+    assert (len(published), sum(row["subset"] == "overall" for row in published)) == (60, 20)
 
 
 def test_table_6_follows_from_its_own_correlations(data_files):
@@ -410,36 +394,14 @@ def test_table_6_follows_from_its_own_correlations(data_files):
     assert len(partial) == 40
 
 
-def test_stars_of_table_2_follow_from_the_number_of_rows(data_files):
-    """Each overall partial correlation is marked p < 0.01 exactly where its p-value says so."""
-    published = golden_rows(data_files, "redirectqa_table2_partial_correlations.csv")
-    overall = [row for row in published if row["subset"] == "overall"]
-
-    for row in overall:
-        df = N_OVERALL[corpus_of(row["model"])] - 3
-        p_value = correlation_interval(float(row["partial_r"]), df=df)[2]
-        assert (p_value < 0.01) == (row["significant_p01"] == "1"), row
-    assert len(overall) == 20
-
-
-def test_matrix_with_redundant_controls_counts_them_once():
+def test_redundant_controls_of_a_matrix_count_once_and_may_determine_a_variable():
     matrix = [[1, 0.3, 0.5, 0.5], [0.3, 1, 0.2, 0.2], [0.5, 0.2, 1, 1], [0.5, 0.2, 1, 1]]
 
-    twice, once = (
-        partial_correlation_from_matrix(matrix, x=0, y=1, controls=held) for held in ([2, 3], 2)
-    )
-
-    assert twice == pytest.approx(once)
-
-
-def test_determined_variable_of_a_matrix_is_nan_with_a_warning():
-    matrix = [[1, 0.5, 1], [0.5, 1, 0.5], [1, 0.5, 1]]
-
     with pytest.warns(UndefinedMetricWarning, match="the controls determine x") as caught:
-        result = partial_correlation_from_matrix(matrix, x=0, y=1, controls=2)
+        assert math.isnan(of_matrix(matrix, x=2, y=1, controls=3))
 
-    assert math.isnan(result)
-    assert caught[0].filename == __file__
+    assert of_matrix(matrix, controls=[2, 3]) == pytest.approx(of_matrix(matrix, controls=2))
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 def of_matrix(matrix=((1, 0, 0), (0, 1, 0), (0, 0, 1)), *, x=0, y=1, controls=()):

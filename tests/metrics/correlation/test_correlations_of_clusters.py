@@ -256,10 +256,8 @@ def test_memory_of_the_resamples_is_bounded(method):
     [
         ({}, {"controls": ["control", "z"]}, ColumnNotFoundError, "x, y, controls, by or cluster"),
         ({"x": [1.0, math.inf]}, {}, ValueError, r"x\[1\] is inf"),
-        ({"y": [1.0, None]}, {"missing": "raise"}, ValueError, r"y\[1\] is missing"),
         ({"x": ["a", "b"]}, {}, TypeError, r"x\[0\] is 'a', which is no number"),
         ({}, {"method": "kendall"}, ValueError, "method must be 'pearson' or"),
-        ({}, {"missing": "omit"}, ValueError, "missing must be 'raise' or 'drop'"),
     ],
 )
 def test_correlation_by_rejects_bad_arguments(change, options, error, message):

@@ -3,27 +3,12 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import MissingDependencyError, UndefinedMetricWarning
 from surface_consistency.metrics import predict_correctness
 from surface_consistency.metrics.correlation.prediction import majority_macro_f1, predict_alignment
-from surface_consistency.metrics.correlation.roc import area_under_curve
 
 metrics = pytest.importorskip("sklearn.metrics")
-
-
-@settings(deadline=None)
-@given(rows=st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_size=40))
-def test_area_agrees_with_scikit_learn(rows):
-    decision, truth = (np.asarray(values, dtype=int) for values in zip(*rows, strict=True))
-
-    area = area_under_curve(decision, np.asarray(truth) == 1)
-
-    if 0 < truth.sum() < truth.size:
-        assert area == pytest.approx(metrics.roc_auc_score(truth, decision))
-    else:
-        assert math.isnan(area)
 
 
 # Lexical Popularity, tables E to J: macro-F1 of the majority baseline, beside the accuracy of OLMo

@@ -153,8 +153,6 @@ def test_all_right_of_so_many_is_the_share_of_draws():
     [
         (lambda f: pd.concat([f, f.iloc[[0]]]), {}, "fact_id='Q0', form=0 stands more than once"),
         (lambda f: f, {"by": ()}, "fact_id='Q0', form=0 stands more than once in the frame"),
-        (lambda f: f.assign(correct=3), {}, r"correct\[0\] is 3"),
-        (lambda f: f, {"missing": "ignore"}, "missing must be"),
         (lambda f: f, {"of": 0}, "of must be at least 1"),
         (lambda f: f, {"forms": "all"}, "forms must be"),
     ],

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as npst
 from scipy import stats
 
-from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import (
     CountRatio,
     Intervals,
@@ -220,22 +220,6 @@ def test_difference_of_many_topics_is_the_paired_t_of_their_means():
 def test_topic_counts_reject_bad_verdicts(short, long, message):
     with pytest.raises(ValueError, match=message):
         topic_counts(short, long, missing="raise")
-
-
-@pytest.mark.parametrize(
-    ("change", "options", "error", "message"),
-    [
-        ({"first_correct": 2}, {}, ValueError, r"first_correct\[0\] is 2, which is no verdict"),
-        ({"second_correct": None}, {"missing": "raise"}, ValueError, "has no verdict"),
-        ({}, {"missing": "skip"}, ValueError, "missing must be 'raise' or 'drop'; got 'skip'"),
-        ({}, {"topic": "subject"}, ColumnNotFoundError, "by, short, long or topic"),
-    ],
-)
-def test_alignment_by_rejects_bad_input(change, options, error, message):
-    frame = framed([[1, 0]], [[1, 1]]).assign(**change)
-
-    with pytest.raises(error, match=message):
-        alignment_by(frame, **options)
 
 
 def test_alignment_rejects_pairs_without_any_verdict():
