@@ -2,6 +2,7 @@ import pytest
 
 from surface_consistency.errors import ColumnNotFoundError
 from surface_consistency.rows.columns import REDIRECTQA_COLUMNS, resolve_columns
+from tests.refusals import refusals
 
 # Columns that public code reads from release v1.0.0.
 RELEASED = [
@@ -48,35 +49,27 @@ def test_resolve_columns_finds(available, options, found):
     assert resolve_columns(available, REDIRECTQA_COLUMNS, **options) == found
 
 
-@pytest.mark.parametrize(
-    ("available", "options", "message"),
-    [
-        (["Possible Answers", "possibleAnswers"], {}, "are both writings of 'possible_answers'"),
-        (
-            ["obj", "object_surface"],
-            {},
-            r"'obj' could both be 'object'; say .*columns=\{'object': 'ob",
-        ),
-        (
-            ["questoin", "gold"],
-            {"required": ["question"]},
-            r"no column for this field: 'question' under question\. Its columns are questoin, gold "
-            r"\(close: questoin\).*columns=\{'question': 'NAME'\}",
-        ),
-        (
-            ["gold"],
-            {"required": [("question", "relation")]},
-            r"any of these fields: 'question' under .*; 'rel",
-        ),
-        ([], {"required": ["relation"]}, r"Its columns are \(none\)"),
-        (["q"], {"overrides": {"questions": "q"}}, r"no field 'questions' \(close: question\)"),
-        (
-            ["prompt", "q"],
-            {"overrides": {"question": "promt"}},
-            r"no column 'promt' \(close: prompt\); its columns are prompt, q",
-        ),
-    ],
+test_resolve_columns_rejects = refusals(
+    lambda available, options: resolve_columns(available, REDIRECTQA_COLUMNS, **options),
+    (["Possible Answers", "possibleAnswers"], {}, "are both writings of 'possible_answers'"),
+    (["obj", "object_surface"], {}, r"'obj' could both be 'object'; say .*columns=\{'object': 'ob"),
+    (
+        ["questoin", "gold"],
+        {"required": ["question"]},
+        r"no column for this field: 'question' under question\. Its columns are questoin, gold "
+        r"\(close: questoin\).*columns=\{'question': 'NAME'\}",
+    ),
+    (
+        ["gold"],
+        {"required": [("question", "relation")]},
+        r"any of these fields: 'question' under .*; 'rel",
+    ),
+    ([], {"required": ["relation"]}, r"Its columns are \(none\)"),
+    (["q"], {"overrides": {"questions": "q"}}, r"no field 'questions' \(close: question\)"),
+    (
+        ["prompt", "q"],
+        {"overrides": {"question": "promt"}},
+        r"no column 'promt' \(close: prompt\); its columns are prompt, q",
+    ),
+    error=ColumnNotFoundError,
 )
-def test_resolve_columns_rejects(available, options, message):
-    with pytest.raises(ColumnNotFoundError, match=message):
-        resolve_columns(available, REDIRECTQA_COLUMNS, **options)

@@ -16,6 +16,7 @@ from surface_consistency.metrics import (
     retrieval_mediated,
 )
 from tests.metrics.harness import golden_rows
+from tests.refusals import refusals
 
 facts = st.lists(st.tuples(*[st.booleans()] * 4), min_size=1, max_size=60)
 
@@ -147,16 +148,11 @@ def test_facts_without_a_verdict_are_dropped_with_a_warning():
     assert rate == 1 / 3
 
 
-@pytest.mark.parametrize(
-    ("function", "arguments", "message"),
-    [
-        (interference, ([1], [1, 0]), "del_on and del_off must have equal lengths"),
-        (retrieval_mediated, ([1], [2]), r"del_off\[0\] is 2, which is no verdict"),
-        (retrieval_mediated, ([[1]], [1]), "del_on must be one-dimensional"),
-        (leakage, ([None],), r"del_off\[0\] has no verdict"),
-        (artifact_rate, ([1, 1], [0, None]), r"gold_retrieved\[1\] has no verdict"),
-    ],
+test_rates_reject_bad_verdicts = refusals(
+    lambda function, arguments: function(*arguments),
+    (interference, ([1], [1, 0]), "del_on and del_off must have equal lengths"),
+    (retrieval_mediated, ([1], [2]), r"del_off\[0\] is 2, which is no verdict"),
+    (retrieval_mediated, ([[1]], [1]), "del_on must be one-dimensional"),
+    (leakage, ([None],), r"del_off\[0\] has no verdict"),
+    (artifact_rate, ([1, 1], [0, None]), r"gold_retrieved\[1\] has no verdict"),
 )
-def test_rates_reject_bad_verdicts(function, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        function(*arguments)

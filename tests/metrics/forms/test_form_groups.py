@@ -8,6 +8,7 @@ from surface_consistency.metrics import forms_by
 from surface_consistency.metrics.forms.forms import fact_sums, form_rates
 from surface_consistency.metrics.uncertainty.cluster_bounds import cluster_t, parts_of
 from tests.metrics.harness import long
+from tests.refusals import refusals
 
 METRICS = [
     *("accuracy", "all_right", "all_wrong", "all_agree", "consistency"),
@@ -148,18 +149,14 @@ def test_all_right_of_so_many_is_the_share_of_draws():
     assert forms_by(frame, of=5)["all_right_of"].iloc[0] == pytest.approx(right.all(axis=1).mean())
 
 
-@pytest.mark.parametrize(
-    ("change", "options", "message"),
-    [
-        (lambda f: pd.concat([f, f.iloc[[0]]]), {}, "fact_id='Q0', form=0 stands more than once"),
-        (lambda f: f, {"by": ()}, "fact_id='Q0', form=0 stands more than once in the frame"),
-        (lambda f: f, {"of": 0}, "of must be at least 1"),
-        (lambda f: f, {"forms": "all"}, "forms must be"),
-    ],
+test_forms_by_rejects_bad_input = refusals(
+    lambda frame, change, options: forms_by(change(frame), **({"by": "model"} | options)),
+    (lambda f: pd.concat([f, f.iloc[[0]]]), {}, "fact_id='Q0', form=0 stands more than once"),
+    (lambda f: f, {"by": ()}, "fact_id='Q0', form=0 stands more than once in the frame"),
+    (lambda f: f, {"of": 0}, "of must be at least 1"),
+    (lambda f: f, {"forms": "all"}, "forms must be"),
+    fixture="frame",
 )
-def test_forms_by_rejects_bad_input(frame, change, options, message):
-    with pytest.raises(ValueError, match=message):
-        forms_by(change(frame), **({"by": "model"} | options))
 
 
 def test_several_columns_may_name_a_fact(frame):

@@ -22,6 +22,7 @@ from surface_consistency.metrics.correlation.dependent_correlations import (
 )
 from surface_consistency.metrics.frequency.frequency import frequency_analysis
 from surface_consistency.metrics.uncertainty.intervals import Intervals
+from tests.refusals import refusals
 
 SUBSETS = ["overall", "canonical", "redirect", "redirect_high_frequency"]
 GIVEN = ["entity_given_surface", "surface_given_entity"]
@@ -305,34 +306,30 @@ def test_one_cluster_has_no_intervals():
     assert rows["estimate"].notna().all()
 
 
-@pytest.mark.parametrize(
-    ("change", "options", "error", "message"),
-    [
-        ({}, {"accuracy": "medium"}, ColumnNotFoundError, "column 'medium' is not in the frame"),
-        ({}, {"cluster": "subject"}, ColumnNotFoundError, "column 'subject' is not in the frame"),
-        ({}, {"accuracy": []}, ValueError, "accuracy must name at least one column"),
-        ({}, {"accuracy": ["small"] * 2}, ValueError, "accuracy names a column twice"),
-        ({"n": 1}, {"by": "n"}, ValueError, "by column 'n' has the name of a column of the result"),
-        ({"small": 2}, {}, ValueError, r"small\[0\] must lie in \[0, 1\]; got 2"),
-        ({"entity_frequency": -1}, {}, ValueError, r"entity_frequency\[0\] must lie in \[0, inf\]"),
-        ({"is_canonical": "yes"}, {}, ValueError, r"is_canonical\[0\] is 'yes', which is no"),
-        ({"is_canonical": None}, {}, ValueError, r"is_canonical\[0\] is missing"),
-        ({"fact_id": None}, {}, ValueError, "column 'fact_id' has no cluster id in row 0"),
-        ({}, {"high_frequency_above": -1}, ValueError, "high_frequency_above must be at least 0"),
-        ({}, {"method": "kendall"}, ValueError, "method must be 'pearson' or 'spearman'"),
-        ({}, {"transform": "sqrt"}, ValueError, "transform must be 'log' or 'log1p'"),
-        ({}, {"controls": "entity"}, ValueError, "'entity' is the name of a statistic"),
-        ({}, {"others_frequency": "no"}, ColumnNotFoundError, "column 'no' is not in the frame"),
-        ({}, {"missing": "zero"}, ValueError, "missing must be 'raise' or 'drop'"),
-        ({"small": None}, {"missing": "raise"}, ValueError, r"small\[0\] is missing"),
-        ([{"small": 1}], {}, TypeError, "frame must be a pandas DataFrame, one row a surface ins"),
-    ],
+test_frequency_analysis_rejects_bad_arguments = refusals(
+    lambda change, options: frequency_analysis(
+        (change if isinstance(change, list) else instances(14, n_facts=10).assign(**change)),
+        **({"accuracy": "small"} | options),
+    ),
+    ({}, {"accuracy": "medium"}, ColumnNotFoundError, "column 'medium' is not in the frame"),
+    ({}, {"cluster": "subject"}, ColumnNotFoundError, "column 'subject' is not in the frame"),
+    ({}, {"accuracy": []}, "accuracy must name at least one column"),
+    ({}, {"accuracy": ["small"] * 2}, "accuracy names a column twice"),
+    ({"n": 1}, {"by": "n"}, "by column 'n' has the name of a column of the result"),
+    ({"small": 2}, {}, r"small\[0\] must lie in \[0, 1\]; got 2"),
+    ({"entity_frequency": -1}, {}, r"entity_frequency\[0\] must lie in \[0, inf\]"),
+    ({"is_canonical": "yes"}, {}, r"is_canonical\[0\] is 'yes', which is no"),
+    ({"is_canonical": None}, {}, r"is_canonical\[0\] is missing"),
+    ({"fact_id": None}, {}, "column 'fact_id' has no cluster id in row 0"),
+    ({}, {"high_frequency_above": -1}, "high_frequency_above must be at least 0"),
+    ({}, {"method": "kendall"}, "method must be 'pearson' or 'spearman'"),
+    ({}, {"transform": "sqrt"}, "transform must be 'log' or 'log1p'"),
+    ({}, {"controls": "entity"}, "'entity' is the name of a statistic"),
+    ({}, {"others_frequency": "no"}, ColumnNotFoundError, "column 'no' is not in the frame"),
+    ({}, {"missing": "zero"}, "missing must be 'raise' or 'drop'"),
+    ({"small": None}, {"missing": "raise"}, r"small\[0\] is missing"),
+    ([{"small": 1}], {}, TypeError, "frame must be a pandas DataFrame, one row a surface ins"),
 )
-def test_frequency_analysis_rejects_bad_arguments(change, options, error, message):
-    frame = change if isinstance(change, list) else instances(14, n_facts=10).assign(**change)
-
-    with pytest.raises(error, match=message):
-        frequency_analysis(frame, **({"accuracy": "small"} | options))
 
 
 def with_others(frame):

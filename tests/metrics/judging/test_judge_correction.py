@@ -15,6 +15,7 @@ from surface_consistency.metrics import (
     judge_agreement,
 )
 from surface_consistency.metrics.positions.alignment import SCORES, topic_counts, topic_shares
+from tests.refusals import refusals
 
 ERRORS = ("true_positives", "false_negatives", "false_positives", "true_negatives")
 
@@ -120,17 +121,12 @@ def test_errors_that_do_not_fit_are_told():
     assert 0 <= result["alignment"] <= 1
 
 
-@pytest.mark.parametrize(
-    ("counts", "message"),
-    [
-        ((0, 0, 1, 1), "sensitivity is unknown"),
-        ((1, 1, 0, 0), "specificity is unknown"),
-        ((-1, 1, 1, 1), "true_positives"),
-    ],
+test_judge_error_rejects_what_defines_no_rate = refusals(
+    lambda counts: judge(*counts),
+    ((0, 0, 1, 1), "sensitivity is unknown"),
+    ((1, 1, 0, 0), "specificity is unknown"),
+    ((-1, 1, 1, 1), "true_positives"),
 )
-def test_judge_error_rejects_what_defines_no_rate(counts, message):
-    with pytest.raises(ValueError, match=message):
-        judge(*counts)
 
 
 def test_correlated_errors_are_taken_out_when_told():

@@ -13,6 +13,7 @@ from surface_consistency.metrics import (
     neighbourhood_score,
 )
 from surface_consistency.metrics.popularity.memorization import extraction_log_likelihood
+from tests.refusals import refusals
 
 pairs = st.tuples(*[st.sampled_from(["a b", "a c", "A b"])] * 2)
 token_rows = st.lists(st.lists(st.floats(-20, 0), min_size=2, max_size=12), min_size=1, max_size=10)
@@ -123,32 +124,27 @@ def test_what_has_no_tokens_is_nan_with_a_warning(function, arguments, message, 
     assert caught[0].filename == __file__
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: extraction(["a"], ["a", "b"]), ValueError, "equally long; got 1 and 2"),
-        (lambda: extraction([None], ["a"]), ValueError, r"generated\[0\] is missing"),
-        (lambda: extraction([None], ["a"], missing="drop"), ValueError, "no continuation to comp"),
-        (lambda: extraction([], []), ValueError, "no continuation to compare"),
-        (lambda: extraction(["a"], [[1]]), TypeError, r"expected\[0\] must both be texts"),
-        (lambda: extraction(["a"], ["a"], missing="skip"), ValueError, "missing must be"),
-        (lambda: likelihood([[-1.0, 0.5]]), ValueError, r"log_likelihoods\[0\] must hold natural"),
-        (lambda: likelihood([[-1.0, None]]), ValueError, "only the first token may lack one"),
-        (lambda: likelihood([[[-1.0]]]), ValueError, "one number a token"),
-        (lambda: likelihood([[-1.0]], prefix_lengths=[2]), ValueError, r"\[0\] is 2.* has 1 tok"),
-        (lambda: likelihood([[-1.0]], prefix_lengths=[]), ValueError, "got 0 for 1"),
-        (lambda: likelihood([[-1.0]], prefix_lengths=[0.5]), TypeError, r"\[0\] must be an integ"),
-        (lambda: membership_loss([[2.3, 1.1]]), ValueError, "natural logarithms of probabilities"),
-        (lambda: neighbourhood_score([1.0], [[1.0], [2.0]]), ValueError, "one loss a text"),
-        (lambda: neighbourhood_score(1.0, [[1.0]]), ValueError, "one loss a text"),
-        (lambda: neighbourhood_score([math.nan], [[1.0]]), ValueError, "text 0 has a loss that is"),
-        (lambda: neighbourhood_score([1.0], [[math.inf]]), ValueError, "text 0 has a loss that is"),
-        (lambda: min_k_probability([[-1.0]], k=0.0), ValueError, "k is a share of the tokens"),
-        (lambda: min_k_probability([[-1.0]], k=1.5), ValueError, "k is a share of the tokens"),
-        (lambda: min_k_plus_plus([[-1.0]], [[-1.0, -2.0]], [[1.0]]), ValueError, "one number a t"),
-        (lambda: min_k_plus_plus([[-1.0]], [[-1.0]], [[-1.0]]), ValueError, "at least 0"),
-    ],
+test_bad_input_is_rejected = refusals(
+    lambda call: call(),
+    (lambda: extraction(["a"], ["a", "b"]), "equally long; got 1 and 2"),
+    (lambda: extraction([None], ["a"]), r"generated\[0\] is missing"),
+    (lambda: extraction([None], ["a"], missing="drop"), "no continuation to comp"),
+    (lambda: extraction([], []), "no continuation to compare"),
+    (lambda: extraction(["a"], [[1]]), TypeError, r"expected\[0\] must both be texts"),
+    (lambda: extraction(["a"], ["a"], missing="skip"), "missing must be"),
+    (lambda: likelihood([[-1.0, 0.5]]), r"log_likelihoods\[0\] must hold natural"),
+    (lambda: likelihood([[-1.0, None]]), "only the first token may lack one"),
+    (lambda: likelihood([[[-1.0]]]), "one number a token"),
+    (lambda: likelihood([[-1.0]], prefix_lengths=[2]), r"\[0\] is 2.* has 1 tok"),
+    (lambda: likelihood([[-1.0]], prefix_lengths=[]), "got 0 for 1"),
+    (lambda: likelihood([[-1.0]], prefix_lengths=[0.5]), TypeError, r"\[0\] must be an integ"),
+    (lambda: membership_loss([[2.3, 1.1]]), "natural logarithms of probabilities"),
+    (lambda: neighbourhood_score([1.0], [[1.0], [2.0]]), "one loss a text"),
+    (lambda: neighbourhood_score(1.0, [[1.0]]), "one loss a text"),
+    (lambda: neighbourhood_score([math.nan], [[1.0]]), "text 0 has a loss that is"),
+    (lambda: neighbourhood_score([1.0], [[math.inf]]), "text 0 has a loss that is"),
+    (lambda: min_k_probability([[-1.0]], k=0.0), "k is a share of the tokens"),
+    (lambda: min_k_probability([[-1.0]], k=1.5), "k is a share of the tokens"),
+    (lambda: min_k_plus_plus([[-1.0]], [[-1.0, -2.0]], [[1.0]]), "one number a t"),
+    (lambda: min_k_plus_plus([[-1.0]], [[-1.0]], [[-1.0]]), "at least 0"),
 )
-def test_bad_input_is_rejected(call, error, message):
-    with pytest.raises(error, match=message):
-        call()
