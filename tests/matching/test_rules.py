@@ -14,6 +14,7 @@ from surface_consistency.matching import (
     ExactRule,
     Match,
     Rule,
+    SegmentedRule,
     match,
     match_columns,
 )
@@ -25,6 +26,11 @@ from surface_consistency.text import normalize, tokenize
 from tests.refusals import refusals
 
 NORMAL = ExactRule(normalize=normalize)
+
+
+def cut(text):
+    """Part the particles 은, 는 and 입니다 from a word, and the city from its ward."""
+    return re.findall("은$|는$|입니다$|東京|.(?:(?!은$|는$|입니다$|東京).)*", text)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +86,38 @@ NORMAL = ExactRule(normalize=normalize)
                 *("It wasn't Mark Twain = Mark Twain", "It wasn’t Mark Twain = Mark Twain"),
                 "Poe = Mark Twain",
             ],
+        ),
+        (
+            "segmented",
+            [
+                *("それは東京都です。 = 東京都", "彼は京都に住んでいます = 京都"),
+                *("テヘランはイランの首都です = イラン", "中国的首都是北京 = 北京"),
+                *("กรุงเทพมหานครเป็นเมืองหลวงของไทย = ไทย", "In 東京都, of course = 東京都"),
+                "The U.S. Army = U.S.",
+            ],
+            [
+                *("それは東京都です。 = 京都", "テヘランはイランの首都です = ラン"),
+                *("中国的首都是北京市 = 北京", "他住在南京东路 = 京东", "ประเทศไทย = เทศ"),
+                "It is Tirana. = Iran",
+            ],
+        ),
+        # Without a library a word ends where the script changes.
+        (
+            SegmentedRule(segmenter="script"),
+            [
+                *("それは東京です = 東京", "タワーは東京タワーです = 東京タワー"),
+                *("東京タワー = タワー", "2020年 = 2020"),
+            ],
+            [
+                *("それは東京都です = 京都", "それは東京都です = 東京", "ไทยแลนด์ = ไทย"),
+                *("서울은 수도 = 서울", "수도는 서울입니다 = 서울"),
+            ],
+        ),
+        # A segmenter of one's own sees what stands between two spaces, and cuts it too.
+        (
+            SegmentedRule(segmenter=cut),
+            ["서울은 수도 = 서울", "수도는 서울입니다 = 서울", "東京都に住む = 東京"],
+            ["남서울은 = 서울", "東京都に住む = 京都"],
         ),
         # A slip in a long name is forgiven; a piece of a word or of the answer is no match.
         (

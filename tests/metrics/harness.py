@@ -13,6 +13,7 @@ import pandas as pd
 
 from surface_consistency.metrics import (
     PAIRED_RATES,
+    Intervals,
     alignment_by,
     compare_models,
     contrasts_by,
@@ -42,6 +43,42 @@ def golden_rows(data_files: Path, name: str) -> list[dict[str, str]]:
     """Rows of a golden file of published numbers."""
     with (data_files / "golden" / name).open(encoding="utf-8", newline="") as lines:
         return list(csv.DictReader(lines))
+
+
+def correlation_row(
+    x: Any,
+    y: Any,
+    controls: Any = None,
+    *,
+    cluster: Any = None,
+    level: float = 0.95,
+    **options: Any,
+) -> pd.Series:
+    """The one row of `correlation_by` of these vectors."""
+    held = np.empty((len(x), 0)) if controls is None else np.asarray(controls).reshape(len(x), -1)
+    names = [f"c{k}" for k in range(held.shape[1])]
+    columns = {"x": pd.Series(x), "y": pd.Series(y), "cluster": cluster}
+    frame = pd.DataFrame({name: column for name, column in columns.items() if column is not None})
+    frame[names] = held
+    options |= {"cluster": None if cluster is None else "cluster"}
+    options |= {"intervals": Intervals(level=level), "controls": names}
+    return correlation_by(frame, x="x", y="y", **options).iloc[0]
+
+
+def instances(seed: int, n_facts: int = 400) -> pd.DataFrame:
+    """Canonical and redirect instances whose accuracy rises with both frequencies."""
+    rng = np.random.default_rng(seed)
+    fact = np.repeat(np.arange(n_facts), 2)
+    entity = np.ceil(np.exp(rng.normal(5, 2, n_facts)))[fact]
+    is_canonical = np.tile([True, False], n_facts)
+    surface = np.floor(entity * rng.beta(np.where(is_canonical, 2, 0.4), 1))
+    known = rng.normal(size=n_facts)[fact] + 0.3 * np.log(entity) + 0.1 * np.log1p(surface) - 2
+    frame = pd.DataFrame({"fact_id": fact, "instance": np.arange(2 * n_facts)})
+    frame = frame.assign(is_canonical=is_canonical, entity_frequency=entity)
+    frame["surface_frequency"] = surface
+    for model, shift in (("small", 0.0), ("large", 1.0)):
+        frame[model] = rng.binomial(2, 1 / (1 + np.exp(-known - shift))) / 2
+    return frame
 
 
 class Metric(NamedTuple):

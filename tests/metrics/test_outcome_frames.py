@@ -1,5 +1,6 @@
 import math
 import warnings
+from io import StringIO
 
 import numpy as np
 import pandas as pd
@@ -49,27 +50,21 @@ CONDITIONS = WIDE | {"condition": "form"}
 
 @pytest.fixture
 def wide():
-    return pd.DataFrame(
-        {
-            "triplet_id": [7, 7, 9, 12],
-            "category": [["from surnames"], ["from plurals"], ["from surnames"], []],
-            "canonical": [1, 1, 0, 1],
-            "redirect": [1, 0, 0, None],
-        }
-    )
+    categories = [["from surnames"], ["from plurals"], ["from surnames"], []]
+    verdicts = {"canonical": [1, 1, 0, 1], "redirect": [1, 0, 0, None]}
+    return pd.DataFrame({"triplet_id": [7, 7, 9, 12], "category": categories} | verdicts)
 
 
 @pytest.fixture
 def long():
     """Two facts with one canonical name each, one of them with two redirects."""
-    return pd.DataFrame(
-        {
-            "fact_id": ["Q1", "Q1", "Q1", "Q2", "Q2"],
-            "form": ["canonical", "redirect", "redirect", "redirect", "canonical"],
-            "surface": ["Cat Stevens", "Steven Georgiou", "Yusuf", "ППК", "PPK"],
-            "correct": ["True", "False", "True", "", "0"],
-        }
-    )
+    rows = """fact_id,form,surface,correct
+        Q1,canonical,Cat Stevens,True
+        Q1,redirect,Steven Georgiou,False
+        Q1,redirect,Yusuf,True
+        Q2,redirect,ППК,
+        Q2,canonical,PPK,0"""
+    return pd.read_csv(StringIO(rows), skipinitialspace=True, dtype=str, keep_default_na=False)
 
 
 def test_wide_frame_becomes_an_outcomes_frame(wide):

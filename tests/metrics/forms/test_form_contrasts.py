@@ -53,16 +53,6 @@ def test_accuracy_of_two_forms_is_inferred_as_a_paired_table_is():
     assert row["p_value"] == pytest.approx(paired["mcnemar_p_value"])
 
 
-def test_too_few_clusters_give_a_reason():
-    rows = [(model, fact, form, 1) for model in "ab" for fact in range(3) for form in "xy"]
-    frame = pd.DataFrame(rows, columns=["model", "fact_id", "form", "correct"])
-
-    table = form_contrasts(frame)
-
-    assert table["not_inferred"].tolist() == ["worth 3 clusters, under 4"] * 3
-    assert table["p_value_holm"].isna().all()
-
-
 test_bad_input_is_refused = refusals(
     lambda frame, change, options: form_contrasts(frame.assign(**change), **options),
     ({}, {"reference": "d"}, "reference must be one of"),

@@ -29,19 +29,6 @@ def frame():
     return pd.DataFrame(rows, columns=["model", "fact_id", "subject_id", "form", "correct"])
 
 
-def test_columns_are_those_promised(frame):
-    rows = forms_by(frame, by=["model"])
-
-    bounds = [f"{name}{end}" for name in METRICS for end in ("", "_low", "_high")]
-    counts = ["n_facts", "n_forms", "n_single", "n_missing", "n_clusters"]
-    counts += ["few_clusters", "not_inferred", "n_undefined"]
-    assert list(rows.columns) == ["model", *counts, *bounds]
-    numbers = [name for name in counts if name not in ("few_clusters", "not_inferred")]
-    assert (rows.dtypes[numbers] == "int64").all()
-    assert rows["few_clusters"].dtype == bool
-    assert (rows.dtypes[bounds] == "float64").all()
-
-
 def test_group_without_two_forms_keeps_its_row():
     columns = {"fact_id": [1, 1, 2, 2, 1], "form": [1, 2, 1, 2, 1], "correct": [1, 0, 1, 1, 1]}
     frame = pd.DataFrame({"model": [*"aaaab"]} | columns)
@@ -129,13 +116,6 @@ def test_the_spread_between_forms_agrees_with_a_loop():
     half = 2.776445 * np.sqrt(max(variance(by_form) - variance(by_cell), 0.0))
     arm = np.hypot(fixed["consistency_high"] - fixed["consistency"], half)
     assert row["consistency_high"] == pytest.approx(row["consistency"] + arm, abs=1e-6)
-
-
-def test_two_forms_say_nothing_of_others_like_them():
-    row = forms_by(crossed(np.random.default_rng(7), 50, 2), forms="sample").iloc[0]
-
-    assert np.isnan(row["consistency_low"])
-    assert row["not_inferred"] == "fewer than 3 forms say nothing of others like them"
 
 
 def test_all_right_of_so_many_is_the_share_of_draws():

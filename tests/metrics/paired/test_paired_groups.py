@@ -67,22 +67,6 @@ def frame():
     return outcomes()
 
 
-def test_columns_of_paired_by_are_those_promised(frame):
-    rates = [column for name in PAIRED_RATES for column in (name, f"{name}_low", f"{name}_high")]
-
-    result = paired_by(frame, by=["template", "type"])
-
-    assert list(result.columns) == [
-        *["template", "type", *CELLS, "n", "n_clusters", "few_clusters"],
-        *["not_inferred", "n_missing", "n_undefined"],
-        *rates,
-        *["mcnemar_statistic", "mcnemar_p_value", "mcnemar_method", "design_effect"],
-    ]
-    assert list(result.index) == list(range(4))
-    assert (result.dtypes[[*CELLS, "n", "n_clusters", "n_missing", "n_undefined"]] == "int64").all()
-    assert (result.dtypes[rates] == "float64").all()
-
-
 def named_rows(n=60):
     """Pairs that a prompt names, of facts that have several."""
     rng = np.random.default_rng(4)
@@ -343,21 +327,20 @@ def test_labels_of_every_type_are_read_and_sorted(values, labels, sizes):
     assert (result["label"].tolist(), result["n"].tolist()) == (labels, sizes)
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        ["none", None, "a", "a"],
-        pd.Categorical(["none", None, "a", "a"]),
-        pd.array(["none", None, "a", "a"], dtype="string"),
-        [["none", "a"], [], ["a"], ["a"]],
-        [["a"], ["b"], "none", None],
-    ],
+# Pairs labelled "none" and pairs without a label would run into one group.
+test_empty_cells_besides_their_name_are_refused = refusals(
+    lambda labels: paired_by(few([1] * 4, [0, 1, 0, 1], label=labels), by="label", cluster=None),
+    *(
+        (labels, "column 'label' has empty cells besides the label 'none'")
+        for labels in (
+            ["none", None, "a", "a"],
+            pd.Categorical(["none", None, "a", "a"]),
+            pd.array(["none", None, "a", "a"], dtype="string"),
+            [["none", "a"], [], ["a"], ["a"]],
+            [["a"], ["b"], "none", None],
+        )
+    ),
 )
-def test_empty_cells_besides_their_name_are_refused(labels):
-    """Pairs labelled "none" and pairs without a label would run into one group."""
-    frame = few([1] * 4, [0, 1, 0, 1], label=labels)
-    with pytest.raises(ValueError, match="column 'label' has empty cells besides the label 'none'"):
-        paired_by(frame, by="label", cluster=None)
 
 
 def test_gaps_are_counted_and_change_nothing_else(frame):

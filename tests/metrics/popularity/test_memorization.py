@@ -53,6 +53,9 @@ def test_likelihoods_of_examples():
     assert membership_loss([[None, -2.0, -4.0], [math.nan, -1.0]]).tolist() == [3.0, 1.0]
     # Tokens of probability 1/8 each have a perplexity of 8.
     assert math.exp(membership_loss([[math.log(1 / 8)] * 5])[0]) == pytest.approx(8)
+    # Shi et al.: the lowest fifth of the tokens, one at least.
+    rows = [[None, -1.0, -5.0, -2.0, -4.0], [-3.0], [-1.0] * 9 + [-7.0, -9.0]]
+    assert min_k_probability(rows).tolist() == [-5.0, -3.0, -8.0]
 
 
 @settings(deadline=None)
@@ -73,13 +76,6 @@ def test_neighbourhood_score_is_a_difference_of_losses(rows, shift):
     assert scores == pytest.approx([loss - np.mean(row) for loss, row in rows], abs=1e-9)
     shifted = neighbourhood_score(np.add(losses, shift), [np.add(row, shift) for row in neighbours])
     assert shifted == pytest.approx(scores, abs=1e-9)
-
-
-def test_min_k_takes_the_least_likely_tokens():
-    """Shi et al.: the lowest fifth of the tokens, one at least."""
-    rows = [[None, -1.0, -5.0, -2.0, -4.0], [-3.0], [-1.0] * 9 + [-7.0, -9.0]]
-
-    assert min_k_probability(rows).tolist() == [-5.0, -3.0, -8.0]
 
 
 def test_min_k_plus_plus_standardises_by_the_vocabulary():

@@ -101,14 +101,10 @@ def test_topic_arrays_are_free_of_row_order():
 
     def topics(arrays):
         """Rows of short verdict, slot and long verdict of each topic, by permutation."""
-        laid_out = {}
-        for name, short, long, orders in zip(
-            *(arrays[key] for key in ("topics", "short", "long", "orders")), strict=True
-        ):
-            places = np.argsort(orders, axis=1)
-            rows = np.stack(np.broadcast_arrays(short, places, long), axis=-1)
-            laid_out[name] = sorted(sorted(map(str, permutation.tolist())) for permutation in rows)
-        return laid_out
+        places, short = np.argsort(arrays["orders"], axis=-1), arrays["short"][:, None]
+        rows = np.stack(np.broadcast_arrays(short, places, arrays["long"]), axis=-1)
+        sorted_rows = [sorted(sorted(map(str, one.tolist())) for one in topic) for topic in rows]
+        return dict(zip(arrays["topics"], sorted_rows, strict=True))
 
     assert topics(shuffled) == topics(expected)
 

@@ -310,18 +310,6 @@ def test_differences_near_their_ends_are_covered(n_clusters, lost, gained):
     assert ((low > 0.0) | (high < 0.0)).tolist() == (found.p_value() < 0.05).tolist()
 
 
-def test_five_facts_lost_of_fifty_and_none_gained_are_a_loss():
-    """The sign test gives .0625; clusters that all lose the same prove as much as their number."""
-    lost = np.array([[-3.0, 3.0]] * 5 + [[0.0, 3.0]] * 45)
-    alike = np.array([[-1.0, 10.0]] * 5)
-    part = (Part(1.0, (1, 0), (0, 1), -1.0, 1.0),)
-
-    rests_on = (5 * 0.9**2 + 45 * 0.1**2) ** 2 / (5 * 0.9**4 + 45 * 0.1**4)
-    t = 0.1 / math.sqrt(0.1 * 0.9 / 49 + 1 / 50 / (1 + rests_on) ** 2 * 0.1**2)
-    assert float(cluster_t(part, lost).p_value()) == pytest.approx(2 * stats.t.sf(t, 49))
-    assert float(cluster_t(part, alike).p_value()) == pytest.approx(2 * stats.t.sf(5**0.5, 4))
-
-
 cells = st.lists(st.tuples(*[st.integers(0, 4)] * 4).filter(any), min_size=4, max_size=30)
 
 
