@@ -17,10 +17,7 @@ from tests.refusals import refusals
 @pytest.mark.parametrize(
     ("reply", "verdict"),
     [
-        ("1", True),
-        ("0", False),
-        (" 1 \n", True),
-        ("```\n0\n```", False),
+        *(("1", True), ("0", False), (" 1 \n", True), ("```\n0\n```", False)),
         ("<think>is it 0? no</think>\n\n1", True),
     ],
 )
@@ -47,16 +44,16 @@ test_lists_in_any_other_form_are_rejected = refusals(
     lambda reply: parse_verdicts(reply, 5),
     ("[1, 0, 1, 1]", "expected 5 numbers, got 4"),
     ("1,0,1,1,0,1", "expected 5 numbers, got 6"),
-    ("10110", "each 1 or 0"),
-    ("1 0 1 1 0", "each 1 or 0"),
-    ("[1, 0, 2, 1, 0]", "each 1 or 0"),
+    *(("10110", "each 1 or 0"), ("1 0 1 1 0", "each 1 or 0"), ("[1, 0, 2, 1, 0]", "each 1 or 0")),
     ("[1, 0, 0.5, 1, 0]", "each 1 or 0"),
     ("[true, false, true, true, false]", "each 1 or 0"),
     ("1. 1\n2. 0\n3. 1\n4. 1\n5. 0", "each 1 or 0"),
     ("The answer covers all five: [1, 1, 1, 1, 1]", "each 1 or 0"),
-    ("申し訳ありませんが、判定できません。", "each 1 or 0"),
-    ("", "got nothing"),
-    ("[" * 500, r"\.\.\.'"),
+    *(
+        ("申し訳ありませんが、判定できません。", "each 1 or 0"),
+        ("", "got nothing"),
+        ("[" * 500, r"\.\.\.'"),
+    ),
     error=JudgeReplyError,
 )
 
@@ -69,11 +66,8 @@ def test_states_come_back(states):
 
 test_states_in_any_other_form_are_rejected = refusals(
     lambda reply: parse_states(reply, 2),
-    ('["right"]', "expected 2 words, got 1"),
-    ('["right", "maybe"]', 'each "right"'),
-    ('["right", null]', 'each "right"'),
-    ('{"1": "right"}', 'each "right"'),
-    ("right, wrong", 'each "right"'),
-    ("[" * 100_000, 'each "right"'),
+    *(('["right"]', "expected 2 words, got 1"), ('["right", "maybe"]', 'each "right"')),
+    *(('["right", null]', 'each "right"'), ('{"1": "right"}', 'each "right"')),
+    *(("right, wrong", 'each "right"'), ("[" * 100_000, 'each "right"')),
     error=JudgeReplyError,
 )

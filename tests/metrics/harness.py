@@ -39,9 +39,9 @@ def long(values: np.ndarray, name: str = "correct", **columns: Any) -> pd.DataFr
     return frame.assign(**columns)
 
 
-def golden_rows(data_files: Path, name: str) -> list[dict[str, str]]:
-    """Rows of a golden file of published numbers."""
-    with (data_files / "golden" / name).open(encoding="utf-8", newline="") as lines:
+def golden_rows(data_files: Path, name: str, folder: str = "golden") -> list[dict[str, str]]:
+    """Rows of a file of published numbers."""
+    with (data_files / folder / name).open(encoding="utf-8", newline="") as lines:
         return list(csv.DictReader(lines))
 
 

@@ -1,5 +1,4 @@
 import pandas as pd
-import pytest
 
 from surface_consistency.metrics import (
     correlation,
@@ -8,22 +7,14 @@ from surface_consistency.metrics import (
     popularity_shift,
     split_accuracy,
 )
+from tests.refusals import refusals
 
-
-@pytest.mark.parametrize(
-    ("function", "names"),
-    [
-        (paired_table, ("first", "second")),
-        (correlation, ("x", "y")),
-        (judge_agreement, ("human", "judge")),
-        (popularity_shift, ("original", "perturbed")),
-        (split_accuracy, ("scores", "correct")),
-    ],
+# Rows are matched by position, so that a sorted column would meet the wrong rows.
+test_columns_with_unlike_indices_are_refused = refusals(
+    lambda function: function(pd.Series([1, 0, 1, 0]), pd.Series([1, 1, 0, 0], index=[3, 2, 1, 0])),
+    (paired_table, "first and second have different indices"),
+    (correlation, "x and y have different indices"),
+    (judge_agreement, "human and judge have different indices"),
+    (popularity_shift, "original and perturbed have different indices"),
+    (split_accuracy, "scores and correct have different indices"),
 )
-def test_columns_with_unlike_indices_are_refused(function, names):
-    """Rows are matched by position, so that a sorted column would meet the wrong rows."""
-    first = pd.Series([1, 0, 1, 0])
-    second = pd.Series([1, 1, 0, 0], index=[3, 2, 1, 0])
-
-    with pytest.raises(ValueError, match=f"{names[0]} and {names[1]} have different indices"):
-        function(first, second)

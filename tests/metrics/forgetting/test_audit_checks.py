@@ -1,4 +1,3 @@
-import csv
 import re
 
 import numpy as np
@@ -141,11 +140,6 @@ STYLES = {
 }
 
 
-def read(path):
-    with path.open(newline="", encoding="utf-8") as lines:
-        return list(csv.DictReader(lines))
-
-
 def golden_tables(data_files):
     return {
         (row["domain"], row["variant"].lower(), row["prompt_style"]): tuple(
@@ -174,10 +168,10 @@ def rates_of(counts):
 
 def test_recover_table_agrees_with_all_cells_of_the_audit(data_files):
     """Proposition C.2, applied to the published rates of each of the 78 cells."""
-    folder = data_files / "lmlm_audit" / "outputs" / "audit"
+    folder = "lmlm_audit/outputs/audit"
     del_on = {
         place_of(row): float(row["exact_match"])
-        for row in read(folder / "per_state_metrics.csv")
+        for row in golden_rows(data_files, "per_state_metrics.csv", folder)
         if row["state"] == "DEL-ON"
     }
 
@@ -188,7 +182,7 @@ def test_recover_table_agrees_with_all_cells_of_the_audit(data_files):
             leakage=float(row["parametric_leakage"]),
             retrieval_mediated=float(row["retrieval_mediated_correctness"]),
         ).counts
-        for row in read(folder / "cross_state_metrics.csv")
+        for row in golden_rows(data_files, "cross_state_metrics.csv", folder)
     }
 
     assert len(recovered) == 78
@@ -223,9 +217,9 @@ def test_recover_table_agrees_with_the_printed_table(data_files):
 
 def test_recover_table_agrees_with_the_follow_up(data_files):
     """Where c is large the stack L + R says 26.5 % and DEL-ON accuracy is 5.3 %."""
-    folder = data_files / "lmlm"
-    (cross,) = read(folder / "halo_cross_state_metrics.csv")
-    states = {row["state"]: row for row in read(folder / "halo_per_state_metrics.csv")}
+    (cross,) = golden_rows(data_files, "halo_cross_state_metrics.csv", "lmlm")
+    rows = golden_rows(data_files, "halo_per_state_metrics.csv", "lmlm")
+    states = {row["state"]: row for row in rows}
     rates = {
         # The verdict of this file's cross-state rates is containment, not exact match.
         "del_on": float(states["DEL-ON"]["contains_match"]),

@@ -39,14 +39,14 @@ def flips_of(rng, own, sizes):
 
 def naive(a, b, rate):
     """Difference and cluster jackknife error, one cluster left out at a time."""
-    statistic = rate
-    whole = float(statistic(a.sum(axis=0))) - float(statistic(b.sum(axis=0)))
-    left, n_clusters = [], len(a)
-    for k in range(n_clusters):
-        kept = [row for row in range(n_clusters) if row != k]
-        left.append(float(statistic(a[kept].sum(axis=0))) - float(statistic(b[kept].sum(axis=0))))
-    total = sum((one - sum(left) / n_clusters) ** 2 for one in left)
-    return whole, math.sqrt((n_clusters - 1) / n_clusters * total)
+
+    def difference(kept):
+        return float(rate(a[kept].sum(axis=0))) - float(rate(b[kept].sum(axis=0)))
+
+    clusters = np.arange(len(a))
+    left = np.array([difference(clusters != k) for k in clusters])
+    total = ((left - left.mean()) ** 2).sum()
+    return difference(clusters >= 0), math.sqrt((len(a) - 1) / len(a) * total)
 
 
 def test_contrast_of_a_statistic_of_ones_own_agrees_with_a_naive_jackknife():

@@ -130,21 +130,13 @@ SPECT = (
 
 def psychiatry():
     """Counts of each psychiatrist."""
-    return [
-        [n - b - c, b, c, 0]
-        for b, c, n in zip(PSYCHIATRY["b"], PSYCHIATRY["c"], PSYCHIATRY["n"], strict=True)
-    ]
+    return [[n - b - c, b, c, 0] for b, c, n in zip(*PSYCHIATRY.values(), strict=True)]
 
 
 def thyroids():
     """Counts of each patient."""
-    rows = []
-    for pet, spect in zip(PET, SPECT, strict=True):
-        pairs = list(zip(pet, spect, strict=True))
-        rows.append(
-            [pairs.count(cell) for cell in (("1", "1"), ("1", "0"), ("0", "1"), ("0", "0"))]
-        )
-    return rows
+    glands = [[*map("".join, zip(*pair, strict=True))] for pair in zip(PET, SPECT, strict=True)]
+    return [[one.count(cell) for cell in ("11", "10", "01", "00")] for one in glands]
 
 
 # Statistics that Durkalski et al. 2003 report, to the digits they print; the test suite of
@@ -164,20 +156,12 @@ def test_statistics_agree_with_durkalski_2003(counts, obuchowski, durkalski, dig
 
 def naive(counts, method):
     """Loop over clusters in the words of the two papers."""
-    total, squares, size = 0.0, 0.0, 0
-    for row in counts:
-        if sum(row) == 0:
-            continue
-        difference = row[1] - row[2]
-        if method == "durkalski":
-            difference /= sum(row)
-        total += difference
-        squares += difference * difference
-        size += 1
-    if squares == 0:
-        return 0.0
-    statistic = total * total / squares
-    return statistic * (size - 1) / size if method == "obuchowski" else statistic
+    kept = [row for row in counts if sum(row)]
+    sizes = [sum(row) if method == "durkalski" else 1 for row in kept]
+    differences = [(row[1] - row[2]) / size for row, size in zip(kept, sizes, strict=True)]
+    squares = sum(difference**2 for difference in differences)
+    statistic = sum(differences) ** 2 / squares if squares else 0.0
+    return statistic * (len(kept) - 1) / len(kept) if method == "obuchowski" else statistic
 
 
 tables = st.lists(

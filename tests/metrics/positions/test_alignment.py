@@ -164,25 +164,20 @@ def test_intervals_agree_with_the_cluster_bootstrap_of_each_score():
         assert np.isnan(row["accuracy_difference_p_value"]) == (method == "percentile")
 
 
-@pytest.mark.parametrize("n_topics", [1, 3])
-def test_few_topics_are_not_inferred(n_topics):
+@pytest.mark.parametrize("n_topics", [1, 3, 4])
+def test_few_topics_are_not_inferred_and_four_that_agree_throughout_prove_little(n_topics):
     with pytest.warns(UndefinedMetricWarning, match="cluster") if n_topics == 1 else nullcontext():
-        row = scored([[1, 0, 1]] * n_topics, [[1, 1, 1]] * n_topics)
+        row = scored([[0, 0]] * n_topics, [[0, 0]] * n_topics)
 
-    assert row["alignment"] == pytest.approx(2 / 3)
+    assert (row["signed_alignment"], row["alignment"]) == (-1.0, 1.0)
+    if n_topics == 4:
+        assert row["alignment_low"] < 0.5
+        assert row["alignment_high"] == 1.0
+        assert row["accuracy_difference_low"] < 0 < row["accuracy_difference_high"]
+        return
     names = ["alignment_low", "accuracy_difference_high", "accuracy_difference_p_value"]
     assert row[names].isna().all()
     assert f"worth {n_topics} cluster" in row["not_inferred"]
-
-
-def test_constant_verdicts_have_intervals_with_a_width():
-    """Four topics that agree throughout do not prove that all topics do."""
-    row = scored([[0, 0]] * 4, [[0, 0]] * 4)
-
-    assert (row["signed_alignment"], row["alignment"]) == (-1.0, 1.0)
-    assert row["alignment_low"] < 0.5
-    assert row["alignment_high"] == 1.0
-    assert row["accuracy_difference_low"] < 0 < row["accuracy_difference_high"]
 
 
 def test_difference_of_many_topics_is_the_paired_t_of_their_means():
