@@ -316,15 +316,10 @@ def test_partial_correlation_is_exact_beside_a_huge_shared_trend():
 
 # The correlation of log entity and log surface frequency in the rows behind tables 2, 5 and 6 of
 # arXiv 2604.21882, one for each corpus and subset, recovered from the tables themselves.
+SUBSETS = ("overall", "canonical", "redirect", "redirect_high_frequency")
 ENTITY_SURFACE = {
-    ("pile", "overall"): 0.5648,
-    ("pile", "canonical"): 0.8291,
-    ("pile", "redirect"): 0.4629,
-    ("pile", "redirect_high_frequency"): 0.4970,
-    ("olmo", "overall"): 0.6248,
-    ("olmo", "canonical"): 0.8155,
-    ("olmo", "redirect"): 0.5282,
-    ("olmo", "redirect_high_frequency"): 0.5197,
+    "pile": dict(zip(SUBSETS, (0.5648, 0.8291, 0.4629, 0.4970), strict=True)),
+    "olmo": dict(zip(SUBSETS, (0.6248, 0.8155, 0.5282, 0.5197), strict=True)),
 }
 # Section 4.1: surface instances behind the overall subset.
 N_OVERALL = {"pile": 4284, "olmo": 4356}
@@ -355,7 +350,7 @@ def test_table_2_follows_from_table_5(data_files):
     for row in published:
         place, corpus = (row["model"], row["subset"]), corpus_of(row["model"])
         plain_r = plain[*place, "entity"], plain[*place, "surface"]
-        result = given_the_other(*plain_r, ENTITY_SURFACE[corpus, row["subset"]], row["partial"])
+        result = given_the_other(*plain_r, ENTITY_SURFACE[corpus][row["subset"]], row["partial"])
         assert result == pytest.approx(float(row["partial_r"]), abs=0.002), row
         if row["subset"] == "overall":
             # Marked p < 0.01 exactly where the p-value of its number of rows says so.
@@ -376,7 +371,7 @@ def test_table_6_follows_from_its_own_correlations(data_files):
         result = given_the_other(
             values[*place, "pearson_entity"],
             values[*place, "pearson_surface"],
-            ENTITY_SURFACE[corpus_of(row["model"]), row["subset"]],
+            ENTITY_SURFACE[corpus_of(row["model"])][row["subset"]],
             row["statistic"],
         )
         assert result == pytest.approx(float(row["value"]), abs=0.002), row

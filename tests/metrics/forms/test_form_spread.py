@@ -1,3 +1,5 @@
+import functools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -103,48 +105,30 @@ FEW = pd.concat([long(np.ones((3, 2)), model=model) for model in "ab"])
 NOTHING = "no fact has two forms with a verdict"
 
 
+SAMPLE = functools.partial(forms_by, forms="sample")
+OF_TOPICS = functools.partial(form_spread_by, cluster="topic")
+ONE_ANSWER = "kappa: all answers are one, or all clusters alike"
+TWO_FORMS = "fewer than 3 forms say nothing of others like them"
+
+
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
 @pytest.mark.parametrize(
-    ("metric", "frame", "options", "undefined", "reason"),
+    ("metric", "frame", "undefined", "reason"),
     [
-        (form_spread_by, APART, {}, "spread", "no fact has a verdict in every form"),
-        (
-            form_spread_by,
-            long(RIGHT, topic=TOPICS),
-            {"cluster": "topic"},
-            "p_value",
-            "worth 2.22 clusters, under 4",
-        ),
-        (forms_by, GAPS, {"forms": "fixed"}, "consistency", NOTHING),
-        (forms_by, GAPS, {"forms": "sample"}, "consistency", NOTHING),
-        (
-            forms_by,
-            long(RIGHT[:, :2]),
-            {"forms": "sample"},
-            "consistency_low",
-            "fewer than 3 forms say nothing of others like them",
-        ),
-        (
-            form_answers_by,
-            ALIKE,
-            {},
-            "kappa_low",
-            "kappa: all answers are one, or all clusters alike",
-        ),
-        (variance_shares_by, ALIKE, {}, "form_share", "all scores are equal"),
-        (
-            variance_shares_by,
-            long(np.arange(9)[:, None] % 2),
-            {},
-            "form_share",
-            "a single item or form",
-        ),
-        (variance_shares_by, long(RIGHT[:3]), {}, "form_share_low", "worth 3 clusters, under 4"),
-        (form_contrasts, FEW, {}, "p_value_holm", "worth 3 clusters, under 4"),
+        (form_spread_by, APART, "spread", "no fact has a verdict in every form"),
+        (OF_TOPICS, long(RIGHT, topic=TOPICS), "p_value", "worth 2.22 clusters, under 4"),
+        (forms_by, GAPS, "consistency", NOTHING),
+        (SAMPLE, GAPS, "consistency", NOTHING),
+        (SAMPLE, long(RIGHT[:, :2]), "consistency_low", TWO_FORMS),
+        (form_answers_by, ALIKE, "kappa_low", ONE_ANSWER),
+        (variance_shares_by, ALIKE, "form_share", "all scores are equal"),
+        (variance_shares_by, long(RIGHT[:, :1]), "form_share", "a single item or form"),
+        (variance_shares_by, long(RIGHT[:3]), "form_share_low", "worth 3 clusters, under 4"),
+        (form_contrasts, FEW, "p_value_holm", "worth 3 clusters, under 4"),
     ],
 )
-def test_what_is_not_inferred_has_a_reason(metric, frame, options, undefined, reason):
-    rows = metric(frame, **options)
+def test_what_is_not_inferred_has_a_reason(metric, frame, undefined, reason):
+    rows = metric(frame)
 
     assert set(rows["not_inferred"]) == {reason}
     assert rows[undefined].isna().all()

@@ -39,26 +39,16 @@ def test_surface_accuracy_is_the_mean_of_two_verdicts(verdicts, data):
     assert shuffled["accuracy"].tolist() == rows["accuracy"].tolist()
 
 
-def test_kept_columns_are_carried_along():
-    frame = realizations([(1, 0), (1, 1)], entity_frequency=[7, 7, 9, 9])
-
-    rows = surface_accuracy(frame, keep=["entity_frequency"])
-
-    assert rows.columns.tolist() == [
-        *("fact_id", "surface", "entity_frequency", "accuracy", "n_templates")
-    ]
-    assert rows["entity_frequency"].tolist() == [7, 9]
-
-
-def test_models_of_a_long_frame_are_kept_apart():
-    frame = pd.concat(
-        [realizations([(1, 0)]).assign(model="a"), realizations([(1, 1)]).assign(model="b")]
-    )
+def test_models_of_a_long_frame_are_kept_apart_and_columns_carried_along():
+    models = (("a", [(1, 0)]), ("b", [(1, 1)]))
+    frame = pd.concat([realizations(pair, model=model, entity=7) for model, pair in models])
     frame["model"] = frame["model"].astype("category")
 
-    rows = surface_accuracy(frame, instance=["model", "fact_id", "surface"])
+    rows = surface_accuracy(frame, instance=["model", "fact_id", "surface"], keep=["entity"])
 
-    assert rows["accuracy"].tolist() == [0.5, 1.0]
+    names = ["model", "fact_id", "surface", "entity", "accuracy", "n_templates"]
+    assert rows.columns.tolist() == names
+    assert rows[["entity", "accuracy"]].values.tolist() == [[7, 0.5], [7, 1.0]]
     with pytest.raises(ValueError, match=r"2 rows repeat an instance and template.*the model\?"):
         surface_accuracy(frame)
 
