@@ -103,27 +103,16 @@ test_contamination_flags_reject_bad_counts = refusals(
 )
 
 
+CELL = pd.DataFrame([["x", "y", 5, 1, 0]])
+CELL.columns = ["domain", "topology", "n", "full_correct", "del_on_correct"]
 test_contamination_by_rejects_bad_frames = refusals(
-    lambda spoil, options: contamination_by(
-        spoil(
-            pd.DataFrame(
-                {
-                    "domain": ["x"],
-                    "topology": ["y"],
-                    "n": [5],
-                    "full_correct": [1],
-                    "del_on_correct": [0],
-                }
-            )
-        ),
-        **options,
-    ),
-    (lambda f: f.drop(columns="n"), {}, ColumnNotFoundError, "'n' is not in the frame"),
-    (lambda f: f.iloc[:0], {}, "frame has no rows"),
-    (lambda f: f, {"by": ()}, "by must name the columns that make"),
-    (lambda f: f.assign(n_cells=1), {"by": "n_cells"}, "'n_cells' has the name of"),
-    (lambda f: f.to_dict("records"), {}, TypeError, "must be a pandas DataFrame, one row a"),
-    (lambda f: f.assign(n=np.nan), {}, TypeError, "n must hold integer counts"),
+    lambda frame, options: contamination_by(frame, **options),
+    (CELL.drop(columns="n"), {}, ColumnNotFoundError, "'n' is not in the frame"),
+    (CELL.iloc[:0], {}, "frame has no rows"),
+    (CELL, {"by": ()}, "by must name the columns that make"),
+    (CELL.assign(n_cells=1), {"by": "n_cells"}, "'n_cells' has the name of"),
+    (CELL.to_dict("records"), {}, TypeError, "must be a pandas DataFrame, one row a"),
+    (CELL.assign(n=np.nan), {}, TypeError, "n must hold integer counts"),
 )
 
 
