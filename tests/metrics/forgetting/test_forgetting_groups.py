@@ -36,6 +36,10 @@ def test_forgetting_by_clusters_by_fact():
         assert found == pytest.approx(cluster_bootstrap(counts, PAIRED_RATES[rate]), abs=0.004)
     assert row["n_clusters"] == frame["fact_id"].nunique()
     assert forgetting_by(frame, cluster=None)["n_clusters"].tolist() == [len(frame)]
+    # Equal verdicts are not taken for rows that repeat.
+    states = np.random.default_rng(0).random((80, 4)) < 0.5
+    states = pd.DataFrame(states, columns=["first_correct", "second_correct", "full", "has_gold"])
+    forgetting_by(states.assign(fact_id=np.arange(80) // 2), full="full", has_gold="has_gold")
 
 
 def test_forgetting_by_holds_the_columns_that_are_known():
