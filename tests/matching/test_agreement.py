@@ -46,6 +46,12 @@ def test_rule_agreement_is_seeing_what_the_rules_disagree_about():
     assert (rules["n"], rules["first_only"], rules["second_only"]) == (5, 1, 0)
     assert (popqa["first_only"], popqa["second_only"]) == (0, 1)
     assert (boundary["first_only"], boundary["second_only"]) == (0, 1)
+    # Blank lines are passed over when asked.
+    options = {"rules": ["popqa", "exact"], "region": "first_text_line"}
+    frame = rule_agreement(["\nParis\nRome"], [["Paris"]], **options)
+    regions = [*zip(frame["first_region"], frame["second_region"], strict=True)]
+    assert regions == [("first_text_line",) * 2, *[("first_text_line", "whole")] * 2]
+    assert frame[["both", "first_only"]].values.tolist() == [[1, 0], [1, 0], [0, 1]]
 
 
 def test_rule_agreement_without_rows_is_zero_and_refuses_what_it_cannot_name():
@@ -57,16 +63,3 @@ def test_rule_agreement_without_rows_is_zero_and_refuses_what_it_cannot_name():
         rule_agreement([], [], rules=["boundary", BoundaryRule(reject_negated=True)])
     with pytest.raises(ValueError, match="first_line, first_text_line, whole; got 'last'"):
         rule_agreement([], [], region="last")
-
-
-def test_rule_agreement_passes_over_blank_lines_when_asked():
-    frame = rule_agreement(
-        ["\nParis\nRome"], [["Paris"]], rules=["popqa", "exact"], region="first_text_line"
-    )
-
-    rows = frame[["first_region", "second_region", "both", "first_only"]].values.tolist()
-    assert rows == [
-        ["first_text_line", "first_text_line", 1, 0],
-        ["first_text_line", "whole", 1, 0],
-        ["first_text_line", "whole", 0, 1],
-    ]

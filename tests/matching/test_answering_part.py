@@ -17,32 +17,54 @@ SATURN = TopicQuestions(
 )
 
 
+TRANSISTOR = TopicQuestions(
+    ["In what year was the first working transistor built?", "Who coined the word?"],
+    topic="Transistor",
+)
+SUMMA = TopicQuestions(["Who wrote the Summa?", "In which language?"], topic="Summa")
+TURING = TopicQuestions(
+    ["Who proposed the Turing test?", "In which paper was the Turing test proposed?"],
+    topic="Turing test",
+)
+
+
 def parts(text, index, slot=None, asked=SATURN):
     return LongAnswer(text, asked).parts(index, slot=slot)
 
 
-def test_what_is_said_of_another_question_is_no_answer():
-    """Cassini, of which nothing but the discovery of Titan is said, orbits nothing."""
-    assert parts("Saturn's moon Titan was discovered by NASA's Cassini.", 2) == ()
-    assert parts("Saturn's moon Titan was discovered by NASA's Cassini.", 0) != ()
-
-
-def test_the_sentence_that_speaks_of_the_question_is_judged_and_no_other():
-    """A wrong answer is not made right by a name that stands near."""
-    text = "Cassini found Titan. The first spacecraft to orbit Saturn was Voyager 1."
-
-    assert parts(text, 2) == ("The first spacecraft to orbit Saturn was Voyager 1.",)
-
-
-def test_clauses_of_a_sentence_are_told_apart():
-    """What is said after "and" need not be said of the same."""
-    asked = TopicQuestions(
-        ["In what year was the first working transistor built?", "Who coined the word?"],
-        topic="Transistor",
-    )
-    text = "It was invented in 1947, and the first working transistor was built in 1948."
-
-    assert parts(text, 0, asked=asked) == ("the first working transistor was built in 1948.",)
+@pytest.mark.parametrize(
+    ("asked", "index", "other", "answering"),
+    [
+        # Cassini, of which nothing but the discovery of Titan is said, orbits nothing.
+        (SATURN, 2, "Saturn's moon Titan was discovered by NASA's Cassini.", ()),
+        (SATURN, 0, "", ("Saturn's moon Titan was discovered by NASA's Cassini.",)),
+        # A wrong answer is not made right by a name that stands near.
+        (
+            SATURN,
+            2,
+            "Cassini found Titan.",
+            ("The first spacecraft to orbit Saturn was Voyager 1.",),
+        ),
+        # What is said after "and" need not be said of the same.
+        (
+            TRANSISTOR,
+            0,
+            "It was invented in 1947, and",
+            ("the first working transistor was built in 1948.",),
+        ),
+        # Where the topic and the others have all its words, no clause can be told to be another's.
+        (TURING, 0, "", ("The paper of Alan Turing.",)),
+        # The name after "St." stands in the same part.
+        (SUMMA, 0, "", ("It was by St. Thomas Aquinas.", "It shows George W. Bush.")),
+        # An answer without words of the question is kept.
+        (SATURN, 0, "", ("Huygens.",)),
+        (SATURN, 0, "", ()),
+    ],
+)
+def test_the_part_that_speaks_of_the_question_is_judged_and_no_other(
+    asked, index, other, answering
+):
+    assert parts(" ".join([other, *answering]).strip(), index, asked=asked) == answering
 
 
 @pytest.mark.parametrize("before", ["", "Of course!\n"])
@@ -72,21 +94,9 @@ def test_other_numbers_are_no_items(text):
     assert set(parts(text, 2, slot=3)) == set(parts(text, 2))
 
 
-def test_an_answer_without_words_of_the_question_is_kept():
-    assert parts("Huygens.", 0) == ("Huygens.",)
-    assert parts("", 0) == ()
+def test_at_least_one_question_is_asked():
     with pytest.raises(ValueError, match="answers at least one question, got none"):
         TopicQuestions([])
-
-
-def test_a_question_that_nothing_sets_apart_is_answered_by_any_clause():
-    """Where the topic and the others have all its words, no clause can be told to be another's."""
-    asked = TopicQuestions(
-        ["Who proposed the Turing test?", "In which paper was the Turing test proposed?"],
-        topic="Turing test",
-    )
-
-    assert parts("The paper of Alan Turing.", 0, asked=asked) == ("The paper of Alan Turing.",)
 
 
 @pytest.mark.parametrize(
@@ -104,15 +114,6 @@ def test_a_word_of_more_than_half_of_the_questions_sets_none_apart(questions, fi
 
     assert asked.sets_apart(0) is first_is_apart
     assert asked.sets_apart(len(questions) - 1)
-
-
-def test_titles_and_initials_end_no_sentence():
-    """The name after "St." stands in the same part."""
-    asked = TopicQuestions(["Who wrote the Summa?", "In which language?"], topic="Summa")
-    text = "It was by St. Thomas Aquinas. It shows George W. Bush."
-
-    sentences = ("It was by St. Thomas Aquinas.", "It shows George W. Bush.")
-    assert parts(text, 0, asked=asked) == sentences
 
 
 def test_the_references_own_long_answers_keep_nine_facts_of_ten():

@@ -11,15 +11,13 @@ from surface_consistency.matching.judge_reply import (
     parse_verdict,
     parse_verdicts,
 )
+from tests.refusals import refusals
 
 
 @pytest.mark.parametrize(
     ("reply", "verdict"),
     [
-        ("1", True),
-        ("0", False),
-        (" 1 \n", True),
-        ("```\n0\n```", False),
+        *(("1", True), ("0", False), (" 1 \n", True), ("```\n0\n```", False)),
         ("<think>is it 0? no</think>\n\n1", True),
     ],
 )
@@ -27,13 +25,10 @@ def test_a_verdict_in_its_form_is_read(reply, verdict):
     assert parse_verdict(reply) is verdict
 
 
-@pytest.mark.parametrize(
-    "reply",
-    ["", "yes", "1.", "Score: 1", "10", "[1]", "I cannot judge.", "１", "<think>1", "-1", "1\n0"],
+BAD = ["", "yes", "1.", "Score: 1", "10", "[1]", "I cannot judge.", "１", "<think>1", "-1", "1\n0"]
+test_a_verdict_in_any_other_form_is_rejected = refusals(
+    parse_verdict, *((reply, "expected 1 or 0") for reply in BAD), error=JudgeReplyError
 )
-def test_a_verdict_in_any_other_form_is_rejected(reply):
-    with pytest.raises(JudgeReplyError, match="expected 1 or 0"):
-        parse_verdict(reply)
 
 
 @given(
@@ -45,26 +40,22 @@ def test_a_list_of_verdicts_comes_back(verdicts, form):
     assert parse_verdicts(reply, len(verdicts)) == tuple(verdicts)
 
 
-@pytest.mark.parametrize(
-    ("reply", "message"),
-    [
-        ("[1, 0, 1, 1]", "expected 5 numbers, got 4"),
-        ("1,0,1,1,0,1", "expected 5 numbers, got 6"),
-        ("10110", "each 1 or 0"),
-        ("1 0 1 1 0", "each 1 or 0"),
-        ("[1, 0, 2, 1, 0]", "each 1 or 0"),
-        ("[1, 0, 0.5, 1, 0]", "each 1 or 0"),
-        ("[true, false, true, true, false]", "each 1 or 0"),
-        ("1. 1\n2. 0\n3. 1\n4. 1\n5. 0", "each 1 or 0"),
-        ("The answer covers all five: [1, 1, 1, 1, 1]", "each 1 or 0"),
+test_lists_in_any_other_form_are_rejected = refusals(
+    lambda reply: parse_verdicts(reply, 5),
+    ("[1, 0, 1, 1]", "expected 5 numbers, got 4"),
+    ("1,0,1,1,0,1", "expected 5 numbers, got 6"),
+    *(("10110", "each 1 or 0"), ("1 0 1 1 0", "each 1 or 0"), ("[1, 0, 2, 1, 0]", "each 1 or 0")),
+    ("[1, 0, 0.5, 1, 0]", "each 1 or 0"),
+    ("[true, false, true, true, false]", "each 1 or 0"),
+    ("1. 1\n2. 0\n3. 1\n4. 1\n5. 0", "each 1 or 0"),
+    ("The answer covers all five: [1, 1, 1, 1, 1]", "each 1 or 0"),
+    *(
         ("申し訳ありませんが、判定できません。", "each 1 or 0"),
         ("", "got nothing"),
         ("[" * 500, r"\.\.\.'"),
-    ],
+    ),
+    error=JudgeReplyError,
 )
-def test_lists_in_any_other_form_are_rejected(reply, message):
-    with pytest.raises(JudgeReplyError, match=message):
-        parse_verdicts(reply, 5)
 
 
 @given(st.lists(st.sampled_from(["right", "wrong", "absent"]), min_size=1, max_size=6))
@@ -73,17 +64,10 @@ def test_states_come_back(states):
     assert parse_states(json.dumps([s.title() for s in states]), len(states)) == tuple(states)
 
 
-@pytest.mark.parametrize(
-    ("reply", "message"),
-    [
-        ('["right"]', "expected 2 words, got 1"),
-        ('["right", "maybe"]', 'each "right"'),
-        ('["right", null]', 'each "right"'),
-        ('{"1": "right"}', 'each "right"'),
-        ("right, wrong", 'each "right"'),
-        ("[" * 100_000, 'each "right"'),
-    ],
+test_states_in_any_other_form_are_rejected = refusals(
+    lambda reply: parse_states(reply, 2),
+    *(('["right"]', "expected 2 words, got 1"), ('["right", "maybe"]', 'each "right"')),
+    *(('["right", null]', 'each "right"'), ('{"1": "right"}', 'each "right"')),
+    *(("right, wrong", 'each "right"'), ("[" * 100_000, 'each "right"')),
+    error=JudgeReplyError,
 )
-def test_states_in_any_other_form_are_rejected(reply, message):
-    with pytest.raises(JudgeReplyError, match=message):
-        parse_states(reply, 2)

@@ -13,6 +13,7 @@ import pandas as pd
 
 from surface_consistency.metrics import (
     PAIRED_RATES,
+    Intervals,
     alignment_by,
     compare_models,
     contrasts_by,
@@ -38,10 +39,46 @@ def long(values: np.ndarray, name: str = "correct", **columns: Any) -> pd.DataFr
     return frame.assign(**columns)
 
 
-def golden_rows(data_files: Path, name: str) -> list[dict[str, str]]:
-    """Rows of a golden file of published numbers."""
-    with (data_files / "golden" / name).open(encoding="utf-8", newline="") as lines:
+def golden_rows(data_files: Path, name: str, folder: str = "golden") -> list[dict[str, str]]:
+    """Rows of a file of published numbers."""
+    with (data_files / folder / name).open(encoding="utf-8", newline="") as lines:
         return list(csv.DictReader(lines))
+
+
+def correlation_row(
+    x: Any,
+    y: Any,
+    controls: Any = None,
+    *,
+    cluster: Any = None,
+    level: float = 0.95,
+    **options: Any,
+) -> pd.Series:
+    """The one row of `correlation_by` of these vectors."""
+    held = np.empty((len(x), 0)) if controls is None else np.asarray(controls).reshape(len(x), -1)
+    names = [f"c{k}" for k in range(held.shape[1])]
+    columns = {"x": pd.Series(x), "y": pd.Series(y), "cluster": cluster}
+    frame = pd.DataFrame({name: column for name, column in columns.items() if column is not None})
+    frame[names] = held
+    options |= {"cluster": None if cluster is None else "cluster"}
+    options |= {"intervals": Intervals(level=level), "controls": names}
+    return correlation_by(frame, x="x", y="y", **options).iloc[0]
+
+
+def instances(seed: int, n_facts: int = 400) -> pd.DataFrame:
+    """Canonical and redirect instances whose accuracy rises with both frequencies."""
+    rng = np.random.default_rng(seed)
+    fact = np.repeat(np.arange(n_facts), 2)
+    entity = np.ceil(np.exp(rng.normal(5, 2, n_facts)))[fact]
+    is_canonical = np.tile([True, False], n_facts)
+    surface = np.floor(entity * rng.beta(np.where(is_canonical, 2, 0.4), 1))
+    known = rng.normal(size=n_facts)[fact] + 0.3 * np.log(entity) + 0.1 * np.log1p(surface) - 2
+    frame = pd.DataFrame({"fact_id": fact, "instance": np.arange(2 * n_facts)})
+    frame = frame.assign(is_canonical=is_canonical, entity_frequency=entity)
+    frame["surface_frequency"] = surface
+    for model, shift in (("small", 0.0), ("large", 1.0)):
+        frame[model] = rng.binomial(2, 1 / (1 + np.exp(-known - shift))) / 2
+    return frame
 
 
 class Metric(NamedTuple):
@@ -77,6 +114,7 @@ def pairs(seed: int) -> pd.DataFrame:
         "kind": rng.choice(LINKING_KINDS, n),
     }
     known = rng.random(12)[facts]
+    rows |= {"full": rng.random(n) < 0.7, "has_gold": rng.random(n) < 0.3}
     models = [
         pd.DataFrame(rows).assign(
             model=model, first_correct=rng.random(n) < known, second_correct=rng.random(n) < share
@@ -118,10 +156,6 @@ def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
 def _paired(rows: pd.DataFrame) -> dict[str, Any]:
     verdicts = list(zip(rows["first_correct"], rows["second_correct"], strict=True))
     return {
@@ -139,15 +173,19 @@ def _paired(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _forgotten(rows: pd.DataFrame) -> dict[str, Any]:
-    table = _paired(rows)
-    leaks = table["accuracy_difference"] + table["first_accuracy"]
-    mediated = table["first_only"] / table["n"]
-    return {
-        "leakage": leaks,
-        "retrieval_mediated": mediated,
-        "interference": table["flip_rate"] - mediated,
-        "del_on_accuracy": table["first_accuracy"],
-    }
+    """Rates of all facts, and of those right under FULL, from their definitions."""
+    found = {"full_correct": sum(rows["full"]), "full_accuracy": _share(rows["full"].tolist())}
+    for part, end in ((rows, ""), (rows[rows["full"]], "_given_full")):
+        names = ("first_correct", "second_correct", "has_gold")
+        states = list(zip(*(part[name] for name in names), strict=True))
+        found |= {
+            f"leakage{end}": _share([off for _, off, _ in states]),
+            f"retrieval_mediated{end}": _share([on and not off for on, off, _ in states]),
+            f"interference{end}": _share([off and not on for on, off, _ in states]),
+            f"artifact_rate{end}": _share([on and not gold for on, _, gold in states]),
+            f"{'survival' if end else 'del_on_accuracy'}{end}": _share([on for on, *_ in states]),
+        }
+    return found | {"artifacts": round(found["artifact_rate"] * len(rows))}
 
 
 def _unlearned(rows: pd.DataFrame) -> dict[str, Any]:
@@ -175,10 +213,16 @@ def _aligned(rows: pd.DataFrame) -> dict[str, Any]:
 def _linked(rows: pd.DataFrame) -> dict[str, Any]:
     answers = list(zip(rows["kind"] == "positive", rows["second_correct"], strict=True))
     sides = [[right for kind, right in answers if kind == side] for side in (True, False)]
-    return {
-        "positive_right": sum(sides[0]),
-        "negative_wrong": len(sides[1]) - sum(sides[1]),
+    cells = {
+        f"{name}_{end}": side.count(end == "right")
+        for name, side in zip(("positive", "negative"), sides, strict=True)
+        for end in ("right", "wrong")
+    }
+    return cells | {
+        "n": len(answers),
+        "yes_rate": _share([kind == right for kind, right in answers]),
         "raw_accuracy": _share([right for _, right in answers]),
+        "positive_accuracy": _share(sides[0]),
         "negative_accuracy": _share(sides[1]),
         "balanced_accuracy": sum(map(_share, sides)) / 2,
     }
@@ -267,6 +311,7 @@ _ALIGNED = {"accuracy_difference": "accuracy_difference_p_value"}
 _SECOND = ("fact_id", "second_correct")
 _FACTS = {"names": "fact_id"}
 _MODELS = functools.partial(contrasts_by, between="model")
+_STATES = functools.partial(forgetting_by, full="full", has_gold="has_gold")
 _BETWEEN = {"by": "within", "drops": False}
 _RATES = sorted(PAIRED_RATES, key="flip_rate".__ne__)
 _SAME_PAIRS = functools.partial(_MODELS, pair_id="pair_id", rate=_RATES)
@@ -281,7 +326,7 @@ METRICS = {
     "contrasts_by of pairs": Metric(
         _SAME_PAIRS, pairs, _contrasted, *_SECOND, _DIFFERENCE, names="pair_id", **_BETWEEN
     ),
-    "forgetting_by": Metric(forgetting_by, _ONE_PAIR, _forgotten, *_SECOND, _ACCURACY),
+    "forgetting_by": Metric(_STATES, _ONE_PAIR, _forgotten, *_SECOND, _ACCURACY),
     "unlearning_by": Metric(unlearning_by, _ONE_PAIR, _unlearned, *_SECOND, {"excess": "p_value"}),
     "alignment_by": Metric(_alignment, _ONE_PAIR, _aligned, *_SECOND, _ALIGNED),
     "linking_by": Metric(_LINKS, _ONE_PAIR, _linked, *_SECOND),

@@ -16,7 +16,7 @@ PARTLY = {"paired_by", "forgetting_by", "unlearning_by", "alignment_by"}
 """Metrics whose reasons may concern another number than the one with the p-value."""
 COUNTS = re.compile(
     r"n(_(?!clusters)|$)|(reference|model|first|second)_only|both|neither|design_effect|intraclass"
-    "|(positive|negative)_(right|wrong)"
+    "|(positive|negative)_(right|wrong)|artifacts|full_correct"
 )
 """Columns that count rows or measure how alike those of a cluster are."""
 seeds = st.integers(0, 10**6)
@@ -129,20 +129,26 @@ def test_p_is_below_a_twentieth_exactly_if_the_interval_excludes_0(name, seed, n
         assert ((rows[p_value] < 0.05) == ((low > 0) | (high < 0))).all()
         assert (low.isna() == rows[p_value].isna()).all()
         assert ((rows["not_inferred"] != "") == low.isna()).all() or name in PARTLY
+    for value in [column[:-4] for column in rows if column.endswith("_low")]:
+        low, high = rows[f"{value}_low"], rows[f"{value}_high"]
         assert ((low <= rows[value]) & (rows[value] <= high) | low.isna()).all()
 
 
+class OfAnotherLibrary:
+    """A frame that is none of pandas but knows the way there, as those of polars do."""
+
+    __module__ = "polars.dataframe.frame"
+    to_pandas = None
+
+
 REFUSALS = {
-    "list": (lambda f, m: (f.to_dict("records"), {}), TypeError, "DataFrame, one row a.*got list"),
-    "empty": (lambda f, m: (f.iloc[:0], {}), ValueError, "no rows"),
-    "column": (lambda f, m: (f.drop(columns=m.cluster), {}), ColumnNotFoundError, "is not in the"),
-    "twice": (
-        lambda f, m: (pd.concat([f, f[[m.cluster]]], axis=1), {}),
-        ValueError,
-        "stands 2 times",
-    ),
+    "list": (lambda f, _: f.to_dict("records"), TypeError, "DataFrame, one row a.*got list"),
+    "polars": (lambda *_: OfAnotherLibrary(), TypeError, r"of polars: pass frame.to_pandas\(\)"),
+    "empty": (lambda f, _: f.iloc[:0], ValueError, "no rows"),
+    "column": (lambda f, name: f.drop(columns=name), ColumnNotFoundError, "is not in the"),
+    "twice": (lambda f, name: pd.concat([f, f[[name]]], axis=1), ValueError, "stands 2 times"),
     "cluster": (
-        lambda f, m: (f.assign(**{m.cluster: f[m.cluster].where(f.index != 0)}), {}),
+        lambda f, name: f.assign(**{name: f[name].where(f.index != 0)}),
         ValueError,
         "has no cluster id in row 0",
     ),
@@ -153,10 +159,27 @@ REFUSALS = {
 @pytest.mark.parametrize("name", METRICS)
 def test_unusable_frames_are_refused(name, refusal):
     metric, (change, error, message) = METRICS[name], REFUSALS[refusal]
-    frame, options = change(metric.frame(0), metric)
 
     with pytest.raises(error, match=message):
-        rows_of(metric, frame, **options)
+        rows_of(metric, change(metric.frame(0), metric.cluster))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["paired_by", "forgetting_by", "alignment_by", "linking_by", "correlation_by", "forms_by"],
+)
+def test_unusable_values_and_policies_are_refused(name):
+    metric = METRICS[name]
+    frame = metric.frame(0).astype({metric.value: object})
+    with pytest.raises(ValueError, match="missing must be 'raise' or 'drop'; got 'skip'"):
+        rows_of(metric, frame, missing="skip")
+    frame.loc[3, metric.value] = None
+    with pytest.raises(ValueError, match=rf"{metric.value}\[3\] (has no verdict|is missing)"):
+        rows_of(metric, frame, missing="raise")
+    frame.loc[3, metric.value] = 2
+    if "correct" in metric.value:
+        with pytest.raises(ValueError, match=rf"{metric.value}\[3\] is 2, which is no verdict"):
+            rows_of(metric, frame)
 
 
 @pytest.mark.parametrize("name", GROUPED)

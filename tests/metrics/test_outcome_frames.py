@@ -1,5 +1,6 @@
 import math
 import warnings
+from io import StringIO
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from pandas.testing import assert_frame_equal
 from surface_consistency.errors import ColumnNotFoundError, DataWarning, SurfaceConsistencyWarning
 from surface_consistency.metrics import paired_by, paired_table
 from surface_consistency.metrics.outcome_frames import outcomes_frame, to_verdict
+from tests.refusals import refusals
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*though they share:surface_consistency.errors.SurfaceConsistencyWarning"
@@ -48,27 +50,21 @@ CONDITIONS = WIDE | {"condition": "form"}
 
 @pytest.fixture
 def wide():
-    return pd.DataFrame(
-        {
-            "triplet_id": [7, 7, 9, 12],
-            "category": [["from surnames"], ["from plurals"], ["from surnames"], []],
-            "canonical": [1, 1, 0, 1],
-            "redirect": [1, 0, 0, None],
-        }
-    )
+    categories = [["from surnames"], ["from plurals"], ["from surnames"], []]
+    verdicts = {"canonical": [1, 1, 0, 1], "redirect": [1, 0, 0, None]}
+    return pd.DataFrame({"triplet_id": [7, 7, 9, 12], "category": categories} | verdicts)
 
 
 @pytest.fixture
 def long():
     """Two facts with one canonical name each, one of them with two redirects."""
-    return pd.DataFrame(
-        {
-            "fact_id": ["Q1", "Q1", "Q1", "Q2", "Q2"],
-            "form": ["canonical", "redirect", "redirect", "redirect", "canonical"],
-            "surface": ["Cat Stevens", "Steven Georgiou", "Yusuf", "ППК", "PPK"],
-            "correct": ["True", "False", "True", "", "0"],
-        }
-    )
+    rows = """fact_id,form,surface,correct
+        Q1,canonical,Cat Stevens,True
+        Q1,redirect,Steven Georgiou,False
+        Q1,redirect,Yusuf,True
+        Q2,redirect,ППК,
+        Q2,canonical,PPK,0"""
+    return pd.read_csv(StringIO(rows), skipinitialspace=True, dtype=str, keep_default_na=False)
 
 
 def test_wide_frame_becomes_an_outcomes_frame(wide):
@@ -192,7 +188,8 @@ def test_pair_ids_are_unique_within_a_model(wide):
 
 
 IDS = {"condition": "triplet_id", "first": "7", "second": "9"}
-ROWS = [
+test_outcomes_frame_rejects_names = refusals(
+    lambda wide, options: outcomes_frame(wide, **WIDE | options),
     ({"first": "canon"}, r"first='canon' is not among the columns, which are \['triplet_id'"),
     ({"second": "alias"}, "second='alias' is not among"),
     ({"cluster": "subject"}, "column='subject' is not among"),
@@ -201,57 +198,46 @@ ROWS = [
     ({"condition": "form"}, "condition='form' is not among"),
     (IDS, "correct='correct' is not among"),
     (IDS | {"correct": "redirect"}, "fact='fact_id' is not among"),
-    ({"second": "canonical"}, "first and second must differ"),
-    ({"fact": "triplet_id"}, "fact='triplet_id' is for rows of one condition each"),
-    ({"source": "verdicts.csv"}, "got str: read a file first"),
-    ({"source": 3}, "must be a DataFrame, a mapping of columns, or rows; got int"),
-    ({"source": [(1, 0)]}, "row 1 must be a mapping or a record; got tuple"),
-    ({"source": {"a": [1, 0], "b": [1]}}, r"equally long; got \{'a': 2, 'b': 1\}"),
-]
-
-
-@pytest.mark.parametrize(("options", "message"), ROWS)
-def test_outcomes_frame_rejects_names_and_sources(wide, options, message):
-    options = {"source": wide} | WIDE | options
-    with pytest.raises((ColumnNotFoundError, ValueError, TypeError), match=message) as caught:
-        outcomes_frame(options.pop("source"), **options)
-    assert ("is not among" in message) == (caught.type is ColumnNotFoundError)
-
-
-@pytest.mark.parametrize(
-    ("change", "options", "message"),
-    [
-        ({"redirect": [1, 0, "yes", 0]}, {}, "row 3, column 'redirect': 'yes' is no"),
-        ({"canonical": 0.5}, {}, "row 1, column 'canonical': .*0.5.* is no verdict"),
-        ({"own": [1, None, 2, 3]}, {"cluster": "own"}, "column 'own' is empty in row 2"),
-        ({"fact_id": 1}, {"cluster": "triplet_id"}, "has a column 'fact_id' besides 'triplet_id'"),
-        ({"first_correct": 1}, {}, "has a column 'first_correct' besides"),
-        ({"pair_id": [1, 1, 2, 3]}, {}, "pair id '1' stands more than once"),
-    ],
+    ({"second": "canonical"}, ValueError, "first and second must differ"),
+    ({"fact": "triplet_id"}, ValueError, "fact='triplet_id' is for rows of one condition each"),
+    error=ColumnNotFoundError,
+    fixture="wide",
 )
-def test_outcomes_frame_rejects_bad_pairs(wide, change, options, message):
-    with pytest.raises(ValueError, match=message):
-        outcomes_frame(wide.assign(**change), **WIDE | options)
-    with pytest.raises(ValueError, match="no rows"):
-        outcomes_frame(wide.iloc[:0], **WIDE)
-    with pytest.raises(ValueError, match="column 'redirect' stands 2 times"):
-        outcomes_frame(pd.concat([wide, wide[["redirect"]]], axis=1), **WIDE)
 
 
-@pytest.mark.parametrize(
-    ("change", "options", "message"),
-    [
-        ({}, {"first": "original"}, r"first='original' is no value of column 'form'"),
-        ({"form": "canonical"}, {"second": "redirect"}, "second='redirect' is no value"),
-        ({"form": ["canonical", "canonical", *["redirect"] * 3]}, {}, "'Q1' has several rows"),
-        ({"fact_id": range(5)}, {}, "no fact stands under both conditions"),
-        ({"fact_id": None}, {}, "column 'fact_id' is empty in row 1"),
-        ({"correct": "NA"}, {}, "row 1, column 'correct': 'NA' is no verdict"),
-    ],
+test_outcomes_frame_rejects_bad_sources = refusals(
+    lambda source, options=WIDE: outcomes_frame(source, **options),
+    ("verdicts.csv", TypeError, "got str: read a file first"),
+    (3, TypeError, "must be a DataFrame, a mapping of columns, or rows; got int"),
+    ([(1, 0)], TypeError, "row 1 must be a mapping or a record; got tuple"),
+    ({"a": [1, 0], "b": [1]}, r"equally long; got \{'a': 2, 'b': 1\}"),
+    (pd.DataFrame(columns=[*WIDE.values()]), "no rows"),
+    (pd.DataFrame([[1, 0, 0]], columns=["canonical", *["redirect"] * 2]), "'redirect' stands 2 t"),
 )
-def test_outcomes_frame_rejects_bad_rows_of_conditions(long, change, options, message):
-    with pytest.raises(ValueError, match=message):
-        outcomes_frame(long.assign(**change), **CONDITIONS | options)
+
+
+test_outcomes_frame_rejects_bad_pairs = refusals(
+    lambda wide, change, options: outcomes_frame(wide.assign(**change), **WIDE | options),
+    ({"redirect": [1, 0, "yes", 0]}, {}, "row 3, column 'redirect': 'yes' is no"),
+    ({"canonical": 0.5}, {}, "row 1, column 'canonical': .*0.5.* is no verdict"),
+    ({"own": [1, None, 2, 3]}, {"cluster": "own"}, "column 'own' is empty in row 2"),
+    ({"fact_id": 1}, {"cluster": "triplet_id"}, "has a column 'fact_id' besides 'triplet_id'"),
+    ({"first_correct": 1}, {}, "has a column 'first_correct' besides"),
+    ({"pair_id": [1, 1, 2, 3]}, {}, "pair id '1' stands more than once"),
+    fixture="wide",
+)
+
+
+test_outcomes_frame_rejects_bad_rows_of_conditions = refusals(
+    lambda long, change, options: outcomes_frame(long.assign(**change), **CONDITIONS | options),
+    ({}, {"first": "original"}, r"first='original' is no value of column 'form'"),
+    ({"form": "canonical"}, {"second": "redirect"}, "second='redirect' is no value"),
+    ({"form": ["canonical", "canonical", *["redirect"] * 3]}, {}, "'Q1' has several rows"),
+    ({"fact_id": range(5)}, {}, "no fact stands under both conditions"),
+    ({"fact_id": None}, {}, "column 'fact_id' is empty in row 1"),
+    ({"correct": "NA"}, {}, "row 1, column 'correct': 'NA' is no verdict"),
+    fixture="long",
+)
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "string", "category", "object"])
@@ -300,26 +286,18 @@ def test_rows_that_share_a_fact_are_told(wide, column):
         outcomes_frame(shared, **names, cluster=column)
 
 
-@pytest.mark.parametrize("dtype", ["Int64", "string", "Float64"])
-@pytest.mark.parametrize("role", ["pair_id", "cluster"])
-def test_nullable_ids_are_read_as_text(wide, dtype, role):
-    ids = pd.Series([3, 4, 5, 6], dtype="Int64").astype(dtype)
-
-    frame = outcomes_frame(wide.assign(own=ids), **WIDE, **{role: "own"})
-
-    column = {"pair_id": "pair_id", "cluster": "fact_id"}[role]
-    assert [float(name) for name in frame[column]] == [3, 4, 5, 6]
-
-
 @pytest.mark.parametrize("dtype", ["Int64", "string", "Float64", "datetime64[ns]", "object"])
 @pytest.mark.parametrize("role", ["pair_id", "cluster", "fact"])
-def test_outcomes_frame_rejects_gaps_in_ids_of_every_type(wide, long, dtype, role):
+def test_ids_of_every_type_are_read_and_gaps_refused(wide, long, dtype, role):
     """An id that is missing is named by its row, and is no crash."""
-    source = long if role == "fact" else wide
-    ids = pd.Series([1, None, *range(3, len(source) + 1)], dtype="Int64").astype(dtype)
-    names = {"first": "canonical", "second": "redirect", role: "own"}
-    if role == "fact":
-        names["condition"] = "form"
+    source, names = (long, CONDITIONS) if role == "fact" else (wide, WIDE)
+    ids = pd.Series(range(3, len(source) + 3), dtype="Int64")
 
     with pytest.raises(ValueError, match="column 'own' is empty in row 2"):
-        outcomes_frame(source.assign(own=ids), **names)
+        outcomes_frame(
+            source.assign(own=ids.mask(ids == 4).astype(dtype)), **names, **{role: "own"}
+        )
+    if role != "fact" and dtype in ("Int64", "string", "Float64"):
+        frame = outcomes_frame(wide.assign(own=ids.astype(dtype)), **WIDE, **{role: "own"})
+        column = {"pair_id": "pair_id", "cluster": "fact_id"}[role]
+        assert [float(name) for name in frame[column]] == [3, 4, 5, 6]

@@ -3,43 +3,17 @@ import importlib
 import inspect
 import pkgutil
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from surface_consistency import metrics
 
-HEAVY = ("numpy", "pandas", "scipy", "torch", "transformers", "datasets", "pydantic")
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(metrics.__path__, f"{metrics.__name__}.")
     if not module.ispkg
 )
-
-
-@pytest.mark.parametrize(
-    ("code", "loaded"),
-    [
-        ("import surface_consistency.metrics", []),
-        ("from surface_consistency.metrics import mcnemar", ["numpy"]),
-        ("from surface_consistency.metrics import PairedTable, design_effect", ["numpy"]),
-    ],
-)
-def test_metrics_import_is_light(code, loaded):
-    """Importing the metrics loads no library, and a name of them only what its module needs."""
-    code = f"import sys\n{code}\nprint([name for name in {HEAVY!r} if name in sys.modules])"
-
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-
-    assert done.stdout.strip() == str(loaded)
-
-
-def test_names_are_loaded_on_first_use():
-    assert set(metrics.__all__) <= set(dir(metrics))
-    with pytest.raises(AttributeError, match=r"No surface_consistency\.metrics attribute median"):
-        _ = metrics.median
 
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference" / "metrics"

@@ -2,6 +2,7 @@ import pytest
 
 from surface_consistency.errors import ColumnNotFoundError
 from surface_consistency.rows.columns import REDIRECTQA_COLUMNS, resolve_columns
+from tests.refusals import refusals
 
 # Columns that public code reads from release v1.0.0.
 RELEASED = [
@@ -10,16 +11,11 @@ RELEASED = [
 ]
 
 
-def test_released_columns_come_first():
+def test_released_columns_come_first_and_none_is_a_candidate_of_two_fields():
     """The known columns of the release are the first candidates of eight fields."""
     assert set(RELEASED) <= {names[0] for names in REDIRECTQA_COLUMNS.values()}
     assert len(resolve_columns(RELEASED, REDIRECTQA_COLUMNS)) == 8
-
-
-def test_no_column_is_a_candidate_of_two_fields():
-    """A column that is there can mean one thing only."""
     names = [name for names in REDIRECTQA_COLUMNS.values() for name in names]
-
     assert len(names) == len(set(names))
 
 
@@ -48,35 +44,27 @@ def test_resolve_columns_finds(available, options, found):
     assert resolve_columns(available, REDIRECTQA_COLUMNS, **options) == found
 
 
-@pytest.mark.parametrize(
-    ("available", "options", "message"),
-    [
-        (["Possible Answers", "possibleAnswers"], {}, "are both writings of 'possible_answers'"),
-        (
-            ["obj", "object_surface"],
-            {},
-            r"'obj' could both be 'object'; say .*columns=\{'object': 'ob",
-        ),
-        (
-            ["questoin", "gold"],
-            {"required": ["question"]},
-            r"no column for this field: 'question' under question\. Its columns are questoin, gold "
-            r"\(close: questoin\).*columns=\{'question': 'NAME'\}",
-        ),
-        (
-            ["gold"],
-            {"required": [("question", "relation")]},
-            r"any of these fields: 'question' under .*; 'rel",
-        ),
-        ([], {"required": ["relation"]}, r"Its columns are \(none\)"),
-        (["q"], {"overrides": {"questions": "q"}}, r"no field 'questions' \(close: question\)"),
-        (
-            ["prompt", "q"],
-            {"overrides": {"question": "promt"}},
-            r"no column 'promt' \(close: prompt\); its columns are prompt, q",
-        ),
-    ],
+test_resolve_columns_rejects = refusals(
+    lambda available, options: resolve_columns(available, REDIRECTQA_COLUMNS, **options),
+    (["Possible Answers", "possibleAnswers"], {}, "are both writings of 'possible_answers'"),
+    (["obj", "object_surface"], {}, r"'obj' could both be 'object'; say .*columns=\{'object': 'ob"),
+    (
+        ["questoin", "gold"],
+        {"required": ["question"]},
+        r"no column for this field: 'question' under question\. Its columns are questoin, gold "
+        r"\(close: questoin\).*columns=\{'question': 'NAME'\}",
+    ),
+    (
+        ["gold"],
+        {"required": [("question", "relation")]},
+        r"any of these fields: 'question' under .*; 'rel",
+    ),
+    ([], {"required": ["relation"]}, r"Its columns are \(none\)"),
+    (["q"], {"overrides": {"questions": "q"}}, r"no field 'questions' \(close: question\)"),
+    (
+        ["prompt", "q"],
+        {"overrides": {"question": "promt"}},
+        r"no column 'promt' \(close: prompt\); its columns are prompt, q",
+    ),
+    error=ColumnNotFoundError,
 )
-def test_resolve_columns_rejects(available, options, message):
-    with pytest.raises(ColumnNotFoundError, match=message):
-        resolve_columns(available, REDIRECTQA_COLUMNS, **options)

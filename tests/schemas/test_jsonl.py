@@ -1,4 +1,3 @@
-import json
 import math
 
 import pytest
@@ -14,11 +13,13 @@ from surface_consistency.schemas import (
     read_jsonl,
     write_jsonl,
 )
+from tests.refusals import refusals
 
 ENTITIES = (
     Entity(id="Q1313938", name="PPK", aliases=("ППК", 'José "Joseíto"'), pageviews=12),
     Entity(id=None, name="letter–word\u2028line", aliases=(), pageviews=None),
 )
+NAME = SurfaceForm(text="a", is_canonical=True)
 
 text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 entities = st.builds(
@@ -68,38 +69,34 @@ def test_read_jsonl_is_lazy(tmp_path):
         next(stream)
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (b'{"id": "Q1", "na', r"rows\.jsonl:2: not a Entity: field 'record': Invalid JSON"),
-        (b'{"id": "Q1", "name": "\xff\xfe"}', r"rows\.jsonl:2: not UTF-8 at byte 22 of the line"),
-        (b'{"id": "Q1", "name": 5}', r"rows\.jsonl:2: .*field 'name': .*valid string, got 5"),
-        (b'{"id": "Q1", "name": ""}', r"rows\.jsonl:2: .*field 'name': .*at least 1 character"),
-        (b'{"id": "Q1", "name": "a", "aliases": ["b", 7]}', r"field 'aliases\.1': .*got 7"),
-        (b'{"id": "Q1", "name": "a", "pageviews": "7"}', r"field 'pageviews': .*got '7'"),
-        (b'{"id": "Q1", "name": "a", "views": 7}', r"field 'views': Extra inputs"),
-        (b'{"id": "Q1"}', r"field 'name': Field required"),
-        (b'["Q1"]', r"rows\.jsonl:2: not a Entity: field 'record': .*got \['Q1'\]"),
-    ],
+def read_second(tmp_path, line, record=Entity):
+    """Read a file of which the second line is this one, and the first is fine."""
+    path, first = tmp_path / "rows.jsonl", {Entity: ENTITIES[0], SurfaceForm: NAME}[record]
+    path.write_bytes(first.model_dump_json().encode() + b"\n" + line + b"\n")
+    return list(read_jsonl(path, record))
+
+
+test_read_jsonl_rejects_and_names_the_line = refusals(
+    read_second,
+    (b'{"id": "Q1", "na', r"rows\.jsonl:2: not a Entity: field 'record': Invalid JSON"),
+    (b'{"id": "Q1", "name": "\xff\xfe"}', r"rows\.jsonl:2: not UTF-8 at byte 22 of the line"),
+    (b'{"id": "Q1", "name": 5}', r"rows\.jsonl:2: .*field 'name': .*valid string, got 5"),
+    (b'{"id": "Q1", "name": ""}', r"rows\.jsonl:2: .*field 'name': .*at least 1 character"),
+    (b'{"id": "Q1", "name": "a", "aliases": ["b", 7]}', r"field 'aliases\.1': .*got 7"),
+    (b'{"id": "Q1", "name": "a", "pageviews": "7"}', r"field 'pageviews': .*got '7'"),
+    (b'{"id": "Q1", "name": "a", "views": 7}', r"field 'views': Extra inputs"),
+    (b'{"id": "Q1"}', r"field 'name': Field required"),
+    (b'["Q1"]', r"rows\.jsonl:2: not a Entity: field 'record': .*got \['Q1'\]"),
+    # Long values are shortened.
+    (b'{"id": "Q1", "name": ["%s"]}' % (b"x" * 10_000), r"^.{0,300}got \['x{1,99}\.\.\.$"),
+    (
+        b'{"text": "a", "is_canonical": true, "categories": ["x"]}',
+        SurfaceForm,
+        "a canonical surface form has no redirect categories",
+    ),
+    error=RecordError,
+    fixture="tmp_path",
 )
-def test_read_jsonl_rejects_and_names_the_line(line, message, tmp_path):
-    path = tmp_path / "rows.jsonl"
-    path.write_bytes(ENTITIES[0].model_dump_json().encode() + b"\n" + line + b"\n")
-
-    with pytest.raises(RecordError, match=message):
-        list(read_jsonl(path, Entity))
-
-
-def test_read_jsonl_shortens_long_values_and_validates_rules_between_fields(tmp_path):
-    path = tmp_path / "long.jsonl"
-    path.write_text(json.dumps({"id": "Q1", "name": ["x" * 10_000]}), encoding="utf-8")
-    with pytest.raises(RecordError, match=r"got \['x+\.\.\.$") as caught:
-        list(read_jsonl(path, Entity))
-    assert len(str(caught.value)) < 400
-
-    path.write_text('{"text": "a", "is_canonical": true, "categories": ["x"]}', encoding="utf-8")
-    with pytest.raises(RecordError, match="a canonical surface form has no redirect categories"):
-        list(read_jsonl(path, SurfaceForm))
 
 
 def test_a_file_appears_whole_or_not_at_all(tmp_path):

@@ -6,6 +6,7 @@ from pydantic import ValidationError
 
 from surface_consistency import schemas
 from surface_consistency.schemas import Generation, Message, Prompt, Record, Verdict
+from tests.refusals import refusals
 
 RECORDS = [
     value
@@ -37,27 +38,19 @@ TURNS = (Message(role="user", content="Who?"),)
 JUDGED = {"target_id": "a", "judged_by": "popqa on first_line", "prediction": "x"}
 
 
-@pytest.mark.parametrize(
-    ("record", "fields", "message"),
-    [
-        (Prompt, {"id": "a"}, "exactly one of them"),
-        (Prompt, {"id": "a", "text": "Who?", "messages": TURNS}, "exactly one of them"),
-        (Prompt, {"id": "a", "messages": ()}, "at least one message"),
-        (Generation, {"prompt_id": "a", "text": None}, "`text` is None exactly when"),
-        (
-            Generation,
-            ASKED | {"text": None, "finish_reason": "error"},
-            "`error` tells the reason e",
-        ),
-        (Generation, {"prompt_id": "a", "text": 5}, "Input should be a valid string"),
-        (Generation, {"prompt_id": "a", "text": b"x"}, "Input should be a valid string"),
-        (Verdict, {**JUDGED, "is_correct": None}, "exactly when `is_correct` is None"),
-        (Verdict, {**JUDGED, "is_correct": True, "reason": "why"}, "exactly when `is_correct` is"),
-    ],
+test_records_refuse_fields_that_contradict_each_other = refusals(
+    lambda record, fields: record(**fields),
+    (Prompt, {"id": "a"}, "exactly one of them"),
+    (Prompt, {"id": "a", "text": "Who?", "messages": TURNS}, "exactly one of them"),
+    (Prompt, {"id": "a", "messages": ()}, "at least one message"),
+    (Generation, {"prompt_id": "a", "text": None}, "`text` is None exactly when"),
+    (Generation, ASKED | {"text": None, "finish_reason": "error"}, "`error` tells the reason e"),
+    (Generation, {"prompt_id": "a", "text": 5}, "Input should be a valid string"),
+    (Generation, {"prompt_id": "a", "text": b"x"}, "Input should be a valid string"),
+    (Verdict, {**JUDGED, "is_correct": None}, "exactly when `is_correct` is None"),
+    (Verdict, {**JUDGED, "is_correct": True, "reason": "why"}, "exactly when `is_correct` is"),
+    error=ValidationError,
 )
-def test_records_refuse_fields_that_contradict_each_other(record, fields, message):
-    with pytest.raises(ValidationError, match=message):
-        record(**fields)
 
 
 def test_records_that_give_a_reason_are_made():

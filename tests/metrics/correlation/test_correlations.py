@@ -8,30 +8,20 @@ from scipy import stats
 
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import (
-    Intervals,
     correlation,
-    correlation_by,
     correlation_interval,
     partial_correlation,
     partial_correlation_from_matrix,
 )
-from tests.metrics.harness import golden_rows
+from tests.metrics.harness import correlation_row as row_of, golden_rows
+from tests.refusals import refusals
 
 METHODS = ["pearson", "spearman"]
+FUNCTIONS = {"pearson": stats.pearsonr, "spearman": stats.spearmanr}
 BOUNDS = ["coefficient_low", "coefficient_high"]
 rows = st.lists(
     st.tuples(st.integers(-50, 50), st.integers(-4, 4)), min_size=5, max_size=40
 ).filter(lambda pairs: all(len({pair[k] for pair in pairs}) > 1 for k in (0, 1)))
-
-
-def row_of(x, y, controls=None, *, level=0.95, **options):
-    """The one row of `correlation_by` of these vectors."""
-    held = np.empty((len(x), 0)) if controls is None else np.asarray(controls)
-    held = held.reshape(len(x), -1)
-    names = [f"c{k}" for k in range(held.shape[1])]
-    frame = pd.DataFrame(dict(zip(names, held.T, strict=True)) | {"x": x, "y": y})
-    options |= {"intervals": Intervals(level=level)}
-    return correlation_by(frame, x="x", y="y", controls=names, **options).iloc[0]
 
 
 def correlated(seed, n, slope=0.5):
@@ -42,11 +32,11 @@ def correlated(seed, n, slope=0.5):
 
 @pytest.mark.parametrize("method", METHODS)
 # The last p-value lies far below the rounding of 1.
-@pytest.mark.parametrize(("n", "slope"), [(5, 0.5), (30, 0.5), (4284, 0.5), (500, 2.0)])
+@pytest.mark.parametrize(("n", "slope"), [(3, 0.5), (5, 0.5), (30, 0.5), (4284, 0.5), (500, 2.0)])
 def test_correlation_agrees_with_scipy(method, n, slope):
     x, y = correlated(n, n, slope)
     y = np.round(y) if method == "spearman" else y
-    theirs = {"pearson": stats.pearsonr, "spearman": stats.spearmanr}[method](x, y)
+    theirs = FUNCTIONS[method](x, y)
 
     row = row_of(x, y, method=method, level=0.9)
 
@@ -131,29 +121,26 @@ def test_correlation_is_exact_at_extreme_scales(scale):
     assert correlation(x * scale, y) == pytest.approx(correlation(x, y))
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_perfect_correlation_has_neither_p_value_nor_interval(method):
-    """Four rows in line do not prove that all are: [1, 1] and p = 0 would say so."""
-    row = row_of([1.0, 2.0, 3.0, 4.0], [2.0, 4.0, 6.0, 8.0], method=method)
+def test_missing_values_are_dropped_from_every_vector_with_a_count():
+    x = [1.0, None, 3.0, 4.0, 5.0, 7.0, 9.0, 2.0]
+    y = pd.array([1, 2, pd.NA, 4, 6, 5, 3, 2], dtype="Int64")
+    control = np.array([2, 1, 1, 3, 1, 2, 5, np.nan])
 
-    assert row["coefficient"] == pytest.approx(1)
-    assert row[["p_value", *BOUNDS]].isna().all()
-    assert "perfect" in row["not_inferred"]
-
-
-def test_missing_values_are_dropped_pairwise_with_a_count():
-    x = [1.0, None, 3.0, 4.0, 5.0, 7.0]
-    y = pd.array([1, 2, pd.NA, 4, 6, 5], dtype="Int64")
-
-    with pytest.warns(UnscoredWarning, match="2 of 6 rows lack a value"):
+    with pytest.warns(UnscoredWarning, match="2 of 8 rows lack a value"):
         row = row_of(x, y)
+    with pytest.warns(UnscoredWarning, match="3 of 8"):
+        given = row_of(x, y, control)
 
-    expected = row_of([1, 4, 5, 7], [1, 4, 6, 5])
-    assert (row["n"], row["n_missing"]) == (4, 2)
+    expected = row_of([1, 4, 5, 7, 9, 2], [1, 4, 6, 5, 3, 2])
+    assert (row["n"], row["n_missing"], given["n"], given["n_missing"]) == (6, 2, 5, 3)
     assert row.drop("n_missing").equals(expected.drop("n_missing"))
     assert correlation(x, y, missing="drop") == row["coefficient"]
-    masked = np.ma.masked_equal([1.0, -9.0, -9.0, 4.0, 5.0, 7.0], -9.0)
+    masked = np.ma.masked_equal([1.0, -9.0, -9.0, 4.0, 5.0, 7.0, 9.0, 2.0], -9.0)
     assert correlation(masked, y, missing="drop") == row["coefficient"]
+    rows = [0, 3, 4, 5, 6]
+    held = partial_correlation(np.asarray(x, float)[rows], y[rows].astype(float), control[rows])
+    assert given["coefficient"] == held
+    assert partial_correlation(x, y, control, missing="drop") == held
 
 
 LINE = [2, 1, 3, 6, 4, 5]
@@ -189,15 +176,13 @@ def test_undefined_correlation_is_nan_with_a_warning(x, y, options, message):
         row = row_of(x, y, **options)
         assert row[["coefficient", *BOUNDS, "p_value"]].isna().all()
         assert row["not_inferred"] in str(caught[0].message)
-
-
-def test_three_rows_have_a_wide_interval():
-    low, high, p_value = correlation_interval(correlation([1, 2, 3], [1, 3, 2]), df=1)
-
-    # t = .5 / sqrt(.75) on one degree of freedom: p = 2/3.
-    assert p_value == pytest.approx(2 / 3)
-    assert low < -0.98
-    assert high > 0.99
+    # Four rows in line do not prove that all are: [1, 1] and p = 0 would say so.
+    row = row_of(
+        [1.0, 2.0, 3.0, 4.0], [2.0, 4.0, 6.0, 8.0], method=options.get("method", "pearson")
+    )
+    assert row["coefficient"] == pytest.approx(1)
+    assert row[["p_value", *BOUNDS]].isna().all()
+    assert "perfect" in row["not_inferred"]
 
 
 # Ten rows whose partial correlations are published with R (ppcor).
@@ -308,7 +293,7 @@ def test_redundant_controls_change_nothing(extra):
         "shifted": 3 - 2 * controls[:, 1],
     }[extra]
 
-    for cluster in (None, "x"):
+    for cluster in (None, x):
         ours = row_of(x, y, np.column_stack([controls, redundant]), cluster=cluster)
 
         expected = row_of(x, y, controls, cluster=cluster)
@@ -329,32 +314,12 @@ def test_partial_correlation_is_exact_beside_a_huge_shared_trend():
     assert ours == pytest.approx(expected, abs=1e-6)
 
 
-def test_missing_values_are_dropped_from_every_vector():
-    x, y, controls = sample(3, 12, 2)
-    x[0], y[1], controls[2, 1] = np.nan, np.nan, np.nan
-
-    with pytest.warns(UnscoredWarning, match="3 of 12"):
-        row = row_of(x, y, controls)
-
-    expected = partial_correlation(x[3:], y[3:], controls[3:])
-    assert (row["n"], row["n_missing"]) == (9, 3)
-    assert row["coefficient"] == expected
-    assert partial_correlation(x, y, controls, missing="drop") == expected
-    with pytest.raises(ValueError, match=r"controls\[:, 1\]\[0\] is missing \(in all 1 of 10\)"):
-        partial_correlation(x[2:], y[2:], controls[2:])
-
-
 # The correlation of log entity and log surface frequency in the rows behind tables 2, 5 and 6 of
 # arXiv 2604.21882, one for each corpus and subset, recovered from the tables themselves.
+SUBSETS = ("overall", "canonical", "redirect", "redirect_high_frequency")
 ENTITY_SURFACE = {
-    ("pile", "overall"): 0.5648,
-    ("pile", "canonical"): 0.8291,
-    ("pile", "redirect"): 0.4629,
-    ("pile", "redirect_high_frequency"): 0.4970,
-    ("olmo", "overall"): 0.6248,
-    ("olmo", "canonical"): 0.8155,
-    ("olmo", "redirect"): 0.5282,
-    ("olmo", "redirect_high_frequency"): 0.5197,
+    "pile": dict(zip(SUBSETS, (0.5648, 0.8291, 0.4629, 0.4970), strict=True)),
+    "olmo": dict(zip(SUBSETS, (0.6248, 0.8155, 0.5282, 0.5197), strict=True)),
 }
 # Section 4.1: surface instances behind the overall subset.
 N_OVERALL = {"pile": 4284, "olmo": 4356}
@@ -375,7 +340,7 @@ def given_the_other(accuracy_entity, accuracy_surface, entity_surface, which):
 
 
 def test_table_2_follows_from_table_5(data_files):
-    """All 60 partial correlations of table 2, from the correlations of table 5."""
+    """All 60 partial correlations of table 2, from the correlations of table 5; 20 have stars."""
     plain = {
         (row["model"], row["subset"], row["frequency"]): float(row["pearson_r"])
         for row in golden_rows(data_files, "redirectqa_table5_correlations.csv")
@@ -383,13 +348,16 @@ def test_table_2_follows_from_table_5(data_files):
     published = golden_rows(data_files, "redirectqa_table2_partial_correlations.csv")
 
     for row in published:
-        place = row["model"], row["subset"]
-        entity_surface = ENTITY_SURFACE[corpus_of(row["model"]), row["subset"]]
-        result = given_the_other(
-            plain[*place, "entity"], plain[*place, "surface"], entity_surface, row["partial"]
-        )
+        place, corpus = (row["model"], row["subset"]), corpus_of(row["model"])
+        plain_r = plain[*place, "entity"], plain[*place, "surface"]
+        result = given_the_other(*plain_r, ENTITY_SURFACE[corpus][row["subset"]], row["partial"])
         assert result == pytest.approx(float(row["partial_r"]), abs=0.002), row
-    assert len(published) == 60
+        if row["subset"] == "overall":
+            # Marked p < 0.01 exactly where the p-value of its number of rows says so.
+            df = N_OVERALL[corpus] - 3
+            p_value = correlation_interval(float(row["partial_r"]), df=df)[2]
+            assert (p_value < 0.01) == (row["significant_p01"] == "1"), row
+    assert (len(published), sum(row["subset"] == "overall" for row in published)) == (60, 20)
 
 
 def test_table_6_follows_from_its_own_correlations(data_files):
@@ -403,43 +371,21 @@ def test_table_6_follows_from_its_own_correlations(data_files):
         result = given_the_other(
             values[*place, "pearson_entity"],
             values[*place, "pearson_surface"],
-            ENTITY_SURFACE[corpus_of(row["model"]), row["subset"]],
+            ENTITY_SURFACE[corpus_of(row["model"])][row["subset"]],
             row["statistic"],
         )
         assert result == pytest.approx(float(row["value"]), abs=0.002), row
     assert len(partial) == 40
 
 
-def test_stars_of_table_2_follow_from_the_number_of_rows(data_files):
-    """Each overall partial correlation is marked p < 0.01 exactly where its p-value says so."""
-    published = golden_rows(data_files, "redirectqa_table2_partial_correlations.csv")
-    overall = [row for row in published if row["subset"] == "overall"]
-
-    for row in overall:
-        df = N_OVERALL[corpus_of(row["model"])] - 3
-        p_value = correlation_interval(float(row["partial_r"]), df=df)[2]
-        assert (p_value < 0.01) == (row["significant_p01"] == "1"), row
-    assert len(overall) == 20
-
-
-def test_matrix_with_redundant_controls_counts_them_once():
+def test_redundant_controls_of_a_matrix_count_once_and_may_determine_a_variable():
     matrix = [[1, 0.3, 0.5, 0.5], [0.3, 1, 0.2, 0.2], [0.5, 0.2, 1, 1], [0.5, 0.2, 1, 1]]
 
-    twice, once = (
-        partial_correlation_from_matrix(matrix, x=0, y=1, controls=held) for held in ([2, 3], 2)
-    )
-
-    assert twice == pytest.approx(once)
-
-
-def test_determined_variable_of_a_matrix_is_nan_with_a_warning():
-    matrix = [[1, 0.5, 1], [0.5, 1, 0.5], [1, 0.5, 1]]
-
     with pytest.warns(UndefinedMetricWarning, match="the controls determine x") as caught:
-        result = partial_correlation_from_matrix(matrix, x=0, y=1, controls=2)
+        assert math.isnan(of_matrix(matrix, x=2, y=1, controls=3))
 
-    assert math.isnan(result)
-    assert caught[0].filename == __file__
+    assert of_matrix(matrix, controls=[2, 3]) == pytest.approx(of_matrix(matrix, controls=2))
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 def of_matrix(matrix=((1, 0, 0), (0, 1, 0), (0, 0, 1)), *, x=0, y=1, controls=()):
@@ -450,46 +396,40 @@ def partial(controls, **options):
     return partial_correlation([1, 2, 3], [1, 3, 2], controls, **options)
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: correlation([1, 2], [1, 2, 3]), ValueError, "equal lengths; got 2 and 3"),
-        (lambda: correlation([[1, 2]], [1, 2]), ValueError, r"x must be one-dimens.* \(1, 2\)"),
-        (lambda: correlation([1, math.inf], [1, 2]), ValueError, r"x\[1\] is inf: .*drop zeros"),
-        (lambda: correlation([1, "2"], [1, 2]), TypeError, r"x\[1\] is '2', which is no number"),
-        (lambda: correlation([1, 2j], [1, 2]), TypeError, "which is no number"),
-        (lambda: correlation([1], [1], method="kendall"), ValueError, "method must be 'pearson'"),
-        (lambda: correlation([1], [1], missing="omit"), ValueError, "missing must be 'raise' or"),
-        (lambda: correlation([1, 2], [1, None]), ValueError, r"y\[1\] is missing .*='drop'"),
-        (lambda: row_of([1, None], [1, 2], missing="raise"), ValueError, r"x\[1\] is missing"),
-        (lambda: partial([1, 2]), ValueError, "x and controls must have equal lengths; got 3 and"),
-        (lambda: partial([[1, 2, 3]]), ValueError, r"x and controls\[:, 0\] must have equal"),
-        (lambda: partial(np.ones((3, 1, 1))), ValueError, r"controls must have shape \(n_rows,\)"),
-        (lambda: partial(["a", "b", "c"]), TypeError, r"controls\[0\] is 'a', which is no number"),
-        (lambda: partial([2, 1, 3], method="kendall"), ValueError, "method must"),
-        (lambda: partial([2, 1, 3], missing="omit"), ValueError, "missing must"),
-        (lambda: of_matrix([[1, 0.5], [0.4, 1]]), ValueError, r"\[0, 1\] must equal its mirror"),
-        (lambda: of_matrix([[1, 1.5], [1.5, 1]]), ValueError, r"\[0, 1\] must lie in .*got 1\.5"),
-        (lambda: of_matrix([[1, 0.2], [0.2, 0.9]]), ValueError, r"\[1, 1\] must be 1; got 0\.9"),
-        (lambda: of_matrix([[1, np.nan], [np.nan, 1]]), ValueError, "must lie in .*got nan"),
-        (lambda: of_matrix([[1, 0.2, 0.1]]), ValueError, r"must be square; got shape \(1, 3\)"),
-        (lambda: of_matrix([1, 0.5]), ValueError, r"must be square; got shape \(2,\)"),
-        (lambda: of_matrix([["1", "0"], ["0", "1"]]), TypeError, "matrix must hold numbers"),
-        (
-            lambda: of_matrix([[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]]),
-            ValueError,
-            "not positive semidefinite.*lowest eigenvalue is -0.8",
-        ),
-        (lambda: of_matrix(x=3), ValueError, r"different rows .* 0 to 2; got \[3, 1\]"),
-        (lambda: of_matrix(y=-1), ValueError, r"different rows .* got \[0, -1\]"),
-        (lambda: of_matrix(y=0), ValueError, "different rows"),
-        (lambda: of_matrix(controls=[2, 2]), ValueError, "different rows"),
-        (lambda: of_matrix(controls=1), ValueError, "different rows"),
-        (lambda: of_matrix(x=0.0), TypeError, "cannot be interpreted as an integer"),
-        (lambda: correlation_interval(0.5, df=9, method="kendall"), ValueError, "method must be"),
-        (lambda: correlation_interval(0.5, df=9, confidence_level=0), ValueError, "confidence_le"),
-    ],
+test_bad_arguments_are_rejected = refusals(
+    lambda call: call(),
+    (lambda: correlation([1, 2], [1, 2, 3]), "equal lengths; got 2 and 3"),
+    (lambda: correlation([[1, 2]], [1, 2]), r"x must be one-dimens.* \(1, 2\)"),
+    (lambda: correlation([1, math.inf], [1, 2]), r"x\[1\] is inf: .*drop zeros"),
+    (lambda: correlation([1, "2"], [1, 2]), TypeError, r"x\[1\] is '2', which is no number"),
+    (lambda: correlation([1, 2j], [1, 2]), TypeError, "which is no number"),
+    (lambda: correlation([1], [1], method="kendall"), "method must be 'pearson'"),
+    (lambda: correlation([1], [1], missing="omit"), "missing must be 'raise' or"),
+    (lambda: correlation([1, 2], [1, None]), r"y\[1\] is missing .*='drop'"),
+    (lambda: row_of([1, None], [1, 2], missing="raise"), r"x\[1\] is missing"),
+    (lambda: partial([1, 2]), "x and controls must have equal lengths; got 3 and"),
+    (lambda: partial([[1, 2, 3]]), r"x and controls\[:, 0\] must have equal"),
+    (lambda: partial(np.ones((3, 1, 1))), r"controls must have shape \(n_rows,\)"),
+    (lambda: partial(["a", "b", "c"]), TypeError, r"controls\[0\] is 'a', which is no number"),
+    (lambda: partial([2, 1, 3], method="kendall"), "method must"),
+    (lambda: partial([2, 1, 3], missing="omit"), "missing must"),
+    (lambda: of_matrix([[1, 0.5], [0.4, 1]]), r"\[0, 1\] must equal its mirror"),
+    (lambda: of_matrix([[1, 1.5], [1.5, 1]]), r"\[0, 1\] must lie in .*got 1\.5"),
+    (lambda: of_matrix([[1, 0.2], [0.2, 0.9]]), r"\[1, 1\] must be 1; got 0\.9"),
+    (lambda: of_matrix([[1, np.nan], [np.nan, 1]]), "must lie in .*got nan"),
+    (lambda: of_matrix([[1, 0.2, 0.1]]), r"must be square; got shape \(1, 3\)"),
+    (lambda: of_matrix([1, 0.5]), r"must be square; got shape \(2,\)"),
+    (lambda: of_matrix([["1", "0"], ["0", "1"]]), TypeError, "matrix must hold numbers"),
+    (
+        lambda: of_matrix([[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]]),
+        "not positive semidefinite.*lowest eigenvalue is -0.8",
+    ),
+    (lambda: of_matrix(x=3), r"different rows .* 0 to 2; got \[3, 1\]"),
+    (lambda: of_matrix(y=-1), r"different rows .* got \[0, -1\]"),
+    (lambda: of_matrix(y=0), "different rows"),
+    (lambda: of_matrix(controls=[2, 2]), "different rows"),
+    (lambda: of_matrix(controls=1), "different rows"),
+    (lambda: of_matrix(x=0.0), TypeError, "cannot be interpreted as an integer"),
+    (lambda: correlation_interval(0.5, df=9, method="kendall"), "method must be"),
+    (lambda: correlation_interval(0.5, df=9, confidence_level=0), "confidence_le"),
 )
-def test_bad_arguments_are_rejected(call, error, message):
-    with pytest.raises(error, match=message):
-        call()

@@ -1,4 +1,3 @@
-import csv
 import re
 
 import numpy as np
@@ -14,6 +13,7 @@ from surface_consistency.metrics.forgetting.audit_checks import (
     recover_table,
 )
 from tests.metrics.harness import golden_rows
+from tests.refusals import refusals
 
 cells = st.lists(
     st.integers(1, 50).flatmap(
@@ -87,44 +87,33 @@ def test_contamination_by_needs_every_cell():
     assert contamination_flags([], [], n=np.array([], dtype=int)).size == 0
 
 
-@pytest.mark.parametrize(
-    ("full", "del_on", "n", "error", "message"),
-    [
-        ([1, 2], [1], [5, 5], ValueError, "equal lengths.* got 2, 1 and 2"),
-        ([6], [1], [5], ValueError, r"full_correct\[0\] must not exceed n; got 6 of 5"),
-        ([1], [9], [5], ValueError, r"del_on_correct\[0\] must not exceed n; got 9 of 5"),
-        ([0], [0], [0], ValueError, r"n\[0\] is 0: a cell must hold facts"),
-        ([-1], [0], [5], ValueError, r"full_correct\[0\] must be a count of at least 0; got -1"),
-        ([0.5], [0], [5], TypeError, "full_correct must hold integer counts; got dtype float64"),
-        ([[1]], [0], [5], ValueError, "full_correct must be one-dimensional"),
-        ([True], [0], [5], TypeError, "full_correct must hold integer counts; got dtype bool"),
-    ],
+test_contamination_flags_reject_bad_counts = refusals(
+    lambda full, del_on, n, near_zero=0.01: contamination_flags(
+        full, del_on, n=n, near_zero=near_zero
+    ),
+    ([1, 2], [1], [5, 5], "equal lengths.* got 2, 1 and 2"),
+    ([6], [1], [5], r"full_correct\[0\] must not exceed n; got 6 of 5"),
+    ([1], [9], [5], r"del_on_correct\[0\] must not exceed n; got 9 of 5"),
+    ([0], [0], [0], r"n\[0\] is 0: a cell must hold facts"),
+    ([-1], [0], [5], r"full_correct\[0\] must be a count of at least 0; got -1"),
+    ([0.5], [0], [5], TypeError, "full_correct must hold integer counts; got dtype float64"),
+    ([[1]], [0], [5], "full_correct must be one-dimensional"),
+    ([True], [0], [5], TypeError, "full_correct must hold integer counts; got dtype bool"),
+    ([1], [1], [5], 5, r"near_zero must be an accuracy in \[0, 1\)"),
 )
-def test_contamination_flags_reject_bad_counts(full, del_on, n, error, message):
-    with pytest.raises(error, match=message):
-        contamination_flags(full, del_on, n=n)
-    with pytest.raises(ValueError, match=r"near_zero must be an accuracy in \[0, 1\)"):
-        contamination_flags([1], [1], n=[5], near_zero=5)
 
 
-@pytest.mark.parametrize(
-    ("spoil", "options", "error", "message"),
-    [
-        (lambda f: f.drop(columns="n"), {}, ColumnNotFoundError, "'n' is not in the frame"),
-        (lambda f: f.iloc[:0], {}, ValueError, "frame has no rows"),
-        (lambda f: f, {"by": ()}, ValueError, "by must name the columns that make"),
-        (lambda f: f.assign(n_cells=1), {"by": "n_cells"}, ValueError, "'n_cells' has the name of"),
-        (lambda f: f.to_dict("records"), {}, TypeError, "must be a pandas DataFrame, one row a"),
-        (lambda f: f.assign(n=np.nan), {}, TypeError, "n must hold integer counts"),
-    ],
+CELL = pd.DataFrame([["x", "y", 5, 1, 0]])
+CELL.columns = ["domain", "topology", "n", "full_correct", "del_on_correct"]
+test_contamination_by_rejects_bad_frames = refusals(
+    lambda frame, options: contamination_by(frame, **options),
+    (CELL.drop(columns="n"), {}, ColumnNotFoundError, "'n' is not in the frame"),
+    (CELL.iloc[:0], {}, "frame has no rows"),
+    (CELL, {"by": ()}, "by must name the columns that make"),
+    (CELL.assign(n_cells=1), {"by": "n_cells"}, "'n_cells' has the name of"),
+    (CELL.to_dict("records"), {}, TypeError, "must be a pandas DataFrame, one row a"),
+    (CELL.assign(n=np.nan), {}, TypeError, "n must hold integer counts"),
 )
-def test_contamination_by_rejects_bad_frames(spoil, options, error, message):
-    frame = pd.DataFrame(
-        {"domain": ["x"], "topology": ["y"], "n": [5], "full_correct": [1], "del_on_correct": [0]}
-    )
-
-    with pytest.raises(error, match=message):
-        contamination_by(spoil(frame), **options)
 
 
 contingencies = st.tuples(*[st.integers(0, 240)] * 4).filter(lambda counts: 0 < sum(counts) < 1000)
@@ -138,11 +127,6 @@ STYLES = {
     "Continuations": "continuations",
     "Fewshot": "fewshot_questions",
 }
-
-
-def read(path):
-    with path.open(newline="", encoding="utf-8") as lines:
-        return list(csv.DictReader(lines))
 
 
 def golden_tables(data_files):
@@ -173,10 +157,10 @@ def rates_of(counts):
 
 def test_recover_table_agrees_with_all_cells_of_the_audit(data_files):
     """Proposition C.2, applied to the published rates of each of the 78 cells."""
-    folder = data_files / "lmlm_audit" / "outputs" / "audit"
+    folder = "lmlm_audit/outputs/audit"
     del_on = {
         place_of(row): float(row["exact_match"])
-        for row in read(folder / "per_state_metrics.csv")
+        for row in golden_rows(data_files, "per_state_metrics.csv", folder)
         if row["state"] == "DEL-ON"
     }
 
@@ -187,7 +171,7 @@ def test_recover_table_agrees_with_all_cells_of_the_audit(data_files):
             leakage=float(row["parametric_leakage"]),
             retrieval_mediated=float(row["retrieval_mediated_correctness"]),
         ).counts
-        for row in read(folder / "cross_state_metrics.csv")
+        for row in golden_rows(data_files, "cross_state_metrics.csv", folder)
     }
 
     assert len(recovered) == 78
@@ -222,9 +206,9 @@ def test_recover_table_agrees_with_the_printed_table(data_files):
 
 def test_recover_table_agrees_with_the_follow_up(data_files):
     """Where c is large the stack L + R says 26.5 % and DEL-ON accuracy is 5.3 %."""
-    folder = data_files / "lmlm"
-    (cross,) = read(folder / "halo_cross_state_metrics.csv")
-    states = {row["state"]: row for row in read(folder / "halo_per_state_metrics.csv")}
+    (cross,) = golden_rows(data_files, "halo_cross_state_metrics.csv", "lmlm")
+    rows = golden_rows(data_files, "halo_per_state_metrics.csv", "lmlm")
+    states = {row["state"]: row for row in rows}
     rates = {
         # The verdict of this file's cross-state rates is containment, not exact match.
         "del_on": float(states["DEL-ON"]["contains_match"]),
@@ -260,32 +244,27 @@ def rates(n, del_on, leakage, retrieval_mediated, decimals):
     return values | {"n": n, "decimals": decimals}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"n": 0}, ValueError, "n must be at least 1"),
-        ({"n": 10.0}, TypeError, "n must be an integer count"),
-        ({"n": -5}, ValueError, "n must be a count of at least 0"),
-        ({"del_on": 1.2}, ValueError, r"del_on must be a rate in \[0, 1\]; got 1.2"),
-        ({"leakage": float("nan")}, ValueError, r"leakage must be a rate in \[0, 1\]; got nan"),
-        ({"retrieval_mediated": -0.1}, ValueError, r"retrieval_mediated must be a rate"),
-        ({"del_on": 0.25}, ValueError, "del_on=0.25 .* of 10 facts: the nearest is 2 of them, 0.2"),
-        ({"del_on": 0.256, "decimals": 3}, ValueError, "del_on=0.256 cannot come from whole"),
-        (
-            {"del_on": 0.1, "retrieval_mediated": 0.2},
-            ValueError,
-            r"cannot belong to the same 10 facts: a, b, c, d would be \(-1, 2, 3, 6\)",
-        ),
-        (rates(5000, 0.1, 0.1, 0.0, 3), ValueError, r"\d+ tables of 5000 .* give more decimals"),
-        (rates(10**6, 0.5, 0.5, 0.1, 2), ValueError, "1000000 facts round to these rates: give"),
-        (rates(30, 0.5, 0.5, 0.0, 1), ValueError, r"\d+ tables of 30 facts round to these rates"),
-        ({"decimals": -1}, ValueError, "decimals must be a count of at least 0"),
-    ],
+test_recover_table_rejects_impossible_rates = refusals(
+    lambda arguments, call=recover_table: call(**({"n": 10} | RATES | arguments)),
+    ({"n": 0}, "n must be at least 1"),
+    ({"n": 10.0}, TypeError, "n must be an integer count"),
+    ({"n": -5}, "n must be a count of at least 0"),
+    ({"del_on": 1.2}, r"del_on must be a rate in \[0, 1\]; got 1.2"),
+    ({"leakage": float("nan")}, r"leakage must be a rate in \[0, 1\]; got nan"),
+    ({"retrieval_mediated": -0.1}, r"retrieval_mediated must be a rate"),
+    ({"del_on": 0.25}, "del_on=0.25 .* of 10 facts: the nearest is 2 of them, 0.2"),
+    ({"del_on": 0.256, "decimals": 3}, "del_on=0.256 cannot come from whole"),
+    (
+        {"del_on": 0.1, "retrieval_mediated": 0.2},
+        r"cannot belong to the same 10 facts: a, b, c, d would be \(-1, 2, 3, 6\)",
+    ),
+    (rates(5000, 0.1, 0.1, 0.0, 3), r"\d+ tables of 5000 .* give more decimals"),
+    (rates(10**6, 0.5, 0.5, 0.1, 2), "1000000 facts round to these rates: give"),
+    (rates(30, 0.5, 0.5, 0.0, 1), r"\d+ tables of 30 facts round to these rates"),
+    ({"decimals": -1}, "decimals must be a count of at least 0"),
+    (
+        {"interference": 12},
+        lambda n, **rates: decomposition_residual(**rates),
+        r"interference must be a rate in \[0, 1\]",
+    ),
 )
-def test_recover_table_rejects_impossible_rates(arguments, error, message):
-    defaults = {"n": 10} | RATES
-
-    with pytest.raises(error, match=message):
-        recover_table(**defaults | arguments)
-    with pytest.raises(ValueError, match=r"interference must be a rate in \[0, 1\]"):
-        decomposition_residual(**RATES, interference=12)

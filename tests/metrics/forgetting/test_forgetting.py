@@ -16,6 +16,7 @@ from surface_consistency.metrics import (
     retrieval_mediated,
 )
 from tests.metrics.harness import golden_rows
+from tests.refusals import refusals
 
 facts = st.lists(st.tuples(*[st.booleans()] * 4), min_size=1, max_size=60)
 
@@ -57,10 +58,11 @@ def test_rates_agree_with_all_cells_of_the_audit(data_files):
         ("Collision", 2748, (1, 194, 2), 7.169, "corrected", 186.1276, (2748, 7.169)),
         ("Noise", 3120, (2, 418, 3), 13.558, "corrected", 407.1164, (2040, 20.686)),
         ("Released", 600, (0, 4, 0), 0.667, "exact", 0.125, (600, 0.667)),
+        ("", 12_228, (3, 921, 11), 7.646, "corrected", 886.5676, (9348, 9.906)),
     ],
 )
 def test_variants_agree_with_the_audit(data_files, variant, n, cells, stack, method, value, clean):
-    rows = [row for row in golden_rows(data_files, CELLS) if row["variant"] == variant]
+    rows = [row for row in golden_rows(data_files, CELLS) if variant in row["variant"]]
     pair = verdicts(*rows)
     table = paired_table(*pair)
 
@@ -72,15 +74,8 @@ def test_variants_agree_with_the_audit(data_files, variant, n, cells, stack, met
     pair = verdicts(*(row for row in rows if (row["domain"], row["variant"]) not in CONTAMINATED))
     found = (len(pair[0]), 100 * (leakage(pair[1]) + retrieval_mediated(*pair)))
     assert found == pytest.approx(clean, abs=5e-4)
-
-
-def test_total_agrees_with_the_audit(data_files):
-    pair = verdicts(*golden_rows(data_files, CELLS))
-
-    assert paired_table(*pair).counts == (3, 921, 11, 11_293)
-    # arXiv 2607.00605, section 6.1: L = 0.11 %.
-    assert 100 * leakage(pair[1]) == pytest.approx(0.1145, abs=5e-5)
-    assert 100 * (leakage(pair[1]) + retrieval_mediated(*pair)) == pytest.approx(7.646, abs=5e-4)
+    # Section 6.1: L = 0.11 % of all facts.
+    assert variant or 100 * leakage(verdicts(*rows)[1]) == pytest.approx(0.1145, abs=5e-5)
 
 
 def test_rates_agree_with_the_follow_up_where_retrieval_hurts():
@@ -147,16 +142,11 @@ def test_facts_without_a_verdict_are_dropped_with_a_warning():
     assert rate == 1 / 3
 
 
-@pytest.mark.parametrize(
-    ("function", "arguments", "message"),
-    [
-        (interference, ([1], [1, 0]), "del_on and del_off must have equal lengths"),
-        (retrieval_mediated, ([1], [2]), r"del_off\[0\] is 2, which is no verdict"),
-        (retrieval_mediated, ([[1]], [1]), "del_on must be one-dimensional"),
-        (leakage, ([None],), r"del_off\[0\] has no verdict"),
-        (artifact_rate, ([1, 1], [0, None]), r"gold_retrieved\[1\] has no verdict"),
-    ],
+test_rates_reject_bad_verdicts = refusals(
+    lambda function, arguments: function(*arguments),
+    (interference, ([1], [1, 0]), "del_on and del_off must have equal lengths"),
+    (retrieval_mediated, ([1], [2]), r"del_off\[0\] is 2, which is no verdict"),
+    (retrieval_mediated, ([[1]], [1]), "del_on must be one-dimensional"),
+    (leakage, ([None],), r"del_off\[0\] has no verdict"),
+    (artifact_rate, ([1, 1], [0, None]), r"gold_retrieved\[1\] has no verdict"),
 )
-def test_rates_reject_bad_verdicts(function, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        function(*arguments)

@@ -1,85 +1,23 @@
-import math
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
-from surface_consistency.metrics import PAIRED_RATES, cluster_bootstrap, paired_table
+from surface_consistency.metrics import PAIRED_RATES, cluster_bootstrap
 from surface_consistency.metrics.forgetting.forgetting_groups import DELETION_RATES, forgetting_by
-from surface_consistency.metrics.paired.mcnemar_tests import clustered_mcnemar, mcnemar
+from surface_consistency.metrics.paired.mcnemar_tests import clustered_mcnemar
 from surface_consistency.metrics.paired.paired_tables import cluster_counts
 from surface_consistency.metrics.uncertainty.cluster_bounds import cluster_t, parts_of
+from tests.metrics.harness import pairs
+from tests.refusals import refusals
 
 DELETION = ("leakage", "retrieval_mediated", "interference", "del_on_accuracy")
 
 
-def audit_frame(seed=0, n_facts=200, n_prompts=6):
-    """Facts under six prompts each, in four variants, right in three states."""
-    rng = np.random.default_rng(seed)
-    n = n_facts * n_prompts
-    fact = np.repeat(np.arange(n_facts), n_prompts)
-    easy = rng.beta(1, 3, n_facts)[fact]
-    full = rng.random(n) < 0.3 + 0.5 * easy
-    del_off = rng.random(n) < 0.15 * easy
-    del_on = rng.random(n) < 0.4 * easy + 0.3 * del_off
-    return pd.DataFrame(
-        {
-            "fact_id": fact,
-            "variant": np.array(["Alias", "Base", "Collision", "Noise"])[fact % 4],
-            "first_correct": del_on,
-            "second_correct": del_off,
-            "full": full,
-            "has_gold": rng.random(n) < 0.2,
-        }
-    )
-
-
-def naive_rates(group):
-    """L, R, I and A fact by fact, from their definitions; the same of facts right under FULL."""
-    on, off, gold = (
-        group[name].astype(bool) for name in ("first_correct", "second_correct", "has_gold")
-    )
-    events = {
-        "leakage": off,
-        "retrieval_mediated": on & ~off,
-        "interference": off & ~on,
-        "artifact_rate": on & ~gold,
-    }
-    rates = {name: one.mean() for name, one in events.items()}
-    rates |= {"del_on_accuracy": on.mean(), "full_accuracy": group["full"].mean()}
-    events["survival"] = on
-    full = group["full"].astype(bool)
-    return rates | {f"{name}_given_full": one[full].mean() for name, one in events.items()}
-
-
-def test_forgetting_by_agrees_with_a_naive_loop_over_facts():
-    frame = audit_frame()
-    options = {"by": "variant", "full": "full", "has_gold": "has_gold", "test": "independent"}
-
-    rows = forgetting_by(frame, **options).set_index("variant")
-
-    for variant, group in frame.groupby("variant"):
-        table = paired_table(group["first_correct"], group["second_correct"])
-        expected, row = naive_rates(group), rows.loc[variant]
-        assert tuple(row[["both", "first_only", "second_only", "neither"]]) == table.counts
-        assert (row["n"], row["n_clusters"]) == (300, 50)
-        assert row["artifacts"] == (group["first_correct"] & ~group["has_gold"]).sum()
-        assert row["full_correct"] == group["full"].sum()
-        for name, rate in expected.items():
-            assert row[name] == pytest.approx(rate)
-            assert row[f"{name}_low"] <= row[name] <= row[f"{name}_high"]
-        assert row["mcnemar_method"] in ("corrected", "exact")
-        found = (row["mcnemar_statistic"], row["mcnemar_p_value"])
-        assert found == pytest.approx(mcnemar(table))
-        assert row["full_flag"] == ""
-
-
 def test_forgetting_by_clusters_by_fact():
     """L is second accuracy, R the negative flip rate and I the positive one, facts taken whole."""
-    frame = audit_frame(3)
+    frame = pairs(3)
     verdicts = frame["first_correct"], frame["second_correct"]
     counts = cluster_counts(*verdicts, clusters=frame["fact_id"])
 
@@ -96,75 +34,67 @@ def test_forgetting_by_clusters_by_fact():
     }.items():
         found = [row[name], row[f"{name}_low"], row[f"{name}_high"]]
         assert found == pytest.approx(cluster_bootstrap(counts, PAIRED_RATES[rate]), abs=0.004)
-    by_row = forgetting_by(frame, cluster=None).iloc[0]
-    for name in ("retrieval_mediated", "del_on_accuracy"):
-        widths = [one[f"{name}_high"] - one[f"{name}_low"] for one in (row, by_row)]
-        assert widths[0] > 1.1 * widths[1]
-    assert (row["n_clusters"], by_row["n_clusters"]) == (200, 1200)
+    assert row["n_clusters"] == frame["fact_id"].nunique()
+    assert forgetting_by(frame, cluster=None)["n_clusters"].tolist() == [len(frame)]
+    # Equal verdicts are not taken for rows that repeat.
+    states = np.random.default_rng(0).random((80, 4)) < 0.5
+    states = pd.DataFrame(states, columns=["first_correct", "second_correct", "full", "has_gold"])
+    forgetting_by(states.assign(fact_id=np.arange(80) // 2), full="full", has_gold="has_gold")
 
 
 def test_forgetting_by_holds_the_columns_that_are_known():
     """Without FULL or traces there are no columns that would mean nothing."""
-    frame = audit_frame(4, n_facts=40)
+    plain, full, trace = (
+        {*forgetting_by(pairs(4), **options)}
+        for options in ({}, {"full": "full"}, {"has_gold": "has_gold"})
+    )
 
-    plain = forgetting_by(frame)
-    with_full = forgetting_by(frame, full="full")
-    with_trace = forgetting_by(frame, has_gold="has_gold")
-
-    assert not {"full_correct", "full_flag", "artifacts", "artifact_rate"} & set(plain.columns)
-    assert {"full_correct", "full_flag", "survival_given_full"} <= set(with_full.columns)
-    assert "artifact_rate_given_full" not in with_full.columns
-    assert {"artifacts", "artifact_rate"} <= set(with_trace.columns)
-    assert "full_accuracy" not in with_trace.columns
+    of_full = {f"{name}_given_full" for name in ("survival", *DELETION[:3])}
+    of_full |= {"full_correct", "full_flag", "full_accuracy"}
+    assert {name.removesuffix("_low").removesuffix("_high") for name in full - plain} == of_full
+    assert trace - plain == {"artifacts", *(f"artifact_rate{end}" for end in ("", "_low", "_high"))}
 
 
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 def test_forgetting_by_flags_contaminated_groups():
-    frame = audit_frame(5, n_facts=40)
-    frame.loc[frame["variant"] == "Base", "full"] = frame["first_correct"]
-    frame.loc[frame["variant"] == "Noise", ["full", "first_correct"]] = False
+    frame = pairs(5)
+    frame["group"] = np.arange(len(frame)) % 3
+    frame.loc[frame["group"] == 1, "full"] = frame["first_correct"]
+    frame.loc[frame["group"] == 2, ["full", "first_correct"]] = False
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        rows = forgetting_by(frame, by="variant", full="full")
+    rows = forgetting_by(frame, by="group", full="full")
 
-    assert rows["full_flag"].tolist() == ["", "full_equals_del_on", "", "both"]
+    assert rows["full_flag"].tolist() == ["", "full_equals_del_on", "both"]
 
 
 def test_forgetting_by_keeps_a_group_without_verdicts():
-    frame = audit_frame(8, n_facts=40).astype({"second_correct": object})
-    frame.loc[frame["variant"] == "Base", "second_correct"] = None
-    frame.loc[frame.index[0], "second_correct"] = None
+    frame = pairs(8).astype({"second_correct": object}).sort_values("group", ignore_index=True)
+    sizes = frame["group"].value_counts()
+    frame.loc[frame["group"] == "b", "second_correct"] = None
+    frame.loc[0, "second_correct"] = None
 
     with (
         pytest.warns(UndefinedMetricWarning, match="undefined"),
-        pytest.warns(UnscoredWarning, match="61 of 240 facts lack a verdict"),
+        pytest.warns(UnscoredWarning, match=f"{sizes['b'] + 1} of {len(frame)} facts lack a verd"),
     ):
-        rows = forgetting_by(frame, by="variant", full="full").set_index("variant")
+        rows = forgetting_by(frame, by="group", full="full").set_index("group")
 
-    base = rows.loc["Base"]
-    assert (base["n"], base["n_missing"], base["full_flag"]) == (0, 60, "")
-    assert (rows.loc["Alias", "n"], rows.loc["Alias", "n_missing"]) == (59, 1)
-    assert base[["leakage", "mcnemar_statistic"]].isna().all()
-    assert rows["mcnemar_p_value"].isna().tolist() == [False, True, False, False]
+    assert rows[["n", "n_missing"]].values.tolist() == [[sizes["a"] - 1, 1], [0, sizes["b"]]]
+    assert rows.loc["b", "full_flag"] == ""
+    assert rows.loc["b", ["leakage", "mcnemar_statistic"]].isna().all()
+    assert rows["mcnemar_p_value"].isna().tolist() == [False, True]
     with pytest.warns(UndefinedMetricWarning, match=r"all intervals \(one cluster\)"):
-        row = forgetting_by(audit_frame(9, n_facts=1)).iloc[0]
-    assert math.isnan(row["del_on_accuracy_low"])
-    assert not math.isnan(row["del_on_accuracy"])
+        row = forgetting_by(pairs(9).assign(fact_id=1)).iloc[0]
+    assert row[["del_on_accuracy_low", "del_on_accuracy"]].isna().tolist() == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"full": "FULL"}, ColumnNotFoundError, "'FULL' is not in the frame"),
-        ({"test": "t"}, ValueError, "test must be .auto., .independent., .exact."),
-        ({"missing": "skip"}, ValueError, "missing must be"),
-        ({"del_on": "fact_id"}, ValueError, "which is no verdict"),
-        ({"has_gold": "variant"}, ValueError, r"variant\[0\] is .* which is no verdict"),
-    ],
+test_forgetting_by_rejects_bad_options = refusals(
+    lambda options: forgetting_by(pairs(10), **options),
+    ({"full": "FULL"}, ColumnNotFoundError, "'FULL' is not in the frame"),
+    ({"test": "t"}, "test must be .auto., .independent., .exact."),
+    ({"del_on": "fact_id"}, "which is no verdict"),
+    ({"has_gold": "group"}, r"group\[0\] is .* which is no verdict"),
 )
-def test_forgetting_by_rejects_bad_options(options, error, message):
-    with pytest.raises(error, match=message):
-        forgetting_by(audit_frame(10, n_facts=4), **options)
 
 
 @settings(deadline=None)

@@ -8,6 +8,7 @@ from surface_consistency.metrics import forms_by
 from surface_consistency.metrics.forms.forms import fact_sums, form_rates
 from surface_consistency.metrics.uncertainty.cluster_bounds import cluster_t, parts_of
 from tests.metrics.harness import long
+from tests.refusals import refusals
 
 METRICS = [
     *("accuracy", "all_right", "all_wrong", "all_agree", "consistency"),
@@ -26,19 +27,6 @@ def frame():
         for model, skill in (("a", 0.6), ("b", 1.1))
     ]
     return pd.DataFrame(rows, columns=["model", "fact_id", "subject_id", "form", "correct"])
-
-
-def test_columns_are_those_promised(frame):
-    rows = forms_by(frame, by=["model"])
-
-    bounds = [f"{name}{end}" for name in METRICS for end in ("", "_low", "_high")]
-    counts = ["n_facts", "n_forms", "n_single", "n_missing", "n_clusters"]
-    counts += ["few_clusters", "not_inferred", "n_undefined"]
-    assert list(rows.columns) == ["model", *counts, *bounds]
-    numbers = [name for name in counts if name not in ("few_clusters", "not_inferred")]
-    assert (rows.dtypes[numbers] == "int64").all()
-    assert rows["few_clusters"].dtype == bool
-    assert (rows.dtypes[bounds] == "float64").all()
 
 
 def test_group_without_two_forms_keeps_its_row():
@@ -130,13 +118,6 @@ def test_the_spread_between_forms_agrees_with_a_loop():
     assert row["consistency_high"] == pytest.approx(row["consistency"] + arm, abs=1e-6)
 
 
-def test_two_forms_say_nothing_of_others_like_them():
-    row = forms_by(crossed(np.random.default_rng(7), 50, 2), forms="sample").iloc[0]
-
-    assert np.isnan(row["consistency_low"])
-    assert row["not_inferred"] == "fewer than 3 forms say nothing of others like them"
-
-
 def test_all_right_of_so_many_is_the_share_of_draws():
     frame = crossed(np.random.default_rng(8), 60, 5)
     right = frame.pivot(index="fact_id", columns="form", values="correct").to_numpy()
@@ -148,20 +129,14 @@ def test_all_right_of_so_many_is_the_share_of_draws():
     assert forms_by(frame, of=5)["all_right_of"].iloc[0] == pytest.approx(right.all(axis=1).mean())
 
 
-@pytest.mark.parametrize(
-    ("change", "options", "message"),
-    [
-        (lambda f: pd.concat([f, f.iloc[[0]]]), {}, "fact_id='Q0', form=0 stands more than once"),
-        (lambda f: f, {"by": ()}, "fact_id='Q0', form=0 stands more than once in the frame"),
-        (lambda f: f.assign(correct=3), {}, r"correct\[0\] is 3"),
-        (lambda f: f, {"missing": "ignore"}, "missing must be"),
-        (lambda f: f, {"of": 0}, "of must be at least 1"),
-        (lambda f: f, {"forms": "all"}, "forms must be"),
-    ],
+test_forms_by_rejects_bad_input = refusals(
+    lambda frame, change, options: forms_by(change(frame), **({"by": "model"} | options)),
+    (lambda f: pd.concat([f, f.iloc[[0]]]), {}, "fact_id='Q0', form=0 stands more than once"),
+    (lambda f: f, {"by": ()}, "fact_id='Q0', form=0 stands more than once in the frame"),
+    (lambda f: f, {"of": 0}, "of must be at least 1"),
+    (lambda f: f, {"forms": "all"}, "forms must be"),
+    fixture="frame",
 )
-def test_forms_by_rejects_bad_input(frame, change, options, message):
-    with pytest.raises(ValueError, match=message):
-        forms_by(change(frame), **({"by": "model"} | options))
 
 
 def test_several_columns_may_name_a_fact(frame):

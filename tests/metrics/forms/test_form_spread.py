@@ -1,9 +1,10 @@
+import functools
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import (
     form_answers_by,
     form_contrasts,
@@ -13,6 +14,7 @@ from surface_consistency.metrics import (
 )
 from surface_consistency.metrics.forms.form_spread import expected_range, right_counts_by
 from tests.metrics.harness import long
+from tests.refusals import refusals
 
 
 @pytest.mark.parametrize("n", [2, 3, 10, 50])
@@ -61,30 +63,12 @@ def test_items_with_a_gap_are_left_out_and_counted():
     assert (row["n_facts"], row["n_incomplete"]) == (19, 1)
 
 
-def test_no_item_in_every_form_gives_a_reason():
-    frame = pd.DataFrame({"fact_id": [1, 2], "form": ["a", "b"], "correct": [1, 0]})
-    row = form_spread_by(frame).iloc[0]
-
-    assert np.isnan(row["spread"])
-    assert row["not_inferred"] == "no fact has a verdict in every form"
-
-
 def test_counts_of_independent_forms_agree_with_the_binomial_distribution():
     right = np.tile([[1, 0], [0, 1]], (10, 1))
     table = right_counts_by(long(right))
 
     assert table["n_facts"].tolist() == [0, 20, 0]
     np.testing.assert_allclose(table["share_independent"], stats.binom.pmf([0, 1, 2], 2, 0.5))
-
-
-def test_one_topic_that_holds_most_facts_tells_nothing_of_chance():
-    frame = long(np.random.default_rng(6).random((60, 3)) < 0.5)
-    frame["topic"] = np.where(frame["fact_id"] < 40, 0, frame["fact_id"])
-
-    row = form_spread_by(frame, cluster="topic").iloc[0]
-
-    assert row["not_inferred"] == "worth 2.22 clusters, under 4"
-    assert np.isnan(row["p_value"])
 
 
 @pytest.mark.parametrize(
@@ -112,41 +96,46 @@ def test_a_form_stands_once_for_a_fact(metric):
         metric(frame)
 
 
-@pytest.mark.parametrize("forms", ["fixed", "sample"])
-def test_no_verdict_at_all_gives_a_reason(forms):
-    frame = long(np.ones((5, 3))).assign(correct=np.nan)
-    with pytest.warns((UndefinedMetricWarning, UnscoredWarning), match="verdict|undefined"):
-        row = forms_by(frame, forms=forms).iloc[0]
-    assert row["not_inferred"] == "no fact has two forms with a verdict"
+RIGHT = np.random.default_rng(6).random((60, 3)) < 0.5
+TOPICS = np.where(np.arange(60) < 40, 0, np.arange(60)).repeat(3)
+ALIKE = long(np.ones((9, 3))).assign(answer="x\n\u202e")
+GAPS = long(np.ones((5, 3))).assign(correct=np.nan)
+APART = pd.DataFrame({"fact_id": [1, 2], "form": ["a", "b"], "correct": [1, 0]})
+FEW = pd.concat([long(np.ones((3, 2)), model=model) for model in "ab"])
+NOTHING = "no fact has two forms with a verdict"
 
 
-def test_one_answer_to_everything_gives_a_reason_for_kappa():
-    row = form_answers_by(long(np.ones((9, 3))).assign(answer="x\n\u202e")).iloc[0]
-    assert row["same_answer"] == 1.0
-    assert row["not_inferred"] == "kappa: all answers are one, or all clusters alike"
+SAMPLE = functools.partial(forms_by, forms="sample")
+OF_TOPICS = functools.partial(form_spread_by, cluster="topic")
+ONE_ANSWER = "kappa: all answers are one, or all clusters alike"
+TWO_FORMS = "fewer than 3 forms say nothing of others like them"
 
 
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
 @pytest.mark.parametrize(
-    ("right", "reason"),
+    ("metric", "frame", "undefined", "reason"),
     [
-        (np.ones((9, 3)), "all scores are equal"),
-        (np.arange(9)[:, None] % 2, "a single item or form"),
-        (np.ones((3, 2)), "worth 3 clusters, under 4"),
+        (form_spread_by, APART, "spread", "no fact has a verdict in every form"),
+        (OF_TOPICS, long(RIGHT, topic=TOPICS), "p_value", "worth 2.22 clusters, under 4"),
+        (forms_by, GAPS, "consistency", NOTHING),
+        (SAMPLE, GAPS, "consistency", NOTHING),
+        (SAMPLE, long(RIGHT[:, :2]), "consistency_low", TWO_FORMS),
+        (form_answers_by, ALIKE, "kappa_low", ONE_ANSWER),
+        (variance_shares_by, ALIKE, "form_share", "all scores are equal"),
+        (variance_shares_by, long(RIGHT[:, :1]), "form_share", "a single item or form"),
+        (variance_shares_by, long(RIGHT[:3]), "form_share_low", "worth 3 clusters, under 4"),
+        (form_contrasts, FEW, "p_value_holm", "worth 3 clusters, under 4"),
     ],
 )
-def test_variance_that_cannot_be_divided_gives_a_reason(right, reason):
-    assert variance_shares_by(long(right))["not_inferred"].tolist() == [reason]
+def test_what_is_not_inferred_has_a_reason(metric, frame, undefined, reason):
+    rows = metric(frame)
+
+    assert set(rows["not_inferred"]) == {reason}
+    assert rows[undefined].isna().all()
 
 
-@pytest.mark.parametrize(
-    ("score", "error", "message"),
-    [
-        ("x", TypeError, r"correct\[0\] is 'x', which is no number"),
-        (np.inf, ValueError, r"correct\[0\] is inf"),
-    ],
+test_scores_to_divide_are_numbers = refusals(
+    lambda score: variance_shares_by(long(np.array([[1, score]] * 5, dtype=object))),
+    ("x", TypeError, r"correct\[1\] is 'x', which is no number"),
+    (np.inf, r"correct\[1\] is inf"),
 )
-def test_scores_to_divide_are_numbers(score, error, message):
-    frame = long(np.ones((5, 3))).astype({"correct": object})
-    frame.loc[0, "correct"] = score
-    with pytest.raises(error, match=message):
-        variance_shares_by(frame)

@@ -7,22 +7,8 @@ from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import ColumnNotFoundError, UnscoredWarning
 from surface_consistency.metrics import Intervals, frequency_curves
-
-
-def instances(n_facts=300):
-    rng = np.random.default_rng(0)
-    fact = np.repeat(np.arange(n_facts), 2)
-    entity = np.ceil(np.exp(rng.normal(5, 2, n_facts)))[fact]
-    return pd.DataFrame(
-        {
-            "fact_id": fact,
-            "is_canonical": np.tile([True, False], n_facts),
-            "entity_frequency": entity,
-            "surface_frequency": np.floor(entity * rng.beta(0.6, 1, 2 * n_facts)),
-            "a": rng.integers(0, 3, 2 * n_facts) / 2,
-            "b": rng.integers(0, 3, 2 * n_facts) / 2,
-        }
-    )
+from tests.metrics.harness import instances
+from tests.refusals import refusals
 
 
 def curve_of(frequency, accuracy, *, clusters=None, **options):
@@ -99,13 +85,13 @@ def test_bin_of_fewer_than_four_clusters_has_no_interval():
 
 
 def test_every_usable_row_is_in_one_bin_of_each_curve():
-    frame = instances()
+    frame = instances(0, 300)
     usable = frame[frame["surface_frequency"] > 0]
     high = usable[(usable["surface_frequency"] > 10) & ~usable["is_canonical"]]
 
-    curves = frequency_curves(frame, accuracy=["a", "b"], n_bins=5)
+    curves = frequency_curves(frame, accuracy=["small", "large"], n_bins=5)
 
-    of_b = curves[curves["model"] == "b"]
+    of_b = curves[curves["model"] == "large"]
     totals = of_b.groupby(["subset", "frequency"])["n"].sum()
     n_canonical = int(usable["is_canonical"].sum())
     sizes = {"overall": len(usable), "canonical": n_canonical}
@@ -116,18 +102,18 @@ def test_every_usable_row_is_in_one_bin_of_each_curve():
     for name in ("entity", "surface"):
         ours = of_b[(of_b["subset"] == "redirect_high_frequency") & (of_b["frequency"] == name)]
         expected = curve_of(
-            high[f"{name}_frequency"], high["b"], n_bins=5, clusters=high["fact_id"]
+            high[f"{name}_frequency"], high["large"], n_bins=5, clusters=high["fact_id"]
         )
         columns = ["bin", "frequency_min", "n", "n_clusters", "accuracy", "accuracy_low"]
         pd.testing.assert_frame_equal(ours[columns].reset_index(drop=True), expected[columns])
 
 
 def test_groups_and_gaps_are_kept_apart():
-    frame = instances().assign(corpus=["pile", "mix"] * 300)
-    frame.loc[frame.index[:4], "a"] = np.nan
+    frame = instances(0, 300).assign(corpus=["pile", "mix"] * 300)
+    frame.loc[frame.index[:4], "small"] = np.nan
 
     with pytest.warns(UnscoredWarning, match="4 of 600 surface instances lack"):
-        curves = frequency_curves(frame, accuracy="a", by="corpus", n_bins=3)
+        curves = frequency_curves(frame, accuracy="small", by="corpus", n_bins=3)
 
     # The rows of "pile" are the canonical ones.
     subsets = curves.groupby("corpus")["subset"].unique()
@@ -136,31 +122,28 @@ def test_groups_and_gaps_are_kept_apart():
     # The column of one accuracy is not a model, so that a grouping may have that name.
     assert "model" not in curves
     named = frequency_curves(
-        frame.rename(columns={"corpus": "model"}).dropna(), accuracy="a", by="model", n_bins=2
+        frame.rename(columns={"corpus": "model"}).dropna(), accuracy="small", by="model", n_bins=2
     )
     assert set(named["model"]) == {"pile", "mix"}
 
 
 def test_no_usable_rows_give_no_bins():
-    curves = frequency_curves(instances().assign(surface_frequency=0), accuracy="a")
+    curves = frequency_curves(instances(0, 9).assign(surface_frequency=0), accuracy="small")
 
     assert len(curves) == 0
     assert curves.columns[:3].tolist() == ["subset", "frequency", "bin"]
 
 
-@pytest.mark.parametrize(
-    ("change", "options", "error", "message"),
-    [
-        ({}, {"accuracy": "c"}, ColumnNotFoundError, "column 'c' is not in the frame"),
-        ({}, {"n_bins": 0}, ValueError, "n_bins must be at least 1"),
-        ({}, {"n_bins": 2.0}, TypeError, "n_bins must be an integer count"),
-        ({}, {"high_frequency_above": -1}, ValueError, "high_frequency_above must be at least 0"),
-        ({}, {"missing": "zero"}, ValueError, "missing must be 'raise' or 'drop'"),
-        ({"a": 1.5}, {}, ValueError, r"a\[0\] must lie in \[0, 1\]; got 1.5"),
-        ({"a": np.nan}, {"missing": "raise"}, ValueError, r"a\[0\] is missing"),
-        ({"fact_id": None}, {}, ValueError, "no cluster id in row 0"),
-    ],
+test_frequency_curves_rejects_bad_arguments = refusals(
+    lambda change, options: frequency_curves(
+        instances(0, 10).assign(**change), **({"accuracy": "small"} | options)
+    ),
+    ({}, {"accuracy": "c"}, ColumnNotFoundError, "column 'c' is not in the frame"),
+    ({}, {"n_bins": 0}, "n_bins must be at least 1"),
+    ({}, {"n_bins": 2.0}, TypeError, "n_bins must be an integer count"),
+    ({}, {"high_frequency_above": -1}, "high_frequency_above must be at least 0"),
+    ({}, {"missing": "zero"}, "missing must be 'raise' or 'drop'"),
+    ({"small": 1.5}, {}, r"small\[0\] must lie in \[0, 1\]; got 1.5"),
+    ({"small": np.nan}, {"missing": "raise"}, r"small\[0\] is missing"),
+    ({"fact_id": None}, {}, "no cluster id in row 0"),
 )
-def test_frequency_curves_rejects_bad_arguments(change, options, error, message):
-    with pytest.raises(error, match=message):
-        frequency_curves(instances(10).assign(**change), **({"accuracy": "a"} | options))

@@ -1,4 +1,4 @@
-import math
+import itertools
 
 import numpy as np
 import pandas as pd
@@ -11,45 +11,20 @@ from surface_consistency.errors import (
     UndefinedMetricWarning,
     UnscoredWarning,
 )
-from surface_consistency.metrics.correlation.correlations import (
-    correlation,
-    correlation_by,
-    partial_correlation,
-)
+from surface_consistency.metrics.correlation.correlations import correlation, partial_correlation
 from surface_consistency.metrics.correlation.dependent_correlations import (
     steiger_test,
     zou_interval,
 )
 from surface_consistency.metrics.frequency.frequency import frequency_analysis
 from surface_consistency.metrics.uncertainty.intervals import Intervals
+from tests.metrics.harness import correlation_row, instances
+from tests.refusals import refusals
 
 SUBSETS = ["overall", "canonical", "redirect", "redirect_high_frequency"]
 GIVEN = ["entity_given_surface", "surface_given_entity"]
 STATISTICS = ["entity", "surface", *GIVEN, "entity_minus_surface"]
 MODELS = ["small", "large"]
-
-
-def instances(seed=0, n_facts=400):
-    """Canonical and redirect instances whose accuracy rises with both frequencies."""
-    rng = np.random.default_rng(seed)
-    fact = np.repeat(np.arange(n_facts), 2)
-    entity = np.ceil(np.exp(rng.normal(5, 2, n_facts)))[fact]
-    is_canonical = np.tile([True, False], n_facts)
-    surface = np.floor(entity * rng.beta(np.where(is_canonical, 2, 0.4), 1))
-    known = rng.normal(size=n_facts)[fact] + 0.3 * np.log(entity) + 0.1 * np.log1p(surface) - 2
-    frame = pd.DataFrame(
-        {
-            "fact_id": fact,
-            "instance": np.arange(2 * n_facts),
-            "is_canonical": is_canonical,
-            "entity_frequency": entity,
-            "surface_frequency": surface,
-        }
-    )
-    for model, shift in zip(MODELS, (0.0, 1.0), strict=True):
-        chance = 1 / (1 + np.exp(-known - shift))
-        frame[model] = rng.binomial(2, chance) / 2
-    return frame
 
 
 def subset_of(frame, subset):
@@ -68,77 +43,56 @@ def vectors(frame, model):
     )
 
 
-def correlated(x, y, *controls, cluster=None, **options):
-    """The one row of `correlation_by` of these vectors."""
-    names = [f"c{k}" for k in range(len(controls))]
-    frame = pd.DataFrame({"x": np.asarray(x), "y": np.asarray(y)})
-    frame = frame.assign(**dict(zip(names, map(np.asarray, controls), strict=True)))
-    if cluster is not None:
-        options |= {"cluster": "cluster"}
-        frame = frame.assign(cluster=np.asarray(cluster))
-    return correlation_by(frame, x="x", y="y", controls=names, **options).iloc[0]
-
-
 def assert_same_numbers(row, expected):
     """Compare estimate, bounds and p-value of a row with those of `correlation_by`."""
-    names = ["coefficient", "coefficient_low", "coefficient_high"]
-    ours = row[["estimate", "estimate_low", "estimate_high"]].tolist()
-    assert ours == pytest.approx(expected[names].tolist(), abs=1e-10)
+    for end in ("", "_low", "_high"):
+        assert row[f"estimate{end}"] == pytest.approx(expected[f"coefficient{end}"], abs=1e-10)
     assert row["p_value"] == pytest.approx(expected["p_value"], rel=1e-6)
 
 
 @pytest.mark.parametrize("method", ["pearson", "spearman"])
 def test_analysis_agrees_with_the_single_functions(method):
-    """Without clusters each row is what `correlation_by` gives on the filtered rows."""
-    frame = instances()
+    """Each row is what `correlation_by` gives on the filtered rows."""
+    frame = instances(0)
 
     rows = frequency_analysis(
         frame, accuracy=MODELS, method=method, cluster=None, intervals=Intervals(level=0.9)
     )
+    of_clusters = frequency_analysis(frame, accuracy=MODELS, method=method)
 
     assert rows["subset"].tolist() == [s for _ in MODELS for s in SUBSETS for _ in STATISTICS]
     assert rows["statistic"].tolist() == STATISTICS * 8
-    cells = rows.set_index(["model", "subset", "statistic"])
-    for model in MODELS:
-        for subset in SUBSETS:
-            kept = subset_of(frame, subset)
-            entity, surface, accuracy = vectors(kept, model)
-            options = {"method": method, "intervals": Intervals(level=0.9)}
-            expected = {
-                "entity": correlated(entity, accuracy, **options),
-                "surface": correlated(surface, accuracy, **options),
-                "entity_given_surface": correlated(entity, accuracy, surface, **options),
-                "surface_given_entity": correlated(surface, accuracy, entity, **options),
-            }
-            for statistic, result in expected.items():
-                row = cells.loc[(model, subset, statistic)]
-                assert_same_numbers(row, result)
-                assert row["p_value_independent"] == row["p_value"]
-                assert row["n"] == row["n_clusters"] == len(kept)
-            first, second = (expected[name]["coefficient"] for name in ("entity", "surface"))
-            among = {"r_kh": correlation(entity, surface, method=method), "n": len(kept)}
-            low, high, p_value = zou_interval(first, second, confidence_level=0.9, **among)
-            row = cells.loc[(model, subset, "entity_minus_surface")]
-            ours = row[["estimate", "estimate_low", "estimate_high"]].tolist()
-            assert ours == pytest.approx([first - second, low, high], abs=1e-10)
-            p_values = [p_value, steiger_test(first, second, **among)[1]]
-            found = row[["p_value", "p_value_independent"]].tolist()
-            assert found == pytest.approx(p_values, rel=1e-6)
-
-
-@pytest.mark.parametrize("method", ["pearson", "spearman"])
-def test_cluster_intervals_agree_with_the_bootstrap_of_the_rows(method):
-    frame = instances(1)
-    kept = subset_of(frame, "overall")
-    entity, surface, accuracy = vectors(kept, "small")
-    expected = correlated(entity, accuracy, surface, cluster=kept["fact_id"], method=method)
-
-    rows = frequency_analysis(frame, accuracy=MODELS, method=method)
-
-    cells = rows.set_index(["model", "subset", "statistic"])
-    row = cells.loc[("small", "overall", "entity_given_surface")]
-    assert_same_numbers(row, expected)
-    assert row["n_clusters"] == kept["fact_id"].nunique() < row["n"]
+    keys = ["model", "subset", "statistic"]
+    cells, clustered = rows.set_index(keys), of_clusters.set_index(keys)
+    for model, subset in itertools.product(MODELS, SUBSETS):
+        kept = subset_of(frame, subset)
+        entity, surface, accuracy = vectors(kept, model)
+        vectors_of = {
+            "entity": (entity, accuracy),
+            "surface": (surface, accuracy),
+            "entity_given_surface": (entity, accuracy, surface),
+            "surface_given_entity": (surface, accuracy, entity),
+        }
+        expected = {}
+        for statistic, own in vectors_of.items():
+            row = cells.loc[(model, subset, statistic)]
+            expected[statistic] = correlation_row(*own, method=method, level=0.9)
+            assert_same_numbers(row, expected[statistic])
+            assert row["p_value_independent"] == row["p_value"]
+            assert row["n"] == row["n_clusters"] == len(kept)
+            row = clustered.loc[(model, subset, statistic)]
+            assert_same_numbers(
+                row, correlation_row(*own, cluster=[*kept["fact_id"]], method=method)
+            )
+            assert row["n_clusters"] == kept["fact_id"].nunique() <= row["n"] == len(kept)
+        first, second = (expected[name]["coefficient"] for name in ("entity", "surface"))
+        among = {"r_kh": correlation(entity, surface, method=method), "n": len(kept)}
+        low, high, p_value = zou_interval(first, second, confidence_level=0.9, **among)
+        row = cells.loc[(model, subset, "entity_minus_surface")]
+        ours = row[["estimate", "estimate_low", "estimate_high"]].tolist()
+        assert ours == pytest.approx([first - second, low, high], abs=1e-10)
+        p_values = [p_value, steiger_test(first, second, **among)[1]]
+        assert row[["p_value", "p_value_independent"]].tolist() == pytest.approx(p_values, rel=1e-6)
 
 
 def test_every_row_of_a_subset_is_used_or_counted_as_dropped():
@@ -270,29 +224,20 @@ def test_undefined_statistics_are_nan_with_one_warning(change, message, defined)
     assert rows.loc[rows["estimate"].isna(), bounds].isna().all(axis=None)
 
 
-def test_subset_without_rows_is_nan_with_a_warning():
-    frame = instances(11)
-
-    with pytest.warns(UndefinedMetricWarning, match="small, redirect in the frame"):
-        rows = frequency_analysis(frame[frame["is_canonical"]], accuracy="small")
-
-    rows = rows.set_index(["subset", "statistic"])
-    assert rows.loc[("redirect", "entity"), "n"] == 0
-    assert math.isnan(rows.loc[("redirect", "entity"), "estimate"])
-    assert rows.loc[("canonical", "entity"), "estimate"] > 0
-
-
 @pytest.mark.parametrize(("n", "defined"), [(2, 0), (3, 3), (4, 5)])
 def test_few_rows_define_few_statistics(n, defined):
     frame = instances(12)
     frame = frame[frame["is_canonical"] & (frame["surface_frequency"] > 0)].iloc[:n]
     frame["small"] = [0.0, 1.0, 0.5, 0.5][:n]
 
-    with pytest.warns(UndefinedMetricWarning, match="undefined"):
+    first = "overall" if n == 2 else "redirect"
+    with pytest.warns(UndefinedMetricWarning, match=f"such as small, {first} in the frame"):
         rows = frequency_analysis(frame, accuracy="small", cluster=None)
 
-    canonical = rows[rows["subset"] == "canonical"]
-    assert int(canonical["estimate"].notna().sum()) == defined
+    subsets = rows.set_index("subset")
+    assert int(subsets.loc["canonical", "estimate"].notna().sum()) == defined
+    assert (subsets.loc["redirect", "n"] == 0).all()
+    assert subsets.loc["redirect", "estimate"].isna().all()
 
 
 def test_one_cluster_has_no_intervals():
@@ -305,46 +250,39 @@ def test_one_cluster_has_no_intervals():
     assert rows["estimate"].notna().all()
 
 
-@pytest.mark.parametrize(
-    ("change", "options", "error", "message"),
-    [
-        ({}, {"accuracy": "medium"}, ColumnNotFoundError, "column 'medium' is not in the frame"),
-        ({}, {"cluster": "subject"}, ColumnNotFoundError, "column 'subject' is not in the frame"),
-        ({}, {"accuracy": []}, ValueError, "accuracy must name at least one column"),
-        ({}, {"accuracy": ["small"] * 2}, ValueError, "accuracy names a column twice"),
-        ({"n": 1}, {"by": "n"}, ValueError, "by column 'n' has the name of a column of the result"),
-        ({"small": 2}, {}, ValueError, r"small\[0\] must lie in \[0, 1\]; got 2"),
-        ({"entity_frequency": -1}, {}, ValueError, r"entity_frequency\[0\] must lie in \[0, inf\]"),
-        ({"is_canonical": "yes"}, {}, ValueError, r"is_canonical\[0\] is 'yes', which is no"),
-        ({"is_canonical": None}, {}, ValueError, r"is_canonical\[0\] is missing"),
-        ({"fact_id": None}, {}, ValueError, "column 'fact_id' has no cluster id in row 0"),
-        ({}, {"high_frequency_above": -1}, ValueError, "high_frequency_above must be at least 0"),
-        ({}, {"method": "kendall"}, ValueError, "method must be 'pearson' or 'spearman'"),
-        ({}, {"transform": "sqrt"}, ValueError, "transform must be 'log' or 'log1p'"),
-        ({}, {"controls": "entity"}, ValueError, "'entity' is the name of a statistic"),
-        ({}, {"others_frequency": "no"}, ColumnNotFoundError, "column 'no' is not in the frame"),
-        ({}, {"missing": "zero"}, ValueError, "missing must be 'raise' or 'drop'"),
-        ({"small": None}, {"missing": "raise"}, ValueError, r"small\[0\] is missing"),
-        ([{"small": 1}], {}, TypeError, "frame must be a pandas DataFrame, one row a surface ins"),
-    ],
+test_frequency_analysis_rejects_bad_arguments = refusals(
+    lambda change, options: frequency_analysis(
+        (change if isinstance(change, list) else instances(14, n_facts=10).assign(**change)),
+        **({"accuracy": "small"} | options),
+    ),
+    ({}, {"accuracy": "medium"}, ColumnNotFoundError, "column 'medium' is not in the frame"),
+    ({}, {"cluster": "subject"}, ColumnNotFoundError, "column 'subject' is not in the frame"),
+    ({}, {"accuracy": []}, "accuracy must name at least one column"),
+    ({}, {"accuracy": ["small"] * 2}, "accuracy names a column twice"),
+    ({"n": 1}, {"by": "n"}, "by column 'n' has the name of a column of the result"),
+    ({"small": 2}, {}, r"small\[0\] must lie in \[0, 1\]; got 2"),
+    ({"entity_frequency": -1}, {}, r"entity_frequency\[0\] must lie in \[0, inf\]"),
+    ({"is_canonical": "yes"}, {}, r"is_canonical\[0\] is 'yes', which is no"),
+    ({"is_canonical": None}, {}, r"is_canonical\[0\] is missing"),
+    ({"fact_id": None}, {}, "column 'fact_id' has no cluster id in row 0"),
+    ({}, {"high_frequency_above": -1}, "high_frequency_above must be at least 0"),
+    ({}, {"method": "kendall"}, "method must be 'pearson' or 'spearman'"),
+    ({}, {"transform": "sqrt"}, "transform must be 'log' or 'log1p'"),
+    ({}, {"controls": "entity"}, "'entity' is the name of a statistic"),
+    ({}, {"others_frequency": "no"}, ColumnNotFoundError, "column 'no' is not in the frame"),
+    ({}, {"missing": "zero"}, "missing must be 'raise' or 'drop'"),
+    ({"small": None}, {"missing": "raise"}, r"small\[0\] is missing"),
+    ([{"small": 1}], {}, TypeError, "frame must be a pandas DataFrame, one row a surface ins"),
 )
-def test_frequency_analysis_rejects_bad_arguments(change, options, error, message):
-    frame = change if isinstance(change, list) else instances(14, n_facts=10).assign(**change)
-
-    with pytest.raises(error, match=message):
-        frequency_analysis(frame, **({"accuracy": "small"} | options))
-
-
-def with_others(frame):
-    return frame.assign(others=frame["entity_frequency"] - frame["surface_frequency"])
 
 
 def test_others_are_analysed_on_rows_that_have_them():
-    frame = with_others(instances(20))
+    frame = instances(20)
+    frame["others"] = frame["entity_frequency"] - frame["surface_frequency"]
     frame.loc[:50, "others"] = 0
     kept = subset_of(frame, "redirect")
     kept = kept[kept["others"] > 0]
-    x, y = np.log(kept["others"]), np.log(kept["surface_frequency"])
+    x, (_, y, accuracy) = np.log(kept["others"].to_numpy()), vectors(kept, "small")
 
     rows = frequency_analysis(frame, accuracy="small", others_frequency="others")
     found = rows.set_index(["subset", "statistic"]).loc["redirect"]
@@ -355,11 +293,11 @@ def test_others_are_analysed_on_rows_that_have_them():
     assert found.index[5:].tolist() == [
         *("others", "others_given_surface", "surface_given_others", "others_minus_surface")
     ]
-    expected = correlated(x, kept["small"], y)
+    expected = correlation_row(x, accuracy, y)
     given = found.loc["others_given_surface"]
     assert given["estimate"] == pytest.approx(expected["coefficient"])
     assert given["p_value_independent"] == pytest.approx(expected["p_value"])
-    assert found.loc["others", "estimate"] == pytest.approx(correlation(x, kept["small"]))
+    assert found.loc["others", "estimate"] == pytest.approx(correlation(x, accuracy))
     assert found.loc["others", "n"] == len(kept) < found.loc["entity", "n"]
     assert found.loc["others", ["n", "n_zero"]].sum() == len(frame) // 2
 
@@ -388,26 +326,25 @@ def test_controls_are_held_constant_too(method):
     frame["pairs"] = np.random.default_rng(0).integers(0, 40, len(frame))
     kept = subset_of(frame, "canonical")
     kept = kept[kept["pairs"] > 0]
-    entity, surface, pairs = (
-        np.log(kept[name]) for name in ("entity_frequency", "surface_frequency", "pairs")
-    )
+    entity, surface, accuracy = vectors(kept, "small")
+    pairs = np.log(kept["pairs"].to_numpy())
 
     rows = frequency_analysis(frame, accuracy="small", controls="pairs", method=method)
     found = rows.set_index(["subset", "statistic"]).loc["canonical"]
 
-    expected = {
-        "entity": correlated(entity, kept["small"], method=method),
-        "pairs": correlated(pairs, kept["small"], method=method),
-        "entity_given_surface": correlated(entity, kept["small"], surface, pairs, method=method),
-        "pairs_given_frequencies": correlated(pairs, kept["small"], entity, surface, method=method),
-    }
-    for name, one in expected.items():
-        assert found.loc[name, "estimate"] == pytest.approx(one["coefficient"])
-        assert found.loc[name, "p_value_independent"] == pytest.approx(one["p_value"])
+    for name, x, controls in (
+        ("entity", entity, None),
+        ("pairs", pairs, None),
+        ("entity_given_surface", entity, np.c_[surface, pairs]),
+        ("pairs_given_frequencies", pairs, np.c_[entity, surface]),
+    ):
+        expected = correlation_row(x, accuracy, controls, method=method)
+        assert found.loc[name, "estimate"] == pytest.approx(expected["coefficient"])
+        assert found.loc[name, "p_value_independent"] == pytest.approx(expected["p_value"])
 
 
 def test_rows_that_were_read_twice_are_counted_in_a_warning():
-    frame = instances(n_facts=30)
+    frame = instances(0, n_facts=30)
 
     with pytest.warns(DataWarning, match="60 of 120 rows repeat another"):
         frequency_analysis(pd.concat([frame, frame]), accuracy="small")

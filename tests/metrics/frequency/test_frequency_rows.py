@@ -5,6 +5,7 @@ from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import ColumnNotFoundError, UnscoredWarning
 from surface_consistency.metrics.frequency.frequency_rows import surface_accuracy
+from tests.refusals import refusals
 
 
 def realizations(verdicts, **columns):
@@ -38,26 +39,16 @@ def test_surface_accuracy_is_the_mean_of_two_verdicts(verdicts, data):
     assert shuffled["accuracy"].tolist() == rows["accuracy"].tolist()
 
 
-def test_kept_columns_are_carried_along():
-    frame = realizations([(1, 0), (1, 1)], entity_frequency=[7, 7, 9, 9])
-
-    rows = surface_accuracy(frame, keep=["entity_frequency"])
-
-    assert rows.columns.tolist() == [
-        *("fact_id", "surface", "entity_frequency", "accuracy", "n_templates")
-    ]
-    assert rows["entity_frequency"].tolist() == [7, 9]
-
-
-def test_models_of_a_long_frame_are_kept_apart():
-    frame = pd.concat(
-        [realizations([(1, 0)]).assign(model="a"), realizations([(1, 1)]).assign(model="b")]
-    )
+def test_models_of_a_long_frame_are_kept_apart_and_columns_carried_along():
+    models = (("a", [(1, 0)]), ("b", [(1, 1)]))
+    frame = pd.concat([realizations(pair, model=model, entity=7) for model, pair in models])
     frame["model"] = frame["model"].astype("category")
 
-    rows = surface_accuracy(frame, instance=["model", "fact_id", "surface"])
+    rows = surface_accuracy(frame, instance=["model", "fact_id", "surface"], keep=["entity"])
 
-    assert rows["accuracy"].tolist() == [0.5, 1.0]
+    names = ["model", "fact_id", "surface", "entity", "accuracy", "n_templates"]
+    assert rows.columns.tolist() == names
+    assert rows[["entity", "accuracy"]].values.tolist() == [[7, 0.5], [7, 1.0]]
     with pytest.raises(ValueError, match=r"2 rows repeat an instance and template.*the model\?"):
         surface_accuracy(frame)
 
@@ -74,27 +65,20 @@ def test_instances_without_both_verdicts_are_left_out_with_a_warning(gap):
     assert rows["accuracy"].tolist() == [0.5, 0.0]
     with pytest.raises(ValueError, match=r"1 of 3 surface instances lack.*missing='drop'"):
         surface_accuracy(frame, missing="raise")
-
-
-@pytest.mark.parametrize(
-    ("change", "options", "error", "message"),
-    [
-        ({"is_correct": [1, 2]}, {}, ValueError, r"is_correct\[1\] must lie in \[0, 1\]; got 2"),
-        ({"is_correct": ["yes", "no"]}, {}, TypeError, r"is_correct\[0\] is 'yes'"),
-        ({"surface": ["a", None]}, {}, ValueError, "column 'surface' is missing in row 1"),
-        ({"template": [None, "x"]}, {}, ValueError, "column 'template' is missing in row 0"),
-        ({}, {"template": "wording"}, ColumnNotFoundError, "column 'wording' is not in the frame"),
-        ({}, {"instance": []}, ValueError, "instance must name at least one column"),
-        ({}, {"instance": ["surface", "surface"]}, ValueError, "instance names a column twice"),
-        ({}, {"missing": "zero"}, ValueError, "missing must be 'raise' or 'drop'"),
-        ({"accuracy": [1, 1]}, {"keep": ["accuracy"]}, ValueError, "'accuracy' has the name of"),
-        ({"n": [1, 2]}, {"keep": ["n"]}, ValueError, "'n' has 2 values within the instance"),
-    ],
-)
-def test_surface_accuracy_rejects_bad_arguments(change, options, error, message):
-    frame = realizations([(1, 0)]).assign(**change)
-
-    with pytest.raises(error, match=message):
-        surface_accuracy(frame, **options)
     with pytest.raises(TypeError, match="must be a pandas DataFrame, one row a question real"):
         surface_accuracy([{"fact_id": 1}])
+
+
+test_surface_accuracy_rejects_bad_arguments = refusals(
+    lambda change, options: surface_accuracy(realizations([(1, 0)]).assign(**change), **options),
+    ({"is_correct": [1, 2]}, {}, r"is_correct\[1\] must lie in \[0, 1\]; got 2"),
+    ({"is_correct": ["yes", "no"]}, {}, TypeError, r"is_correct\[0\] is 'yes'"),
+    ({"surface": ["a", None]}, {}, "column 'surface' is missing in row 1"),
+    ({"template": [None, "x"]}, {}, "column 'template' is missing in row 0"),
+    ({}, {"template": "wording"}, ColumnNotFoundError, "column 'wording' is not in the frame"),
+    ({}, {"instance": []}, "instance must name at least one column"),
+    ({}, {"instance": ["surface", "surface"]}, "instance names a column twice"),
+    ({}, {"missing": "zero"}, "missing must be 'raise' or 'drop'"),
+    ({"accuracy": [1, 1]}, {"keep": ["accuracy"]}, "'accuracy' has the name of"),
+    ({"n": [1, 2]}, {"keep": ["n"]}, "'n' has 2 values within the instance"),
+)

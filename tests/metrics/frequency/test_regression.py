@@ -7,6 +7,7 @@ from scipy import stats
 
 from surface_consistency.errors import MissingDependencyError, UndefinedMetricWarning
 from surface_consistency.metrics.frequency.regression import correctness_regression
+from tests.refusals import refusals
 
 pytest.importorskip("statsmodels")
 N = 200
@@ -96,19 +97,14 @@ def test_missing_statsmodels_names_its_extra(monkeypatch):
         correctness_regression(SCORES, CORRECT)
 
 
-@pytest.mark.parametrize(
-    ("scores", "correct", "options", "message"),
-    [
-        ([0.0, np.nan, 1.0], [True, False, True], {}, r"scores\[1, 0\] is not finite"),
-        ([0.0, 1.0], [True, False], {"names": ["a", "b"]}, "names must name 1 scores; got 2"),
-        ([0.0, 1.0], [True, False], {"confidence_level": 95}, "confidence_level must lie strictly"),
-        ([0.0, 1.0], [True, 2], {}, r"correct\[1\] is 2, which is no verdict"),
-        ([0.0, 1.0], [True, False], {"clusters": ["a"]}, "got 1 labels for 2"),
-    ],
+test_correctness_regression_rejects_bad_arguments = refusals(
+    lambda scores, correct, options: correctness_regression(scores, correct, **options),
+    ([0.0, np.nan, 1.0], [True, False, True], {}, r"scores\[1, 0\] is not finite"),
+    ([0.0, 1.0], [True, False], {"names": ["a", "b"]}, "names must name 1 scores; got 2"),
+    ([0.0, 1.0], [True, False], {"confidence_level": 95}, "confidence_level must lie strictly"),
+    ([0.0, 1.0], [True, 2], {}, r"correct\[1\] is 2, which is no verdict"),
+    ([0.0, 1.0], [True, False], {"clusters": ["a"]}, "got 1 labels for 2"),
 )
-def test_correctness_regression_rejects_bad_arguments(scores, correct, options, message):
-    with pytest.raises(ValueError, match=message):
-        correctness_regression(scores, correct, **options)
 
 
 def test_a_giant_cluster_costs_degrees_of_freedom():

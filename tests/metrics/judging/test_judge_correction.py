@@ -15,6 +15,7 @@ from surface_consistency.metrics import (
     judge_agreement,
 )
 from surface_consistency.metrics.positions.alignment import SCORES, topic_counts, topic_shares
+from tests.refusals import refusals
 
 ERRORS = ("true_positives", "false_negatives", "false_positives", "true_negatives")
 
@@ -120,17 +121,17 @@ def test_errors_that_do_not_fit_are_told():
     assert 0 <= result["alignment"] <= 1
 
 
-@pytest.mark.parametrize(
-    ("counts", "message"),
-    [
-        ((0, 0, 1, 1), "sensitivity is unknown"),
-        ((1, 1, 0, 0), "specificity is unknown"),
-        ((-1, 1, 1, 1), "true_positives"),
-    ],
+test_what_defines_no_rate_is_refused = refusals(
+    lambda counts, call=judge: call(*counts),
+    ((0, 0, 1, 1), "sensitivity is unknown"),
+    ((1, 1, 0, 0), "specificity is unknown"),
+    ((-1, 1, 1, 1), "true_positives"),
+    (
+        (judge(99, 1, 1, 99), judge(7, 3, 3, 7)),
+        lambda *errors: corrected([[1, 0]] * 9, [[1, 1]] * 9, *errors, error_correlation=0.9),
+        r"error_correlation is 0.9, but .* to 0.154 only",
+    ),
 )
-def test_judge_error_rejects_what_defines_no_rate(counts, message):
-    with pytest.raises(ValueError, match=message):
-        judge(*counts)
 
 
 def test_correlated_errors_are_taken_out_when_told():
@@ -159,10 +160,3 @@ def test_one_side_agrees_with_a_published_example():
     short, long = np.arange(100).reshape(20, 5) < 4, np.ones((20, 5))
     row = corrected(short, long, judge(80, 20, 0, 100), PERFECT)
     assert row["short_accuracy"] == pytest.approx(0.05)
-
-
-def test_impossible_correlation_of_errors_is_refused():
-    errors = judge(99, 1, 1, 99), judge(7, 3, 3, 7)
-
-    with pytest.raises(ValueError, match=r"error_correlation is 0.9, but .* to 0.154 only"):
-        corrected([[1, 0]] * 9, [[1, 1]] * 9, *errors, error_correlation=0.9)

@@ -8,6 +8,8 @@ import pytest
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import Intervals, judge_agreement
 
+FEW = Intervals(n_resamples=50)
+
 
 def test_judge_agreement_agrees_with_scikit_learn():
     metrics = pytest.importorskip("sklearn.metrics")
@@ -15,7 +17,7 @@ def test_judge_agreement_agrees_with_scikit_learn():
     human = rng.random(500) < 0.6
     judge = np.where(rng.random(500) < 0.1, ~human, human)
 
-    result = judge_agreement(human, judge, intervals=Intervals(n_resamples=200))
+    result = judge_agreement(human, judge, intervals=FEW)
 
     assert result["accuracy"] == pytest.approx(metrics.accuracy_score(human, judge))
     assert result["kappa"] == pytest.approx(metrics.cohen_kappa_score(human, judge))
@@ -39,19 +41,12 @@ def test_the_judge_of_slaq_is_within_its_interval():
     assert result["accuracy_high"] == pytest.approx(0.9476, abs=5e-4)
 
 
-def test_unjudged_answers_are_dropped_and_counted():
+def test_judge_agreement_drops_missing_verdicts_with_a_count_or_rejects_them():
+    human, judge = [1, 0, 1, 0, None, 1], [1, 0, None, 0, 1, 1]
     with pytest.warns(UnscoredWarning, match="2 of 6"):
-        result = judge_agreement(
-            [1, 0, 1, 0, None, 1],
-            [1, 0, None, 0, 1, 1],
-            missing="drop",
-            intervals=Intervals(n_resamples=50),
-        )
+        result = judge_agreement(human, judge, missing="drop", intervals=FEW)
 
     assert (result["accuracy"], result["n_missing"], result["n"]) == (1.0, 2, 4)
-
-
-def test_judge_agreement_rejects_missing_verdicts_and_nothing_to_compare():
     with pytest.raises(ValueError, match="has no verdict"):
         judge_agreement([1, 0], [1, None])
     with (
@@ -66,7 +61,7 @@ def test_labels_of_one_kind_leave_a_rate_undefined():
         pytest.warns(UndefinedMetricWarning, match="specificity is undefined"),
         pytest.warns(UndefinedMetricWarning, match="kappa is undefined"),
     ):
-        result = judge_agreement([1, 1, 1], [1, 1, 1], intervals=Intervals(n_resamples=10))
+        result = judge_agreement([1, 1, 1], [1, 1, 1], intervals=FEW)
 
     assert math.isnan(result["specificity"])
     assert math.isnan(result["kappa"])

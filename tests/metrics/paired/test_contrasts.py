@@ -17,6 +17,7 @@ from surface_consistency.metrics import (
     paired_table,
 )
 from surface_consistency.metrics.paired.effect_sizes import kappa_of_counts
+from tests.refusals import refusals
 
 cells = npst.arrays(
     np.int64, st.tuples(st.integers(3, 12), st.just(4)), elements=st.integers(0, 4)
@@ -38,14 +39,14 @@ def flips_of(rng, own, sizes):
 
 def naive(a, b, rate):
     """Difference and cluster jackknife error, one cluster left out at a time."""
-    statistic = rate
-    whole = float(statistic(a.sum(axis=0))) - float(statistic(b.sum(axis=0)))
-    left, n_clusters = [], len(a)
-    for k in range(n_clusters):
-        kept = [row for row in range(n_clusters) if row != k]
-        left.append(float(statistic(a[kept].sum(axis=0))) - float(statistic(b[kept].sum(axis=0))))
-    total = sum((one - sum(left) / n_clusters) ** 2 for one in left)
-    return whole, math.sqrt((n_clusters - 1) / n_clusters * total)
+
+    def difference(kept):
+        return float(rate(a[kept].sum(axis=0))) - float(rate(b[kept].sum(axis=0)))
+
+    clusters = np.arange(len(a))
+    left = np.array([difference(clusters != k) for k in clusters])
+    total = ((left - left.mean()) ** 2).sum()
+    return difference(clusters >= 0), math.sqrt((len(a) - 1) / len(a) * total)
 
 
 def test_contrast_of_a_statistic_of_ones_own_agrees_with_a_naive_jackknife():
@@ -132,6 +133,7 @@ def test_groups_without_a_flip_are_not_certain():
     assert result["difference_high"] == pytest.approx(quantile**2 / (10 + quantile**2))
     assert result["difference_low"] == -result["difference_high"]
     assert result["p_equivalent"] > 0.05
+    assert math.isnan(contrast(nothing, nothing)["p_equivalent"])
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
@@ -171,18 +173,6 @@ def test_models_that_flip_almost_alike_have_an_interval_that_covers():
 
     # A binomial count of 50 trials at 0.95 is below 43 with probability 0.004.
     assert held >= 43
-
-
-def test_equivalence_is_shown_by_many_clusters_and_not_by_few():
-    rng = np.random.default_rng(3)
-    own, a = drawn(rng, 400, 0.2, 0.2, 4)
-    b = flips_of(rng, own, np.full(400, 5))
-
-    many = contrast(a, b, margin=0.05)
-    few = contrast(a[:12], b[:12], margin=0.05)
-
-    assert many["p_equivalent"] < 0.05 < few["p_equivalent"]
-    assert math.isnan(contrast(a, b)["p_equivalent"])
 
 
 @pytest.fixture
@@ -296,38 +286,28 @@ def test_contrasts_with_a_reference_are_against_it_and_corrected_by_rate(frame):
 ONE = [[1] * 4]
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "options", "error", "message"),
-    [
-        ([[1, 0, 0]], [[1, 0, 0]], {}, ValueError, r"counts_a must have shape \(n_clusters, 4\)"),
-        (ONE, ONE * 2, {}, ValueError, "must hold the same clusters row by row"),
-        (ONE, [[-1] * 4], {}, ValueError, r"counts_b must be counts of at least 0; row 0"),
-        ([["a"] * 4], ONE, {}, TypeError, "counts_a must hold numbers"),
-        (ONE, ONE, {"rate": "flips"}, ValueError, "rate must be among consistency"),
-        (ONE, ONE, {"margin": 0}, ValueError, "margin must be above 0"),
-        (ONE, ONE, {"confidence_level": 2}, ValueError, "confidence_level must lie"),
-    ],
+test_contrast_rejects_bad_input = refusals(
+    lambda a, b, options: contrast(a, b, **options),
+    ([[1, 0, 0]], [[1, 0, 0]], {}, r"counts_a must have shape \(n_clusters, 4\)"),
+    (ONE, ONE * 2, {}, "must hold the same clusters row by row"),
+    (ONE, [[-1] * 4], {}, r"counts_b must be counts of at least 0; row 0"),
+    ([["a"] * 4], ONE, {}, TypeError, "counts_a must hold numbers"),
+    (ONE, ONE, {"rate": "flips"}, "rate must be among consistency"),
+    (ONE, ONE, {"margin": 0}, "margin must be above 0"),
+    (ONE, ONE, {"confidence_level": 2}, "confidence_level must lie"),
 )
-def test_contrast_rejects_bad_input(a, b, options, error, message):
-    with pytest.raises(error, match=message):
-        contrast(a, b, **options)
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"between": "kind"}, ColumnNotFoundError, "'kind' is not in the frame"),
-        ({"reference": "x"}, ValueError, "reference must be one of the groups"),
-        ({"rate": "x"}, ValueError, "rate must be among"),
-        ({"margin": -1}, ValueError, "margin must be above 0"),
-        ({"pair_id": "pair_id"}, ValueError, "stands more than once in group"),
-        (
-            {"between": "model", "pair_id": "pair_id", "cluster": "model"},
-            ValueError,
-            "120 pairs belong to another cluster in one group",
-        ),
-    ],
+test_contrasts_by_rejects_bad_options = refusals(
+    lambda frame, options: contrasts_by(frame, **{"between": "types"} | options),
+    ({"between": "kind"}, ColumnNotFoundError, "'kind' is not in the frame"),
+    ({"reference": "x"}, "reference must be one of the groups"),
+    ({"rate": "x"}, "rate must be among"),
+    ({"margin": -1}, "margin must be above 0"),
+    ({"pair_id": "pair_id"}, "stands more than once in group"),
+    (
+        {"between": "model", "pair_id": "pair_id", "cluster": "model"},
+        "120 pairs belong to another cluster in one group",
+    ),
+    fixture="frame",
 )
-def test_contrasts_by_rejects_bad_options(frame, options, error, message):
-    with pytest.raises(error, match=message):
-        contrasts_by(frame, **{"between": "types"} | options)

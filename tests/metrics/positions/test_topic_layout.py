@@ -1,6 +1,5 @@
 import numpy as np
 import pandas as pd
-import pytest
 from hypothesis import given, strategies as st
 
 from surface_consistency.errors import ColumnNotFoundError
@@ -10,6 +9,7 @@ from surface_consistency.metrics.positions.topic_layout import (
     slot_counts,
     topic_arrays,
 )
+from tests.refusals import refusals
 
 LATIN = [[0, 1, 2, 3, 4], [1, 2, 3, 4, 0], [2, 3, 4, 0, 1], [3, 4, 0, 1, 2], [4, 0, 1, 2, 3]]
 
@@ -48,21 +48,15 @@ def test_is_balanced_accepts_latin_squares_alone():
         assert not is_balanced(orders)
 
 
-@pytest.mark.parametrize(
-    ("orders", "error", "message"),
-    [
-        ([[1, 2]], ValueError, r"topic 0, permutation 0 is \[1, 2\]: each row"),
-        ([[[0, 1], [0, 0]]], ValueError, r"permutation 1 is \[0, 0\]"),
-        ([[0.0, 1.0]], TypeError, "orders must hold integers"),
-        ([0, 1], ValueError, r"orders must have shape .*; got \(2,\)"),
-        ([[[]]], TypeError, "orders must hold integers"),
-    ],
+test_orders_reject_what_is_no_order = refusals(
+    lambda orders, call=is_balanced: call(orders),
+    ([[1, 2]], r"topic 0, permutation 0 is \[1, 2\]: each row"),
+    ([[[0, 1], [0, 0]]], r"permutation 1 is \[0, 0\]"),
+    ([[0.0, 1.0]], TypeError, "orders must hold integers"),
+    ([0, 1], r"orders must have shape .*; got \(2,\)"),
+    ([[[]]], TypeError, "orders must hold integers"),
+    ([[0, 1]], lambda orders: reorder_to_slots([[1, 0, 1]], orders), r"same shape.*got \(1, 3\)"),
 )
-def test_orders_reject_what_is_no_order(orders, error, message):
-    with pytest.raises(error, match=message):
-        is_balanced(orders)
-    with pytest.raises(ValueError, match=r"same shape.*got \(1, 3\)"):
-        reorder_to_slots([[1, 0, 1]], [[0, 1]])
 
 
 def arrays_and_frame(n_topics=30):
@@ -107,14 +101,10 @@ def test_topic_arrays_are_free_of_row_order():
 
     def topics(arrays):
         """Rows of short verdict, slot and long verdict of each topic, by permutation."""
-        laid_out = {}
-        for name, short, long, orders in zip(
-            *(arrays[key] for key in ("topics", "short", "long", "orders")), strict=True
-        ):
-            places = np.argsort(orders, axis=1)
-            rows = np.stack(np.broadcast_arrays(short, places, long), axis=-1)
-            laid_out[name] = sorted(sorted(map(str, permutation.tolist())) for permutation in rows)
-        return laid_out
+        places, short = np.argsort(arrays["orders"], axis=-1), arrays["short"][:, None]
+        rows = np.stack(np.broadcast_arrays(short, places, arrays["long"]), axis=-1)
+        sorted_rows = [sorted(sorted(map(str, one.tolist())) for one in topic) for topic in rows]
+        return dict(zip(arrays["topics"], sorted_rows, strict=True))
 
     assert topics(shuffled) == topics(expected)
 
@@ -133,32 +123,24 @@ def lacking(frame, column, value):
 UNEVEN, SIZES = "equally many values of", "'topic 1' has 2 and 'topic 0' has 3"
 
 
-@pytest.mark.parametrize(
-    ("spoil", "error", "message"),
-    [
-        (lambda f: f.drop(columns="slot"), ColumnNotFoundError, "'slot' is not in the frame"),
-        (lambda f: f.iloc[:0], ValueError, "frame has no rows"),
-        (lambda f: f.drop(index=4), ValueError, "'topic 0' must have one row .* 1 are not there"),
-        (lambda f: pd.concat((f, f.iloc[[4]])), ValueError, "'topic 0' must .* 1 stand there more"),
-        (lambda f: lacking(f, "question_id", "q2"), ValueError, f"{UNEVEN} 'question_id': {SIZES}"),
-        (lambda f: lacking(f, "permutation", 2), ValueError, f"{UNEVEN} 'permutation': {SIZES}"),
-        (lambda f: change(f, 0, "slot", f["slot"][1]), ValueError, "must hold 1 to 3 once in each"),
-        (lambda f: f.assign(slot=f["slot"] - 1), ValueError, r"one holds \[0, 1, 2\]"),
-        (lambda f: f.assign(slot="first"), TypeError, r"slot\[0\] is 'first', which is no number"),
-        (lambda f: f.assign(slot=np.nan), ValueError, "'slot' must hold the number of the slot"),
-        (
-            lambda f: f.assign(first_correct=np.arange(len(f)) % 2),
-            ValueError,
-            "'first_correct' differs between rows of one sub-question of topic 'topic 0'",
-        ),
-        (lambda f: f.assign(second_correct=2), ValueError, r"second_correct\[0\] is 2, which is"),
-        (lambda f: f.to_dict("records"), TypeError, "frame must be a pandas DataFrame, one row a"),
-        (lambda f: change(f, 5, "topic_id", None), ValueError, "'topic_id' has no value in row 5"),
-        (lambda f: change(f, 5, "question_id", np.nan), ValueError, "'question_id' has no value"),
-    ],
+test_topic_arrays_reject_bad_frames = refusals(
+    lambda spoil: topic_arrays(spoil(arrays_and_frame(n_topics=3)[-1])),
+    (lambda f: f.drop(columns="slot"), ColumnNotFoundError, "'slot' is not in the frame"),
+    (lambda f: f.iloc[:0], "frame has no rows"),
+    (lambda f: f.drop(index=4), "'topic 0' must have one row .* 1 are not there"),
+    (lambda f: pd.concat((f, f.iloc[[4]])), "'topic 0' must .* 1 stand there more"),
+    (lambda f: lacking(f, "question_id", "q2"), f"{UNEVEN} 'question_id': {SIZES}"),
+    (lambda f: lacking(f, "permutation", 2), f"{UNEVEN} 'permutation': {SIZES}"),
+    (lambda f: change(f, 0, "slot", f["slot"][1]), "must hold 1 to 3 once in each"),
+    (lambda f: f.assign(slot=f["slot"] - 1), r"one holds \[0, 1, 2\]"),
+    (lambda f: f.assign(slot="first"), TypeError, r"slot\[0\] is 'first', which is no number"),
+    (lambda f: f.assign(slot=np.nan), "'slot' must hold the number of the slot"),
+    (
+        lambda f: f.assign(first_correct=np.arange(len(f)) % 2),
+        "'first_correct' differs between rows of one sub-question of topic 'topic 0'",
+    ),
+    (lambda f: f.assign(second_correct=2), r"second_correct\[0\] is 2, which is"),
+    (lambda f: f.to_dict("records"), TypeError, "frame must be a pandas DataFrame, one row a"),
+    (lambda f: change(f, 5, "topic_id", None), "'topic_id' has no value in row 5"),
+    (lambda f: change(f, 5, "question_id", np.nan), "'question_id' has no value"),
 )
-def test_topic_arrays_reject_bad_frames(spoil, error, message):
-    *_, frame = arrays_and_frame(n_topics=3)
-
-    with pytest.raises(error, match=message):
-        topic_arrays(spoil(frame))
