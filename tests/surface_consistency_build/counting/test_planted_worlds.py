@@ -47,6 +47,8 @@ def test_counting_returns_the_plan_exactly(planted):
         rows["entity_frequency"].tolist()
         == own.groupby(rows["subject_id"]).transform("sum").tolist()
     )
+    others = rows["entity_frequency"] - rows["surface_frequency"]
+    assert rows["others_frequency"].tolist() == others.tolist()
 
 
 @pytest.mark.parametrize("world", ["surface", "entity"])
