@@ -38,7 +38,8 @@ def test_forgetting_by_clusters_by_fact():
     assert forgetting_by(frame, cluster=None)["n_clusters"].tolist() == [len(frame)]
     # Equal verdicts are not taken for rows that repeat.
     states = np.random.default_rng(0).random((80, 4)) < 0.5
-    states = pd.DataFrame(states, columns=["first_correct", "second_correct", "full", "has_gold"])
+    names = ["first_correct", "second_correct", "full", "has_gold"]
+    states = pd.DataFrame(states, columns=names, dtype="boolean")
     forgetting_by(states.assign(fact_id=np.arange(80) // 2), full="full", has_gold="has_gold")
 
 
