@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.data.slaq import load_slaq
+from surface_consistency.engine.study import pair_outcomes
 from surface_consistency.studies.slaq.settings import SlaqSettings
 from surface_consistency.studies.slaq.study import SlaqStudy
 from surface_consistency.studies.slaq.tables import grouped_scores, slot_tables
@@ -114,7 +115,8 @@ def main():
 
     def outcomes():
         frames = [
-            study.outcomes(plan.pairs, verdicts, model=model) for model, verdicts in runs.items()
+            pair_outcomes(study, plan.pairs, verdicts, model=model)
+            for model, verdicts in runs.items()
         ]
         return pd.concat(frames, ignore_index=True)
 

@@ -93,9 +93,9 @@ class Plugins:
         Returns:
             Names of this package, then "package:name" of every other, each sorted.
         """
-        own, others = set(), set()
+        known, own, others = self._own(), set(), set()
         for point in self._registered():
-            if self._is_own(point):
+            if point in known:
                 own.add(point.name)
             else:
                 others.add(f"{distribution_of(point)}:{point.name}")

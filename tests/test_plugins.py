@@ -76,6 +76,20 @@ class Unjudged(Whole):
     records = StudyRecords(scoring=Settings)
 
 
+class Untrained(Whole):
+    """Its toy model cannot be trained."""
+
+    name = "untrained"
+    records = StudyRecords(toy_model=Settings)
+
+
+class Loose(Whole):
+    """Its records are a dict."""
+
+    name = "loose"
+    records = {"settings": StudySettings}
+
+
 class Plain(Whole):
     """Its design is none."""
 
@@ -109,6 +123,7 @@ def toys(tmp_path, monkeypatch):
     points = {
         **{name: f"toy_studies:{name.title()}" for name in ("half", "bare", "alike", "unset")},
         **{name: f"toy_studies:{name.title()}" for name in ("misgrouped", "unjudged", "plain")},
+        **{name: f"toy_studies:{name.title()}" for name in ("untrained", "loose")},
         **{
             "toy": "toy_studies:Whole",
             "twice": "toy_studies:Whole",
@@ -132,6 +147,8 @@ def toys(tmp_path, monkeypatch):
         ("unset", "study 'unset' of toy-dist: settings must be a settings record, got None"),
         ("misgrouped", "by the column 'modle', which is no field of PairedOutcome .*mean 'model'"),
         ("unjudged", "scoring Settings lacks the options of who judges; derive it from .*JudgeSco"),
+        ("untrained", "toy_model must be a ToyModelSettings, got .*Settings"),
+        ("loose", r"records must be StudyRecords, got .*; write records = StudyRecords\("),
         ("plain", "study 'plain' of toy-dist: design must be a Design, got .*; write design = "),
         ("misnamed", "study 'misnamed' of toy-dist cannot be loaded: .*groupings.by_toy"),
         ("misplaced", r"TypeError: X.outcome is .* write records = StudyRecords\(outcome=\.\.\.\)"),

@@ -137,7 +137,7 @@ class _Terminal(io.TextIOBase):
         """Leave the stream as it is: it is another's, and may be gone already."""
 
     def isatty(self) -> bool:
-        """Return whether the stream is a terminal; one that was closed is none."""
+        """Return whether the stream is a terminal; False if it was closed."""
         return not self._stream.closed and self._stream.isatty()
 
     def fileno(self) -> int:

@@ -336,8 +336,8 @@ def _with_kinds(study: Study, targets: pd.DataFrame, pairs: pd.DataFrame) -> pd.
         pairs: What is compared.
 
     Returns:
-        The targets with the column `Study.kind`: where the study has none of its own, the condition
-        of each target, the first that a pair gives it, or the name of a third one.
+        The targets with the column `Design.kind`: where the study has none of its own, the
+        condition of each target, the first that a pair gives it, or the name of a third one.
     """
     if study.design.kind in targets:
         return targets

@@ -105,7 +105,7 @@ class StudySettings(Settings):
         return self
 
     def variants(self) -> Sequence[tuple[str, Self]]:
-        """Split settings that stand for several runs, which is a sweep.
+        """Split the settings of a sweep into those of each run.
 
         Returns:
             Name of a subfolder and settings of each run; by default one run with the name "".
@@ -333,7 +333,7 @@ class ReportSettings(Settings):
 
 
 class ToyModelSettings(Settings, ABC):
-    """What a small model is taught that learns what it will be asked, without a network."""
+    """How a small model is trained on the prompts of a study, without a network."""
 
     @abstractmethod
     def train(
@@ -359,7 +359,7 @@ class ToyModelSettings(Settings, ABC):
 
 @dataclass(frozen=True, slots=True)
 class StudyRecords:
-    """The records of a study: its options are made of the first four, its tables of the others."""
+    """The settings, the default runner and the records of results of a study."""
 
     source: type[Settings] = SourceSettings
     """Where the data come from: the argument of `Study.load`."""
@@ -368,7 +368,7 @@ class StudyRecords:
     """How prompts are made and sent: options, entries of the manifest and documentation."""
 
     scoring: type[JudgeScoring] = RuleScoring
-    """How answers are scored; may be chosen anew for a finished run."""
+    """How answers are scored; may be chosen again for a finished run."""
 
     toy_model: type[ToyModelSettings] | None = None
     """How its toy model is trained; None for a study without one."""

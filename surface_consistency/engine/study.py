@@ -33,6 +33,7 @@ from surface_consistency.engine.settings import (
     RuleScoring,
     StudyRecords,
     StudySettings,
+    ToyModelSettings,
 )
 from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
 from surface_consistency.models.runner import Runner
@@ -88,8 +89,8 @@ class Scored:
 class Study(ABC):
     """The same fact under two conditions.
 
-    A study has seven members: `name` and `design` are set, `load` and `plan` defined, and where the
-    defaults do not serve, `records` (of its settings, verdicts and pairs), `judge` and `report`
+    A study has seven members: `name` and `design` are set, `load` and `plan` defined, and if the
+    defaults are not enough, `records` (of its settings, verdicts and pairs), `judge` and `report`
     (its tables, the sections of its page, and other files).
     """
 
@@ -107,12 +108,13 @@ class Study(ABC):
     """The functions that make tables, page and files; by default those of any paired study."""
 
     def __init_subclass__(cls) -> None:
-        """Refuse a record that is set beside `records`, where nothing would read it."""
-        for name in vars(cls).keys() & {field.name for field in fields(StudyRecords)}:
-            raise TypeError(
-                f"{cls.__name__}.{name} is not a member of a study; write records = "
-                f"StudyRecords({name}=...)"
-            )
+        """Refuse a record that is set on the class, where nothing would read it."""
+        for name in [field.name for field in fields(StudyRecords)]:
+            if name in vars(cls):
+                raise TypeError(
+                    f"{cls.__name__}.{name} is not a member of a study; write records = "
+                    f"StudyRecords({name}=...)"
+                )
 
     @abstractmethod
     def load(self, source: Any) -> Any:  # noqa: ANN401 - the data of the study
@@ -183,7 +185,7 @@ def pair_outcomes(
         One row a pair, columns of the study's record of a pair: those of `pairs`; for each
         `<name>_target` every field of the verdict as `<name>_<field>`, `is_correct` as
         `<name>_correct`; and what the record derives itself (`PairedOutcome.derived`). Fields that
-        the record does not have are left out. Conditions that `pairs` does not name are those of
+        the record does not have are dropped. Conditions that `pairs` does not name are those of
         the study.
     """
     outcome = study.records.outcome
@@ -448,10 +450,16 @@ def find_study(name: str) -> Study:
         )
     study = _made(STUDIES, name, Study, _MEMBERS)  # type: ignore[type-abstract]
     whose = STUDIES.named(name)
-    for part in ("source", "settings", "scoring"):
+    if not isinstance(study.records, StudyRecords):
+        raise PluginError(
+            f"{whose}: records must be StudyRecords, got {study.records!r}; write records = "
+            "StudyRecords(settings=..., outcome=...)"
+        )
+    toy_model = study.records.toy_model
+    for part in ("source", "settings", "scoring", *(["toy_model"] if toy_model else [])):
         _check_record(getattr(study.records, part), f"{whose}: {part}")
-    if study.records.toy_model is not None:
-        _check_record(study.records.toy_model, f"{whose}: toy_model")
+    if toy_model is not None and not issubclass(toy_model, ToyModelSettings):
+        raise PluginError(f"{whose}: toy_model must be a ToyModelSettings, got {toy_model!r}")
     if not issubclass(study.records.scoring, JudgeScoring):
         raise PluginError(
             f"{whose}: scoring {study.records.scoring.__name__} lacks the options of who judges; "
@@ -510,9 +518,10 @@ def _made(plugins: Plugins, spec: str, kind: type[T], members: tuple[str, ...]) 
             f"{plugins.named(spec)} is a {type(plugin).__name__}; derive it from "
             f"surface_consistency.studies.{kind.__name__}"
         )
-    registered = [entry.rpartition(":")[2] for entry in plugins.names()]
     name = plugin.name  # type: ignore[attr-defined]
-    if name != spec.rpartition(":")[2] and (":" not in spec or name in registered):
+    if name != spec.rpartition(":")[2] and (
+        ":" not in spec or name in [entry.rpartition(":")[2] for entry in plugins.names()]
+    ):
         raise PluginError(
             f"{plugins.named(spec)} has the name {name!r}; entry point and {plugins.what} must "
             "have one name, which no other has"

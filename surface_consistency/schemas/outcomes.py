@@ -45,6 +45,6 @@ class PairedOutcome(Record):
             verdicts: One row a target, columns of the study's record of a verdict.
 
         Returns:
-            Values by name, one a pair; none by default.
+            Values by name, one per pair; empty by default.
         """
         return {}

@@ -863,17 +863,17 @@ class PageSpec:
     """Restricts runs or design for all functions but those in `tables`; no change by default."""
 
     run_checks: "Callable[[Scored], Mapping[str, pd.DataFrame]]" = lambda _: {}
-    """Computes tables on the soundness of one scored run, by name, besides those of the engine;
-    those with the names of `label_checks` replace these."""
+    """Computes tables on the soundness of one scored run, by name, in addition to those of the
+    engine; a table with a name of `label_checks` replaces it."""
 
     export: "Callable[[Scored], None]" = lambda _: None
-    """Writes files in other formats, such as those of a published study, into `Scored.folder`,
-    which is a folder beside the run that replaces its scores as a whole."""
+    """Writes files in other formats, such as those of a published study, to `Scored.folder`, a
+    temporary folder whose content then replaces the scores of the run."""
 
     metrics: Callable[[pd.DataFrame], Mapping[str, float]] = lambda _: {}
-    """Computes single numbers besides those of the pairs, for tools that show nothing else, from
-    the pairs of one model (columns of `Plan.pairs`, first_correct and second_correct); the same
-    names whatever the verdicts, NaN where undefined."""
+    """Computes single numbers in addition to those of the pairs, for tools that show nothing else,
+    from the pairs of one model (columns of `Plan.pairs`, first_correct and second_correct); the
+    same names whatever the verdicts, NaN where undefined."""
 
     trace: Callable[..., str] = fact_trace
     """Describes one fact of a run as plain text, for a terminal."""

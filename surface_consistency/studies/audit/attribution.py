@@ -1,6 +1,6 @@
 """Where a right answer after deletion came from, read off the traces of its lookups.
 
-What is right with retrieval off too is the parameters'; `AuditStudy.outcomes`, which sees both
+What is right with retrieval off too is the parameters'; `AuditOutcome.derived`, which sees both
 answers, says so. Of the rest this module says what the model was given.
 """
 

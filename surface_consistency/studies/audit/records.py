@@ -111,7 +111,7 @@ class AuditOutcome(PairedOutcome):
     def derived(cls, pairs: "pd.DataFrame", verdicts: "pd.DataFrame") -> Mapping[str, Any]:
         """Take lookups and origin of DEL-ON; see `PairedOutcome.derived`.
 
-        What is right under DEL-OFF too is the parameters', whatever was retrieved.
+        An answer that is also correct under DEL-OFF is attributed to the parameters.
         """
         names = ["n_lookups", "n_abstained", "has_gold", "attribution", "attributed_to"]
         judged = verdicts.set_index("target_id")

@@ -69,9 +69,9 @@ class LookupModel(Runner):
     def __init__(self, model: str | os.PathLike[str] | None = None, **options: object) -> None:
         if model is None:
             raise ValueError(
-                "`runner=lookup` needs `model`, the folder or hub id of a limited-memory model; or "
-                "give `model=toy_model` to train a small one, or another `runner`, whose prompts "
-                "get the facts that the store finds"
+                "`runner=lookup` needs `model`, the folder or hub id of a limited-memory model; in "
+                "the study audit `model=toy_model` trains a small one, and the prompts of another "
+                "`runner` get the facts that the store finds"
             )
         known = {field.name for field in fields(LookupSettings)}
         self._model = model
@@ -88,7 +88,10 @@ class LookupModel(Runner):
 
     def fingerprint(self) -> NoReturn:
         """Refuse: the answers depend on the store."""
-        raise RunnerError(f"the model {self._model} looks facts up: give it a store (with_store)")
+        raise RunnerError(
+            f"the model {self._model} looks facts up in the store of an audit; use the study "
+            "audit, or choose another `runner`"
+        )
 
     def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> NoReturn:
         """Refuse: the answers depend on the store."""

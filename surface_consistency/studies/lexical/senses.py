@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from surface_consistency.engine.judging.judges import generate_cached
 from surface_consistency.engine.settings import SideModel
@@ -15,13 +14,12 @@ from surface_consistency.studies.lexical.perturbation.wordnet import Synset
 from surface_consistency.studies.lexical.settings import LexicalSettings
 
 
-def choose_senses(settings: LexicalSettings, home: Path | None) -> senses.SenseChooser:
+def choose_senses(settings: LexicalSettings) -> senses.SenseChooser:
     """Find who chooses the senses of words.
 
     Args:
-        settings: The options of the study.
-        home: Folder of the run, where a judge of senses logs and writes what it chose; None to
-            write nothing.
+        settings: The options of the study; a judge of senses logs and writes what it chose to the
+            folder `settings.home`, or nowhere if it is None.
 
     Returns:
         Who chooses; a model is asked once, however many wordings are made of the same words.
@@ -29,16 +27,16 @@ def choose_senses(settings: LexicalSettings, home: Path | None) -> senses.SenseC
     if settings.senses == "first":
         return senses.FirstSense()
     if settings.senses == "judge":
-        return _LoggedSenses(settings, home)
+        return _LoggedSenses(settings)
     return senses.StoredSense(settings.senses)
 
 
 class _LoggedSenses:
     """Asks a judge for senses once, logs its answers beside the run, and writes the senses down."""
 
-    def __init__(self, settings: "LexicalSettings", home: Path | None) -> None:
+    def __init__(self, settings: "LexicalSettings") -> None:
         self._settings = settings
-        self._home = home
+        self._home = settings.home
         self._chosen: Sequence[Synset | None] | None = None
 
     def choose(self, questions: Sequence[senses.SenseQuestion]) -> Sequence[Synset | None]:

@@ -200,7 +200,7 @@ class LexicalStudy(Study):
         """
         instances = _limited(data.instances, settings.limit)
         warn_limited(settings.limit, len(instances), len(data.instances), "instances")
-        wordings = reword(instances, settings, choose_senses(settings, settings.home))
+        wordings = reword(instances, settings, choose_senses(settings))
         prompts = {"": [benchmark_prompt(name, item) for name, item in wordings.instances.items()]}
         if settings.memorization:
             neighbours = neighbour_texts(instances, settings, wordings.lexicon)

@@ -165,9 +165,11 @@ class SlaqScoring(settings.JudgeScoring):
         """Take the words of the judge from those of the run; see `JudgeScoring.resolved`."""
         if self.judge != "llm" or self.judge_prompts is not None:
             return self
-        # The digest of the words of the run is that of other texts.
+        # The digest of the run's prompts is of other texts than the judge's.
         words = str(settings.get("prompts") or OWN_WORDS).partition("@")[0]
-        return self.model_copy(update={"judge_prompts": words})
+        if words == OWN_WORDS:
+            return self
+        return self.model_copy(update={"judge_prompts": pin_prompts(words, "judge")})
 
     def model_judge(self) -> "tuple[type[SlaqLLMJudge], str]":
         """Return the judge of long answers, and its words; see `JudgeScoring.model_judge`."""
