@@ -59,8 +59,14 @@ def visible_text(page: str) -> str:
     return "\n".join(line for line in (" ".join(one.split()) for one in lines) if line) + "\n"
 
 
+def values_of(chart: str) -> str:
+    """Return the values that a chart tells who points at a mark, one a line."""
+    values = re.findall(r"(?s)<title>(.*?)</title>", chart)
+    return "\n".join(["", *values, ""]) if values else ""
+
+
 def whole_text(page: str) -> str:
-    """Strip a page to its text, also what is folded, without pictures, dates and versions.
+    """Strip a page to its text with what is folded and the values of charts, without dates.
 
     Command, signature and footer are left out, since they tell when and where it was made.
     """
@@ -68,5 +74,6 @@ def whole_text(page: str) -> str:
 
     page = re.sub(r'(?s)<h3 class="block">Make it again</h3>.*?</section>', "</section>", page)
     page = re.sub(r"(?s)<footer>.*?</footer>", "", page)
+    page = re.sub(r"(?s)<svg\b.*?</svg>", lambda found: values_of(found[0]), page)
     text = visible_text(re.sub(r"</?details[^>]*>", "\n", page))
     return _DATE.sub("DATE", text).replace(__version__, "VERSION")

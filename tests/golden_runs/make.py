@@ -43,7 +43,7 @@ from surface_consistency.studies.audit.lookup.fact_store import LookupRequest
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
-from surface_consistency.studies.slaq.page import SLAQ_PAGE, slaq_report_tables
+from surface_consistency.studies.slaq.page import slaq_report_tables
 from surface_consistency.studies.slaq.settings import SlaqScoring, SlaqSettings
 from surface_consistency.studies.slaq.study import SlaqStudy
 from tests.golden_runs import inputs
@@ -117,7 +117,7 @@ def slaq(home: Path) -> GoldenRun:
     """Two models in all forms; a rule judges one, a model the other; both held against labels."""
 
     class Judged(SlaqStudy):
-        report = replace(SLAQ_PAGE, tables=(partial(slaq_report_tables, n_null=200),))
+        report = replace(SlaqStudy.report, tables=(partial(slaq_report_tables, n_null=200),))
         judges = {  # noqa: RUF012
             "ada": MatcherJudge(),
             "bob": SlaqLLMJudge(
