@@ -103,7 +103,7 @@ def test_a_rule_of_a_scoring_that_is_not_registered_compares_no_answers(folder, 
 )
 def test_settings_that_name_what_is_not_registered_raise(evil, study, record, given, message):
     with pytest.raises(ValueError, match=f"{message} '{EVIL}'; available: .* command l"):
-        getattr(find_study(study), record)(**given)
+        getattr(find_study(study).records, record)(**given)
 
 
 def test_an_encoder_that_settings_name_is_not_imported(evil):

@@ -13,7 +13,7 @@ STUDY = UnlearningStudy()
 
 
 def load(path, **source):
-    return STUDY.load(STUDY.source(source=str(path), **source))
+    return STUDY.load(STUDY.records.source(source=str(path), **source))
 
 
 @pytest.fixture
