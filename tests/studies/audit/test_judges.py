@@ -90,7 +90,12 @@ def test_a_model_judges_in_every_state_and_is_held_against_the_rule(answered, sc
     assert [block.caption for block in section.blocks] == ["The judge compared with the rule"]
     assert _titles(page) == ["Correct by topology and state", "Correct"]
 
-    # The judge is shown all names of an object.
+    # Scored again, the judge is asked nothing twice; it is shown all names of an object.
+    (log,) = (answered.path / "judges").rglob("judge-generations.jsonl")
+    lines = log.read_text()
+    with pytest.warns(UnscoredWarning, match="12 of 156"):
+        score(answered, scoring=LLM)
+    assert log.read_text() == lines
     told = pd.DataFrame({"question": ["Q?"], "answers": [["Paris", "Lutetia", "Paname"]]})
     assert facts_of(told)[0].answer == "Paris (or: Lutetia; Paname)"
     score(answered)
