@@ -132,9 +132,11 @@ def test_without_separator_a_cell_is_one_label(file):
 def test_missing_verdicts_and_labels_are_counted():
     cells = [("a", "1", ""), ("a", "1", "0"), ("a", "0", "0"), ("", "1", "1"), ("", "0", "1")]
     rows = [dict(zip(("kind", "x", "y"), row, strict=True)) for row in cells]
+    # Pairs may have equal ids in two groups.
+    rows = [row | {"id": n % 3} for n, row in enumerate(rows)]
 
     with pytest.warns(UnscoredWarning, match="1 of 5 pairs lack a verdict"):
-        found = compare(rows, first="x", second="y", by="kind")
+        found = compare(rows, first="x", second="y", by="kind", pair_id="id")
 
     counted = [(row["kind"], row["n"], row["n_missing"]) for row in found]
     assert counted == [("a", 2, 1), ("none", 2, 0)]
@@ -222,6 +224,7 @@ def test_undefined_numbers_are_null(tmp_path, capsys):
     [
         ({"by": "relation"}, ColumnNotFoundError, r"by='relation' is not among .*'category'"),
         ({"by": "n"}, ValueError, "'n'"),
+        ({"pair_id": "triplet_id"}, ValueError, "'pair_id' holds '.*' more than once in the frame"),
         ({"test": "sign"}, ValueError, "(?s)test.*Input should be 'auto'"),
         ({"confidence": 95}, ValueError, "(?s)confidence.*less than 1"),
     ],

@@ -74,14 +74,18 @@ def test_audit_takes_parquet_and_filters_and_prints_json(databases, reader, tmp_
     frame = pd.DataFrame(triplets, columns=["head", "relation", "tail"])
     frame.to_parquet(file.with_suffix(".parquet"))
     file.unlink()
-    words = ["--runner", reader, *CLOZE, "--label", "mine", "--json"]
+    words = ["--runner", reader, *CLOZE, "--states", "FULL", "DEL-ON", "--label", "mine", "--json"]
 
     assert audit(databases, tmp_path / "run", *words) == 0
 
     output = capsys.readouterr()
     assert "indexing the triplets of" in output.err
     (row,) = json.loads(output.out)["tables"]["overall"]
-    assert (row["n"], row["model"]) == (10, "mine")
+    assert "DEL-OFF was not asked: L, R, I and A need DEL-ON and DEL-OFF" in output.out
+    assert (row["n_full"], row["n_del_on"], row["n_del_off"], row["model"]) == (10, 10, 0, "mine")
+    assert row["full_accuracy"] == 1
+    states = pd.read_parquet(tmp_path / "run" / "targets.parquet")["state"]
+    assert set(states) == {"FULL", "DEL-ON"}
 
 
 def test_several_thresholds_are_a_sweep(databases, reader, tmp_path, capsys):

@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import pandas as pd
 import pytest
 
 from surface_consistency import FakeRunner
@@ -114,6 +115,15 @@ def test_the_command_has_a_table_of_each_condition_and_the_settings_of_the_model
     html = (tmp_path / "page" / "report.html").read_text(encoding="utf-8")
     assert "quantization" in html
     assert "No noise floor" not in html
+
+    assert main([*words[:3], "--label", "bf16", "int8", "--by", "condition", "--json"]) == 0
+    groups = pd.DataFrame(json.loads(capsys.readouterr().out)["groups"])
+    table = pd.read_csv(tmp_path / "page" / "tables" / "by_condition.csv")
+    numbers = groups.columns.intersection(table.columns).drop("not_inferred")
+    assert {"negative_flip_rate_high", "lost_of_known", "p_value_holm"} < {*numbers}
+    told = groups[numbers].astype(table[numbers].dtypes)
+    pd.testing.assert_frame_equal(told, table[numbers])
+    assert table.set_index("group").loc["redirect", "lost_of_known"] == 8 / 14
 
 
 def test_a_folder_of_runs_is_read_run_by_run(runs):

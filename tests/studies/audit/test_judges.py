@@ -44,6 +44,7 @@ def judge(monkeypatch):
     """The judging model; `load_runner` gives it for every judge."""
     judging = FakeRunner(reply)
     monkeypatch.setattr(engine_settings, "load_runner", lambda name, **options: judging)
+    return judging
 
 
 @pytest.fixture
@@ -90,7 +91,12 @@ def test_a_model_judges_in_every_state_and_is_held_against_the_rule(answered, sc
     assert [block.caption for block in section.blocks] == ["The judge compared with the rule"]
     assert _titles(page) == ["Correct by topology and state", "Correct"]
 
-    # The judge is shown all names of an object.
+    # Scored again, the judge is asked nothing twice; it is shown all names of an object.
+    (log,) = (answered.path / "judges").rglob("judge-generations.jsonl")
+    lines, asked = log.read_text(), len(judge.asked)
+    with pytest.warns(UnscoredWarning, match="12 of 156"):
+        score(answered, scoring=LLM)
+    assert (log.read_text(), len(judge.asked)) == (lines, asked)
     told = pd.DataFrame({"question": ["Q?"], "answers": [["Paris", "Lutetia", "Paname"]]})
     assert facts_of(told)[0].answer == "Paris (or: Lutetia; Paname)"
     score(answered)

@@ -113,9 +113,10 @@ def test_checks_say_when_the_guards_found_nothing_or_were_not_run(audit_run, che
 )
 def test_several_runs_are_compared(audit_run, name, values, shown):
     """They are labelled by the settings that differ."""
+    frames = [random_outcomes(4, seed=k) for k in range(2)]
     folders = [
-        audit_run(random_outcomes(4, seed=k), f"run-{k}", settings={name: value})
-        for k, value in enumerate(values)
+        audit_run(frame, f"run-{k}", settings={name: value})
+        for k, (frame, value) in enumerate(zip(frames, values, strict=True))
     ]
 
     page, tables, _ = build_page(folders, study=AuditStudy(), settings=FEW)
@@ -131,6 +132,21 @@ def test_several_runs_are_compared(audit_run, name, values, shown):
     assert tables["by_topology"].frame["model"].nunique() == 2
     bars = {one.name: one for one in blocks(page, "origins", StackedBars)}
     assert [row[0] for row in bars["deletion-by-model"].rows] == page.models
+    # States and squares agree with counting.
+    flows = blocks(page, "states", AlluvialPlot)
+    everything, given = (group.squares for group in blocks(page, "squares", MosaicPlots))
+    for frame, flow, whole, known in zip(frames, flows, everything, given, strict=True):
+        full, on, off = (
+            frame[f"{one}_correct"].astype(bool) for one in ("full", "first", "second")
+        )
+        assert [state for state, _, _ in flow.states] == ["FULL", "DEL-ON", "DEL-OFF"]
+        assert flow.counts[True, True, False] == (full & on & ~off).sum()
+        assert sum(flow.counts.values()) == len(frame)
+        assert whole.first_only == (on & ~off).sum()
+        assert known.both == (full & on & off).sum()
+        assert known.first_only == (full & on & ~off).sum()
+        assert known.second_only == (full & ~on & off).sum()
+        assert known.neither == (full & ~on & ~off).sum()
 
 
 def test_the_page_says_that_no_fact_survived_or_that_the_run_is_gone(audit_run):

@@ -67,6 +67,23 @@ def test_trace_in_text_shows_each_candidate_with_score_and_fate(told):
     assert "  SURVIVED  1: the deletion is incomplete" in lines
     assert "  DEL-OFF: wrong" in lines
     assert lines[-1].startswith("  origin    same_object: an entry with the right object under")
+    # The page tells the same: marks at their entries, and abstention.
+    block = fact_trace(told).to_block()
+    entries = ["Arania · Capital · Lumo", "Arania State · Capital City · Lumo"]
+    for step, right, marks in zip(
+        block.steps,
+        (True, True, False),
+        (["selected", ""], ["deleted", "selected"], []),
+        strict=True,
+    ):
+        assert [row[1:] for row in step[2][:2]] == [*zip(entries[: len(marks)], marks, strict=True)]
+        assert step[4] is right
+    assert "deleted" not in {mark for *_, mark in block.steps[0][2]}
+    assert "looks up zzz, xyz, abstained, threshold 0.5" in block.steps[1][1]
+    assert dict(block.facts)["deleted"] == f"1: {entries[0]}"
+    survived = "survived the deletion, which is incomplete"
+    assert dict(block.facts)[survived] == "RA · Seat · Lumo"
+    assert block.note.startswith("same_object: an entry with the right object")
     # What a terminal would obey is escaped.
     hostile = fact_trace(told, 2).to_text()
     assert "\x1b" not in hostile
