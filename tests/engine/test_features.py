@@ -74,6 +74,7 @@ def test_make_features_rejects_other_types(annotation, message):
 
 @given(st.lists(entities, max_size=20))
 @example([])
+@example([Entity(id=None, name="a", pageviews=2**40)])
 def test_parquet_round_trip_is_lossless(tmp_path_factory, items):
     path = tmp_path_factory.mktemp("parquet") / "entities.parquet"
 

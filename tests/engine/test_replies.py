@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.engine.report import report_runs
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import import_predictions, score_run
@@ -14,6 +15,8 @@ from surface_consistency.runs.log import read_generations
 from surface_consistency.schemas import Generation
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy, score_predictions
+from surface_consistency.studies.slaq.settings import SlaqScoring, SlaqSettings
+from surface_consistency.studies.slaq.study import SlaqStudy
 
 STUDY = RedirectQAStudy()
 SETTINGS = RedirectQASettings(shots=0, repeat=0)
@@ -43,6 +46,32 @@ def imported(data, predictions, out, **settings):
 
 def is_redirect(prompt):
     return "Smith" in prompt.text or "y?" in prompt.text
+
+
+def test_the_reasoning_of_a_long_slaq_answer_is_not_judged(tmp_path):
+    """A name that is only thought of, and rejected, is no answer."""
+    study, data = SlaqStudy(), load_slaq_sample()
+    settings = SlaqSettings(limit=3, repeat=0)
+    accepted = (
+        study.plan(data, settings)
+        .items.groupby("prompt_id")["answers"]
+        .agg(lambda lists: ", ".join(answers[0] for answers in lists))
+    )
+    runner = FakeRunner(
+        lambda prompt: f"<think>Could it be {accepted[prompt.id]}? No.</think> I do not know."
+    )
+
+    folder = run_study(
+        study, data, runner, tmp_path / "run", model="m", settings=settings, progress=False
+    )
+    frame = score_run(folder, study=study, scoring=SlaqScoring(all_facts=True))
+
+    assert len(frame) == 75
+    assert not frame["first_correct"].any()
+    assert not frame["second_correct"].any()
+    for form in ("short", "long"):
+        [said] = {(one.text, one.reasoning[:8]) for one in read_generations(folder.log(form))}
+        assert said == ("I do not know.", "Could it")
 
 
 def test_the_first_line_of_an_answer_is_not_its_opening_tag(data, tmp_path):

@@ -476,6 +476,11 @@ def test_models_alike_are_not_said_to_differ(name):
 @pytest.mark.parametrize(
     ("name", "effect", "claim"),
     [
+        (
+            "redirectqa",
+            {"loss": 3.0},
+            r"flip rate between title and redirect is .* (higher for other|lower for m) than for",
+        ),
         ("slaq", {"long": -2.0}, r"short to long answers is .* higher for m than for other"),
         ("slaq", {"long": 2.0}, r"short to long answers is .* lower for m than for other"),
         ("lexical", {"loss": 2.0}, r"over 3 tasks together is .* higher for m than for other"),

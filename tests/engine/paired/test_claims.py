@@ -95,7 +95,7 @@ def test_two_models_lead_with_their_difference_and_what_could_have_been_found():
 
 def test_numbers_without_an_interval_are_not_quoted():
     """All pairs are of one fact: tables have no interval, and the page quotes no rate."""
-    (run,) = world({"m": (0.5, 0.5)}, seed=0, n=40)
+    (run,) = world({"m": (0.5, 0.5)}, seed=3, n=40)
     run.outcomes["fact_id"] = "one"
 
     page, tables = page_of([run])
@@ -106,8 +106,11 @@ def test_numbers_without_an_interval_are_not_quoted():
         "too few (worth 1 cluster, under 4)."
     )
     assert not re.search(r"\d", sentence_text(page.finding.summary))
-    squares = page.sections[0].blocks[0]
-    assert all(value.kind == "p_value" for _, value, _ in squares.squares[0].facts)
+    [square] = page.sections[0].blocks[0].squares
+    assert all(value.kind == "p_value" for _, value, _ in square.facts)
+    counts = tables["overall"].frame.iloc[0][["both", "first_only", "second_only", "neither"]]
+    assert [getattr(square, cell) for cell in counts.index] == counts.tolist()
+    assert counts.nunique() == 4
 
 
 def test_planted_data_say_that_the_truth_is_known():

@@ -1,10 +1,12 @@
 import functools
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
+from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import (
     form_answers_by,
     form_contrasts,
@@ -111,7 +113,6 @@ ONE_ANSWER = "kappa: all answers are one, or all clusters alike"
 TWO_FORMS = "fewer than 3 forms say nothing of others like them"
 
 
-@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
 @pytest.mark.parametrize(
     ("metric", "frame", "undefined", "reason"),
     [
@@ -128,8 +129,11 @@ TWO_FORMS = "fewer than 3 forms say nothing of others like them"
     ],
 )
 def test_what_is_not_inferred_has_a_reason(metric, frame, undefined, reason):
-    rows = metric(frame)
+    with warnings.catch_warnings(record=True, action="always") as told:
+        rows = metric(frame)
 
+    expected = {UnscoredWarning, UndefinedMetricWarning} if frame is GAPS else set()
+    assert {one.category for one in told} == expected
     assert set(rows["not_inferred"]) == {reason}
     assert rows[undefined].isna().all()
 

@@ -19,6 +19,7 @@ from surface_consistency.errors import DataError, RunError, RunnerError, Undefin
 from surface_consistency.metrics import transport_similarity
 from surface_consistency.models import FakeRunner
 from surface_consistency.models.loading import find_model
+from surface_consistency.report.page import Heatmap
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.mechanism.analysis import MechanismAnalysis
 from surface_consistency.studies.mechanism.sample import sample_pairs
@@ -92,15 +93,15 @@ def analyse(*runs, **options):
 
 @pytest.fixture(scope="module")
 def analysed(slaq_run, weights, tmp_path_factory):
-    """The pairs, four of each class, and the store."""
+    """The pairs, four of each class, the store, and the section of the page."""
     store = tmp_path_factory.mktemp("store")
-    _, tables = analyse(slaq_run, model=(str(weights),), per_class=4, store=store, folds=2)
-    return tables["mechanism_pairs"], store / "run"
+    section, tables = analyse(slaq_run, model=(str(weights),), per_class=4, store=store, folds=2)
+    return tables["mechanism_pairs"], store / "run", section
 
 
 def test_similarities_are_those_of_the_stored_effects_of_weights_that_are_named(analysed, weights):
     # Anyone can load the folder, and compute the features again.
-    pairs, store = analysed
+    pairs, store, _ = analysed
     components = pd.read_csv(store / "components.csv")
     rows = pd.read_parquet(store / "importances").set_index("answer_id")
     pair = pairs.iloc[0]
@@ -124,6 +125,20 @@ def test_similarities_are_those_of_the_stored_effects_of_weights_that_are_named(
     digest = json.loads((store / "manifest.json").read_text())["model"]["digest"]
     assert digest == find_model(str(weights), None).digest
     assert digest is not None
+
+
+def test_the_section_maps_a_pair_of_each_class(analysed):
+    _, _, section = analysed
+    maps = [block for block in section.blocks if isinstance(block, Heatmap)]
+
+    assert [one.title.rpartition("? ")[2] for one in maps] == ["(right both times)", "(right once)"]
+    for one in maps:
+        assert one.columns == ["0", "1", "2", "3", "MLP"]
+        assert len(one.panels) == 2
+        assert all([layer for layer, _ in rows] == ["0", "1"] for _, rows in one.panels)
+    told = " ".join(map(str, section.blocks))
+    assert "the logit minus the mean of all logits" in told
+    assert "mechanism-difference" in told
 
 
 def test_a_stopped_analysis_measures_nothing_twice(slaq_run, weights, tmp_path, monkeypatch):

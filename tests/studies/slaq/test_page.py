@@ -1,5 +1,6 @@
 """What stands on the page of SLAQ runs."""
 
+import numpy as np
 import pytest
 
 from surface_consistency.cli.main import main
@@ -43,6 +44,29 @@ def test_free_form_and_gaps_are_shown(make_slaq_run, coin):
     assert ("orders", "3") in page.finding.facts
     # So few topics give the noise floor no interval, without which it is not quoted.
     assert page.finding.summary == []
+
+
+def test_curves_are_those_of_the_tables(make_slaq_run):
+    page, tables = page_of(make_slaq_run("x"))
+
+    blocks = [block for part in page.sections for block in part.blocks]
+    curves = {block.name: block for block in blocks if isinstance(block, Lines)}
+    drawn = {
+        name: [(point.x, point.value.value) for point in curve.series[0].points]
+        for name, curve in curves.items()
+    }
+    slots, momentum = tables["position"].frame, tables["momentum"].frame
+    assert drawn["slots-1"] == list(zip(slots["slot"], slots["accuracy"], strict=True))
+    assert slots["accuracy"].nunique() > 1
+    short = curves["slots-1"].reference[1].value
+    assert short == tables["overall"].frame["first_accuracy"].iloc[0]
+    for streak, kind in ((1, "correct"), (0, "incorrect")):
+        name = f"momentum-{kind}-1"
+        is_drawn = (momentum["null"] == "topic-and-slot") & (momentum["streak"] == streak)
+        rows = momentum[is_drawn & (momentum["n"] > 0)]
+        assert drawn[name] == list(zip(rows["length"], rows["probability"], strict=True))
+        band = rows[["length", *(f"null_probability{end}" for end in ("_low", "", "_high"))]]
+        np.testing.assert_array_equal(curves[name].band, band)
 
 
 def test_a_page_says_beside_its_finding_how_far_its_matcher_errs(make_slaq_run, score):

@@ -75,16 +75,16 @@ def test_topics_without_verdicts_are_no_clusters_and_missing_labels_are_a_group(
 
 
 def test_position_needs_balanced_orders_and_leaves_out_facts_with_a_gap(make_slaq_run):
-    runs = {n: outcomes(make_slaq_run(f"{n}", model=f"{n}", permutations=n)) for n in (3, 5)}
+    runs = {n: outcomes(make_slaq_run(f"{n}", model=f"{n}", permutations=n)) for n in (3, 5, 10)}
     whole = runs[5].copy()
     runs[5].loc[0, "second_correct"] = pd.NA
 
     tables = slot_tables(pd.concat(runs, ignore_index=True), **FAST)
     position = slot_tables(whole, **FAST)["position"]
 
-    assert set(tables["momentum"]["model"]) == {"3", "5"}
+    assert set(tables["momentum"]["model"]) == {"3", "5", "10"}
     gaps = tables["position"][["model", "n_facts_left_out", "n_topics"]]
-    assert gaps.drop_duplicates().values.tolist() == [["5", 1, 6]]
+    assert gaps.drop_duplicates().values.tolist() == [["5", 1, 6], ["10", 0, 6]]
     means = whole.groupby("slot")["second_correct"].mean().to_numpy(float)
     np.testing.assert_allclose(position["accuracy"], means)
 

@@ -145,6 +145,11 @@ def test_reserve_output_dir_takes_an_unfinished_data_set_of_other_settings(writt
 
     reserve_output_dir(written, {"triples": 20}, subsets=["v1.0.0"])
 
+    # A card, even an empty one, makes it a finished data set.
+    (written / "README.md").write_text("", encoding="utf-8")
+    with pytest.raises(RunError, match="triples: 20 there, 10 now"):
+        reserve_output_dir(written, SETTINGS, subsets=["v1.0.0"])
+
 
 @pytest.mark.parametrize("name", ["v1.0.0/notes.parquet", "secret.env", "metadata/v1.0.0/a.txt"])
 def test_reserve_output_dir_rejects_foreign_files_and_keeps_them(name, written, subset, tmp_path):
