@@ -66,7 +66,10 @@ def test_a_runner_that_is_ready_made_is_used_as_it_is(third_party):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("nope", "'nope'; available: fake, lookup, openai, stored, stored-scores.*module:attribute"),
+        (
+            "nope",
+            "'nope'; available: fake, lookup, openai, stored, stored-scores.*module:attribute",
+        ),
         ("loud-runners:nope", r"no runner 'loud-runners:nope'; available: .*loud_Runners:loud"),
         ("loudpkg:Mute", r"made a Mute, which is not a Runner; derive its class from"),
         ("loudpkg:nothing", r"'loudpkg:nothing' is a NoneType; expected a runner, or a class"),
