@@ -17,7 +17,7 @@ from surface_consistency.engine.paired.tables import _overall, compare_models, p
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.report.page import Prose
 from surface_consistency.studies.audit.study import AuditStudy
-from surface_consistency.studies.audit.tables import audit_tables
+from surface_consistency.studies.audit.tables import _rates as audit_rates
 from surface_consistency.studies.lexical import popularity
 from surface_consistency.studies.lexical.popularity import PopularityAnalysis, PopularitySettings
 from surface_consistency.studies.lexical.study import LexicalStudy
@@ -339,7 +339,7 @@ def audit_world(rng, *, store=0.0, n_facts=40):
 
 def audit_text(monkeypatch, frame):
     made = report(AuditStudy(), frame, "fact_id")
-    rates = audit_tables(made.frame)["overall"]
+    rates = audit_rates(made.frame, ["model"])
     return finding(AuditStudy.report, made, {"overall": Table(frame=rates, caption="", columns=[])})
 
 
@@ -448,7 +448,7 @@ def said_of_models(name, *worlds):
     made = report(study(), first, cluster, *others)
     tables = {}
     if name == "audit":
-        rates = [audit_tables(run.outcomes)["overall"] for run in made.runs]
+        rates = [audit_rates(run.outcomes, ["model"]) for run in made.runs]
         tables["overall"] = Table(frame=pd.concat(rates), caption="", columns=[])
     elif name == "slaq":
         tables["overall"] = overall(made, slaq_page._scores)
