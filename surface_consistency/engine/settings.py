@@ -393,8 +393,8 @@ def study_records(name: str) -> StudyRecords:
         name: The study, as for `engine.study.find_study`.
 
     Returns:
-        `RECORDS` of the module `settings` beside a study of this package, whose verdicts and
-        outcomes are the general ones; those of the study itself for one of another package.
+        `RECORDS` of the module `settings` of a study of this package, with the general records of
+        verdicts and outcomes; the records of the study itself for one of another package.
 
     Raises:
         PluginError: If there is no such study, or it cannot be loaded.

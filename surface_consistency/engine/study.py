@@ -76,7 +76,7 @@ class Scored:
 
     @property
     def labels(self) -> Path | None:
-        """Labels of people that the judge is held against; None where there are none."""
+        """Labels of people with which the judge is compared; None without labels."""
         path: Path = self.scoring.labels or self.folder.labels
         return path if path.is_file() and self.scoring.judge != "human" else None
 
@@ -154,7 +154,7 @@ class Study(ABC):
         """
 
     def judge(self, scoring: Any, folder: RunFolder) -> judges.Judge:  # noqa: ANN401 - own record
-        """Make the study's own judge, which models and people are held against.
+        """Make the judge of the study itself, with which models and people are compared.
 
         Args:
             scoring: An instance of `records.scoring`.
@@ -178,11 +178,11 @@ def pair_outcomes(
     Args:
         study: The study.
         pairs: `Plan.pairs`.
-        verdicts: One row a target, columns of the study's record of a verdict.
+        verdicts: One row per target, columns of the study's record of a verdict.
         model: Label of the model.
 
     Returns:
-        One row a pair, columns of the study's record of a pair: those of `pairs`; for each
+        One row per pair, columns of the study's record of a pair: those of `pairs`; for each
         `<name>_target` every field of the verdict as `<name>_<field>`, `is_correct` as
         `<name>_correct`; and what the record derives itself (`PairedOutcome.derived`). Fields that
         the record does not have are dropped. Conditions that `pairs` does not name are those of

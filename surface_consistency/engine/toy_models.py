@@ -1,7 +1,7 @@
 """Training of toy models: small transformers, taught from scratch what a study plants.
 
 What a downloaded model has seen is unknown; what a toy model knows is set, so that a study can be
-held against it. The `ToyModelSettings` of a study says what it is taught.
+tested against it. The `ToyModelSettings` of a study says what it is taught.
 """
 
 import hashlib

@@ -42,7 +42,7 @@ class PairedOutcome(Record):
 
         Args:
             pairs: `Plan.pairs`.
-            verdicts: One row a target, columns of the study's record of a verdict.
+            verdicts: One row per target, columns of the study's record of a verdict.
 
         Returns:
             Values by name, one per pair; empty by default.
