@@ -128,6 +128,7 @@ def test_the_paper_words_are_asked_judged_and_recorded(run, runners, tmp_path, c
     prompts = [json.loads(line) for line in (folder / "prompts.jsonl").read_text().splitlines()]
     assert prompts[-1]["messages"][0]["content"].startswith("Answer to the question should answer")
     assert scoring["judged_by"] == f"llm:j, prompts {pin_prompts('paper', 'judge')}"
+    assert scoring["settings"]["judge_prompts"] == pin_prompts("paper", "judge")
     logs = [json.loads(path.read_text()) for path in folder.glob("judges/*/*manifest.json")]
     digests = {"judge-prompts-v1", pin_prompts("paper", "judge")}
     assert {log["data"]["digest"] for log in logs} == digests
