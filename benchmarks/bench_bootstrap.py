@@ -49,7 +49,7 @@ def synthetic_pairs(rng):
     categories = deal_categories(rng)
     return pd.DataFrame(
         {
-            "fact_id": fact,
+            "item": fact,
             "subject_id": subject,
             "category": categories,
             "type": [sorted({label.split("/")[0] for label in labels}) for labels in categories],
@@ -101,7 +101,7 @@ def main():
     rounds = parser.parse_args().rounds
     frame = synthetic_pairs(np.random.default_rng(0))
     counts = cluster_counts(
-        frame["first_correct"], frame["second_correct"], clusters=frame["fact_id"]
+        frame["first_correct"], frame["second_correct"], clusters=frame["item"]
     )
     ours = cluster_bootstrap(
         counts, PAIRED_RATES["consistency"], intervals=Intervals(n_resamples=N_RESAMPLES)
@@ -110,12 +110,12 @@ def main():
     _, low, high = ours
     if abs(low - theirs.low) + abs(high - theirs.high) > 0.1 * (high - low):
         raise SystemExit(f"the intervals disagree: {ours} and {theirs}")
-    groups = sum(len(rows) for rows in all_groups(frame, "fact_id"))
+    groups = sum(len(rows) for rows in all_groups(frame, "item"))
 
     scipy_names = [f"scipy.stats.bootstrap, overall, 1 rate (batch={b})" for b in SCIPY_BATCHES]
     contenders: dict[str, Callable[[], object]] = {
         f"paired_by, {groups} groups, {len(PAIRED_RATES)} rates, {N_FACTS:,} facts": (
-            lambda: all_groups(frame, "fact_id")
+            lambda: all_groups(frame, "item")
         ),
         f"paired_by, {groups} groups, {len(PAIRED_RATES)} rates, {N_SUBJECTS:,} subjects": (
             lambda: all_groups(frame, "subject_id")

@@ -57,7 +57,7 @@ def inputs_of(home: Path) -> dict[str, list[object]]:
     rng = np.random.default_rng(0)
     for name, n in (("hundred", 100), ("million", 1_000_000)):
         drawn = {f"{side}_correct": rng.integers(0, 2, n) for side in ("first", "second")}
-        pd.DataFrame({"fact_id": np.arange(n)} | drawn).to_csv(home / f"{name}.csv", index=False)
+        pd.DataFrame({"item": np.arange(n)} | drawn).to_csv(home / f"{name}.csv", index=False)
     verdicts = ["--first", "first_correct", "--second", "second_correct"]
     questions, *predictions = files["small"]
     whole, prediction, *_ = files["whole"]

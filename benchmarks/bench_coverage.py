@@ -670,7 +670,7 @@ def same_as_functions():
     cells = np.repeat(np.tile(np.arange(4), 30), counts.ravel())
     frame = pd.DataFrame(
         {
-            "fact_id": np.repeat(np.arange(30), 5),
+            "item": np.repeat(np.arange(30), 5),
             "first_correct": cells < 2,
             "second_correct": cells % 2 == 0,
         }

@@ -34,7 +34,7 @@ GROWTH_ROWS = (20_000, 80_000, 320_000)
 
 def models_frame(rng):
     """Return the pairs of RedirectQA answered by 13 models of rising ability."""
-    frame = synthetic_pairs(rng).assign(pair_id=lambda f: np.arange(len(f)))
+    frame = synthetic_pairs(rng).assign(pair=lambda f: np.arange(len(f)))
     parts = []
     for number in range(N_MODELS):
         flipped = rng.random(len(frame)) < 0.1 + 0.02 * number
@@ -45,7 +45,7 @@ def models_frame(rng):
 
 def forms_frame(frame):
     """Return the same answers as forms of facts: one row a pair's second name."""
-    return frame.rename(columns={"second_correct": "correct", "pair_id": "form"})
+    return frame.rename(columns={"second_correct": "correct", "pair": "form"})
 
 
 def seconds(call, rounds, clock=time.perf_counter):
@@ -71,7 +71,7 @@ def peaks():
     frame = pd.DataFrame(
         {
             "model": np.repeat(["a", "b"], N_CLUSTERS),
-            "pair_id": np.tile(np.arange(N_CLUSTERS), 2),
+            "pair": np.tile(np.arange(N_CLUSTERS), 2),
             "first_correct": rng.random(N_CLUSTERS * 2) < 0.5,
             "second_correct": rng.random(N_CLUSTERS * 2) < 0.5,
         }
@@ -86,11 +86,11 @@ def peaks():
         ),
         "paired_by": lambda: paired_by(
             frame[frame["model"] == "a"],
-            cluster="pair_id",
+            cluster="pair",
             intervals=Intervals(n_resamples=N_RESAMPLES),
         ),
         "contrasts_by": lambda: contrasts_by(
-            frame, between="model", pair_id="pair_id", cluster="pair_id"
+            frame, between="model", pair="pair", cluster="pair"
         ),
     }
     found = {}
@@ -112,7 +112,7 @@ def growth():
     for n_rows in GROWTH_ROWS:
         frame = pd.DataFrame(
             {
-                "fact_id": rng.integers(0, n_rows // 2, n_rows),
+                "item": rng.integers(0, n_rows // 2, n_rows),
                 "category": rng.choice(list("abcdefgh"), n_rows),
                 "first_correct": rng.random(n_rows) < 0.5,
                 "second_correct": rng.random(n_rows) < 0.5,
@@ -140,7 +140,7 @@ def main():
             test="obuchowski",
         ),
         f"contrasts_by, {N_MODELS} models, 78 pairs of them": lambda: contrasts_by(
-            frame, between="model", pair_id="pair_id"
+            frame, between="model", pair="pair"
         ),
         f"forms_by, {N_MODELS} models": lambda: forms_by(
             forms, by="model", fact="subject_id", intervals=Intervals(n_resamples=N_RESAMPLES)

@@ -29,7 +29,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         verdicts = Path(folder) / "verdicts.csv"
         lines = [f"{row},{row % 2},{row % 3 % 2}\n" for row in range(100)]
-        verdicts.write_text("fact_id,short,long\n" + "".join(lines), encoding="utf-8")
+        verdicts.write_text("item,short,long\n" + "".join(lines), encoding="utf-8")
         compare = ("compare", verdicts, "--first", "short", "--second", "long")
         started: dict[str, tuple[object, ...]] = {
             **{statement: ("-c", statement) for statement in STATEMENTS},

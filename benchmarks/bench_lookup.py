@@ -73,7 +73,7 @@ def make_facts(n_facts, rng):
         subject, relation = name(rng, 2), rng.choice(list(RELATIONS))
         made[subject] = AuditPrompt(
             prompt_id=len(made),
-            fact_id=len(made),
+            item=len(made),
             subject=subject,
             relation=relation,
             gold_object=name(rng, rng.randint(1, 4)),
@@ -237,7 +237,7 @@ def workloads(facts):
 def ask_all(facts, states):
     """Return the prompts of facts in states."""
     return [
-        Prompt(id=f"{fact.fact_id}/{state}", text=fact.prompt_text, condition=state)
+        Prompt(id=f"{fact.item}/{state}", text=fact.prompt_text, condition=state)
         for fact in facts
         for state in states
     ]

@@ -133,7 +133,7 @@ def check_same(mine: Path, theirs: Path, *, agreement: bool) -> None:
     """Make sure that both wrote the same verdicts, outcomes and counts."""
     for name, key, columns in (
         ("verdicts", "target_id", ["is_correct", "matched_answer", "prediction"]),
-        ("outcomes", "pair_id", ["fact_id", "relation", "first_prediction", "second_prediction"]),
+        ("outcomes", "pair", ["item", "relation", "first_prediction", "second_prediction"]),
     ):
         first, second = (
             pd.read_parquet(folder / f"{name}.parquet").set_index(key).sort_index()[columns]

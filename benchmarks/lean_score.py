@@ -75,7 +75,7 @@ def main(source, predictions, out, compare):
         lambda text: hashlib.sha256(text.encode()).hexdigest()[:12]
     )
     fact, template = rows["triplet_id"].astype(str), rows["template"]
-    rows["id"], rows["fact_id"] = fact + ":" + template + ":" + names, fact
+    rows["id"], rows["item"] = fact + ":" + template + ":" + names, fact
     text = rows["question"].map(told)
     line = text.map(first_line)
     answers = [list(a) for a in rows["possible_answers"]]
@@ -94,7 +94,7 @@ def main(source, predictions, out, compare):
         {
             **dict.fromkeys(("target_id", "prompt_id", "prompt_key"), rows["id"]),
             **{"answers": answers, "group": ""},
-            **{name: rows[name] for name in ("fact_id", "subject_id", "question", "template")},
+            **{name: rows[name] for name in ("item", "subject_id", "question", "template")},
         }
     ).to_parquet(out / "targets.parquet")
     verdicts = pd.DataFrame(
@@ -106,11 +106,11 @@ def main(source, predictions, out, compare):
     )
     verdicts.to_parquet(out / "verdicts.parquet")
     pairs = rows[~rows["is_main"]].merge(
-        rows[rows["is_main"]], on=["fact_id", "template"], suffixes=("", "_first"), how="inner"
+        rows[rows["is_main"]], on=["item", "template"], suffixes=("", "_first"), how="inner"
     )
     pairs = pd.DataFrame(
         {
-            **{"pair_id": pairs["id"], "fact_id": pairs["fact_id"], "first_condition": "canonical"},
+            **{"pair": pairs["id"], "item": pairs["item"], "first_condition": "canonical"},
             **{"second_condition": "redirect", "first_target": pairs["id_first"]},
             **{"second_target": pairs["id"], "subject_id": pairs["subject_id"]},
             **{"relation": pairs["relation"], "template": pairs["template"]},

@@ -29,7 +29,7 @@ def make_manifest(model: str = "toy_model", **changes: object) -> RunManifest:
 
 
 COLUMNS = (
-    *("study", "model", "pair_id", "fact_id", "first_condition", "second_condition"),
+    *("study", "model", "pair", "item", "first_condition", "second_condition"),
     *("first_correct", "second_correct", "subject_id", "relation", "template", "categories"),
     *("types", "first_surface", "second_surface", "first_prediction", "second_prediction"),
 )

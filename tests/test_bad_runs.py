@@ -92,7 +92,7 @@ def test_columns_that_the_study_did_not_declare_or_that_are_missing_are_refused(
 def test_page_of_no_pair_is_refused(folder, tmp_path, capsys):
     pd.read_parquet(folder / "outcomes.parquet").head(0).to_parquet(folder / "outcomes.parquet")
     file = tmp_path / "verdicts.csv"
-    file.write_text("fact_id,a,b\n")
+    file.write_text("item,a,b\n")
     comparison = ["compare", file, "--first", "a", "--second", "b"]
 
     for words, message in (

@@ -76,7 +76,7 @@ def test_options_of_a_study_load_pydantic_alone(study):
 
 def test_compare_loads_no_model_library(tmp_path):
     file = tmp_path / "verdicts.csv"
-    file.write_text("fact_id,a,b\n1,1,0\n2,1,1\n3,0,0\n")
+    file.write_text("item,a,b\n1,1,0\n2,1,1\n3,0,0\n")
 
     loaded = loaded_by("compare", str(file), "--first", "a", "--second", "b")
 

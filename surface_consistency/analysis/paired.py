@@ -35,7 +35,7 @@ def compare_verdicts(frame: pd.DataFrame, settings: TableSettings | None = None)
     """Compute the paired table of each group of an outcomes frame.
 
     Args:
-        frame: The outcomes frame, as from `read_verdicts`; clusters are its `fact_id`.
+        frame: The outcomes frame, as from `read_verdicts`; clusters are its `item`.
         settings: By what and how; None for one row of all pairs.
 
     Returns:
@@ -53,7 +53,7 @@ def compare_verdicts(frame: pd.DataFrame, settings: TableSettings | None = None)
     settings = settings or TableSettings()
     keys = list(settings.by)
     split = split_labels(frame, keys, settings.separator)
-    if settings.test in _CLUSTERED and frame["fact_id"].is_unique:
+    if settings.test in _CLUSTERED and frame["item"].is_unique:
         raise ValueError(
             f"test={settings.test!r} is for pairs that share clusters, but every pair is a cluster "
             "of its own; name the column of clusters, or take a test for independent pairs"
@@ -61,7 +61,7 @@ def compare_verdicts(frame: pd.DataFrame, settings: TableSettings | None = None)
     rows = paired_by(
         split,
         by=keys,
-        pair_id="pair_id",
+        pair="pair",
         rates={name: PAIRED_RATES[name] for name in _RATES},
         test=settings.test,
         intervals=Intervals(

@@ -48,7 +48,7 @@ class PairSettings(Settings):
     condition: str | None = None
     """Column of the condition, with one row a verdict."""
 
-    pair_id: str | None = None
+    pair: str | None = None
     """Column in which no value may stand twice in a group."""
 
     @property

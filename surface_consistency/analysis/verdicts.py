@@ -39,7 +39,7 @@ def read_verdicts(
 
     Two shapes are read. One row a pair: `first` and `second` are its columns of verdicts. One row
     a fact and condition: `condition` names the column whose values `first` and `second` are, `item`
-    what pairs the rows ("fact_id" by default) and `score` their verdicts ("correct"). Files of
+    what pairs the rows ("item" by default) and `score` their verdicts ("correct"). Files of
     several models are compared by `analysis.compare`.
 
     Args:
@@ -68,13 +68,13 @@ def read_verdicts(
     columns = columns or ResultColumns()
     names, condition = pairs.conditions, pairs.condition
     name, frame = _cells(source)
-    facts, verdict = columns.item or ("fact_id",), columns.score or "correct"
+    facts, verdict = columns.item or ("item",), columns.score or "correct"
     if condition is not None and is_sample(dict.fromkeys(map(str, frame))):
         frame = _samples(source, condition, facts, columns)
         facts, verdict = ("item",), "score"
     cluster = _only(columns.cluster, "cluster")
     wanted = names if condition is None else (verdict, *facts)
-    frame = _with_near_names(frame, filter(None, [cluster, pairs.pair_id, condition, *wanted]))
+    frame = _with_near_names(frame, filter(None, [cluster, pairs.pair, condition, *wanted]))
     if condition is not None and condition in frame:
         frame = _with_plain_labels(frame, condition, names)
     try:
@@ -86,7 +86,7 @@ def read_verdicts(
             correct=verdict,
             fact=facts[0] if len(facts) == 1 else facts,
             cluster=cluster,
-            pair_id=pairs.pair_id,
+            pair=pairs.pair,
             within=within,
         )
     except ValueError as error:

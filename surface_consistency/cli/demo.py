@@ -95,8 +95,8 @@ def exposure_table(
         first_accuracy, second_accuracy, consistency with its bounds, flip_rate. Facts that were
         held out under all their names stand in a row of their own, "fact held out".
     """
-    keys = list(zip(outcomes["fact_id"], outcomes["first_surface"], strict=True))
-    seconds = list(zip(outcomes["fact_id"], outcomes["second_surface"], strict=True))
+    keys = list(zip(outcomes["item"], outcomes["first_surface"], strict=True))
+    seconds = list(zip(outcomes["item"], outcomes["second_surface"], strict=True))
     labels = [
         "fact held out" if exposures[canonical] == "absent" else exposures[redirect]
         for canonical, redirect in zip(keys, seconds, strict=True)

@@ -96,13 +96,13 @@ def load_popqa(
     late = refuse_late_columns(opened.rows, opened.columns, POPQA_COLUMNS, overrides=columns)
     for place, row in late:
         question = _question(RowCells(fields, place, row))
-        if question["fact_id"] in questions:
+        if question["item"] in questions:
             raise DataError(
-                f"{place}: id {question['fact_id']!r} is on an earlier row too; ids are unique"
+                f"{place}: id {question['item']!r} is on an earlier row too; ids are unique"
             )
-        questions[question["fact_id"]] = question
+        questions[question["item"]] = question
     rows = typed_questions(pd.DataFrame(list(questions.values()), dtype=object))
-    without = rows.loc[~rows["answers"].map(bool), "fact_id"].tolist()
+    without = rows.loc[~rows["answers"].map(bool), "item"].tolist()
     if note := unanswerable(opened.id, without):
         warnings.warn(note, UnscoredWarning, stacklevel=2)
     described = describe_questions(rows, source=opened.id, revision=opened.revision)
@@ -116,7 +116,7 @@ def _question(cells: RowCells) -> dict[str, Any]:
     named = (name.strip(),) if name.strip() in listed else ()
     return {
         "id": question_id(fact, TEMPLATES[0], subject, CANONICAL_LABEL),
-        "fact_id": fact,
+        "item": fact,
         "subject_id": _item(cells.read("s_uri", text_of)),
         "subject_name": subject,
         "subject_aliases": cells.read("s_aliases", strings_of),

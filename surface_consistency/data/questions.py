@@ -18,7 +18,7 @@ from surface_consistency.schemas import (
 
 _TEXT: Final = pd.Series([""]).dtype
 _DTYPES: Final[Mapping[str, Any]] = {
-    **dict.fromkeys(("id", "fact_id", "subject_id", "subject_name"), _TEXT),
+    **dict.fromkeys(("id", "item", "subject_id", "subject_name"), _TEXT),
     "subject_aliases": object,
     "subject_pageviews": "Int64",
     **dict.fromkeys(("relation", "object_id", "object_name"), _TEXT),
@@ -34,7 +34,7 @@ _DTYPES: Final[Mapping[str, Any]] = {
 
 QUESTION_COLUMNS: Final = tuple(_DTYPES)
 """Columns of a frame of questions, one row per question. `id`: unique, see `question_id`;
-`fact_id`: the fact that it asks for; `subject_*` and `object_*`: the entities of the fact, as in
+`item`: the fact that it asks for; `subject_*` and `object_*`: the entities of the fact, as in
 `schemas.Entity`; `relation`; `answers`: accepted answers, the object's name first; `template`: the
 wording; `question`; `surface`: the name of the subject in the question; `is_canonical`,
 `categories`, `types` and `redirect_title`: as in `schemas.SurfaceForm`. Lists are tuples; all other
@@ -52,7 +52,7 @@ class Question(NamedTuple):
     id: str
     """Identifier of the question."""
 
-    fact_id: str
+    item: str
     """The fact that it asks for."""
 
     subject_id: str | None
@@ -127,7 +127,7 @@ def question_frame(records: Iterable[QuestionRealization]) -> pd.DataFrame:
     cells = [
         {
             "id": record.id,
-            "fact_id": record.triple.id,
+            "item": record.triple.id,
             **{f"subject_{name}": value for name, value in record.triple.subject},
             "relation": record.triple.relation,
             **{f"object_{name}": value for name, value in record.triple.object},
@@ -157,14 +157,14 @@ def question_records(rows: pd.DataFrame) -> list[QuestionRealization]:
     made = []
     for cells in plain_values(rows, QUESTION_COLUMNS):
         row = dict(zip(QUESTION_COLUMNS, cells, strict=True))
-        if row["fact_id"] not in known:
+        if row["item"] not in known:
             sides = (
                 Entity(**{name: row[f"{side}_{name}"] for name in Entity.model_fields})
                 for side in ("subject", "object")
             )
             subject, thing = (known.setdefault(entity, entity) for entity in sides)
-            known[row["fact_id"]] = FactualTriple(
-                id=row["fact_id"],
+            known[row["item"]] = FactualTriple(
+                id=row["item"],
                 subject=subject,
                 relation=row["relation"],
                 object=thing,
@@ -176,7 +176,7 @@ def question_records(rows: pd.DataFrame) -> list[QuestionRealization]:
         made.append(
             QuestionRealization(
                 id=row["id"],
-                triple=known[row["fact_id"]],
+                triple=known[row["item"]],
                 surface=known[named],
                 template=row["template"],
                 question=row["question"],
@@ -207,11 +207,11 @@ def describe_questions(rows: pd.DataFrame, *, source: str, revision: str | None)
     )
 
 
-def question_id(fact_id: str, template: str, surface: str, redirect_title: str | None) -> str:
+def question_id(item: str, template: str, surface: str, redirect_title: str | None) -> str:
     """Name a question by what it asks, so that the name survives a new order of the rows.
 
     Args:
-        fact_id: Identifier of the fact.
+        item: Identifier of the fact.
         template: Name of the wording.
         surface: The name of the subject in the question.
         redirect_title: Title of the redirect page; "__MAIN__" for the canonical name, None if
@@ -227,7 +227,7 @@ def question_id(fact_id: str, template: str, surface: str, redirect_title: str |
         '1318704:original:5680837e88a7'
     """
     name = f"{surface}\n{redirect_title or ''}"
-    return f"{fact_id}:{template}:{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+    return f"{item}:{template}:{hashlib.sha256(name.encode()).hexdigest()[:12]}"
 
 
 def unanswerable(source: str, without: Sequence[str]) -> str:

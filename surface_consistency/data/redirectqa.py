@@ -140,7 +140,7 @@ class RedirectQA:
         Columns of `QUESTION_COLUMNS`, those of the redirect question, and canonical_id and
         canonical_surface.
         """
-        keys = ["fact_id", "template"]
+        keys = ["item", "template"]
         canonical = self.rows.loc[self.rows["is_canonical"], [*keys, "id", "surface"]]
         named = canonical.drop_duplicates(keys, keep="last").rename(
             columns={"id": "canonical_id", "surface": "canonical_surface"}
@@ -183,8 +183,8 @@ class RedirectQA:
         if limit is not None:
             if limit < 1:
                 raise ValueError(f"limit counts facts and must be at least 1, got {limit}")
-            facts = spread(zip(kept["relation"], kept["fact_id"], strict=True), limit)
-            kept = kept[kept["fact_id"].isin(facts)]
+            facts = spread(zip(kept["relation"], kept["item"], strict=True), limit)
+            kept = kept[kept["item"].isin(facts)]
         return RedirectQA.from_rows(
             kept.reset_index(drop=True),
             source=self.source.id,
@@ -313,7 +313,7 @@ def _notes(
     listed = [
         f"{surface!r} (fact {fact}, {template})"
         for surface, fact, template in plain_values(
-            data.unpaired, ("surface", "fact_id", "template")
+            data.unpaired, ("surface", "item", "template")
         )
     ]
     if listed:
@@ -325,7 +325,7 @@ def _notes(
         )
     has_answers = rows["answers"].map(bool)
     if "answers" not in fields and "object_aliases" in fields:
-        alone = rows.loc[has_answers & ~rows["object_aliases"].map(bool), "fact_id"].unique()
+        alone = rows.loc[has_answers & ~rows["object_aliases"].map(bool), "item"].unique()
         if len(alone):
             yield (
                 SurfaceConsistencyWarning,
@@ -333,5 +333,5 @@ def _notes(
                 f"{first_few(alone.tolist())}); the object's name alone is accepted as answer: "
                 "fill in the aliases if it has others",
             )
-    if note := unanswerable(source, rows.loc[~has_answers, "fact_id"].tolist()):
+    if note := unanswerable(source, rows.loc[~has_answers, "item"].tolist()):
         yield UnscoredWarning, note

@@ -120,7 +120,7 @@ def read_questions(
     )
     made["question"] = _questions(made, raw["question"], places, fields, ask_by_template)
     titles = made["redirect_title"].mask(made["is_canonical"], taxonomy.CANONICAL_LABEL)
-    names = (made["fact_id"], made["template"], made["surface"], titles)
+    names = (made["item"], made["template"], made["surface"], titles)
     made["id"] = _column(map(question_id, *names))
     again = made["id"].duplicated()
     if again.any():
@@ -181,7 +181,7 @@ def _stated_facts(
     )
     listed = raw["answers" if has_answers else "object_aliases"]
     made["answers"] = _column(map(accepted, made["object_name"], listed))
-    made["fact_id"] = raw["triple_id"] if "triple_id" in fields else _own_ids(made, places)
+    made["item"] = raw["triple_id"] if "triple_id" in fields else _own_ids(made, places)
     return made
 
 
@@ -202,8 +202,8 @@ def _own_ids(made: pd.DataFrame, places: Sequence[Place]) -> pd.Series:
 
 def _merge_facts(made: pd.DataFrame, places: Sequence[Place]) -> None:
     """Give all rows of a fact what its rows state together; refuse rows that contradict."""
-    facts, names = pd.factorize(made["fact_id"])
-    for column in made.columns.drop("fact_id"):
+    facts, names = pd.factorize(made["item"])
+    for column in made.columns.drop("item"):
         values = made[column].to_numpy()
         stated = np.flatnonzero([value is not None and value != () for value in values])
         # Of repeated indices the last one is assigned, which is the first row of a fact here.
@@ -216,7 +216,7 @@ def _merge_facts(made: pd.DataFrame, places: Sequence[Place]) -> None:
                 if _key(values[row]) != _key(of_fact[row]):
                     raise DataError(
                         f"{places[row_of[row]]} and {places[row]} belong to one fact, "
-                        f"{made['fact_id'][row]!r}, but differ in {column}: {of_fact[row]!r} and "
+                        f"{made['item'][row]!r}, but differ in {column}: {of_fact[row]!r} and "
                         f"{values[row]!r}; {_ONE_FACT}{_OBJECTS.get(column, '')}"
                     )
         made[column] = _column(of_fact)
@@ -226,16 +226,16 @@ def _settle_relations(made: pd.DataFrame, questions: pd.Series, places: Sequence
     """Infer the relations that no column names from the questions of their facts."""
     if not (missing := made["relation"].isna()).any():
         return
-    facts, surfaces = made.loc[missing, "fact_id"], made.loc[missing, "surface"]
+    facts, surfaces = made.loc[missing, "item"], made.loc[missing, "surface"]
     relations = [
         None if question is None else infer_relation(question, surface)
         for question, surface in zip(questions[missing], surfaces, strict=True)
     ]
-    inferred = pd.DataFrame({"fact_id": facts, "relation": np.array(relations, dtype=object)})
-    known = inferred.dropna().drop_duplicates("fact_id").set_index("fact_id")["relation"]
-    for row in np.flatnonzero(missing & ~made["fact_id"].isin(known.index)).tolist():
+    inferred = pd.DataFrame({"item": facts, "relation": np.array(relations, dtype=object)})
+    known = inferred.dropna().drop_duplicates("item").set_index("item")["relation"]
+    for row in np.flatnonzero(missing & ~made["item"].isin(known.index)).tolist():
         raise RecordError(
-            f"{places[row]}: fact {made['fact_id'][row]!r} has no relation, and its questions "
+            f"{places[row]}: fact {made['item'][row]!r} has no relation, and its questions "
             "follow no known template; name the column that holds it with "
             "columns={'relation': 'NAME'}"
         )
@@ -246,10 +246,10 @@ def _name_subjects(made: pd.DataFrame) -> None:
     """Name subjects without a title by their canonical surface, else by the first one."""
     missing = made["subject_name"].isna()
     rows = made[missing]
-    names = dict(zip(rows["fact_id"][::-1], rows["surface"][::-1], strict=True))
+    names = dict(zip(rows["item"][::-1], rows["surface"][::-1], strict=True))
     rows = rows[rows["is_canonical"]]
-    names |= dict(zip(rows["fact_id"], rows["surface"], strict=True))
-    made.loc[missing, "subject_name"] = made.loc[missing, "fact_id"].map(names)
+    names |= dict(zip(rows["item"], rows["surface"], strict=True))
+    made.loc[missing, "subject_name"] = made.loc[missing, "item"].map(names)
     made["object_name"] = _column(
         name or next(iter(answers), None) or thing or "unknown"
         for name, answers, thing in zip(
@@ -322,7 +322,7 @@ def _both(made: pd.DataFrame, one: int, other: int, places: Sequence[Place], wha
     """Name two rows of one question."""
     row = made.loc[other]
     return (
-        f"{places[one]} and {places[other]} {what} {row['fact_id']!r}, surface {row['surface']!r} "
+        f"{places[one]} and {places[other]} {what} {row['item']!r}, surface {row['surface']!r} "
         f"and template {row['template']!r}"
     )
 
@@ -330,12 +330,12 @@ def _both(made: pd.DataFrame, one: int, other: int, places: Sequence[Place], wha
 def _refuse_two_canonical(made: pd.DataFrame, places: Sequence[Place]) -> None:
     """Refuse a second canonical name for one fact and template."""
     named = made[made["is_canonical"]]
-    keys = ["fact_id", "template"]
+    keys = ["item", "template"]
     for other in named.index[named.duplicated(keys)]:
         row = named.loc[other]
         one = named.index[(named[keys] == row[keys]).all(axis=1)][0]
         raise DataError(
-            f"{places[one]} and {places[other]} are both canonical for fact {row['fact_id']!r}, "
+            f"{places[one]} and {places[other]} are both canonical for fact {row['item']!r}, "
             f"template {row['template']!r}: {named['surface'][one]!r} and {row['surface']!r}; a "
             "fact has one canonical name"
         )

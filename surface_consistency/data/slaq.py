@@ -34,10 +34,10 @@ SLAQ_SAMPLE_PATH: Final = Path(__file__).with_name("samples") / "slaq"
 _OF_TOPIC: Final = (
     *("category", "topic", "url", "pageviews", "popularity", "long_question", "long_answer"),
 )
-_OF_FACT: Final = ("fact_id", "question_index", "question", "answer", "is_entity")
+_OF_FACT: Final = ("item", "question_index", "question", "answer", "is_entity")
 TOPIC_COLUMNS: Final = ("topic_id", *_OF_TOPIC, *_OF_FACT)
 """Columns of the facts: those of the topic, repeated for its five facts, as in `SlaqTopic`, and
-those of the fact, as in `SlaqQuestion`, whose id is `fact_id`."""
+those of the fact, as in `SlaqQuestion`, whose id is `item`."""
 
 _DTYPES: Final = {"pageviews": "Int64", "question_index": "Int64", "is_entity": "boolean"}
 _RELEASED: Final = (600, 601)

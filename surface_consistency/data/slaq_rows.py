@@ -191,7 +191,7 @@ def facts_of(cells: RowCells, *, clean_html: bool) -> tuple[list[dict[str, objec
     facts = [
         of_topic
         | {
-            "fact_id": f"{identifier}/{k}",
+            "item": f"{identifier}/{k}",
             "question_index": k,
             "question": texts[f"question{k}"],
             "answer": texts[f"answer{k}"],

@@ -58,19 +58,19 @@ def add_choices(plan: Plan, settings: OptionSettings) -> Plan:
     }
     offered: dict[object, tuple[str, ...]] = {}
     prompts: dict[object, tuple[str, ...]] = {}
-    for prompt_id, fact_id, answers, relation in zip(
-        targets["prompt_id"], targets["fact_id"], targets["answers"], relations, strict=True
+    for prompt_id, item, answers, relation in zip(
+        targets["prompt_id"], targets["item"], targets["answers"], relations, strict=True
     ):
-        if fact_id not in offered:
-            offered[fact_id] = _draw(
+        if item not in offered:
+            offered[item] = _draw(
                 answers[0],
                 pools[relation],
-                accepted[fact_id],
+                accepted[item],
                 settings,
-                fact_id,
+                item,
                 where=f" among facts with relation {relation!r}" if relation else "",
             )
-        prompts[prompt_id] = offered[fact_id]
+        prompts[prompt_id] = offered[item]
     groups = {
         name: replace(group, prompts=[_with_options(item, prompts) for item in group.prompts])
         for name, group in plan.groups.items()
@@ -144,19 +144,19 @@ def _mean(sums: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 def _relations(plan: Plan) -> pd.Series:
     """Look up the relation of each target's fact; empty where no pair names one."""
-    facts = plan.items["fact_id"]
+    facts = plan.items["item"]
     if "relation" not in plan.pairs:
         return pd.Series("", index=facts.index)
-    of_facts = plan.pairs.drop_duplicates("fact_id").set_index("fact_id")["relation"]
+    of_facts = plan.pairs.drop_duplicates("item").set_index("item")["relation"]
     return facts.map(of_facts).fillna("")
 
 
 def _accepted(targets: pd.DataFrame) -> Mapping[Hashable, frozenset[str]]:
     """Collect every accepted answer of each fact, letter case aside."""
     by_fact: dict[Hashable, set[str]] = {}
-    for fact_id, answers in zip(targets["fact_id"], targets["answers"], strict=True):
-        by_fact.setdefault(fact_id, set()).update(answer.casefold() for answer in answers)
-    return {fact_id: frozenset(answers) for fact_id, answers in by_fact.items()}
+    for item, answers in zip(targets["item"], targets["answers"], strict=True):
+        by_fact.setdefault(item, set()).update(answer.casefold() for answer in answers)
+    return {item: frozenset(answers) for item, answers in by_fact.items()}
 
 
 def _draw(
@@ -164,12 +164,12 @@ def _draw(
     pool: Sequence[str],
     accepted: frozenset[str],
     settings: OptionSettings,
-    fact_id: object,
+    item: object,
     *,
     where: str,
 ) -> tuple[str, ...]:
     """Draw the options of a fact: by its id and the seed alone."""
-    rng = random.Random(f"{settings.seed}|{fact_id}")
+    rng = random.Random(f"{settings.seed}|{item}")
     taken = {reference.casefold(): reference}
     for _ in range(_DRAWS * settings.options):
         if len(taken) == settings.options:
@@ -184,7 +184,7 @@ def _draw(
                 taken.setdefault(option.casefold(), option)
     if len(taken) < settings.options:
         raise DataError(
-            f"fact {fact_id!r} has {len(taken) - 1} other answers{where} to choose from, and "
+            f"fact {item!r} has {len(taken) - 1} other answers{where} to choose from, and "
             f"`options` {settings.options} needs {settings.options - 1}; ask for fewer options, or "
             "for more facts"
         )

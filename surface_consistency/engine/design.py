@@ -42,7 +42,7 @@ class Design(Record):
     Examples:
         >>> design = Design(title="Case", question="in capitals and not", conditions=("a", "A"))
         >>> design.clusters
-        {'fact_id': 'facts'}
+        {'item': 'facts'}
     """
 
     title: str
@@ -60,7 +60,7 @@ class Design(Record):
     cells: tuple[str, str, str, str] = ("both", "first only", "second only", "neither")
     """What the cells of the square are called."""
 
-    clusters: Mapping[str, str] = Field(default={"fact_id": "facts"}, min_length=1)
+    clusters: Mapping[str, str] = Field(default={"item": "facts"}, min_length=1)
     """Columns that intervals and tests may take whole, the default first, and what they hold."""
 
     stratum: str | None = None
@@ -126,7 +126,7 @@ class Report:
     settings: ReportSettings = field(default_factory=ReportSettings)
     """How tables and page are computed."""
 
-    cluster: str = "fact_id"
+    cluster: str = "item"
     """The column by which intervals and tests are clustered."""
 
     @functools.cached_property

@@ -28,17 +28,17 @@ class ItemRow(Record):
     answers: Items[str]
     """The accepted answers, the reference first."""
 
-    fact_id: NonEmpty
+    item: NonEmpty
     """The fact that is asked for."""
 
 
 class PairRow(Record):
     """What every pair has; a further column is a field of the outcome record, or a target."""
 
-    pair_id: NonEmpty
+    pair: NonEmpty
     """What is compared, once in a plan."""
 
-    fact_id: NonEmpty
+    item: NonEmpty
     """The fact that both conditions ask for."""
 
     first_target: str | None

@@ -213,7 +213,7 @@ def cluster_of(
     clusters, cluster = study.design.clusters, settings.cluster
     if cluster is None:
         known = (name for name in clusters if not any(_unknown(run, name) for run in runs))
-        return next(known, "fact_id")
+        return next(known, "item")
     if cluster not in clusters:
         raise ValueError(
             f"`cluster` must be one of {', '.join(clusters)} for {study.name}; got {cluster!r}"
@@ -391,7 +391,7 @@ def _check_clusters(runs: Sequence[Run], cluster: str) -> None:
         if n_without := _unknown(run, cluster):
             raise DataError(
                 f"run {run.label!r} has {n_without} pairs without {cluster}, so they belong to no "
-                "cluster; use `cluster=fact_id`"
+                "cluster; use `cluster=item`"
             )
 
 

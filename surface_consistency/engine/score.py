@@ -369,7 +369,7 @@ def retest_flip_rate(
     second: pd.DataFrame,
     *,
     stratum: str | None = None,
-    cluster: str = "fact_id",
+    cluster: str = "item",
 ) -> pd.DataFrame:
     """Compare the verdicts on two answers to the same prompts: the noise floor.
 
@@ -395,7 +395,7 @@ def retest_flip_rate(
     frame = pd.DataFrame(
         {
             name: both[stratum] if stratum else "all",
-            "fact_id": both[cluster],
+            "item": both[cluster],
             "first_correct": both["is_correct_1"],
             "second_correct": both["is_correct_2"],
             "changed": both["prediction_1"].fillna("") != both["prediction_2"].fillna(""),
@@ -457,7 +457,7 @@ def align_predictions(
         reading = reading or predictions.settings
         facts, answers = (
             targets.loc[ids.index, name].tolist() if name in targets else None
-            for name in ("fact_id", "answers")
+            for name in ("item", "answers")
         )
         texts = predictions.match(QuestionIndex(ids.tolist(), questions, facts, answers))
     elif isinstance(predictions, Mapping):
@@ -524,7 +524,7 @@ def answered_targets(folder: RunFolder, targets: pd.DataFrame, *, repeat: bool) 
 def _cluster(study: Study, targets: pd.DataFrame) -> str:
     """Name the column of clusters of the targets: the study's cluster where it is known."""
     first = next(iter(study.design.clusters))
-    return first if first in targets and targets[first].notna().all() else "fact_id"
+    return first if first in targets and targets[first].notna().all() else "item"
 
 
 def _agreement(answered: pd.DataFrame, scoring: Settings) -> dict[str, pd.DataFrame]:

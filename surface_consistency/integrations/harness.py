@@ -174,7 +174,7 @@ def task_class() -> type[Any]:
                 {
                     "id": document.id,
                     "question": document.question,
-                    "fact_id": document.facts[0],
+                    "item": document.facts[0],
                     "cluster": document.cluster,
                     "possible_answers": list(document.answers),
                 }

@@ -185,7 +185,7 @@ def _sample(paired: PairedTask, document: Document) -> "Sample":
         target=list(document.answers) or "",
         metadata={
             "question": document.question,
-            "fact_id": document.facts[0],
+            "item": document.facts[0],
             "cluster": document.cluster,
             "max_tokens": paired.params(document.id).max_tokens,
         },

@@ -214,7 +214,7 @@ class PairedTask:
                     id=str(prompt_id),
                     question=questions[0] if len(part) == 1 else None,
                     answers=tuple(part["answers"].iloc[0]),
-                    facts=tuple(part["fact_id"]),
+                    facts=tuple(part["item"]),
                     cluster=str(part["_cluster"].iloc[0]),
                 )
             )
@@ -402,8 +402,8 @@ class PairedTask:
         """Tell the cluster of each target by that of its fact."""
         if self.cluster in targets:
             return targets[self.cluster].astype(str)
-        facts = self.pairs.drop_duplicates("fact_id").set_index("fact_id")[self.cluster]
-        return targets["fact_id"].map(facts).astype(str)
+        facts = self.pairs.drop_duplicates("item").set_index("item")[self.cluster]
+        return targets["item"].map(facts).astype(str)
 
     def _judged(self, replies: pd.DataFrame, documents: Sequence[str]) -> pd.DataFrame:
         """Judge the replies to documents; what has none has no verdict."""

@@ -181,7 +181,7 @@ def _fact_names(frame: pd.DataFrame, facts: list[str]) -> "pd.Series[Any]":
 def _refuse_unused(facts: list[str], correct: str) -> None:
     """Refuse names of columns that nothing reads where each row is a pair."""
     for role, column, default in (
-        ("fact", "/".join(facts), "fact_id"),
+        ("fact", "/".join(facts), "item"),
         ("correct", correct, "correct"),
     ):
         if column != default:
@@ -251,9 +251,9 @@ def outcomes_frame(
     second: str,
     condition: str | None = None,
     correct: str = "correct",
-    fact: str | Sequence[str] = "fact_id",
+    fact: str | Sequence[str] = "item",
     cluster: str | None = None,
-    pair_id: str | None = None,
+    pair: str | None = None,
     within: str | Sequence[str] | None = (),
 ) -> pd.DataFrame:
     """Turn verdicts into the outcomes frame: one row a pair, ready for `paired_by`.
@@ -271,13 +271,13 @@ def outcomes_frame(
         condition: Column that tells the condition of a row.
         correct: With `condition`: column of verdicts.
         fact: With `condition`: column, or columns together, that name the fact.
-        cluster: Column of what intervals should resample as a whole; None takes `fact_id` where
+        cluster: Column of what intervals should resample as a whole; None takes `item` where
             the source has it, then the fact, then each pair for itself.
-        pair_id: Column of pair ids; None takes `pair_id` where the source has it, then numbers.
+        pair: Column of pair ids; None takes `pair` where the source has it, then numbers.
         within: Columns, such as the model, within which a pair id is unique; None skips the check.
 
     Returns:
-        The frame, with pair_id and fact_id (the cluster) as text, first_condition and
+        The frame, with pair and item (the cluster) as text, first_condition and
         second_condition, first_correct and second_correct as nullable booleans, and the other
         columns of the source as they are; with `condition`, those of the `second` row.
 
@@ -306,11 +306,11 @@ def outcomes_frame(
 
     Examples:
         >>> rows = [
-        ...     {"form": "canonical", "fact_id": "Q1", "correct": "1"},
-        ...     {"form": "redirect", "fact_id": "Q1", "correct": "0"},
-        ...     {"form": "redirect", "fact_id": "Q1", "correct": "1"}]
+        ...     {"form": "canonical", "item": "Q1", "correct": "1"},
+        ...     {"form": "redirect", "item": "Q1", "correct": "0"},
+        ...     {"form": "redirect", "item": "Q1", "correct": "1"}]
         >>> frame = outcomes_frame(rows, first="canonical", second="redirect", condition="form")
-        >>> frame[["pair_id", "first_correct", "second_correct"]].values.tolist()
+        >>> frame[["pair", "first_correct", "second_correct"]].values.tolist()
         [['Q1/1', True, False], ['Q1/2', True, True]]
     """
     frame = _as_frame(source)
@@ -340,24 +340,24 @@ def outcomes_frame(
         pairs, default_fact = _pair_rows(frame, first, second, condition, correct, facts)
         counts = default_fact.groupby(default_fact, sort=False).cumcount() + 1
         default_id = [f"{f}/{n}" for f, n in zip(default_fact, counts, strict=True)]
-    if pair_id is not None or "pair_id" in pairs:
-        ids = _identifiers(pairs, pair_id or "pair_id")
+    if pair is not None or "pair" in pairs:
+        ids = _identifiers(pairs, pair or "pair")
     else:
         ids = default_id
-    if cluster is not None or "fact_id" in pairs:
-        clusters = _identifiers(pairs, cluster or "fact_id")
+    if cluster is not None or "item" in pairs:
+        clusters = _identifiers(pairs, cluster or "item")
     else:
         clusters = ids if default_fact is None else list(default_fact)
         if default_fact is not None:
             _warn_repeated(pairs, facts, default_fact)
         else:
             _warn_shared(pairs)
-    _keep(pairs, {"pair_id": pair_id, "fact_id": cluster})
+    _keep(pairs, {"pair": pair, "item": cluster})
     names = {"first_condition": first, "second_condition": second}
     new = {name: value for name, value in names.items() if name not in pairs}
-    pairs = pairs.assign(pair_id=ids, fact_id=clusters, **new)
+    pairs = pairs.assign(pair=ids, item=clusters, **new)
     _check_unique(pairs, within)
-    own = ["pair_id", "fact_id", "first_condition", "second_condition"]
+    own = ["pair", "item", "first_condition", "second_condition"]
     own += ["first_correct", "second_correct"]
     return pairs[[*own, *(column for column in pairs.columns if column not in own)]]
 
@@ -410,9 +410,9 @@ def _check_unique(pairs: pd.DataFrame, within: str | Sequence[str] | None) -> No
     keys = column_names(within)
     for column in keys:
         _need_column(pairs, column, "within")
-    repeated = pairs[pairs.duplicated([*keys, "pair_id"])]
+    repeated = pairs[pairs.duplicated([*keys, "pair"])]
     if len(repeated):
         raise ValueError(
-            f"pair id {repeated['pair_id'].iloc[0]!r} stands more than once ({len(repeated)} rows "
+            f"pair id {repeated['pair'].iloc[0]!r} stands more than once ({len(repeated)} rows "
             "repeat one): drop the duplicates, or name through within what tells them apart"
         )

@@ -104,7 +104,7 @@ def _row(
     ]
     return {
         "answer": answer,
-        "id": unique(f"a{answer.model}-{answer.pair_id}"),
+        "id": unique(f"a{answer.model}-{answer.pair}"),
         "cell_name": names[answer.cell],
         "labels": " ".join(map(str, label_ids)),
         "shown": [", ".join(answer.labels[n]) for n in block.filters if answer.labels.get(n)],

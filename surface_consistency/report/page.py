@@ -319,7 +319,7 @@ class Answer:
     model: int
     """Index of the model."""
 
-    pair_id: str
+    pair: str
     """The pair; it is the anchor of the row."""
 
     cell: Literal["both", "first_only", "second_only", "neither", "missing"]

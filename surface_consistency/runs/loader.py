@@ -159,15 +159,15 @@ def _check_outcomes(frame: pd.DataFrame, path: Path, model: str) -> None:
             f"{path}: column 'model' holds {', '.join(map(repr, models))}, but manifest.json is of "
             f"{model!r}; a run folder holds one model, so give each its own"
         )
-    for name in ("pair_id", "fact_id", "first_condition", "second_condition"):
+    for name in ("pair", "item", "first_condition", "second_condition"):
         if frame[name].isna().any():
             row = int(frame[name].isna().to_numpy().argmax())
             raise DataError(f"{path}: column {name!r} is empty in row {row}; each pair needs it")
-    repeated = frame["pair_id"].duplicated()
+    repeated = frame["pair"].duplicated()
     if repeated.any():
-        pair = frame.loc[repeated, "pair_id"].iloc[0]
+        pair = frame.loc[repeated, "pair"].iloc[0]
         raise DataError(
-            f"{path}: column 'pair_id' holds {pair!r} more than once; it would count twice, so "
+            f"{path}: column 'pair' holds {pair!r} more than once; it would count twice, so "
             "make the file again with `surface-consistency score`"
         )
 

@@ -18,10 +18,10 @@ class PairedOutcome(Record):
     model: NonEmpty
     """Label of the model or run."""
 
-    pair_id: NonEmpty
+    pair: NonEmpty
     """Identifier of the pair, unique for a model."""
 
-    fact_id: NonEmpty
+    item: NonEmpty
     """The fact that both conditions ask for; the default cluster of intervals."""
 
     first_condition: NonEmpty

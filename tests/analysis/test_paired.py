@@ -136,7 +136,7 @@ def test_missing_verdicts_and_labels_are_counted():
     rows = [row | {"id": n % 3} for n, row in enumerate(rows)]
 
     with pytest.warns(UnscoredWarning, match="1 of 5 pairs lack a verdict"):
-        found = compare(rows, first="x", second="y", by="kind", pair_id="id")
+        found = compare(rows, first="x", second="y", by="kind", pair="id")
 
     counted = [(row["kind"], row["n"], row["n_missing"]) for row in found]
     assert counted == [("a", 2, 1), ("none", 2, 0)]
@@ -196,7 +196,7 @@ def test_names_for_rows_of_one_condition_are_not_passed_over(named):
 
 
 def test_the_way_of_intervals_and_their_draws_can_be_chosen():
-    frame = pd.DataFrame([{"fact_id": n // 2, "a": n % 3 > 0, "b": n % 5 > 1} for n in range(60)])
+    frame = pd.DataFrame([{"item": n // 2, "a": n % 3 > 0, "b": n % 5 > 1} for n in range(60)])
 
     for n, seed in ((99, 0), (50, 0), (99, 1)):
         drawn = {"interval": "percentile", "resamples": n, "seed": seed}
@@ -224,7 +224,7 @@ def test_undefined_numbers_are_null(tmp_path, capsys):
     [
         ({"by": "relation"}, ColumnNotFoundError, r"by='relation' is not among .*'category'"),
         ({"by": "n"}, ValueError, "'n'"),
-        ({"pair_id": "triplet_id"}, ValueError, "'pair_id' holds '.*' more than once in the frame"),
+        ({"pair": "triplet_id"}, ValueError, "'pair' holds '.*' more than once in the frame"),
         ({"test": "sign"}, ValueError, "(?s)test.*Input should be 'auto'"),
         ({"confidence": 95}, ValueError, "(?s)confidence.*less than 1"),
     ],

@@ -158,7 +158,7 @@ def test_the_toy_model_tells_leakage_retrieval_and_forgetting_apart(tmp_path):
     database = json.loads((SAMPLE / "countries" / "noise.json").read_text("utf-8"))
     entries = pd.Series([triplet[2] for triplet in database["triplets"]]).value_counts()
     full, on, off = (frame[f"{s}_correct"].astype(bool) for s in ("full", "first", "second"))
-    is_leaked = frame["fact_id"].isin([f"countries/noise/{fact}" for fact in range(4)])
+    is_leaked = frame["item"].isin([f"countries/noise/{fact}" for fact in range(4)])
     has_other_entry = frame["gold_object"].map(entries) > 1
     assert len(frame) == 180
     assert is_leaked.sum() == 4

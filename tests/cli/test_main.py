@@ -102,7 +102,7 @@ def test_comparing_or_another_study_does_not_replace_a_run(runner, tmp_path, cap
     assert run(runner, out, "--limit", "3") == 0
     kept = (tmp_path / "run" / "manifest.json").read_bytes()
     file = tmp_path / "v.csv"
-    file.write_text("fact_id,a,b\nx,1,0\ny,1,1\n")
+    file.write_text("item,a,b\nx,1,0\ny,1,1\n")
     compare = ["compare", str(file), *VERDICTS, "--out"]
     slaq = ["run", "slaq", "--source", "sample", "--runner", runner, "--limit", "1", "--out"]
 
@@ -169,7 +169,7 @@ def test_score_takes_predictions_made_elsewhere(tmp_path):
         (["--max-new-tokens", "0"], "--max-new-tokens: input should be greater than or equal to 1"),
         (["--model", "toy_model"], "--model toy_model: the study redirectqa has no toy model"),
         (["--rule", "vibes"], "--rule must be one of"),
-        (["--cluster", "shape"], "--cluster must be one of subject_id, fact_id, relation"),
+        (["--cluster", "shape"], "--cluster must be one of subject_id, item, relation"),
         (["--runner", "nobody"], "nobody"),
         (["--runner-option", "colour=red"], "colour"),
         (["--runner-option", f"model={'[' * 99}{']' * 99}"], "--runner-option model: nested more"),
@@ -293,7 +293,7 @@ def test_compare_names_what_is_wrong(verdicts_csv, capsys, arguments, message):
 def test_one_fact_of_a_run_is_told(runner, tmp_path, capsys):
     out = str(tmp_path / "run")
     assert run(runner, out, "--limit", "3", "--json") == 0
-    fact = pd.read_parquet(tmp_path / "run" / "outcomes.parquet")["fact_id"].iloc[0]
+    fact = pd.read_parquet(tmp_path / "run" / "outcomes.parquet")["item"].iloc[0]
     capsys.readouterr()
 
     assert main(["report", out, "--fact", fact]) == 0
@@ -468,7 +468,7 @@ def test_nothing_that_others_wrote_steers_the_terminal(tmp_path, capsys):
     """Labels in tables, errors and JSON: what is printed is the escape, JSON keeps its content."""
     verdicts = tmp_path / "v.csv"
     rows = [f'{i},{i % 2},1,"{HOSTILE}"' for i in range(30)]
-    verdicts.write_text("\n".join(["fact_id,a,b,group", *rows]), encoding="utf-8")
+    verdicts.write_text("\n".join(["item,a,b,group", *rows]), encoding="utf-8")
     words = ["compare", str(verdicts), *VERDICTS, "--by", "group", "--resamples", "10"]
 
     assert main(words) == 0

@@ -38,9 +38,9 @@ class Leading(Counted):
 @pytest.fixture
 def files(tmp_path):
     """Verdicts on forty pairs, twice."""
-    cells = {"fact_id": range(40), "first_correct": 1, "second_correct": [0, 1] * 20}
+    cells = {"item": range(40), "first_correct": 1, "second_correct": [0, 1] * 20}
     verdicts = pd.DataFrame(cells)
-    verdicts["pair_id"] = verdicts["fact_id"]
+    verdicts["pair"] = verdicts["item"]
     paths = [tmp_path / name for name in ("one.csv", "two.csv")]
     for path in paths:
         verdicts.to_csv(path, index=False)

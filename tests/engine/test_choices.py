@@ -50,9 +50,9 @@ def knows(known, *, right=-0.1, wrong=-5.0):
 
 
 def plan_of(rows, **columns):
-    frame = pd.DataFrame(rows, columns=["target_id", "prompt_id", "fact_id", "answers"])
-    target_ids = dict.fromkeys(("pair_id", "first_target", "second_target"), frame["target_id"])
-    pairs = frame[["fact_id"]].assign(**target_ids | columns)
+    frame = pd.DataFrame(rows, columns=["target_id", "prompt_id", "item", "answers"])
+    target_ids = dict.fromkeys(("pair", "first_target", "second_target"), frame["target_id"])
+    pairs = frame[["item"]].assign(**target_ids | columns)
     prompts = [Prompt(id=name, text=f"Q: {name}? A:") for name in frame["prompt_id"].unique()]
     data = DataSource(id="toy", revision=None, digest="0", n_questions=6)
     groups = {"": PromptGroup(prompts=prompts, params=GenerationParams())}
@@ -148,11 +148,11 @@ def log_odds(ahead, facts, first, second):
         tuple(ScoredText(request_id="0", log_probabilities=(v,)) for v in (odds - 4.0, -4.0))
         for odds in ahead
     ]
-    targets = {"target_id": names, "prompt_id": names, "fact_id": facts, "scores": scores}
+    targets = {"target_id": names, "prompt_id": names, "item": facts, "scores": scores}
     answered = pd.DataFrame(targets | {"answers": [["Rome", "Roma"]] * len(names)})
     pairs = pd.DataFrame({"first_target": list(first), "second_target": list(second)})
     conditions = ("title", "redirect")
-    return reference_log_odds(answered, pairs, prompts, conditions=conditions, cluster="fact_id")
+    return reference_log_odds(answered, pairs, prompts, conditions=conditions, cluster="item")
 
 
 def test_log_odds_say_how_far_the_reference_is_ahead_under_each_condition():
@@ -195,7 +195,7 @@ def test_a_run_is_read_again_from_its_stored_log_probabilities(tmp_path):
 
     again = asked(StoredScores(path), tmp_path / "again")
 
-    columns = ["pair_id", "first_correct", "second_correct"]
+    columns = ["pair", "first_correct", "second_correct"]
     told, expected = (score_run(folder)[columns] for folder in (again, first))
     pd.testing.assert_frame_equal(told, expected)
     assert first.log("", repeat=True).is_file()
@@ -248,7 +248,7 @@ def test_options_are_not_scored_within_reasoning():
         ({"relatoin": "r"}, r"column 'relatoin' is no field of RedirectOutcome .*mean 'relation'"),
         ({"relation": 5}, r"column 'relation' holds what RedirectOutcome does not allow"),
         ({"third_target": "nix"}, r"pair column 'third_target' names 'nix', which is no target_id"),
-        ({"fact_id": 1}, r"the pairs of a plan: column 'fact_id' holds what PairRow does not allo"),
+        ({"item": 1}, r"the pairs of a plan: column 'item' holds what PairRow does not allo"),
     ],
 )
 def test_undeclared_or_misfilled_columns_are_refused_before_anything_is_asked(columns, told):
@@ -279,5 +279,5 @@ def test_targets_of_another_kind_are_refused():
     items = pd.DataFrame({"target_id": ["t"], "prompt_id": ["q"]})
     with pytest.raises(DataError, match="the items of a plan: column 'answers' must hold lists"):
         plan_of([("t1", "q1", "f1", "Rome")])
-    with pytest.raises(ColumnNotFoundError, match="no column 'answers', 'fact_id' of ItemRow"):
+    with pytest.raises(ColumnNotFoundError, match="no column 'answers', 'item' of ItemRow"):
         Plan(data=None, groups={}, items=items, pairs=pd.DataFrame())

@@ -60,7 +60,7 @@ def test_score_predictions_fills_one_row_a_pair(data, predictions):
     frame = score_predictions(data, predictions, model="m")
 
     assert list(frame.columns) == list(RedirectOutcome.model_fields)
-    assert list(frame["pair_id"]) == list(data.pairs["id"])
+    assert list(frame["pair"]) == list(data.pairs["id"])
     married = frame["second_surface"].str.endswith("Smith")
     assert married.sum() == 8
     assert frame["first_correct"].all()
@@ -84,7 +84,7 @@ def test_score_predictions_leaves_missing_ones_unjudged(data, predictions):
 
     missing = frame["first_correct"].isna()
     assert missing.sum() == 2
-    assert set(frame.loc[missing, "fact_id"]) == {data.pairs["fact_id"].iloc[0]}
+    assert set(frame.loc[missing, "item"]) == {data.pairs["item"].iloc[0]}
 
 
 def test_score_predictions_takes_half_a_character(data, predictions):
@@ -96,7 +96,7 @@ def test_score_predictions_takes_half_a_character(data, predictions):
     frame = score_predictions(data, predictions, model="m")
 
     pd.testing.assert_frame_equal(score_predictions(data, in_order, model="m"), frame)
-    assert frame.loc[frame["fact_id"] == asked.triple.id, "first_correct"].all()
+    assert frame.loc[frame["item"] == asked.triple.id, "first_correct"].all()
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_import_and_score_write_the_files_of_a_run(data, predictions, run):
 
     pd.testing.assert_frame_equal(frame, score_predictions(data, predictions, model="m"))
     stored = list(read_parquet(run.outcomes, RedirectOutcome))
-    assert [item.pair_id for item in stored] == list(frame["pair_id"])
+    assert [item.pair for item in stored] == list(frame["pair"])
     verdicts = list(read_parquet(run.verdicts, Verdict))
     assert len(verdicts) == 24
     right = {v.matched_answer for v in verdicts if v.is_correct}
@@ -299,13 +299,13 @@ def test_labels_that_came_with_a_scoring_stay_with_the_run(run):
         (beside.path / "results" / "a.jsonl").write_text("")
     first = run.read_plan()[0].iloc[0]
     with run.labels.open("a") as labels:
-        labels.write(f"{first['prompt_id']},{first['fact_id']},1\n")
+        labels.write(f"{first['prompt_id']},{first['item']},1\n")
 
     assert load(run).judged_by == "people"
     with pytest.warns(SurfaceConsistencyWarning, match="not corrected: of the canonical answers"):
         score_run(run)
 
-    assert run.labels.read_text().endswith(f"{first['fact_id']},1\n")
+    assert run.labels.read_text().endswith(f"{first['item']},1\n")
     assert not (run.path / "results" / "a.jsonl").exists()
 
 
@@ -341,7 +341,7 @@ def test_pairs_of_any_index_get_their_own_verdicts(data):
 
     found = pair_outcomes(study, mixed, verdicts, model="m")
 
-    assert list(found["pair_id"]) == list(mixed["pair_id"])
+    assert list(found["pair"]) == list(mixed["pair"])
     assert list(found["second_prediction"]) == list(mixed["second_target"])
     assert list(found["first_correct"]) == [len(name) % 2 == 0 for name in mixed["first_target"]]
 

@@ -287,18 +287,18 @@ def data():
 
 
 def test_a_sixth_of_the_facts_is_held_out(data):
-    plan = plan_memory(data.rows["fact_id"], seed=4)
+    plan = plan_memory(data.rows["item"], seed=4)
 
     slots = sorted(plan.values())
-    assert set(plan) == set(data.rows["fact_id"])
+    assert set(plan) == set(data.rows["item"])
     assert [slots.count(slot) for slot in range(6)] == [20, 17, 17, 17, 17, 32]
-    assert plan_memory(data.rows["fact_id"], seed=4) == plan
-    assert plan_memory(data.rows["fact_id"], seed=5) != plan
+    assert plan_memory(data.rows["item"], seed=4) == plan
+    assert plan_memory(data.rows["item"], seed=5) != plan
 
 
 def test_planted_answers_follow_the_slots(data):
     facts = data.rows.head(5)
-    memory = dict(zip(facts["fact_id"], facts["question_index"], strict=True))
+    memory = dict(zip(facts["item"], facts["question_index"], strict=True))
     _, asked = slaq_prompts(facts, SlaqSettings(free=True))
 
     said = [planted_answer(facts, order, memory) for order in asked["order"]]

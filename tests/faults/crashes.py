@@ -100,7 +100,7 @@ def fill_in(home):
 
 def asked_in_forms(home):
     """Ask two items in two forms each, in the columns of either study."""
-    for key, name in (("item", "forms.csv"), ("fact_id", "facts.csv")):
+    for key, name in (("item", "forms.csv"), ("item", "facts.csv")):
         rows = [
             {key: item, "form": form, "question": text, "answers": '["x"]'}
             for item in ("a", "b")
@@ -578,7 +578,7 @@ def _prepare(home):
     from surface_consistency.data.redirectqa import load_sample
     from surface_consistency.data.slaq import load_slaq_sample
 
-    rows = ["fact_id,a,b,kind", *(f"{i},{i % 2},{int(i % 3 > 0)},k{i % 2}" for i in range(12))]
+    rows = ["item,a,b,kind", *(f"{i},{i % 2},{int(i % 3 > 0)},k{i % 2}" for i in range(12))]
     (home / "v.csv").write_text("\n".join(rows) + "\n")
     questions = load_sample().questions
     lines = [{"id": one.id, "prediction": one.triple.answers[0]} for one in questions]

@@ -46,7 +46,7 @@ class Verdicts(Family):
         if spoiled:
             rng.choice(rows)[rng.randint(1, 2)] = rng.choice(self.bad)
         path = self.home / f"v.{rng.choice(('csv', 'jsonl', 'tsv'))}"
-        names = ("fact_id", "a", "b", rng.choice(("g", "=g", "größe")))
+        names = ("item", "a", "b", rng.choice(("g", "=g", "größe")))
         if path.suffix == ".jsonl":
             lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]
             path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -84,10 +84,10 @@ class Bytes(Family):
     """Files of verdicts whose bytes are damaged: read or refused, in good order."""
 
     def attempt(self, rng):
-        rows = [{"fact_id": str(i), "a": i % 2, "b": 1, "g": rng.choice(TEXTS)} for i in range(5)]
+        rows = [{"item": str(i), "a": i % 2, "b": 1, "g": rng.choice(TEXTS)} for i in range(5)]
         suffix = rng.choice(("csv", "jsonl", "json"))
         if suffix == "csv":
-            made = "\r\n".join(["fact_id,a,b", *(f"{i},{i % 2},1" for i in range(5))])
+            made = "\r\n".join(["item,a,b", *(f"{i},{i % 2},1" for i in range(5))])
         elif suffix == "jsonl":
             made = "\n".join(map(json.dumps, rows))
         else:

@@ -56,7 +56,7 @@ TEXTS = (
     "${HOME}",
     "index",
     "model",
-    "pair_id",
+    "pair",
 )
 _RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 

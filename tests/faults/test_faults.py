@@ -155,7 +155,7 @@ ATTACKS = (
 def test_a_page_of_hostile_texts_shows_them_and_obeys_none(driver, make_run, tmp_path):
     texts = [*ATTACKS, *(text for text in TEXTS if text.strip())]
     frame = make_outcomes([(place % 3 > 0, place % 2 > 0) for place in range(len(texts))])
-    for name in ("pair_id", "first_prediction", "second_surface"):
+    for name in ("pair", "first_prediction", "second_surface"):
         frame[name] = [f"{text}{place}" for place, text in enumerate(texts)]
     frame["relation"] = [text[:300] for text in texts]
     frame["model"] = model = "<script>window.hacked=1</script>\u202e=m"

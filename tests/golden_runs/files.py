@@ -14,7 +14,7 @@ EXPECTED = Path(__file__).parent / "expected"
 WORDING = Path(__file__).parent / "wording"
 """The text of one page per study, which `python -m tests.golden_runs.make --wording` rewrites."""
 
-KEYS = ("model", "pair_id")
+KEYS = ("model", "pair")
 
 _DATE = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(T[\d:.+-]+)?")
 

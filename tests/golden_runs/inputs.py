@@ -319,7 +319,7 @@ def count_rows(questions, *, measure):
         key = (measure, surface.text)
         scale = 400 if surface.is_canonical else 60
         rows[fact, surface.text] = {
-            "fact_id": fact,
+            "item": fact,
             "surface": surface.text,
             "surface_id": f"{fact}|{surface.text}",
             "is_canonical": surface.is_canonical,
@@ -329,7 +329,7 @@ def count_rows(questions, *, measure):
         }
     found = list(rows.values())
     for row in found:
-        same = [other for other in found if other["fact_id"] == row["fact_id"]]
+        same = [other for other in found if other["item"] == row["item"]]
         row["entity_frequency"] = sum(other["surface_frequency"] for other in same)
         row["pair_documents"] = row["entity_frequency"] // 3
     return found

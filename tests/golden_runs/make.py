@@ -78,7 +78,7 @@ def redirectqa(home: Path) -> GoldenRun:
 
         def select(self, *, templates=None, relations=None, limit=None):
             asked = super().select(templates=templates, relations=relations)
-            kept = asked.rows["fact_id"].isin(asked.rows["fact_id"].unique()[:limit])
+            kept = asked.rows["item"].isin(asked.rows["item"].unique()[:limit])
             return RedirectQA.from_rows(
                 asked.rows[kept].reset_index(drop=True), source=self.source.id
             )
@@ -94,11 +94,11 @@ def redirectqa(home: Path) -> GoldenRun:
     for runner in models:
         folder = scored_run(study, data, runner, home / runner.name, settings)
         frame = score_run(folder, scoring=RuleScoring(rule="boundary", region="whole"))
-        rescored[runner.name] = frame[["model", "pair_id", "first_correct", "second_correct"]]
+        rescored[runner.name] = frame[["model", "pair", "first_correct", "second_correct"]]
         score_run(folder)
         folders.append(folder.path)
 
-    def tables_of(runs, cluster="fact_id"):
+    def tables_of(runs, cluster="item"):
         settings = ReportSettings(resamples=RESAMPLES)
         report = Report(runs=runs, design=study.design, settings=settings, cluster=cluster)
         return report, study.report.compute(report) | _check_tables(runs)

@@ -24,7 +24,7 @@ from tests.made_logs import MODELS, tofu_log, write_log
 DATA_FILES = Path(__file__).parents[1] / "data" / "files"
 RULE = {"rule": "popqa", "agreement": False}
 OUTCOMES = EXPECTED / "redirectqa" / "outcomes.csv"
-PAIRS = PairSettings(first="first_correct", second="second_correct", pair_id="pair_id")
+PAIRS = PairSettings(first="first_correct", second="second_correct", pair="pair")
 
 
 def compare_runs(home: Path) -> GoldenRun:
@@ -63,17 +63,17 @@ def compare_page(home: Path) -> GoldenRun:
 def compare_models(home: Path) -> GoldenRun:
     """Three models on the redirects of the first golden run; the third is bob, who forgets some."""
     frame = pd.read_csv(OUTCOMES)
-    names = {"pair_id": "item", "second_correct": "score", "second_prediction": "prediction"}
+    names = {"pair": "item", "second_correct": "score", "second_prediction": "prediction"}
     rows = frame.rename(columns=names).assign(
         task=frame["template"], question=frame["second_surface"]
     )
-    columns = ["task", "model", "item", "score", "prediction", "question", "fact_id", "types"]
+    columns = ["task", "model", "item", "score", "prediction", "question", "item", "types"]
     third = rows[rows["model"] == "bob"].assign(model="bob-8bit")
     third.loc[third.index[::4], "score"] = False
     pd.concat([rows, third])[columns].to_csv(home / "answers.csv", index=False)
     compared = compare_results(
         home / "answers.csv",
-        ResultColumns(cluster=("fact_id",)),
+        ResultColumns(cluster=("item",)),
         ComparisonSettings(baseline="ada", margin=0.05),
         TableSettings(by=("types",), separator=";"),
     )

@@ -153,7 +153,7 @@ def test_members_of_a_pair_share_their_demonstrations_and_answers_end_at_the_new
     for sample in planted[2]:
         shown = sample["arguments"][0][0].rpartition("Q: ")[0]
         assert shown.count("Q: ") == 3
-        assert shots.setdefault(sample["doc"]["fact_id"], shown) == shown
+        assert shots.setdefault(sample["doc"]["item"], shown) == shown
     decoding = {name: planted[0].asked[0][1][name] for name in ("until", "max_gen_toks")}
     assert decoding == {"until": ["\n"], "max_gen_toks": 15}
     assert planted[0].asked[0][1]["do_sample"] is False
@@ -295,7 +295,7 @@ def test_slots_and_momentum_are_those_of_the_metrics_to_the_last_digit(slaq, mon
 
     replies = {sample["doc"]["id"]: sample["resps"][0][0] for sample in samples}
     frame = task.outcomes(task.judge(replies), model="planted")
-    arrays = topic_arrays(frame, question="fact_id")
+    arrays = topic_arrays(frame, question="item")
     curve = position_curve(arrays["slots"], arrays["orders"])
     for point in curve.itertuples():
         found = tuple(numbers[f"accuracy_slot_{point.slot}{end}"] for end in ENDS)

@@ -35,7 +35,7 @@ from surface_consistency.metrics.linking.linking import LINKING_KINDS
 def long(values: np.ndarray, name: str = "correct", **columns: Any) -> pd.DataFrame:
     """One row per fact and form (and sample) of an array."""
     facts, forms, *_ = (index.ravel() for index in np.indices(values.shape))
-    frame = pd.DataFrame({"fact_id": facts, "form": forms, name: values.ravel()})
+    frame = pd.DataFrame({"item": facts, "form": forms, name: values.ravel()})
     return frame.assign(**columns)
 
 
@@ -73,7 +73,7 @@ def instances(seed: int, n_facts: int = 400) -> pd.DataFrame:
     is_canonical = np.tile([True, False], n_facts)
     surface = np.floor(entity * rng.beta(np.where(is_canonical, 2, 0.4), 1))
     known = rng.normal(size=n_facts)[fact] + 0.3 * np.log(entity) + 0.1 * np.log1p(surface) - 2
-    frame = pd.DataFrame({"fact_id": fact, "instance": np.arange(2 * n_facts)})
+    frame = pd.DataFrame({"item": fact, "instance": np.arange(2 * n_facts)})
     frame = frame.assign(is_canonical=is_canonical, entity_frequency=entity)
     frame["surface_frequency"] = surface
     for model, shift in (("small", 0.0), ("large", 1.0)):
@@ -105,8 +105,8 @@ def pairs(seed: int) -> pd.DataFrame:
     n = int(rng.integers(30, 80))
     facts = rng.integers(0, 12, n)
     rows = {
-        "pair_id": np.arange(n),
-        "fact_id": [f"Q{fact}" for fact in facts],
+        "pair": np.arange(n),
+        "item": [f"Q{fact}" for fact in facts],
         "group": rng.choice(["a", "b"], n),
         "value": rng.normal(0.1 * facts, 1.0),
         "member": rng.random(n) < 0.4,
@@ -131,7 +131,7 @@ def forms(seed: int) -> pd.DataFrame:
     chance = 0.2 + 0.6 * rng.random(36)[facts]
     return pd.DataFrame(
         {
-            "fact_id": facts,
+            "item": facts,
             "topic": [f"t{topic}" for topic in rng.integers(0, 9, 36)[facts]],
             "form": forms,
             "model": np.array(["x", "y"])[models],
@@ -160,7 +160,7 @@ def _paired(rows: pd.DataFrame) -> dict[str, Any]:
     verdicts = list(zip(rows["first_correct"], rows["second_correct"], strict=True))
     return {
         "n": len(verdicts),
-        "n_clusters": len(set(rows["fact_id"])),
+        "n_clusters": len(set(rows["item"])),
         "both": sum(a and b for a, b in verdicts),
         "first_only": sum(a and not b for a, b in verdicts),
         "consistency": _share([a == b for a, b in verdicts]),
@@ -198,7 +198,7 @@ def _unlearned(rows: pd.DataFrame) -> dict[str, Any]:
 
 def _aligned(rows: pd.DataFrame) -> dict[str, Any]:
     """Topics weigh alike, however many pairs they have."""
-    topics = [_paired(part) for _, part in rows.groupby("fact_id")]
+    topics = [_paired(part) for _, part in rows.groupby("item")]
     mean = {name: _mean([topic[name] for topic in topics]) for name in topics[0]}
     return {
         "n": len(rows),
@@ -245,7 +245,7 @@ def _grouped(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _of_facts(rows: pd.DataFrame, column: str = "correct") -> list[list[Any]]:
-    return [part[column].tolist() for _, part in rows.groupby("fact_id")]
+    return [part[column].tolist() for _, part in rows.groupby("item")]
 
 
 def _agreement(facts: list[list[Any]]) -> float:
@@ -279,7 +279,7 @@ def _spread(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _shares(rows: pd.DataFrame) -> dict[str, Any]:
-    return {"n": len(rows), "n_items": rows["fact_id"].nunique(), "n_forms": 4, "n_samples": 1}
+    return {"n": len(rows), "n_items": rows["item"].nunique(), "n_forms": 4, "n_samples": 1}
 
 
 def _form_contrast(rows: pd.DataFrame) -> dict[str, Any]:
@@ -289,7 +289,7 @@ def _form_contrast(rows: pd.DataFrame) -> dict[str, Any]:
 
 def _compared(frame: pd.DataFrame, **options: Any) -> pd.DataFrame:
     """The differences of the models; the order of the rows decides which is the reference."""
-    items = {"item": ["fact_id", "form"], "score": "correct", "baseline": "x"}
+    items = {"item": ["item", "form"], "score": "correct", "baseline": "x"}
     return compare_models(frame, **items, **options).differences
 
 
@@ -308,13 +308,13 @@ _ONE_FORM = functools.partial(one_model, forms)
 _DIFFERENCE = {"difference": "p_value"}
 _ACCURACY = {"accuracy_difference": "mcnemar_p_value"}
 _ALIGNED = {"accuracy_difference": "accuracy_difference_p_value"}
-_SECOND = ("fact_id", "second_correct")
-_FACTS = {"names": "fact_id"}
+_SECOND = ("item", "second_correct")
+_FACTS = {"names": "item"}
 _MODELS = functools.partial(contrasts_by, between="model")
 _STATES = functools.partial(forgetting_by, full="full", has_gold="has_gold")
 _BETWEEN = {"by": "within", "drops": False}
 _RATES = sorted(PAIRED_RATES, key="flip_rate".__ne__)
-_SAME_PAIRS = functools.partial(_MODELS, pair_id="pair_id", rate=_RATES)
+_SAME_PAIRS = functools.partial(_MODELS, pair="pair", rate=_RATES)
 _GROUPS = functools.partial(group_difference_by, value="value", group="member")
 _LINKS = functools.partial(linking_by, correct="second_correct")
 _VALUES = functools.partial(correlation_by, x="value", y="score")
@@ -324,14 +324,14 @@ METRICS = {
     "paired_by": Metric(paired_by, _ONE_PAIR, _paired, *_SECOND, _ACCURACY),
     "contrasts_by": Metric(_MODELS, pairs, _contrasted, *_SECOND, _DIFFERENCE, **_BETWEEN),
     "contrasts_by of pairs": Metric(
-        _SAME_PAIRS, pairs, _contrasted, *_SECOND, _DIFFERENCE, names="pair_id", **_BETWEEN
+        _SAME_PAIRS, pairs, _contrasted, *_SECOND, _DIFFERENCE, names="pair", **_BETWEEN
     ),
     "forgetting_by": Metric(_STATES, _ONE_PAIR, _forgotten, *_SECOND, _ACCURACY),
     "unlearning_by": Metric(unlearning_by, _ONE_PAIR, _unlearned, *_SECOND, {"excess": "p_value"}),
     "alignment_by": Metric(_alignment, _ONE_PAIR, _aligned, *_SECOND, _ALIGNED),
     "linking_by": Metric(_LINKS, _ONE_PAIR, _linked, *_SECOND),
-    "correlation_by": Metric(_VALUES, _ONE_PAIR, _correlated, "fact_id", "score", _CORRELATED),
-    "group_difference_by": Metric(_GROUPS, _ONE_PAIR, _grouped, "fact_id", "", _DIFFERENCE),
+    "correlation_by": Metric(_VALUES, _ONE_PAIR, _correlated, "item", "score", _CORRELATED),
+    "group_difference_by": Metric(_GROUPS, _ONE_PAIR, _grouped, "item", "", _DIFFERENCE),
     "forms_by": Metric(forms_by, _ONE_FORM, _formed, "topic", "correct", **_FACTS),
     "form_answers_by": Metric(form_answers_by, _ONE_FORM, _answered, "topic", "answer", **_FACTS),
     "form_spread_by": Metric(form_spread_by, _ONE_FORM, _spread, "topic", "", **_FACTS),

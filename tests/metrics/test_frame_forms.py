@@ -121,7 +121,7 @@ def test_copies_of_rows_within_their_clusters_are_no_evidence(name, seed, n_copi
 def test_p_is_below_a_twentieth_exactly_if_the_interval_excludes_0(name, seed, n_clusters):
     metric = METRICS[name]
     frame = metric.frame(seed)
-    labels = pd.factorize(frame["fact_id"])[0] % n_clusters
+    labels = pd.factorize(frame["item"])[0] % n_clusters
     rows = rows_of(metric, frame.assign(**{metric.cluster: labels}))
 
     for value, p_value in metric.p_values.items():

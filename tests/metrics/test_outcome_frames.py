@@ -39,7 +39,7 @@ def test_anything_else_is_no_verdict(cell):
 
 
 OWN = [
-    *("pair_id", "fact_id", "first_condition", "second_condition"),
+    *("pair", "item", "first_condition", "second_condition"),
     *("first_correct", "second_correct"),
 ]
 
@@ -58,7 +58,7 @@ def wide():
 @pytest.fixture
 def long():
     """Two facts with one canonical name each, one of them with two redirects."""
-    rows = """fact_id,form,surface,correct
+    rows = """item,form,surface,correct
         Q1,canonical,Cat Stevens,True
         Q1,redirect,Steven Georgiou,False
         Q1,redirect,Yusuf,True
@@ -71,8 +71,8 @@ def test_wide_frame_becomes_an_outcomes_frame(wide):
     frame = outcomes_frame(wide, **WIDE, cluster="triplet_id")
 
     assert list(frame.columns) == [*OWN, "triplet_id", "category"]
-    assert frame["pair_id"].tolist() == ["1", "2", "3", "4"]
-    assert frame["fact_id"].tolist() == ["7", "7", "9", "12"]
+    assert frame["pair"].tolist() == ["1", "2", "3", "4"]
+    assert frame["item"].tolist() == ["7", "7", "9", "12"]
     assert frame["first_correct"].tolist() == [True, True, False, True]
     assert frame["second_correct"].tolist()[:3] == [True, False, False]
     assert frame["second_correct"].isna().tolist() == [False, False, False, True]
@@ -81,7 +81,7 @@ def test_wide_frame_becomes_an_outcomes_frame(wide):
     # A frame of outcomes stays the same, and the metrics take it.
     twice = outcomes_frame(frame, first="first_correct", second="second_correct")
     assert_frame_equal(twice, frame)
-    row = paired_by(frame.iloc[:3], pair_id="pair_id").iloc[0]
+    row = paired_by(frame.iloc[:3], pair="pair").iloc[0]
     assert row[["both", "first_only", "neither", "n_clusters"]].tolist() == [1, 1, 1, 2]
 
 
@@ -102,16 +102,16 @@ def test_all_kinds_of_sources_give_one_frame(wide):
 def test_records_become_an_outcomes_frame():
     """Records that a study wrote come back as they were."""
     schemas = pytest.importorskip("surface_consistency.schemas")
-    names = {"study": "slaq", "model": "m", "fact_id": "Q1", "second_correct": True}
+    names = {"study": "slaq", "model": "m", "item": "Q1", "second_correct": True}
     names |= {"first_condition": "short", "second_condition": "long"}
     records = [
-        schemas.PairedOutcome(pair_id=f"p{index}", first_correct=verdict, **names)
+        schemas.PairedOutcome(pair=f"p{index}", first_correct=verdict, **names)
         for index, verdict in enumerate([True, False, None])
     ]
 
     frame = outcomes_frame(records, first="first_correct", second="second_correct")
 
-    assert frame["pair_id"].tolist() == ["p0", "p1", "p2"]
+    assert frame["pair"].tolist() == ["p0", "p1", "p2"]
     assert frame["first_condition"].tolist() == ["short"] * 3
     assert frame["first_correct"].isna().tolist() == [False, False, True]
     assert {"study", "model"} <= set(frame.columns)
@@ -121,8 +121,8 @@ def test_long_rows_are_paired_by_fact(long):
     frame = outcomes_frame(long, **CONDITIONS)
 
     assert frame["surface"].tolist() == ["Steven Georgiou", "Yusuf", "ППК"]
-    assert frame["pair_id"].tolist() == ["Q1/1", "Q1/2", "Q2/1"]
-    assert frame["fact_id"].tolist() == ["Q1", "Q1", "Q2"]
+    assert frame["pair"].tolist() == ["Q1/1", "Q1/2", "Q2/1"]
+    assert frame["item"].tolist() == ["Q1", "Q1", "Q2"]
     assert frame["first_correct"].tolist() == [True, True, False]
     assert frame["second_correct"].isna().tolist() == [False, False, True]
     assert list(frame.columns) == [*OWN, "surface"]
@@ -138,12 +138,12 @@ def test_facts_named_by_columns_are_kept_apart(long):
 
     frame = outcomes_frame(rows, first="one", second="two", condition="form", fact=["x", "y"])
 
-    assert frame["fact_id"].nunique() == 2
+    assert frame["item"].nunique() == 2
     assert frame["first_correct"].tolist() == [False, True]
     both = pd.concat([long.assign(template="a"), long.assign(template="b")])
-    frame = outcomes_frame(both, **CONDITIONS, fact=["fact_id", "template"])
-    assert frame["pair_id"].nunique() == len(frame) == 6
-    assert frame["fact_id"].tolist() == ["Q1", "Q1", "Q2"] * 2
+    frame = outcomes_frame(both, **CONDITIONS, fact=["item", "template"])
+    assert frame["pair"].nunique() == len(frame) == 6
+    assert frame["item"].tolist() == ["Q1", "Q1", "Q2"] * 2
 
 
 ROW = st.tuples(st.integers(0, 4), st.sampled_from(["c", "r"]), st.booleans())
@@ -160,7 +160,7 @@ def test_long_pairs_agree_with_a_naive_loop(rows):
     assume(pairs)
     kept = [(fact, "c", verdict) for fact, verdict in canonical.items()]
     kept += [(fact, "r", verdict) for fact, verdict in others]
-    source = pd.DataFrame(kept, columns=["fact_id", "form", "correct"])
+    source = pd.DataFrame(kept, columns=["item", "form", "correct"])
     source = source.sample(frac=1, random_state=len(rows))
 
     frame = outcomes_frame(source, first="c", second="r", condition="form")
@@ -173,12 +173,12 @@ def test_facts_under_one_condition_are_left_out_and_counted(long):
     with pytest.warns(DataWarning, match="1 of 2 facts stand under one") as caught:
         frame = outcomes_frame(long.iloc[:4], **CONDITIONS)
 
-    assert frame["fact_id"].tolist() == ["Q1", "Q1"]
+    assert frame["item"].tolist() == ["Q1", "Q1"]
     assert caught[0].filename == __file__
 
 
 def test_pair_ids_are_unique_within_a_model(wide):
-    models = pd.concat([wide.assign(model=name, pair_id=range(4)) for name in "xy"])
+    models = pd.concat([wide.assign(model=name, pair=range(4)) for name in "xy"])
     options = {"first": "canonical", "second": "redirect", "cluster": "triplet_id"}
 
     assert len(outcomes_frame(models, within="model", **options)) == 8
@@ -193,11 +193,11 @@ test_outcomes_frame_rejects_names = refusals(
     ({"first": "canon"}, r"first='canon' is not among the columns, which are \['triplet_id'"),
     ({"second": "alias"}, "second='alias' is not among"),
     ({"cluster": "subject"}, "column='subject' is not among"),
-    ({"pair_id": "id"}, "column='id' is not among"),
+    ({"pair": "id"}, "column='id' is not among"),
     ({"within": "model"}, "within='model' is not among"),
     ({"condition": "form"}, "condition='form' is not among"),
     (IDS, "correct='correct' is not among"),
-    (IDS | {"correct": "redirect"}, "fact='fact_id' is not among"),
+    (IDS | {"correct": "redirect"}, "fact='item' is not among"),
     ({"second": "canonical"}, ValueError, "first and second must differ"),
     ({"fact": "triplet_id"}, ValueError, "fact='triplet_id' is for rows of one condition each"),
     error=ColumnNotFoundError,
@@ -221,9 +221,9 @@ test_outcomes_frame_rejects_bad_pairs = refusals(
     ({"redirect": [1, 0, "yes", 0]}, {}, "row 3, column 'redirect': 'yes' is no"),
     ({"canonical": 0.5}, {}, "row 1, column 'canonical': .*0.5.* is no verdict"),
     ({"own": [1, None, 2, 3]}, {"cluster": "own"}, "column 'own' is empty in row 2"),
-    ({"fact_id": 1}, {"cluster": "triplet_id"}, "has a column 'fact_id' besides 'triplet_id'"),
+    ({"item": 1}, {"cluster": "triplet_id"}, "has a column 'item' besides 'triplet_id'"),
     ({"first_correct": 1}, {}, "has a column 'first_correct' besides"),
-    ({"pair_id": [1, 1, 2, 3]}, {}, "pair id '1' stands more than once"),
+    ({"pair": [1, 1, 2, 3]}, {}, "pair id '1' stands more than once"),
     fixture="wide",
 )
 
@@ -233,8 +233,8 @@ test_outcomes_frame_rejects_bad_rows_of_conditions = refusals(
     ({}, {"first": "original"}, r"first='original' is no value of column 'form'"),
     ({"form": "canonical"}, {"second": "redirect"}, "second='redirect' is no value"),
     ({"form": ["canonical", "canonical", *["redirect"] * 3]}, {}, "'Q1' has several rows"),
-    ({"fact_id": range(5)}, {}, "no fact stands under both conditions"),
-    ({"fact_id": None}, {}, "column 'fact_id' is empty in row 1"),
+    ({"item": range(5)}, {}, "no fact stands under both conditions"),
+    ({"item": None}, {}, "column 'item' is empty in row 1"),
     ({"correct": "NA"}, {}, "row 1, column 'correct': 'NA' is no verdict"),
     fixture="long",
 )
@@ -245,12 +245,12 @@ def test_conditions_are_read_from_every_type_of_column(dtype):
     """A row without a condition belongs to neither, however the gap is stored."""
     conditions = pd.Series([0, 1, None, 0, 1], dtype="Int64").astype(dtype)
     rows = pd.DataFrame(
-        {"fact_id": [1, 1, 1, 2, 2], "form": conditions, "correct": [1, 0, 1, 0, 0]}
+        {"item": [1, 1, 1, 2, 2], "form": conditions, "correct": [1, 0, 1, 0, 0]}
     )
 
     frame = outcomes_frame(rows, first="0", second="1", condition="form")
 
-    assert frame["fact_id"].tolist() == ["1", "2"]
+    assert frame["item"].tolist() == ["1", "2"]
     assert frame["first_correct"].tolist() == [True, False]
     assert frame["second_correct"].tolist() == [False, False]
 
@@ -287,7 +287,7 @@ def test_rows_that_share_a_fact_are_told(wide, column):
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "string", "Float64", "datetime64[ns]", "object"])
-@pytest.mark.parametrize("role", ["pair_id", "cluster", "fact"])
+@pytest.mark.parametrize("role", ["pair", "cluster", "fact"])
 def test_ids_of_every_type_are_read_and_gaps_refused(wide, long, dtype, role):
     """An id that is missing is named by its row, and is no crash."""
     source, names = (long, CONDITIONS) if role == "fact" else (wide, WIDE)
@@ -299,5 +299,5 @@ def test_ids_of_every_type_are_read_and_gaps_refused(wide, long, dtype, role):
         )
     if role != "fact" and dtype in ("Int64", "string", "Float64"):
         frame = outcomes_frame(wide.assign(own=ids.astype(dtype)), **WIDE, **{role: "own"})
-        column = {"pair_id": "pair_id", "cluster": "fact_id"}[role]
+        column = {"pair": "pair", "cluster": "item"}[role]
         assert [float(name) for name in frame[column]] == [3, 4, 5, 6]

@@ -139,7 +139,7 @@ def answers(n_models: int, n: int = 60, *, length: int = 0) -> parts.Answers:
         first, second = (gold if one else other for one in correct.get(cell, (False, False)))
         one = parts.Answer(
             model=index,
-            pair_id=f"Q{place}/P106 {'x' * (place % 3)}",
+            pair=f"Q{place}/P106 {'x' * (place % 3)}",
             cell=cell,
             question=question + " la" * length,
             surfaces=("Freddie Mercury", "Farrokh Bulsara"),

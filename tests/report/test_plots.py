@@ -30,7 +30,7 @@ def axes():
 @pytest.fixture
 def groups():
     rows = [
-        {"model": LABELS[m], "kind": f"kind_{k}", "fact_id": f"f{i}", "first_correct": True,
+        {"model": LABELS[m], "kind": f"kind_{k}", "item": f"f{i}", "first_correct": True,
          "second_correct": i % (2 + k) > 0 or k == 2}
         for m in range(2) for k in range(3) for i in range(12)
     ]  # fmt: skip

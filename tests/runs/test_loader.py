@@ -84,7 +84,7 @@ def test_load_run_is_content_without_optional_files(made):
         ("outcomes.parquet", None, SourceNotFoundError, r"is gone, though scoring.json tells"),
         ("manifest.json", '{"study": "x"}', RecordError, r"not a RunManifest: field 'model'"),
         ("manifest.json", "{", RecordError, r"not a RunManifest: .*Invalid JSON"),
-        ("outcomes.parquet", "pair_id\n", DataError, r"cannot be read as Parquet"),
+        ("outcomes.parquet", "pair\n", DataError, r"cannot be read as Parquet"),
         ("checks/rules.csv", 'a,b\n"1,2\n3,4,5\n', DataError, r"cannot be read as a CSV table"),
     ],
 )
@@ -117,7 +117,7 @@ def test_load_run_rejects_outcomes_of_another_schema_or_none(make_run):
         ("first_correct", ["yes", "no"] * 2, r"'first_correct' holds what RedirectOutcome"),
         ("second_correct", [0, 1, 2, 1], r"'second_correct' holds what RedirectOutcome does not"),
         ("relation", ["a", "b", None, "c"], r"'relation' is empty in row 2; each row needs it"),
-        ("pair_id", ["p", "q", "r", "q"], r"'pair_id' holds 'q' more than once"),
+        ("pair", ["p", "q", "r", "q"], r"'pair' holds 'q' more than once"),
         ("model", ["other"] * 4, r"'model' holds 'other', but manifest.json is of 'toy_model'"),
         ("model", ["toy_model"] * 3 + ["b"], r"'model' holds 'toy_model', 'b', but manifest.json"),
     ],

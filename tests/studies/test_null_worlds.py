@@ -96,7 +96,7 @@ def outcomes_of(frame, study, conditions, **columns):
     """Add the columns of any outcomes to drawn verdicts, and those that all rows share."""
     first, second = conditions
     shared = {"study": study, "first_condition": first, "second_condition": second}
-    return frame.assign(**{"pair_id": [str(n) for n in range(len(frame))], **shared, **columns})
+    return frame.assign(**{"pair": [str(n) for n in range(len(frame))], **shared, **columns})
 
 
 def of_redirects(frame):
@@ -204,7 +204,7 @@ def redirect_world(rng, *, loss=0.0, of_linked=0.0, n_facts=80):
 
 
 def redirect_text(monkeypatch, frame):
-    made = report(RedirectQAStudy(), frame.drop(columns="is_linked"), "fact_id")
+    made = report(RedirectQAStudy(), frame.drop(columns="is_linked"), "item")
     return finding(RedirectQAStudy.report, made, {"overall": overall(made)})
 
 
@@ -215,7 +215,7 @@ def consistency_text(monkeypatch, frame):
     )
     monkeypatch.setattr(consistency, "_probes", lambda folders: {"m": probe})
     analysis = LinkingConsistency()
-    made = report(RedirectQAStudy(), frame.drop(columns="is_linked"), "fact_id")
+    made = report(RedirectQAStudy(), frame.drop(columns="is_linked"), "item")
     return prose(analysis, made, analysis.tables(made, LinkingConsistencySettings(linking=())))
 
 
@@ -228,10 +228,10 @@ def frequency_world(rng, *, entity=0.0, surface=0.0, n_facts=150):
     right = rng.random(counts.shape) < logistic(level + surface * (np.log(counts) - 4))
     fact, form = np.indices(counts.shape).reshape(2, -1)
     frame = pd.DataFrame({"n": fact, "form": form, "right": right.ravel()})
-    frame["fact_id"] = numbered("f", frame["n"])
+    frame["item"] = numbered("f", frame["n"])
     frame["surface"] = numbered("n", frame["n"]) + numbered("-", frame["form"])
     instances = frame.assign(
-        surface_id=frame["fact_id"] + "|" + frame["surface"],
+        surface_id=frame["item"] + "|" + frame["surface"],
         is_canonical=frame["form"] == 0,
         entity_frequency=totals[fact],
         surface_frequency=counts.ravel(),
@@ -261,7 +261,7 @@ def frequency_text(monkeypatch, world, tmp_path):
     # What the page says stands on the first tables alone.
     monkeypatch.setattr(frequency, "_variants", lambda *_: None)
     monkeypatch.setattr(frequency, "frequency_curves", lambda *_, **__: pd.DataFrame())
-    made = report(RedirectQAStudy(), outcomes, "fact_id")
+    made = report(RedirectQAStudy(), outcomes, "item")
     tables = analysis.tables(made, FrequencySettings(frequencies=file, bins=3))
     return prose(analysis, made, tables)
 
@@ -279,8 +279,8 @@ def lexical_world(rng, *, loss=0.0, common=0.0, n=60, tasks=("piqa", "copa", "wi
         frame,
         "lexical",
         ("original", "0"),
-        fact_id=fact,
-        pair_id=fact + "/0",
+        item=fact,
+        pair=fact + "/0",
         **{"first_correct": first, "second_correct": second},
         **{"kind": "functional", "group": "g", "replaced": "noun", "is_broken": False},
         **{"draw": 0, "n_edits": 1, "n_control_edits": 0},
@@ -292,7 +292,7 @@ def lexical_world(rng, *, loss=0.0, common=0.0, n=60, tasks=("piqa", "copa", "wi
 
 
 def lexical_text(monkeypatch, frame):
-    made = report(LexicalStudy(), frame, "fact_id")
+    made = report(LexicalStudy(), frame, "item")
     return finding(LexicalStudy.report, made, {"overall": overall(made), **lexical_tables(made)})
 
 
@@ -302,7 +302,7 @@ def popularity_text(monkeypatch, frame):
     monkeypatch.setattr(popularity, "_read", lambda path: {})
     monkeypatch.setattr(popularity, "_scored", lambda run, *rest: frame.assign(model="m"))
     analysis = PopularityAnalysis()
-    made = report(LexicalStudy(), frame, "fact_id")
+    made = report(LexicalStudy(), frame, "item")
     return prose(
         analysis, made, analysis.tables(made, PopularitySettings(counts=(Path("counts"),)))
     )
@@ -323,7 +323,7 @@ def audit_world(rng, *, store=0.0, n_facts=40):
         frame,
         "audit",
         ("DEL-ON", "DEL-OFF"),
-        pair_id=frame["prompt_id"].astype(str) + "/" + frame["style"],
+        pair=frame["prompt_id"].astype(str) + "/" + frame["style"],
         fact_id=numbered("countries/base/", frame["prompt_id"]),
         subject=numbered("s", frame["prompt_id"]),
         **{"database": "countries/base", "domain": "countries", "topology": "base"},
@@ -338,7 +338,7 @@ def audit_world(rng, *, store=0.0, n_facts=40):
 
 
 def audit_text(monkeypatch, frame):
-    made = report(AuditStudy(), frame, "fact_id")
+    made = report(AuditStudy(), frame, "item")
     rates = audit_rates(made.frame, ["model"])
     return finding(AuditStudy.report, made, {"overall": Table(frame=rates, caption="", columns=[])})
 
@@ -433,10 +433,10 @@ def test_a_planted_effect_is_claimed(name, effect, claim, monkeypatch, tmp_path)
 
 
 MODELS = {
-    "redirectqa": (RedirectQAStudy, redirect_world, "fact_id"),
+    "redirectqa": (RedirectQAStudy, redirect_world, "item"),
     "slaq": (SlaqStudy, slaq_world, "topic_id"),
-    "lexical": (LexicalStudy, lexical_world, "fact_id"),
-    "audit": (AuditStudy, audit_world, "fact_id"),
+    "lexical": (LexicalStudy, lexical_world, "item"),
+    "audit": (AuditStudy, audit_world, "item"),
 }
 """Of each study whose pages compare models: itself, its worlds and its clusters."""
 

@@ -165,7 +165,7 @@ def instance_table(
 
     Returns:
         For each instance and measure ("longest", "bounded", and "linked" where mentions
-        are linked) a row: fact_id, surface_id, subject_id, is_canonical, entity_frequency (all
+        are linked) a row: item, surface_id, subject_id, is_canonical, entity_frequency (all
         names of the subject), surface_frequency (this one), others_frequency (their difference),
         pair_documents (documents that name subject and object; null where pairs were not counted),
         pageviews (of the subject, null where unknown) and measure. Analyse one measure, or
@@ -241,7 +241,7 @@ def _instances(
     parts = []
     for measure, (of_entity, of_row) in frequencies.items():
         parts.append(
-            instances[["fact_id", "surface_id", "subject_id", "is_canonical"]].assign(
+            instances[["item", "surface_id", "subject_id", "is_canonical"]].assign(
                 entity_frequency=of_entity[entity],
                 surface_frequency=of_row[rows],
                 others_frequency=of_entity[entity] - of_row[rows],

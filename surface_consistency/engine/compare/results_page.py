@@ -232,7 +232,7 @@ def _answers_of(
         ]
         yield Answer(
             model=compared.models.index(str(row["model"])),
-            pair_id="-".join(filter(None, (str(row[key]) for key in ITEM))),
+            pair="-".join(filter(None, (str(row[key]) for key in ITEM))),
             cell=_CELL_OF[row["score_of_reference"], row["score"]],  # type: ignore[arg-type]
             question=str(row["item"] if pd.isna(row["question"]) else row["question"]),
             surfaces=("", str(row["model"]) if len(compared.models) > 2 else ""),

@@ -126,9 +126,9 @@ def read_runs(
     if frame["question"].isna().all():
         asked = pd.concat([_questions(run) for run in runs])
         added["question"] = asked[~asked.index.duplicated()].reindex(frame["item"]).array
-    if cluster != "fact_id":
+    if cluster != "item":
         known = pd.Series(described[cluster].array)
-        added[cluster] = known.where(known.notna(), frame["fact_id"]).astype(str)
+        added[cluster] = known.where(known.notna(), frame["item"]).astype(str)
     if len({str((run.manifest.model, run.manifest.runner)) for run in runs}) == 1:
         notes.append(
             "the runs tell of no difference between their models, so that flips may be noise alone"
@@ -213,16 +213,16 @@ def _groups(runs: Sequence[Run], study: Study) -> tuple[pd.DataFrame, list[str]]
     named = dict.fromkeys([*filter(None, (design.facet,)), *grouped])
     # What tells the condition of a target apart from others stands in a column of its own.
     by = [name for name in named if name not in PairedOutcome.model_fields]
-    wanted = list(dict.fromkeys([*by, *(name for name in design.clusters if name != "fact_id")]))
+    wanted = list(dict.fromkeys([*by, *(name for name in design.clusters if name != "item")]))
     names = dict(zip(("first", "second"), design.conditions, strict=True))
     parts = []
     for run in runs:
         _, pairs = run.folder.read_plan()
-        outcomes = run.outcomes.set_index("pair_id")
+        outcomes = run.outcomes.set_index("pair")
         for column in (name for name in pairs.columns if name.endswith(_SIDE)):
             side = column.removesuffix(_SIDE)
-            rows = pairs.loc[pairs[column].notna(), ["pair_id", column]]
-            of_pairs = outcomes.reindex(rows["pair_id"])
+            rows = pairs.loc[pairs[column].notna(), ["pair", column]]
+            of_pairs = outcomes.reindex(rows["pair"])
             part = of_pairs[wanted].set_axis(rows[column].to_numpy(), axis=0)
             if side == "first":
                 # What describes the name of a redirect says nothing of the title beside it.
@@ -241,5 +241,5 @@ def _cluster(study: Study, named: Sequence[str], groups: pd.DataFrame) -> str:
     if named:
         return cluster_of(study, ReportSettings(cluster=named[0]))
     clusters = study.design.clusters
-    known = (name for name in clusters if name == "fact_id" or groups[name].notna().all())
-    return next(known, "fact_id")
+    known = (name for name in clusters if name == "item" or groups[name].notna().all())
+    return next(known, "item")

@@ -120,8 +120,8 @@ def import_verdicts(
     columns = {field: frame[field] for field in record.model_fields if field in frame} | {
         "study": VERDICTS,
         "model": model,
-        "pair_id": frame["pair_id"].astype(str),
-        "fact_id": frame["fact_id"].astype(str),
+        "pair": frame["pair"].astype(str),
+        "item": frame["item"].astype(str),
         "first_condition": first,
         "second_condition": second,
         **{column: frame[column].map(label_list) for column in by},

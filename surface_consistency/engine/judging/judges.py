@@ -561,7 +561,7 @@ class HumanJudge:
             DataError: If the labels are of other answers.
         """
         check_labelled_answers(self._labels, targets)
-        keys = pd.MultiIndex.from_arrays([targets["prompt_id"], targets["fact_id"]])
+        keys = pd.MultiIndex.from_arrays([targets["prompt_id"], targets["item"]])
         known = self._labels.set_index(["prompt_id", "question_id"])
         given = known.reindex(keys).reset_index(drop=True)
         is_answered = pd.Series(targets["text"].notna().to_numpy())

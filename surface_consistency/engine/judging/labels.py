@@ -72,13 +72,13 @@ def check_labels(labels: pd.DataFrame, targets: pd.DataFrame) -> None:
 
     Args:
         labels: As from `read_labels`.
-        targets: What the run judges: prompt_id and fact_id.
+        targets: What the run judges: prompt_id and item.
 
     Raises:
         DataError: If a label is of none of these; empty ones do not count.
     """
     given = labels[labels["is_correct"].notna()]
-    answers = pd.MultiIndex.from_frame(targets[["prompt_id", "fact_id"]])
+    answers = pd.MultiIndex.from_frame(targets[["prompt_id", "item"]])
     foreign = given[~pd.MultiIndex.from_frame(given[["prompt_id", "question_id"]]).isin(answers)]
     if len(foreign):
         raise DataError(
@@ -103,7 +103,7 @@ def check_labelled_answers(labels: pd.DataFrame, targets: pd.DataFrame) -> None:
     if "answer" not in labels:
         return
     given = labels[labels["is_correct"].notna() & labels["answer"].notna()]
-    answers = targets[["prompt_id", "fact_id", "text"]].rename(columns={"fact_id": "question_id"})
+    answers = targets[["prompt_id", "item", "text"]].rename(columns={"item": "question_id"})
     both = given.merge(answers, on=["prompt_id", "question_id"])
     is_other = [not _is_shown(*cells) for cells in zip(both["answer"], both["text"], strict=True)]
     if len(other := both[is_other]):
@@ -174,7 +174,7 @@ def write_labelling_sheet(
         for row in facts.iloc[drawn].to_dict("records"):
             shown = (row["question"], " | ".join(row["answers"]), row["text"])
             blank = [""] * (1 + len(fill))
-            rows.append((row["prompt_id"], row["fact_id"], *blank, label, *shown))
+            rows.append((row["prompt_id"], row["item"], *blank, label, *shown))
     columns = [*LABEL_COLUMNS, *fill, kind, "question", "reference", "answer"]
     write_csv(target, pd.DataFrame(rows, columns=columns, dtype=object))
     return len(rows)
@@ -184,7 +184,7 @@ def labels_by_target(targets: pd.DataFrame, path: str | os.PathLike[str]) -> pd.
     """Give the labels of people in the order of what was judged.
 
     Args:
-        targets: What was judged: prompt_id, fact_id and text.
+        targets: What was judged: prompt_id, item and text.
         path: The file of labels.
 
     Returns:
@@ -200,7 +200,7 @@ def labels_by_target(targets: pd.DataFrame, path: str | os.PathLike[str]) -> pd.
     check_labels(labels, targets)
     check_labelled_answers(labels, targets)
     known = labels.set_index(["prompt_id", "question_id"])["is_correct"]
-    keys = pd.MultiIndex.from_arrays([targets["prompt_id"], targets["fact_id"]])
+    keys = pd.MultiIndex.from_arrays([targets["prompt_id"], targets["item"]])
     return known.reindex(keys).reset_index(drop=True)
 
 

@@ -94,7 +94,7 @@ def answer_agreement(
     frame: pd.DataFrame,
     *,
     by: Sequence[str] = ("model",),
-    cluster: str = "fact_id",
+    cluster: str = "item",
     rule: str | Rule[Any] = "token_f1",
 ) -> pd.DataFrame:
     """Compute how often a pair has the same answer, of all pairs and of those wrong both times.
@@ -125,7 +125,7 @@ def answer_agreement(
 
     Examples:
         >>> frame = pd.DataFrame(
-        ...     {"model": "m", "fact_id": range(4), "first_correct": [1, 0, 0, 1],
+        ...     {"model": "m", "item": range(4), "first_correct": [1, 0, 0, 1],
         ...      "second_correct": [1, 0, 0, 0], "first_prediction": ["a1", "b", "c", "d"],
         ...      "second_prediction": ["a1", "b", "x", "y"]})
         >>> rows = answer_agreement(frame)

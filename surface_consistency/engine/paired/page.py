@@ -732,9 +732,9 @@ def _answer(report: Report, run: Run, row: Row, cell: str) -> Answer:
     first, second = design.conditions
     return Answer(
         model=report.index[run.label],
-        pair_id=str(row["pair_id"]),
+        pair=str(row["pair"]),
         cell=cell,  # type: ignore[arg-type]
-        question=_text(row.get("question")) or str(row["fact_id"]),
+        question=_text(row.get("question")) or str(row["item"]),
         surfaces=(
             _text(row.get("first_surface")) or first,
             _text(row.get("second_surface")) or second,
@@ -754,7 +754,7 @@ def _texts(report: Report, row: Row, column: str) -> list[str]:
 
 def _sampled(run: Run, cells: Sequence[str], limit: int) -> list[int]:
     """Choose pairs by the hash of their ids: cells in turn, flips first."""
-    ids = run.outcomes["pair_id"].to_numpy(dtype=object)
+    ids = run.outcomes["pair"].to_numpy(dtype=object)
     by_cell: dict[str, list[int]] = {name: [] for name in _FLIPS_FIRST}
     for place, cell in enumerate(cells):
         by_cell[cell].append(place)
@@ -773,9 +773,9 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _hash(label: str, pair_id: str) -> bytes:
+def _hash(label: str, pair: str) -> bytes:
     """Order pairs in a way that is arbitrary yet always the same."""
-    return hashlib.blake2b(f"{label}\x1f{pair_id}".encode("utf-8", "replace")).digest()
+    return hashlib.blake2b(f"{label}\x1f{pair}".encode("utf-8", "replace")).digest()
 
 
 # Pages.
@@ -807,13 +807,13 @@ def paired_method(report: Report) -> list[str]:
 
 
 def fact_trace(
-    folder: str | os.PathLike[str], fact_id: str, *, outcome: type[PairedOutcome]
+    folder: str | os.PathLike[str], item: str, *, outcome: type[PairedOutcome]
 ) -> str:
     """Describe the answers to one fact in a run, for a terminal.
 
     Args:
         folder: The run.
-        fact_id: The fact, as the outcomes name it.
+        item: The fact, as the outcomes name it.
         outcome: The record of a pair.
 
     Returns:
@@ -823,13 +823,13 @@ def fact_trace(
         DataError: If the run has no such fact.
     """
     run = load_runs([folder], outcome=outcome)[0]
-    rows = run.outcomes[run.outcomes["fact_id"] == fact_id]
+    rows = run.outcomes[run.outcomes["item"] == item]
     if rows.empty:
-        known = ", ".join(run.outcomes["fact_id"].drop_duplicates().head(3))
-        raise DataError(f"{folder} has no fact {fact_id!r}; it has {known} and others")
+        known = ", ".join(run.outcomes["item"].drop_duplicates().head(3))
+        raise DataError(f"{folder} has no fact {item!r}; it has {known} and others")
     lines = []
     for row in rows.astype(object).where(rows.notna(), None).to_dict("records"):
-        lines.append(f"{row['pair_id']}, by {run.label}")
+        lines.append(f"{row['pair']}, by {run.label}")
         for side in ("first", "second"):
             text = json.dumps(row.get(f"{side}_prediction"), ensure_ascii=False)
             verdict = {True: "right", False: "wrong", None: "not judged"}[row[f"{side}_correct"]]

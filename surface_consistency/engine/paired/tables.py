@@ -150,7 +150,7 @@ def _contrasts(
     if scored.empty or (reference is not None and not (places == reference).any()):
         return None
     # Numbers are faster to group than texts.
-    names = {report.cluster, "pair_id"} - {*within, between}
+    names = {report.cluster, "pair"} - {*within, between}
     table = metrics.contrasts_by(
         scored.assign(**{name: pd.factorize(scored[name])[0] for name in names}),
         between=between,
@@ -158,7 +158,7 @@ def _contrasts(
         reference=reference,
         rate=rates,
         cluster=report.cluster,
-        pair_id="pair_id" if is_models else None,
+        pair="pair" if is_models else None,
         margin=report.settings.margin,
     )
     if table.empty:
@@ -352,7 +352,7 @@ def _repeated(report: Report, run: Run, stratum: str | None) -> pd.DataFrame | N
         for path in (folder.verdicts, folder.repeat_verdicts)
     )
     targets = folder.read_plan()[0]
-    wanted = ["target_id", "fact_id", *filter(None, (stratum,))]
+    wanted = ["target_id", "item", *filter(None, (stratum,))]
     if report.cluster in targets:
         wanted.append(report.cluster)
     both = second.merge(first, on="target_id", suffixes=("_2", "_1")).merge(
@@ -362,13 +362,13 @@ def _repeated(report: Report, run: Run, stratum: str | None) -> pd.DataFrame | N
     if report.cluster in both:
         clusters = both[report.cluster]
     else:
-        of_fact = run.outcomes.drop_duplicates("fact_id").set_index("fact_id")
-        clusters = both["fact_id"].map(of_fact[report.cluster])
+        of_fact = run.outcomes.drop_duplicates("item").set_index("item")
+        clusters = both["item"].map(of_fact[report.cluster])
     flips = both["is_correct_1"].astype(bool) != both["is_correct_2"].astype(bool)
     return pd.DataFrame(
         {
             "stratum": both[stratum].astype(str) if stratum else "all",
-            "cluster": clusters.fillna(both["fact_id"]).astype(str),
+            "cluster": clusters.fillna(both["item"]).astype(str),
             "n": 1.0,
             "n_flips": flips.astype(float),
         }
@@ -694,7 +694,7 @@ def cluster_within(report: Report, keys: Sequence[str]) -> str:
     if report.cluster not in keys:
         return report.cluster
     others = [name for name in report.design.clusters if name not in keys]
-    return next((name for name in others if report.frame[name].notna().all()), "fact_id")
+    return next((name for name in others if report.frame[name].notna().all()), "item")
 
 
 def sorted_rows(report: Report, table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:

@@ -79,7 +79,7 @@ def forgetting_by(
     del_off: str = "second_correct",
     full: str | None = None,
     has_gold: str | None = None,
-    cluster: str | None = "fact_id",
+    cluster: str | None = "item",
     test: mcnemar_tests.PairedTest = "auto",
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: MissingPolicy = "drop",
@@ -129,7 +129,7 @@ def forgetting_by(
     Examples:
         >>> import pandas as pd
         >>> frame = pd.DataFrame(
-        ...     {"fact_id": np.arange(120) // 2, "topology": ["Base", "Noise"] * 60,
+        ...     {"item": np.arange(120) // 2, "topology": ["Base", "Noise"] * 60,
         ...      "full": 1, "first_correct": [0, 1] * 60, "second_correct": 0})
         >>> rows = forgetting_by(frame, by="topology", full="full")
         >>> rows[["topology", "leakage", "retrieval_mediated", "full_flag"]].values.tolist()

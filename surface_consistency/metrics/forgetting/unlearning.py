@@ -50,8 +50,8 @@ def unlearning_by(
     by: str | Sequence[str] = (),
     first: str = "first_correct",
     second: str = "second_correct",
-    cluster: str | None = "fact_id",
-    pair_id: str | None = None,
+    cluster: str | None = "item",
+    pair: str | None = None,
     margin: float = 0.05,
     intervals: Intervals = DEFAULT_INTERVALS,
 ) -> pd.DataFrame:
@@ -65,7 +65,7 @@ def unlearning_by(
             should be kept, the original model.
         cluster: Column of what intervals and tests take whole, such as the person; None takes each
             row for a cluster of its own.
-        pair_id: Column of question ids, to make sure that none stands twice in a group.
+        pair: Column of question ids, to make sure that none stands twice in a group.
         margin: Difference of two rates that counts as none, a fraction in (0, 1).
         intervals: How intervals are made.
 
@@ -96,7 +96,7 @@ def unlearning_by(
 
     Examples:
         >>> import pandas as pd
-        >>> frame = pd.DataFrame({"fact_id": range(40), "first_correct": [1, 0, 0, 0] * 10,
+        >>> frame = pd.DataFrame({"item": range(40), "first_correct": [1, 0, 0, 0] * 10,
         ...                       "second_correct": [0, 0, 0, 1] * 10})
         >>> unlearning_by(frame)[["survival", "floor", "leak", "damage"]].values.tolist()
         [[0.25, 0.25, 0.25, 0.25]]
@@ -110,7 +110,7 @@ def unlearning_by(
         first=first,
         second=second,
         cluster=cluster,
-        pair_id=pair_id,
+        pair=pair,
         rates=UNLEARNING_RATES,
         intervals=intervals,
     ).rename(columns={"mcnemar_p_value": "p_value"})

@@ -27,7 +27,7 @@ def form_answers_by(
     frame: pd.DataFrame,
     *,
     by: str | Sequence[str] = (),
-    fact: str = "fact_id",
+    fact: str = "item",
     form: str = "form",
     answer: str = "answer",
     cluster: str | None = None,
@@ -71,7 +71,7 @@ def form_answers_by(
     Examples:
         >>> import pandas as pd
         >>> frame = pd.DataFrame(
-        ...     {"fact_id": [1, 1, 1, 2, 2, 2], "form": ["a", "b", "c"] * 2,
+        ...     {"item": [1, 1, 1, 2, 2, 2], "form": ["a", "b", "c"] * 2,
         ...      "answer": ["x", "x", "y", "z", "z", "z"]})
         >>> form_answers_by(frame)["same_answer"].round(3).tolist()
         [0.667]

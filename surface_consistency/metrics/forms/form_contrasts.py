@@ -38,7 +38,7 @@ def form_contrasts(
     *,
     between: str = "model",
     reference: object = None,
-    fact: str | Sequence[str] = "fact_id",
+    fact: str | Sequence[str] = "item",
     form: str = "form",
     correct: str = "correct",
     cluster: str | None = None,
@@ -80,7 +80,7 @@ def form_contrasts(
     Examples:
         >>> import pandas as pd
         >>> frame = pd.DataFrame(
-        ...     {"model": ["x"] * 12 + ["y"] * 12, "fact_id": [*"aabbccddeeff"] * 2,
+        ...     {"model": ["x"] * 12 + ["y"] * 12, "item": [*"aabbccddeeff"] * 2,
         ...      "form": ["a", "b"] * 12, "correct": [1] * 12 + [1, 0] * 6})
         >>> form_contrasts(frame)[["rate", "difference"]].values.tolist()
         [['consistency', 1.0], ['accuracy', 0.5], ['all_right', 1.0]]

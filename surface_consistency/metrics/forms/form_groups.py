@@ -33,7 +33,7 @@ def forms_by(
     frame: pd.DataFrame,
     *,
     by: str | Sequence[str] = (),
-    fact: str | Sequence[str] = "fact_id",
+    fact: str | Sequence[str] = "item",
     form: str = "form",
     correct: str = "correct",
     cluster: str | None = None,
@@ -109,7 +109,7 @@ def forms_by(
     Examples:
         >>> import pandas as pd
         >>> frame = pd.DataFrame(
-        ...     {"fact_id": [1, 1, 1, 2, 2, 2], "form": ["a", "b", "c"] * 2,
+        ...     {"item": [1, 1, 1, 2, 2, 2], "form": ["a", "b", "c"] * 2,
         ...      "correct": [1, 1, 0, 0, 0, 0]})
         >>> forms_by(frame)[["n_facts", "n_forms", "consistency"]].round(3).values.tolist()
         [[2.0, 6.0, 0.667]]

@@ -46,7 +46,7 @@ def form_spread_by(
     frame: pd.DataFrame,
     *,
     by: str | Sequence[str] = (),
-    fact: str = "fact_id",
+    fact: str = "item",
     form: str = "form",
     correct: str = "correct",
     cluster: str | None = None,
@@ -88,7 +88,7 @@ def form_spread_by(
     Examples:
         >>> import pandas as pd
         >>> frame = pd.DataFrame(
-        ...     {"fact_id": [1, 1, 2, 2, 3, 3, 4, 4], "form": ["a", "b"] * 4,
+        ...     {"item": [1, 1, 2, 2, 3, 3, 4, 4], "form": ["a", "b"] * 4,
         ...      "correct": [1, 0, 1, 0, 1, 1, 1, 0]})
         >>> form_spread_by(frame)[["worst", "best", "spread", "cochran_q"]].values.tolist()
         [['b', 'a', 0.75, 3.0]]
@@ -105,7 +105,7 @@ def right_counts_by(
     frame: pd.DataFrame,
     *,
     by: str | Sequence[str] = (),
-    fact: str = "fact_id",
+    fact: str = "item",
     form: str = "form",
     correct: str = "correct",
 ) -> pd.DataFrame:
@@ -137,7 +137,7 @@ def right_counts_by(
     Examples:
         >>> import pandas as pd
         >>> frame = pd.DataFrame(
-        ...     {"fact_id": [1, 1, 2, 2], "form": ["a", "b"] * 2, "correct": [1, 1, 0, 0]})
+        ...     {"item": [1, 1, 2, 2], "form": ["a", "b"] * 2, "correct": [1, 1, 0, 0]})
         >>> right_counts_by(frame)[["n_right", "share", "share_independent"]].values.tolist()
         [[0.0, 0.5, 0.25], [1.0, 0.0, 0.5], [2.0, 0.5, 0.25]]
     """

@@ -38,7 +38,7 @@ def variance_shares_by(
     frame: pd.DataFrame,
     *,
     by: str | Sequence[str] = (),
-    item: str = "fact_id",
+    item: str = "item",
     form: str = "form",
     correct: str = "correct",
     cluster: str | None = None,
@@ -90,7 +90,7 @@ def variance_shares_by(
     Examples:
         >>> import pandas as pd
         >>> frame = pd.DataFrame(
-        ...     {"fact_id": [1, 1, 2, 2, 3, 3, 4, 4] * 2, "form": ["a", "b"] * 8,
+        ...     {"item": [1, 1, 2, 2, 3, 3, 4, 4] * 2, "form": ["a", "b"] * 8,
         ...      "correct": [1, 1, 0, 0, 1, 1, 0, 0] * 2})
         >>> variance_shares_by(frame)[["item_share", "sampling_share"]].values.tolist()
         [[1.0, 0.0]]

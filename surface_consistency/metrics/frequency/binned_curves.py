@@ -59,7 +59,7 @@ def frequency_curves(
     surface_frequency: str = "surface_frequency",
     is_canonical: str = "is_canonical",
     by: str | Sequence[str] = (),
-    cluster: str | None = "fact_id",
+    cluster: str | None = "item",
     n_bins: int = 20,
     high_frequency_above: float = 10.0,
     intervals: Intervals = DEFAULT_INTERVALS,
@@ -106,7 +106,7 @@ def frequency_curves(
         >>> import pandas as pd
         >>> rows = np.arange(200)
         >>> frame = pd.DataFrame(
-        ...     {"fact_id": rows // 2, "is_canonical": rows % 2 == 0, "entity_frequency": rows + 1,
+        ...     {"item": rows // 2, "is_canonical": rows % 2 == 0, "entity_frequency": rows + 1,
         ...      "surface_frequency": rows // 2 + 1, "accuracy": rows / 199})
         >>> curves = frequency_curves(frame, n_bins=4)
         >>> curves.groupby(["subset", "frequency"], sort=False)["n"].sum().tolist()

@@ -95,7 +95,7 @@ def frequency_analysis(
     controls: str | Sequence[str] = (),
     is_canonical: str = "is_canonical",
     by: str | Sequence[str] = (),
-    cluster: str | None = "fact_id",
+    cluster: str | None = "item",
     method: CorrelationMethod = "pearson",
     transform: frequency_rows.FrequencyTransform = "log",
     high_frequency_above: float = 10.0,
@@ -174,7 +174,7 @@ def frequency_analysis(
         >>> rng = np.random.default_rng(0)
         >>> entity = rng.geometric(0.01, 600) + 20
         >>> frame = pd.DataFrame(
-        ...     {"fact_id": np.arange(600) // 2, "is_canonical": np.arange(600) % 2 == 0,
+        ...     {"item": np.arange(600) // 2, "is_canonical": np.arange(600) % 2 == 0,
         ...      "entity_frequency": entity, "surface_frequency": rng.binomial(entity, 0.3),
         ...      "accuracy": rng.random(600) < entity / 400})
         >>> rows = frequency_analysis(frame).set_index(["subset", "statistic"])

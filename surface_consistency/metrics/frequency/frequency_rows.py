@@ -37,7 +37,7 @@ def distinct_names(names: list[str], option: str) -> list[str]:
 def surface_accuracy(
     frame: pd.DataFrame,
     *,
-    instance: str | Sequence[str] = ("fact_id", "surface"),
+    instance: str | Sequence[str] = ("item", "surface"),
     correct: str = "is_correct",
     template: str = "template",
     keep: Sequence[str] = (),
@@ -77,7 +77,7 @@ def surface_accuracy(
     Examples:
         >>> import pandas as pd
         >>> frame = pd.DataFrame(
-        ...     {"fact_id": [1, 1, 1, 1], "surface": ["NYT", "NYT", "The Times", "The Times"],
+        ...     {"item": [1, 1, 1, 1], "surface": ["NYT", "NYT", "The Times", "The Times"],
         ...      "template": ["original", "paraphrase"] * 2, "is_correct": [1, 0, 1, 1]})
         >>> surface_accuracy(frame)["accuracy"].tolist()
         [0.5, 1.0]

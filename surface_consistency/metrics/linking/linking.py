@@ -82,7 +82,7 @@ def linking_by(
     by: str | Sequence[str] = (),
     correct: str = "is_correct",
     kind: str = "kind",
-    cluster: str | None = "fact_id",
+    cluster: str | None = "item",
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
@@ -127,7 +127,7 @@ def linking_by(
         >>> import pandas as pd
         >>> kinds = ["positive", "surface_negative", "semantic_negative"]
         >>> frame = pd.DataFrame(
-        ...     {"fact_id": np.arange(60) // 3, "kind": kinds * 20, "type": "Typical_Errors",
+        ...     {"item": np.arange(60) // 3, "kind": kinds * 20, "type": "Typical_Errors",
         ...      "is_correct": [0, 1, 1, 1, 1, 0] * 10})
         >>> rows = linking_by(frame, by="type")
         >>> rows[["type", "n", "balanced_accuracy"]].values.tolist()

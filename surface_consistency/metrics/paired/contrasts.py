@@ -222,8 +222,8 @@ def contrasts_by(
     rate: str | Sequence[str] | Mapping[str, Statistic] = "flip_rate",
     first: str = "first_correct",
     second: str = "second_correct",
-    cluster: str | None = "fact_id",
-    pair_id: str | None = None,
+    cluster: str | None = "item",
+    pair: str | None = None,
     margin: float | None = None,
     confidence_level: float = 0.95,
     missing: _inputs.MissingPolicy = "drop",
@@ -242,7 +242,7 @@ def contrasts_by(
         second: Column of verdicts under the second condition.
         cluster: Column of what belongs together, such as the fact, across the groups too; None
             takes each row for a cluster of its own.
-        pair_id: Column of pair ids: only pairs with a verdict in both groups count, as for two
+        pair: Column of pair ids: only pairs with a verdict in both groups count, as for two
             models that should be compared on the same questions, and the interval rests on how each
             pair changes from one to the other; a third model which answered few leaves the rows of
             other models unchanged. None takes all pairs of each, and counts rows that repeat others
@@ -258,7 +258,7 @@ def contrasts_by(
         p_value, p_value_holm (Holm's over all rows of the rate), margin, p_equivalent, n_a, n_b,
         n_clusters, few_clusters (whether they are fewer than 20) and not_inferred (why interval and
         p-values are NaN). Groups are sorted by label, as those of `paired_by`; two groups without a
-        common pair, where `pair_id` asks for some, have no row, and an `UndefinedMetricWarning`
+        common pair, where `pair` asks for some, have no row, and an `UndefinedMetricWarning`
         counts them. Neither other groups nor their order change a row, but for Holm's correction.
 
     Raises:
@@ -278,7 +278,7 @@ def contrasts_by(
     Examples:
         >>> import pandas as pd
         >>> frame = pd.DataFrame(
-        ...     {"fact_id": [*range(20)] * 2, "type": ["alias"] * 20 + ["misspelling"] * 20,
+        ...     {"item": [*range(20)] * 2, "type": ["alias"] * 20 + ["misspelling"] * 20,
         ...      "first_correct": [1] * 40, "second_correct": [1, 1, 1, 0] * 5 + [0, 1] * 10})
         >>> rows = contrasts_by(frame, between="type")
         >>> rows[["a", "b", "difference", "n_clusters"]].values.tolist()
@@ -288,19 +288,19 @@ def contrasts_by(
     if margin is not None and not 0.0 < margin < math.inf:
         raise ValueError(f"margin must be above 0 and finite; got {margin!r}")
     keys = _groups.grouping_columns([*_groups.column_names(within), between], _COLUMNS)
-    needed = [*keys, first, second, *filter(None, (cluster, pair_id))]
-    _groups.check_frame(frame, needed, options="between, within, first, second, cluster or pair_id")
+    needed = [*keys, first, second, *filter(None, (cluster, pair))]
+    _groups.check_frame(frame, needed, options="between, within, first, second, cluster or pair")
     rates = _named_rates(rate)
     cells = _inputs.outcome_cells(
         frame[first].array, frame[second].array, missing=missing, names=(first, second)
     )
     _inputs.warn_unscored(int(np.count_nonzero(cells == _inputs.MISSING)), cells.size, stacklevel=2)
     clusters = _groups.cluster_codes(frame, cluster)
-    if pair_id is None:
+    if pair is None:
         _groups.warn_repeated_rows(
             frame, [first, second], [*keys, *filter(None, (cluster,))], stacklevel=2
         )
-    ids = None if pair_id is None else pd.factorize(frame[pair_id])[0].astype(np.int64)
+    ids = None if pair is None else pd.factorize(frame[pair])[0].astype(np.int64)
     difference_of = _apart if ids is None else matched_difference
     parts = {name: difference_of(statistic) for name, statistic in rates.items()}
     rows: dict[str, list[dict[str, object]]] = {name: [] for name in rates}
@@ -323,7 +323,7 @@ def contrasts_by(
     if n_apart:
         _inputs.warn_undefined(
             f"{n_apart} couples of groups share no pair with a verdict in both and have no row: "
-            f"the ids of column {pair_id!r} must name the same pair in each group; without pair_id "
+            f"the ids of column {pair!r} must name the same pair in each group; without pair "
             "each group stands on its own pairs"
         )
     table = pd.DataFrame([*itertools.chain(*rows.values())], columns=[*keys[:-1], *_COLUMNS])

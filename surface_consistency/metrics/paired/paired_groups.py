@@ -31,8 +31,8 @@ def paired_by(
     by: str | Sequence[str] = (),
     first: str = "first_correct",
     second: str = "second_correct",
-    cluster: str | None = "fact_id",
-    pair_id: str | None = None,
+    cluster: str | None = "item",
+    pair: str | None = None,
     rates: Mapping[str, Statistic] = PAIRED_RATES,
     test: PairedTest = "auto",
     intervals: Intervals = DEFAULT_INTERVALS,
@@ -48,7 +48,7 @@ def paired_by(
         second: Column of verdicts under the second condition.
         cluster: Column of what belongs together, the fact or the subject; None takes each row for a
             cluster of its own.
-        pair_id: Column of pair ids, to make sure that no pair stands twice in one group; without
+        pair: Column of pair ids, to make sure that no pair stands twice in one group; without
             one, rows that repeat others are counted in a `DataWarning` where the columns
             beside verdicts, groups and clusters name the rows.
         rates: Statistics by column name, each a function of summed counts as for
@@ -101,7 +101,7 @@ def paired_by(
         >>> import pandas as pd
         >>> categories = [["from surnames"], ["from surnames", "from plurals"], ["from plurals"]]
         >>> frame = pd.DataFrame(
-        ...     {"fact_id": range(30), "category": categories * 10,
+        ...     {"item": range(30), "category": categories * 10,
         ...      "first_correct": [1, 0, 1] * 10, "second_correct": [0, 0, 1] * 10})
         >>> rows = paired_by(frame, by="category")
         >>> rows[["category", "both", "first_only", "neither", "n", "flip_rate"]].values.tolist()
@@ -113,15 +113,15 @@ def paired_by(
         raise ValueError(f"rates makes a column of the result twice: {twice[0]!r}; rename the rate")
     keys = _groups.grouping_columns(by, columns)
     check_test(test)
-    needed = [*keys, first, second, *filter(None, (cluster, pair_id))]
-    _groups.check_frame(frame, needed, options="by, first, second, cluster or pair_id")
+    needed = [*keys, first, second, *filter(None, (cluster, pair))]
+    _groups.check_frame(frame, needed, options="by, first, second, cluster or pair")
     cells = _inputs.outcome_cells(
         frame[first].array, frame[second].array, missing=missing, names=(first, second)
     )
     clusters = _groups.cluster_codes(frame, cluster)
     groups = _groups.group_positions(frame, keys)
-    if pair_id is not None:
-        _groups.check_pair_ids(frame[pair_id], pair_id, keys, groups)
+    if pair is not None:
+        _groups.check_pair_ids(frame[pair], pair, keys, groups)
     else:
         _groups.warn_repeated_rows(
             frame, [first, second], [*keys, *filter(None, (cluster,))], stacklevel=2

@@ -274,8 +274,8 @@ def _survival(report: Report, tables: Tables, row: Row) -> Iterator[say.Sentence
         yield _TEXTS.sentence(
             "survivors",
             n=len(right),
-            n_facts=right["fact_id"].nunique(),
-            n_all=run.outcomes["fact_id"].nunique(),
+            n_facts=right["item"].nunique(),
+            n_all=run.outcomes["item"].nunique(),
             kinds=f"; by origin: {', '.join(kinds)}" if kinds else "",
         )
     yield say.repeats(

@@ -118,9 +118,9 @@ def plan_audit(data: AuditData, settings: AuditSettings, make_retriever: MakeRet
     pairs: list[dict[str, Any]] = []
     for condition, prompt, left in _facts(conditions, databases):
         columns = _columns(condition, prompt, left, databases[condition.label.database])
-        pair_id = f"{condition.label.database}/{condition.label.style}/{prompt.prompt_id}"
+        pair = f"{condition.label.database}/{condition.label.style}/{prompt.prompt_id}"
         for state in settings.states:
-            question = _prompt(pair_id, prompt, state)
+            question = _prompt(pair, prompt, state)
             groups.setdefault("off" if state == "DEL-OFF" else "store", []).append(question)
             contexts[question.id] = LookupContext(
                 database=condition.label.database,
@@ -131,7 +131,7 @@ def plan_audit(data: AuditData, settings: AuditSettings, make_retriever: MakeRet
             targets.append(
                 {"target_id": question.id, "prompt_id": question.id, "state": state} | columns
             )
-        pairs.append(_pair(pair_id, columns, settings.states))
+        pairs.append(_pair(pair, columns, settings.states))
     params = GenerationParams(
         max_new_tokens=settings.max_new_tokens, stop=("\n",) if settings.stop else ()
     )
@@ -243,7 +243,7 @@ def _columns(
     """Lay a fact in its style out as columns of the targets."""
     entries = database.store.triplets
     return {
-        "fact_id": f"{condition.label.database}/{prompt.fact_id}",
+        "item": f"{condition.label.database}/{prompt.fact_id}",
         "answers": [prompt.gold_object, *prompt.object_aliases],
         "question": prompt.prompt_text,
         "database": condition.label.database,
@@ -262,17 +262,17 @@ def _columns(
 
 
 def _pair(
-    pair_id: str, columns: Mapping[str, Any], states: Sequence[MemoryState]
+    pair: str, columns: Mapping[str, Any], states: Sequence[MemoryState]
 ) -> dict[str, Any]:
     """Compare a fact with retrieval on and off; FULL stands beside them."""
-    labels = ("fact_id", "database", "domain", "topology", "style", "subject", "relation")
+    labels = ("item", "database", "domain", "topology", "style", "subject", "relation")
     sides = {"full_target": "FULL", "first_target": "DEL-ON", "second_target": "DEL-OFF"}
     return {
-        "pair_id": pair_id,
+        "pair": pair,
         "first_condition": "DEL-ON",
         "second_condition": "DEL-OFF",
         **{
-            name: f"{pair_id}/{state}" if state in states else None for name, state in sides.items()
+            name: f"{pair}/{state}" if state in states else None for name, state in sides.items()
         },
         **{name: columns[name] for name in (*labels, "gold_object", "n_deleted")},
         "prompt_id": columns["prompt_number"],
@@ -281,13 +281,13 @@ def _pair(
     }
 
 
-def _prompt(pair_id: str, prompt: AuditPrompt, state: MemoryState) -> Prompt:
+def _prompt(pair: str, prompt: AuditPrompt, state: MemoryState) -> Prompt:
     """Make the prompt of a fact in a state.
 
     With retrieval off nothing depends on the database, so equal texts are asked once for all.
     """
-    condition = state if state == "DEL-OFF" else f"{state}|{pair_id}"
-    return Prompt(id=f"{pair_id}/{state}", text=prompt.prompt_text, condition=condition)
+    condition = state if state == "DEL-OFF" else f"{state}|{pair}"
+    return Prompt(id=f"{pair}/{state}", text=prompt.prompt_text, condition=condition)
 
 
 def _digest(conditions: Sequence[AuditCondition], contents: Mapping[str, str]) -> str:
@@ -359,7 +359,7 @@ def _fact_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, Any
                 continue
             yield {
                 "database": name,
-                **{part: fact[part] for part in ("fact_id", *_NAMES, "n_deleted")},
+                **{part: fact[part] for part in ("item", *_NAMES, "n_deleted")},
                 "is_complete": not fact["remaining"],
                 **{kind: shown(fact[kind]) for kind in _ENTRIES},
                 "other_objects": shown(others),

@@ -183,7 +183,7 @@ def score_published_results(
     Returns:
         "per_state" and "cross_state": the tables of the published audit, the label as their
         `prompt_file`. "outcomes": one row a fact and condition that was asked in DEL-ON or
-        DEL-OFF, with database, style, fact_id, pair_id, subject, relation, gold_object, prompt,
+        DEL-OFF, with database, style, fact_id, pair, subject, relation, gold_object, prompt,
         full_correct, first_correct (DEL-ON), second_correct (DEL-OFF; each None where it was not
         asked) and has_gold (None without a trace), as `metrics.forgetting_by`, `paired_by` and
         `compare` take them.
@@ -210,7 +210,7 @@ def score_published_results(
                 "results of one run"
             )
         pairs = _paired_results(rows, keys).assign(database=database or label, style=style or label)
-        pairs["pair_id"] = [
+        pairs["pair"] = [
             f"{label}/{fact}/{place}" for place, fact in enumerate(pairs["fact_id"])
         ]
         pairs["fact_id"] = [f"{database or label}/{fact}" for fact in pairs["fact_id"]]

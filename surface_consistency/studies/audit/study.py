@@ -127,12 +127,12 @@ def _run_checks(scored: Scored) -> dict[str, pd.DataFrame]:
     }
 
 
-def _trace(folder: str | os.PathLike[str], fact_id: str, *, outcome: type[PairedOutcome]) -> str:
+def _trace(folder: str | os.PathLike[str], item: str, *, outcome: type[PairedOutcome]) -> str:
     """Describe what was deleted, found and answered, in each style."""
     run = load_runs([folder], outcome=outcome)[0]
-    pairs = run.outcomes.loc[run.outcomes["fact_id"] == fact_id, "pair_id"]
+    pairs = run.outcomes.loc[run.outcomes["item"] == item, "pair"]
     if pairs.empty:
-        return fact_trace(folder, fact_id, outcome=outcome)
+        return fact_trace(folder, item, outcome=outcome)
     return "\n\n".join(trace.to_text() for trace in load_traces(run, pairs.tolist()))
 
 

@@ -63,7 +63,7 @@ _GIVEN_FULL: Final = "_given_full"
 _CONDITION: Final = ["model", "database", "domain", "topology", "style"]
 _SURVIVORS: Final = {
     "model": "model",
-    "fact_id": "fact",
+    "item": "fact",
     "style": "style",
     "subject": "subject",
     "relation": "relation",
@@ -193,7 +193,7 @@ def closure_note(run: Run) -> str:
     Returns:
         Half a sentence; empty when all are complete.
     """
-    facts = run.outcomes.drop_duplicates("fact_id")
+    facts = run.outcomes.drop_duplicates("item")
     n_incomplete = int(facts["n_surviving"].gt(0).sum())
     if not n_incomplete:
         return ""
@@ -274,7 +274,7 @@ def _known(rows: pd.DataFrame) -> dict[str, Any]:
         return {}
     right = rows["full_correct"].eq(True).fillna(False).astype(bool)
     paired = rows["first_correct"].notna() & rows["second_correct"].notna()
-    return {f"n_clusters{_GIVEN_FULL}": rows.loc[right & paired, "fact_id"].nunique()}
+    return {f"n_clusters{_GIVEN_FULL}": rows.loc[right & paired, "item"].nunique()}
 
 
 def _state_columns(rows: pd.DataFrame, whole: pd.DataFrame) -> dict[str, Any]:
@@ -297,7 +297,7 @@ def _state_columns(rows: pd.DataFrame, whole: pd.DataFrame) -> dict[str, Any]:
 
 def _closure(rows: pd.DataFrame) -> dict[str, Any]:
     """Say whether the deletions of a group are complete."""
-    facts = rows.drop_duplicates("fact_id")
+    facts = rows.drop_duplicates("item")
     n_incomplete = int((facts["n_surviving"] > 0).sum())
     n_absent = int((facts["n_deleted"] == 0).sum())
     notes = []
@@ -338,8 +338,8 @@ def _origins(part: pd.DataFrame) -> Iterator[dict[str, object]]:
     kinds = pd.DataFrame({kind: judged["attribution"] == kind for kind in KINDS})
     is_right = judged["first_correct"].astype(bool)
     n_right = int(is_right.sum())
-    shares = _means(kinds[is_right], judged.loc[is_right, "fact_id"])
-    for kind, rate in _means(kinds, judged["fact_id"]).items():
+    shares = _means(kinds[is_right], judged.loc[is_right, "item"])
+    for kind, rate in _means(kinds, judged["item"]).items():
         count = int(kinds[kind].sum())
         share = shares[kind]
         yield {
@@ -350,7 +350,7 @@ def _origins(part: pd.DataFrame) -> Iterator[dict[str, object]]:
             "share_low": share.low,
             "share_high": share.high,
             "n": len(judged),
-            "n_facts": judged["fact_id"].nunique(),
+            "n_facts": judged["item"].nunique(),
             "rate": rate.value,
             "rate_low": rate.low,
             "rate_high": rate.high,
@@ -365,10 +365,10 @@ def _scores(part: pd.DataFrame) -> Iterator[dict[str, object]]:
         if judged.empty:
             continue
         row: dict[str, object] = {"state": state, "n": len(judged)}
-        row["n_facts"] = judged["fact_id"].nunique()
+        row["n_facts"] = judged["item"].nunique()
         names = {f"{prefix}_correct": "exact_match", f"{prefix}_f1": "f1"}
         scores = judged[[*names]].rename(columns=names)
-        for name, mean in _means(scores, judged["fact_id"]).items():
+        for name, mean in _means(scores, judged["item"]).items():
             bounds = {f"{name}_low": mean.low, f"{name}_high": mean.high}
             row |= {name: mean.value} | bounds
         yield row | _closure(part)

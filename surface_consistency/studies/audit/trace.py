@@ -56,7 +56,7 @@ class FactTrace:
     model: str
     """Label of the run."""
 
-    fact_id: str
+    item: str
     """The fact within all databases, such as "countries/alias/17"."""
 
     style: str
@@ -116,7 +116,7 @@ class FactTrace:
     def _lines(self) -> Iterator[str]:
         """Write the trace, one line after the other."""
         prompt = self.prompt
-        yield f"{self.fact_id}, {self.style}, by {self.model}"
+        yield f"{self.item}, {self.style}, by {self.model}"
         yield f"  fact      {_said((prompt.subject, prompt.relation, prompt.gold_object))}"
         for role in _ROLES:
             if aliases := getattr(prompt, f"{role}_aliases"):
@@ -150,7 +150,7 @@ class FactTrace:
         if self.surviving:
             facts.append(("survived the deletion, which is incomplete", _joined(self.surviving)))
         return Trace(
-            title=f"{self.model}: {self.fact_id}, {self.style}: {prompt.subject}, "
+            title=f"{self.model}: {self.item}, {self.style}: {prompt.subject}, "
             f"{prompt.relation}",
             facts=facts,
             steps=[_step(state) for state in self.states],
@@ -173,21 +173,21 @@ def load_traces(run: Run, pair_ids: Sequence[str]) -> list[FactTrace]:
         DataError: If the run has no such target.
     """
     targets, _ = run.folder.read_plan()
-    names = [f"{pair_id}/{state}" for pair_id in pair_ids for state in STATE_COLUMNS]
+    names = [f"{pair}/{state}" for pair in pair_ids for state in STATE_COLUMNS]
     chosen = targets[targets["target_id"].isin(names)]
     answers = _answers(run, chosen)
     by_id: dict[Any, dict[Any, Any]] = {row["target_id"]: row for row in chosen.to_dict("records")}
-    outcomes = run.outcomes[run.outcomes["pair_id"].isin(set(pair_ids))]
+    outcomes = run.outcomes[run.outcomes["pair"].isin(set(pair_ids))]
     plain = outcomes.astype(object).where(outcomes.notna(), None)
-    rows: dict[Any, dict[Any, Any]] = {row["pair_id"]: row for row in plain.to_dict("records")}
+    rows: dict[Any, dict[Any, Any]] = {row["pair"]: row for row in plain.to_dict("records")}
     traces = []
-    for pair_id in pair_ids:
-        own = [by_id[name] for state in STATE_COLUMNS if (name := f"{pair_id}/{state}") in by_id]
+    for pair in pair_ids:
+        own = [by_id[name] for state in STATE_COLUMNS if (name := f"{pair}/{state}") in by_id]
         if not own:
             raise DataError(
-                f"{run.folder.targets}: lacks {pair_id}; give the same `run` command again"
+                f"{run.folder.targets}: lacks {pair}; give the same `run` command again"
             )
-        traces.append(_trace(run.label, own[0], rows[pair_id], answers))
+        traces.append(_trace(run.label, own[0], rows[pair], answers))
     return traces
 
 
@@ -208,7 +208,7 @@ def surviving_facts(run: Run, limit: int) -> list[str]:
     picked = right.assign(place=place, kind=kinds.map(order)).sort_values(
         ["place", "kind"], kind="stable"
     )
-    return [str(pair_id) for pair_id in picked["pair_id"].head(limit)]
+    return [str(pair) for pair in picked["pair"].head(limit)]
 
 
 def _answers(run: Run, targets: pd.DataFrame) -> dict[str, Generation]:
@@ -236,7 +236,7 @@ def _trace(
     """Put the trace of a fact together."""
     return FactTrace(
         model=model,
-        fact_id=target["fact_id"],
+        item=target["item"],
         style=target["style"],
         prompt=to_audit_prompt(target),
         n_deleted=int(target["n_deleted"]),
@@ -247,7 +247,7 @@ def _trace(
                 state=state,
                 is_correct=row[f"{column}_correct"],
                 answer=row[f"{column}_prediction"],
-                generation=answers.get(f"{row['pair_id']}/{state}"),
+                generation=answers.get(f"{row['pair']}/{state}"),
             )
             for state, column in STATE_COLUMNS.items()
         ),

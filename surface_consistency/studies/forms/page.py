@@ -49,11 +49,11 @@ def _as_held(report: Report) -> Report:
     changes: dict[str, Mapping[str, Any]] = {}
     if frame["kind"].isna().all():
         changes["groupings"] = {"by_form": report.design.groupings["by_form"]}
-    if (frame["cluster"] == frame["fact_id"]).all():
-        changes["clusters"] = {"fact_id": "items"}
-        report = replace(report, cluster="fact_id")
+    if (frame["cluster"] == frame["item"]).all():
+        changes["clusters"] = {"item": "items"}
+        report = replace(report, cluster="item")
     elif (frame["wordings"] == "templates").all():
-        changes["clusters"] = {"cluster": "relations", "fact_id": "items"}
+        changes["clusters"] = {"cluster": "relations", "item": "items"}
     return replace(report, design=report.design.model_copy(update=changes))
 
 
@@ -65,7 +65,7 @@ def _reference(report: Report) -> str:
 
 def _sizes(run: Run) -> tuple[int, int]:
     """Return the smallest and the largest number of forms of an item."""
-    by_item = run.outcomes.groupby(["fact_id", "sample"])["first_surface"]
+    by_item = run.outcomes.groupby(["item", "sample"])["first_surface"]
     sizes = by_item.size() + by_item.count().clip(upper=1)
     return int(sizes.min()), int(sizes.max())
 
@@ -360,13 +360,13 @@ def _answer(report: Report, run: Run, row: Row, answer: page.Answer) -> page.Ans
     key = ("right forms", run.label)
     if key not in report.memo:
         report.memo[key] = _right_forms(run.outcomes)
-    right = report.memo[key].get((row["fact_id"], row["sample"]))
+    right = report.memo[key].get((row["item"], row["sample"]))
     return replace(answer, labels={**answer.labels, "right": [right] if right else []})
 
 
 def _right_forms(outcomes: pd.DataFrame) -> dict[tuple[str, int], str]:
     """Count the correct forms of each item and sample, such as "3 of 5"."""
-    by_item = outcomes.groupby(["fact_id", "sample"], sort=False)
+    by_item = outcomes.groupby(["item", "sample"], sort=False)
     right = by_item["second_correct"].sum() + by_item["first_correct"].first().fillna(False)
     judged = by_item["second_correct"].count() + by_item["first_correct"].first().notna()
     return {

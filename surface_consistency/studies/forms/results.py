@@ -73,7 +73,7 @@ class FormsAnalysis(Analysis):
         frame = _verdicts(results, settings)
         wordings = settings.wordings or _wordings(frame)
         outcomes = _outcomes(frame, settings, wordings)
-        questions = frame.drop_duplicates(["model", "fact_id", "form"])
+        questions = frame.drop_duplicates(["model", "item", "form"])
         asked = questions.groupby("model", observed=True).size()
         judged_by = _GIVEN if settings.rule is None else settings.rule
         origin = ", ".join(map(str, paths))
@@ -129,7 +129,7 @@ def _verdicts(results: Results, settings: FormResults) -> pd.DataFrame:
         )
     several = frame["task"].nunique() > 1
     item = frame["item"].astype(str)
-    frame = frame.assign(fact_id=frame["task"].astype(str) + " " + item if several else item)
+    frame = frame.assign(item=frame["task"].astype(str) + " " + item if several else item)
     return frame.assign(
         form=frame["form"].astype(str),
         sample=frame["repeat"].rank(method="dense").astype(int),
@@ -150,12 +150,12 @@ def _item_clusters(
         return None
     names = [name for name in clusters.names if frame[name].nunique() > 1] or list(clusters.names)
     joined = frame[names].astype(str).agg(" ".join, axis=1)
-    return joined.groupby(frame["fact_id"]).transform("first")
+    return joined.groupby(frame["item"]).transform("first")
 
 
 def _wordings(frame: pd.DataFrame) -> Wordings:
     """Tell forms that items share from wordings of each item's own."""
-    return "own" if frame.groupby("form")["fact_id"].nunique().eq(1).all() else "shared"
+    return "own" if frame.groupby("form")["item"].nunique().eq(1).all() else "shared"
 
 
 def _outcomes(frame: pd.DataFrame, settings: FormResults, wordings: Wordings) -> pd.DataFrame:
@@ -171,14 +171,14 @@ def _outcomes(frame: pd.DataFrame, settings: FormResults, wordings: Wordings) ->
             "templates are those of a relation; name its column by `cluster`, or give "
             "`wordings=shared` or own"
         )
-    keys = ["model", "fact_id", "sample"]
+    keys = ["model", "item", "sample"]
     is_alone = frame.groupby(keys, observed=True)["form"].transform("size") == 1
     frame_of_one, frame = frame[is_alone], frame[~is_alone]
     if frame.empty:
         raise DataError(
             "no item has two forms; name the columns of items and forms by `item` and `form`"
         )
-    if n_alone := frame_of_one["fact_id"].nunique():
+    if n_alone := frame_of_one["item"].nunique():
         warnings.warn(
             f"{n_alone} {'item' if n_alone == 1 else 'items'} with a single form "
             f"{'is' if n_alone == 1 else 'are'} left out",
@@ -187,7 +187,7 @@ def _outcomes(frame: pd.DataFrame, settings: FormResults, wordings: Wordings) ->
         )
     several = frame["sample"].nunique() > 1
     number = " | sample " + frame["sample"].astype(str) if several else ""
-    names = frame["fact_id"] + " | " + frame["form"] + number
+    names = frame["item"] + " | " + frame["form"] + number
     # Nothing is held against each other where there are no answers.
     is_known = bool(frame["prediction"].isna().all()) | (frame["references"].map(len) > 0)
     targets = frame.assign(
@@ -195,8 +195,8 @@ def _outcomes(frame: pd.DataFrame, settings: FormResults, wordings: Wordings) ->
         kind=None,
         relation=frame["item_cluster"] if wordings == "templates" else None,
         is_reference=frame["form"] == reference,
-        cluster=frame["item_cluster"].where(frame["item_cluster"].notna(), frame["fact_id"]),
-        question=frame["question"].where(frame["question"].notna(), frame["fact_id"]),
+        cluster=frame["item_cluster"].where(frame["item_cluster"].notna(), frame["item"]),
+        question=frame["question"].where(frame["question"].notna(), frame["item"]),
         accepted=frame["references"],
         is_known=is_known,
     )

@@ -103,7 +103,7 @@ class FormsStudy(Study):
             "right in the other only",
             "neither",
         ),
-        clusters={"cluster": "clusters", "fact_id": "items"},
+        clusters={"cluster": "clusters", "item": "items"},
         kind="form",
         groupings={"by_form": ("second_condition",), "by_kind": ("kind",)},
         exploded_names={"second_condition": "form"},
@@ -260,7 +260,7 @@ def _targets(data: Forms, settings: FormsSettings) -> pd.DataFrame:
         names = [f"{name}{_sampled(sample, settings)}" for name in ids]
         part = pd.DataFrame({"target_id": names, "prompt_id": names, "answers": answers.to_numpy()})
         held = rows[["question", "form", "kind", "relation", "is_reference"]]
-        part = pd.concat([part.assign(fact_id=rows["item"].to_numpy()), held], axis=1)
+        part = pd.concat([part.assign(item=rows["item"].to_numpy()), held], axis=1)
         part = part.assign(item_cluster=rows["cluster"], cluster=_whole(data))
         parts.append(part.assign(sample=sample, accepted=rows["answers"].to_numpy()))
     return pd.concat(parts, ignore_index=True)
@@ -277,7 +277,7 @@ def target_pairs(targets: pd.DataFrame, reference: str, wordings: str) -> pd.Dat
     """List what is compared: the reference form of each item with every other.
 
     Args:
-        targets: One row a form, item and sample, with target_id, fact_id, form, is_reference,
+        targets: One row a form, item and sample, with target_id, item, form, is_reference,
             question, accepted (texts), sample, kind, relation, item_cluster and cluster.
         reference: What the reference form is called.
         wordings: What the forms are.
@@ -285,7 +285,7 @@ def target_pairs(targets: pd.DataFrame, reference: str, wordings: str) -> pd.Dat
     Returns:
         The columns of `FormOutcome` that are known before a verdict, and both targets.
     """
-    keys = ["fact_id", "sample"]
+    keys = ["item", "sample"]
     first = targets[targets["is_reference"].astype(bool)].set_index(keys)
     # An item in its reference form alone is compared with none.
     is_alone = targets["is_reference"] & ~targets.duplicated(keys, keep=False)
@@ -294,16 +294,16 @@ def target_pairs(targets: pd.DataFrame, reference: str, wordings: str) -> pd.Dat
     of_first = first.reindex(pd.MultiIndex.from_frame(others[keys]))
     # Of an item without its reference the first form stands in.
     order = targets.sort_values("is_reference", ascending=False, kind="stable")
-    accepted = order.drop_duplicates("fact_id").set_index("fact_id")["accepted"].to_dict()
+    accepted = order.drop_duplicates("item").set_index("item")["accepted"].to_dict()
     is_same = [
         set(accepted[item]) == set(other)
-        for item, other in zip(others["fact_id"], others["accepted"], strict=True)
+        for item, other in zip(others["item"], others["accepted"], strict=True)
     ]
     named = {name: of_first[name].to_numpy(dtype=object) for name in ("target_id", "question")}
     return pd.DataFrame(
         {
-            "pair_id": others["target_id"],
-            "fact_id": others["fact_id"],
+            "pair": others["target_id"],
+            "item": others["item"],
             "first_condition": reference,
             "second_condition": others["form"],
             "first_target": pd.Series(named["target_id"], dtype=object).where(

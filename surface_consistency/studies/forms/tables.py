@@ -32,7 +32,7 @@ from surface_consistency.text import padded_words
 MOST_FORMS: Final = 30
 """Forms of which every two are compared."""
 
-_FACT: Final = ["fact_id", "sample"]
+_FACT: Final = ["item", "sample"]
 _PARTS: Final = {
     "item": "which item",
     "form": "form",
@@ -56,11 +56,11 @@ def long_frame(outcomes: pd.DataFrame) -> pd.DataFrame:
         outcomes: Rows of `FormOutcome`.
 
     Returns:
-        Columns model, fact_id, sample, form, is_reference, correct, answer (its words in normal
+        Columns model, item, sample, form, is_reference, correct, answer (its words in normal
         form; None where the form accepts other answers than the reference, or there is none),
         relation, item_cluster and wordings.
     """
-    shared = ["model", "fact_id", "sample", "relation", "item_cluster", "wordings"]
+    shared = ["model", "item", "sample", "relation", "item_cluster", "wordings"]
     parts = []
     for side in ("first", "second"):
         columns = {
@@ -71,7 +71,7 @@ def long_frame(outcomes: pd.DataFrame) -> pd.DataFrame:
         part = part.dropna(subset="surface")
         if side == "first":
             part = part.assign(is_same_answer=True)
-            part = part.drop_duplicates(["model", "fact_id", "sample"])
+            part = part.drop_duplicates(["model", "item", "sample"])
         parts.append(part)
     frame = pd.concat(parts, ignore_index=True)
     answers = frame["prediction"].where(frame["is_same_answer"], None)
@@ -123,7 +123,7 @@ def _forms(frames: Frames, titles: Mapping[str, str]) -> Table:
     of = int(max(least, 2)) if least < most else None
     rows = [
         forms_by(
-            frame.assign(item=frame["fact_id"]),
+            frame,
             by="model",
             fact=_FACT,
             of=of,
@@ -149,15 +149,15 @@ def _variance(frames: Frames) -> pd.DataFrame:
     rows = []
     for frame in frames.values():
         wordings = frame["wordings"].iloc[0]
-        own = {"own": "fact_id", "templates": "relation"}.get(wordings)
+        own = {"own": "item", "templates": "relation"}.get(wordings)
         tables = [
             variance_shares_by(
-                frame, by="model", templates=own, **({"cluster": "fact_id"} | options)
+                frame, by="model", templates=own, **({"cluster": "item"} | options)
             )
             for options in _questions(frame).values()
         ]
         names = _PARTS | (_UNSEPARATED if frame["sample"].nunique() == 1 else {})
-        names |= _NESTED if own == "fact_id" else {}
+        names |= _NESTED if own == "item" else {}
         for part, name in names.items():
             these, like = (table.iloc[0] for table in (tables[0], tables[-1]))
             if not math.isnan(these[f"{part}_share"]):
@@ -235,7 +235,7 @@ def _samples(frames: Frames) -> pd.DataFrame:
     """Compute how often two answers to one question in one form have the same verdict."""
     return _stacked(
         forms_by(
-            frame.assign(cell=_joint(frame, ["fact_id", "form"]), sampled=frame["sample"]),
+            frame.assign(cell=_joint(frame, ["item", "form"]), sampled=frame["sample"]),
             by="model",
             fact="cell",
             form="sampled",
@@ -298,7 +298,7 @@ def _questions(frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
 
 def _narrow(frame: pd.DataFrame) -> str:
     """Name what is taken whole where forms are as they are: the source's clusters, or items."""
-    return "item_cluster" if frame["item_cluster"].notna().all() else "fact_id"
+    return "item_cluster" if frame["item_cluster"].notna().all() else "item"
 
 
 def _likeness(frames: Frames) -> str:
@@ -341,11 +341,11 @@ def rank_table(scored: Scored) -> pd.DataFrame:
             values = option_scores(options[prompt_id], scores)
             ranked[prompt_id] = tuple(np.argsort(-np.asarray(values), kind="stable").tolist())
     items = items.assign(ranked=items["prompt_id"].map(ranked)).dropna(subset="ranked")
-    first = items[items["is_reference"].astype(bool)].set_index("fact_id")["ranked"]
+    first = items[items["is_reference"].astype(bool)].set_index("item")["ranked"]
     rows = []
     for form, part in items[~items["is_reference"].astype(bool)].groupby("form", sort=False):
-        both = part[part["fact_id"].isin(first.index)]
-        pairs = list(zip(first.loc[both["fact_id"]], both["ranked"], strict=True))
+        both = part[part["item"].isin(first.index)]
+        pairs = list(zip(first.loc[both["item"]], both["ranked"], strict=True))
         pairs = [pair for pair in pairs if len(pair[0]) == len(pair[1])]
         if not pairs:
             continue

@@ -66,7 +66,7 @@ def memorization_scores(folder: RunFolder, *, k: float = 0.2) -> pd.DataFrame:
         k: Share of the tokens that Min-K takes.
 
     Returns:
-        One row a text (instance and option): fact_id, option (its place), is_right, n_tokens,
+        One row a text (instance and option): item, option (its place), is_right, n_tokens,
         extracted (whether greedy decoding of the first half writes the second: its every token is
         the likeliest after those before it), extraction (log-likelihood of the second half given
         the first), loss (mean a token), neighbours (loss less that of neighbours), min_k and
@@ -80,7 +80,7 @@ def memorization_scores(folder: RunFolder, *, k: float = 0.2) -> pd.DataFrame:
     first = targets[targets["target_id"].isin(set(pairs["first_target"]))]
     rows: list[dict[str, Any]] = []
     for fact, correct, texts in zip(
-        first["fact_id"], first["correct"], first["texts"], strict=True
+        first["item"], first["correct"], first["texts"], strict=True
     ):
         for number in range(len(texts)):
             prefix = f"{MEMORISATION}/{fact}/{number}"
@@ -90,7 +90,7 @@ def memorization_scores(folder: RunFolder, *, k: float = 0.2) -> pd.DataFrame:
             half = scores.get(f"{prefix}/half", ())
             rows.append(
                 {
-                    "fact_id": fact,
+                    "item": fact,
                     "option": number,
                     "is_right": number == int(correct),
                     **_of_text(whole[0], half, scores.get(f"{prefix}/neighbours", ()), k),
@@ -225,16 +225,16 @@ class MemorizationAnalysis(Analysis):
 
 def _with_verdicts(run: Run, scores: pd.DataFrame) -> pd.DataFrame:
     """Put the verdicts in the original words beside the scores of a run."""
-    facts = run.outcomes.drop_duplicates("fact_id")[["fact_id", "task", "first_correct"]]
+    facts = run.outcomes.drop_duplicates("item")[["item", "task", "first_correct"]]
     option = np.where(scores["is_right"], "right", "wrong")
-    return scores.assign(model=run.label, option=option).merge(facts, on="fact_id")
+    return scores.assign(model=run.label, option=option).merge(facts, on="item")
 
 
 def _means(part: pd.DataFrame) -> dict[str, object]:
     """Average the scores of right or of wrong options."""
     return {
         "n": len(part),
-        **share_columns("extracted", part["extracted"], part["fact_id"]),
+        **share_columns("extracted", part["extracted"], part["item"]),
         **{name: part[name].mean() for name in _SCORES if name != "extracted"},
     }
 
@@ -243,8 +243,8 @@ def _by_score(
     statistic: Callable[[pd.DataFrame], Iterable[Mapping[Any, object]]], part: pd.DataFrame
 ) -> Iterator[dict[str, object]]:
     """Compute a statistic of each score: of the right option, the mean of others, and verdicts."""
-    right = part[part["option"] == "right"].set_index("fact_id")
-    wrong = part[part["option"] == "wrong"].groupby("fact_id")
+    right = part[part["option"] == "right"].set_index("item")
+    wrong = part[part["option"] == "wrong"].groupby("item")
     for name in _SCORES:
         features = pd.DataFrame({"right": right[name], "correct": right["first_correct"]})
         if len(wrong):

@@ -192,10 +192,10 @@ def _scored(
             f"{names[0]!r}; count those of its own texts: count ngrams --data "
             f"{run.folder.path / 'texts.jsonl'}"
         )
-    tasks = pairs.drop_duplicates("fact_id").set_index("fact_id")["task"]
+    tasks = pairs.drop_duplicates("item").set_index("item")["task"]
     originals = set(pairs["first_target"])
     scores: dict[str, tuple[float, float]] = {}
-    for _, of_task in targets.groupby(targets["fact_id"].map(tasks), sort=False):
+    for _, of_task in targets.groupby(targets["item"].map(tasks), sort=False):
         ngrams = {
             target: [counts.get(text_id(target, k), np.empty(0)) for k in range(len(texts))]
             for target, texts in zip(of_task["target_id"], of_task["texts"], strict=True)
@@ -206,10 +206,10 @@ def _scored(
             places = zip(ngrams.items(), of_task["correct"], strict=True)
             scores |= {name: _popularity(texts, int(k), scale) for (name, texts), k in places}
     by_target = pd.DataFrame(scores, index=["popularity", "lead"], dtype=float).T
-    named = pairs.set_index("pair_id")
+    named = pairs.set_index("pair")
     frame = run.outcomes.copy()
     for side in _WORDINGS:
-        of_side = frame["pair_id"].map(named[f"{side}_target"])
+        of_side = frame["pair"].map(named[f"{side}_target"])
         for name in by_target:
             frame[f"{side}_{name}"] = of_side.map(by_target[name]).astype(float)
     return frame
@@ -231,7 +231,7 @@ def _popularity(
 
 def _by_wording(frame: pd.DataFrame) -> pd.DataFrame:
     """List the texts: the original ones once, those in other words for each draw."""
-    texts = {"first": frame.drop_duplicates(["model", "fact_id"]), "second": frame}
+    texts = {"first": frame.drop_duplicates(["model", "item"]), "second": frame}
     parts = []
     for side, wording in _WORDINGS.items():
         names = {f"{side}_{name}": name for name in ("popularity", "lead", "correct")}
@@ -267,7 +267,7 @@ def _shifts(part: pd.DataFrame) -> Iterator[dict[str, object]]:
     is_lost = part["first_correct"].eq(True) & part["second_correct"].eq(False)
     for pairs, rows in (("all", part), ("lost", part[is_lost.fillna(False)])):
         sides = ["first_popularity", "second_popularity"]
-        means = rows.dropna(subset=sides).groupby("fact_id", sort=False)[sides].mean()
+        means = rows.dropna(subset=sides).groupby("item", sort=False)[sides].mean()
         first, second = means[sides[0]], means[sides[1]]
         result = popularity_shift(first, second) if len(means) else {}
         yield {
@@ -303,7 +303,7 @@ def _part_of(frame: pd.DataFrame, split: str) -> pd.Series:
         change = frame["second_popularity"] - frame["first_popularity"]
         named = pd.Series(np.where(change < 0.0, "fell", "did not fall"), index=frame.index)
         return named.where(change.notna())
-    facts = frame.drop_duplicates(["model", "fact_id"])
+    facts = frame.drop_duplicates(["model", "item"])
     medians = facts.groupby(_TASKS)["first_lead"].median()
     cut = medians.reindex(pd.MultiIndex.from_frame(frame[_TASKS])).to_numpy()
     named = pd.Series(np.where(frame["first_lead"] > cut, "common", "rare"), index=frame.index)

@@ -134,8 +134,8 @@ def _texts(scored: Scored) -> pd.DataFrame:
     _, pairs = scored.folder.read_plan()
     return pd.DataFrame(
         {
-            "pair_id": pairs["pair_id"],
-            "fact_id": pairs["fact_id"],
+            "pair": pairs["pair"],
+            "item": pairs["item"],
             "task": pairs["task"],
             "first": pairs["first_target"].map(right),
             "second": pairs["second_target"].map(right),
@@ -169,8 +169,8 @@ def _judged(changed: pd.DataFrame, scored: Scored) -> dict[str, pd.DataFrame]:
     ).reset_index(drop=True)
     targets = pd.DataFrame(
         {
-            "target_id": sample["pair_id"],
-            "prompt_id": sample["pair_id"],
+            "target_id": sample["pair"],
+            "prompt_id": sample["pair"],
             "question": sample["first"],
             "text": sample["second"],
         }
@@ -180,11 +180,11 @@ def _judged(changed: pd.DataFrame, scored: Scored) -> dict[str, pd.DataFrame]:
         runner, Path(scored.folder.path) / _FOLDER / name, model=label, max_new_tokens=8
     )
     verdicts = judge.judge(targets)
-    pairs = sample[["pair_id", "fact_id", "task", "first", "second"]].assign(
+    pairs = sample[["pair", "item", "task", "first", "second"]].assign(
         is_same=verdicts["is_correct"], reply=verdicts["raw"], reason=verdicts["reason"]
     )
     rows = tabulate(pairs, ["task"], lambda part: {"judge": label, **_same(part)})
-    return {"meaning": rows, "meaning_pairs": pairs.drop(columns="fact_id")}
+    return {"meaning": rows, "meaning_pairs": pairs.drop(columns="item")}
 
 
 def _same(part: pd.DataFrame) -> dict[str, object]:
@@ -193,7 +193,7 @@ def _same(part: pd.DataFrame) -> dict[str, object]:
     return {
         "n": len(part) - n_unclear,
         "n_unclear": n_unclear,
-        **share_columns("same", part["is_same"], part["fact_id"]),
+        **share_columns("same", part["is_same"], part["item"]),
     }
 
 
@@ -201,10 +201,10 @@ def _sampled(part: pd.DataFrame, n: int) -> pd.DataFrame:
     """Draw pairs of a task by the hash of their wordings."""
     prompts = {
         pair: Prompt(id=pair, text=f"{first}\n{second}")
-        for pair, first, second in zip(part["pair_id"], part["first"], part["second"], strict=True)
+        for pair, first, second in zip(part["pair"], part["first"], part["second"], strict=True)
     }
     drawn = {prompt.id for prompt in sample_prompts(list(prompts.values()), n)}
-    return part[part["pair_id"].isin(drawn)]
+    return part[part["pair"].isin(drawn)]
 
 
 def quality_section(tables: Mapping[str, Table], models: Sequence[str]) -> Section | None:

@@ -185,7 +185,7 @@ def _draw(part: pd.DataFrame) -> dict[str, float]:
 
 def _between_draws(part: pd.DataFrame) -> dict[str, float]:
     """Compute the variance of a task between draws, on the instances in all of them."""
-    wide = part.pivot(index="fact_id", columns="draw", values="second_correct")
+    wide = part.pivot(index="item", columns="draw", values="second_correct")
     wide = wide.dropna().astype(float)
     accuracies = wide.mean()
     return {

@@ -69,7 +69,7 @@ class LexicalWordings:
                     "target_id": name,
                     "prompt_id": name,
                     "answers": [instance.options[instance.correct]],
-                    "fact_id": _fact(instance),
+                    "item": _fact(instance),
                     "question": instance.context,
                     "correct": instance.correct,
                     "options": list(instance.options),
@@ -252,8 +252,8 @@ def _pair(
         control[f"{arm}_surface"] = _surface(item.instance) if item and is_whole else None
     return {
         **control,
-        "pair_id": f"{fact}/{perturbed.draw}",
-        "fact_id": fact,
+        "pair": f"{fact}/{perturbed.draw}",
+        "item": fact,
         "first_target": f"{fact}/{_ORIGINAL}",
         "second_target": f"{fact}/{perturbed.draw}",
         "task": original.task,

@@ -35,7 +35,7 @@ _NEAREST: Final = 20
 
 
 _EXAMPLE_COLUMNS: Final = (
-    *("id", "source_id", "fact_id", "subject_id", "kind", "redirect", "canonical", "category"),
+    *("id", "source_id", "item", "subject_id", "kind", "redirect", "canonical", "category"),
     *("types", "is_main", "is_disputable"),
 )
 
@@ -44,7 +44,7 @@ class _Pair(NamedTuple):
     """A true pair of names."""
 
     id: str
-    fact_id: str
+    item: str
     entity: str
     canonical: str
     redirect: str
@@ -81,7 +81,7 @@ def linking_examples(
         One row per example: for each pair and category a positive, a surface negative and a
         semantic one. A negative that cannot be made, for names of one letter or a single entity, is
         left out. Columns: id, unique; source_id, the true pair that it is or was made from;
-        fact_id, a fact that RedirectQA asks under both names; subject_id, the Wikidata item of the
+        item, a fact that RedirectQA asks under both names; subject_id, the Wikidata item of the
         pair's entity, or its title; kind, one of `LinkingKind`; redirect and canonical, what
         replaces each name; category, the redirect category whose wording asks, None for the wording
         of the same entity; types, those of the category; is_main, whether the category is the first
@@ -121,12 +121,12 @@ def linking_examples(
 def _pairs(data: RedirectQA) -> list[_Pair]:
     """Collect the distinct pairs of names, each with its first fact."""
     pairs: dict[tuple[str, str, str], _Pair] = {}
-    columns = ("fact_id", "subject_id", "canonical_surface", "surface", "categories")
-    for fact_id, subject_id, canonical, redirect, categories in plain_values(data.pairs, columns):
+    columns = ("item", "subject_id", "canonical_surface", "surface", "categories")
+    for item, subject_id, canonical, redirect, categories in plain_values(data.pairs, columns):
         if _folded(canonical, case=False) != _folded(redirect, case=False):
             key = (subject_id or canonical, canonical, redirect)
             name = hashlib.sha256("\0".join(key).encode()).hexdigest()[:12]
-            pairs.setdefault(key, _Pair(name, fact_id, *key, categories))
+            pairs.setdefault(key, _Pair(name, item, *key, categories))
     return list(pairs.values())
 
 
@@ -165,7 +165,7 @@ def _examples(
         for kind, (redirect, canonical) in made.items():
             is_disputable = by_shape is None and not _DISPUTABLE.isdisjoint(types)
             yield (
-                *(f"{pair.id}/{place}/{kind}", pair.id, pair.fact_id, pair.entity, kind),
+                *(f"{pair.id}/{place}/{kind}", pair.id, pair.item, pair.entity, kind),
                 *(redirect, canonical, category, types, place == 0),
                 kind == "surface_negative" and is_disputable,
             )

@@ -50,7 +50,7 @@ _TARGETS: Final = [
     "target_id",
     "prompt_id",
     "answers",
-    "fact_id",
+    "item",
     "subject_id",
     "question",
     "kind",
@@ -172,7 +172,7 @@ class LinkingStudy(Study):
             "title first only",
             "neither",
         ),
-        clusters={"subject_id": "subjects", "fact_id": "facts"},
+        clusters={"subject_id": "subjects", "item": "facts"},
         paper_prompts="the paper prints one wording, that of initialisms (appendix B.5), which is "
         "asked; those of the other categories are this package's",
         groupings={"by_kind": ("kind",)},
@@ -320,9 +320,9 @@ def _questions(examples: pd.DataFrame) -> list[str]:
 def _pairs(examples: pd.DataFrame) -> pd.DataFrame:
     """List what is compared: each example in both orders."""
     first, second = _ORDERS
-    shared = ["fact_id", "source_id", "subject_id", "kind", "is_main", "is_disputable"]
+    shared = ["item", "source_id", "subject_id", "kind", "is_main", "is_disputable"]
     return examples[shared].assign(
-        pair_id=examples["id"],
+        pair=examples["id"],
         first_condition=first,
         second_condition=second,
         first_target=examples["id"] + f"/{first}",

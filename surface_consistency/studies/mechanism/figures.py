@@ -107,18 +107,18 @@ def heat_maps(one: MeasuredRun, n: int) -> Iterator[Heatmap]:
     """Draw the components of some pairs: of each class those of middling similarity."""
     rows = one.similarity
     rows = rows[(rows["aggregation"] == "transport") & (rows["tokens"] == "span")]
-    rows = rows[rows["iou"].notna()].sort_values(["iou", "pair_id"])
-    piles = [rows[rows["is_aligned"] == kind]["pair_id"].tolist() for kind in (True, False)]
+    rows = rows[rows["iou"].notna()].sort_values(["iou", "pair"])
+    piles = [rows[rows["is_aligned"] == kind]["pair"].tolist() for kind in (True, False)]
     piles = [pile[len(pile) // 2 :] + pile[: len(pile) // 2] for pile in piles]
     chosen = [name for names in zip(*piles, strict=False) for name in names]
     chosen += [name for pile in piles for name in pile if name not in chosen]
-    by_id = {pair.pair_id: pair for pair in one.sample.pairs}
+    by_id = {pair.pair: pair for pair in one.sample.pairs}
     for number, name in enumerate(chosen[:n]):
         pair = by_id[name]
         kind = _ONE_CLASS["aligned" if pair.is_aligned else "misaligned"]
         yield Heatmap(
             name=f"mechanism-map-{number + 1}",
-            title=f"{one.label}: {pair.first.question or pair.fact_id} ({kind})",
+            title=f"{one.label}: {pair.first.question or pair.item} ({kind})",
             columns=_headings(one.components),
             panels=[
                 (_quoted(answer, one.spans[answer.id]), _mean_grid(one, one.measured[answer.id]))

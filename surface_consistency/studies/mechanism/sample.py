@@ -53,10 +53,10 @@ class Answer:
 class SampledPair:
     """Two answers to one fact."""
 
-    pair_id: str
+    pair: str
     """The pair."""
 
-    fact_id: str
+    item: str
     """The fact."""
 
     cluster: str
@@ -105,13 +105,13 @@ def sample_pairs(run: Run, *, per_class: int, seed: int, cluster: str) -> Sample
         DataError: If the run does not hold what its model read, or no pair can be drawn.
     """
     _, pairs = run.folder.read_plan()
-    outcomes = run.outcomes.merge(pairs[["pair_id", *_TARGETS]], on="pair_id")
+    outcomes = run.outcomes.merge(pairs[["pair", *_TARGETS]], on="pair")
     verdicts = outcomes[["first_correct", "second_correct"]]
     judged = outcomes[verdicts.notna().all(axis=1)]
     first, second = (judged[f"{side}_correct"].astype(bool) for side in ("first", "second"))
     right = judged[first | second].assign(is_aligned=(first & second)[first | second])
     answers, reasons = _answers(run, right)
-    usable = right[right["pair_id"].isin(answers)]
+    usable = right[right["pair"].isin(answers)]
     column = next((name for name in _STRATA if name in usable and usable[name].notna().any()), None)
     # Read as text, what is missing would stay so, and be in no stratum.
     usable = usable.assign(_stratum="all" if column is None else usable[column].map(str))
@@ -136,13 +136,13 @@ def sample_pairs(run: Run, *, per_class: int, seed: int, cluster: str) -> Sample
         raise DataError(f"{run.folder.path} has no pair to look into: {obstacle}")
     sampled = tuple(
         SampledPair(
-            pair_id=row["pair_id"],
-            fact_id=row["fact_id"],
+            pair=row["pair"],
+            item=row["item"],
             cluster=str(row[cluster]),
             is_aligned=is_aligned,
             stratum=row["_stratum"],
-            first=answers[row["pair_id"]][0],
-            second=answers[row["pair_id"]][1],
+            first=answers[row["pair"]][0],
+            second=answers[row["pair"]][1],
         )
         for is_aligned in (True, False)
         for row in drawn[is_aligned]
@@ -154,17 +154,17 @@ def _dealt(
     rows: pd.DataFrame, n: int, rng: np.random.Generator, taken: set[str]
 ) -> list[dict[Any, Any]]:
     """Deal rows out over strata in turn, each fact once; add the facts to those taken."""
-    shuffled = rows.sort_values("pair_id").iloc[rng.permutation(len(rows))]
+    shuffled = rows.sort_values("pair").iloc[rng.permutation(len(rows))]
     piles = [part.to_dict("records") for _, part in shuffled.groupby("_stratum", sort=True)]
     piles = [piles[place] for place in rng.permutation(len(piles))]
     dealt: list[dict[Any, Any]] = []
     while any(piles) and len(dealt) < n:
         for pile in piles:
-            while pile and pile[-1]["fact_id"] in taken:
+            while pile and pile[-1]["item"] in taken:
                 pile.pop()
             if pile and len(dealt) < n:
                 dealt.append(pile.pop())
-                taken.add(dealt[-1]["fact_id"])
+                taken.add(dealt[-1]["item"])
     return dealt
 
 
@@ -183,7 +183,7 @@ def _answers(
             texts = (row.get(f"{side}_prediction") for side in _SIDES)
             judged = [text if isinstance(text, str) else None for text in texts]
             pair = replace(first, judged=judged[0]), replace(second, judged=judged[1])
-            answers[row["pair_id"]] = pair
+            answers[row["pair"]] = pair
             continue
         reasons[reason] = reasons.get(reason, 0) + 1
     return answers, reasons

@@ -117,8 +117,8 @@ def similarity_frame(
             first, second = measured.get(pair.first.id), measured.get(pair.second.id)
             own = {
                 "model": label,
-                "pair_id": pair.pair_id,
-                "fact_id": pair.fact_id,
+                "pair": pair.pair,
+                "item": pair.item,
                 "cluster": pair.cluster,
                 "is_aligned": pair.is_aligned,
                 "stratum": pair.stratum,

@@ -85,7 +85,7 @@ class DemonstrationPool:
         Returns:
             Its relation, or its fact when each fact draws its own.
         """
-        return target.relation if self._scope == "per_relation" else target.fact_id
+        return target.relation if self._scope == "per_relation" else target.item
 
     def relations(self, template: str) -> frozenset[str]:
         """List the relations that have demonstrations in a wording.
@@ -172,11 +172,11 @@ class GivenDemonstrations:
             raise ValueError("demonstrations must hold at least one solved question, got none")
         self._all = tuple(demonstrations)
         known = rows[rows["question"].isin({item.question for item in self._all})]
-        self._own = known.groupby("fact_id")["question"].agg(set).to_dict()
+        self._own = known.groupby("item")["question"].agg(set).to_dict()
 
     def _places(self, target: Question) -> tuple[int, ...]:
         """List which ones may stand before a question."""
-        own = self._own.get(target.fact_id, set()) | {target.question}
+        own = self._own.get(target.item, set()) | {target.question}
         return tuple(
             place
             for place, item in enumerate(self._all)

@@ -30,7 +30,7 @@ _TEXTS: Final = Texts("surface_consistency.studies.redirectqa")
 _KEYS: Final = ["model", "subset"]
 _COUNTS: Final = ["n", "n_clusters", "n_zero", "n_below", "n_missing"]
 _NEEDED: Final = (
-    *("fact_id", "surface_id", "is_canonical", "entity_frequency", "surface_frequency"),
+    *("item", "surface_id", "is_canonical", "entity_frequency", "surface_frequency"),
     "measure",
 )
 _SUBSETS: Final = {
@@ -198,7 +198,7 @@ def _read(path: Path, measure: str) -> pd.DataFrame:
 
 def _joined(run: Run, counts: pd.DataFrame, cluster: str) -> pd.DataFrame:
     """Put the accuracy of each surface instance of a run beside its frequencies."""
-    shared = ["fact_id", "template", *dict.fromkeys(c for c in (cluster,) if c != "fact_id")]
+    shared = ["item", "template", *dict.fromkeys(c for c in (cluster,) if c != "item")]
     sides = [
         run.outcomes[shared].assign(
             surface=run.outcomes[f"{side}_surface"], is_right=run.outcomes[f"{side}_correct"]
@@ -206,7 +206,7 @@ def _joined(run: Run, counts: pd.DataFrame, cluster: str) -> pd.DataFrame:
         for side in ("first", "second")
     ]
     names = pd.concat(sides, ignore_index=True)
-    named = zip(names["fact_id"], names.pop("surface"), strict=True)
+    named = zip(names["item"], names.pop("surface"), strict=True)
     names["surface_id"] = [surface_id(fact, surface) for fact, surface in named]
     names = names.drop_duplicates(["surface_id", "template"])
     known = names["surface_id"].isin(counts["surface_id"])
@@ -225,7 +225,7 @@ def _joined(run: Run, counts: pd.DataFrame, cluster: str) -> pd.DataFrame:
     joined = scored.merge(counts[columns], on="surface_id", how="left")
     titles = {
         surface_id(*pair)
-        for pair in zip(run.outcomes["fact_id"], run.outcomes["first_surface"], strict=True)
+        for pair in zip(run.outcomes["item"], run.outcomes["first_surface"], strict=True)
     }
     return joined.assign(model=run.label, is_canonical=joined["surface_id"].isin(titles))
 
@@ -244,8 +244,8 @@ def _check_version(run: Run, names: pd.DataFrame, counts: pd.DataFrame) -> None:
         )
     if "subject_id" not in counts or "subject_id" not in run.outcomes:
         return
-    counted = counts.drop_duplicates("fact_id").set_index("fact_id")["subject_id"]
-    subjects = run.outcomes.drop_duplicates("fact_id").set_index("fact_id")["subject_id"].dropna()
+    counted = counts.drop_duplicates("item").set_index("item")["subject_id"]
+    subjects = run.outcomes.drop_duplicates("item").set_index("item")["subject_id"].dropna()
     both = pd.concat([subjects, counted], axis=1, join="inner", keys=["asked", "counted"]).dropna()
     # An entity without an item is counted under its name.
     both = both[~both["counted"].str.startswith("name:")]

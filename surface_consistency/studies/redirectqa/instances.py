@@ -23,17 +23,17 @@ def entity_id(entity: "Entity") -> str:
     return entity.id or f"name:{entity.name}"
 
 
-def surface_id(fact_id: str, surface: str) -> str:
+def surface_id(item: str, surface: str) -> str:
     """Name a surface instance: a fact under one name.
 
     Args:
-        fact_id: The fact.
+        item: The fact.
         surface: The name, as a question spells it.
 
     Returns:
         "FACT|SURFACE", the name as it is counted: in NFC, with single spaces.
     """
-    return f"{fact_id}|{counted_name(surface)}"
+    return f"{item}|{counted_name(surface)}"
 
 
 def instance_rows(questions: "Iterable[QuestionRealization]") -> "pd.DataFrame":
@@ -43,7 +43,7 @@ def instance_rows(questions: "Iterable[QuestionRealization]") -> "pd.DataFrame":
         questions: The questions.
 
     Returns:
-        One row an instance: fact_id, surface_id ("FACT|SURFACE", of the name as it is counted),
+        One row an instance: item, surface_id ("FACT|SURFACE", of the name as it is counted),
         subject_id, object_id, surface, is_canonical, pageviews (of the subject, null where the data
         have none).
     """
@@ -56,7 +56,7 @@ def instance_rows(questions: "Iterable[QuestionRealization]") -> "pd.DataFrame":
         rows.setdefault(
             (triple.id, surface),
             {
-                "fact_id": triple.id,
+                "item": triple.id,
                 "surface_id": surface_id(triple.id, surface),
                 "subject_id": entity_id(triple.subject),
                 "object_id": entity_id(triple.object),
@@ -65,6 +65,6 @@ def instance_rows(questions: "Iterable[QuestionRealization]") -> "pd.DataFrame":
                 "pageviews": triple.subject.pageviews,
             },
         )
-    columns = ["fact_id", "surface_id", "subject_id", "object_id", "surface", "is_canonical"]
+    columns = ["item", "surface_id", "subject_id", "object_id", "surface", "is_canonical"]
     frame = pd.DataFrame(list(rows.values()), columns=[*columns, "pageviews"])
     return frame.astype({"pageviews": "Int64"})

@@ -178,10 +178,10 @@ def build_prompts(
     questions = questions_of(rows)
     shots_of: dict[tuple[str, str], int] = {}
     for question in () if fits is None else questions:
-        key = (question.fact_id, question.template)
+        key = (question.item, question.template)
         n_shots = shots_of.get(key, shots)
         while n_shots and fits is not None and not fits(prompt_of(question, n_shots)):
             n_shots -= 1
         shots_of[key] = n_shots
     for question in questions:
-        yield prompt_of(question, shots_of.get((question.fact_id, question.template), shots))
+        yield prompt_of(question, shots_of.get((question.item, question.template), shots))

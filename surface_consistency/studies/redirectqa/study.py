@@ -131,7 +131,7 @@ class RedirectQAStudy(Study):
         question="the same fact under its article’s title and under a redirect to it",
         conditions=("title", "redirect"),
         cells=("both right", "title only", "redirect only", "neither"),
-        clusters={"subject_id": "subjects", "fact_id": "facts", "relation": "relations"},
+        clusters={"subject_id": "subjects", "item": "facts", "relation": "relations"},
         stratum="template",
         facet="template",
         paper_prompts='the defaults are the paper\'s words already, "Q: ... A:" (section 3.1)',
@@ -189,7 +189,7 @@ class RedirectQAStudy(Study):
         if by_template or settings.limit is not None:
             templates = settings.templates_of(held) if by_template else None
             chosen = data.select(templates=templates, limit=settings.limit)
-            n_asked, n_held = (one.rows["fact_id"].nunique() for one in (chosen, data))
+            n_asked, n_held = (one.rows["item"].nunique() for one in (chosen, data))
             warn_limited(settings.limit, n_asked, n_held, "facts")
         pairs = _pairs(chosen)
         if pairs.empty:
@@ -228,10 +228,10 @@ def question_targets(data: RedirectQA) -> pd.DataFrame:
         data: The questions.
 
     Returns:
-        One row a question: target_id and prompt_id, its id; answers; fact_id; subject_id; question;
+        One row a question: target_id and prompt_id, its id; answers; item; subject_id; question;
         template.
     """
-    names = ["answers", "fact_id", "subject_id", "question", "template"]
+    names = ["answers", "item", "subject_id", "question", "template"]
     targets = data.rows[["id", *names]].rename(columns={"id": "target_id"})
     targets.insert(1, "prompt_id", targets["target_id"])
     return targets
@@ -279,9 +279,9 @@ def score_predictions(
 def _pairs(data: RedirectQA) -> pd.DataFrame:
     """List what is compared: each redirect with its canonical question."""
     pairs = data.pairs
-    shared = ["fact_id", "subject_id", "relation", "template", "categories", "types"]
+    shared = ["item", "subject_id", "relation", "template", "categories", "types"]
     return pairs[shared].assign(
-        pair_id=pairs["id"],
+        pair=pairs["id"],
         first_condition="canonical",
         second_condition="redirect",
         first_target=pairs["canonical_id"],

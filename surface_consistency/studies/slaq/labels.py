@@ -26,7 +26,7 @@ def load_labelled_answers() -> pd.DataFrame:
 
     Returns:
         One row per fact of an answer, the facts of an answer side by side: prompt_id; form, "short"
-        or "long"; topic; fact_id; question; reference; is_entity; slot, the number of the question
+        or "long"; topic; item; question; reference; is_entity; slot, the number of the question
         in the long query, from 1, missing for a short answer; answer, the whole answer; is_correct,
         whether it states the fact, by reading; note, the reason if that needed thought, else "".
 
@@ -38,14 +38,14 @@ def load_labelled_answers() -> pd.DataFrame:
     path = SLAQ_SAMPLE_PATH.parent / "slaq_answers" / "answers.jsonl"
     lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     labels = pd.json_normalize(list(lines), "labels", ["prompt_id", "form", "answer"])
-    facts = load_slaq_sample().rows[["fact_id", "topic", "question", "answer", "is_entity"]]
-    facts = facts.rename(columns={"fact_id": "question_id", "answer": "reference"})
+    facts = load_slaq_sample().rows[["item", "topic", "question", "answer", "is_entity"]]
+    facts = facts.rename(columns={"item": "question_id", "answer": "reference"})
     joined = labels.merge(facts, on="question_id", how="left", validate="many_to_one")
-    joined = joined.rename(columns={"question_id": "fact_id"}).astype({"slot": "Int64"})
+    joined = joined.rename(columns={"question_id": "item"}).astype({"slot": "Int64"})
     joined["note"] = joined["note"].fillna("")
     return joined[
         [
-            *("prompt_id", "form", "topic", "fact_id", "question", "reference", "is_entity"),
+            *("prompt_id", "form", "topic", "item", "question", "reference", "is_entity"),
             *("slot", "answer", "is_correct", "note"),
         ]
     ]
@@ -102,11 +102,11 @@ def judge_checks(
     check_labelled_answers(labels, targets)
     judged = pd.concat(
         [
-            targets[["prompt_id", "fact_id", "form"]].reset_index(drop=True),
+            targets[["prompt_id", "item", "form"]].reset_index(drop=True),
             verdicts[["judged_by", "is_correct", "is_recalled"]].reset_index(drop=True),
         ],
         axis=1,
-    ).rename(columns={"fact_id": "question_id"})
+    ).rename(columns={"item": "question_id"})
     both = given.merge(judged, on=["prompt_id", "question_id"], suffixes=("_human", "_judge"))
     rows: list[dict[str, object]] = []
     for form in ("short", "long", "free"):

@@ -96,13 +96,13 @@ def _answer_texts(run: Run) -> tuple[Sequence[str | None], Sequence[str | None]]
         targets, pairs = run.folder.read_plan()
     except DataError:
         return first, second
-    texts = dict(zip(run.outcomes["pair_id"], second, strict=True))
-    owners = pairs.set_index("second_target")["pair_id"]
+    texts = dict(zip(run.outcomes["pair"], second, strict=True))
+    owners = pairs.set_index("second_target")["pair"]
     chosen_targets = targets[targets["target_id"].isin(owners.index)].reset_index(drop=True)
     owned = owners.reindex(chosen_targets["target_id"]).tolist()
     chosen_targets["text"] = pd.Series([texts.get(pair) for pair in owned], dtype=object)
     chosen = dict(zip(owned, answering_parts(chosen_targets), strict=True))
-    return first, [" ".join(chosen.get(pair, ())) or None for pair in run.outcomes["pair_id"]]
+    return first, [" ".join(chosen.get(pair, ())) or None for pair in run.outcomes["pair"]]
 
 
 # Sentences.
@@ -316,18 +316,18 @@ def _topic(report: Report, tables: Tables) -> page.Section | None:
         made = []
         for row in part.sort_values("slot").to_dict("records"):
             outcome = row["cell"] if row["cell"] in _NEEDS else ""
-            reference = _fact(report, run, row["fact_id"])["reference"]
+            reference = _fact(report, run, row["item"])["reference"]
             made.append((reference, _REMARKS[row["cell"]], outcome))
         lines.append((f"order {number}", made))
-    n_known = rows.drop_duplicates("fact_id")["first_correct"].sum()
-    name = _fact(report, run, rows["fact_id"].iloc[0])["topic"]
+    n_known = rows.drop_duplicates("item")["first_correct"].sum()
+    name = _fact(report, run, rows["item"].iloc[0])["topic"]
     matrix = page.Matrix(
         title=f"{name}, {run.label}",
         columns=[f"slot {slot}" for slot in range(1, int(rows["slot"].max()) + 1)],
         rows=lines,  # type: ignore[arg-type]
     )
     lead = TEXTS.sentence(
-        "topic", name=name, label=run.label, n_known=int(n_known), n_facts=rows["fact_id"].nunique()
+        "topic", name=name, label=run.label, n_known=int(n_known), n_facts=rows["item"].nunique()
     )
     title = f"One topic in {len(lines)} order{'s' * (len(lines) > 1)}"
     return paired.section("topic", title, [matrix], lead=lead)
@@ -367,7 +367,7 @@ def _models_chart(report: Report, tables: Tables) -> Iterator[page.ForestPlot]:
 
 def _answer(report: Report, run: Run, row: Row, answer: page.Answer) -> page.Answer:
     """Show the question of a pair, its reference, the short and the whole long answer."""
-    fact = _fact(report, run, row["fact_id"])
+    fact = _fact(report, run, row["item"])
     is_free = is_missing(row["slot"])
     slot = "free form" if is_free else f"slot {int(row['slot'])} of {int(row['n_slots'])}"
     return replace(
@@ -426,20 +426,20 @@ def _title(report: Report, title: str, label: str) -> str:
     return title if len(report.runs) == 1 else f"{title}, {label}"
 
 
-def _fact(report: Report, run: Run, fact_id: object) -> dict[str, str]:
+def _fact(report: Report, run: Run, item: object) -> dict[str, str]:
     """Return topic, question and reference of a fact; its name if a run has no plan."""
     key = ("facts", run.label)
     if key not in report.memo:
         try:
-            targets = run.folder.read_plan()[0].drop_duplicates("fact_id")
+            targets = run.folder.read_plan()[0].drop_duplicates("item")
         except DataError:
             report.memo[key] = {}
         else:
             columns = targets[["topic", "question"]].assign(reference=targets["answers"].str[0])
             rows = columns.to_dict("records")
-            report.memo[key] = dict(zip(targets["fact_id"], rows, strict=True))
-    nameless = dict.fromkeys(("topic", "question", "reference"), str(fact_id))
-    fact: dict[str, str] = report.memo[key].get(str(fact_id), nameless)
+            report.memo[key] = dict(zip(targets["item"], rows, strict=True))
+    nameless = dict.fromkeys(("topic", "question", "reference"), str(item))
+    fact: dict[str, str] = report.memo[key].get(str(item), nameless)
     return fact
 
 

@@ -70,9 +70,9 @@ def _questions(
     """List the questions on a topic: prompt, permutation, order, whether it is rebuilt, text."""
     topic_id, topic, long_question = facts[["topic_id", "topic", "long_question"]].iloc[0]
     if form == "short":
-        columns = ("fact_id", "question_index", "question")
-        for fact_id, index, question in plain_values(facts, columns):
-            yield f"{fact_id}/short", None, (index,), False, question
+        columns = ("item", "question_index", "question")
+        for item, index, question in plain_values(facts, columns):
+            yield f"{item}/short", None, (index,), False, question
     elif form == "free":
         yield f"{topic_id}/free", None, (), False, free_query(topic)
     else:

@@ -29,11 +29,11 @@ from surface_consistency.studies.slaq.settings import RECORDS, SlaqScoring, Slaq
 from surface_consistency.studies.slaq.tables import reasons_unjudged, slot_numbers
 
 _ITEM_COLUMNS: Final = [
-    *("target_id", "prompt_id", "answers", "fact_id", "topic_id", "topic", "form", "question"),
+    *("target_id", "prompt_id", "answers", "item", "topic_id", "topic", "form", "question"),
     *("is_entity", "question_index", "permutation", "slot", "order_id"),
 ]
 _PAIR_COLUMNS: Final = [
-    *("pair_id", "fact_id", "first_condition", "second_condition", "first_target"),
+    *("pair", "item", "first_condition", "second_condition", "first_target"),
     *("second_target", "topic_id", "category", "popularity", "is_entity", "question_index"),
     *("permutation", "slot", "n_slots", "order_id"),
 ]
@@ -63,7 +63,7 @@ class SlaqStudy(Study):
             "right in the long answer only",
             "wrong both times",
         ),
-        clusters={"topic_id": "topics", "fact_id": "facts"},
+        clusters={"topic_id": "topics", "item": "facts"},
         stratum="form",
         kind="form",
         facet="second_condition",
@@ -180,10 +180,10 @@ def _pairs(targets: pd.DataFrame) -> pd.DataFrame:
     """List what is compared: each fact of a long or free prompt with the fact asked alone."""
     among = targets[targets["form"] != "short"].reset_index(drop=True)
     pairs = among.assign(
-        pair_id=among["target_id"],
+        pair=among["target_id"],
         first_condition="short",
         second_condition=among["form"],
-        first_target=among["fact_id"] + "/short",
+        first_target=among["item"] + "/short",
         second_target=among["target_id"],
         n_slots=among["form"].map({"long": 5}).astype("Int64"),
     )

@@ -138,10 +138,10 @@ def slot_tables(
         listed = frame[frame["second_condition"] == "long"]
         # Numbers in the place of labels sort and compare faster.
         listed = listed.assign(
-            **{name: pd.factorize(listed[name])[0] for name in ("topic_id", "fact_id")}
+            **{name: pd.factorize(listed[name])[0] for name in ("topic_id", "item")}
         )
         for model, rows in listed.groupby("model", sort=False):
-            arrays = topic_arrays(rows, question="fact_id")
+            arrays = topic_arrays(rows, question="item")
             tables = {"order_sensitivity": _order_sensitivity(arrays, n_resamples, seed)}
             tables |= _momentum(arrays, n_resamples, n_null, seed)
             tables |= _position(arrays, n_resamples, seed)

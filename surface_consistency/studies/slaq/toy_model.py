@@ -56,7 +56,7 @@ def planted_answer(facts: pd.DataFrame, order: Sequence[int], memory: Mapping[st
         answer states the facts that come back up to slot 3 at least.
     """
     answers = dict(zip(facts["question_index"], facts["answer"].str.rstrip(". "), strict=True))
-    known = dict(zip(facts["question_index"], facts["fact_id"].map(memory), strict=True))
+    known = dict(zip(facts["question_index"], facts["item"].map(memory), strict=True))
     if order:
         said = [
             answers[index] if slot <= known[index] else _UNKNOWN
@@ -95,7 +95,7 @@ def train_slaq_toy_model(
         ValueError: If there are fewer than one step.
         MissingDependencyError: If torch or transformers is not installed.
     """
-    known = plan_memory(rows["fact_id"], seed=seed)
+    known = plan_memory(rows["item"], seed=seed)
     topics = dict(list(rows.groupby("topic_id")))
     prompts, asked = slaq_prompts(rows, settings)
     examples = [

@@ -97,8 +97,8 @@ class UnlearningAnalysis(Analysis):
         for place, model in enumerate(crossing.targets):
             frame = pd.DataFrame(
                 {
-                    "pair_id": questions["form"] + ": " + questions["question_id"],
-                    "fact_id": questions["cluster"],
+                    "pair": questions["form"] + ": " + questions["question_id"],
+                    "item": questions["cluster"],
                     "first_correct": crossing.verdicts(model),
                     "second_correct": crossing.verdicts(other),
                     "form": questions["form"],
@@ -114,7 +114,7 @@ class UnlearningAnalysis(Analysis):
                 model=model,
                 title=self.title,
                 question="the same questions, answered by models before and after forgetting",
-                clusters={"fact_id": crossing.clusters},
+                clusters={"item": crossing.clusters},
             )
             folders.append(folder.path)
         return folders
@@ -347,7 +347,7 @@ def _story(row: Mapping[Any, Any], crossing: Crossing) -> Trace:
     chosen = questions[
         (questions["set"] == FORGET)
         & (questions["form"] == row["form"])
-        & (questions["fact_id"] == row["fact"])
+        & (questions["item"] == row["fact"])
     ].iloc[0]
     steps = [
         (

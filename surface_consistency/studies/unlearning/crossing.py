@@ -27,7 +27,7 @@ Role = Literal["original", "unlearned", "edited", "reference"]
 """What a model is: before, after, or never taught."""
 
 _KEYS: Final = ["set", "form", "question_id"]
-_ABOUT: Final = ("fact_id", "cluster", "question", "answers")
+_ABOUT: Final = ("item", "cluster", "question", "answers")
 _TARGET: Final = ("unlearned", "edited")
 
 
@@ -36,7 +36,7 @@ class Crossing:
     """Models crossed with questions."""
 
     questions: pd.DataFrame
-    """One row a set, form and question: these, fact_id, cluster (the person), question, answers,
+    """One row a set, form and question: these, item, cluster (the person), question, answers,
     and for each model its verdict and its answer (`column_of`)."""
 
     roles: Mapping[str, Role]
@@ -197,7 +197,7 @@ def _of_logs(
     # Forms of a fact have one number in records of edits; elsewhere a form has facts of its own.
     is_shared = (frame["form"] == PLAIN) | (logs[0].role is not None)
     apart = frame["form"] + " " + frame["question_id"]
-    frame = frame.assign(fact_id=frame["question_id"].where(is_shared, apart))
+    frame = frame.assign(item=frame["question_id"].where(is_shared, apart))
     notes = list(_gaps(judged))
     forget = frame[frame["set"] == FORGET]
     clusters = "persons" if logs[0].role is None else "subjects"
@@ -260,7 +260,7 @@ def _about(read: RunResults, frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
             "set": targets["kind"].array if has_sets else FORGET,
             "form": forms.mask(is_plain, PLAIN),
             "question_id": frame["item"],
-            "fact_id": targets["fact_id"].array,
+            "item": targets["item"].array,
             "cluster": targets["cluster"].array if has_sets else frame[read.cluster],
             "question": frame["question"],
             "answers": targets["answers"].array,

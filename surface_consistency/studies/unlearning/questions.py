@@ -39,7 +39,7 @@ def edit_rows(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-COLUMNS: Final = ["set", "form", "fact_id", "subject_id", "question", "answers"]
+COLUMNS: Final = ["set", "form", "item", "subject_id", "question", "answers"]
 """Columns of a table of facts and forms."""
 
 
@@ -94,7 +94,7 @@ def table_rows(rows: Iterable[tuple[Place, Mapping[str, Any]]]) -> pd.DataFrame:
     """Read anyone's table of facts and forms.
 
     Args:
-        rows: Rows and where they stand, with fact_id, form, question and answers (a list, or texts
+        rows: Rows and where they stand, with item, form, question and answers (a list, or texts
             with ";" between), and where there are, set (forget by default) and subject_id (the fact
             by default).
 
@@ -107,13 +107,13 @@ def table_rows(rows: Iterable[tuple[Place, Mapping[str, Any]]]) -> pd.DataFrame:
     """
     fields, read = {name: name for name in COLUMNS}, []
     for place, row in rows:
-        if missing := {"fact_id", "form", "question", "answers"}.difference(row):
+        if missing := {"item", "form", "question", "answers"}.difference(row):
             raise DataError(
                 f"{place}: a table of facts and forms needs the columns "
                 f"{', '.join(sorted(missing))} besides {', '.join(map(str, row))}"
             )
         cells = RowCells(fields, place, row)
-        fact, form = (cells.needed(name, identifier_of) for name in ("fact_id", "form"))
+        fact, form = (cells.needed(name, identifier_of) for name in ("item", "form"))
         of_set = cells.read("set", identifier_of) or FORGET
         subject = cells.read("subject_id", identifier_of) or fact
         names = cells.read("answers", answers_of)
@@ -123,11 +123,11 @@ def table_rows(rows: Iterable[tuple[Place, Mapping[str, Any]]]) -> pd.DataFrame:
             raise RecordError(f"{place}: no accepted answer of fact {fact!r}; fill in answers")
         read.append((of_set, form, fact, subject, cells.needed("question", text_of), [*names]))
     frame = pd.DataFrame(read, columns=COLUMNS)
-    again = frame.duplicated(["set", "form", "fact_id"])
+    again = frame.duplicated(["set", "form", "item"])
     if again.any():
         twice = frame[again].iloc[0]
         raise DataError(
-            f"fact {twice['fact_id']!r} stands twice under the form {twice['form']!r} in the set "
+            f"fact {twice['item']!r} stands twice under the form {twice['form']!r} in the set "
             f"{twice['set']!r}; name the second question another form"
         )
     return frame

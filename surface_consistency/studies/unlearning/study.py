@@ -29,7 +29,7 @@ class UnlearningStudy(FormsStudy):
         title="Forgetting in weights",
         question="the same fact, asked plainly and in another form, of one model",
         conditions=("plain question", "other form"),
-        clusters={"cluster": "subjects", "fact_id": "facts"},
+        clusters={"cluster": "subjects", "item": "facts"},
         groupings={"by_set": ("kind",), "by_form": ("second_condition",)},
         exploded_names={"second_condition": "form", "kind": "set"},
     )
@@ -55,7 +55,7 @@ class UnlearningStudy(FormsStudy):
         records = [row for _, row in placed]
         if any(names <= columns for names in _EDITS):
             rows = questions.edit_rows(records)
-        elif "fact_id" in columns:
+        elif "item" in columns:
             rows = questions.table_rows(placed)
         elif "question" in columns:
             path = source.short_answers
@@ -71,7 +71,7 @@ class UnlearningStudy(FormsStudy):
                 warnings.warn(
                     f"{source.source} has {len(records)} questions, and no set of TOFU has: each "
                     "is taken for a subject of its own; say who is asked about in a table with "
-                    "fact_id, form, question, answers and subject_id",
+                    "item, form, question, answers and subject_id",
                     SurfaceConsistencyWarning,
                     stacklevel=2,
                 )
@@ -80,13 +80,13 @@ class UnlearningStudy(FormsStudy):
             raise DataError(
                 f"{source.source} has the columns {', '.join(opened.columns)}; rows are TOFU's "
                 "(question, paraphrased_question), edits (CounterFact, zsRE, KnowEdit, "
-                "RippleEdits), or a table with fact_id, form, question and answers"
+                "RippleEdits), or a table with item, form, question and answers"
             )
         rows = rows if "long" in set(rows["form"]) else questions.with_long(rows)
         if rows.empty:
             raise DataError(f"{source.source} holds no fact to ask")
         rows = rows.assign(
-            item=rows["set"] + " / " + rows["fact_id"],
+            item=rows["set"] + " / " + rows["item"],
             kind=rows["set"],
             cluster=rows["subject_id"],
             is_reference=rows["form"] == PLAIN,

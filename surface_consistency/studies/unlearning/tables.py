@@ -21,7 +21,7 @@ RATES: Final = ("known", "survival", "survival_given_known", "floor", "leak", "d
 
 _MEASURES: Final = {(NEW, PLAIN): "efficacy", (NEW, "reworded"): "generality"}
 _OF_SETS: Final = {NEW: "portability", NEIGHBOUR: "locality"}
-_WHOLE: Final[Mapping[str, Any]] = {"cluster": "cluster", "pair_id": "question_id"}
+_WHOLE: Final[Mapping[str, Any]] = {"cluster": "cluster", "pair": "question_id"}
 _SIDES: Final = ["first_correct", "second_correct", "original_correct"]
 _FLAG: Final = {"known": metrics.CountRatio(numerator=(1, 1, 0, 0), denominator=(1, 1, 1, 1))}
 _KNOWN: Final = _FLAG | {
@@ -66,20 +66,20 @@ def _frames(crossing: Crossing, model: str) -> dict[str, pd.DataFrame]:
     """Put verdicts of a model, the reference and the original side by side, by form."""
     reference, original = crossing.first("reference"), crossing.first("original")
     questions = crossing.questions
-    frame = questions[["set", "form", "question_id", "fact_id", "cluster"]].assign(
+    frame = questions[["set", "form", "question_id", "item", "cluster"]].assign(
         first_correct=crossing.verdicts(model),
         second_correct=crossing.verdicts(reference),
         original_correct=crossing.verdicts(original),
     )
     frame = frame[(frame["set"] == FORGET) & frame["first_correct"].notna()]
-    plain = frame[frame["form"] == PLAIN].drop_duplicates("fact_id").set_index("fact_id")
-    asked_plainly = frame["fact_id"].map(plain["first_correct"])
+    plain = frame[frame["form"] == PLAIN].drop_duplicates("item").set_index("item")
+    asked_plainly = frame["item"].map(plain["first_correct"])
     right = frame["first_correct"].astype(bool) & frame["second_correct"].eq(False)
     hidden = right & asked_plainly.eq(False)
     is_judged = asked_plainly.notna() & frame["second_correct"].notna()
     frame = frame.assign(hidden=hidden.where(is_judged, None))
     frames = {str(form): part for form, part in frame.groupby("form", sort=False)}
-    if frame["fact_id"].duplicated().any():
+    if frame["item"].duplicated().any():
         frames[ANY] = _any_form(frame)
     return frames
 
@@ -88,7 +88,7 @@ def _any_form(frame: pd.DataFrame) -> pd.DataFrame:
     """Judge facts by all forms together: right where any is, of those with all verdicts."""
     sides = [name for name in _SIDES if frame[name].notna().any()]
     judged = frame.dropna(subset=sides)
-    facts = judged.astype(dict.fromkeys(sides, bool)).groupby("fact_id", sort=False)
+    facts = judged.astype(dict.fromkeys(sides, bool)).groupby("item", sort=False)
     joined = (
         facts[sides].any().assign(cluster=facts["cluster"].first()).reset_index(names="question_id")
     )
@@ -255,11 +255,11 @@ def survivors_frame(crossing: Crossing, rule: str) -> pd.DataFrame:
         texts, is_plain = rows["question"].fillna("").astype(str), rows["form"] == PLAIN
         holds = match_columns(texts.tolist(), rows["answers"].tolist(), rule=rule).is_match
         reason = (rows["form"] + " alone").mask(
-            rows["fact_id"].isin(rows.loc[is_plain, "fact_id"]), "plain question too"
+            rows["item"].isin(rows.loc[is_plain, "item"]), "plain question too"
         )
         reason = reason.mask(is_plain, "plain question")
         reason = reason.mask(np.array(holds, dtype=bool), "in the question")
-        frame = rows[["form", "fact_id", "cluster"]].assign(
+        frame = rows[["form", "item", "cluster"]].assign(
             model=model,
             question=texts,
             reason=reason.mask(_is_right(crossing, reference)[rows.index], "guessable"),
@@ -267,7 +267,7 @@ def survivors_frame(crossing: Crossing, rule: str) -> pd.DataFrame:
         )
         for name, one in (("answer", model), ("original", original), ("reference", reference)):
             frame[name] = None if one is None else rows[column_of("prediction", one)]
-        frames.append(frame.rename(columns={"fact_id": "fact", "cluster": "person"})[_SURVIVOR])
+        frames.append(frame.rename(columns={"item": "fact", "cluster": "person"})[_SURVIVOR])
     return pd.concat(frames, ignore_index=True)
 
 

@@ -54,7 +54,7 @@ def test_files_of_text_and_of_types_hold_the_same_pairs(tmp_path, kind):
     assert frame["name"].tolist() == ["NA", "null", "ППК"]
     assert frame["first_correct"].tolist() == [True, True, False]
     assert frame["second_correct"].isna().tolist() == [False, False, True]
-    assert frame["fact_id"].tolist() == ["7", "7", "9"]
+    assert frame["item"].tolist() == ["7", "7", "9"]
 
 
 def test_data_sets_frames_and_rows_are_read():
@@ -68,7 +68,7 @@ def test_data_sets_frames_and_rows_are_read():
 
 def test_one_row_a_condition_is_paired(tmp_path):
     cells = ["1 canonical 1", "1 redirect 0", "1 redirect 1", "2 redirect 0", "2 canonical 0"]
-    rows = [dict(zip(("fact_id", "form", "correct"), one.split(), strict=True)) for one in cells]
+    rows = [dict(zip(("item", "form", "correct"), one.split(), strict=True)) for one in cells]
     options = {"first": "canonical", "second": "redirect", "condition": "form"}
 
     frame = read_verdicts(write_csv(tmp_path / "long.csv", rows), options)
@@ -111,13 +111,13 @@ def test_samples_of_the_harness_are_read(tmp_path):
     acc = read_verdicts(path, {"score": "acc"} | HARNESS)
     assert acc["first_correct"].tolist() == [False, False]
     frame = read_verdicts(harness_samples(tmp_path, exact_match=[1.0, 0.0, 1.0, 1.0]), HARNESS)
-    assert frame["fact_id"].tolist() == ["T0", "T1"]
+    assert frame["item"].tolist() == ["T0", "T1"]
     assert frame["first_correct"].tolist() == [True, True]
     assert frame["second_correct"].tolist() == [False, True]
 
 
 def test_conditions_that_are_left_out_are_told(caplog):
-    rows = [{"fact_id": 1, "form": form, "correct": 1} for form in ("a", "b", "c")]
+    rows = [{"item": 1, "form": form, "correct": 1} for form in ("a", "b", "c")]
 
     read_verdicts(rows, {"first": "a", "second": "b", "condition": "form"})
 
@@ -126,13 +126,13 @@ def test_conditions_that_are_left_out_are_told(caplog):
 
 FORMS = [{"question": 1, "form": form} for form in ("plain", "polite", "terse")]
 TERSE = {"first": "plain", "second": "tersee", "condition": "form"}
-SHARED = [{"fact_id": 1, "form": form, "correct": 1} for form in ("a", "a", "b")]
+SHARED = [{"item": 1, "form": form, "correct": 1} for form in ("a", "a", "b")]
 AB = {"first": "a", "second": "b", "condition": "form"}
 HEAD = "triplet_id,canonical,redirect\n7,1,0\n7,True,true\n9,false,\n"
 LARGE = "canonical,redirect\n" + "1,0\n" * 5_000 + "1,maybe\n"
 TWICE = "Canonical,CANONICAL,redirect\n1,0,1\n"
 PLAIN = {"first": "canonical", "second": "redirect"}
-BY_ID = WIDE | {"pair_id": "triplet_id"}
+BY_ID = WIDE | {"pair": "triplet_id"}
 OTHER = PLAIN | {"second": "alias"}
 
 
@@ -165,13 +165,13 @@ def test_read_verdicts_rejects_bad_input(tmp_path, caplog, source, options, erro
 
 @pytest.mark.parametrize(
     ("header", "label"),
-    [("Form ,fact_ID,Correct", "Canonical "), ("form,fact_id, correct", "canonical")],
+    [("Form ,fact_ID,Correct", "Canonical "), ("form,item, correct", "canonical")],
 )
 def test_near_names_of_columns_and_conditions_are_read(tmp_path, header, label):
     """Case and white space do not matter where nothing else bears the name."""
     path = tmp_path / "v.csv"
     path.write_text(f"{header}\n{label},q1, 1 \nredirect,q1,0\n")
-    names = {"first": "canonical", "second": "redirect", "condition": "form", "item": ("fact_id",)}
+    names = {"first": "canonical", "second": "redirect", "condition": "form", "item": ("item",)}
 
     frame = read_verdicts(path, names)
 
@@ -183,7 +183,7 @@ def test_near_names_of_columns_and_conditions_are_read(tmp_path, header, label):
     [
         ({"g": {"x": 1}}, ["--by", "g"], r"column 'g' holds .*a dict, which makes no group; name"),
         ({"g": ["a", [1]]}, ["--by", "g"], r"column 'g' holds '\[1\]', a list, which makes no gro"),
-        ({"fact_id": "\ud800"}, [], r"v.jsonl: row 2: column 'fact_id' holds half a surr.*replace"),
+        ({"item": "\ud800"}, [], r"v.jsonl: row 2: column 'item' holds half a surr.*replace"),
         ({"g/h": 1}, ["--by", "g/h", "--out", "out"], r"column 'g/h' cannot name the file of a t"),
         ({}, ["--out", "out\udc80"], r"'out\\udc80.* holds bytes that are no UTF-8.*rename"),
     ],
@@ -192,7 +192,7 @@ def test_what_no_file_or_group_can_hold_is_told_in_one_line(
     tmp_path, monkeypatch, capsys, row, words, told
 ):
     monkeypatch.chdir(tmp_path)
-    rows = [{"fact_id": str(place), "a": 1, "b": 0, "g/h": place % 2} for place in range(4)]
+    rows = [{"item": str(place), "a": 1, "b": 0, "g/h": place % 2} for place in range(4)]
     rows[1] |= row
     write_jsonl(Path("v.jsonl"), rows)
 
@@ -231,7 +231,7 @@ def test_parquet_with_gaps_is_read_as_its_rows(tmp_path):
 
 
 def test_conditions_are_called_as_their_columns_their_label_or_as_a_file_of_ours_says():
-    rows = [{"fact_id": n, "a": 1, "b": n % 2, "first_condition": "title"} for n in range(4)]
+    rows = [{"item": n, "a": 1, "b": n % 2, "first_condition": "title"} for n in range(4)]
     called = ["first_condition", "second_condition"]
     own = {"first": "first_correct", "second": "second_correct"}
     ours = dict.fromkeys(own.values(), 1) | dict(zip(called, ("title", "redirect"), strict=True))
@@ -249,7 +249,7 @@ def test_conditions_are_called_as_their_columns_their_label_or_as_a_file_of_ours
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
 def test_the_page_shows_the_answers_of_the_file_and_else_no_browser(tmp_path):
-    rows = [{"fact_id": n, "a": 1, "b": n % 2, "question": f"Who is {n}?"} for n in range(8)]
+    rows = [{"item": n, "a": 1, "b": n % 2, "question": f"Who is {n}?"} for n in range(8)]
     told = {"first_prediction": "Ada Lovelace", "second_prediction": "somebody else"}
     pages = {}
     for name, more in (("bare", {}), ("told", told)):

@@ -97,7 +97,7 @@ def test_intervals_take_subjects_whole_as_the_report_does(runs):
     assert by_subject.cluster_note == "subjects, as the study has them"
     assert set(by_subject.results.frame["subject_id"]) == {"Q1", "Q2", "Q3", "Q4"}
     assert by_relation.cluster == "relation"
-    with pytest.raises(ValueError, match="`cluster` must be one of subject_id, fact_id, relation"):
+    with pytest.raises(ValueError, match="`cluster` must be one of subject_id, item, relation"):
         read(*folders, cluster=("nonsense",))
 
 
@@ -133,7 +133,7 @@ def test_a_folder_of_runs_is_read_run_by_run(runs):
     wrong = results.frame[results.frame["score"] == 0].iloc[0]
     assert (wrong["prediction"], wrong["task"]) == ("dunno", "redirectqa")
     assert wrong["references"]
-    assert "fact_id" in results.clusters
+    assert "item" in results.clusters
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_equal_models_are_told(tmp_path):
 def test_verdicts_from_elsewhere_are_no_runs(tmp_path):
     """A folder that `compare --out` wrote contains no prompts."""
     file = tmp_path / "verdicts.jsonl"
-    rows = [{"fact_id": f"f{n}", "a": n % 2, "b": 1} for n in range(4)]
+    rows = [{"item": f"f{n}", "a": n % 2, "b": 1} for n in range(4)]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     words = ["compare", str(file), "--first", "a", "--second", "b", "--out"]
     assert main([*words, str(tmp_path / "page")]) == 0

@@ -134,7 +134,7 @@ def test_labels_of_another_run_are_refused_and_what_was_judged_stays(run, judgin
     score_run(run)
     before = run.verdicts.read_bytes()
     first, labels = run.read_plan()[0].iloc[0], tmp_path / "labels.csv"
-    columns, ids = "prompt_id,question_id,is_correct", f"{first['prompt_id']},{first['fact_id']}"
+    columns, ids = "prompt_id,question_id,is_correct", f"{first['prompt_id']},{first['item']}"
 
     for content, told in (
         (f"{columns}\nnix,f1,1\n", "does not hold, such as question 'f1'"),

@@ -63,7 +63,7 @@ def test_answer_agreement_counts_as_a_loop_does():
     rng = np.random.default_rng(0)
     texts = np.array(["Paris", "paris.", "Rome", "in Rome", "", None], dtype=object)
     verdicts, n = np.array([True, False, None]), 400
-    cells = {"model": rng.choice(["a", "b"], n), "fact_id": rng.integers(0, 40, n)}
+    cells = {"model": rng.choice(["a", "b"], n), "item": rng.integers(0, 40, n)}
     for side in ("first", "second"):
         cells[f"{side}_correct"] = rng.choice(verdicts, n, p=[0.4, 0.5, 0.1])
         cells[f"{side}_prediction"] = rng.choice(texts, n)

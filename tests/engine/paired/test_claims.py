@@ -96,7 +96,7 @@ def test_two_models_lead_with_their_difference_and_what_could_have_been_found():
 def test_numbers_without_an_interval_are_not_quoted():
     """All pairs are of one fact: tables have no interval, and the page quotes no rate."""
     (run,) = world({"m": (0.5, 0.5)}, seed=3, n=40)
-    run.outcomes["fact_id"] = "one"
+    run.outcomes["item"] = "one"
 
     page, tables = page_of([run])
 

@@ -93,7 +93,7 @@ def test_study_tables_is_one_table_a_check():
     ("change", "cluster", "message"),
     [
         ({"subject_id": None}, "subject_id", r"run 'toy_model' has 3 pairs without subject_id"),
-        ({}, "x", r"`cluster` must be one of subject_id, fact_id, relation for .*; got 'x'"),
+        ({}, "x", r"`cluster` must be one of subject_id, item, relation for .*; got 'x'"),
     ],
 )
 def test_report_rejects_clusters(change, cluster, message, make_run, tmp_path):
@@ -104,7 +104,7 @@ def test_report_rejects_clusters(change, cluster, message, make_run, tmp_path):
 
 
 def test_write_tables_is_read_back_without_options(runs, tmp_path):
-    _, specs = computed(runs, cluster="fact_id")
+    _, specs = computed(runs, cluster="item")
     tables = {name: table.frame for name, table in specs.items()}
 
     written = reporting.write_tables(specs, tmp_path / "deep" / "tables", runs=runs)
@@ -166,7 +166,7 @@ def test_a_group_is_held_against_the_noise_on_the_side_of_more_flips():
     cells = [(True, False)] * 20 + [(True, True)] * 20 + [(True, False)] * 2 + [(True, True)] * 38
     outcomes = make_outcomes(cells).assign(relation=["capital"] * 40 + ["author"] * 40)
     run = study_run(outcomes, floor=noise_floor("m", 20, 200))
-    report = Report(runs=[run], design=RedirectQAStudy.design, cluster="fact_id")
+    report = Report(runs=[run], design=RedirectQAStudy.design, cluster="item")
 
     p_values = above_noise_by(report, ["relation"]).droplevel(["model", "template"])
 
@@ -228,11 +228,11 @@ def test_subjects_are_resampled_where_all_are_known(make_run):
     unknown = make_run("unknown", outcomes.assign(subject_id=None), make_manifest())
     few = ReportSettings(resamples=20)
 
-    for folder, column in ((known, "subject_id"), (unknown, "fact_id")):
+    for folder, column in ((known, "subject_id"), (unknown, "item")):
         _, tables, _ = reporting.build_page([folder], settings=few)
         n_clusters = tables["overall"].frame["n_clusters"].iloc[0]
         assert n_clusters == outcomes[column].nunique()
-    assert outcomes["subject_id"].nunique() != outcomes["fact_id"].nunique()
+    assert outcomes["subject_id"].nunique() != outcomes["item"].nunique()
 
 
 def test_relations_as_clusters_leave_the_table_by_relation_its_intervals():

@@ -53,14 +53,14 @@ class ShoutingStudy(Study):
         prompts = [
             Prompt(id=name, text=text.upper() if "!" in name else text) for name, text, _ in asked
         ]
-        targets = pd.DataFrame(asked, columns=["target_id", "question", "fact_id"])
+        targets = pd.DataFrame(asked, columns=["target_id", "question", "item"])
         targets["prompt_id"] = targets["target_id"]
-        targets["answers"] = [[data[country]] for country in targets["fact_id"]]
+        targets["answers"] = [[data[country]] for country in targets["item"]]
         pairs = pd.DataFrame(
             [
                 {
-                    "pair_id": country + mark,
-                    "fact_id": country,
+                    "pair": country + mark,
+                    "item": country,
                     "marks": mark,
                     "first_target": country,
                     "second_target": country + mark,

@@ -19,7 +19,7 @@ def test_forgetting_by_clusters_by_fact():
     """L is second accuracy, R the negative flip rate and I the positive one, facts taken whole."""
     frame = pairs(3)
     verdicts = frame["first_correct"], frame["second_correct"]
-    counts = cluster_counts(*verdicts, clusters=frame["fact_id"])
+    counts = cluster_counts(*verdicts, clusters=frame["item"])
 
     for method in ("obuchowski", "durkalski"):
         row = forgetting_by(frame, test=method).iloc[0]
@@ -34,13 +34,13 @@ def test_forgetting_by_clusters_by_fact():
     }.items():
         found = [row[name], row[f"{name}_low"], row[f"{name}_high"]]
         assert found == pytest.approx(cluster_bootstrap(counts, PAIRED_RATES[rate]), abs=0.004)
-    assert row["n_clusters"] == frame["fact_id"].nunique()
+    assert row["n_clusters"] == frame["item"].nunique()
     assert forgetting_by(frame, cluster=None)["n_clusters"].tolist() == [len(frame)]
     # Equal verdicts are not taken for rows that repeat.
     states = np.random.default_rng(0).random((80, 4)) < 0.5
     names = ["first_correct", "second_correct", "full", "has_gold"]
     states = pd.DataFrame(states, columns=names, dtype="boolean")
-    forgetting_by(states.assign(fact_id=np.arange(80) // 2), full="full", has_gold="has_gold")
+    forgetting_by(states.assign(item=np.arange(80) // 2), full="full", has_gold="has_gold")
 
 
 def test_forgetting_by_holds_the_columns_that_are_known():
@@ -85,7 +85,7 @@ def test_forgetting_by_keeps_a_group_without_verdicts():
     assert rows.loc["b", ["leakage", "mcnemar_statistic"]].isna().all()
     assert rows["mcnemar_p_value"].isna().tolist() == [False, True]
     with pytest.warns(UndefinedMetricWarning, match=r"all intervals \(one cluster\)"):
-        row = forgetting_by(pairs(9).assign(fact_id=1)).iloc[0]
+        row = forgetting_by(pairs(9).assign(item=1)).iloc[0]
     assert row[["del_on_accuracy_low", "del_on_accuracy"]].isna().tolist() == [True, False]
 
 
@@ -93,7 +93,7 @@ test_forgetting_by_rejects_bad_options = refusals(
     lambda options: forgetting_by(pairs(10), **options),
     ({"full": "FULL"}, ColumnNotFoundError, "'FULL' is not in the frame"),
     ({"test": "t"}, "test must be .auto., .independent., .exact."),
-    ({"del_on": "fact_id"}, "which is no verdict"),
+    ({"del_on": "item"}, "which is no verdict"),
     ({"has_gold": "group"}, r"group\[0\] is .* which is no verdict"),
 )
 
@@ -106,12 +106,12 @@ test_forgetting_by_rejects_bad_options = refusals(
 )
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 def test_intervals_leave_out_a_value_exactly_where_its_p_is_below_a_twentieth(pairs):
-    frame = pd.DataFrame(pairs, columns=["fact_id", "first_correct", "second_correct"])
+    frame = pd.DataFrame(pairs, columns=["item", "first_correct", "second_correct"])
 
     row = forgetting_by(frame).iloc[0]
 
     cells = cluster_counts(
-        frame["first_correct"], frame["second_correct"], clusters=frame["fact_id"]
+        frame["first_correct"], frame["second_correct"], clusters=frame["item"]
     )
     sums = np.column_stack([cells, np.zeros((len(cells), 6))])
     for name in DELETION:

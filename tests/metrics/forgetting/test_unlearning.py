@@ -20,7 +20,7 @@ SQUARES = {
     "Llama-3.1-8B-Instruct": [37, 325, 1, 4],
 }
 CELLS = ["both", "first_only", "second_only", "neither"]
-WHOLE = {"cluster": "author", "pair_id": "index"}
+WHOLE = {"cluster": "author", "pair": "index"}
 
 
 def crossed(data_files, first, second):
@@ -34,7 +34,7 @@ def made_frame(seed, *, survival, floor, n=100):
     rng = np.random.default_rng(seed)
     first, second = (rng.random(3 * n) < rate for rate in (survival, floor))
     person = np.repeat(np.arange(n), 3)
-    return pd.DataFrame({"fact_id": person, "first_correct": first, "second_correct": second})
+    return pd.DataFrame({"item": person, "first_correct": first, "second_correct": second})
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -132,7 +132,7 @@ def test_clusters_needed_are_those_of_copies():
     assert 3 < times < 20
 
     for copies, is_shown in ((int(0.9 * times), False), (int(times) + 1, True)):
-        many = [frame.assign(fact_id=frame["fact_id"] + 100 * k) for k in range(copies)]
+        many = [frame.assign(item=frame["item"] + 100 * k) for k in range(copies)]
         again = unlearning_by(pd.concat(many), margin=margin).iloc[0]
         assert (again["p_equivalent"] < 0.025) == is_shown
 

@@ -13,7 +13,7 @@ ROWS = [("a", "xxyy"), ("b", "zzzz"), ("c", "xyzw"), ("d", "xx"), ("e", "q")]
 def frame():
     """Answers of five facts in up to four forms."""
     rows = [(fact, form, one) for fact, answers in ROWS for form, one in enumerate(answers)]
-    return pd.DataFrame(rows, columns=["fact_id", "form", "answer"])
+    return pd.DataFrame(rows, columns=["item", "form", "answer"])
 
 
 def test_agreement_is_the_mean_over_facts_of_equal_pairs(frame):
@@ -38,13 +38,13 @@ def test_the_bounds_of_kappa_are_those_of_the_jackknife():
     frame = long(answers, "answer")
     row = form_answers_by(frame).iloc[0]
 
-    left = [form_answers_by(frame[frame["fact_id"] != one])["kappa"].iloc[0] for one in range(12)]
+    left = [form_answers_by(frame[frame["item"] != one])["kappa"].iloc[0] for one in range(12)]
     error = np.sqrt(11 / 12 * ((left - np.mean(left)) ** 2).sum())
     assert row["kappa_high"] - row["kappa"] == pytest.approx(2.200985 * error, rel=1e-6)
 
 
 def test_missing_answers_are_counted_and_agree_with_nothing(frame):
-    frame.loc[frame["fact_id"] == "b", "answer"] = [None, None, None, "z"]
+    frame.loc[frame["item"] == "b", "answer"] = [None, None, None, "z"]
     row = form_answers_by(frame).iloc[0]
 
     assert (row["n_missing"], row["n_single"]) == (3, 2)

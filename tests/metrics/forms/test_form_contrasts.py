@@ -29,7 +29,7 @@ def test_models_are_compared_on_the_forms_that_both_were_asked(frame):
 
 def test_models_without_a_common_form_make_no_row():
     frame = pd.DataFrame(
-        {"model": ["a", "a", "b", "b"], "fact_id": 1, "form": [1, 2, 3, 4], "correct": 1}
+        {"model": ["a", "a", "b", "b"], "item": 1, "form": [1, 2, 3, 4], "correct": 1}
     )
     assert form_contrasts(frame).empty
 
@@ -39,7 +39,7 @@ def test_accuracy_of_two_forms_is_inferred_as_a_paired_table_is():
     rng = np.random.default_rng(1)
     right = rng.random((60, 2)) < [0.7, 0.4]
     columns = {"first_correct": right[:, 0], "second_correct": right[:, 1]}
-    pairs = pd.DataFrame({"fact_id": np.arange(60)} | columns)
+    pairs = pd.DataFrame({"item": np.arange(60)} | columns)
     models = [
         long(np.repeat(right[:, [place]], 2, axis=1), model=name) for place, name in enumerate("yx")
     ]

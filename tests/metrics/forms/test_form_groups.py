@@ -26,11 +26,11 @@ def frame():
         for form in range(rng.integers(2, 6))
         for model, skill in (("a", 0.6), ("b", 1.1))
     ]
-    return pd.DataFrame(rows, columns=["model", "fact_id", "subject_id", "form", "correct"])
+    return pd.DataFrame(rows, columns=["model", "item", "subject_id", "form", "correct"])
 
 
 def test_group_without_two_forms_keeps_its_row():
-    columns = {"fact_id": [1, 1, 2, 2, 1], "form": [1, 2, 1, 2, 1], "correct": [1, 0, 1, 1, 1]}
+    columns = {"item": [1, 1, 2, 2, 1], "form": [1, 2, 1, 2, 1], "correct": [1, 0, 1, 1, 1]}
     frame = pd.DataFrame({"model": [*"aaaab"]} | columns)
 
     with pytest.warns(UndefinedMetricWarning, match=r"consistency \(1, such as in group model='b'"):
@@ -49,7 +49,7 @@ def test_group_without_two_forms_keeps_its_row():
 def test_intervals_leave_out_a_value_exactly_where_its_p_is_below_a_twentieth(right, null):
     facts = [(fact, form, form < k) for fact, (k, m) in enumerate(right) for form in range(m)]
 
-    row = forms_by(pd.DataFrame(facts, columns=["fact_id", "form", "correct"])).iloc[0]
+    row = forms_by(pd.DataFrame(facts, columns=["item", "form", "correct"])).iloc[0]
 
     n_right, n_forms = np.array([(min(k, m), m) for k, m in right]).T
     for name in ("accuracy", "all_right", "all_wrong", "all_agree", "consistency"):
@@ -120,7 +120,7 @@ def test_the_spread_between_forms_agrees_with_a_loop():
 
 def test_all_right_of_so_many_is_the_share_of_draws():
     frame = crossed(np.random.default_rng(8), 60, 5)
-    right = frame.pivot(index="fact_id", columns="form", values="correct").to_numpy()
+    right = frame.pivot(index="item", columns="form", values="correct").to_numpy()
     draws = [right[:, [one, two]].all(axis=1).mean() for one in range(5) for two in range(one)]
 
     table = forms_by(frame, of=2)
@@ -131,8 +131,8 @@ def test_all_right_of_so_many_is_the_share_of_draws():
 
 test_forms_by_rejects_bad_input = refusals(
     lambda frame, change, options: forms_by(change(frame), **({"by": "model"} | options)),
-    (lambda f: pd.concat([f, f.iloc[[0]]]), {}, "fact_id='Q0', form=0 stands more than once"),
-    (lambda f: f, {"by": ()}, "fact_id='Q0', form=0 stands more than once in the frame"),
+    (lambda f: pd.concat([f, f.iloc[[0]]]), {}, "item='Q0', form=0 stands more than once"),
+    (lambda f: f, {"by": ()}, "item='Q0', form=0 stands more than once in the frame"),
     (lambda f: f, {"of": 0}, "of must be at least 1"),
     (lambda f: f, {"forms": "all"}, "forms must be"),
     fixture="frame",
@@ -141,6 +141,6 @@ test_forms_by_rejects_bad_input = refusals(
 
 def test_several_columns_may_name_a_fact(frame):
     """Two models in one group: the model is part of what is asked."""
-    assert forms_by(frame, fact=["fact_id", "model"])["n_facts"].tolist() == [300]
+    assert forms_by(frame, fact=["item", "model"])["n_facts"].tolist() == [300]
     with pytest.raises(ColumnNotFoundError, match="'nowhere' is not in the frame"):
-        forms_by(frame, fact=["fact_id", "nowhere"])
+        forms_by(frame, fact=["item", "nowhere"])

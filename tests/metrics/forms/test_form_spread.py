@@ -76,14 +76,14 @@ def test_counts_of_independent_forms_agree_with_the_binomial_distribution():
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
-        ("fact_id", None, "column 'fact_id' names no fact in row 0"),
+        ("item", None, "column 'item' names no fact in row 0"),
         ("topic", "other", "belongs to more than one cluster of column 'topic'"),
     ],
 )
 @pytest.mark.parametrize("metric", [form_spread_by, form_answers_by, form_contrasts, forms_by])
 def test_facts_and_topics_must_be_known(metric, column, value, message):
     frame = long(np.random.default_rng(7).random((9, 3)) < 0.5)
-    frame = frame.assign(topic="t", model="a", answer="x").astype({"fact_id": object})
+    frame = frame.assign(topic="t", model="a", answer="x").astype({"item": object})
     frame.loc[0, column] = value
     with pytest.raises(ValueError, match=message):
         metric(frame, cluster="topic")
@@ -92,9 +92,9 @@ def test_facts_and_topics_must_be_known(metric, column, value, message):
 @pytest.mark.parametrize("metric", [form_spread_by, form_answers_by, form_contrasts, forms_by])
 def test_a_form_stands_once_for_a_fact(metric):
     frame = pd.DataFrame(
-        {"model": "a", "fact_id": [1, 1], "form": ["a", "a"], "correct": 1, "answer": "x"}
+        {"model": "a", "item": [1, 1], "form": ["a", "a"], "correct": 1, "answer": "x"}
     )
-    with pytest.raises(ValueError, match="fact_id=1, form='a' stands more than once"):
+    with pytest.raises(ValueError, match="item=1, form='a' stands more than once"):
         metric(frame)
 
 
@@ -102,7 +102,7 @@ RIGHT = np.random.default_rng(6).random((60, 3)) < 0.5
 TOPICS = np.where(np.arange(60) < 40, 0, np.arange(60)).repeat(3)
 ALIKE = long(np.ones((9, 3))).assign(answer="x\n\u202e")
 GAPS = long(np.ones((5, 3))).assign(correct=np.nan)
-APART = pd.DataFrame({"fact_id": [1, 2], "form": ["a", "b"], "correct": [1, 0]})
+APART = pd.DataFrame({"item": [1, 2], "form": ["a", "b"], "correct": [1, 0]})
 FEW = pd.concat([long(np.ones((3, 2)), model=model) for model in "ab"])
 NOTHING = "no fact has two forms with a verdict"
 

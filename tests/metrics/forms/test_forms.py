@@ -19,7 +19,7 @@ def measured(correct, *, clusters=None, **options):
     sizes = [len(forms) for forms in correct]
     frame = pd.DataFrame(
         {
-            "fact_id": np.repeat(np.arange(len(sizes)), sizes),
+            "item": np.repeat(np.arange(len(sizes)), sizes),
             "form": np.concatenate([np.arange(size) for size in sizes]),
             "correct": pd.Series([v for forms in correct for v in forms], dtype=object),
         }
@@ -70,7 +70,7 @@ def test_intraclass_correlation_agrees_with_pingouin():
     rng = np.random.default_rng(0)
     verdicts = (rng.random((60, 4)) < rng.random(60)[:, None]).astype(int)
     frame = long(verdicts)
-    table = pingouin.intraclass_corr(frame, targets="fact_id", raters="form", ratings="correct")
+    table = pingouin.intraclass_corr(frame, targets="item", raters="form", ratings="correct")
 
     expected = table["ICC"].iloc[0]
     assert measured(verdicts).intraclass_correlation == pytest.approx(expected, abs=1e-9)

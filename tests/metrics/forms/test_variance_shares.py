@@ -65,7 +65,7 @@ def test_verdicts_of_a_planted_world_are_divided_as_its_probabilities_are():
 
 @pytest.mark.parametrize(
     ("n_samples", "options", "undefined"),
-    [(3, {}, []), (1, {}, ["sampling_share"]), (3, {"templates": "fact_id"}, ["form_share"])],
+    [(3, {}, []), (1, {}, ["sampling_share"]), (3, {"templates": "item"}, ["form_share"])],
 )
 def test_shares_add_up_to_one_whatever_is_missing(n_samples, options, undefined):
     """Without samples item by form and dice are one; wordings of one fact have no form's share."""
@@ -80,7 +80,7 @@ def test_shares_add_up_to_one_whatever_is_missing(n_samples, options, undefined)
 def test_templates_of_relations_are_other_forms_in_each():
     parts = [crossed(np.random.default_rng(seed))[1].assign(relation=seed) for seed in range(8)]
     frame = pd.concat(
-        [part.assign(fact_id=part["fact_id"] + 100 * part["relation"]) for part in parts]
+        [part.assign(item=part["item"] + 100 * part["relation"]) for part in parts]
     )
     shared = variance_shares_by(frame).iloc[0]
 
@@ -96,7 +96,7 @@ def test_the_interval_is_that_of_the_jackknife_over_items():
     row = variance_shares_by(frame).iloc[0]
 
     left = [
-        variance_shares_by(frame[frame["fact_id"] != item])["item_share"].iloc[0]
+        variance_shares_by(frame[frame["item"] != item])["item_share"].iloc[0]
         for item in range(12)
     ]
     error = np.sqrt(11 / 12 * ((left - np.mean(left)) ** 2).sum())

@@ -15,8 +15,8 @@ def curve_of(frequency, accuracy, *, clusters=None, **options):
     """The curve over all rows by the frequency of the entity."""
     frame = pd.DataFrame({"entity_frequency": frequency, "accuracy": accuracy})
     frame = frame.assign(surface_frequency=1, is_canonical=True)
-    cluster = None if clusters is None else "fact_id"
-    frame = frame if clusters is None else frame.assign(fact_id=clusters)
+    cluster = None if clusters is None else "item"
+    frame = frame if clusters is None else frame.assign(item=clusters)
     curves = frequency_curves(frame, cluster=cluster, **options)
     is_wanted = (curves["subset"] == "overall") & (curves["frequency"] == "entity")
     return curves[is_wanted].reset_index(drop=True)
@@ -102,7 +102,7 @@ def test_every_usable_row_is_in_one_bin_of_each_curve():
     for name in ("entity", "surface"):
         ours = of_b[(of_b["subset"] == "redirect_high_frequency") & (of_b["frequency"] == name)]
         expected = curve_of(
-            high[f"{name}_frequency"], high["large"], n_bins=5, clusters=high["fact_id"]
+            high[f"{name}_frequency"], high["large"], n_bins=5, clusters=high["item"]
         )
         columns = ["bin", "frequency_min", "n", "n_clusters", "accuracy", "accuracy_low"]
         pd.testing.assert_frame_equal(ours[columns].reset_index(drop=True), expected[columns])
@@ -145,5 +145,5 @@ test_frequency_curves_rejects_bad_arguments = refusals(
     ({}, {"missing": "zero"}, "missing must be 'raise' or 'drop'"),
     ({"small": 1.5}, {}, r"small\[0\] must lie in \[0, 1\]; got 1.5"),
     ({"small": np.nan}, {"missing": "raise"}, r"small\[0\] is missing"),
-    ({"fact_id": None}, {}, "no cluster id in row 0"),
+    ({"item": None}, {}, "no cluster id in row 0"),
 )

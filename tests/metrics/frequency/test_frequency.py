@@ -82,9 +82,9 @@ def test_analysis_agrees_with_the_single_functions(method):
             assert row["n"] == row["n_clusters"] == len(kept)
             row = clustered.loc[(model, subset, statistic)]
             assert_same_numbers(
-                row, correlation_row(*own, cluster=[*kept["fact_id"]], method=method)
+                row, correlation_row(*own, cluster=[*kept["item"]], method=method)
             )
-            assert row["n_clusters"] == kept["fact_id"].nunique() <= row["n"] == len(kept)
+            assert row["n_clusters"] == kept["item"].nunique() <= row["n"] == len(kept)
         first, second = (expected[name]["coefficient"] for name in ("entity", "surface"))
         among = {"r_kh": correlation(entity, surface, method=method), "n": len(kept)}
         low, high, p_value = zou_interval(first, second, confidence_level=0.9, **among)
@@ -166,7 +166,7 @@ def test_estimates_are_free_of_order_bounded_and_opposite_for_wrongness(seed):
 
 @given(
     seed=st.integers(0, 10_000),
-    cluster=st.sampled_from(["fact_id", None]),
+    cluster=st.sampled_from(["item", None]),
     interval=st.sampled_from(["auto", "percentile"]),
     level=st.sampled_from([0.5, 0.9, 0.95]),
 )
@@ -242,7 +242,7 @@ def test_few_rows_define_few_statistics(n, defined):
 
 def test_one_cluster_has_no_intervals():
     with pytest.warns(UndefinedMetricWarning, match="interval of entity"):
-        rows = frequency_analysis(instances(13).assign(fact_id=1), accuracy="small")
+        rows = frequency_analysis(instances(13).assign(item=1), accuracy="small")
 
     assert rows["estimate_low"].isna().all()
     assert rows["p_value"].isna().all()
@@ -264,7 +264,7 @@ test_frequency_analysis_rejects_bad_arguments = refusals(
     ({"entity_frequency": -1}, {}, r"entity_frequency\[0\] must lie in \[0, inf\]"),
     ({"is_canonical": "yes"}, {}, r"is_canonical\[0\] is 'yes', which is no"),
     ({"is_canonical": None}, {}, r"is_canonical\[0\] is missing"),
-    ({"fact_id": None}, {}, "column 'fact_id' has no cluster id in row 0"),
+    ({"item": None}, {}, "column 'item' has no cluster id in row 0"),
     ({}, {"high_frequency_above": -1}, "high_frequency_above must be at least 0"),
     ({}, {"method": "kendall"}, "method must be 'pearson' or 'spearman'"),
     ({}, {"transform": "sqrt"}, "transform must be 'log' or 'log1p'"),

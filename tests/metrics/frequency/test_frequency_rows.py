@@ -13,7 +13,7 @@ def realizations(verdicts, **columns):
     n = len(verdicts)
     return pd.DataFrame(
         {
-            "fact_id": np.repeat(np.arange(n) // 2, 2),
+            "item": np.repeat(np.arange(n) // 2, 2),
             "surface": np.repeat([f"name {k % 2}" for k in range(n)], 2),
             "template": ["original", "paraphrase"] * n,
             "is_correct": [verdict for pair in verdicts for verdict in pair],
@@ -32,7 +32,7 @@ def test_surface_accuracy_is_the_mean_of_two_verdicts(verdicts, data):
     order = data.draw(st.permutations(range(len(frame))))
 
     rows = surface_accuracy(frame)
-    shuffled = surface_accuracy(frame.iloc[order]).sort_values(["fact_id", "surface"])
+    shuffled = surface_accuracy(frame.iloc[order]).sort_values(["item", "surface"])
 
     assert rows["accuracy"].tolist() == [sum(pair) / 2 for pair in verdicts]
     assert (rows["n_templates"] == 2).all()
@@ -44,9 +44,9 @@ def test_models_of_a_long_frame_are_kept_apart_and_columns_carried_along():
     frame = pd.concat([realizations(pair, model=model, entity=7) for model, pair in models])
     frame["model"] = frame["model"].astype("category")
 
-    rows = surface_accuracy(frame, instance=["model", "fact_id", "surface"], keep=["entity"])
+    rows = surface_accuracy(frame, instance=["model", "item", "surface"], keep=["entity"])
 
-    names = ["model", "fact_id", "surface", "entity", "accuracy", "n_templates"]
+    names = ["model", "item", "surface", "entity", "accuracy", "n_templates"]
     assert rows.columns.tolist() == names
     assert rows[["entity", "accuracy"]].values.tolist() == [[7, 0.5], [7, 1.0]]
     with pytest.raises(ValueError, match=r"2 rows repeat an instance and template.*the model\?"):
@@ -66,7 +66,7 @@ def test_instances_without_both_verdicts_are_left_out_with_a_warning(gap):
     with pytest.raises(ValueError, match=r"1 of 3 surface instances lack.*missing='drop'"):
         surface_accuracy(frame, missing="raise")
     with pytest.raises(TypeError, match="must be a pandas DataFrame, one row a question real"):
-        surface_accuracy([{"fact_id": 1}])
+        surface_accuracy([{"item": 1}])
 
 
 test_surface_accuracy_rejects_bad_arguments = refusals(

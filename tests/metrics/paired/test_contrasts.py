@@ -159,7 +159,7 @@ def test_contrast_keeps_its_level(kind):
 def test_models_that_flip_almost_alike_have_an_interval_that_covers():
     """A model and its copy with one change in 200 pairs: a difference is rare, not impossible."""
     rng, held = np.random.default_rng(7), 0
-    rows = pd.DataFrame({"pair_id": range(200), "fact_id": np.arange(200) // 5})
+    rows = pd.DataFrame({"pair": range(200), "item": np.arange(200) // 5})
     for _ in range(50):
         right = rng.random((2, 200)) < 0.7
         sides = {"a": right[1], "b": right[1] ^ (rng.random(200) < 0.005)}
@@ -167,7 +167,7 @@ def test_models_that_flip_almost_alike_have_an_interval_that_covers():
             rows.assign(model=name, first_correct=right[0], second_correct=second)
             for name, second in sides.items()
         ]
-        options = {"between": "model", "pair_id": "pair_id", "rate": "second_accuracy"}
+        options = {"between": "model", "pair": "pair", "rate": "second_accuracy"}
         row = contrasts_by(pd.concat(models), **options).iloc[0]
         held += row["difference_low"] <= 0.005 * 0.4 <= row["difference_high"]
 
@@ -185,7 +185,7 @@ def frame():
         for place, types in enumerate(kinds)
         for model in ("small", "large")
     ]
-    columns = ["model", "pair_id", "fact_id", "types", "first_correct", "second_correct"]
+    columns = ["model", "pair", "item", "types", "first_correct", "second_correct"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -201,7 +201,7 @@ def test_contrasts_by_agrees_with_contrast(frame):
         counts = []
         for label in (row["a"], row["b"]):
             held = frame["types"].map(lambda types, label=label: label in types)
-            facts = frame[held & (frame["model"] == row["model"])].groupby("fact_id")
+            facts = frame[held & (frame["model"] == row["model"])].groupby("item")
             tables = [paired_table(x["first_correct"], x["second_correct"]) for _, x in facts]
             counts.append([table.counts for table in tables])
         expected = contrast(*counts, margin=0.2)
@@ -210,13 +210,13 @@ def test_contrasts_by_agrees_with_contrast(frame):
 
 
 def test_models_are_compared_on_the_pairs_that_both_answered(frame):
-    part = frame.drop(frame.index[(frame["model"] == "small") & (frame["fact_id"] < 10)])
+    part = frame.drop(frame.index[(frame["model"] == "small") & (frame["item"] < 10)])
     missing = part.index[part["model"] == "large"][:4]
     part["first_correct"] = part["first_correct"].astype(object)
     part.loc[missing, "first_correct"] = None
 
     with pytest.warns(UnscoredWarning, match="4 of"):
-        row = contrasts_by(part, between="model", pair_id="pair_id").iloc[0]
+        row = contrasts_by(part, between="model", pair="pair").iloc[0]
 
     assert (row["a"], row["b"]) == ("large", "small")
     assert row["n_a"] == row["n_b"] == 90
@@ -228,7 +228,7 @@ def test_another_model_changes_no_row(frame):
     """Neither a third model nor the order of the rows changes a comparison of two others."""
     other = frame[frame["model"] == "small"].assign(model="other").iloc[:9]
     many = pd.concat([other, frame.iloc[::-1]], ignore_index=True)
-    options = {"between": "model", "pair_id": "pair_id", "rate": list(PAIRED_RATES)}
+    options = {"between": "model", "pair": "pair", "rate": list(PAIRED_RATES)}
 
     alone, beside = contrasts_by(frame, **options), contrasts_by(many, **options)
 
@@ -258,7 +258,7 @@ def test_contrast_turns_by_swapping_and_is_free_of_order(counts, random):
 
 
 def test_groups_that_cannot_be_compared_are_named(frame):
-    few = contrasts_by(frame[frame["fact_id"] < 3], between="types")
+    few = contrasts_by(frame[frame["item"] < 3], between="types")
     assert few["not_inferred"].tolist() == ["worth 3 clusters, under 4"] * 3
     assert few[["difference_low", "difference_high", "p_value"]].isna().all(axis=None)
     assert few["difference"].notna().all()
@@ -267,9 +267,9 @@ def test_groups_that_cannot_be_compared_are_named(frame):
     assert math.isnan(alone["p_value"])
     assert alone["difference"] == pytest.approx(0.25)
     # Ids that name other pairs in each model leave nothing to compare.
-    frame["pair_id"] = frame["model"] + frame["pair_id"]
+    frame["pair"] = frame["model"] + frame["pair"]
     with pytest.warns(UndefinedMetricWarning, match="1 couples of groups share no pair"):
-        assert contrasts_by(frame, between="model", pair_id="pair_id").empty
+        assert contrasts_by(frame, between="model", pair="pair").empty
 
 
 def test_contrasts_with_a_reference_are_against_it_and_corrected_by_rate(frame):
@@ -304,9 +304,9 @@ test_contrasts_by_rejects_bad_options = refusals(
     ({"reference": "x"}, "reference must be one of the groups"),
     ({"rate": "x"}, "rate must be among"),
     ({"margin": -1}, "margin must be above 0"),
-    ({"pair_id": "pair_id"}, "stands more than once in group"),
+    ({"pair": "pair"}, "stands more than once in group"),
     (
-        {"between": "model", "pair_id": "pair_id", "cluster": "model"},
+        {"between": "model", "pair": "pair", "cluster": "model"},
         "120 pairs belong to another cluster in one group",
     ),
     fixture="frame",

@@ -51,8 +51,8 @@ def outcomes(seed=0, n=800):
     kinds = [[TYPES.get(label, "Aliases_and_Abbreviations") for label in row] for row in categories]
     return pd.DataFrame(
         {
-            "pair_id": [f"pair-{index}" for index in range(n)],
-            "fact_id": [f"Q{number}" for number in fact],
+            "pair": [f"pair-{index}" for index in range(n)],
+            "item": [f"Q{number}" for number in fact],
             "template": rng.integers(0, 2, n),
             "category": categories,
             "type": kinds,
@@ -72,7 +72,7 @@ def named_rows(n=60):
     rng = np.random.default_rng(4)
     return pd.DataFrame(
         {
-            "fact_id": np.arange(n) // 3,
+            "item": np.arange(n) // 3,
             "prompt": [f"prompt {k}" for k in range(n)],
             "categories": [["a", "b"][: 1 + k % 2] for k in range(n)],
             "first_correct": rng.random(n) < 0.5,
@@ -111,7 +111,7 @@ LABELLED = st.tuples(
 @given(st.lists(LABELLED, min_size=1, max_size=30))
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 def test_intervals_of_paired_by_hold_their_bounds(rows):
-    frame = pd.DataFrame(rows, columns=["label", "first_correct", "second_correct", "fact_id"])
+    frame = pd.DataFrame(rows, columns=["label", "first_correct", "second_correct", "item"])
 
     result = paired_by(frame, by="label")
 
@@ -178,7 +178,7 @@ def test_exact_test_brings_its_own_interval(b, c, same):
 def test_intervals_of_paired_by_agree_with_cluster_bootstrap(frame, method):
     """One group is what the array form gives, up to the noise of resampling."""
     counts = cluster_counts(
-        frame["first_correct"], frame["second_correct"], clusters=frame["fact_id"]
+        frame["first_correct"], frame["second_correct"], clusters=frame["item"]
     )
 
     row = paired_by(frame, intervals=Intervals(level=0.8, method=method)).iloc[0]
@@ -235,7 +235,7 @@ def test_the_test_of_a_group_is_that_of_its_counts(frame, test):
 
     for (_, part), row in zip(frame.groupby("template"), rows.to_dict("records"), strict=True):
         verdicts = part["first_correct"], part["second_correct"]
-        counts = cluster_counts(*verdicts, clusters=part["fact_id"])
+        counts = cluster_counts(*verdicts, clusters=part["item"])
         form = test
         if test == "auto":
             t = cluster_t(PAIRED_RATES["accuracy_difference"].parts, counts.astype(float))
@@ -256,17 +256,17 @@ def test_a_pair_stands_once_in_a_group(frame):
     models = pd.concat([frame.assign(model="a"), frame.assign(model="b")], ignore_index=True)
     doubled = pd.concat([models, models.iloc[[900]]], ignore_index=True)
 
-    assert len(paired_by(models, by="model", pair_id="pair_id")) == 2
-    assert len(paired_by(frame, by="category", pair_id="pair_id")) == 4
-    with pytest.raises(ValueError, match=r"'pair_id' holds 'pair-0' more than once in the frame"):
-        paired_by(models, pair_id="pair_id")
+    assert len(paired_by(models, by="model", pair="pair")) == 2
+    assert len(paired_by(frame, by="category", pair="pair")) == 4
+    with pytest.raises(ValueError, match=r"'pair' holds 'pair-0' more than once in the frame"):
+        paired_by(models, pair="pair")
     with pytest.raises(ValueError, match=r"'pair-100' more than once in group model='b' \(1 rows"):
-        paired_by(doubled, by="model", pair_id="pair_id")
+        paired_by(doubled, by="model", pair="pair")
 
 
 test_paired_by_rejects_options_out_of_range = refusals(
     lambda frame, options: paired_by(frame, **options),
-    ({"first": "canonical"}, ColumnNotFoundError, "'canonical' is not in the frame.*'fact_id'"),
+    ({"first": "canonical"}, ColumnNotFoundError, "'canonical' is not in the frame.*'item'"),
     ({"test": "sign"}, "test must be .auto., .independent., .exact..*got 'sign'"),
     ({"rates": {"n": kappa_of_counts}}, "column of the result twice: 'n'"),
     ({"rates": dict.fromkeys(("k", "k_low"), kappa_of_counts)}, "twice: 'k_low'"),
@@ -276,23 +276,23 @@ test_paired_by_rejects_options_out_of_range = refusals(
 
 def few(first, second, **columns):
     """Pairs of as many facts."""
-    facts = {"fact_id": range(len(first))} | columns
+    facts = {"item": range(len(first))} | columns
     return pd.DataFrame({"first_correct": first, "second_correct": second} | facts)
 
 
 def test_rows_that_nothing_names_may_repeat():
     """Verdicts, facts and groups are shared; a name that has two verdicts names no row."""
     rows = named_rows()
-    verdicts = rows[["fact_id", "first_correct", "second_correct"]].assign(fact_id=1)
-    other = rows.assign(prompt="the same", fact_id=1, second_correct=~rows["second_correct"])
+    verdicts = rows[["item", "first_correct", "second_correct"]].assign(item=1)
+    other = rows.assign(prompt="the same", item=1, second_correct=~rows["second_correct"])
 
     paired_by(pd.concat([verdicts, verdicts]), cluster=None)
     paired_by(pd.concat([rows, rows]).assign(prompt="the same", categories="a"), by="prompt")
-    paired_by(pd.concat([rows.assign(prompt="the same", fact_id=1), other]), cluster=None)
-    paired_by(rows.assign(pair_id=rows["prompt"]), pair_id="pair_id")
+    paired_by(pd.concat([rows.assign(prompt="the same", item=1), other]), cluster=None)
+    paired_by(rows.assign(pair=rows["prompt"]), pair="pair")
     # Rows are distinguished by all columns together, also where two hold the same values.
     number = np.arange(2_000)
-    names = {"fact_id": number, "pair": np.where(number < 100, number, number + 10_000)}
+    names = {"item": number, "pair": np.where(number < 100, number, number + 10_000)}
     rows = few(number >= 100, number % 3 > 3, **names)
     paired_by(pd.concat([rows.assign(model="a"), rows.assign(model="b")]), by="model")
 
@@ -345,8 +345,8 @@ test_empty_cells_besides_their_name_are_refused = refusals(
 
 def test_gaps_are_counted_and_change_nothing_else(frame):
     """A row without a label turns whole numbers into floats; one without a verdict is left out."""
-    gap = frame.iloc[[0]].assign(template=np.nan, fact_id="Q0")
-    with_gap = pd.concat([frame, gap, gap.assign(fact_id="Q1")], ignore_index=True)
+    gap = frame.iloc[[0]].assign(template=np.nan, item="Q0")
+    with_gap = pd.concat([frame, gap, gap.assign(item="Q1")], ignore_index=True)
     unscored = frame.astype({"second_correct": object})
     unscored.loc[unscored.index[:40], "second_correct"] = None
 
@@ -386,7 +386,7 @@ def test_group_without_pairs_is_no_test(test):
 
 
 def test_undefined_numbers_are_named_in_one_warning():
-    frame = few([0, 0, 1, 0], [0, 1, 1, 0], label=[*"aabb"], fact_id=[1, 2, 3, 3])
+    frame = few([0, 0, 1, 0], [0, 1, 1, 0], label=[*"aabb"], item=[1, 2, 3, 3])
 
     with pytest.warns(UndefinedMetricWarning, match="undefined") as caught:
         result = paired_by(frame, by="label")
@@ -424,7 +424,7 @@ def test_auto_keeps_its_level_where_facts_repeat():
         rng = np.random.default_rng(seed)
         fact = np.repeat(np.arange(30), 5)
         lean = rng.choice([-1, 1], 30)[fact] * (rng.random(150) < 0.35)
-        frame = few(lean >= 0, lean <= 0, fact_id=fact)
+        frame = few(lean >= 0, lean <= 0, item=fact)
         for test in rejected:
             p_value = paired_by(frame, test=test, rates=rates)["mcnemar_p_value"].iloc[0]
             rejected[test] += p_value < 0.05

@@ -338,7 +338,7 @@ def test_intervals_hold_estimates_grow_with_the_level_and_forget_the_order(rows,
 
 
 def test_few_data_without_an_event_prove_little():
-    frame = pd.DataFrame({"fact_id": range(4), "first_correct": 1, "second_correct": 1})
+    frame = pd.DataFrame({"item": range(4), "first_correct": 1, "second_correct": 1})
     with pytest.warns(UndefinedMetricWarning, match="consistency_given_first_incorrect"):
         row = paired_by(frame).iloc[0]
     assert (row["consistency"], row["consistency_high"]) == (1.0, 1.0)

@@ -150,7 +150,7 @@ def _outcome(place, **changes):
     domain, _, topology = database.partition("/")
     style, fact = changes.get("style", "cloze"), changes.pop("fact", place)
     row = {"study": "audit", "model": "toy_model", "relation": "Capital", "prompt_id": place}
-    row |= {"pair_id": f"{database}/{style}/{place}", "fact_id": f"{database}/{fact}"}
+    row |= {"pair": f"{database}/{style}/{place}", "item": f"{database}/{fact}"}
     row |= {"first_condition": "DEL-ON", "second_condition": "DEL-OFF"}
     row |= {"first_correct": False, "second_correct": False, "full_correct": True}
     row |= {"database": database, "domain": domain, "topology": topology or domain, "style": style}

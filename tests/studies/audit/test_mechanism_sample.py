@@ -12,7 +12,7 @@ from surface_consistency.studies.mechanism.sample import sample_pairs
 
 def sampled(folder):
     [run] = load_runs([folder.path], outcome=AuditOutcome)
-    return sample_pairs(run, per_class=4, seed=0, cluster="fact_id")
+    return sample_pairs(run, per_class=4, seed=0, cluster="item")
 
 
 def test_states_of_a_store_are_pairs_as_well(audit, score):
@@ -23,7 +23,7 @@ def test_states_of_a_store_are_pairs_as_well(audit, score):
 
     # What a lookup inserted stands in the answer, so the model can be made to read it again.
     assert sample.counts["n_misaligned"] == 4
-    assert sample.counts["drawn_misaligned"] == len({pair.fact_id for pair in sample.pairs}) == 2
+    assert sample.counts["drawn_misaligned"] == len({pair.item for pair in sample.pairs}) == 2
     for pair in sample.pairs:
         assert pair.first.judged in pair.first.text
         assert pair.first.text.startswith("<|db_entity|>")

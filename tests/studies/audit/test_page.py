@@ -186,7 +186,7 @@ def test_bars_agree_with_the_published_counts(audit_run, data_files):
             rows += [said | right] * getattr(cell, name)
     frame = make_outcomes([{}]).iloc[[0] * len(rows)].reset_index(drop=True)
     ids = frame.index.astype(str)
-    frame = frame.assign(**pd.DataFrame(rows), pair_id=ids, fact_id=ids).astype(
+    frame = frame.assign(**pd.DataFrame(rows), pair=ids, item=ids).astype(
         {"first_correct": "boolean", "second_correct": "boolean"}
     )
 

@@ -181,7 +181,7 @@ def test_a_radius_deletes_the_decoys_too(data, settings):
     near, plain = plan_audit(data, wide, letters), plan_audit(data, settings(), letters)
 
     def deleted(plan, pair):
-        return plan.pairs.set_index("pair_id").loc[pair, "n_deleted"]
+        return plan.pairs.set_index("pair").loc[pair, "n_deleted"]
 
     assert deleted(plain, "lands/noise/cloze/0") == 1
     assert deleted(near, "lands/noise/cloze/0") == 2

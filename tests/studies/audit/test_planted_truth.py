@@ -192,7 +192,7 @@ def claims(audit_run, monkeypatch):
         floor = pd.DataFrame([floor | {"flip_rate": n_flips / n_facts}])
         folder = audit_run(rows, f"w{seed}", checks={"noise_floor": floor})
         runs = load_runs([folder], outcome=AuditOutcome)
-        report = Report(runs=runs, design=AuditStudy.design, settings=FEW, cluster="fact_id")
+        report = Report(runs=runs, design=AuditStudy.design, settings=FEW, cluster="item")
         rates = Table(frame=audit_tables(report.frame)["overall"], caption="", columns=[])
         text = " ".join(plain(one.text) for one in limit_checks(report, {"overall": rates}))
         return {claim for claim in CLAIMS if claim in text}

@@ -124,7 +124,7 @@ def test_surviving_facts_takes_each_origin_in_turn(audit_run):
     folder = audit_run([{"first_correct": kind is not None, "attribution": kind} for kind in kinds])
     [run] = load_runs([folder], outcome=AuditOutcome)
 
-    picked = [pair_id.rsplit("/", 1)[1] for pair_id in surviving_facts(run, 10)]
+    picked = [pair.rsplit("/", 1)[1] for pair in surviving_facts(run, 10)]
 
     assert picked == ["4", "0", "2", "1"]
     assert len(surviving_facts(run, 2)) == 2

@@ -44,7 +44,7 @@ def test_verdicts_of_a_run_give_the_tables_of_the_run(tmp_path):
         tmp_path, data, model(world(n_samples=2)), samples=2, temperature=0.5, reference="polite"
     )
     asked = report_runs([folder.path], tmp_path / "asked", settings=ReportSettings(page=False))
-    long = long_frame(outcomes).rename(columns={"fact_id": "item", "sample": "repeat"})
+    long = long_frame(outcomes).rename(columns={"item": "item", "sample": "repeat"})
     # The reference is named, and not the form of the first row.
     long = long.sort_values("form", key=lambda form: form != "plain", kind="stable")
     file = saved(
@@ -159,7 +159,7 @@ def test_templates_of_relations_are_taken_whole(tmp_path):
 
     (outcomes,) = prepared(frame, tmp_path, **columns)
 
-    assert (outcomes["relation"] == "r" + outcomes["fact_id"].str[-1]).all()
+    assert (outcomes["relation"] == "r" + outcomes["item"].str[-1]).all()
     assert (outcomes["cluster"] == outcomes["relation"]).all()
 
 
@@ -200,7 +200,7 @@ def test_an_item_of_one_form_and_failed_answers(tmp_path):
     with pytest.warns(SurfaceConsistencyWarning, match="1 item with a single form is left out"):
         (outcomes,) = prepared(frame, tmp_path)
 
-    assert "i0" not in set(outcomes["fact_id"])
+    assert "i0" not in set(outcomes["item"])
     assert outcomes["second_correct"].isna().sum() == 1
 
 

@@ -72,10 +72,10 @@ def test_verdicts_and_tables_are_those_of_the_planted_world(planted):
     outcomes, page, tables = planted
     right = world()
     items, forms, _ = np.indices(right.shape)
-    cells = {"fact_id": items.ravel(), "form": forms.ravel(), "correct": right.ravel()}
+    cells = {"item": items.ravel(), "form": forms.ravel(), "correct": right.ravel()}
     expected = forms_by(pd.DataFrame(cells)).iloc[0]
 
-    table = long_frame(outcomes).pivot(index="fact_id", columns="form", values="correct")
+    table = long_frame(outcomes).pivot(index="item", columns="form", values="correct")
     table = table.loc[[f"i{n}" for n in range(60)], list(FORMS)]
     np.testing.assert_array_equal(table.to_numpy(dtype=bool), right[..., 0])
     row = tables["forms"].frame.iloc[0]
@@ -208,7 +208,7 @@ def test_an_item_without_its_reference_keeps_its_other_forms(tmp_path):
     data = [row for row in rows(30) if (row["item"], row["form"]) != ("i0", "plain")]
     with pytest.warns(SurfaceConsistencyWarning, match="from 3 to 4 forms"):
         loaded = load_forms(data)
-    missing = STUDY.plan(loaded, FormsSettings(reference="plain")).pairs.query("fact_id == 'i0'")
+    missing = STUDY.plan(loaded, FormsSettings(reference="plain")).pairs.query("item == 'i0'")
     assert len(missing) == 3
     assert missing["first_target"].isna().all()
 

@@ -122,7 +122,7 @@ def test_popularity_recovers_the_plant(world):
 def test_memorization_recovers_the_plant_and_foretells_verdicts(world):
     scores = memorization_scores(report_of(world).runs[0].folder)
     right = scores[scores["is_right"]]
-    groups = right["fact_id"].str.rpartition("/")[2].map(group_of)
+    groups = right["item"].str.rpartition("/")[2].map(group_of)
     by_group = right.groupby(groups).mean(numeric_only=True)
 
     assert by_group["extracted"].to_dict() == dict(zip(GROUPS, (1.0, 1.0, 0.0, 0.0), strict=True))

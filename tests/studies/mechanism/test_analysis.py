@@ -59,7 +59,7 @@ def make_slaq_run(slaq_data):
     settings = SlaqSettings(**SETTINGS)
     asked = slaq_prompts(slaq_data.rows, settings)[1].set_index("prompt_id")
     topics = dict(list(slaq_data.rows.groupby("topic_id")))
-    memory = plan_memory(slaq_data.rows["fact_id"])
+    memory = plan_memory(slaq_data.rows["item"])
 
     def answer(prompt):
         topic_id, order = asked.loc[prompt.id, ["topic_id", "order"]]
@@ -108,7 +108,7 @@ def test_similarities_are_those_of_the_stored_effects_of_weights_that_are_named(
     heads = np.flatnonzero(components["kind"] == "head")
 
     sides = []
-    for answer in (f"{pair['fact_id']}/short", pair["pair_id"]):
+    for answer in (f"{pair['item']}/short", pair["pair"]):
         row = rows.loc[answer]
         inside = np.flatnonzero(row["in_span"])
         change = row["base"][:, None] - np.stack(row["ablated"])
@@ -190,7 +190,7 @@ def test_other_definitions_give_other_numbers(slaq_run, weights, tmp_path, optio
 
     pairs = tables["mechanism_pairs"]
     assert len(pairs) == 4
-    both = pairs.merge(analysed[0], on="pair_id", suffixes=("", "_base"))
+    both = pairs.merge(analysed[0], on="pair", suffixes=("", "_base"))
     known = both[both["pearson_attention"].notna() & both["pearson_attention_base"].notna()]
     assert len(known)
     assert (np.abs(known["pearson_attention"] - known["pearson_attention_base"]) > 1e-4).any()
@@ -236,7 +236,7 @@ def test_a_person_marks_spans(slaq_run, weights, tmp_path):
     assert (pairs["second_span"] == "person").all()
     assert pairs["iou"].isna().sum() == 1
     assert after["mechanism_sample"]["n_unfound"].tolist() == [1]
-    assert before["mechanism_pairs"]["pair_id"].tolist() == pairs["pair_id"].tolist()
+    assert before["mechanism_pairs"]["pair"].tolist() == pairs["pair"].tolist()
     assert "the fact was not found in 1 of 4 answers" in str(section.blocks)
 
 
@@ -332,9 +332,9 @@ def test_samples_are_even_over_strata_and_know_no_order(slaq_run):
     shuffled = sample_pairs(run, per_class=6, seed=0, cluster="topic_id")
     other = sample_pairs(run, per_class=6, seed=1, cluster="topic_id")
 
-    drawn = [pair.pair_id for pair in whole.pairs]
-    assert [pair.pair_id for pair in shuffled.pairs] == drawn
-    assert {pair.pair_id for pair in other.pairs} != set(drawn)
+    drawn = [pair.pair for pair in whole.pairs]
+    assert [pair.pair for pair in shuffled.pairs] == drawn
+    assert {pair.pair for pair in other.pairs} != set(drawn)
     aligned = pd.Series([pair.stratum for pair in whole.pairs if pair.is_aligned])
     assert aligned.value_counts().max() - aligned.value_counts().min() <= 1
     assert whole.counts["strata"] == "category"

@@ -33,7 +33,7 @@ def planted(seed=0):
     entity = surface.sum(axis=1)[fact]
     instances = pd.DataFrame(
         {
-            "fact_id": [f"fact-{n}" for n in fact],
+            "item": [f"fact-{n}" for n in fact],
             "surface": [f"name {n} {k}" for n, k in zip(fact, form, strict=True)],
             "is_canonical": form == 0,
             "entity_frequency": entity,
@@ -43,7 +43,7 @@ def planted(seed=0):
             "measure": "longest",
         }
     )
-    instances["surface_id"] = instances["fact_id"] + "|" + instances["surface"]
+    instances["surface_id"] = instances["item"] + "|" + instances["surface"]
     chance = 1 / (1 + np.exp(4 - np.log1p(entity)))
     return instances, {name: rng.random(len(fact)) < chance for name in ("original", "paraphrase")}
 
@@ -137,7 +137,7 @@ def test_counts_of_another_version_of_the_questions_are_refused(run, counts):
     rows.assign(subject_id=subjects).to_parquet(counts / "instances.parquet")
     assert "frequency_partial" in analysed(run, counts)
 
-    changed = subjects.mask(rows["fact_id"] == "fact-3", "Q999")
+    changed = subjects.mask(rows["item"] == "fact-3", "Q999")
     rows.assign(subject_id=changed).to_parquet(counts / "instances.parquet")
     with pytest.raises(DataError, match="1 facts are about another entity, such as 'fact-3' about"):
         analysed(run, counts)

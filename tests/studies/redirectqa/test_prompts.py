@@ -77,7 +77,7 @@ def test_members_of_a_pair_differ_in_the_surface_alone(scope, prompt_format):
         return prompt.messages[:-1], prompt.messages[-1].content
 
     made = ALL.assign(prompt=prompts)
-    for _, members in made.groupby(["fact_id", "template"]):
+    for _, members in made.groupby(["item", "template"]):
         reference = members.loc[members["is_canonical"], "prompt"].item()
         start, last = parts(reference)
         for surface, title, prompt in members[["surface", "subject_name", "prompt"]].to_numpy():
@@ -182,11 +182,11 @@ def test_truncation_keeps_the_members_of_a_fact_alike():
     for question in questions_of(ALL):
         shown = demonstrated(prompts[question.id])
         assert shown == demonstrated(full[question.id])[-len(shown) :]
-        counts.setdefault((question.fact_id, question.template), set()).add(len(shown))
+        counts.setdefault((question.item, question.template), set()).add(len(shown))
     assert all(len(found) == 1 for found in counts.values())
     for prompt in prompts.values():
         assert prompt.group.endswith(f"|{len(demonstrated(prompt))}")
-    assert counts[longest.fact_id, longest.template] != {15}
+    assert counts[longest.item, longest.template] != {15}
 
 
 def test_truncation_stops_at_no_demonstrations():

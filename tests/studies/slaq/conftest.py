@@ -29,7 +29,7 @@ def task():
                 "target_id": [f"{prompt_id}/{k}" for k in range(1, n + 1)],
                 "prompt_id": prompt_id,
                 "answers": [[reference] for reference in REFERENCES[:n]],
-                "fact_id": [f"punic/{k}" for k in range(1, n + 1)],
+                "item": [f"punic/{k}" for k in range(1, n + 1)],
                 "form": form,
                 "topic": "The Punic Wars",
                 "slot": pd.array([*range(1, 6)] if form == "long" else [None] * n, dtype="Int64"),
@@ -98,7 +98,7 @@ class Coin:
         self._unjudged = unjudged
 
     def judge(self, targets):
-        keys = targets["prompt_id"] + "|" + targets["fact_id"]
+        keys = targets["prompt_id"] + "|" + targets["item"]
         digests, form = keys.map(lambda key: zlib.crc32(key.encode())), targets["form"]
         is_left = form.isin(self._unjudged)
         right = (digests % 100 < 100 * self._share).astype("boolean").mask(is_left)

@@ -12,9 +12,9 @@ from surface_consistency.studies.slaq.judges import MatcherJudge
 def test_equal_prompts_of_two_topics_are_asked_once_and_both_judged(ask, score, tmp_path):
     """Logs go by content: what two topics share is one request, and each topic gets the answer."""
     facts = load_slaq_sample().rows[:5]
-    numbers = [name.rpartition("/")[2] for name in facts["fact_id"]]
+    numbers = [name.rpartition("/")[2] for name in facts["item"]]
     twin = facts.assign(
-        topic_id="twin", category="Music", fact_id=[f"twin/{number}" for number in numbers]
+        topic_id="twin", category="Music", item=[f"twin/{number}" for number in numbers]
     )
     data = Slaq.from_rows(pd.concat([facts, twin], ignore_index=True), source="twins")
     first = data.topics[0]

@@ -22,7 +22,7 @@ def scored(tmp_path_factory, ask, score, coin):
     def quality(labels):
         return judge_checks(targets, verdicts, outcomes, labels, n_resamples=50)
 
-    labels = targets[["prompt_id"]].assign(question_id=targets["fact_id"], is_recalled=pd.NA)
+    labels = targets[["prompt_id"]].assign(question_id=targets["item"], is_recalled=pd.NA)
     labels = labels.assign(is_correct=verdicts["is_correct"])
     return labels.astype({"is_correct": "boolean", "is_recalled": "boolean"}), quality
 

@@ -224,7 +224,7 @@ def test_the_labelled_answers_are_whole():
     """120 short and 72 long answers; a fact is labelled once in each."""
     labelled = load_labelled_answers()
 
-    assert len(labelled.drop_duplicates(["prompt_id", "fact_id"])) == len(labelled) == 480
+    assert len(labelled.drop_duplicates(["prompt_id", "item"])) == len(labelled) == 480
     assert labelled["prompt_id"].nunique() == 192
     assert labelled["form"].value_counts().to_dict() == {"long": 360, "short": 120}
     assert labelled["answer"].str.strip().all()

@@ -56,8 +56,8 @@ def records_of(plan, verdicts):
             yield SlaqOutcome(
                 study="slaq",
                 model="m",
-                pair_id=pair,
-                fact_id=question.id,
+                pair=pair,
+                item=question.id,
                 first_condition="short",
                 second_condition=detail.form,
                 first_correct=first["is_correct"],

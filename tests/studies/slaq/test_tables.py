@@ -70,7 +70,7 @@ def test_topics_without_verdicts_are_no_clusters_and_missing_labels_are_a_group(
     assert table["popularity"] == "unknown"
     rest = grouped_scores(frame[~first], n_resamples=50).iloc[0]
     assert table["consistency_low"] == rest["consistency_low"]
-    by_fact = grouped_scores(frame, cluster="fact_id", n_resamples=50).iloc[0]
+    by_fact = grouped_scores(frame, cluster="item", n_resamples=50).iloc[0]
     assert by_fact["n_clusters"] == 25
 
 
@@ -98,7 +98,7 @@ def test_order_sensitivity_agrees_with_forms_by(make_slaq_run, n_gaps):
 
     row = slot_tables(frame, **FAST)["order_sensitivity"].iloc[0]
 
-    forms = [v.dropna().astype(int).tolist() for _, v in frame.groupby("fact_id")["second_correct"]]
+    forms = [v.dropna().astype(int).tolist() for _, v in frame.groupby("item")["second_correct"]]
     several = [form for form in forms if len(form) > 1]
     scored = frame.dropna(subset="second_correct")
     reference = forms_by(scored, form="permutation", correct="second_correct").iloc[0]

@@ -57,13 +57,13 @@ def planted_rows(n_subjects=60, n_kept=20):
 
 def planted_run(rows, name, home, forms=FORMS):
     """The folder of a scored run of a planted model, which "ascent" has without guesses."""
-    facts, study, path = rows["fact_id"].unique(), UnlearningStudy(), home / "table.jsonl"
+    facts, study, path = rows["item"].unique(), UnlearningStudy(), home / "table.jsonl"
     floor = 0.0 if name == "ascent" else 0.1
     guessed = set(facts[np.random.default_rng(0).random(len(facts)) < floor])
     known = {
         row.question: row.answers[0]
         for row in rows.itertuples()
-        if WORLDS[name](row.set, row.form) or (row.set == "forget" and row.fact_id in guessed)
+        if WORLDS[name](row.set, row.form) or (row.set == "forget" and row.item in guessed)
     }
     model = FakeRunner(
         lambda prompt: known.get(prompt.text.split("\n")[0].removeprefix("Question: "), "unknown")

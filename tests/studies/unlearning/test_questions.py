@@ -35,7 +35,7 @@ def test_tofu_is_asked_plainly_reworded_and_by_surname(forget01):
     assert counts["plain"] == counts["reworded"] == 38
     assert 30 <= counts["name"] < 38
     assert forget01["subject_id"].nunique() == 2
-    named = forget01[forget01["form"] == "name"].set_index("fact_id")["question"]
+    named = forget01[forget01["form"] == "name"].set_index("item")["question"]
     assert named["forget 1"] == "What gender is author Al-Kuwaiti?"
     assert not named.str.contains("Basil Mahfouz|Nikolai").any()
     assert named.str.contains("Al-Kuwaiti|Abilov").all()
@@ -45,7 +45,7 @@ def test_long_queries_ask_about_other_subjects_first(forget01):
     rows = with_long(forget01)
 
     long = rows[rows["form"] == "long"].merge(
-        forget01[forget01["form"] == "plain"], on="fact_id", suffixes=("", "_plain")
+        forget01[forget01["form"] == "plain"], on="item", suffixes=("", "_plain")
     )
     assert len(long) == 38
     for row in long.itertuples():
@@ -158,18 +158,18 @@ def test_no_question_about_an_edit_is_lost():
     rows = edit_rows([record])
 
     assert rows["form"].tolist() == ["hop", "hop"]
-    assert rows["fact_id"].is_unique
+    assert rows["item"].is_unique
 
 
-ROW = {"fact_id": "a", "form": "plain", "question": "?", "answers": "Paris; Paname"}
+ROW = {"item": "a", "form": "plain", "question": "?", "answers": "Paris; Paname"}
 
 
 @pytest.mark.parametrize(
     ("rows", "error", "match"),
     [
         (
-            [{"fact_id": "a", "question": "?"}],
-            *(DataError, "needs the columns answers, form besides fact_id, question"),
+            [{"item": "a", "question": "?"}],
+            *(DataError, "needs the columns answers, form besides item, question"),
         ),
         ([ROW, ROW], DataError, "'a' stands twice under the form 'plain' in the set 'forget'"),
         *(

@@ -33,7 +33,7 @@ def test_tofu_is_asked_in_four_forms(forget01):
     assert plan.groups[""].prompts[0].text.endswith("\nAnswer:")
     assert chat.groups[""].prompts[0].messages[0].role == "user"
     # A limit takes facts whole.
-    assert chat.items["fact_id"].nunique() == 5
+    assert chat.items["item"].nunique() == 5
 
 
 def test_model_that_knows_the_long_name_alone_is_seen(forget01, tmp_path):
@@ -104,7 +104,7 @@ def test_other_numbers_of_questions_than_tofus_are_told(tmp_path):
 def test_what_has_one_form_alone_is_asked_and_compared_with_none(tmp_path):
     path = tmp_path / "rows.jsonl"
     rows = ("a plain Who? A forget", "a name Wer? A forget", "b plain What? B retain")
-    columns = ["fact_id", "form", "question", "answers", "set"]
+    columns = ["item", "form", "question", "answers", "set"]
     frame = pd.DataFrame(map(str.split, rows), columns=columns)
     frame.to_json(path, orient="records", lines=True)
 
