@@ -76,7 +76,7 @@ def deal_categories(rng):
 def all_groups(frame, cluster):
     """Compute every rate of the 37 groups: overall, 3 types, 33 categories."""
     return [
-        paired_by(frame, by=by, cluster=cluster, intervals=Intervals(n_resamples=N_RESAMPLES))
+        paired_by(frame, by=by, cluster=cluster, intervals=Intervals(resamples=N_RESAMPLES))
         for by in ((), "type", "category")
     ]
 
@@ -86,7 +86,7 @@ def scipy_consistency(counts, batch):
     return scipy.stats.bootstrap(
         (counts[:, 0] + counts[:, 3], counts.sum(axis=1)),
         lambda same, pairs, axis: same.sum(axis=axis) / pairs.sum(axis=axis),
-        n_resamples=N_RESAMPLES,
+        resamples=N_RESAMPLES,
         batch=batch,
         paired=True,
         vectorized=True,
@@ -100,11 +100,9 @@ def main():
     parser.add_argument("--rounds", type=int, default=5, help="timed rounds (default: 5)")
     rounds = parser.parse_args().rounds
     frame = synthetic_pairs(np.random.default_rng(0))
-    counts = cluster_counts(
-        frame["first_correct"], frame["second_correct"], clusters=frame["item"]
-    )
+    counts = cluster_counts(frame["first_correct"], frame["second_correct"], clusters=frame["item"])
     ours = cluster_bootstrap(
-        counts, PAIRED_RATES["consistency"], intervals=Intervals(n_resamples=N_RESAMPLES)
+        counts, PAIRED_RATES["consistency"], intervals=Intervals(resamples=N_RESAMPLES)
     )
     theirs = scipy_consistency(counts, SCIPY_BATCHES[0])
     _, low, high = ours
@@ -121,7 +119,7 @@ def main():
             lambda: all_groups(frame, "subject_id")
         ),
         "cluster_bootstrap, overall, 1 rate": lambda: cluster_bootstrap(
-            counts, PAIRED_RATES["consistency"], intervals=Intervals(n_resamples=N_RESAMPLES)
+            counts, PAIRED_RATES["consistency"], intervals=Intervals(resamples=N_RESAMPLES)
         ),
     }
     for name, batch in zip(scipy_names, SCIPY_BATCHES, strict=True):

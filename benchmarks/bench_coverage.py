@@ -652,7 +652,7 @@ def corrected(tally, n_datasets):
                 *seen,
                 short_error=errors[0],
                 long_error=errors[1],
-                intervals=Intervals(n_resamples=400),
+                intervals=Intervals(resamples=400),
             )
             for name in ("short_accuracy", "accuracy_difference", "alignment"):
                 found[name].append((result[f"{name}_low"], result[f"{name}_high"]))
@@ -695,7 +695,7 @@ def percentiles(n_datasets):
             for index in range(n_datasets):
                 shares_ = dirichlet(law, 0.3, (n_clusters,), rng)
                 counts = rng.multinomial(5, shares_)
-                drawn = resample_counts(counts, n_resamples=1000, rng=index)
+                drawn = resample_counts(counts, resamples=1000, rng=index)
                 low, high = quantiles(PAIRED_RATES[rate](drawn), (0.025, 0.975))
                 held += low <= truth <= high
             cells.append(f"{held / n_datasets:.3f}")

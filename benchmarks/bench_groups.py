@@ -79,19 +79,15 @@ def peaks():
     rate = PAIRED_RATES["consistency"]
     calls = {
         "cluster_bootstrap": lambda: cluster_bootstrap(
-            counts, rate, intervals=Intervals(n_resamples=N_RESAMPLES)
+            counts, rate, intervals=Intervals(resamples=N_RESAMPLES)
         ),
         "cluster_bootstrap, percentile": lambda: cluster_bootstrap(
-            counts, rate, intervals=Intervals(n_resamples=N_RESAMPLES, method="percentile")
+            counts, rate, intervals=Intervals(resamples=N_RESAMPLES, method="percentile")
         ),
         "paired_by": lambda: paired_by(
-            frame[frame["model"] == "a"],
-            cluster="pair",
-            intervals=Intervals(n_resamples=N_RESAMPLES),
+            frame[frame["model"] == "a"], cluster="pair", intervals=Intervals(resamples=N_RESAMPLES)
         ),
-        "contrasts_by": lambda: contrasts_by(
-            frame, between="model", pair="pair", cluster="pair"
-        ),
+        "contrasts_by": lambda: contrasts_by(frame, between="model", pair="pair", cluster="pair"),
     }
     found = {}
     for name, call in calls.items():
@@ -131,19 +127,19 @@ def main():
     forms = forms_frame(frame)
     calls = {
         f"paired_by, 33 categories x {N_MODELS} models": lambda: paired_by(
-            frame, by=["model", "category"], intervals=Intervals(n_resamples=N_RESAMPLES)
+            frame, by=["model", "category"], intervals=Intervals(resamples=N_RESAMPLES)
         ),
         "the same with percentile intervals and Obuchowski's test": lambda: paired_by(
             frame,
             by=["model", "category"],
-            intervals=Intervals(n_resamples=N_RESAMPLES, method="percentile"),
+            intervals=Intervals(resamples=N_RESAMPLES, method="percentile"),
             test="obuchowski",
         ),
         f"contrasts_by, {N_MODELS} models, 78 pairs of them": lambda: contrasts_by(
             frame, between="model", pair="pair"
         ),
         f"forms_by, {N_MODELS} models": lambda: forms_by(
-            forms, by="model", fact="subject_id", intervals=Intervals(n_resamples=N_RESAMPLES)
+            forms, by="model", fact="subject_id", intervals=Intervals(resamples=N_RESAMPLES)
         ),
     }
     print(

@@ -132,7 +132,7 @@ def compared(folder: Path, rounds: int) -> list[str]:
 def check_same(mine: Path, theirs: Path, *, agreement: bool) -> None:
     """Make sure that both wrote the same verdicts, outcomes and counts."""
     for name, key, columns in (
-        ("verdicts", "target_id", ["is_correct", "matched_answer", "prediction"]),
+        ("verdicts", "target_id", ["correct", "matched_answer", "prediction"]),
         ("outcomes", "pair", ["item", "relation", "first_prediction", "second_prediction"]),
     ):
         first, second = (

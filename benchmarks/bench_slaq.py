@@ -55,14 +55,14 @@ def verdicts_on(targets, rng):
     return pd.DataFrame(
         {
             "target_id": targets["target_id"],
-            "is_correct": pd.Series(pd.array(draw < 0.45, dtype="boolean")).where(draw >= 0.01),
+            "correct": pd.Series(pd.array(draw < 0.45, dtype="boolean")).where(draw >= 0.01),
             "is_recalled": pd.array([None] * len(targets), dtype="boolean"),
             "prediction": "An answer of some length.",
         }
     )
 
 
-def by_hand(frame, n_resamples):
+def by_hand(frame, resamples):
     """Score each group by `groupby` and `apply`, with a loop over resamples of topics."""
     rng = np.random.default_rng(0)
 
@@ -86,7 +86,7 @@ def by_hand(frame, n_resamples):
         names = list(by_topic)
         drawn = [
             scores(pd.concat([by_topic[names[i]] for i in rng.integers(0, len(names), len(names))]))
-            for _ in range(n_resamples)
+            for _ in range(resamples)
         ]
         return pd.concat([scores(part), pd.DataFrame(drawn).quantile([0.025, 0.975]).stack()])
 
@@ -126,8 +126,8 @@ def main():
         frame = outcomes()
         middle = time.perf_counter()
         for columns in GROUPINGS:
-            grouped_scores(frame, columns, n_resamples=N_RESAMPLES)
-        slot_tables(frame, n_resamples=N_RESAMPLES)
+            grouped_scores(frame, columns, resamples=N_RESAMPLES)
+        slot_tables(frame, resamples=N_RESAMPLES)
         end = time.perf_counter()
         for name, seconds in zip(parts, (middle - start, end - middle, end - start), strict=True):
             parts[name].append(seconds)

@@ -100,7 +100,7 @@ def main(source, predictions, out, compare):
     verdicts = pd.DataFrame(
         {
             **{"target_id": rows["id"], "judged_by": "popqa on first_line", "prediction": line},
-            **{"is_correct": [a is not None for a in found], "matched_answer": found},
+            **{"correct": [a is not None for a in found], "matched_answer": found},
             "score": [float(a is not None) for a in found],
         }
     )
@@ -124,7 +124,7 @@ def main(source, predictions, out, compare):
     outcomes = pairs.drop(columns=["first_target", "second_target"]).assign(model="model")
     for side in ("first", "second"):
         judged = verdicts.set_index("target_id").loc[pairs[f"{side}_target"]].reset_index(drop=True)
-        for name in ("is_correct", "prediction", "matched_answer"):
+        for name in ("correct", "prediction", "matched_answer"):
             outcomes[f"{side}_{name}"] = judged[name]
     outcomes.to_parquet(out / "outcomes.parquet")
     if compare:

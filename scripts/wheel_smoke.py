@@ -21,7 +21,7 @@ answers = {q.id: q.triple.answers[0] if q.surface.is_canonical else "?" for q in
 frame = score_predictions(sample, answers, model="canonical only")
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", UndefinedMetricWarning)
-    table = paired_by(frame, by=["template"], intervals=Intervals(n_resamples=200))
+    table = paired_by(frame, by=["template"], intervals=Intervals(resamples=200))
 if not (table["first_accuracy"].eq(1.0).all() and table["second_accuracy"].eq(0.0).all()):
     raise SystemExit(f"unexpected table:\n{table}")
 FakeRunner(lambda prompt: "x")

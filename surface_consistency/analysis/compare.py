@@ -554,7 +554,7 @@ def _noise(frame: pd.DataFrame) -> pd.DataFrame:
             cluster="_cluster",
         )  # fmt: skip
     rows = rows.assign(
-        n=rows["n_facts"],
+        n=rows["n_items"],
         flip_rate=1 - rows["consistency"],
         flip_rate_low=1 - rows["consistency_high"],
         flip_rate_high=1 - rows["consistency_low"],
@@ -589,7 +589,7 @@ def _compared(
             scale=settings.scale or None,  # type: ignore[arg-type]
             higher_is_better=not settings.lower_is_better,
             test=table.test,
-            intervals=Intervals(level=table.confidence),
+            intervals=Intervals(confidence=table.confidence),
         )
     except ValueError as error:
         shares = rows["_pair"].duplicated().any()

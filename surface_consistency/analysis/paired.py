@@ -41,8 +41,8 @@ def compare_verdicts(frame: pd.DataFrame, settings: TableSettings | None = None)
     Returns:
         One row a group: its labels, then both, first_only, second_only, neither, n, n_clusters,
         n_missing; consistency, flip_rate, signed_alignment and accuracy_difference (that of the
-        second less that of the first), each with its bounds; mcnemar_statistic, mcnemar_p_value,
-        mcnemar_method and mcnemar_p_value_holm, corrected for the number of groups. Undefined
+        second less that of the first), each with its bounds; statistic, p_value,
+        test and p_value_holm, corrected for the number of groups. Undefined
         numbers are NaN, the test of a group without scored pairs among them.
 
     Raises:
@@ -65,9 +65,9 @@ def compare_verdicts(frame: pd.DataFrame, settings: TableSettings | None = None)
         rates={name: PAIRED_RATES[name] for name in _RATES},
         test=settings.test,
         intervals=Intervals(
-            level=settings.confidence,
+            confidence=settings.confidence,
             method=settings.interval,
-            n_resamples=settings.resamples,
+            resamples=settings.resamples,
             rng=settings.seed,
         ),
     )
@@ -89,7 +89,7 @@ def verdicts_table(rows: pd.DataFrame, by: Sequence[str], *, first: str, second:
         the form of the test; how many pairs lack a verdict where any does.
     """
     cells = zip(_CELLS, ("Both", f"{first} only", f"{second} only", "Neither"), strict=True)
-    holm = Column(key="mcnemar_p_value_holm", title="p", kind="p_value", unit="Holm")
+    holm = Column(key="p_value_holm", title="p", kind="p_value", unit="Holm")
     shown: list[str | Column] = [
         *(Column(key=key, title=key) for key in by),
         "n",
@@ -98,9 +98,9 @@ def verdicts_table(rows: pd.DataFrame, by: Sequence[str], *, first: str, second:
         interval_column("consistency", "Same verdict", "rate", "%"),
         "flip_rate",
         interval_column("accuracy_difference", f"{second} - {first}", "difference", "points"),
-        Column(key="mcnemar_p_value", title="p", kind="p_value"),
+        Column(key="p_value", title="p", kind="p_value"),
         *([holm] if len(rows) > 1 else []),
-        Column(key="mcnemar_method", title="Test"),
+        Column(key="test", title="Test"),
         *(["n_missing"] if rows["n_missing"].any() else []),
     ]
     return describe(rows, f"{second} against {first}", shown, model=None)

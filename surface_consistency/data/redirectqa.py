@@ -312,9 +312,7 @@ def _notes(
         yield SurfaceConsistencyWarning, note
     listed = [
         f"{surface!r} (fact {fact}, {template})"
-        for surface, fact, template in plain_values(
-            data.unpaired, ("surface", "item", "template")
-        )
+        for surface, fact, template in plain_values(data.unpaired, ("surface", "item", "template"))
     ]
     if listed:
         yield (

@@ -45,9 +45,9 @@ def add_choices(plan: Plan, settings: OptionSettings) -> Plan:
     repeated = targets["prompt_id"].duplicated()
     if repeated.any():
         prompt_id = targets.loc[repeated, "prompt_id"].iloc[0]
-        n_facts = int((targets["prompt_id"] == prompt_id).sum())
+        n_items = int((targets["prompt_id"] == prompt_id).sum())
         raise DataError(
-            f"prompt {prompt_id!r} asks {n_facts} facts, and options can answer one; read answers "
+            f"prompt {prompt_id!r} asks {n_items} facts, and options can answer one; read answers "
             "with `read=generate`"
         )
     relations = _relations(plan)

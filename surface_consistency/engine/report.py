@@ -242,7 +242,7 @@ def report_verdicts(
     split = split_labels(frame, settings.by, settings.separator)
     first, second = frame[["first_condition", "second_condition"]].iloc[0]
     folder = import_verdicts(split, out, origin=origin, first=first, second=second, by=settings.by)
-    report = ReportSettings(resamples=settings.resamples, bootstrap_seed=settings.seed)
+    report = ReportSettings(resamples=settings.resamples, seed=settings.seed)
     if not {*answers.TEXTS} & {*frame}:
         report = report.model_copy(update={"answers": 0})
     report_runs([folder.path], out, settings=report)

@@ -396,8 +396,8 @@ def retest_flip_rate(
         {
             name: both[stratum] if stratum else "all",
             "item": both[cluster],
-            "first_correct": both["is_correct_1"],
-            "second_correct": both["is_correct_2"],
+            "first_correct": both["correct_1"],
+            "second_correct": both["correct_2"],
             "changed": both["prediction_1"].fillna("") != both["prediction_2"].fillna(""),
         }
     )
@@ -581,7 +581,7 @@ def _cut_answers(
     """Count wrong answers that end at the limit of tokens within an accepted answer."""
     if "answers" not in answered:
         return {}
-    wrong = set(verdicts.loc[verdicts["is_correct"].eq(False).fillna(False), "target_id"])
+    wrong = set(verdicts.loc[verdicts["correct"].eq(False).fillna(False), "target_id"])
     is_cut = answered["finish_reason"].eq("length") & answered["target_id"].isin(wrong)
     n_cut = 0
     for text, accepted in answered.loc[is_cut, ["text", "answers"]].itertuples(index=False):
@@ -614,7 +614,7 @@ def _why_none(folder: RunFolder, answered: pd.DataFrame) -> str:
 
 def _refuse_no_verdict(verdicts: pd.DataFrame, judge: str) -> None:
     """Refuse to put nothing in the place of earlier verdicts."""
-    if verdicts["is_correct"].isna().all():
+    if verdicts["correct"].isna().all():
         raise DataError(
             f"judge {judge!r} decided none of {len(verdicts)} facts, the first because "
             f"{verdicts['reason'].iloc[0]}; mend that and score again: what was judged before is "

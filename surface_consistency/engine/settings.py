@@ -319,7 +319,7 @@ class ReportSettings(Settings):
     resamples: Rare[int] = Field(default=10_000, ge=1)
     """Draws of intervals that need draws, such as those of corrected scores."""
 
-    bootstrap_seed: Rare[int] = 0
+    seed: Rare[int] = 0
     """Seed of these draws."""
 
     margin: float | None = Field(default=None, gt=0, lt=1)

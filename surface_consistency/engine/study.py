@@ -183,7 +183,7 @@ def pair_outcomes(
 
     Returns:
         One row per pair, columns of the study's record of a pair: those of `pairs`; for each
-        `<name>_target` every field of the verdict as `<name>_<field>`, `is_correct` as
+        `<name>_target` every field of the verdict as `<name>_<field>`, `correct` as
         `<name>_correct`; and what the record derives itself (`PairedOutcome.derived`). Fields that
         the record does not have are dropped. Conditions that `pairs` does not name are those of
         the study.
@@ -201,7 +201,7 @@ def pair_outcomes(
         side = name.removesuffix("_target")
         rows = places.get_indexer(pd.Index(pairs[name]))
         for field_name in verdicts.columns:
-            column = f"{side}_{'correct' if field_name == 'is_correct' else field_name}"
+            column = f"{side}_{'correct' if field_name == 'correct' else field_name}"
             if column in outcome.model_fields and column not in columns:
                 columns[column] = _take(verdicts[field_name], rows)
     columns |= {"study": study.name, "model": model}

@@ -224,7 +224,7 @@ class PairedTask:
     def names(self) -> tuple[str, ...]:
         """Names of the numbers that `numbers` returns, in order."""
         rates = [f"{name}{end}" for name in self._rates for end in _ENDS]
-        counts = ("mcnemar_p_value", "n_pairs", "n_clusters", "n_unscored", "n_cut")
+        counts = ("p_value", "n_pairs", "n_clusters", "n_unscored", "n_cut")
         return (*rates, *counts, *self._without_verdicts)
 
     @cached_property
@@ -318,7 +318,7 @@ class PairedTask:
         Returns:
             By name: consistency, accuracy_<condition> and only_<condition> of both conditions,
             accuracy_difference (second less first), signed_alignment, each with `_low` and `_high`,
-            the bounds of its 95 % interval over clusters; mcnemar_p_value; n_pairs, those that
+            the bounds of its 95 % interval over clusters; p_value; n_pairs, those that
             count; n_clusters; n_unscored, pairs with an answer that could not be judged; n_cut,
             pairs of which only one member was asked; and those of `PageSpec.metrics`, which
             take no cluster that was cut apart. NaN where nothing is left to count.
@@ -370,7 +370,7 @@ class PairedTask:
                 for name, rate in self._rates.items()
                 for end in _ENDS
             },
-            "mcnemar_p_value": float(row["mcnemar_p_value"]),
+            "p_value": float(row["p_value"]),
             "n_pairs": float(row["n"]),
             "n_clusters": float(row["n_clusters"]),
             "n_unscored": float(row["n_missing"]),
@@ -457,7 +457,7 @@ def to_verdicts(judged: pd.DataFrame) -> dict[str, bool | None]:
     Returns:
         The verdicts.
     """
-    known = judged["is_correct"].astype(object).where(judged["is_correct"].notna(), None)
+    known = judged["correct"].astype(object).where(judged["correct"].notna(), None)
     return dict(zip(judged["target_id"], known, strict=True))
 
 

@@ -42,7 +42,7 @@ def verdicts(
             "first_text_line" or "whole".
 
     Yields:
-        One verdict a row; `is_correct` is None, with the reason, where the generation or the
+        One verdict a row; `correct` is None, with the reason, where the generation or the
         accepted answers are missing.
 
     Raises:
@@ -59,7 +59,7 @@ def verdicts(
 
     Examples:
         >>> [made] = verdicts(["q1"], [" London\nQ: Who"], [["London", "Londres"]], rule="exact")
-        >>> made.is_correct, made.matched_answer, made.prediction
+        >>> made.correct, made.matched_answer, made.prediction
         (True, 'London', 'London')
     """
     chosen = resolve_rule(rule)
@@ -124,7 +124,7 @@ def _verdicts(
                 target_id=target_id,
                 judged_by=f"{rule.name} on {region}",
                 prediction=prediction if isinstance(prediction, str) else None,
-                is_correct=is_match,
+                correct=is_match,
                 matched_answer=answer,
                 reason=reason,
             )

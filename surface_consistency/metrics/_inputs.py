@@ -23,13 +23,13 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 """An array of booleans."""
 
 
-def check_confidence_level(confidence_level: float, name: str = "confidence_level") -> float:
-    """Return `confidence_level` when it lies strictly between 0 and 1."""
-    if not 0.0 < confidence_level < 1.0:
+def check_confidence_level(confidence: float, name: str = "confidence") -> float:
+    """Return `confidence` when it lies strictly between 0 and 1."""
+    if not 0.0 < confidence < 1.0:
         raise ValueError(
-            f"{name} must lie strictly between 0 and 1, as in 0.95; got {confidence_level!r}"
+            f"{name} must lie strictly between 0 and 1, as in 0.95; got {confidence!r}"
         )
-    return float(confidence_level)
+    return float(confidence)
 
 
 def check_choice(value: str, choices: Sequence[str], name: str) -> None:
@@ -49,9 +49,9 @@ def check_count(value: object, name: str) -> int:
     return count
 
 
-def check_n_resamples(n_resamples: object, name: str = "n_resamples") -> int:
+def check_n_resamples(resamples: object, name: str = "resamples") -> int:
     """Return the number of resamples, or of other draws, when it is an integer of at least 1."""
-    count = check_count(n_resamples, name)
+    count = check_count(resamples, name)
     if count == 0:
         raise ValueError(f"{name} must be at least 1, and 1,000 or more to be of use; got 0")
     return count

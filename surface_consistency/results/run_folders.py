@@ -65,5 +65,5 @@ def run_part(path: Path) -> Part:
         task=manifest["study"], model=manifest["model"], content=content
     )
     samples = samples.join(further.drop(columns=samples.columns, errors="ignore"))
-    scores = verdicts["is_correct"].astype("Float64").to_numpy(dtype=float, na_value=np.nan)
+    scores = verdicts["correct"].astype("Float64").to_numpy(dtype=float, na_value=np.nan)
     return Part(samples, {"correct": (np.arange(len(samples)), scores)})

@@ -17,7 +17,7 @@ class Verdict(Record):
     prediction: str | None
     """The part that was judged; None when there is no answer."""
 
-    is_correct: bool | None
+    correct: bool | None
     """Whether it is right; None when it could not be judged."""
 
     matched_answer: str | None = None
@@ -39,6 +39,6 @@ class Verdict(Record):
     @model_validator(mode="after")
     def _judged_or_reason(self) -> "Verdict":
         """Refuse a missing judgement without a reason."""
-        if (self.is_correct is None) != (self.reason is not None):
-            raise ValueError("`reason` is given exactly when `is_correct` is None")
+        if (self.correct is None) != (self.reason is not None):
+            raise ValueError("`reason` is given exactly when `correct` is None")
         return self

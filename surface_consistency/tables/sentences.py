@@ -31,7 +31,12 @@ Numbers = TypeVar("Numbers", float, pd.Series)
 
 
 def direction(
-    row: Row, name: str, p_value: float | None = None, *, null: float = 0.0, level: float = 0.95
+    row: Row,
+    name: str,
+    p_value: float | None = None,
+    *,
+    null: float = 0.0,
+    confidence: float = 0.95,
 ) -> int | None:
     """Return the direction of a difference that a sentence may claim.
 
@@ -41,7 +46,7 @@ def direction(
         p_value: P-value of its test, such as one corrected for multiple comparisons; None or NaN
             if there is only the interval.
         null: The value under the null hypothesis: 0 for differences, 0.5 for an area under a curve.
-        level: Confidence level of the interval, in (0, 1).
+        confidence: Confidence level of the interval, in (0, 1).
 
     Returns:
         1 or -1 if the interval excludes `null` and the p-value, if there is one, is below
@@ -56,17 +61,17 @@ def direction(
     low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
     if is_missing(low) or is_missing(high):
         return None
-    is_significant = p_value is None or is_missing(p_value) or p_value < 1.0 - level
+    is_significant = p_value is None or is_missing(p_value) or p_value < 1.0 - confidence
     return (float(low) > null) - (float(high) < null) if is_significant else 0  # type: ignore[arg-type]
 
 
-def detectable_difference(low: Numbers, high: Numbers, level: float = 0.95) -> Numbers:
+def detectable_difference(low: Numbers, high: Numbers, confidence: float = 0.95) -> Numbers:
     """Compute the minimum detectable difference at 80 % power from an interval.
 
     Args:
         low: Lower bound of the interval of a difference, or a column of bounds.
         high: Upper bound.
-        level: Confidence level of the interval.
+        confidence: Confidence level of the interval.
 
     Returns:
         The true difference from the null value whose test is significant with a probability of
@@ -77,7 +82,7 @@ def detectable_difference(low: Numbers, high: Numbers, level: float = 0.95) -> N
         >>> round(detectable_difference(-0.1, 0.1), 4)
         0.1429
     """
-    z, power = (round(NormalDist().inv_cdf(q), 6) for q in ((1.0 + level) / 2.0, 0.8))
+    z, power = (round(NormalDist().inv_cdf(q), 6) for q in ((1.0 + confidence) / 2.0, 0.8))
     return (z + power) / z * (high - low) / 2.0
 
 
@@ -94,7 +99,7 @@ def difference(
     kind: Kind = "difference",
     unit: str = "pairs",
     clusters: str = "clusters",
-    level: float = 0.95,
+    confidence: float = 0.95,
     reach: float = 1.0,
 ) -> Sentence:
     r"""Report a difference between two conditions or models, second minus first.
@@ -111,7 +116,7 @@ def difference(
         kind: How the difference is formatted.
         unit: What `n` counts, in the plural.
         clusters: What `n_clusters` counts, in the plural.
-        level: Confidence level of the interval.
+        confidence: Confidence level of the interval.
         reach: Largest possible difference; a larger minimum detectable difference means that no
             difference can be detected.
 
@@ -124,11 +129,11 @@ def difference(
         ' lower for redirect than for title (95 % CI 13.6 to 27.3, p < 0.001; 90 pairs).'
     """
     p_value = None if p is None else row.get(p)
-    sign = direction(row, name, p_value, level=level)
+    sign = direction(row, name, p_value, confidence=confidence)
     if sign is None:
         what = f"a difference in {quantity} between {first} and {second}"
         return not_inferred(row, what, unit=unit, clusters=clusters)
-    tests = _tests(row, p_value, correction, level)
+    tests = _tests(row, p_value, correction, confidence)
     counts = size(row, unit, clusters)
     if sign:
         ends = (how.format(second), how.format(first))
@@ -136,13 +141,13 @@ def difference(
             f"The {quantity} is ",
             Value(value=abs(float(row[name])), kind=kind, tone="strong", signed=False),
             f" {'higher' if sign > 0 else 'lower'} {ends[0]} than {ends[1]} "
-            f"({_interval(row, name, kind, level, sign)}{tests}{counts}).",
+            f"({_interval(row, name, kind, confidence, sign)}{tests}{counts}).",
         ]
     return [
         f"The {quantity} does not differ significantly between {first} and {second} (difference ",
         Value(value=float(row[name]), kind=kind),
-        f", {_interval(row, name, kind, level)}{tests}{counts}; "
-        f"{detectable(row, name, kind=kind, level=level, reach=reach)}).",
+        f", {_interval(row, name, kind, confidence)}{tests}{counts}; "
+        f"{detectable(row, name, kind=kind, confidence=confidence, reach=reach)}).",
     ]
 
 
@@ -155,7 +160,7 @@ def rate(
     null: float | None = None,
     unit: str = "pairs",
     clusters: str = "clusters",
-    level: float = 0.95,
+    confidence: float = 0.95,
 ) -> Sentence:
     """Report an estimate with its interval.
 
@@ -168,7 +173,7 @@ def rate(
             whether the estimate differs significantly from it. None reports the estimate alone.
         unit: What `n` counts, in the plural.
         clusters: What `n_clusters` counts, in the plural.
-        level: Confidence level of the interval.
+        confidence: Confidence level of the interval.
 
     Returns:
         The sentence; that the estimate cannot be inferred if there is no interval.
@@ -178,7 +183,7 @@ def rate(
         >>> rate(row, "rate", "flip rate", clusters="facts")[-1]
         ' (95 % CI 37.3 to 57.8; 122 pairs, 60 facts).'
     """
-    sign = direction(row, name, null=null or 0.0, level=level)
+    sign = direction(row, name, null=null or 0.0, confidence=confidence)
     if sign is None:
         return not_inferred(row, f"the {quantity}", unit=unit, clusters=clusters)
     beside = ""
@@ -186,28 +191,28 @@ def rate(
         words = "significantly" if sign else "not significantly"
         beside = f"; {words} different from {format_number(null, kind, signed=False)}"
         if not sign:
-            beside += f"; {detectable(row, name, kind=kind, level=level)}"
+            beside += f"; {detectable(row, name, kind=kind, confidence=confidence)}"
     return [
         f"The {quantity} is ",
         Value(value=float(row[name]), kind=kind, tone="strong"),
-        f" ({_interval(row, name, kind, level)}{size(row, unit, clusters)}{beside}).",
+        f" ({_interval(row, name, kind, confidence)}{size(row, unit, clusters)}{beside}).",
     ]
 
 
-def estimate(row: Row, name: str, *, kind: Kind = "rate", level: float = 0.95) -> Sentence:
+def estimate(row: Row, name: str, *, kind: Kind = "rate", confidence: float = 0.95) -> Sentence:
     """Write an estimate with its interval, as a part of a sentence.
 
     Args:
         row: The row, with the estimate and its interval.
         name: Name of the estimate.
         kind: How the estimate is formatted.
-        level: Confidence level of the interval.
+        confidence: Confidence level of the interval.
 
     Returns:
         Such as "47.5 % (95 % CI 37.3 to 57.8)".
     """
     value = Value(value=float(row[name]), kind=kind, tone="strong")
-    return [value, f" ({_interval(row, name, kind, level)})"]
+    return [value, f" ({_interval(row, name, kind, confidence)})"]
 
 
 def equivalence(
@@ -223,7 +228,7 @@ def equivalence(
     kind: Kind = "difference",
     unit: str = "pairs",
     clusters: str = "clusters",
-    level: float = 0.95,
+    confidence: float = 0.95,
 ) -> Sentence:
     """Report that two conditions or models are equivalent within a margin.
 
@@ -239,31 +244,31 @@ def equivalence(
         kind: How the difference is formatted.
         unit: What `n` counts, in the plural.
         clusters: What `n_clusters` counts, in the plural.
-        level: Confidence level of the interval.
+        confidence: Confidence level of the interval.
 
     Returns:
         The sentence; nothing if the two one-sided tests do not reject.
     """
-    if is_missing(row.get(p)) or not row[p] < 1.0 - level:
+    if is_missing(row.get(p)) or not row[p] < 1.0 - confidence:
         return []
     within = value_text(Value(value=margin, kind=kind, signed=False))
-    tests = _tests(row, row[p], correction, level)
+    tests = _tests(row, row[p], correction, confidence)
     return [
         f"The {quantity} is equivalent for {first} and {second} within ±{within} (difference ",
         Value(value=float(row[name]), kind=kind),
-        f", {_interval(row, name, kind, level)}{tests} of two one-sided tests"
+        f", {_interval(row, name, kind, confidence)}{tests} of two one-sided tests"
         f"{size(row, unit, clusters)}).",
     ]
 
 
-def ranking(best: Sequence[str], n: int, quantity: str, level: float = 0.95) -> Sentence:
+def ranking(best: Sequence[str], n: int, quantity: str, confidence: float = 0.95) -> Sentence:
     """Report which models may be the best, from simultaneous rank intervals.
 
     Args:
         best: The models whose rank interval includes 1.
         n: Number of models.
         quantity: What they are ranked by.
-        level: Simultaneous confidence level.
+        confidence: Simultaneous confidence level.
 
     Returns:
         The sentence.
@@ -272,7 +277,7 @@ def ranking(best: Sequence[str], n: int, quantity: str, level: float = 0.95) -> 
         >>> ranking(["b"], 3, "accuracy")
         ['b is the best of 3 models in accuracy (simultaneous 95 % confidence).']
     """
-    held = f"(simultaneous {100 * level:g} % confidence)"
+    held = f"(simultaneous {100 * confidence:g} % confidence)"
     if len(best) == n:
         return [f"No two of the {n} models differ significantly in {quantity} {held}."]
     if len(best) == 1:
@@ -359,7 +364,7 @@ def many(
     p: str | None,
     most: int = 3,
     kind: Kind = "difference",
-    level: float = 0.95,
+    confidence: float = 0.95,
     reach: float = 1.0,
 ) -> list[Sentence]:
     """Report a family of comparisons: the significant ones, and how many are not.
@@ -372,7 +377,7 @@ def many(
         p: Column of the corrected p-value; None if the interval is the test.
         most: Number of significant rows that have a sentence of their own.
         kind: How the differences are formatted.
-        level: Confidence level of the intervals.
+        confidence: Confidence level of the intervals.
         reach: Largest possible difference.
 
     Returns:
@@ -382,7 +387,10 @@ def many(
     """
     if len(rows) == 1:
         return [sentence(rows[0])]
-    signs = [direction(row, name, None if p is None else row.get(p), level=level) for row in rows]
+    signs = [
+        direction(row, name, None if p is None else row.get(p), confidence=confidence)
+        for row in rows
+    ]
     tested = [sign for sign in signs if sign is not None]
     found = [sentence(row) for row, sign in zip(rows, signs, strict=True) if sign]
     family = f"of the {len(tested)} comparisons in {quantity}"
@@ -392,7 +400,7 @@ def many(
     if n_not := tested.count(0):
         nulls = [row for row, sign in zip(rows, signs, strict=True) if sign == 0]
         widest = max(nulls, key=lambda row: row[f"{name}_high"] - row[f"{name}_low"])
-        least = detectable(widest, name, kind=kind, level=level, reach=reach)
+        least = detectable(widest, name, kind=kind, confidence=confidence, reach=reach)
         least = f"largest {least}" if n_not > 1 and least.startswith("minimum") else least
         words = f"{n_not} {family} {_be(n_not)} not statistically significant ({least})."
         sentences.append([words])
@@ -400,7 +408,7 @@ def many(
 
 
 def detectable(
-    row: Row, name: str, *, kind: Kind = "difference", level: float = 0.95, reach: float = 1.0
+    row: Row, name: str, *, kind: Kind = "difference", confidence: float = 0.95, reach: float = 1.0
 ) -> str:
     """Report the minimum detectable difference of an estimate, as a part of a sentence.
 
@@ -408,13 +416,13 @@ def detectable(
         row: The row, with the interval.
         name: Name of the difference.
         kind: How the difference is formatted.
-        level: Confidence level of the interval.
+        confidence: Confidence level of the interval.
         reach: Largest possible difference.
 
     Returns:
         Such as "minimum detectable difference 8.2 points at 80 % power".
     """
-    least = detectable_difference(float(row[f"{name}_low"]), float(row[f"{name}_high"]), level)
+    least = detectable_difference(float(row[f"{name}_low"]), float(row[f"{name}_high"]), confidence)
     if not least < reach:
         return "too few to detect any difference"
     unit: Kind = "difference" if kind == "rate" else kind
@@ -511,20 +519,20 @@ def _be(n: int) -> str:
     return "is" if n == 1 else "are"
 
 
-def _interval(row: Row, name: str, kind: Kind, level: float, sign: int = 1) -> str:
+def _interval(row: Row, name: str, kind: Kind, confidence: float, sign: int = 1) -> str:
     """Write the interval of an estimate, or of its size if it is negative."""
     ends = sorted(sign * float(row[f"{name}_{end}"]) for end in ("low", "high"))
     low, high = (format_number(end, kind, signed=False) for end in ends)
-    return f"{100 * level:g} % CI {low} to {high}"
+    return f"{100 * confidence:g} % CI {low} to {high}"
 
 
-def _tests(row: Row, p_value: float | None, correction: str, level: float) -> str:
+def _tests(row: Row, p_value: float | None, correction: str, confidence: float) -> str:
     """Write the p-value; also the uncorrected one if only the correction changes the decision."""
     if p_value is None or is_missing(p_value):
         return ""
     plain = row.get("p_value")
     shown = [f"{correction}-corrected {_p(p_value)}" if correction else _p(p_value)]
-    if correction and plain is not None and plain < 1.0 - level <= p_value:
+    if correction and plain is not None and plain < 1.0 - confidence <= p_value:
         shown.insert(0, _p(plain))
     return f", {', '.join(shown)}"
 

@@ -364,7 +364,7 @@ def score(tmp_path, *words):
 
 def accuracy(tmp_path):
     verdicts = pd.read_parquet(tmp_path / "run" / "verdicts.parquet")
-    return verdicts["is_correct"].mean(), int(verdicts["is_correct"].isna().sum())
+    return verdicts["correct"].mean(), int(verdicts["correct"].isna().sum())
 
 
 @pytest.mark.parametrize(

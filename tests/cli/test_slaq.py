@@ -161,7 +161,7 @@ def test_labels_go_from_the_sheet_to_the_corrected_scores(run, tmp_path, capsys)
     rows = pd.read_csv(sheet, dtype=str)
     assert len(rows) == 30
     # The judge takes all short answers for right, and these labels all but every third.
-    rows.assign(is_correct=[int(n % 3 > 0) for n in range(30)]).to_csv(labels, index=False)
+    rows.assign(correct=[int(n % 3 > 0) for n in range(30)]).to_csv(labels, index=False)
     capsys.readouterr()
 
     assert main(["score", str(folder), *judged, "--labels", str(labels)]) == 0
@@ -179,7 +179,7 @@ def test_labels_go_from_the_sheet_to_the_corrected_scores(run, tmp_path, capsys)
 def test_labels_and_options_of_another_run_leave_the_run_as_it_was(run, tmp_path, capsys):
     assert run("--json") == 0
     labels = tmp_path / "labels.csv"
-    labels.write_text("prompt_id,question_id,is_correct\nelsewhere/1/short,elsewhere/1,1\n")
+    labels.write_text("prompt_id,question_id,correct\nelsewhere/1/short,elsewhere/1,1\n")
     score = ["score", str(tmp_path / "run")]
 
     for words, message in (

@@ -159,14 +159,14 @@ def test_read_parquet_rejects_and_names_the_row(columns, message, tmp_path):
 
 
 PARAMS = GenerationParams(temperature=1.0, seed=None)
-VERDICT = Verdict(target_id="a", judged_by="exact on whole", prediction="b", is_correct=False)
+VERDICT = Verdict(target_id="a", judged_by="exact on whole", prediction="b", correct=False)
 
 
 @pytest.mark.parametrize(
     ("record", "column", "cell", "message"),
     [
         (PARAMS, "temperature", pa.array([np.nan]), r"\.parquet:1: .*'temperature': .*got nan"),
-        (VERDICT, "is_correct", pa.nulls(1, pa.bool_()), r":1: .*`reason` is given exactly when"),
+        (VERDICT, "correct", pa.nulls(1, pa.bool_()), r":1: .*`reason` is given exactly when"),
     ],
 )
 def test_rules_of_a_record_hold_for_files(tmp_path, record, column, cell, message):

@@ -140,7 +140,7 @@ def test_import_and_score_write_the_files_of_a_run(data, predictions, run):
     assert [item.pair for item in stored] == list(frame["pair"])
     verdicts = list(read_parquet(run.verdicts, Verdict))
     assert len(verdicts) == 24
-    right = {v.matched_answer for v in verdicts if v.is_correct}
+    right = {v.matched_answer for v in verdicts if v.correct}
     assert right == {q.triple.answers[-1] for q in data.questions}
     assert len(pd.read_csv(run.checks / "rules.csv"))
     assert len(pd.read_csv(run.checks / "regions.csv"))
@@ -294,7 +294,7 @@ def test_labels_that_came_with_a_scoring_stay_with_the_run(run):
     outcomes = score_run(run)
     with run.replacing_scores(Scoring(judged_by="people")) as beside:
         outcomes.to_parquet(beside.outcomes)
-        beside.labels.write_text("prompt_id,question_id,is_correct\n")
+        beside.labels.write_text("prompt_id,question_id,correct\n")
         (beside.path / "results").mkdir()
         (beside.path / "results" / "a.jsonl").write_text("")
     first = run.read_plan()[0].iloc[0]
@@ -336,7 +336,7 @@ def test_pairs_of_any_index_get_their_own_verdicts(data):
     plan = study.plan(data, study.records.settings())
     ids = plan.items["target_id"]
     is_even = ids.map(lambda name: len(name) % 2 == 0)
-    verdicts = pd.DataFrame({"target_id": ids, "is_correct": is_even, "prediction": ids})
+    verdicts = pd.DataFrame({"target_id": ids, "correct": is_even, "prediction": ids})
     mixed = plan.pairs.sample(frac=1.0, random_state=1)
 
     found = pair_outcomes(study, mixed, verdicts, model="m")

@@ -182,7 +182,7 @@ def exact_match(prompts, found, leaked):
         for state in STATES:
             cell = state, (prompt.subject, prompt.relation) in leaked
             total[cell] += 1
-            right[cell] += judge_answer(found[f"{number}/{state}"].text, prompt).is_correct
+            right[cell] += judge_answer(found[f"{number}/{state}"].text, prompt).correct
     return {cell: right[cell] / n for cell, n in total.items()}
 
 

@@ -80,7 +80,7 @@ class _Asked(Family):
 
         frame = pd.read_parquet(self.out / "verdicts.parquet")
         given = frame[frame["reason"].isna()]
-        return dict(zip(given["target_id"], given["is_correct"].astype(bool), strict=True))
+        return dict(zip(given["target_id"], given["correct"].astype(bool), strict=True))
 
 
 class Scores(_Asked):

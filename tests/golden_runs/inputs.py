@@ -129,7 +129,7 @@ def slaq_judge(name):
 
 def slaq_labels(name, topics, *, knows, n_permutations):
     """Labels of people for a third of all facts, mostly true, as a CSV file."""
-    lines = ["prompt_id,question_id,is_correct,is_recalled"]
+    lines = ["prompt_id,question_id,correct,is_recalled"]
     for topic in topics:
         long = [f"{topic.id}/long/{k}" for k in range(n_permutations)] + [f"{topic.id}/free"]
         for question in topic.questions:

@@ -109,7 +109,7 @@ def test_numbers_equal_those_of_paired_by_to_the_last_digit(planted):
     for name, column in NAMES.items():
         for end in ENDS:
             assert planted[1][name + end] == row[column + end]
-    assert planted[1]["mcnemar_p_value"] == row["mcnemar_p_value"]
+    assert planted[1]["p_value"] == row["p_value"]
     assert (planted[1]["n_pairs"], planted[1]["n_clusters"]) == (row["n"], row["n_clusters"])
     assert 0.2 < planted[1]["consistency"] < 0.8
     assert planted[1]["consistency_stderr"] == "N/A"
@@ -195,7 +195,7 @@ def test_score_reads_samples_of_choices_as_the_harness_chose(tmp_path: Path):
         score_files(RedirectQAStudy(), DATA, [file], tmp_path / "out")
 
     verdicts = pd.read_parquet(tmp_path / "out" / "verdicts.parquet")
-    by_id = verdicts.set_index("target_id")["is_correct"]
+    by_id = verdicts.set_index("target_id")["correct"]
     known = {s["doc"]["id"]: s["acc"] for s in samples if s["acc"] is not None}
     assert len(known) > 5
     assert {name: float(by_id[name]) for name in known} == known

@@ -13,7 +13,7 @@ IDS = ["q0", "q1", "q2", "q3", "q4"]
 
 
 def test_verdicts_are_records_of_first_lines():
-    fields = ("target_id", "prediction", "is_correct", "matched_answer", "reason")
+    fields = ("target_id", "prediction", "correct", "matched_answer", "reason")
     rows = [
         ("q0", "London", False, None, None),
         ("q1", None, None, None, "no prediction"),
@@ -31,7 +31,7 @@ def test_verdicts_are_records_of_first_lines():
 def test_verdicts_are_of_the_whole_generation_on_demand():
     made = list(verdicts(IDS, GENERATIONS, ANSWERS, rule="popqa", region="whole"))
 
-    assert [verdict.is_correct for verdict in made] == [True, None, True, True, None]
+    assert [verdict.correct for verdict in made] == [True, None, True, True, None]
     assert [verdict.prediction for verdict in made] == GENERATIONS
     assert {verdict.judged_by for verdict in made} == {"popqa on whole"}
 
@@ -47,14 +47,14 @@ def test_verdicts_are_made_as_they_are_taken(rule):
     taken = list(itertools.islice(verdicts(*columns, rule=rule), 5_000))
 
     assert [verdict.target_id for verdict in taken] == [f"q{n}" for n in range(5_000)]
-    assert all(verdict.is_correct for verdict in taken)
+    assert all(verdict.correct for verdict in taken)
 
 
 def test_verdicts_take_nan_for_none_and_name_the_row_of_a_bad_value():
     [made] = verdicts(["q"], [float("nan")], [["Paris"]])
     rows = 3_000
 
-    assert (made.prediction, made.is_correct, made.reason) == (None, None, "no prediction")
+    assert (made.prediction, made.correct, made.reason) == (None, None, "no prediction")
     with pytest.raises(TypeError, match="row 2999: `predictions` must be strings or None, got int"):
         list(verdicts(map(str, range(rows)), ["x"] * (rows - 1) + [5], [["x"]] * rows))
 

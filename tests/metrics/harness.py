@@ -51,7 +51,7 @@ def correlation_row(
     controls: Any = None,
     *,
     cluster: Any = None,
-    level: float = 0.95,
+    confidence: float = 0.95,
     **options: Any,
 ) -> pd.Series:
     """The one row of `correlation_by` of these vectors."""
@@ -61,7 +61,7 @@ def correlation_row(
     frame = pd.DataFrame({name: column for name, column in columns.items() if column is not None})
     frame[names] = held
     options |= {"cluster": None if cluster is None else "cluster"}
-    options |= {"intervals": Intervals(level=level), "controls": names}
+    options |= {"intervals": Intervals(confidence=confidence), "controls": names}
     return correlation_by(frame, x="x", y="y", **options).iloc[0]
 
 
@@ -114,7 +114,7 @@ def pairs(seed: int) -> pd.DataFrame:
         "kind": rng.choice(LINKING_KINDS, n),
     }
     known = rng.random(12)[facts]
-    rows |= {"full": rng.random(n) < 0.7, "has_gold": rng.random(n) < 0.3}
+    rows |= {"full": rng.random(n) < 0.7, "gold_retrieved": rng.random(n) < 0.3}
     models = [
         pd.DataFrame(rows).assign(
             model=model, first_correct=rng.random(n) < known, second_correct=rng.random(n) < share
@@ -176,7 +176,7 @@ def _forgotten(rows: pd.DataFrame) -> dict[str, Any]:
     """Rates of all facts, and of those right under FULL, from their definitions."""
     found = {"full_correct": sum(rows["full"]), "full_accuracy": _share(rows["full"].tolist())}
     for part, end in ((rows, ""), (rows[rows["full"]], "_given_full")):
-        names = ("first_correct", "second_correct", "has_gold")
+        names = ("first_correct", "second_correct", "gold_retrieved")
         states = list(zip(*(part[name] for name in names), strict=True))
         found |= {
             f"leakage{end}": _share([off for _, off, _ in states]),
@@ -261,8 +261,8 @@ def _formed(rows: pd.DataFrame) -> dict[str, Any]:
         "n_forms": len(rows),
         "n_clusters": rows["topic"].nunique(),
         "accuracy": np.mean([np.mean(fact) for fact in facts]),
-        "all_right": _share([all(fact) for fact in facts]),
-        "all_wrong": _share([not any(fact) for fact in facts]),
+        "all_correct": _share([all(fact) for fact in facts]),
+        "all_incorrect": _share([not any(fact) for fact in facts]),
         "consistency": _agreement(facts),
     }
 
@@ -306,12 +306,12 @@ def _difference(rows: pd.DataFrame) -> dict[str, Any]:
 _ONE_PAIR = functools.partial(one_model, pairs)
 _ONE_FORM = functools.partial(one_model, forms)
 _DIFFERENCE = {"difference": "p_value"}
-_ACCURACY = {"accuracy_difference": "mcnemar_p_value"}
+_ACCURACY = {"accuracy_difference": "p_value"}
 _ALIGNED = {"accuracy_difference": "accuracy_difference_p_value"}
 _SECOND = ("item", "second_correct")
 _FACTS = {"names": "item"}
 _MODELS = functools.partial(contrasts_by, between="model")
-_STATES = functools.partial(forgetting_by, full="full", has_gold="has_gold")
+_STATES = functools.partial(forgetting_by, full="full", gold_retrieved="gold_retrieved")
 _BETWEEN = {"by": "within", "drops": False}
 _RATES = sorted(PAIRED_RATES, key="flip_rate".__ne__)
 _SAME_PAIRS = functools.partial(_MODELS, pair="pair", rate=_RATES)

@@ -244,9 +244,7 @@ test_outcomes_frame_rejects_bad_rows_of_conditions = refusals(
 def test_conditions_are_read_from_every_type_of_column(dtype):
     """A row without a condition belongs to neither, however the gap is stored."""
     conditions = pd.Series([0, 1, None, 0, 1], dtype="Int64").astype(dtype)
-    rows = pd.DataFrame(
-        {"item": [1, 1, 1, 2, 2], "form": conditions, "correct": [1, 0, 1, 0, 0]}
-    )
+    rows = pd.DataFrame({"item": [1, 1, 1, 2, 2], "form": conditions, "correct": [1, 0, 1, 0, 0]})
 
     frame = outcomes_frame(rows, first="0", second="1", condition="form")
 

@@ -34,7 +34,7 @@ def groups():
          "second_correct": i % (2 + k) > 0 or k == 2}
         for m in range(2) for k in range(3) for i in range(12)
     ]  # fmt: skip
-    return paired_by(pd.DataFrame(rows), by=["model", "kind"], intervals=Intervals(n_resamples=100))
+    return paired_by(pd.DataFrame(rows), by=["model", "kind"], intervals=Intervals(resamples=100))
 
 
 def labels_of(axes):

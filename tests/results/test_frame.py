@@ -307,7 +307,7 @@ def test_epochs_of_every_eval_ever_that_share_their_mean_are_no_repeats():
     row = {"evaluation_id": "e", "evaluation_name": "t", "sample_id": "q1", "model_id": "m"}
 
     def read(*scores):
-        told = [{"evaluation": {"score": score, "is_correct": True}} for score in scores]
+        told = [{"evaluation": {"score": score, "correct": True}} for score in scores]
         epochs = [{"metadata": {"epoch": str(number)}} for number in (1, 2)]
         return read_results([row | one | of for one, of in zip(told, epochs, strict=True)])
 

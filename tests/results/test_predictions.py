@@ -276,7 +276,7 @@ def match(path, asked=GEORGIA, **settings):
 POPQA = {
     **{"": "12", "id": "4222362", "subj": "Georgia", "prop": "capital", "obj": "Tbilisi"},
     **{"s_pop": "9", "o_pop": "3", "question": "What is the capital of Georgia?"},
-    **{"possible_answers": '["Tbilisi", "Tiflis"]', "is_correct": "True"},
+    **{"possible_answers": '["Tbilisi", "Tiflis"]', "correct": "True"},
 }
 
 

@@ -47,14 +47,14 @@ test_records_refuse_fields_that_contradict_each_other = refusals(
     (Generation, ASKED | {"text": None, "finish_reason": "error"}, "`error` tells the reason e"),
     (Generation, {"prompt_id": "a", "text": 5}, "Input should be a valid string"),
     (Generation, {"prompt_id": "a", "text": b"x"}, "Input should be a valid string"),
-    (Verdict, {**JUDGED, "is_correct": None}, "exactly when `is_correct` is None"),
-    (Verdict, {**JUDGED, "is_correct": True, "reason": "why"}, "exactly when `is_correct` is"),
+    (Verdict, {**JUDGED, "correct": None}, "exactly when `correct` is None"),
+    (Verdict, {**JUDGED, "correct": True, "reason": "why"}, "exactly when `correct` is"),
     error=ValidationError,
 )
 
 
 def test_records_that_give_a_reason_are_made():
-    assert Verdict(**JUDGED, is_correct=None, reason="no accepted answer")
+    assert Verdict(**JUDGED, correct=None, reason="no accepted answer")
     assert Generation(prompt_id="a", text="", finish_reason="length")
 
 

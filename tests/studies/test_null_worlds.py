@@ -137,7 +137,7 @@ def slaq_world(rng, *, long=0.0, slot=0.0, momentum=0.0, n_topics=24):
 
 def slaq_text(monkeypatch, frame):
     made = report(SlaqStudy(), frame, "topic_id")
-    numbers = slot_tables(made.frame, n_resamples=200, n_null=1_000)
+    numbers = slot_tables(made.frame, resamples=200, n_null=1_000)
     tables = {"overall": overall(made, slaq_page._scores), **describe_slot_tables(numbers)}
     momentum = slaq_page._momentum(made, tables).lead
     return f"{finding(SlaqStudy.report, made, tables)} {sentence_text(momentum)}"
@@ -327,7 +327,7 @@ def audit_world(rng, *, store=0.0, n_facts=40):
         fact_id=numbered("countries/base/", frame["prompt_id"]),
         subject=numbered("s", frame["prompt_id"]),
         **{"database": "countries/base", "domain": "countries", "topology": "base"},
-        **{"relation": "Capital", "gold_object": "o", "full_correct": True, "has_gold": None},
+        **{"relation": "Capital", "gold_object": "o", "full_correct": True, "gold_retrieved": None},
         **{"n_deleted": 1, "n_surviving": 0, "n_lookups": 1, "n_abstained": 0},
         echoes_subject=False,
         attribution=pd.Series(kinds, dtype=object).where(frame["first_correct"], None),

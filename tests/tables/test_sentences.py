@@ -78,7 +78,7 @@ def test_the_level_is_that_of_the_interval_and_of_the_test():
     cells = {"value": 0.09, "low": 0.011, "high": 0.173, "p": 0.063}
 
     assert "does not differ significantly" in accuracy(**cells)
-    shown = accuracy(**cells, level=0.9)
+    shown = accuracy(**cells, confidence=0.9)
     assert "9.0 points higher" in shown
     assert "(90 % CI 1.1 to 17.3, p = 0.063;" in shown
 

@@ -57,7 +57,7 @@ _FLIPS: Final[Mapping[str, Statistic]] = {
 _FLIP_COLUMNS: Final = [f"{name}{end}" for name in _FLIPS for end in ("", "_low", "_high")]
 
 
-def _flips(pairs: pd.DataFrame, column: str, level: float) -> pd.DataFrame:
+def _flips(pairs: pd.DataFrame, column: str, confidence: float) -> pd.DataFrame:
     """Compute what flips between two models, by the labels of a column or of all items ("")."""
     frame = pairs[["score_of_reference", "score", "_cluster"]]
     with warnings.catch_warnings():
@@ -66,7 +66,7 @@ def _flips(pairs: pd.DataFrame, column: str, level: float) -> pd.DataFrame:
         rows = paired_by(
             frame.assign(group=pairs[column]) if column else frame,
             by=["group"] if column else [], first="score_of_reference", second="score",
-            cluster="_cluster", rates=_FLIPS, intervals=Intervals(level=level),
+            cluster="_cluster", rates=_FLIPS, intervals=Intervals(confidence=confidence),
         )  # fmt: skip
     if not column:
         return rows[_FLIP_COLUMNS]
@@ -92,23 +92,23 @@ class ComparisonReport:
         is_share = self.result.scale == VERDICTS
         self.rate: Literal["rate", "number"] = "rate" if is_share else "number"
         self.kind: Literal["difference", "number"] = "difference" if is_share else "number"
-        self.level = compared.table.confidence
+        self.confidence = compared.table.confidence
         self.what = metric or "the score"
         is_right = self.result.is_verdicts and not compared.settings.lower_is_better
         base = "accuracy" if is_right else "mean score"
         self.quantity = f"{base} ({metric})" if metric else base
         low, high = self.result.scale
         self._reach = high - low
-        self._words: dict[str, Any] = {"kind": self.kind, "unit": "items", "level": self.level}
+        self._words: dict[str, Any] = {"kind": self.kind, "unit": "items", "level": self.confidence}
         self.groups = self.result.groups
         self.is_of_right = self.result.is_verdicts and not compared.settings.lower_is_better
         self.has_flips = self.is_of_right and len(compared.models) == 2 and self.n_tasks == 1
         if self.has_flips:
             row = self.differences.iloc[0]
             pairs = compared.paired(metric, row["model"], row["reference"])
-            level = compared.table.confidence
-            self.differences = pd.concat([self.differences, _flips(pairs, "", level)], axis=1)
-            parts = [_flips(pairs, column, level) for column in self.groups["by"].unique()]
+            confidence = compared.table.confidence
+            self.differences = pd.concat([self.differences, _flips(pairs, "", confidence)], axis=1)
+            parts = [_flips(pairs, column, confidence) for column in self.groups["by"].unique()]
             if parts:
                 self.groups = self.groups.merge(pd.concat(parts), on=["by", "group"], how="left")
 
@@ -170,7 +170,7 @@ class ComparisonReport:
         if equality is not None and not np.isnan(equality["p_value"]):
             yield TEXTS.sentence(
                 "equality",
-                verdict="rejected" if equality["p_value"] < 1 - self.level else "not rejected",
+                verdict="rejected" if equality["p_value"] < 1 - self.confidence else "not rejected",
                 p_value=numbers.Value(value=float(equality["p_value"]), kind="p_value"),
             )
         for row in rows.to_dict("records") if self.has_flips else ():
@@ -203,7 +203,7 @@ class ComparisonReport:
             self._between,
             p="p_value_holm",
             kind=self.kind,
-            level=self.level,
+            confidence=self.confidence,
             reach=self._reach,
         )
         return [*sentences, *others]
@@ -223,7 +223,7 @@ class ComparisonReport:
                     f"{sign} flip rate of {row['model']} on items that {row['reference']} answers "
                     f"{how}",
                     unit="items",
-                    level=self.level,
+                    confidence=self.confidence,
                 )
 
     def tables(self) -> dict[str, Table]:
@@ -265,7 +265,7 @@ class ComparisonReport:
         """Report which models may be the best."""
         models = self.result.models
         best = models.loc[models["may_be_best"], "model"].tolist()
-        return say.ranking(best, len(models), self.quantity, self.level)
+        return say.ranking(best, len(models), self.quantity, self.confidence)
 
     def _between(self, row: Mapping[Any, Any]) -> say.Sentence:
         """Report what the difference of two models shows."""

@@ -82,7 +82,7 @@ class Judge(Protocol):
                 where the model could not be asked.
 
         Returns:
-            One row a target, in the same order: is_correct (missing where it could not be judged,
+            One row a target, in the same order: correct (missing where it could not be judged,
             then with a reason), and whatever else of the study's verdict record the judge tells.
         """
 
@@ -128,7 +128,7 @@ class RuleJudge:
         """Judge answers; see `Judge.judge`.
 
         Returns:
-            prediction, is_correct, matched_answer, score and reason.
+            prediction, correct, matched_answer, score and reason.
         """
         predictions = answer_spans(targets["text"], self._region)
         _warn_empty(targets["text"], predictions, self._region)
@@ -136,7 +136,7 @@ class RuleJudge:
         return pd.DataFrame(
             {
                 "prediction": pd.Series(predictions, dtype=TEXT),
-                "is_correct": pd.array(matched.is_match, dtype="boolean"),
+                "correct": pd.array(matched.is_match, dtype="boolean"),
                 "matched_answer": pd.Series(matched.answer, dtype=TEXT),
                 "score": matched.score,
                 "reason": pd.Series(matched.reason, dtype=TEXT),
@@ -279,7 +279,7 @@ class LLMJudge:
         """Judge answers; see `Judge.judge`.
 
         Returns:
-            prediction, is_correct, reason and raw.
+            prediction, correct, reason and raw.
 
         Raises:
             RunError: If the folder holds the log of another judge, or of other wording.
@@ -338,7 +338,7 @@ class LLMJudge:
         return pd.DataFrame(
             {
                 "prediction": pd.Series(texts, dtype=TEXT),
-                "is_correct": pd.arrays.BooleanArray(is_right, ~is_judged),
+                "correct": pd.arrays.BooleanArray(is_right, ~is_judged),
                 "reason": pd.Series(reason, dtype=TEXT),
                 "raw": pd.Series(raw, dtype=TEXT),
                 "state": pd.Series(state, dtype=TEXT),
@@ -507,9 +507,9 @@ def judge_targets(judge: Judge, targets: pd.DataFrame, record: type[Verdict]) ->
     if "finish_reason" in targets:
         # Replies that hold no answer say why better than a judge that was shown nothing.
         kinds = targets["finish_reason"].isin({*NO_ANSWER_REASONS} - {"error"})
-        is_explained = kinds.to_numpy(bool) & verdicts["is_correct"].isna().to_numpy(bool)
+        is_explained = kinds.to_numpy(bool) & verdicts["correct"].isna().to_numpy(bool)
         verdicts.loc[is_explained, "reason"] = targets["error"].to_numpy(object)[is_explained]
-    unexplained = verdicts["is_correct"].isna() & verdicts["reason"].isna()
+    unexplained = verdicts["correct"].isna() & verdicts["reason"].isna()
     if unexplained.any():
         raise DataError(
             f"judge {judge.name!r} gave neither verdict nor reason for "
@@ -522,7 +522,7 @@ _FOLDER: Final = "judges"
 
 
 class HumanJudge:
-    """Takes labels from a CSV file with the columns prompt_id, question_id and is_correct.
+    """Takes labels from a CSV file with the columns prompt_id, question_id and correct.
 
     Where a column answer tells what was labelled, labels of another answer are refused.
     A label is 1 or 0, true or false, yes or no, right or wrong, in any case; an empty cell is a
@@ -555,7 +555,7 @@ class HumanJudge:
             targets: What to judge.
 
         Returns:
-            prediction, is_correct, is_recalled and reason.
+            prediction, correct, is_recalled and reason.
 
         Raises:
             DataError: If the labels are of other answers.
@@ -565,13 +565,13 @@ class HumanJudge:
         known = self._labels.set_index(["prompt_id", "question_id"])
         given = known.reindex(keys).reset_index(drop=True)
         is_answered = pd.Series(targets["text"].notna().to_numpy())
-        is_labelled = is_answered & given["is_correct"].notna()
+        is_labelled = is_answered & given["correct"].notna()
         reason = pd.Series(NO_ANSWER, index=given.index, dtype=TEXT)
         reason = reason.mask(is_answered, f"no label in {self._file}")
         return pd.DataFrame(
             {
                 "prediction": pd.Series(targets["text"].to_numpy(), dtype=TEXT),
-                "is_correct": given["is_correct"].where(is_labelled),
+                "correct": given["correct"].where(is_labelled),
                 "is_recalled": given["is_recalled"].where(is_labelled),
                 "reason": reason.mask(is_labelled),
             }
@@ -621,11 +621,11 @@ class OverrulingJudge:
         theirs = self._by.judge(shown).reset_index(drop=True)
         theirs = theirs[[name for name in theirs if name in self._record.model_fields]]
         # Where the rule needs no text, as of one option that is not the likeliest, its word stands.
-        is_textless = ruled["prediction"].isna() & ruled["is_correct"].notna()
-        theirs["is_correct"] = theirs["is_correct"].mask(is_textless, ruled["is_correct"])
+        is_textless = ruled["prediction"].isna() & ruled["correct"].notna()
+        theirs["correct"] = theirs["correct"].mask(is_textless, ruled["correct"])
         theirs["reason"] = theirs["reason"].mask(is_textless)
         beyond = [name for name in ruled if name not in Verdict.model_fields and name not in theirs]
-        return pd.concat([theirs, ruled[beyond]], axis=1).assign(rule_correct=ruled["is_correct"])
+        return pd.concat([theirs, ruled[beyond]], axis=1).assign(rule_correct=ruled["correct"])
 
 
 def shown_answers(targets: pd.DataFrame, predictions: pd.Series) -> pd.DataFrame:

@@ -23,7 +23,7 @@ from surface_consistency.errors import (
 from surface_consistency.metrics import Intervals, JudgeError, corrected_alignment, judge_agreement
 from surface_consistency.runs.files import unguard_cell, write_csv
 
-LABEL_COLUMNS: Final = ("prompt_id", "question_id", "is_correct")
+LABEL_COLUMNS: Final = ("prompt_id", "question_id", "correct")
 """What a file of labels must have; `is_recalled` may stand beside, for free answers."""
 
 _LABELS: Final[Mapping[str, bool | None]] = {
@@ -44,7 +44,7 @@ def read_labels(path: str | os.PathLike[str]) -> pd.DataFrame:
             `answer` are passed over.
 
     Returns:
-        One row a labelled fact: prompt_id, question_id, the nullable booleans is_correct, missing
+        One row a labelled fact: prompt_id, question_id, the nullable booleans correct, missing
         for an empty cell, and is_recalled, missing also without that column, and answer, what was
         labelled; None without that column.
 
@@ -64,7 +64,7 @@ def read_labels(path: str | os.PathLike[str]) -> pd.DataFrame:
     except UnicodeDecodeError as error:
         raise DataError(f"{source}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
     frame = pd.DataFrame(rows, columns=[*LABEL_COLUMNS, "is_recalled", "answer"], dtype=object)
-    return frame.astype({"is_correct": "boolean", "is_recalled": "boolean"})
+    return frame.astype({"correct": "boolean", "is_recalled": "boolean"})
 
 
 def check_labels(labels: pd.DataFrame, targets: pd.DataFrame) -> None:
@@ -77,7 +77,7 @@ def check_labels(labels: pd.DataFrame, targets: pd.DataFrame) -> None:
     Raises:
         DataError: If a label is of none of these; empty ones do not count.
     """
-    given = labels[labels["is_correct"].notna()]
+    given = labels[labels["correct"].notna()]
     answers = pd.MultiIndex.from_frame(targets[["prompt_id", "item"]])
     foreign = given[~pd.MultiIndex.from_frame(given[["prompt_id", "question_id"]]).isin(answers)]
     if len(foreign):
@@ -102,7 +102,7 @@ def check_labelled_answers(labels: pd.DataFrame, targets: pd.DataFrame) -> None:
     """
     if "answer" not in labels:
         return
-    given = labels[labels["is_correct"].notna() & labels["answer"].notna()]
+    given = labels[labels["correct"].notna() & labels["answer"].notna()]
     answers = targets[["prompt_id", "item", "text"]].rename(columns={"item": "question_id"})
     both = given.merge(answers, on=["prompt_id", "question_id"])
     is_other = [not _is_shown(*cells) for cells in zip(both["answer"], both["text"], strict=True)]
@@ -145,7 +145,7 @@ def write_labelling_sheet(
         n: Answers of each kind, at most; 1 or more.
         seed: Seed of the draw.
         kind: Column of the targets that tells the kinds apart, such as "form" or "state".
-        fill: Columns to fill besides is_correct, such as "is_recalled".
+        fill: Columns to fill besides correct, such as "is_recalled".
 
     Returns:
         How many answers stand in the sheet.
@@ -155,7 +155,7 @@ def write_labelling_sheet(
         DataError: If a file of that name is there, which may hold labels.
 
     Notes:
-        `is_correct` is to be filled with 1 or 0, and for free answers of SLAQ `is_recalled`:
+        `correct` is to be filled with 1 or 0, and for free answers of SLAQ `is_recalled`:
         whether the text speaks of the fact at all. The other columns are for reading. A cell that a
         spreadsheet would take for a formula gets an apostrophe in front.
     """
@@ -188,18 +188,18 @@ def labels_by_target(targets: pd.DataFrame, path: str | os.PathLike[str]) -> pd.
         path: The file of labels.
 
     Returns:
-        is_correct by row, missing where there is no label.
+        correct by row, missing where there is no label.
 
     Raises:
         DataError: If the labels cannot be read, are of another run or other answers, or label
             nothing.
     """
     labels = read_labels(path)
-    if labels["is_correct"].isna().all():
-        raise DataError("no answer is labelled; write 1 or 0 into the column is_correct")
+    if labels["correct"].isna().all():
+        raise DataError("no answer is labelled; write 1 or 0 into the column correct")
     check_labels(labels, targets)
     check_labelled_answers(labels, targets)
-    known = labels.set_index(["prompt_id", "question_id"])["is_correct"]
+    known = labels.set_index(["prompt_id", "question_id"])["correct"]
     keys = pd.MultiIndex.from_arrays([targets["prompt_id"], targets["item"]])
     return known.reindex(keys).reset_index(drop=True)
 
@@ -229,12 +229,12 @@ def _read(path: Path) -> list[tuple[str, str, bool | None, bool | None, object]]
                     f"{seen[key]} already; keep one of the two"
                 )
             seen[key] = rows.line_num
-            is_correct = _label(row["is_correct"], where)
+            correct = _label(row["correct"], where)
             is_recalled = _label(row.get("is_recalled"), where)
-            if is_correct and is_recalled is False:
+            if correct and is_recalled is False:
                 raise DataError(f"{where}: a fact that is not recalled cannot be right")
             answer = unguard_cell(row.get("answer"))
-            labels.append((*key, is_correct, is_recalled, answer))
+            labels.append((*key, correct, is_recalled, answer))
     return labels
 
 
@@ -256,14 +256,14 @@ _SCORES: Final = {
 
 
 def hold_against(
-    truth: pd.Series, judged: pd.Series, *, n_resamples: int = 10_000, seed: int = 0
+    truth: pd.Series, judged: pd.Series, *, resamples: int = 10_000, seed: int = 0
 ) -> dict[str, object] | None:
     """Compare two verdicts on the same answers.
 
     Args:
         truth: Verdicts that count as true, missing where there is none.
         judged: Verdicts of the judge, in the same order.
-        n_resamples: Resamples of the intervals.
+        resamples: Resamples of the intervals.
         seed: Seed of the resampling.
 
     Returns:
@@ -280,7 +280,7 @@ def hold_against(
         row = judge_agreement(
             *(column.astype(object).where(column.notna(), None).tolist() for column in both),
             missing="drop",
-            intervals=Intervals(n_resamples=n_resamples, rng=seed),
+            intervals=Intervals(resamples=resamples, rng=seed),
         )
     del row["n_missing"]
     return {"n_labelled": len(truth)} | row
@@ -291,7 +291,7 @@ def agreement_by_kind(kinds: pd.Series, verdicts: pd.DataFrame, truth: pd.Series
 
     Args:
         kinds: The kind of each answer, such as its condition; the name is that of the column.
-        verdicts: What the judge said, row by row: judged_by and is_correct.
+        verdicts: What the judge said, row by row: judged_by and correct.
         truth: The other verdicts, of people or of a rule, row by row; missing where there is none.
 
     Returns:
@@ -302,7 +302,7 @@ def agreement_by_kind(kinds: pd.Series, verdicts: pd.DataFrame, truth: pd.Series
     rows = []
     for kind in (*kinds.dropna().unique(), "all"):
         part = ((kinds == kind) | (kind == "all")).to_numpy(bool)
-        agreement = hold_against(truth.loc[part], verdicts["is_correct"].loc[part])
+        agreement = hold_against(truth.loc[part], verdicts["correct"].loc[part])
         if agreement is not None:
             head = {"judge": verdicts["judged_by"].iloc[0], str(kinds.name): kind}
             rows.append(head | agreement)
@@ -384,7 +384,7 @@ def corrected_scores(
     second: npt.NDArray[np.float64],
     errors: list[JudgeError],
     *,
-    n_resamples: int = 10_000,
+    resamples: int = 10_000,
     seed: int = 0,
 ) -> dict[str, object]:
     """Correct the scores of a pair of conditions, and set what the judge has beside them.
@@ -393,7 +393,7 @@ def corrected_scores(
         first: Verdicts under the first condition, as the short ones of `corrected_alignment`.
         second: Verdicts under the second, as its long ones.
         errors: The judge's errors under both.
-        n_resamples: Draws of the intervals.
+        resamples: Draws of the intervals.
         seed: Seed of the draws.
 
     Returns:
@@ -409,7 +409,7 @@ def corrected_scores(
             short_error=errors[0],
             long_error=errors[1],
             missing="drop",
-            intervals=Intervals(n_resamples=n_resamples, rng=seed),
+            intervals=Intervals(resamples=resamples, rng=seed),
         )
     row = {name: corrected[name] for name in ("n_topics", "n_missing")}
     for column, name in _SCORES.items():

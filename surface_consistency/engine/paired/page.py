@@ -262,7 +262,7 @@ def accuracy_sentences(
         f"accuracy of {row['model']}{of}",
         *report.design.conditions,
         "under the {}",
-        p="mcnemar_p_value",
+        p="p_value",
         clusters=report.clusters,
     )
     has_interval = say.direction(row, "accuracy_difference") is not None
@@ -413,14 +413,14 @@ def square_facts(report: Report, row: Row) -> list[Fact]:
     ]
 
 
-def p_value_of(row: Row, name: str = "mcnemar_p_value") -> Value:
+def p_value_of(row: Row, name: str = "p_value") -> Value:
     """Return a p-value of a row as a number; NaN without one."""
     return Value(value=float(row.get(name, math.nan)), kind="p_value")
 
 
 def test_of(row: Row) -> str:
     """Return the name of the test of a row."""
-    return TEST_NAMES.get(str(row.get("mcnemar_method")), "")
+    return TEST_NAMES.get(str(row.get("test")), "")
 
 
 def inferred(facts: Iterable[Fact]) -> list[Fact]:
@@ -539,7 +539,7 @@ def _flip_dot(report: Report, row: Row) -> Dot:
         report,
         row,
         "flip_rate",
-        is_certain=bool(row.get("adjusted_p_value", math.nan) < 0.05),
+        is_certain=bool(row.get("p_value_holm", math.nan) < 0.05),
         is_above_noise=bool(row.get("above_noise_p_value", math.nan) < 0.05),
     )
 
@@ -806,9 +806,7 @@ def paired_method(report: Report) -> list[str]:
     return TEXTS.paragraphs("method", first=first, second=second, by=by)
 
 
-def fact_trace(
-    folder: str | os.PathLike[str], item: str, *, outcome: type[PairedOutcome]
-) -> str:
+def fact_trace(folder: str | os.PathLike[str], item: str, *, outcome: type[PairedOutcome]) -> str:
     """Describe the answers to one fact in a run, for a terminal.
 
     Args:

@@ -47,7 +47,7 @@ class _Correct(Record):
     """A verdict without its reasons."""
 
     target_id: str
-    is_correct: bool | None
+    correct: bool | None
 
 
 def scored_pairs(outcomes: pd.DataFrame) -> pd.DataFrame:
@@ -358,13 +358,13 @@ def _repeated(report: Report, run: Run, stratum: str | None) -> pd.DataFrame | N
     both = second.merge(first, on="target_id", suffixes=("_2", "_1")).merge(
         targets[list(dict.fromkeys(wanted))], on="target_id", validate="many_to_one"
     )
-    both = both.dropna(subset=["is_correct_1", "is_correct_2"])
+    both = both.dropna(subset=["correct_1", "correct_2"])
     if report.cluster in both:
         clusters = both[report.cluster]
     else:
         of_fact = run.outcomes.drop_duplicates("item").set_index("item")
         clusters = both["item"].map(of_fact[report.cluster])
-    flips = both["is_correct_1"].astype(bool) != both["is_correct_2"].astype(bool)
+    flips = both["correct_1"].astype(bool) != both["correct_2"].astype(bool)
     return pd.DataFrame(
         {
             "stratum": both[stratum].astype(str) if stratum else "all",
@@ -479,7 +479,7 @@ def paired_tables(
         Tables by name. "overall" and one table per grouping have the columns of
         `metrics.paired_by` and detectable_difference (`with_detectable`). "overall" also has kappa
         with its interval and odds_ratio (first_only / second_only), the groupings have
-        adjusted_p_value, Holm-corrected over the groups of a model. Further "same_answer", the
+        p_value_holm, Holm-corrected over the groups of a model. Further "same_answer", the
         tables of `contrast_tables`, and "generalisation" if the study has several clusters.
     """
     rates = rates or paired_rates
@@ -518,7 +518,7 @@ def score_table(
         frame,
         labels,
         titles={"n_clusters": report.clusters.capitalize()},
-        labels={"mcnemar_method": TEST_NAMES},
+        labels={"test": TEST_NAMES},
         detectable=detectable_note(frame),
         name=name,
     )
@@ -547,8 +547,8 @@ def _grouped(
     heads = labels[: len(keys) - len(columns)]
     adjusted = np.full(len(frame), np.nan)
     for places in frame.reset_index(drop=True).groupby(heads, sort=False).indices.values():
-        adjusted[places] = metrics.adjust_p_values(frame["mcnemar_p_value"].to_numpy()[places])
-    frame = frame.assign(adjusted_p_value=adjusted)
+        adjusted[places] = metrics.adjust_p_values(frame["p_value"].to_numpy()[places])
+    frame = frame.assign(p_value_holm=adjusted)
     above = above_noise_by(report, columns)
     if len(above):
         places = pd.MultiIndex.from_frame(frame[list(above.index.names)].astype(str))

@@ -260,9 +260,9 @@ def _between(
     return _inferred(totals, sums, (-most, most), reaches)
 
 
-def _bounded(inferred: ClusterT, name: str, level: float) -> dict[str, float]:
+def _bounded(inferred: ClusterT, name: str, confidence: float) -> dict[str, float]:
     """Return a number with its bounds, by column."""
-    low, high = inferred.bounds(level)
+    low, high = inferred.bounds(confidence)
     return {name: float(inferred.value), f"{name}_low": float(low), f"{name}_high": float(high)}
 
 
@@ -292,7 +292,7 @@ def _compared(
             "not_inferred": inferred.not_inferred,
             "model_mean": float(means[one]),
             "reference_mean": float(means[other]),
-            **_bounded(inferred, "difference", rules.intervals.level),
+            **_bounded(inferred, "difference", rules.intervals.confidence),
             "p_value": float(inferred.p_value()),
         }
         yield row, inferred, one, other
@@ -307,7 +307,7 @@ def _differences(
         of_all = inferred if pooled is totals else _between(pooled, scores, rules, one, other)
         row |= {
             "test": "t",
-            **_bounded(of_all, "pooled_difference", rules.intervals.level),
+            **_bounded(of_all, "pooled_difference", rules.intervals.confidence),
             "pooled_p_value": float(of_all.p_value()),
         }
         if rules.is_verdicts:
@@ -332,8 +332,8 @@ def _tested(scores: ModelScores, rules: _Rules, one: int, other: int) -> dict[st
     counts = np.bincount(4 * rows + codes, minlength=4 * (rows.max() + 1)).reshape(-1, 4)
     row = run_test(counts.astype(np.float64), rules.test, rules.intervals)
     return {
-        "p_value": row["mcnemar_p_value"],
-        "test": row["mcnemar_method"],
+        "p_value": row["p_value"],
+        "test": row["test"],
         "difference_low": row["accuracy_difference_low"],
         "difference_high": row["accuracy_difference_high"],
     }
@@ -372,7 +372,7 @@ def _concluded(rows: pd.DataFrame, rules: _Rules) -> pd.DataFrame:
 def _conclusion(row: dict[Any, Any], rules: _Rules) -> Conclusion:
     """Say what a difference shows."""
     difference, low, high = (row[name] for name in _DIFFERENCE)
-    alpha = 1.0 - rules.intervals.level
+    alpha = 1.0 - rules.intervals.confidence
     if row["not_inferred"] or math.isnan(row["p_value"]):
         return "not inferred"
     if rules.margin is not None and row["p_equivalent_holm"] < alpha / 2.0:
@@ -394,10 +394,10 @@ def _ranked(totals: ScoreTotals, rules: _Rules, scores: ModelScores) -> pd.DataF
         p_value = _above(_between(totals, scores, rules, one, other), 0.0)
         p_value = p_value if rules.higher_is_better else 1.0 - p_value
         p_above[one, other], p_above[other, one] = p_value, 1.0 - p_value
-    low, high = rank_intervals(p_above, confidence_level=rules.intervals.level)
+    low, high = rank_intervals(p_above, confidence=rules.intervals.confidence)
     rows = [
         {"model": name, "n": len(scores.values), "n_clusters": totals.n_clusters}
-        | _bounded(mean, "mean", rules.intervals.level)
+        | _bounded(mean, "mean", rules.intervals.confidence)
         for name, mean in zip(scores.models, means, strict=True)
     ]
     frame = pd.DataFrame(rows)
@@ -434,7 +434,7 @@ def _groups(
     )
     means = whole.set_index(["model", "reference"])["difference"]
     of_rows = means.loc[pd.MultiIndex.from_frame(frame[["model", "reference"]])].to_numpy()
-    alpha = 1.0 - rules.intervals.level
+    alpha = 1.0 - rules.intervals.confidence
     frame["is_against"] = frame["difference"] * of_rows < 0.0
     frame["is_shown_against"] = frame["is_against"] & (frame["p_value_holm"] < alpha)
     return frame[list(_GROUP_COLUMNS)]
@@ -457,7 +457,7 @@ def _parts(scores: ModelScores) -> Iterator[tuple[str, str, ModelScores]]:
 
 
 def rank_intervals(
-    p_above: npt.ArrayLike, *, confidence_level: float = 0.95
+    p_above: npt.ArrayLike, *, confidence: float = 0.95
 ) -> tuple[Integers, Integers]:
     """Bound the ranks of all models at once.
 
@@ -468,13 +468,13 @@ def rank_intervals(
     Args:
         p_above: One-sided p-values, shape `(n_models, n_models)`: in row j and column k that of the
             hypothesis that j is not above k. The diagonal is not read; NaN where there is no test.
-        confidence_level: Probability that all intervals hold their ranks, in (0, 1).
+        confidence: Probability that all intervals hold their ranks, in (0, 1).
 
     Returns:
         Lower and upper bounds, each of shape `(n_models,)`; rank 1 is that of the largest mean.
 
     Raises:
-        ValueError: When `p_above` is not square, a p-value is not in [0, 1] or `confidence_level`
+        ValueError: When `p_above` is not square, a p-value is not in [0, 1] or `confidence`
             not in (0, 1).
 
     Notes:
@@ -493,11 +493,11 @@ def rank_intervals(
         >>> low.tolist(), high.tolist()
         ([1, 3, 1], [2, 3, 2])
     """
-    check_confidence_level(confidence_level)
+    check_confidence_level(confidence)
     tests = np.array(p_above, dtype=np.float64)
     if tests.ndim != 2 or tests.shape[0] != tests.shape[1]:
         raise ValueError(f"p_above must be square, a row a model; got shape {tests.shape}")
     np.fill_diagonal(tests, np.nan)
     adjusted = adjust_p_values(tests.ravel()).reshape(tests.shape)
-    is_above = adjusted < 1.0 - confidence_level
+    is_above = adjusted < 1.0 - confidence
     return 1 + is_above.sum(axis=0), len(tests) - is_above.sum(axis=1)

@@ -68,11 +68,7 @@ def residual_direction(unit: Floats, basis: Sequence[Floats]) -> Floats | None:
 
 
 def correlation_interval(
-    coefficient: float,
-    *,
-    df: int,
-    method: CorrelationMethod = "pearson",
-    confidence_level: float = 0.95,
+    coefficient: float, *, df: int, method: CorrelationMethod = "pearson", confidence: float = 0.95
 ) -> tuple[float, float, float]:
     """Return the interval and the p-value of a correlation of independent rows.
 
@@ -85,14 +81,14 @@ def correlation_interval(
         coefficient: The correlation, plain or partial.
         df: Degrees of freedom: the number of rows, minus 2, minus 1 per variable held constant.
         method: "pearson", or "spearman" for a correlation of ranks.
-        confidence_level: Nominal coverage of the interval, in (0, 1).
+        confidence: Nominal coverage of the interval, in (0, 1).
 
     Returns:
         Lower bound, upper bound and two-sided p-value; NaN without a degree of freedom, for an
         undefined correlation, and for a perfect one, which shows nothing of its spread.
 
     Raises:
-        ValueError: When `method` or `confidence_level` is out of range.
+        ValueError: When `method` or `confidence` is out of range.
 
     References:
         R. A. Fisher, Biometrika 10, 1915; D. G. Bonett and T. A. Wright, Psychometrika 65, 2000
@@ -105,12 +101,12 @@ def correlation_interval(
     """
     from scipy.special import betainc
 
-    check_confidence_level(confidence_level)
+    check_confidence_level(confidence)
     check_correlation_method(method)
     if math.isnan(coefficient) or df < 1 or abs(coefficient) > 1.0 - _PERFECT:
         return math.nan, math.nan, math.nan
     centre = math.atanh(coefficient)
-    half = math.asinh(float(t_quantile(df, confidence_level)) / math.sqrt(df))
+    half = math.asinh(float(t_quantile(df, confidence)) / math.sqrt(df))
     ends = [centre - half, centre + half]
     if method == "spearman":
         from scipy.optimize import brentq
@@ -262,12 +258,12 @@ def _chunk(codes: Integers) -> int:
     return max(1, _CHUNK_CELLS // codes.size)
 
 
-def _weights(codes: Integers, n_resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
+def _weights(codes: Integers, resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
     """Yield how often each row counts in resamples of whole clusters, chunk by chunk."""
     n_clusters = int(codes.max()) + 1
     size = _chunk(codes)
-    for start in range(0, n_resamples, size):
-        rows = min(size, n_resamples - start)
+    for start in range(0, resamples, size):
+        rows = min(size, resamples - start)
         drawn = np.empty((rows, n_clusters))
         for row in drawn:
             row[:] = np.bincount(rng.integers(0, n_clusters, n_clusters), minlength=n_clusters)
@@ -291,14 +287,14 @@ def drawn_correlations(
     codes: Integers,
     *,
     method: CorrelationMethod,
-    n_resamples: int,
+    resamples: int,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
     """Return both for each resample, with that axis in front."""
     if method == "spearman":
-        return _joined(x, y, _weights(codes, n_resamples, rng))
+        return _joined(x, y, _weights(codes, resamples, rng))
     moments = moments_of_clusters(scaled(x), scaled(y), codes)
-    totals = resample_counts(moments, n_resamples=n_resamples, rng=rng)
+    totals = resample_counts(moments, resamples=resamples, rng=rng)
     return correlations_of_moments(totals, len(x), len(y))
 
 
@@ -362,16 +358,16 @@ def cluster_inference(
         scales: tuple[tuple[Scale, Flags], ...] = (("plain", plain), ("fisher-z", ~plain))
         for scale, rows in scales:
             limits = jackknife(estimates[rows], left_out[rows], scale=scale, sizes=sizes)
-            low[rows], high[rows] = limits.bounds(intervals.level)
+            low[rows], high[rows] = limits.bounds(intervals.confidence)
             p_value[rows] = limits.p_value()
     else:
         drawn = drawn_correlations(
-            x, y, codes, method=method, n_resamples=intervals.n_resamples, rng=rng
+            x, y, codes, method=method, resamples=intervals.resamples, rng=rng
         )
         values = np.moveaxis(statistics(*drawn), 0, -1)
         for place in zip(*np.nonzero(~np.isnan(estimates)), strict=True):
             n_undefined[place] = np.count_nonzero(np.isnan(values[place]))
-            tails = (0.5 - intervals.level / 2.0, 0.5 + intervals.level / 2.0)
+            tails = (0.5 - intervals.confidence / 2.0, 0.5 + intervals.confidence / 2.0)
             low[place], high[place] = quantiles(values[place], tails)
             p_value[place] = percentile_p_value(values[place])
     return ClusterInference(low, high, p_value, n_undefined)

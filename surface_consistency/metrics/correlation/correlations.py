@@ -278,7 +278,7 @@ def _inferred(
             coefficient,
             df=columns[0].size - 2 - len(held),
             method=method,
-            confidence_level=intervals.level,
+            confidence=intervals.confidence,
         )
         reason = "" if low == low else "the correlation is perfect, which shows no spread"
     elif not reason and codes is not None:

@@ -56,7 +56,7 @@ def steiger_test(r_jk: float, r_jh: float, *, r_kh: float, n: int) -> tuple[floa
 
 
 def zou_interval(
-    r_jk: float, r_jh: float, *, r_kh: float, n: int, confidence_level: float = 0.95
+    r_jk: float, r_jh: float, *, r_kh: float, n: int, confidence: float = 0.95
 ) -> tuple[float, float, float]:
     """Return Zou's interval of the difference of two correlations, with its p-value.
 
@@ -68,7 +68,7 @@ def zou_interval(
         r_jh: As in `steiger_test`.
         r_kh: As in `steiger_test`.
         n: Number of rows of all three correlations.
-        confidence_level: Nominal coverage of the interval, in (0, 1).
+        confidence: Nominal coverage of the interval, in (0, 1).
 
     Returns:
         Lower bound, upper bound and p-value. The interval excludes 0 exactly if the p-value is
@@ -76,7 +76,7 @@ def zou_interval(
 
     Raises:
         TypeError: When `n` is not an integer.
-        ValueError: As in `steiger_test`, and when `confidence_level` is out of range.
+        ValueError: As in `steiger_test`, and when `confidence` is out of range.
 
     Notes:
         Swapping r_jk and r_jh changes the signs of the bounds. All values are NaN, with an
@@ -90,10 +90,10 @@ def zou_interval(
         >>> round(low, 3), round(high, 3), p_value < 1e-4
         (-0.431, -0.167, True)
     """
-    check_confidence_level(confidence_level)
+    check_confidence_level(confidence)
     if not _is_defined(r_jk, r_jh, r_kh, n):
         return math.nan, math.nan, math.nan
-    quantile = NormalDist().inv_cdf((1.0 + confidence_level) / 2.0)
+    quantile = NormalDist().inv_cdf((1.0 + confidence) / 2.0)
     low = _zou_bound(r_jk, r_jh, r_kh, n, quantile)
     high = -_zou_bound(r_jh, r_jk, r_kh, n, quantile)
     return low, high, math.erfc(_first_at_0(r_jk, r_jh, r_kh, n) / math.sqrt(2.0))

@@ -24,7 +24,7 @@ def clustered_auc(
     labels: npt.ArrayLike,
     clusters: Sequence[Hashable] | npt.NDArray[np.generic] | None = None,
     *,
-    confidence_level: float = 0.95,
+    confidence: float = 0.95,
 ) -> dict[str, Any]:
     """Compute the area under the ROC curve with an interval and a test that take clusters whole.
 
@@ -33,7 +33,7 @@ def clustered_auc(
         labels: Labels of shape (n,): True or 1 for positives, False or 0 for negatives.
         clusters: Cluster of each example, such as the entity that a positive and the negatives made
             from it share; None takes each for a cluster of its own.
-        confidence_level: Nominal coverage, in (0, 1).
+        confidence: Nominal coverage, in (0, 1).
 
     Returns:
         auc, the probability that a random positive scores higher than a random negative, ties as
@@ -64,7 +64,7 @@ def clustered_auc(
         >>> clustered_auc([0.9, 0.4, 0.6, 0.1], [1, 1, 0, 0])["auc"]
         0.75
     """
-    check_confidence_level(confidence_level)
+    check_confidence_level(confidence)
     values = np.asarray(scores, dtype=np.float64)
     marks = np.asarray(labels, dtype=np.float64)
     if values.shape != marks.shape or values.ndim != 1:
@@ -89,9 +89,7 @@ def clustered_auc(
         reason = "all scores are tied"
         if tied_share < 1.0:
             auc = float(above[positive].mean())
-            low, high, p_value, reason = _inference(
-                auc, above - auc, positive, codes, confidence_level
-            )
+            low, high, p_value, reason = _inference(auc, above - auc, positive, codes, confidence)
     if math.isnan(auc):
         warn_undefined(f"the area under the curve is undefined (NaN): {reason}", stacklevel=2)
     return {
@@ -139,7 +137,7 @@ def _tied_share(values: Floats, positive: Flags) -> float:
 
 
 def _inference(
-    auc: float, centred: Floats, positive: Flags, codes: Integers, level: float
+    auc: float, centred: Floats, positive: Flags, codes: Integers, confidence: float
 ) -> tuple[float, float, float, str]:
     """Return bounds and p-value from the centred placements, or why there are none."""
     sides = {"positive": positive, "negative": ~positive}
@@ -149,7 +147,7 @@ def _inference(
     n, nothing = worth[fewest], (math.nan, math.nan, math.nan)
     if not intervals.are_enough(n):
         return *nothing, f"the {fewest}s are {intervals.too_few_clusters(n)}"
-    quantile = float(intervals.t_quantile(n - 1.0, level))
+    quantile = float(intervals.t_quantile(n - 1.0, confidence))
     if auc in (0.0, 1.0):
         bound = quantile**2 / (n + quantile**2)
         low, high = (0.0, bound) if auc == 0.0 else (1.0 - bound, 1.0)

@@ -137,7 +137,7 @@ def fact_counts(
     del_on: npt.ArrayLike,
     del_off: npt.ArrayLike,
     full: npt.ArrayLike | None,
-    has_gold: npt.ArrayLike | None,
+    gold_retrieved: npt.ArrayLike | None,
     *,
     missing: _inputs.MissingPolicy,
     names: tuple[str, str, str, str],
@@ -155,8 +155,8 @@ def fact_counts(
         codes = _codes(full, names[2], names[0], cells.size, missing)
         is_scored &= codes != _inputs.MISSING
         is_known = codes == 1
-    if has_gold is not None:
-        codes = _codes(has_gold, names[3], names[0], cells.size, missing)
+    if gold_retrieved is not None:
+        codes = _codes(gold_retrieved, names[3], names[0], cells.size, missing)
         is_scored &= codes != _inputs.MISSING
         is_traced = codes == 1
     counts = np.zeros((cells.size, 10), dtype=np.int64)

@@ -78,7 +78,7 @@ def forgetting_by(
     del_on: str = "first_correct",
     del_off: str = "second_correct",
     full: str | None = None,
-    has_gold: str | None = None,
+    gold_retrieved: str | None = None,
     cluster: str | None = "item",
     test: mcnemar_tests.PairedTest = "auto",
     intervals: Intervals = DEFAULT_INTERVALS,
@@ -92,7 +92,7 @@ def forgetting_by(
         del_on: Column of verdicts with the fact deleted and retrieval on.
         del_off: Column of verdicts with the fact deleted and retrieval off.
         full: Column of verdicts with the database whole; None where it was not asked.
-        has_gold: Column that says whether a retained candidate was gold-equivalent; None without
+        gold_retrieved: Column that says whether a retained candidate was gold-equivalent; None without
             traces.
         cluster: Column of what intervals take as a whole: the fact, since it stands under several
             prompts; None takes each row for a cluster of its own.
@@ -103,13 +103,13 @@ def forgetting_by(
 
     Returns:
         One row a group, sorted by label: the columns `by`; both (a), first_only (b), second_only
-        (c), neither (d); artifacts (with `has_gold`), full_correct and full_flag (with `full`, see
+        (c), neither (d); artifacts (with `gold_retrieved`), full_correct and full_flag (with `full`, see
         `contamination_flags`); n, n_clusters, few_clusters (whether they are fewer than 20),
         not_inferred (why intervals and test are NaN), n_missing, n_undefined; `<rate>`,
         `<rate>_low`, `<rate>_high` for leakage, retrieval_mediated, interference, del_on_accuracy,
         accuracy_difference (L less p(DEL-ON), which the test is of), and as far as known
-        artifact_rate, full_accuracy and the rates given FULL; mcnemar_statistic, mcnemar_p_value,
-        mcnemar_method. Rates are fractions.
+        artifact_rate, full_accuracy and the rates given FULL; statistic, p_value,
+        test. Rates are fractions.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
@@ -136,30 +136,30 @@ def forgetting_by(
         [['Base', 0.0, 0.0, ''], ['Noise', 0.0, 1.0, 'full_equals_del_on']]
     """
     has_full = full is not None
-    has_trace = has_gold is not None
+    has_trace = gold_retrieved is not None
     rates = {
         **DELETION_RATES,
         **(TRACE_RATES if has_trace else {}),
         **(FULL_RATES if has_full else {}),
         **(FULL_TRACE_RATES if has_full and has_trace else {}),
     }
-    columns = _columns(rates, full is not None, has_gold is not None)
+    columns = _columns(rates, full is not None, gold_retrieved is not None)
     keys = _groups.grouping_columns(by, columns)
     mcnemar_tests.check_test(test)
-    needed = [*keys, del_on, del_off, *filter(None, (full, has_gold, cluster))]
+    needed = [*keys, del_on, del_off, *filter(None, (full, gold_retrieved, cluster))]
     _groups.check_frame(
-        frame, needed, options="by, del_on, del_off, full, has_gold or cluster", row="fact"
+        frame, needed, options="by, del_on, del_off, full, gold_retrieved or cluster", row="fact"
     )
     facts, is_scored = fact_counts(
         frame[del_on].array,
         frame[del_off].array,
         None if full is None else frame[full].array,
-        None if has_gold is None else frame[has_gold].array,
+        None if gold_retrieved is None else frame[gold_retrieved].array,
         missing=missing,
-        names=(del_on, del_off, full or "", has_gold or ""),
+        names=(del_on, del_off, full or "", gold_retrieved or ""),
     )
     clusters = _groups.cluster_codes(frame, cluster)
-    verdicts = [name for name in (del_on, del_off, full, has_gold) if name is not None]
+    verdicts = [name for name in (del_on, del_off, full, gold_retrieved) if name is not None]
     _groups.warn_repeated_rows(frame, verdicts, [*keys, *filter(None, (cluster,))], stacklevel=2)
     n_missing = int(np.count_nonzero(~is_scored))
     warn_unscored(n_missing, len(frame), what="facts", stacklevel=2)

@@ -113,7 +113,7 @@ def unlearning_by(
         pair=pair,
         rates=UNLEARNING_RATES,
         intervals=intervals,
-    ).rename(columns={"mcnemar_p_value": "p_value"})
+    ).rename(columns={"p_value": "p_value"})
     tests = []
     for rows in group_positions(frame, keys).values():
         part = frame.iloc[rows]
@@ -123,7 +123,7 @@ def unlearning_by(
         tests.append(_tests(counts if intervals.method == "auto" else counts[:0], margin))
     columns = [*tests[0]]
     tested = pd.DataFrame(tests, columns=columns, index=table.index)
-    dropped = ["mcnemar_statistic", "mcnemar_method", "design_effect"]
+    dropped = ["statistic", "test", "design_effect"]
     return table.drop(columns=dropped).assign(margin=margin).join(tested)
 
 

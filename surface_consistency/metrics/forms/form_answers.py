@@ -15,7 +15,7 @@ from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums, grou
 from surface_consistency.metrics.uncertainty.cluster_bounds import jackknife
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
-_COUNTS = ("n_facts", "n_answers", "n_single", "n_missing", "n_clusters", "not_inferred")
+_COUNTS = ("n_items", "n_answers", "n_single", "n_missing", "n_clusters", "not_inferred")
 _RATES = ("same_answer", "chance", "kappa")
 
 
@@ -46,7 +46,7 @@ def form_answers_by(
         intervals: How intervals are made.
 
     Returns:
-        One row a group: the columns `by`; n_facts (with two answers or more), n_answers of these,
+        One row a group: the columns `by`; n_items (with two answers or more), n_answers of these,
         n_single (facts with fewer, left out), n_missing, n_clusters, not_inferred; same_answer, the
         probability that two random forms of a fact have one answer, a mean over facts; chance, the
         same of two random answers of all; kappa, (same_answer - chance) / (1 - chance), NaN where
@@ -102,7 +102,7 @@ def _group(
     usable = sizes > 1
     inside = usable[places]
     row: dict[str, object] = {
-        "n_facts": int(usable.sum()),
+        "n_items": int(usable.sum()),
         "n_answers": int(inside.sum()),
         "n_single": n_all - int(usable.sum()),
         "n_missing": n_missing,
@@ -129,7 +129,7 @@ def _group(
         chance = sizes_left / n_left
         kappa = np.where(chance < 1.0, (left_out - chance) / (1.0 - chance), np.nan)
     bounds = jackknife([chance[0], kappa[0]], np.stack([chance[1:], kappa[1:]])).bounds(
-        intervals.level
+        intervals.confidence
     )
     known = not agreement.not_inferred
     ends = np.where(known, np.stack(bounds), math.nan)

@@ -22,10 +22,10 @@ from surface_consistency.metrics.forms.forms import fact_sums
 from surface_consistency.metrics.paired.multiplicity import with_adjusted_p_values
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
-_RATES: Final = {"consistency": 6, "accuracy": 3, "all_right": 7}
+_RATES: Final = {"consistency": 6, "accuracy": 3, "all_correct": 7}
 """Rates by their place among the sums of facts."""
 _COLUMNS: Final = (
-    *("a", "b", "rate", "n_facts", "n_forms", "n_clusters", "not_inferred"),
+    *("a", "b", "rate", "n_items", "n_forms", "n_clusters", "not_inferred"),
     *("value_a", "value_b", "difference", "difference_low", "difference_high", "p_value"),
 )
 _COMPARED: Final = ("n_clusters", "not_inferred", *_COLUMNS[-4:])
@@ -57,8 +57,8 @@ def form_contrasts(
         intervals: Level of the intervals.
 
     Returns:
-        Three rows for every two groups: a, b, rate ("consistency", "accuracy" or "all_right");
-        n_facts with two forms or more that both groups have verdicts in, n_forms of these,
+        Three rows for every two groups: a, b, rate ("consistency", "accuracy" or "all_correct");
+        n_items with two forms or more that both groups have verdicts in, n_forms of these,
         n_clusters, not_inferred (why there is neither interval nor p-value; empty where there is);
         value_a, value_b; difference, a less b, with difference_low and difference_high; p_value, of
         the same t, and p_value_holm, Holm's over all rows.
@@ -83,7 +83,7 @@ def form_contrasts(
         ...     {"model": ["x"] * 12 + ["y"] * 12, "item": [*"aabbccddeeff"] * 2,
         ...      "form": ["a", "b"] * 12, "correct": [1] * 12 + [1, 0] * 6})
         >>> form_contrasts(frame)[["rate", "difference"]].values.tolist()
-        [['consistency', 1.0], ['accuracy', 0.5], ['all_right', 1.0]]
+        [['consistency', 1.0], ['accuracy', 0.5], ['all_correct', 1.0]]
     """
     facts = column_names(fact)
     needed = [between, *facts, form, correct, *filter(None, (cluster,))]
@@ -136,6 +136,6 @@ def _compared(
                 scores, item="fact", cluster="cluster", baseline="b", intervals=intervals
             )
         row = compared.differences.iloc[0].to_dict()
-        counts = {"rate": rate, "n_facts": row["n"], "n_forms": int(sizes.sum())}
+        counts = {"rate": rate, "n_items": row["n"], "n_forms": int(sizes.sum())}
         means = {"value_a": row["model_mean"], "value_b": row["reference_mean"]}
         yield counts | means | {name: row[name] for name in _COMPARED}

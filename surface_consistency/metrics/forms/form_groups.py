@@ -24,7 +24,7 @@ FormChoice: TypeAlias = Literal["fixed", "sample"]
 _LEAST_FORMS = 3
 _TOO_FEW = f"fewer than {_LEAST_FORMS} forms say nothing of others like them"
 _COUNTS = (
-    *("n_facts", "n_forms", "n_single", "n_missing"),
+    *("n_items", "n_forms", "n_single", "n_missing"),
     *("n_clusters", "few_clusters", "not_inferred", "n_undefined"),
 )
 
@@ -46,7 +46,7 @@ def forms_by(
 
     Of the m forms of a fact let k be right. The probability that two distinct forms agree is
     (k (k - 1) + (m - k)(m - k - 1)) / (m (m - 1)), averaged over facts (consistency).
-    all_right, all_wrong and all_agree are the proportions of facts that are right, wrong, and
+    all_correct, all_incorrect and all_agree are the proportions of facts that are right, wrong, and
     either, in all forms; accuracy is the mean over facts of the proportion of right forms.
     form_share is E[Var(correct | fact)] / Var(correct) = (1 - consistency) / (2 p (1 - p)), p being
     the accuracy, in [0, 2]; intraclass_correlation, in [-1, 1], is that of a one-way analysis of
@@ -63,20 +63,20 @@ def forms_by(
             would give; "sample", what other facts in other forms like these would give, where all
             facts share their forms, as languages or prompts. Forms that are templates of a relation
             are others in each: there `cluster` names the relation, and covers both.
-        of: Adds all_right_of, the share of facts that are right in so many forms drawn from theirs,
+        of: Adds all_correct_of, the share of facts that are right in so many forms drawn from theirs,
             which may be compared between sets of unequal size; at least 1.
         intervals: How intervals are made; each group derives its own seed.
         missing: "drop" leaves out forms without a verdict, with a count in `n_missing` and an
             `UnscoredWarning`; "raise" refuses them.
 
     Returns:
-        One row a group, sorted by label, with the columns `by`; n_facts, n_forms (of these facts),
+        One row a group, sorted by label, with the columns `by`; n_items, n_forms (of these facts),
         n_single (facts with fewer than two scored forms, left out), n_missing, n_clusters,
         few_clusters (whether they are fewer than 20), not_inferred (why intervals are NaN; empty
         where none is), n_undefined (the most resamples that left any
         metric undefined); and `<metric>`,
-        `<metric>_low`, `<metric>_high` for accuracy, all_right, all_wrong, all_agree, consistency,
-        form_share, intraclass_correlation, and with `of` all_right_of, to which facts with fewer
+        `<metric>_low`, `<metric>_high` for accuracy, all_correct, all_incorrect, all_agree, consistency,
+        form_share, intraclass_correlation, and with `of` all_correct_of, to which facts with fewer
         forms do not belong.
 
     Raises:
@@ -89,7 +89,7 @@ def forms_by(
     Notes:
         P_C of Srikanth et al. also counts each form as agreeing with itself, so that few forms
         increase it: with m forms of every fact it is 1 - (1 - consistency) (m - 1) / m.
-        With two forms per fact, consistency is that of the paired table. all_right and all_agree
+        With two forms per fact, consistency is that of the paired table. all_correct and all_agree
         fall as forms are added, so compare them between sets of equally many forms only. The order
         of the rows does not matter. form_share and intraclass_correlation are undefined if all
         verdicts are right or all wrong, the latter for a single fact as well.
@@ -111,7 +111,7 @@ def forms_by(
         >>> frame = pd.DataFrame(
         ...     {"item": [1, 1, 1, 2, 2, 2], "form": ["a", "b", "c"] * 2,
         ...      "correct": [1, 1, 0, 0, 0, 0]})
-        >>> forms_by(frame)[["n_facts", "n_forms", "consistency"]].round(3).values.tolist()
+        >>> forms_by(frame)[["n_items", "n_forms", "consistency"]].round(3).values.tolist()
         [[2.0, 6.0, 0.667]]
     """
     _inputs.check_choice(forms, ("fixed", "sample"), "forms")
@@ -147,7 +147,7 @@ def forms_by(
             left_out = _left_out(codes[where], numbers[where], form_codes[where], of)
             if len(left_out[0]) < _LEAST_FORMS and not table.at[row, "not_inferred"]:
                 table.loc[row, "not_inferred"] = _TOO_FEW
-            _widen(table, row, rates, left_out, intervals.level)
+            _widen(table, row, rates, left_out, intervals.confidence)
     return table
 
 
@@ -179,7 +179,7 @@ def _widen(
     row: int,
     rates: Mapping[str, Callable[[_inputs.Floats], _inputs.Floats]],
     left_out: tuple[_inputs.Floats, _inputs.Floats],
-    level: float,
+    confidence: float,
 ) -> None:
     """Add the spread between forms to the intervals of a row."""
     for name, rate in rates.items():
@@ -187,7 +187,7 @@ def _widen(
             by_form, by_verdict = (np.asarray(rate(sums), dtype=np.float64) for sums in left_out)
         ends = [f"{name}_low", f"{name}_high"]
         value, low, high = map(float, np.asarray(table.loc[row, [name, *ends]], np.float64))
-        bounds = widened(value, low, high, by_form, level, by_verdict)
+        bounds = widened(value, low, high, by_form, confidence, by_verdict)
         least = -1.0 if name == "intraclass_correlation" else 0.0
         table.loc[row, ends] = np.clip(bounds, least, 1.0)
 
@@ -197,7 +197,7 @@ def widened(
     low: float,
     high: float,
     by_form: _inputs.Floats,
-    level: float,
+    confidence: float,
     by_verdict: _inputs.Floats | None = None,
 ) -> _inputs.Floats:
     """Add the spread between forms to the limits of a statistic.
@@ -207,7 +207,7 @@ def widened(
         low: Its lower limit, for these forms.
         high: Its upper limit.
         by_form: The statistic without each form, shape `(n_forms,)`.
-        level: Nominal coverage.
+        confidence: Nominal coverage.
         by_verdict: The statistic without each verdict, whose spread is in those between forms and
             between facts alike and is counted once; None to count it twice.
 
@@ -221,7 +221,7 @@ def widened(
     variance = _jackknife_variance(by_form)
     if by_verdict is not None:
         variance = max(variance - _jackknife_variance(by_verdict), 0.0)
-    half = float(t_quantile(by_form.size - 1, level)) * math.sqrt(variance)
+    half = float(t_quantile(by_form.size - 1, confidence)) * math.sqrt(variance)
     return np.array([value - math.hypot(value - low, half), value + math.hypot(high - value, half)])
 
 
@@ -243,7 +243,7 @@ def _group(
     rows = fact_sums(n_forms[usable], n_right[usable], of)
     sums = cluster_sums(rows, clusters[first][usable])
     counts: dict[str, object] = {
-        "n_facts": int(usable.sum()),
+        "n_items": int(usable.sum()),
         "n_forms": int(n_forms[usable].sum()),
         "n_single": int((~usable).sum()),
         "n_missing": int((~scored).sum()),

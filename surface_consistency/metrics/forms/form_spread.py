@@ -24,11 +24,11 @@ from surface_consistency.metrics.uncertainty.intervals import (
 )
 
 _SPREAD = (
-    *("n_facts", "n_forms", "n_incomplete", "n_clusters", "not_inferred"),
+    *("n_items", "n_forms", "n_incomplete", "n_clusters", "not_inferred"),
     *("worst", "worst_accuracy", "best", "best_accuracy", "spread", "spread_null"),
     *("cochran_q", "df", "p_value"),
 )
-_COUNTED = ("n_right", "n_facts", "share", "share_independent")
+_COUNTED = ("n_right", "n_items", "share", "share_independent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class _Complete:
     """Verdicts of the facts that have one in every form."""
 
     right: Floats
-    """Shape `(n_facts, n_forms)`."""
+    """Shape `(n_items, n_forms)`."""
     forms: list[object]
     clusters: np.ndarray
     n_incomplete: int
@@ -62,7 +62,7 @@ def form_spread_by(
         cluster: Column of what is taken whole; None takes facts.
 
     Returns:
-        One row a group: the columns `by`; n_facts (with a verdict in every form), n_forms,
+        One row a group: the columns `by`; n_items (with a verdict in every form), n_forms,
         n_incomplete (facts left out), n_clusters, not_inferred; worst and best, the names of the
         forms of least and greatest accuracy, worst_accuracy and best_accuracy; spread, their
         difference; spread_null, the difference that would be expected if forms had no effect;
@@ -101,7 +101,7 @@ def form_spread_by(
     return pd.DataFrame(rows, columns=[*keys, *_SPREAD])
 
 
-def right_counts_by(
+def correct_counts_by(
     frame: pd.DataFrame,
     *,
     by: str | Sequence[str] = (),
@@ -119,7 +119,7 @@ def right_counts_by(
         correct: Column of verdicts.
 
     Returns:
-        A row a group and number: the columns `by`; n_right, from 0 to the number of forms; n_facts,
+        A row a group and number: the columns `by`; n_right, from 0 to the number of forms; n_items,
         of those with a verdict in every form; share of these; and share_independent, the share if
         each form were right at its own accuracy whatever the fact.
 
@@ -138,22 +138,22 @@ def right_counts_by(
         >>> import pandas as pd
         >>> frame = pd.DataFrame(
         ...     {"item": [1, 1, 2, 2], "form": ["a", "b"] * 2, "correct": [1, 1, 0, 0]})
-        >>> right_counts_by(frame)[["n_right", "share", "share_independent"]].values.tolist()
+        >>> correct_counts_by(frame)[["n_right", "share", "share_independent"]].values.tolist()
         [[0.0, 0.5, 0.25], [1.0, 0.0, 0.5], [2.0, 0.5, 0.25]]
     """
     keys = grouping_columns(by, _COUNTED)
     rows = []
     for key, group in _complete_groups(frame, keys, fact, form, correct, None).items():
-        n_facts, n_forms = group.right.shape
+        n_items, n_forms = group.right.shape
         counts = np.bincount(group.right.sum(axis=1).astype(np.int64), minlength=n_forms + 1)
         expected = np.ones(1)
-        for accuracy in group.right.mean(axis=0) if n_facts else ():
+        for accuracy in group.right.mean(axis=0) if n_items else ():
             expected = np.convolve(expected, [1.0 - accuracy, accuracy])
         labels = dict(zip(keys, key, strict=True))
         rows += [
-            labels | dict(zip(_COUNTED, (n_right, int(n), n / n_facts, chance), strict=True))
-            for n_right, (n, chance) in enumerate(zip(counts, expected, strict=n_facts > 0))
-            if n_facts
+            labels | dict(zip(_COUNTED, (n_right, int(n), n / n_items, chance), strict=True))
+            for n_right, (n, chance) in enumerate(zip(counts, expected, strict=n_items > 0))
+            if n_items
         ]
     return pd.DataFrame(rows, columns=[*keys, *_COUNTED])
 
@@ -192,15 +192,15 @@ def _complete_groups(
 
 def _spread(group: _Complete) -> dict[str, object]:
     """Return the row of one group."""
-    n_facts, n_forms = group.right.shape
+    n_items, n_forms = group.right.shape
     row: dict[str, object] = {
-        "n_facts": n_facts,
+        "n_items": n_items,
         "n_forms": n_forms,
         "n_incomplete": group.n_incomplete,
         "n_clusters": 0,
         "not_inferred": "no fact has a verdict in every form",
     }
-    if not n_facts:
+    if not n_items:
         return row
     accuracies, totals = group.right.mean(axis=0), cluster_sums(group.right, group.clusters)
     low, high = int(accuracies.argmin()), int(accuracies.argmax())
@@ -221,7 +221,7 @@ def _spread(group: _Complete) -> dict[str, object]:
         return row | {"not_inferred": too_few_clusters(worth)}
     around = totals - totals.mean(axis=1, keepdims=True)
     variance = float((around**2).sum()) / (n_forms - 1)
-    row |= {"spread_null": expected_range(n_forms) * math.sqrt(variance) / n_facts}
+    row |= {"spread_null": expected_range(n_forms) * math.sqrt(variance) / n_items}
     if variance == 0.0:
         return row | {"not_inferred": "no fact flips between its forms"}
     test = equality_test(totals, sizes=sizes, is_exchangeable=True)

@@ -12,17 +12,17 @@ _Rates = Mapping[str, Callable[[Floats], Floats]]
 
 _COLUMNS = (
     *("facts", "forms", "right", "share"),
-    *("right_squared_per_form", "forms_squared", "agree", "all_right", "all_wrong"),
-    *("facts_of", "all_right_of"),
+    *("right_squared_per_form", "forms_squared", "agree", "all_correct", "all_incorrect"),
+    *("facts_of", "all_correct_of"),
 )
 """Columns of the sums, each over facts with m forms of which k are right."""
 _FACTS, _FORMS, _RIGHT, _SHARE, _RIGHT_SQUARED_PER_FORM, _FORMS_SQUARED = range(6)
 
 
 def fact_sums(n_forms: Integers, n_right: Integers, of: int | None = None) -> Floats:
-    """Return the summands of each fact with two forms or more, shape `(n_facts, 11)`.
+    """Return the summands of each fact with two forms or more, shape `(n_items, 11)`.
 
-    `of` is how many forms all_right_of draws; the forms of each fact by default.
+    `of` is how many forms all_correct_of draws; the forms of each fact by default.
     """
     m, k = n_forms.astype(np.float64), n_right.astype(np.float64)
     agree = (k * (k - 1.0) + (m - k) * (m - k - 1.0)) / (m * (m - 1.0))
@@ -99,9 +99,9 @@ def _intraclass_correlation(sums: Floats) -> Floats:
 
 _RATES: _Rates = {
     "accuracy": _per_fact("share"),
-    "all_right": _per_fact("all_right"),
-    "all_wrong": _per_fact("all_wrong"),
-    "all_agree": _per_fact("all_right", "all_wrong"),
+    "all_correct": _per_fact("all_correct"),
+    "all_incorrect": _per_fact("all_incorrect"),
+    "all_agree": _per_fact("all_correct", "all_incorrect"),
     "consistency": _CONSISTENCY,
     "form_share": _form_share,
     "intraclass_correlation": _intraclass_correlation,
@@ -112,4 +112,4 @@ def form_rates(of: int | None = None) -> _Rates:
     """Return the metrics of many forms as statistics of summed columns."""
     if of is None:
         return _RATES
-    return {**_RATES, "all_right_of": _per_fact("all_right_of", below="facts_of")}
+    return {**_RATES, "all_correct_of": _per_fact("all_correct_of", below="facts_of")}

@@ -166,17 +166,17 @@ def _group(
     row["not_inferred"] = "" if is_known else too_few_clusters(worth)
     if is_known and np.isnan(shares[:, 0]).all():
         row["not_inferred"] = "all scores are equal" if total == 0.0 else "a single item or form"
-    low, high = jackknife(shares[:, 0], shares[:, 1:], sizes=sizes).bounds(intervals.level)
+    low, high = jackknife(shares[:, 0], shares[:, 1:], sizes=sizes).bounds(intervals.confidence)
     if forms == "sample" and values.size:
         by_form = _shares(values, facets, facets["form"])[0][:, 1:]
         ends = [
-            widened(share, bottom, top, left_out, intervals.level)
+            widened(share, bottom, top, left_out, intervals.confidence)
             for share, bottom, top, left_out in zip(shares[:, 0], low, high, by_form, strict=True)
         ]
         if facets["block"].max(initial=0) == 0:
             share = shares[SHARES.index("form"), 0]
             within = np.nansum(shares[2:, 0]) / n_items
-            limits = _variance_limits(share, within, n_forms - 1, intervals.level)
+            limits = _variance_limits(share, within, n_forms - 1, intervals.confidence)
             below, above = (
                 math.hypot(share - bound, share - limit)
                 for bound, limit in zip((low[1], high[1]), limits, strict=True)
@@ -191,13 +191,13 @@ def _group(
     return row | {"total": total}
 
 
-def _variance_limits(share: float, noise: float, df: int, level: float) -> tuple[float, float]:
+def _variance_limits(share: float, noise: float, df: int, confidence: float) -> tuple[float, float]:
     """Return the chi-square limits of a variance between forms, whose estimate has noise in it."""
     from scipy.special import chdtri
 
     if df < 1:
         return math.nan, math.nan
-    tail = (1.0 - level) / 2.0
+    tail = (1.0 - confidence) / 2.0
     low, high = (df / float(chdtri(df, one)) for one in (tail, 1.0 - tail))
     return (share + noise) * low - noise, (share + noise) * high - noise
 

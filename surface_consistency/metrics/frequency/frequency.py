@@ -57,7 +57,7 @@ def _stacked(within: _inputs.Floats, across: _inputs.Floats) -> _inputs.Floats:
 
 
 def _independent(
-    estimates: _inputs.Floats, among: float, n: int, method: CorrelationMethod, level: float
+    estimates: _inputs.Floats, among: float, n: int, method: CorrelationMethod, confidence: float
 ) -> Iterator[tuple[float, float, float, float]]:
     """Yield bounds, their p-value and the paper's of each statistic of a model, rows independent.
 
@@ -67,14 +67,14 @@ def _independent(
     for k, n_held in enumerate(_n_held((len(estimates) - _DIFFERENCE - 1) // 2)):
         if k != _DIFFERENCE:
             bounds = correlation_interval(
-                float(estimates[k]), df=n - 2 - n_held, confidence_level=level, method=method
+                float(estimates[k]), df=n - 2 - n_held, confidence=confidence, method=method
             )
             yield *bounds, bounds[-1]
         # NaN is below nothing, so each is compared by itself.
         elif n < 4 or not all(size < 1.0 for size in (abs(first), abs(surface), among)):
             yield (math.nan,) * 4
         else:
-            zou = zou_interval(first, surface, r_kh=among, n=n, confidence_level=level)
+            zou = zou_interval(first, surface, r_kh=among, n=n, confidence=confidence)
             yield *zou, steiger_test(first, surface, r_kh=among, n=n)[1]
 
 
@@ -291,13 +291,13 @@ def _statistics(
     y = [data.accuracies[complete, column] for column in columns]
     _, codes = np.unique(data.clusters[complete], return_inverse=True)
     names = _names(first, options.controls)
-    n, level, method = complete.size, options.intervals.level, options.method
+    n, confidence, method = complete.size, options.intervals.confidence, options.method
     among, estimates = math.nan, np.full((len(names), len(columns)), np.nan)
     if n > 2:
         within, across = data_correlations(x, y, method=method)
         among, estimates = float(within[0, 1]), _stacked(within, across)
         estimates[n < 3 + np.array(_n_held(len(options.controls)))] = np.nan
-    alone = [list(_independent(column, among, n, method, level)) for column in estimates.T]
+    alone = [list(_independent(column, among, n, method, confidence)) for column in estimates.T]
     low, high, p_value, paper_p_value = np.array(alone).transpose(2, 1, 0)
     n_undefined = np.zeros(estimates.shape, dtype=np.int64)
     if options.clustered:

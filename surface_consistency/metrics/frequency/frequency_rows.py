@@ -38,7 +38,7 @@ def surface_accuracy(
     frame: pd.DataFrame,
     *,
     instance: str | Sequence[str] = ("item", "surface"),
-    correct: str = "is_correct",
+    correct: str = "correct",
     template: str = "template",
     keep: Sequence[str] = (),
     missing: _inputs.MissingPolicy = "drop",
@@ -78,7 +78,7 @@ def surface_accuracy(
         >>> import pandas as pd
         >>> frame = pd.DataFrame(
         ...     {"item": [1, 1, 1, 1], "surface": ["NYT", "NYT", "The Times", "The Times"],
-        ...      "template": ["original", "paraphrase"] * 2, "is_correct": [1, 0, 1, 1]})
+        ...      "template": ["original", "paraphrase"] * 2, "correct": [1, 0, 1, 1]})
         >>> surface_accuracy(frame)["accuracy"].tolist()
         [0.5, 1.0]
     """

@@ -22,7 +22,7 @@ def correctness_regression(
     *,
     names: Sequence[str] = (),
     clusters: Iterable[Hashable] | None = None,
-    confidence_level: float = 0.95,
+    confidence: float = 0.95,
 ) -> pd.DataFrame:
     """Regress correctness on scores: by how much do the log odds of a right answer rise?
 
@@ -32,7 +32,7 @@ def correctness_regression(
         correct: Verdicts of the same instances, none missing.
         names: Name of each score; none for score_1 and so on.
         clusters: What belongs together, such as the fact; None takes each instance for itself.
-        confidence_level: Nominal coverage of the intervals, in (0, 1).
+        confidence: Nominal coverage of the intervals, in (0, 1).
 
     Returns:
         One row a term, the intercept first: term, estimate, standard_error (robust to clusters),
@@ -60,7 +60,7 @@ def correctness_regression(
         >>> round(float(rows["estimate"]["loss"]), 1), bool(rows["p_value"]["loss"] < 0.01)
         (-0.5, True)
     """
-    _inputs.check_confidence_level(confidence_level)
+    _inputs.check_confidence_level(confidence)
     features, verdicts = _inputs.scores_and_verdicts(scores, correct)
     terms = list(names) or [f"score_{number + 1}" for number in range(features.shape[1])]
     if len(terms) != features.shape[1]:
@@ -74,7 +74,7 @@ def correctness_regression(
         fit = np.full((2, design.shape[1]), np.nan)
     estimates, standard_errors = fit
     df = intervals.worth_of_clusters(sizes) - 1.0
-    half = float(intervals.t_quantile(df, confidence_level)) * standard_errors
+    half = float(intervals.t_quantile(df, confidence)) * standard_errors
     z = estimates / standard_errors
     with np.errstate(over="ignore"):
         odds_ratios = np.exp(estimates)

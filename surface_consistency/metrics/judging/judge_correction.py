@@ -58,7 +58,7 @@ def corrected_alignment(
             `UnscoredWarning`.
         intervals: How intervals are made: "auto" joins t limits over topics, the
             judge's errors held as they are, with the spread of draws of these errors; "percentile"
-            resamples both at once. `n_resamples` is the number of draws.
+            resamples both at once. `resamples` is the number of draws.
 
     Returns:
         n_topics (with a scored pair) and n_missing; for each of short_accuracy, long_accuracy,
@@ -106,20 +106,22 @@ def corrected_alignment(
     observed = cells.mean(axis=0, keepdims=True)
     true_cells, is_cut = _true_cells(observed, exact)
     means = _scores(true_cells)[0]
-    generator, n_draws = intervals.generator(), intervals.n_resamples
+    generator, n_draws = intervals.generator(), intervals.resamples
     bounds = np.full((2, len(SCORES)), math.nan)
     if len(cells) > 1:
         seen = np.broadcast_to(observed, (n_draws, 4))
         if intervals.method == "percentile":
-            seen = resample_counts(cells, n_resamples=n_draws, rng=generator) / len(cells)
+            seen = resample_counts(cells, resamples=n_draws, rng=generator) / len(cells)
         short_rates = short_error.draws(n_draws, generator)
         long_rates = long_error.draws(n_draws, generator)
         errors = _error_matrix(short_rates, long_rates, error_correlation)
         drawn = _scores(_true_cells(seen, errors)[0])
-        tails = ((1.0 - intervals.level) / 2.0, (1.0 + intervals.level) / 2.0)
+        tails = ((1.0 - intervals.confidence) / 2.0, (1.0 + intervals.confidence) / 2.0)
         bounds = np.array([quantiles(column, tails) for column in drawn.T]).T
         if intervals.method == "auto":
-            over_topics = _topic_bounds(cells, exact[0], short_error, long_error, intervals.level)
+            over_topics = _topic_bounds(
+                cells, exact[0], short_error, long_error, intervals.confidence
+            )
             bounds = _joined(means, over_topics, bounds)
     else:
         _warn("one topic says nothing of the spread between topics; bounds")
@@ -139,7 +141,7 @@ _RANGES = np.array([[0.0, 0.0, -1.0, 0.0, -1.0], [1.0, 1.0, 1.0, 1.0, 1.0]])
 
 
 def _topic_bounds(
-    cells: Floats, errors: Floats, short: JudgeError, long: JudgeError, level: float
+    cells: Floats, errors: Floats, short: JudgeError, long: JudgeError, confidence: float
 ) -> Floats:
     """Return the limits of the scores over topics with the judge's errors held, shape `(2, 5)`.
 
@@ -167,7 +169,7 @@ def _topic_bounds(
         shift, weights = sums[name]
         ends = (min(0.0, float(weights.min())), max(0.0, float(weights.max())))
         inferred = cluster_t([Part(1.0, tuple(weights.tolist()), (1.0,) * 4, *ends)], cells)
-        limits = (math.nan, math.nan) if inferred is None else inferred.bounds(level)
+        limits = (math.nan, math.nan) if inferred is None else inferred.bounds(confidence)
         bounds.append([shift + float(limit) for limit in limits])
     return np.asarray(np.clip(np.array(bounds).T, *_RANGES))
 

@@ -156,17 +156,17 @@ def judge_agreement(
         "false_positives": table.second_only,
         "true_negatives": table.neither,
     }
-    row |= _share("accuracy", table.both + table.neither, table.n, intervals.level)
+    row |= _share("accuracy", table.both + table.neither, table.n, intervals.confidence)
     row |= {"kappa": kappa, "kappa_low": low, "kappa_high": high}
-    row |= _share("sensitivity", table.both, n_right, intervals.level)
-    return row | _share("specificity", table.neither, n_wrong, intervals.level)
+    row |= _share("sensitivity", table.both, n_right, intervals.confidence)
+    return row | _share("specificity", table.neither, n_wrong, intervals.confidence)
 
 
-def _share(name: str, successes: int, n: int, level: float) -> dict[str, float]:
+def _share(name: str, successes: int, n: int, confidence: float) -> dict[str, float]:
     """Return a share and its Wilson interval by column, NaN for no trial."""
     bounds, share = (math.nan, math.nan), math.nan
     if n:
-        bounds, share = wilson_interval(successes, n, confidence_level=level), successes / n
+        bounds, share = wilson_interval(successes, n, confidence=confidence), successes / n
     return dict(zip((name, f"{name}_low", f"{name}_high"), (share, *bounds), strict=True))
 
 

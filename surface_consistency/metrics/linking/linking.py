@@ -80,7 +80,7 @@ def linking_by(
     frame: pd.DataFrame,
     *,
     by: str | Sequence[str] = (),
-    correct: str = "is_correct",
+    correct: str = "correct",
     kind: str = "kind",
     cluster: str | None = "item",
     intervals: Intervals = DEFAULT_INTERVALS,
@@ -128,7 +128,7 @@ def linking_by(
         >>> kinds = ["positive", "surface_negative", "semantic_negative"]
         >>> frame = pd.DataFrame(
         ...     {"item": np.arange(60) // 3, "kind": kinds * 20, "type": "Typical_Errors",
-        ...      "is_correct": [0, 1, 1, 1, 1, 0] * 10})
+        ...      "correct": [0, 1, 1, 1, 1, 0] * 10})
         >>> rows = linking_by(frame, by="type")
         >>> rows[["type", "n", "balanced_accuracy"]].values.tolist()
         [['Typical_Errors', 60, 0.625]]

@@ -29,7 +29,7 @@ def contrast(
     *,
     rate: str | Statistic = "flip_rate",
     margin: float | None = None,
-    confidence_level: float = 0.95,
+    confidence: float = 0.95,
 ) -> dict[str, object]:
     """Compare a rate of two groups of pairs whose clusters are the same rows.
 
@@ -45,7 +45,7 @@ def contrast(
         rate: Name in `PAIRED_RATES`, or a statistic of summed counts.
         margin: Difference that counts as none, above 0, as a fraction: tests equivalence by two
             one-sided tests. None does not.
-        confidence_level: Nominal coverage of the interval, in (0, 1).
+        confidence: Nominal coverage of the interval, in (0, 1).
 
     Returns:
         The cells of a row of `contrasts_by`, without its labels and Holm's p-value: value_a,
@@ -77,7 +77,7 @@ def contrast(
         >>> [round(row[name], 3) for name in ("difference", "difference_low", "difference_high")]
         [0.25, 0.097, 0.413]
     """
-    _inputs.check_confidence_level(confidence_level)
+    _inputs.check_confidence_level(confidence)
     if margin is not None and not 0.0 < margin < math.inf:
         raise ValueError(f"margin must be above 0 and finite; got {margin!r}")
     a, b = count_matrix(counts_a, "counts_a"), count_matrix(counts_b, "counts_b")
@@ -88,7 +88,7 @@ def contrast(
         )
     statistic = _statistic(rate)
     counts = _Counts(a, b, np.concatenate([a, b], axis=1))
-    result = _compared(counts, _apart(statistic), statistic, margin, confidence_level)
+    result = _compared(counts, _apart(statistic), statistic, margin, confidence)
     if result["not_inferred"]:
         _inputs.warn_undefined(f"the contrast is undefined (NaN): {result['not_inferred']}")
     return result
@@ -156,7 +156,7 @@ def _compared(
     parts: tuple[cluster_bounds.Part, ...],
     statistic: Statistic,
     margin: float | None,
-    level: float,
+    confidence: float,
 ) -> dict[str, object]:
     """Compare two groups in a rate, whose difference is made of these means of `counts.sums`."""
     a, b, sums = (part[counts.sums.any(axis=1)] for part in counts)
@@ -181,7 +181,7 @@ def _compared(
         not_inferred = "a group has no pair that the rate is of"
     low = high = p_value = p_equivalent = math.nan
     if not not_inferred:
-        low, high = map(float, inferred.bounds(level))
+        low, high = map(float, inferred.bounds(confidence))
         p_value = float(inferred.p_value())
         if margin is not None:
             tails = [float(inferred.p_value(null)) / 2.0 for null in (-margin, margin)]
@@ -225,7 +225,7 @@ def contrasts_by(
     cluster: str | None = "item",
     pair: str | None = None,
     margin: float | None = None,
-    confidence_level: float = 0.95,
+    confidence: float = 0.95,
     missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
     """Compare every two groups of a column, such as two types of redirects or two models.
@@ -248,7 +248,7 @@ def contrasts_by(
             other models unchanged. None takes all pairs of each, and counts rows that repeat others
             in a `DataWarning`, as `paired_by` does.
         margin: As for `contrast`.
-        confidence_level: Nominal coverage of the intervals, in (0, 1).
+        confidence: Nominal coverage of the intervals, in (0, 1).
         missing: "drop" leaves out pairs that lack a verdict, with an `UnscoredWarning`; "raise"
             refuses them.
 
@@ -284,7 +284,7 @@ def contrasts_by(
         >>> rows[["a", "b", "difference", "n_clusters"]].values.tolist()
         [['alias', 'misspelling', -0.25, 20]]
     """
-    _inputs.check_confidence_level(confidence_level)
+    _inputs.check_confidence_level(confidence)
     if margin is not None and not 0.0 < margin < math.inf:
         raise ValueError(f"margin must be above 0 and finite; got {margin!r}")
     keys = _groups.grouping_columns([*_groups.column_names(within), between], _COLUMNS)
@@ -318,7 +318,7 @@ def contrasts_by(
                 continue
             labels = dict(zip(keys, inside, strict=False)) | {"a": a, "b": b}
             for name, statistic in rates.items():
-                row = _compared(counts, parts[name], statistic, margin, confidence_level)
+                row = _compared(counts, parts[name], statistic, margin, confidence)
                 rows[name].append(labels | {"rate": name} | row)
     if n_apart:
         _inputs.warn_undefined(

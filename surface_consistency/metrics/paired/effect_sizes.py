@@ -101,7 +101,7 @@ DISCORDANT_ODDS = CountRatio(numerator=(0, 1, 0, 0), denominator=(0, 0, 1, 0), i
 
 
 def discordant_odds_ratio(
-    table: PairedTable, *, confidence_level: float = 0.95
+    table: PairedTable, *, confidence: float = 0.95
 ) -> tuple[float, float, float]:
     """Estimate the odds that a flip goes from right to wrong rather than from wrong to right.
 
@@ -111,14 +111,14 @@ def discordant_odds_ratio(
 
     Args:
         table: The paired verdicts; only the discordant counts matter.
-        confidence_level: Nominal coverage, in (0, 1).
+        confidence: Nominal coverage, in (0, 1).
 
     Returns:
         Odds ratio, lower and upper bound, each in [0, inf].
 
     Raises:
         TypeError: When `table` is no `PairedTable`.
-        ValueError: When `confidence_level` is not in (0, 1).
+        ValueError: When `confidence` is not in (0, 1).
 
     Notes:
         c = 0 gives infinity and b = 0 gives 0, each with one finite bound above 0. With no
@@ -135,12 +135,12 @@ def discordant_odds_ratio(
         >>> [round(x, 2) for x in discordant_odds_ratio(table)]
         [4.64, 4.25, 5.07]
     """
-    check_confidence_level(confidence_level)
+    check_confidence_level(confidence)
     b, c = check_table(table).first_only, table.second_only
     if b + c == 0:
         warn_undefined("the odds ratio is undefined (NaN): no pair is discordant")
         return math.nan, math.nan, math.nan
-    tail = (1.0 - confidence_level) / 2.0
+    tail = (1.0 - confidence) / 2.0
     low = float(betaincinv(b, c + 1, tail)) if b else 0.0
     # The complement of the upper bound, which keeps its digits where the bound is close to 1.
     rest = float(betaincinv(c, b + 1, tail)) if c else 0.0

@@ -38,7 +38,7 @@ def group_difference_by(
     by: str | Sequence[str] = (),
     strata: str | None = None,
     cluster: str | None = None,
-    confidence_level: float = 0.95,
+    confidence: float = 0.95,
 ) -> pd.DataFrame:
     """Compare the mean of the rows in a group with the mean of the other rows.
 
@@ -54,7 +54,7 @@ def group_difference_by(
             makes no difference; None compares all rows.
         cluster: Column of dependent rows, such as the topic; None takes each row for a cluster of
             its own.
-        confidence_level: Nominal coverage of the interval, in (0, 1).
+        confidence: Nominal coverage of the interval, in (0, 1).
 
     Returns:
         One row per group of `by`, sorted by label: the columns `by`, group_mean and other_mean,
@@ -90,7 +90,7 @@ def group_difference_by(
         >>> rows[["difference", "p_value"]].round(4).values.tolist()
         [[0.6, 0.0005]]
     """
-    check_confidence_level(confidence_level)
+    check_confidence_level(confidence)
     keys = grouping_columns(by, _COLUMNS)
     needed = [*keys, value, group, *filter(None, (strata, cluster))]
     check_frame(frame, needed, options="by, value, group, strata or cluster", row="row")
@@ -103,11 +103,7 @@ def group_difference_by(
     rows = [
         dict(zip(keys, key, strict=True))
         | _compared(
-            numbers[places],
-            codes[places] == 1,
-            clusters[places],
-            of_stratum[places],
-            confidence_level,
+            numbers[places], codes[places] == 1, clusters[places], of_stratum[places], confidence
         )
         for key, places in group_positions(frame, keys).items()
     ]
@@ -115,7 +111,7 @@ def group_difference_by(
 
 
 def _compared(
-    numbers: Floats, members: Flags, clusters: Integers, strata: Integers, level: float
+    numbers: Floats, members: Flags, clusters: Integers, strata: Integers, confidence: float
 ) -> dict[str, object]:
     """Return the row of one group of `by`."""
     group_mean, other_mean = (
@@ -134,7 +130,7 @@ def _compared(
         return row | {"not_inferred": "no stratum contains both kinds of rows"}
     inferred = mean_difference(sums)
     difference = float(inferred.value)
-    low, high = map(float, inferred.bounds(level))
+    low, high = map(float, inferred.bounds(confidence))
     return row | {
         "difference": difference,
         "difference_low": low,

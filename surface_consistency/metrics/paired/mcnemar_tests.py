@@ -114,7 +114,7 @@ _TESTS: tuple[PairedTest, ...] = (
 )
 """Names of the tests of a group."""
 
-TEST_COLUMNS = ("mcnemar_statistic", "mcnemar_p_value", "mcnemar_method")
+TEST_COLUMNS = ("statistic", "p_value", "test")
 """Columns of what `run_test` returns, in tables of groups."""
 
 _DIFFERENCE = PAIRED_RATES["accuracy_difference"]
@@ -150,7 +150,7 @@ def run_test(counts: Floats, test: PairedTest, intervals: Intervals) -> dict[str
         form = _form(cells[1] + cells[2], "auto" if test == "independent" else test)
         row = (*mcnemar(table_of(cells), method=form), form)
         if form == "exact":
-            low, high = _conditional_bounds(cells[1], cells[2], sum(cells), intervals.level)
+            low, high = _conditional_bounds(cells[1], cells[2], sum(cells), intervals.confidence)
     bounds = {"accuracy_difference_low": low, "accuracy_difference_high": high}
     return {**dict(zip(TEST_COLUMNS, row, strict=True)), **bounds}
 
@@ -159,14 +159,14 @@ def tested_columns(test: PairedTest, intervals: Intervals) -> dict[str, str]:
     """Return the column of the p-value, and its name in a warning, where there should be one."""
     if test == "auto" and intervals.method != "auto":
         return {}
-    return {"mcnemar_p_value": f"{test} test"}
+    return {"p_value": f"{test} test"}
 
 
-def _conditional_bounds(b: int, c: int, n: int, level: float) -> tuple[float, float]:
+def _conditional_bounds(b: int, c: int, n: int, confidence: float) -> tuple[float, float]:
     """Return Clopper and Pearson's limits of c / (b + c), as differences of this many flips."""
     from scipy.special import betaincinv
 
-    tail, flips = (1.0 - level) / 2.0, b + c
+    tail, flips = (1.0 - confidence) / 2.0, b + c
     low = float(betaincinv(c, b + 1, tail)) if c else 0.0
     high = 1.0 - float(betaincinv(b, c + 1, tail)) if b else 1.0
     return (2.0 * low - 1.0) * flips / n, (2.0 * high - 1.0) * flips / n

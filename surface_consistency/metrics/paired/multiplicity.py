@@ -81,7 +81,7 @@ def adjust_p_values(
 def with_adjusted_p_values(
     rows: pd.DataFrame,
     *,
-    column: str = "mcnemar_p_value",
+    column: str = "p_value",
     method: AdjustMethod = "holm",
     within: str | Sequence[str] = (),
 ) -> pd.DataFrame:
@@ -96,7 +96,7 @@ def with_adjusted_p_values(
 
     Returns:
         A copy of the table with one more column at its end, `<column>_<method>`, hyphens as
-        underscores: `mcnemar_p_value_holm`.
+        underscores: `p_value_holm`.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the table; the message lists those seen.
@@ -113,8 +113,8 @@ def with_adjusted_p_values(
 
     Examples:
         >>> import pandas as pd
-        >>> rows = pd.DataFrame({"group": ["a", "b"], "mcnemar_p_value": [0.01, 0.2]})
-        >>> with_adjusted_p_values(rows)["mcnemar_p_value_holm"].tolist()
+        >>> rows = pd.DataFrame({"group": ["a", "b"], "p_value": [0.01, 0.2]})
+        >>> with_adjusted_p_values(rows)["p_value_holm"].tolist()
         [0.02, 0.2]
     """
     keys = [within] if isinstance(within, str) else list(within)

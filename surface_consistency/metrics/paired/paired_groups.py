@@ -57,7 +57,7 @@ def paired_by(
             clusters: p is below 1 less the level exactly where its interval leaves out 0. By name
             there are "exact", "independent" and the others of `mcnemar`, which take pairs for
             independent, and those of `clustered_mcnemar`; the interval of the accuracy difference
-            is then the exact test's own, and NaN for the others. `mcnemar_method` says which.
+            is then the exact test's own, and NaN for the others. `test` says which.
         intervals: How intervals are made; resamples of a group are shared by its rates, and each
             group derives its own seed.
         missing: "drop" leaves out pairs that lack a verdict, with a count in `n_missing` and an
@@ -69,7 +69,7 @@ def paired_by(
         not_inferred (why intervals and test are NaN; empty where none is), n_missing, n_undefined
         (the most resamples that left any one rate undefined); `<rate>`, `<rate>_low`, `<rate>_high`
         for each name in `rates`;
-        mcnemar_statistic, mcnemar_p_value, mcnemar_method; design_effect, that of the accuracy
+        statistic, p_value, test; design_effect, that of the accuracy
         difference (see `design_effect`; NaN where undefined). Rates are fractions, not percent.
 
     Raises:
@@ -87,7 +87,7 @@ def paired_by(
         clusters are fewer than four, or worth no more by Kish's number since one holds most pairs;
         one `UndefinedMetricWarning` names them all. A group of pairs without verdicts keeps its
         row. Beside resampled intervals there is no test unless one is named,
-        and `mcnemar_method` is empty.
+        and `test` is empty.
         Where no pair flips, or all do, intervals have a width too: Wilson's for as many trials as
         there are clusters. With fewer than 20 clusters they cover as they should, but are wide.
         A group's numbers depend on its own pairs, the seed and its labels alone, not on the order

@@ -45,7 +45,7 @@ MomentumNull = Literal["topic", "topic-and-slot"]
 """What responses without momentum keep: what each topic got right, or each slot's accuracy too."""
 
 
-def _envelope(without: Floats, level: float) -> tuple[Floats, Floats]:
+def _envelope(without: Floats, confidence: float) -> tuple[Floats, Floats]:
     """Return the band that holds a share `level` of curves at all points, and each curve's depth.
 
     Curves have shape `(n_null, n_points)`, bounds `(2, n_points)`. The depth of a value is the
@@ -55,7 +55,7 @@ def _envelope(without: Floats, level: float) -> tuple[Floats, Floats]:
     """
     depths = np.stack([_depths(column, column) for column in without.T], axis=1)
     of_curve = np.sort(depths.min(axis=1))
-    least = of_curve[math.floor((1.0 - level) * len(of_curve))]
+    least = of_curve[math.floor((1.0 - confidence) * len(of_curve))]
     bounds = np.full((2, without.shape[1]), np.nan)
     for point, column in enumerate(without.T):
         own = 1.0 / max(int(np.count_nonzero(~np.isnan(column))), 1)
@@ -101,11 +101,11 @@ def _points(
 
 
 def _slope_row(
-    streak: int, counts: Integers, rate: GroupValue, without: Floats, level: float
+    streak: int, counts: Integers, rate: GroupValue, without: Floats, confidence: float
 ) -> dict[str, object]:
     """Return the slope of the curve after one kind of run, and those without momentum."""
     slope, null_slopes = float(slopes(counts.astype(np.float64))), slopes(without)
-    null_slope, (low, high) = _mean(null_slopes), _accepted(null_slopes, level)
+    null_slope, (low, high) = _mean(null_slopes), _accepted(null_slopes, confidence)
     return {
         "streak": streak,
         "slope": slope,
@@ -152,13 +152,13 @@ def _p_value(slope: float, null_slopes: Floats) -> float:
     return min(1.0, 2 * (1 + min(above, below)) / (1 + defined.size))
 
 
-def _accepted(null_slopes: Floats, level: float) -> tuple[float, float]:
+def _accepted(null_slopes: Floats, confidence: float) -> tuple[float, float]:
     """Return the least and the largest slope that `_p_value` puts at 1 - level or above."""
     ordered = np.sort(null_slopes[~np.isnan(null_slopes)])
     if not ordered.size:
         return math.nan, math.nan
     # So many draws beyond a slope, or as far out, are still too few for a higher p-value.
-    most = math.ceil((1.0 - level) * (1 + ordered.size) / 2.0 - 1.0 - 1e-9) - 1
+    most = math.ceil((1.0 - confidence) * (1 + ordered.size) / 2.0 - 1.0 - 1e-9) - 1
     return (-1.0, 1.0) if most < 0 else (float(ordered[most]), float(ordered[-1 - most]))
 
 
@@ -284,7 +284,7 @@ def momentum(
     without = _null_counts(verdicts, topics, complete_orders, null, n_null, generator)
     counts = by_topic.sum(axis=0)
     null_curves = _shares(without).reshape(n_null, -1)
-    bands, depths = _envelope(null_curves, intervals.level)
+    bands, depths = _envelope(null_curves, intervals.confidence)
     bands = bands.reshape(2, len(STREAKS), -1)
     points, rows, parts = [], [], []
     for kind, streak in enumerate(STREAKS):
@@ -292,7 +292,7 @@ def momentum(
         drawn = without[:, kind]
         points.append(_points(streak, counts[kind], of_lengths, drawn, bands[:, kind]))
         rows.append(
-            _slope_row(streak, counts[kind], rates[f"{kind} slope"], drawn, intervals.level)
+            _slope_row(streak, counts[kind], rates[f"{kind} slope"], drawn, intervals.confidence)
         )
         parts += _undefined_parts(points[-1], rows[-1])
     if len(by_topic) == 1:

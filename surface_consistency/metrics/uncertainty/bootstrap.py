@@ -34,7 +34,7 @@ _MOST_EMPTY = 4
 
 
 def resample_counts(
-    counts: npt.ArrayLike, *, n_resamples: int = 10_000, rng: np.random.Generator | int | None = 0
+    counts: npt.ArrayLike, *, resamples: int = 10_000, rng: np.random.Generator | int | None = 0
 ) -> npt.NDArray[np.float64]:
     """Draw clusters with replacement and sum their counts, many times over.
 
@@ -42,16 +42,16 @@ def resample_counts(
 
     Args:
         counts: Counts, or other sums, of each cluster, shape `(n_clusters, k)`.
-        n_resamples: Number of resamples, each of `n_clusters` clusters.
+        resamples: Number of resamples, each of `n_clusters` clusters.
         rng: Seed, random generator, or None for fresh entropy.
 
     Returns:
-        The summed counts of each resample, shape `(n_resamples, k)`.
+        The summed counts of each resample, shape `(resamples, k)`.
 
     Raises:
         ValueError: When `counts` is not a finite matrix with at least one row and one column, or
-            `n_resamples` is less than 1.
-        TypeError: When `counts` holds no numbers or `n_resamples` is no integer.
+            `resamples` is less than 1.
+        TypeError: When `counts` holds no numbers or `resamples` is no integer.
 
     Notes:
         The order of the clusters does not matter. Sums of integers are exact up to 2**53. Memory
@@ -62,22 +62,19 @@ def resample_counts(
         Davison and Hinkley, Bootstrap Methods and their Application, 1997, section 3.8.
 
     Examples:
-        >>> totals = resample_counts([[1, 0], [0, 1], [0, 1]], n_resamples=5, rng=1)
+        >>> totals = resample_counts([[1, 0], [0, 1], [0, 1]], resamples=5, rng=1)
         >>> totals.shape, totals.sum(axis=1).tolist()
         ((5, 2), [3.0, 3.0, 3.0, 3.0, 3.0])
     """
-    n_resamples, (patterns, frequencies) = (
-        check_n_resamples(n_resamples),
-        _patterns(_matrix(counts)),
-    )
+    resamples, (patterns, frequencies) = (check_n_resamples(resamples), _patterns(_matrix(counts)))
     n_clusters, n_patterns = int(frequencies.sum()), len(patterns)
     by_pattern = n_patterns * _CLUSTERS_PER_PATTERN <= n_clusters
     if not by_pattern:
         patterns = np.repeat(patterns, frequencies.astype(np.int64), axis=0)
     size = max(1, _CHUNK_CELLS // (n_patterns if by_pattern else n_clusters))
-    totals, generator = np.empty((n_resamples, patterns.shape[1])), np.random.default_rng(rng)
-    for start in range(0, n_resamples, size):
-        rows = min(size, n_resamples - start)
+    totals, generator = np.empty((resamples, patterns.shape[1])), np.random.default_rng(rng)
+    for start in range(0, resamples, size):
+        rows = min(size, resamples - start)
         if by_pattern:
             drawn = generator.multinomial(n_clusters, frequencies / n_clusters, size=rows)
         else:
@@ -231,7 +228,7 @@ def group_values(
     if len(sums) and intervals.method == "auto":
         inferred = cluster_ts(statistics, sums)
     elif len(sums) > 1:
-        drawn = resample_counts(sums, n_resamples=intervals.n_resamples, rng=intervals.rng)
+        drawn = resample_counts(sums, resamples=intervals.resamples, rng=intervals.rng)
     group = {}
     for name, statistic in statistics.items():
         values, value = _evaluate(statistic, drawn), float(_evaluate(statistic, totals))
@@ -251,7 +248,7 @@ def _interval(
     inferred: ClusterT | None,
 ) -> tuple[float, float, str]:
     """Return the interval of one statistic of clusters, and why it is NaN where it is."""
-    level, method = intervals.level, intervals.method
+    confidence, method = intervals.confidence, intervals.method
     least = LEAST_CLUSTERS if method == "auto" else 2
     if math.isnan(estimate) or len(sums) < least:
         reason = "the statistic of all clusters is itself undefined"
@@ -259,7 +256,7 @@ def _interval(
             reason = too_few_clusters(len(sums), least)
         return math.nan, math.nan, reason
     if method == "auto":
-        low, high = statistic_bounds(statistic, sums, level, inferred)
+        low, high = statistic_bounds(statistic, sums, confidence, inferred)
         reason = (
             "leaving out a cluster leaves the statistic undefined, or changes nothing, which "
             "tells nothing of its spread"
@@ -267,7 +264,7 @@ def _interval(
         if inferred is not None:
             reason = inferred.not_inferred
     else:
-        tails = ((1.0 - level) / 2.0, (1.0 + level) / 2.0)
+        tails = ((1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0)
         low, high = map(np.asarray, quantiles(drawn, tails))
         reason = "no resample defines the statistic"
     return float(low), float(high), reason if np.isnan(low) else ""

@@ -143,10 +143,10 @@ class ClusterT(NamedTuple):
         """Return the two-sided p-value of a hypothesised value; NaN where nothing is inferred."""
         return intervals.t_p_value(self.t(null), self.df)
 
-    def bounds(self, level: float) -> tuple[Floats, Floats]:
+    def bounds(self, confidence: float) -> tuple[Floats, Floats]:
         """Return the limits at a level: where t, with the variance there, is at its quantile."""
         size = np.abs(self.value)
-        square = intervals.t_quantile(self.df, level) ** 2
+        square = intervals.t_quantile(self.df, confidence) ** 2
         lift, within, error = (
             square * part for part in (self.doubt, self.doubt_within, self.variance)
         )
@@ -297,9 +297,9 @@ class StudentBounds(NamedTuple):
     is_fisher_z: Flags
     """Whether that scale is the atanh of the statistic's own."""
 
-    def bounds(self, level: float) -> tuple[Floats, Floats]:
+    def bounds(self, confidence: float) -> tuple[Floats, Floats]:
         """Return the limits at a level, on the statistic's own scale."""
-        half = intervals.t_quantile(self.df, level) * self.error
+        half = intervals.t_quantile(self.df, confidence) * self.error
         ends = np.stack([self.value - half, self.value + half])
         low, high = np.where(self.is_fisher_z, np.tanh(ends), ends)
         return low, high
@@ -371,7 +371,7 @@ def parts_of(statistic: Callable[[Floats], npt.ArrayLike]) -> tuple[Part, ...]:
 def statistic_bounds(
     statistic: Callable[[Floats], npt.ArrayLike],
     sums: Floats,
-    level: float,
+    confidence: float,
     inferred: ClusterT | None = None,
 ) -> tuple[Floats, Floats]:
     """Return the limits of a statistic of clusters, `(..., n_clusters, k)`.
@@ -387,10 +387,10 @@ def statistic_bounds(
     if inferred is None:
         with np.errstate(divide="ignore", invalid="ignore"):
             left_out = np.asarray(statistic(totals[..., None, :] - sums), dtype=np.float64)
-        low, high = jackknife(estimate, left_out).bounds(level)
+        low, high = jackknife(estimate, left_out).bounds(confidence)
         too_few = sums.shape[-2] < LEAST_CLUSTERS
         return np.where(too_few, np.nan, low), np.where(too_few, np.nan, high)
-    low, high = inferred.bounds(level)
+    low, high = inferred.bounds(confidence)
     link: Link | None = getattr(statistic, "link", None)
     if link is not None:
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -38,7 +38,7 @@ def quantiles(values: _inputs.Floats, levels: tuple[float, ...]) -> tuple[float,
     n_defined = int(np.count_nonzero(~np.isnan(values)))
     if n_defined == 0:
         return tuple(math.nan for _ in levels)
-    positions = [level * (n_defined - 1) for level in levels]
+    positions = [confidence * (n_defined - 1) for confidence in levels]
     below = [math.floor(position) for position in positions]
     above = [min(index + 1, n_defined - 1) for index in below]
     # NaN goes to the end, so that the order statistics of the rest keep their places.
@@ -79,18 +79,18 @@ class Intervals:
     """How confidence intervals are made: one option of every function that takes clusters whole.
 
     Args:
-        level: Nominal coverage, in (0, 1).
+        confidence: Nominal coverage, in (0, 1).
         method: "auto" takes no draws: a t interval over clusters of a share, a difference of
             shares or another sum of them, with the variance that few events cannot show; its image
             for kappa and odds; a jackknife t interval of any other function. It is of the same t as
             the p-value beside it. "percentile" takes the quantiles of resamples.
-        n_resamples: Number of resamples, at least 1; 1,000 or more to be of use. "auto" takes none.
+        resamples: Number of resamples, at least 1; 1,000 or more to be of use. "auto" takes none.
         rng: Seed of all that is drawn, at least 0, which gives the same numbers again; generator to
             draw from; or None for fresh entropy.
 
     Raises:
-        TypeError: When `n_resamples` is no integer or `rng` no seed, generator or None.
-        ValueError: When `level` is not in (0, 1), `method` is unknown, `n_resamples` is less than 1
+        TypeError: When `resamples` is no integer or `rng` no seed, generator or None.
+        ValueError: When `level` is not in (0, 1), `method` is unknown, `resamples` is less than 1
             or `rng` less than 0.
 
     Notes:
@@ -101,25 +101,25 @@ class Intervals:
         B. Efron and R. J. Tibshirani, An Introduction to the Bootstrap, 1993, chapters 12 to 14.
 
     Examples:
-        >>> Intervals(level=0.9).n_resamples
+        >>> Intervals(confidence=0.9).resamples
         10000
-        >>> Intervals(method="percentile", n_resamples=2_000, rng=7)
-        Intervals(level=0.95, method='percentile', n_resamples=2000, rng=7)
+        >>> Intervals(method="percentile", resamples=2_000, rng=7)
+        Intervals(confidence=0.95, method='percentile', resamples=2000, rng=7)
     """
 
-    level: float = 0.95
+    confidence: float = 0.95
     """Nominal coverage, in (0, 1)."""
     method: IntervalMethod = "auto"
     """What holds near 0 and 1 and with few clusters, or how it is read from resamples."""
-    n_resamples: int = 10_000
+    resamples: int = 10_000
     """Number of resamples; "auto" takes none."""
     rng: np.random.Generator | int | None = 0
     """Seed or generator of all that is drawn; None for fresh entropy."""
 
     def __post_init__(self) -> None:
-        _inputs.check_confidence_level(self.level, "level")
+        _inputs.check_confidence_level(self.confidence, "level")
         _inputs.check_choice(self.method, _METHODS, "method")
-        object.__setattr__(self, "n_resamples", _inputs.check_n_resamples(self.n_resamples))
+        object.__setattr__(self, "resamples", _inputs.check_n_resamples(self.resamples))
         object.__setattr__(self, "rng", check_seed(self.rng))
 
     def generator(self) -> np.random.Generator:
@@ -131,22 +131,20 @@ DEFAULT_INTERVALS = Intervals()
 """Of level 0.95, by "auto"."""
 
 
-def wilson_interval(
-    successes: int, n: int, *, confidence_level: float = 0.95
-) -> tuple[float, float]:
+def wilson_interval(successes: int, n: int, *, confidence: float = 0.95) -> tuple[float, float]:
     """Return Wilson's score interval of a proportion of independent trials.
 
     Args:
         successes: Number of successes, at most `n`.
         n: Number of independent trials.
-        confidence_level: Nominal coverage, in (0, 1).
+        confidence: Nominal coverage, in (0, 1).
 
     Returns:
         The interval, within [0, 1]; NaN bounds, with an `UndefinedMetricWarning`, when `n` is 0.
 
     Raises:
         TypeError: When a count is not an integer.
-        ValueError: When a count is negative, `successes` exceeds `n`, or `confidence_level` is not
+        ValueError: When a count is negative, `successes` exceeds `n`, or `confidence` is not
             in (0, 1).
 
     Notes:
@@ -164,14 +162,14 @@ def wilson_interval(
         >>> round(low, 4), round(high, 4)
         (0.7856, 0.8095)
     """
-    _inputs.check_confidence_level(confidence_level)
+    _inputs.check_confidence_level(confidence)
     successes, n = _inputs.check_count(successes, "successes"), _inputs.check_count(n, "n")
     if successes > n:
         raise ValueError(f"successes must not exceed n; got {successes} of {n}")
     if n == 0:
         _inputs.warn_undefined("the Wilson interval of 0 trials is undefined (NaN)")
         return math.nan, math.nan
-    z = NormalDist().inv_cdf((1.0 + confidence_level) / 2.0)
+    z = NormalDist().inv_cdf((1.0 + confidence) / 2.0)
     share, shrink = successes / n, 1.0 + z * z / n
     centre = (share + z * z / (2 * n)) / shrink
     half = z * math.sqrt(share * (1.0 - share) / n + z * z / (4 * n * n)) / shrink
@@ -180,13 +178,13 @@ def wilson_interval(
     return low, high
 
 
-def t_quantile(df: npt.ArrayLike, level: npt.ArrayLike) -> _inputs.Floats:
+def t_quantile(df: npt.ArrayLike, confidence: npt.ArrayLike) -> _inputs.Floats:
     """Return the two-sided quantiles of Student's t; NaN without a degree of freedom."""
     from scipy.special import stdtrit
 
     degrees = np.asarray(df, dtype=np.float64)
     usable = degrees > 0.0
-    quantile = stdtrit(np.where(usable, degrees, 1.0), (1.0 + np.asarray(level)) / 2.0)
+    quantile = stdtrit(np.where(usable, degrees, 1.0), (1.0 + np.asarray(confidence)) / 2.0)
     return np.where(usable, quantile, np.nan)
 
 

@@ -56,7 +56,7 @@ class AuditVerdict(Verdict):
     """Beginnings of lookups in the text that name no entity and relation; None without an
     answer."""
 
-    has_gold: bool | None
+    gold_retrieved: bool | None
     """Whether a retained candidate states the fact, by the rule `support`; None without traces."""
 
     attribution: Attribution | None
@@ -137,10 +137,10 @@ class AuditJudge:
             for one, word in zip(
                 scored, judged.where(judged.notna(), None).to_dict("records"), strict=True
             ):
-                one["rule_correct"] = one.get("is_correct")
-                one |= {name: word.get(name) for name in ("is_correct", "reason", "raw")}
+                one["rule_correct"] = one.get("correct")
+                one |= {name: word.get(name) for name in ("correct", "reason", "raw")}
         for row, one in zip(rows, scored, strict=True):
-            if row["state"] == "DEL-ON" and row["lookups"] is not None and one.get("is_correct"):
+            if row["state"] == "DEL-ON" and row["lookups"] is not None and one.get("correct"):
                 one |= self._origin(row, one["prediction"])
         own = [
             name
@@ -172,7 +172,7 @@ class AuditJudge:
             "n_abstained": sum(lookup.value is None for lookup in made),
             "n_fallback": sum(trace.is_fallback for trace in traces),
             "n_blank": sum(map(_is_blank, made)),
-            "has_gold": any(
+            "gold_retrieved": any(
                 candidate.supports_target_fact
                 or (candidate.subject, candidate.relation, candidate.object) in left
                 for trace in traces

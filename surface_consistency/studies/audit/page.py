@@ -149,7 +149,7 @@ def _described(
         first,
         titles={"exact_match": _right(report)} if entry == "states" and len(frame) else {},
         labels=_LABELS,
-        cluster_column="n_clusters" if "n_clusters" in frame else "n_facts",
+        cluster_column="n_clusters" if "n_clusters" in frame else "n_items",
         incomplete=_incomplete(report),
         asked=_ASKED if is_asked else "",
         **values,
@@ -249,7 +249,7 @@ def _after_deletion(row: Row) -> Iterator[say.Sentence]:
             "retrieval off",
             "retrieval on",
             "with {}",
-            p="clustered_mcnemar_p_value",
+            p="clustered_p_value",
             unit="prompts",
             clusters="facts",
         )
@@ -274,7 +274,7 @@ def _survival(report: Report, tables: Tables, row: Row) -> Iterator[say.Sentence
         yield _TEXTS.sentence(
             "survivors",
             n=len(right),
-            n_facts=right["item"].nunique(),
+            n_items=right["item"].nunique(),
             n_all=run.outcomes["item"].nunique(),
             kinds=f"; by origin: {', '.join(kinds)}" if kinds else "",
         )
@@ -371,11 +371,7 @@ def _square_facts(row: Row) -> list[paired.Fact]:
         ("retrieval-mediated", interval_value(row, "retrieval_mediated"), "R"),
         ("interference", interval_value(row, "interference"), "I"),
         ("retrieval on minus off", effect, "R − I"),
-        (
-            "test of R − I",
-            paired.p_value_of(row, "clustered_mcnemar_p_value"),
-            "t, clustered by fact",
-        ),
+        ("test of R − I", paired.p_value_of(row, "clustered_p_value"), "t, clustered by fact"),
     ]
 
 
@@ -555,7 +551,7 @@ def _score_charts(report: Report, tables: Tables) -> Iterator[ForestPlot]:
             rows.append((_words(label), 0, []))
             for state, of_state in part.groupby("state", sort=False):
                 records = of_state.to_dict("records")
-                dots = [paired.dot(report, row, score, clusters="n_facts") for row in records]
+                dots = [paired.dot(report, row, score, clusters="n_items") for row in records]
                 rows.append((str(state), 1, dots))
         if rows:
             name = score.replace("_", "-")
@@ -679,9 +675,9 @@ def limit_checks(report: Report, tables: Tables) -> Iterator[Check]:
         level = "ok" if is_above else "warning"
         yield _TEXTS.check("noise", level=level, label=run.label, sentence=sentence)
     for row in paired.first_panel(report, tables):
-        model, n_facts = row["model"], int(row["n_clusters"])
-        if 0 < n_facts < FEW_CLUSTERS:
-            yield _TEXTS.check("few_facts", model=model, n_clusters=n_facts, few=FEW_CLUSTERS)
+        model, n_items = row["model"], int(row["n_clusters"])
+        if 0 < n_items < FEW_CLUSTERS:
+            yield _TEXTS.check("few_facts", model=model, n_clusters=n_items, few=FEW_CLUSTERS)
         if say.direction(row, "full_accuracy") is not None and row["full_accuracy_high"] < 0.5:
             has_survival = say.direction(row, "survival_given_full") is not None
             quantity = f"accuracy of {model} with the full database"

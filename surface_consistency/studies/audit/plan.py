@@ -261,9 +261,7 @@ def _columns(
     }
 
 
-def _pair(
-    pair: str, columns: Mapping[str, Any], states: Sequence[MemoryState]
-) -> dict[str, Any]:
+def _pair(pair: str, columns: Mapping[str, Any], states: Sequence[MemoryState]) -> dict[str, Any]:
     """Compare a fact with retrieval on and off; FULL stands beside them."""
     labels = ("item", "database", "domain", "topology", "style", "subject", "relation")
     sides = {"full_target": "FULL", "first_target": "DEL-ON", "second_target": "DEL-OFF"}
@@ -271,9 +269,7 @@ def _pair(
         "pair": pair,
         "first_condition": "DEL-ON",
         "second_condition": "DEL-OFF",
-        **{
-            name: f"{pair}/{state}" if state in states else None for name, state in sides.items()
-        },
+        **{name: f"{pair}/{state}" if state in states else None for name, state in sides.items()},
         **{name: columns[name] for name in (*labels, "gold_object", "n_deleted")},
         "prompt_id": columns["prompt_number"],
         "n_surviving": len(columns["surviving"]),

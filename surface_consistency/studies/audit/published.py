@@ -39,7 +39,7 @@ from surface_consistency.studies.audit.plan import target_rows, to_audit_prompt
 from surface_consistency.studies.audit.settings import STATES
 
 _MEANS: Final = {
-    "exact_match": "is_correct",
+    "exact_match": "correct",
     "contains_match": "contains",
     "unknown_rate": "is_unknown",
     "precision": "precision",
@@ -97,7 +97,7 @@ def export_published(scored: Scored) -> None:
     verdicts = scored.verdicts[list(_MEANS.values())].astype(float)
     answers = scored.verdicts["prediction"].to_numpy()
     rows = scored.items.assign(**verdicts, answer=answers)
-    judged = rows[scored.verdicts["is_correct"].notna()]
+    judged = rows[scored.verdicts["correct"].notna()]
     pairs = scored.outcomes.groupby(["database", "style"], sort=False)
     per_state: list[dict[str, Any]] = []
     cross_state: list[dict[str, Any]] = []
@@ -163,8 +163,8 @@ def _paired_rates(outcomes: pd.DataFrame) -> dict[str, Any]:
         "parametric_leakage": leaked.mean(),
         "retrieval_mediated_correctness": (right & ~leaked).mean(),
     }
-    if paired["has_gold"].notna().all():
-        rate = (right & ~paired["has_gold"].astype(bool)).mean()
+    if paired["gold_retrieved"].notna().all():
+        rate = (right & ~paired["gold_retrieved"].astype(bool)).mean()
         rates["retrieval_artifact_rate"] = rate
     return rates
 
@@ -185,7 +185,7 @@ def score_published_results(
         `prompt_file`. "outcomes": one row a fact and condition that was asked in DEL-ON or
         DEL-OFF, with database, style, fact_id, pair, subject, relation, gold_object, prompt,
         full_correct, first_correct (DEL-ON), second_correct (DEL-OFF; each None where it was not
-        asked) and has_gold (None without a trace), as `metrics.forgetting_by`, `paired_by` and
+        asked) and gold_retrieved (None without a trace), as `metrics.forgetting_by`, `paired_by` and
         `compare` take them.
 
     Raises:
@@ -210,9 +210,7 @@ def score_published_results(
                 "results of one run"
             )
         pairs = _paired_results(rows, keys).assign(database=database or label, style=style or label)
-        pairs["pair"] = [
-            f"{label}/{fact}/{place}" for place, fact in enumerate(pairs["fact_id"])
-        ]
+        pairs["pair"] = [f"{label}/{fact}/{place}" for place, fact in enumerate(pairs["fact_id"])]
         pairs["fact_id"] = [f"{database or label}/{fact}" for fact in pairs["fact_id"]]
         outcomes.append(pairs)
         head = {"prompt_file": label, "database_path": database or label}
@@ -248,7 +246,7 @@ def _scored_result(result: AuditResult, equivalence: str) -> dict[str, Any]:
         "prompt": result.prompt,
         "state": result.state,
         **{field: float(getattr(judged, field)) for field in _MEANS.values()},
-        "has_gold": None
+        "gold_retrieved": None
         if trace is None
         else any(candidate.supports_target_fact for candidate in trace.retained_candidates),
     }
@@ -266,12 +264,12 @@ def _paired_results(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     prompts = rows[rows["state"] != "FULL"].drop_duplicates(keys)[described]
     for state, name in names.items():
         part = rows[rows["state"] == state]
-        columns = part[keys].assign(**{name: part["is_correct"].astype(bool)})
+        columns = part[keys].assign(**{name: part["correct"].astype(bool)})
         if state == "DEL-ON":
-            columns["has_gold"] = part["has_gold"]
+            columns["gold_retrieved"] = part["gold_retrieved"]
         prompts = prompts.merge(columns, on=keys, how="left")
         prompts[name] = prompts[name].astype("boolean")
-    return prompts.astype({"has_gold": "boolean"}).reset_index(drop=True)
+    return prompts.astype({"gold_retrieved": "boolean"}).reset_index(drop=True)
 
 
 def _state_means(rows: pd.DataFrame, head: Mapping[str, Any]) -> list[dict[str, Any]]:

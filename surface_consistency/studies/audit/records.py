@@ -91,7 +91,7 @@ class AuditOutcome(PairedOutcome):
     n_abstained: int | None = Field(ge=0)
     """Those of them that found nothing at or above the threshold."""
 
-    has_gold: bool | None
+    gold_retrieved: bool | None
     """Whether an entry that retrieval brought up under DEL-ON still states the fact, by the rule
     `AuditScoring.support`; None without traces."""
 
@@ -113,12 +113,10 @@ class AuditOutcome(PairedOutcome):
 
         An answer that is also correct under DEL-OFF is attributed to the parameters.
         """
-        names = ["n_lookups", "n_abstained", "has_gold", "attribution", "attributed_to"]
+        names = ["n_lookups", "n_abstained", "gold_retrieved", "attribution", "attributed_to"]
         judged = verdicts.set_index("target_id")
         after, off = (judged.reindex(pairs[f"{side}_target"]) for side in ("first", "second"))
-        on, known = (
-            one["is_correct"].eq(True).fillna(False).to_numpy(bool) for one in (after, off)
-        )
+        on, known = (one["correct"].eq(True).fillna(False).to_numpy(bool) for one in (after, off))
         after["attribution"] = after["attribution"].mask(on & known, "parameters")
         after["attributed_to"] = after["attributed_to"].mask(on & known, None)
         return {name: after[name].array for name in names}

@@ -45,10 +45,7 @@ _EFFECT: Final = {
     "both_rate": CountRatio(numerator=(1, 0, 0, 0), denominator=_ALL),
     "neither_rate": CountRatio(numerator=(0, 0, 0, 1), denominator=_ALL),
 }
-_TEST: Final = {
-    "mcnemar_statistic": "clustered_mcnemar_statistic",
-    "mcnemar_p_value": "clustered_mcnemar_p_value",
-}
+_TEST: Final = {"statistic": "clustered_statistic", "p_value": "clustered_p_value"}
 GUARDS: Final = ("contamination", "databases", "fit", "closure")
 """Names of the checks that are read."""
 
@@ -85,9 +82,9 @@ def audit_tables(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
         By name. "overall", "by_topology", "by_domain", "by_style", "by_database" and
         "by_condition": columns of `metrics.forgetting_by`, with facts as clusters,
         `retrieval_effect`, which is R - I, with its interval and the p-value of the same t over
-        facts, as of `paired_by` (`clustered_mcnemar_statistic`,
-        `clustered_mcnemar_p_value`, and with Holm's correction over the rows of a model
-        `clustered_mcnemar_p_value_holm`) and `detectable_difference`, the smallest effect that it
+        facts, as of `paired_by` (`clustered_statistic`,
+        `clustered_p_value`, and with Holm's correction over the rows of a model
+        `clustered_p_value_holm`) and `detectable_difference`, the smallest effect that it
         finds with a probability of 80 %; `both_rate` and `neither_rate`, the shares a / n and d / n
         beside R and I; `identity_residual`, which is
         p(DEL-ON) - (L + R - c/n), `artifacts_equal_del_on`, and `closure_is_complete`,
@@ -180,7 +177,7 @@ def lookup_table(targets: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     counted = targets[["database", "state"]].assign(
         n_answers=1, n_without_lookup=(counts["n_lookups"] == 0).astype(int), **counts
     )
-    judged = counted[verdicts["is_correct"].notna()]
+    judged = counted[verdicts["correct"].notna()]
     return judged.groupby(["database", "state"], sort=False).sum().reset_index()
 
 
@@ -211,12 +208,12 @@ def _survivors(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _rates(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Compute L, R, I, A and the tests by model and these columns."""
-    known = {name: name for name in ("full_correct", "has_gold") if frame[name].notna().any()}
+    known = {name: name for name in ("full_correct", "gold_retrieved") if frame[name].notna().any()}
     table = forgetting_by(
         frame,
         by=keys,
         full=known.get("full_correct"),
-        has_gold=known.get("has_gold"),
+        gold_retrieved=known.get("gold_retrieved"),
         # As published; the clustered form stands beside it.
         test="independent",
     )
@@ -247,7 +244,7 @@ def _rates(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
         ]
     )
     table = pd.concat([table, extra], axis=1)
-    table = with_adjusted_p_values(table, column="clustered_mcnemar_p_value", within="model")
+    table = with_adjusted_p_values(table, column="clustered_p_value", within="model")
     _fill_accuracies(table, frame, keys)
     return table
 
@@ -350,7 +347,7 @@ def _origins(part: pd.DataFrame) -> Iterator[dict[str, object]]:
             "share_low": share.low,
             "share_high": share.high,
             "n": len(judged),
-            "n_facts": judged["item"].nunique(),
+            "n_items": judged["item"].nunique(),
             "rate": rate.value,
             "rate_low": rate.low,
             "rate_high": rate.high,
@@ -365,7 +362,7 @@ def _scores(part: pd.DataFrame) -> Iterator[dict[str, object]]:
         if judged.empty:
             continue
         row: dict[str, object] = {"state": state, "n": len(judged)}
-        row["n_facts"] = judged["item"].nunique()
+        row["n_items"] = judged["item"].nunique()
         names = {f"{prefix}_correct": "exact_match", f"{prefix}_f1": "f1"}
         scores = judged[[*names]].rename(columns=names)
         for name, mean in _means(scores, judged["item"]).items():

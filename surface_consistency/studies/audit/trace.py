@@ -27,7 +27,7 @@ class StateTrace:
     state: memory.MemoryState
     """The state."""
 
-    is_correct: bool | None
+    correct: bool | None
     """The verdict; None without one."""
 
     answer: str | None
@@ -46,7 +46,7 @@ class StateTrace:
         """How the answer was judged, in words."""
         if self.generation is not None and self.generation.error is not None:
             return f"no answer ({self.generation.error})"
-        return {True: "right", False: "wrong", None: "not judged"}[self.is_correct]
+        return {True: "right", False: "wrong", None: "not judged"}[self.correct]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,8 +150,7 @@ class FactTrace:
         if self.surviving:
             facts.append(("survived the deletion, which is incomplete", _joined(self.surviving)))
         return Trace(
-            title=f"{self.model}: {self.item}, {self.style}: {prompt.subject}, "
-            f"{prompt.relation}",
+            title=f"{self.model}: {self.item}, {self.style}: {prompt.subject}, {prompt.relation}",
             facts=facts,
             steps=[_step(state) for state in self.states],
             note=self.origin,
@@ -245,7 +244,7 @@ def _trace(
         states=tuple(
             StateTrace(
                 state=state,
-                is_correct=row[f"{column}_correct"],
+                correct=row[f"{column}_correct"],
                 answer=row[f"{column}_prediction"],
                 generation=answers.get(f"{row['pair']}/{state}"),
             )
@@ -286,7 +285,7 @@ def _step(state: StateTrace) -> tuple[str, str, list[tuple[str, str, str]], str,
             mark = "deleted" if is_deleted else "selected" if is_chosen else ""
             entries.append((f"{item.score:.4f}", " · ".join(_entry(item)), mark))
     answer = state.answer if state.answer is not None else state.verdict
-    return state.state, "; ".join(done) or "no lookup", entries, answer, state.is_correct
+    return state.state, "; ".join(done) or "no lookup", entries, answer, state.correct
 
 
 def _policy(trace: memory.RetrievalTrace) -> str:

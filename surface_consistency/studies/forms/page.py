@@ -23,7 +23,7 @@ _SHOWN_ROWS: Final = 50
 """Forms that tables and charts of the page show; the CSV files have all."""
 _SQUARES: Final = 12
 _OWN: Final = (
-    *("forms", "variance", "spread", "right_counts", "form_answers", "samples"),
+    *("forms", "variance", "spread", "correct_counts", "form_answers", "samples"),
     *("models_forms", "rank_agreement"),
 )
 
@@ -82,7 +82,7 @@ def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[s
 
 def _items(row: Row, name: str, quantity: str, unit: str = "items") -> say.Sentence:
     """Report a rate of the items of a model."""
-    return say.rate({**row, "n": row["n_facts"]}, name, quantity, unit=unit)
+    return say.rate({**row, "n": row["n_items"]}, name, quantity, unit=unit)
 
 
 def _forms_row(run: Run, tables: Tables, place: int) -> Row:
@@ -98,7 +98,7 @@ def _consistency(run: Run, tables: Tables) -> Iterator[say.Sentence]:
     yield _items(row, "consistency", quantity)
     if say.direction(row, "consistency") is not None:
         quantity = f"proportion of items that {run.label} answers correctly in {forms}"
-        yield _items(row, "all_right", quantity)
+        yield _items(row, "all_correct", quantity)
 
 
 def _details(report: Report, run: Run, tables: Tables) -> Iterator[say.Sentence]:
@@ -120,13 +120,13 @@ def _details(report: Report, run: Run, tables: Tables) -> Iterator[say.Sentence]
             reference,
             str(row["form"]),
             "with {}",
-            p="adjusted_p_value",
+            p="p_value_holm",
             correction="Holm" if len(compared) > 1 else "",
             unit="items",
         ),
-        p="adjusted_p_value",
+        p="p_value_holm",
     )
-    signs = [say.direction(one, "accuracy_difference", one["adjusted_p_value"]) for one in compared]
+    signs = [say.direction(one, "accuracy_difference", one["p_value_holm"]) for one in compared]
     for one in rows_of(tables, "spread", of) if not any(signs) else ():
         if one["p_value"] < 0.05:
             p_value = Value(value=float(one["p_value"]), kind="p_value")
@@ -161,7 +161,7 @@ def _models(tables: Tables) -> list[say.Sentence]:
         "difference",
         "consistency",
         lambda row: say.difference(
-            {**row, "n": row["n_facts"]},
+            {**row, "n": row["n_items"]},
             "difference",
             "consistency",
             str(row["b"]),
@@ -234,16 +234,16 @@ def _form_charts(report: Report, tables: Tables) -> Iterator[page.ForestPlot]:
 
 def _form_dot(report: Report, row: Row) -> page.Dot:
     """Draw one form of one model."""
-    sign = say.direction(row, "accuracy_difference", row["adjusted_p_value"])
+    sign = say.direction(row, "accuracy_difference", row["p_value_holm"])
     return paired.dot(report, row, "accuracy_difference", kind="difference", is_certain=bool(sign))
 
 
 def _counts(report: Report, tables: Tables) -> page.Section | None:
     """Show how many of k forms are correct, and what independence would give."""
-    if "right_counts" not in tables:
+    if "correct_counts" not in tables:
         return None
     series = []
-    for label, part in tables["right_counts"].frame.groupby("model", sort=False):
+    for label, part in tables["correct_counts"].frame.groupby("model", sort=False):
         rows = part.to_dict("records")
         series.append(_series(str(label), report.index[str(label)], rows, "share"))
         independent = f"{label}, if forms were independent"

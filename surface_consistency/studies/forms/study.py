@@ -72,13 +72,13 @@ def _metrics(outcomes: pd.DataFrame) -> Mapping[str, float]:
     """Compute the agreement of two forms, right in all, and accuracy; see `forms_by`.
 
     Returns:
-        two_forms_agree, all_forms_right and form_accuracy; NaN where no item has two verdicts.
+        two_forms_agree, all_forms_correct and form_accuracy; NaN where no item has two verdicts.
     """
     texts = dict.fromkeys(("model", "first_prediction", "second_prediction"), "")
     table = agreement(long_frame(outcomes.assign(**texts)))
     return {
         "two_forms_agree": float(table["consistency"]),
-        "all_forms_right": float(table["all_right"]),
+        "all_forms_correct": float(table["all_correct"]),
         "form_accuracy": float(table["accuracy"]),
     }
 

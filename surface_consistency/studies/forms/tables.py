@@ -22,7 +22,7 @@ from surface_consistency.metrics import (
     rank_agreement,
     variance_shares_by,
 )
-from surface_consistency.metrics.forms.form_spread import right_counts_by
+from surface_consistency.metrics.forms.form_spread import correct_counts_by
 from surface_consistency.models.options import option_scores
 from surface_consistency.report.texts import Texts
 from surface_consistency.schemas import Prompt, read_jsonl
@@ -89,20 +89,20 @@ def form_tables(outcomes: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
         outcomes: Outcomes of each model by its label.
 
     Returns:
-        "forms", "variance", "spread", "right_counts" and "form_answers"; "form_pairs" of at most 30
+        "forms", "variance", "spread", "correct_counts" and "form_answers"; "form_pairs" of at most 30
         forms; "samples" if answers were sampled repeatedly; "models_forms" of several models.
         Tables without rows are omitted.
     """
     frames = {label: long_frame(frame) for label, frame in outcomes.items()}
     n_samples = max(frame["sample"].nunique() for frame in frames.values())
-    titles = {"n_facts": "Items, each sample"} if n_samples > 1 else {}
+    titles = {"n_items": "Items, each sample"} if n_samples > 1 else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         warnings.simplefilter("ignore", UnscoredWarning)
         made = {
             "variance": _variance(frames),
             "spread": _spread(frames),
-            "right_counts": _right_counts(frames),
+            "correct_counts": _right_counts(frames),
             "form_answers": _answers(frames),
             "form_pairs": _pairs(frames),
             "samples": _samples(frames),
@@ -111,7 +111,7 @@ def form_tables(outcomes: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
         tables = {"forms": _forms(frames, titles)}
     for name, frame in made.items():
         if not frame.empty:
-            own = titles if "n_facts" in frame and name != "samples" else {}
+            own = titles if "n_items" in frame and name != "samples" else {}
             tables[name] = TEXTS.table(name, frame, titles=own)
     return tables
 
@@ -122,19 +122,15 @@ def _forms(frames: Frames, titles: Mapping[str, str]) -> Table:
     least, most = min(map(min, sizes)), max(map(max, sizes))
     of = int(max(least, 2)) if least < most else None
     rows = [
-        forms_by(
-            frame,
-            by="model",
-            fact=_FACT,
-            of=of,
-            **({"cluster": "item"} | options),
-        ).assign(about=about)
+        forms_by(frame, by="model", fact=_FACT, of=of, **({"cluster": "item"} | options)).assign(
+            about=about
+        )
         for frame in frames.values()
         for about, options in _questions(frame).items()
     ]
     more = ""
     if of is not None:
-        titles = {**titles, "all_right_of": f"Correct in {of}"}
+        titles = {**titles, "all_correct_of": f"Correct in {of}"}
         more = (
             f"Items have from {least} to {most} forms; correct in {of}: of each, drawn at random."
         )
@@ -151,9 +147,7 @@ def _variance(frames: Frames) -> pd.DataFrame:
         wordings = frame["wordings"].iloc[0]
         own = {"own": "item", "templates": "relation"}.get(wordings)
         tables = [
-            variance_shares_by(
-                frame, by="model", templates=own, **({"cluster": "item"} | options)
-            )
+            variance_shares_by(frame, by="model", templates=own, **({"cluster": "item"} | options))
             for options in _questions(frame).values()
         ]
         names = _PARTS | (_UNSEPARATED if frame["sample"].nunique() == 1 else {})
@@ -183,7 +177,7 @@ def _spread(frames: Frames) -> pd.DataFrame:
 def _right_counts(frames: Frames) -> pd.DataFrame:
     """Count items by the number of forms in which they are correct."""
     return _stacked(
-        right_counts_by(frame.assign(item=_joint(frame, _FACT)), by="model", fact="item")
+        correct_counts_by(frame.assign(item=_joint(frame, _FACT)), by="model", fact="item")
         for frame in _numbered(frames)
     )
 
@@ -196,7 +190,7 @@ def _answers(frames: Frames) -> pd.DataFrame:
         )
         for frame in frames.values()
     )
-    return table[table["n_facts"] > 0].reset_index(drop=True)
+    return table[table["n_items"] > 0].reset_index(drop=True)
 
 
 def _pairs(frames: Frames) -> pd.DataFrame:
@@ -326,7 +320,7 @@ def rank_table(scored: Scored) -> pd.DataFrame:
         scored: A run whose answers may have scores of options.
 
     Returns:
-        One row a form: form, n_facts, rank_agreement (RankC), chance, and over_chance with its
+        One row a form: form, n_items, rank_agreement (RankC), chance, and over_chance with its
         interval (95 %, items whole); empty where no options were scored.
     """
     items = scored.items
@@ -351,7 +345,7 @@ def rank_table(scored: Scored) -> pd.DataFrame:
             continue
         agreement = rank_agreement(*zip(*pairs, strict=True))
         sums = np.column_stack([agreement, np.ones(len(pairs))])
-        row = {"form": form, "n_facts": len(pairs)}
+        row = {"form": form, "n_items": len(pairs)}
         row |= dict(zip(("rank_agreement", "chance"), agreement.mean(axis=0), strict=True))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UndefinedMetricWarning)

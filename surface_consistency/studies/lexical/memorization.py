@@ -79,9 +79,7 @@ def memorization_scores(folder: RunFolder, *, k: float = 0.2) -> pd.DataFrame:
     targets, pairs = folder.read_plan()
     first = targets[targets["target_id"].isin(set(pairs["first_target"]))]
     rows: list[dict[str, Any]] = []
-    for fact, correct, texts in zip(
-        first["item"], first["correct"], first["texts"], strict=True
-    ):
+    for fact, correct, texts in zip(first["item"], first["correct"], first["texts"], strict=True):
         for number in range(len(texts)):
             prefix = f"{MEMORISATION}/{fact}/{number}"
             whole = scores.get(f"{prefix}/text", ())

@@ -140,7 +140,7 @@ def _sentences(tables: Mapping[str, Table]) -> Iterator[Sentence]:
                 unit="instances",
             )
     for row in tables["popularity_shift"].frame.to_dict("records"):
-        p_value = row["adjusted_p_value"]
+        p_value = row["p_value_holm"]
         if row["pairs"] == "all" and not math.isnan(p_value):
             sign = "lower" if row["rank_biserial"] < 0 else "higher"
             words = f"significantly {sign}" if p_value < 0.05 else "not significantly different"
@@ -258,7 +258,7 @@ def _accuracy(frame: pd.DataFrame, report: Report) -> Table:
 def _shift(frame: pd.DataFrame) -> Table:
     """Test whether other words are less popular: table 3, draws of a fact averaged."""
     rows = tabulate(frame, _TASKS, _shifts)
-    rows["adjusted_p_value"] = adjust_p_values(rows["p_value"].astype(float))
+    rows["p_value_holm"] = adjust_p_values(rows["p_value"].astype(float))
     return _TEXTS.table("popularity_shift", rows)
 
 
@@ -287,7 +287,7 @@ def _paired(frame: pd.DataFrame, report: Report) -> Table:
         by=[*_TASKS, "split", "part"],
         cluster=report.cluster,
     )
-    rows["adjusted_p_value"] = adjust_p_values(rows["mcnemar_p_value"].astype(float))
+    rows["p_value_holm"] = adjust_p_values(rows["p_value"].astype(float))
     return score_table(
         report,
         "group",

@@ -181,7 +181,7 @@ def _judged(changed: pd.DataFrame, scored: Scored) -> dict[str, pd.DataFrame]:
     )
     verdicts = judge.judge(targets)
     pairs = sample[["pair", "item", "task", "first", "second"]].assign(
-        is_same=verdicts["is_correct"], reply=verdicts["raw"], reason=verdicts["reason"]
+        is_same=verdicts["correct"], reply=verdicts["raw"], reason=verdicts["reason"]
     )
     rows = tabulate(pairs, ["task"], lambda part: {"judge": label, **_same(part)})
     return {"meaning": rows, "meaning_pairs": pairs.drop(columns="item")}

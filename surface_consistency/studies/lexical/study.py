@@ -69,7 +69,7 @@ class LexicalJudge:
         """Judge answers; see `engine.judging.judges.Judge.judge`.
 
         Returns:
-            prediction, is_correct, reason and log_probability.
+            prediction, correct, reason and log_probability.
 
         Raises:
             DataError: If an answer has more or fewer scores than its prompt has options.
@@ -81,14 +81,9 @@ class LexicalJudge:
                 targets["scores"], targets["options"], targets["correct"], strict=True
             )
         ]
-        columns = ["prediction", "is_correct", "reason", "log_probability"]
+        columns = ["prediction", "correct", "reason", "log_probability"]
         return pd.DataFrame(rows, columns=columns, index=targets.index).astype(
-            {
-                "prediction": TEXT,
-                "is_correct": "boolean",
-                "reason": TEXT,
-                "log_probability": "Float64",
-            }
+            {"prediction": TEXT, "correct": "boolean", "reason": TEXT, "log_probability": "Float64"}
         )
 
     def _judge(

@@ -97,7 +97,7 @@ def _control(report: Report) -> pd.DataFrame:
     for name, compared in (("change", change), ("rarity", rarity)):
         for end in ("", "_low", "_high"):
             rows[f"{name}{end}"] = compared[f"accuracy_difference{end}"]
-        rows[f"{name}_p_value"] = adjust_p_values(compared["mcnemar_p_value"].astype(float))
+        rows[f"{name}_p_value"] = adjust_p_values(compared["p_value"].astype(float))
     return rows
 
 
@@ -134,7 +134,7 @@ def _accuracy(report: Report, row: Mapping[Any, Any], over: str) -> say.Sentence
         "the original words",
         "other words of the same meaning",
         "in {}",
-        p="mcnemar_p_value",
+        p="p_value",
         clusters=report.clusters,
     )
 

@@ -92,7 +92,7 @@ class LinkingJudge:
         """Judge answers; see `engine.judging.judges.Judge.judge`.
 
         Returns:
-            prediction, is_correct, reason, log_odds and calibrated_log_odds.
+            prediction, correct, reason, log_odds and calibrated_log_odds.
 
         Raises:
             DataError: If an answer has more or fewer scores than the question has options.
@@ -107,10 +107,10 @@ class LinkingJudge:
                 strict=True,
             )
         ]
-        columns = ["prediction", "is_correct", "reason", "log_odds", "calibrated_log_odds"]
+        columns = ["prediction", "correct", "reason", "log_odds", "calibrated_log_odds"]
         frame = pd.DataFrame(rows, columns=columns, index=targets.index)
         floats = dict.fromkeys(("log_odds", "calibrated_log_odds"), "Float64")
-        return frame.astype({"prediction": TEXT, "reason": TEXT, "is_correct": "boolean", **floats})
+        return frame.astype({"prediction": TEXT, "reason": TEXT, "correct": "boolean", **floats})
 
     def _judge(
         self, text: str | None, scores: Sequence[ScoredText] | None, kind: str, wording: str

@@ -95,7 +95,7 @@ def make_finding(frame: pd.DataFrame) -> list[Part]:
     sentences: list[Sentence] = []
     for model, rows in frame.dropna(subset=["p_value"]).groupby("model", sort=False):
         rows = rows.assign(
-            adjusted_p_value=adjust_p_values(rows["p_value"]),
+            p_value_holm=adjust_p_values(rows["p_value"]),
             n=rows["n_aligned"] + rows["n_misaligned"],
         )
         sentences += many(
@@ -108,11 +108,11 @@ def make_finding(frame: pd.DataFrame) -> list[Part]:
                 f"similarity of two answers of {row['model']} ({FEATURES[row['feature']]})",
                 "pairs correct once",
                 "pairs correct both times",
-                p="adjusted_p_value",
+                p="p_value_holm",
                 correction="Holm",
                 kind="number",
             ),
-            p="adjusted_p_value",
+            p="p_value_holm",
             most=len(FEATURES),
             kind="number",
         )

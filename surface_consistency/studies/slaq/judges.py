@@ -78,7 +78,7 @@ class MatcherJudge:
             targets: What to judge, with the columns question, topic and slot.
 
         Returns:
-            prediction, the whole answer; is_correct, is_recalled, matched_answer, score and reason.
+            prediction, the whole answer; correct, is_recalled, matched_answer, score and reason.
         """
         texts = targets["text"].astype(object)
         is_missing = texts.isna().to_numpy()
@@ -96,15 +96,15 @@ class MatcherJudge:
             rule=self._rule,
         )
         best = _best_parts(owners, judged.score, np.array([m is True for m in judged.is_match]))
-        is_correct = pd.array([judged.is_match[place] for place in best], dtype="boolean")
+        correct = pd.array([judged.is_match[place] for place in best], dtype="boolean")
         is_free = (targets["form"] == "free").to_numpy()
-        is_told = is_free & np.asarray(is_correct.fillna(False), dtype=bool)
+        is_told = is_free & np.asarray(correct.fillna(False), dtype=bool)
         reasons = [NO_ANSWER, "the reference is no named entity"]
         reason = pd.Series(np.select([is_missing, is_skipped], reasons, default=""), dtype=TEXT)
         return pd.DataFrame(
             {
                 "prediction": pd.Series(texts.to_numpy(), dtype=TEXT),
-                "is_correct": is_correct,
+                "correct": correct,
                 "is_recalled": pd.arrays.BooleanArray(is_told, ~is_told),
                 "matched_answer": pd.Series([judged.answer[place] for place in best], dtype=TEXT),
                 "score": judged.score[best],
@@ -187,9 +187,9 @@ def matcher_agreement(
         text=labelled["answer"], answers=labelled["reference"].map(lambda reference: [reference])
     )
     judge = MatcherJudge(rule, entities_only=entities_only, part=part)
-    right = judge.judge(targets)["is_correct"]
+    right = judge.judge(targets)["correct"]
     is_judged = right.notna().to_numpy()
-    labels = labelled["is_correct"].to_numpy(bool)
+    labels = labelled["correct"].to_numpy(bool)
     return judge_agreement(labels[is_judged], right[is_judged].to_numpy(bool))
 
 
@@ -278,7 +278,7 @@ class SlaqLLMJudge(LLMJudge):
             targets: What to judge.
 
         Returns:
-            prediction, is_correct, is_recalled, reason, raw and attempts.
+            prediction, correct, is_recalled, reason, raw and attempts.
 
         Raises:
             RunError: If the folder holds the log of another judge, or of other wording.

@@ -27,12 +27,12 @@ def load_labelled_answers() -> pd.DataFrame:
     Returns:
         One row per fact of an answer, the facts of an answer side by side: prompt_id; form, "short"
         or "long"; topic; item; question; reference; is_entity; slot, the number of the question
-        in the long query, from 1, missing for a short answer; answer, the whole answer; is_correct,
+        in the long query, from 1, missing for a short answer; answer, the whole answer; correct,
         whether it states the fact, by reading; note, the reason if that needed thought, else "".
 
     Examples:
         >>> answers = load_labelled_answers()
-        >>> len(answers), int(answers["is_correct"].sum())
+        >>> len(answers), int(answers["correct"].sum())
         (480, 46)
     """
     path = SLAQ_SAMPLE_PATH.parent / "slaq_answers" / "answers.jsonl"
@@ -46,7 +46,7 @@ def load_labelled_answers() -> pd.DataFrame:
     return joined[
         [
             *("prompt_id", "form", "topic", "item", "question", "reference", "is_entity"),
-            *("slot", "answer", "is_correct", "note"),
+            *("slot", "answer", "correct", "note"),
         ]
     ]
 
@@ -57,7 +57,7 @@ def judge_checks(
     outcomes: pd.DataFrame,
     labels: pd.DataFrame,
     *,
-    n_resamples: int = 10_000,
+    resamples: int = 10_000,
     seed: int = 0,
 ) -> dict[str, pd.DataFrame]:
     """Hold a run's verdicts against human labels, and take the judge's errors out of its scores.
@@ -67,11 +67,11 @@ def judge_checks(
         verdicts: What the judge said, row by row that of `targets`.
         outcomes: The outcomes frame.
         labels: Labels of some of its answers, as from `read_labels`.
-        n_resamples: Resamples of the intervals.
+        resamples: Resamples of the intervals.
         seed: Seed of the resampling.
 
     Returns:
-        "judge_agreement", one row a form and kind of verdict ("is_correct", and in free form
+        "judge_agreement", one row a form and kind of verdict ("correct", and in free form
         "is_recalled"): judge, form, verdict; n_labelled; n (with a verdict of the judge too);
         true_positives, false_negatives, false_positives, true_negatives, the human's word being the
         truth; accuracy, kappa, sensitivity and specificity with intervals. "corrected", one row a
@@ -95,15 +95,15 @@ def judge_checks(
         SLAQ, arXiv 2510.11218, appendix A.2, which reports the accuracy of its judge on labelled
         answers but leaves the scores as they are.
     """
-    given = labels[labels["is_correct"].notna()]
+    given = labels[labels["correct"].notna()]
     if given.empty:
-        raise DataError("no answer is labelled; write 1 or 0 into the column is_correct")
+        raise DataError("no answer is labelled; write 1 or 0 into the column correct")
     check_labels(labels, targets)
     check_labelled_answers(labels, targets)
     judged = pd.concat(
         [
             targets[["prompt_id", "item", "form"]].reset_index(drop=True),
-            verdicts[["judged_by", "is_correct", "is_recalled"]].reset_index(drop=True),
+            verdicts[["judged_by", "correct", "is_recalled"]].reset_index(drop=True),
         ],
         axis=1,
     ).rename(columns={"item": "question_id"})
@@ -111,21 +111,21 @@ def judge_checks(
     rows: list[dict[str, object]] = []
     for form in ("short", "long", "free"):
         part = both[both["form"] == form]
-        for verdict in ("is_correct", "is_recalled") if form == "free" else ("is_correct",):
+        for verdict in ("correct", "is_recalled") if form == "free" else ("correct",):
             sides = (part[f"{verdict}_{who}"] for who in ("human", "judge"))
-            agreement = hold_against(*sides, n_resamples=n_resamples, seed=seed)
+            agreement = hold_against(*sides, resamples=resamples, seed=seed)
             if agreement is not None:
                 head = {"judge": part["judged_by"].iloc[0], "form": form, "verdict": verdict}
                 rows.append(head | agreement)
-    corrected = _corrected(outcomes, rows, n_resamples, seed)
+    corrected = _corrected(outcomes, rows, resamples, seed)
     return {"judge_agreement": pd.DataFrame(rows), "corrected": pd.DataFrame(corrected)}
 
 
 def _corrected(
-    outcomes: pd.DataFrame, rows: Sequence[Mapping[str, object]], n_resamples: int, seed: int
+    outcomes: pd.DataFrame, rows: Sequence[Mapping[str, object]], resamples: int, seed: int
 ) -> list[dict[str, object]]:
     """Correct each condition whose errors are known on both sides."""
-    errors_of = {row["form"]: row for row in rows if row["verdict"] == "is_correct"}
+    errors_of = {row["form"]: row for row in rows if row["verdict"] == "correct"}
     corrected = []
     for condition in ("long", "free"):
         pairs = outcomes[outcomes["second_condition"] == condition]
@@ -143,7 +143,7 @@ def _corrected(
         )
         arrays = topic_arrays(slots, question="question_index")
         scores = corrected_scores(
-            arrays["short"], arrays["long"], errors, n_resamples=n_resamples, seed=seed
+            arrays["short"], arrays["long"], errors, resamples=resamples, seed=seed
         )
         corrected.append({"condition": condition} | scores)
     return corrected

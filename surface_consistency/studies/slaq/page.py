@@ -69,7 +69,7 @@ def slaq_report_tables(report: Report, *, n_null: int = N_NULL) -> dict[str, Tab
     """
     settings = report.settings
     frames = slot_tables(
-        report.frame, n_resamples=settings.resamples, n_null=n_null, seed=settings.bootstrap_seed
+        report.frame, resamples=settings.resamples, n_null=n_null, seed=settings.seed
     )
     same = same_answers(report, _answer_texts, rule="token_f1")
     paired = paired_tables(report, rates=_scores, texts=TEXTS, answers=same)
@@ -83,8 +83,8 @@ def _scores(report: Report, keys: list[str], has_kappa: bool) -> pd.DataFrame:
         report.frame,
         tuple(keys[2:]),
         cluster=cluster_within(report, keys),
-        n_resamples=settings.resamples,
-        seed=settings.bootstrap_seed,
+        resamples=settings.resamples,
+        seed=settings.seed,
     )
     return sorted_rows(report, with_detectable(table), keys)
 
@@ -120,7 +120,7 @@ def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[s
             "short answers",
             "long answers",
             "in {}",
-            p="mcnemar_p_value",
+            p="p_value",
             clusters=report.clusters,
         )
         for row in usual
@@ -327,7 +327,7 @@ def _topic(report: Report, tables: Tables) -> page.Section | None:
         rows=lines,  # type: ignore[arg-type]
     )
     lead = TEXTS.sentence(
-        "topic", name=name, label=run.label, n_known=int(n_known), n_facts=rows["item"].nunique()
+        "topic", name=name, label=run.label, n_known=int(n_known), n_items=rows["item"].nunique()
     )
     title = f"One topic in {len(lines)} order{'s' * (len(lines) > 1)}"
     return paired.section("topic", title, [matrix], lead=lead)
@@ -396,7 +396,7 @@ def slaq_checks(report: Report, tables: Tables) -> Iterator[page.Check]:
             if n_missing > n:
                 yield TEXTS.check("short_momentum", label=label, n=n, n_all=n + n_missing)
         for row in of("judge_agreement"):
-            if row["verdict"] == "is_correct":
+            if row["verdict"] == "correct":
                 is_good = row["accuracy_low"] >= _LOWEST_AGREEMENT
                 quantity = f"agreement of {row['judge']} with human labels of {row['form']} answers"
                 yield TEXTS.check(

@@ -29,7 +29,7 @@ class SlaqVerdict(Verdict):
     @model_validator(mode="after")
     def _right_is_recalled(self) -> "SlaqVerdict":
         """Refuse a right answer that is not there."""
-        if self.is_correct and self.is_recalled is False:
+        if self.correct and self.is_recalled is False:
             raise ValueError("a fact that is not recalled cannot be correct")
         return self
 

@@ -50,7 +50,7 @@ _RATES: Final = (
     "flip_rate",
 )
 _COUNTS: Final = ("both", "first_only", "second_only", "neither", "n", "n_clusters", "n_missing")
-_TEST: Final = ("mcnemar_statistic", "mcnemar_p_value", "mcnemar_method", "design_effect")
+_TEST: Final = ("statistic", "p_value", "test", "design_effect")
 
 
 def grouped_scores(
@@ -58,7 +58,7 @@ def grouped_scores(
     columns: tuple[str, ...] = (),
     *,
     cluster: str = "topic_id",
-    n_resamples: int = 10_000,
+    resamples: int = 10_000,
     seed: int = 0,
 ) -> pd.DataFrame:
     """Compute the paired scores by model, second condition and some columns.
@@ -67,7 +67,7 @@ def grouped_scores(
         frame: Outcomes of any models, columns of `SlaqOutcome`.
         columns: Columns that make groups besides; missing values make the group "unknown".
         cluster: What intervals take as a whole.
-        n_resamples: Resamples of clusters.
+        resamples: Resamples of clusters.
         seed: Seed of the resampling.
 
     Returns:
@@ -99,7 +99,7 @@ def grouped_scores(
             by=keys,
             cluster=cluster,
             rates={name: PAIRED_RATES[name] for name in _RATES},
-            intervals=Intervals(n_resamples=n_resamples, rng=seed),
+            intervals=Intervals(resamples=resamples, rng=seed),
         )
     named = table.rename(columns={"second_condition": "condition"})
     shown = ["model", "condition", *columns, *_COUNTS]
@@ -111,13 +111,13 @@ def grouped_scores(
 
 
 def slot_tables(
-    frame: pd.DataFrame, *, n_resamples: int = 10_000, n_null: int = 1_000, seed: int = 0
+    frame: pd.DataFrame, *, resamples: int = 10_000, n_null: int = 1_000, seed: int = 0
 ) -> dict[str, pd.DataFrame]:
     """Compute what looks at slots, orders and free texts; intervals take topics whole.
 
     Args:
         frame: Outcomes of any models, columns of `SlaqOutcome`.
-        n_resamples: Resamples of topics for intervals.
+        resamples: Resamples of topics for intervals.
         n_null: Draws of the null band of momentum.
         seed: Seed of both.
 
@@ -142,9 +142,9 @@ def slot_tables(
         )
         for model, rows in listed.groupby("model", sort=False):
             arrays = topic_arrays(rows, question="item")
-            tables = {"order_sensitivity": _order_sensitivity(arrays, n_resamples, seed)}
-            tables |= _momentum(arrays, n_resamples, n_null, seed)
-            tables |= _position(arrays, n_resamples, seed)
+            tables = {"order_sensitivity": _order_sensitivity(arrays, resamples, seed)}
+            tables |= _momentum(arrays, resamples, n_null, seed)
+            tables |= _position(arrays, resamples, seed)
             for name, table in tables.items():
                 if not table.empty:
                     table.insert(0, "model", model)
@@ -249,7 +249,7 @@ _POSITION: Final = (
 
 
 def _momentum(
-    arrays: Mapping[str, npt.NDArray[Any]], n_resamples: int, n_null: int, seed: int
+    arrays: Mapping[str, npt.NDArray[Any]], resamples: int, n_null: int, seed: int
 ) -> dict[str, pd.DataFrame]:
     """Compute the curves after runs of right and wrong slots, under both nulls."""
     if not np.isfinite(arrays["slots"]).all(axis=-1).any():
@@ -266,7 +266,7 @@ def _momentum(
                 null=null,
                 missing="drop",
                 # The curve and its intervals are the same under both nulls; one is enough.
-                intervals=Intervals(n_resamples=1 if curves else n_resamples, rng=seed),
+                intervals=Intervals(resamples=1 if curves else resamples, rng=seed),
                 n_null=n_null,
             )
         curves.append(points.assign(null=of_null["null"].iloc[0]))
@@ -283,7 +283,7 @@ def _momentum(
 
 
 def _position(
-    arrays: Mapping[str, npt.NDArray[Any]], n_resamples: int, seed: int
+    arrays: Mapping[str, npt.NDArray[Any]], resamples: int, seed: int
 ) -> dict[str, pd.DataFrame]:
     """Compute the accuracy by slot, where orders are balanced and a fact is complete."""
     complete = np.isfinite(arrays["long"]).all(axis=1)
@@ -293,13 +293,13 @@ def _position(
         arrays["slots"],
         arrays["orders"],
         missing="drop",
-        intervals=Intervals(n_resamples=n_resamples, rng=seed),
+        intervals=Intervals(resamples=resamples, rng=seed),
     )
     return {"position": rows.rename(columns={"n_missing": "n_facts_left_out"})[list(_POSITION)]}
 
 
 def _order_sensitivity(
-    arrays: Mapping[str, npt.NDArray[Any]], n_resamples: int, seed: int
+    arrays: Mapping[str, npt.NDArray[Any]], resamples: int, seed: int
 ) -> pd.DataFrame:
     """Compute how often the long verdict of a fact changes with the order of its query.
 
@@ -317,13 +317,13 @@ def _order_sensitivity(
     disagreement = group_values(
         by_topic,
         {"disagreement": CountRatio(numerator=(1, 0), denominator=(0, 1))},
-        Intervals(n_resamples=n_resamples, rng=seed),
+        Intervals(resamples=resamples, rng=seed),
     )["disagreement"]
     changing = int((several & (rights > 0) & (rights < judged)).sum())
     return pd.DataFrame(
         [
             {
-                "n_facts": int(several.sum()),
+                "n_items": int(several.sum()),
                 "n_changing": changing,
                 "changing_share": float(changing / several.sum()),
                 "disagreement": disagreement.value,

@@ -66,7 +66,7 @@ def run(data, tmp_path):
 
 def filled(sheet, is_right=lambda row: row["answer"] in RIGHT):
     rows = pd.read_csv(sheet, keep_default_na=False)
-    rows["is_correct"] = [int(is_right(row)) for row in rows.to_dict("records")]
+    rows["correct"] = [int(is_right(row)) for row in rows.to_dict("records")]
     rows.to_csv(sheet, index=False)
     return sheet
 
@@ -104,7 +104,7 @@ def test_people_label_blindly_and_judge_or_correct_the_rule(run, tmp_path):
     score_run(run, scoring=RuleScoring(labelling_sheet=sheet, labelling_sample=100))
     columns = list(pd.read_csv(sheet))
     assert columns == [
-        *("prompt_id", "question_id", "is_correct", "condition"),
+        *("prompt_id", "question_id", "correct", "condition"),
         *("question", "reference", "answer"),
     ]
     filled(sheet)
@@ -134,7 +134,7 @@ def test_labels_of_another_run_are_refused_and_what_was_judged_stays(run, judgin
     score_run(run)
     before = run.verdicts.read_bytes()
     first, labels = run.read_plan()[0].iloc[0], tmp_path / "labels.csv"
-    columns, ids = "prompt_id,question_id,is_correct", f"{first['prompt_id']},{first['item']}"
+    columns, ids = "prompt_id,question_id,correct", f"{first['prompt_id']},{first['item']}"
 
     for content, told in (
         (f"{columns}\nnix,f1,1\n", "does not hold, such as question 'f1'"),

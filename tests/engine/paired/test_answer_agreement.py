@@ -120,11 +120,11 @@ def test_outputs_that_begin_with_a_newline_are_warned_of():
         lines = RuleJudge().judge(targets)
     found = RuleJudge(region="first_text_line").judge(targets)
 
-    assert lines["is_correct"].sum() == 1
-    assert found["is_correct"].all()
+    assert lines["correct"].sum() == 1
+    assert found["correct"].all()
     assert set(found["prediction"]) == {"Paris"}
     blank = pd.DataFrame({"text": ["\n", ""], "answers": [["Paris"]] * 2})
-    assert not RuleJudge().judge(blank)["is_correct"].any()
+    assert not RuleJudge().judge(blank)["correct"].any()
 
 
 UNSPACED = ("Scripts without spaces", "--rule segmented")

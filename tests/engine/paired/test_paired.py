@@ -39,11 +39,11 @@ def panels(n):
     )
 
 
-def computed(runs, *, n_resamples=50, **options):
+def computed(runs, *, resamples=50, **options):
     """A report of runs, and its tables with those of the checks."""
     report = Report(
         **{"runs": runs, "design": RedirectQAStudy.design} | options,
-        settings=ReportSettings(resamples=n_resamples),
+        settings=ReportSettings(resamples=resamples),
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SurfaceConsistencyWarning)
@@ -81,7 +81,7 @@ def test_study_tables_is_one_table_a_check():
         study_run(outcomes, "toy_model (z)", rules=rules.iloc[:0]),
     ]
 
-    tables = study_tables(runs, n_resamples=20)
+    tables = study_tables(runs, resamples=20)
 
     assert tables["rules"]["model"].tolist() == ["toy_model (x)", "toy_model (y)"]
     assert tables["rules"]["n_differ"].tolist() == [3, 3]
@@ -134,7 +134,7 @@ def test_tables_do_not_depend_on_the_number_of_processes(runs, monkeypatch):
 def page_of(runs, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SurfaceConsistencyWarning)
-        return RedirectQAStudy.report.page(*computed(runs, n_resamples=200, **options))
+        return RedirectQAStudy.report.page(*computed(runs, resamples=200, **options))
 
 
 def titles(page):

@@ -40,7 +40,7 @@ def test_difference_of_verdicts_is_that_of_the_paired_table():
 
     differences = {f"difference{end}": f"accuracy_difference{end}" for end in ("", "_low", "_high")}
     cells = {"both": "both", "reference_only": "first_only", "model_only": "second_only"}
-    others = {"p_value": "mcnemar_p_value", "neither": "neither", "n_clusters": "n_clusters"}
+    others = {"p_value": "p_value", "neither": "neither", "n_clusters": "n_clusters"}
     for own, name in (differences | cells | others).items():
         assert row[own] == pytest.approx(table[name], abs=1e-14), own
 

@@ -38,7 +38,7 @@ def test_correlation_agrees_with_scipy(method, n, slope):
     y = np.round(y) if method == "spearman" else y
     theirs = FUNCTIONS[method](x, y)
 
-    row = row_of(x, y, method=method, level=0.9)
+    row = row_of(x, y, method=method, confidence=0.9)
 
     assert row["coefficient"] == correlation(x, y, method=method)
     assert row["coefficient"] == pytest.approx(theirs.statistic, rel=1e-12)
@@ -71,17 +71,17 @@ def test_interval_of_ranks_is_stretched_as_by_bonett_and_wright_at_the_bound(n):
 @given(
     coefficient=st.floats(-0.999, 0.999),
     df=st.integers(1, 500),
-    level=st.sampled_from([0.5, 0.9, 0.95, 0.99]),
+    confidence=st.sampled_from([0.5, 0.9, 0.95, 0.99]),
     method=st.sampled_from(METHODS),
 )
 @settings(deadline=None)
-def test_interval_excludes_0_exactly_if_the_test_rejects(coefficient, df, level, method):
+def test_interval_excludes_0_exactly_if_the_test_rejects(coefficient, df, confidence, method):
     low, high, p_value = correlation_interval(
-        coefficient, df=df, method=method, confidence_level=level
+        coefficient, df=df, method=method, confidence=confidence
     )
 
-    assume(abs(p_value - (1 - level)) > 1e-9)
-    assert (p_value < 1 - level) == (low > 0 or high < 0)
+    assume(abs(p_value - (1 - confidence)) > 1e-9)
+    assert (p_value < 1 - confidence) == (low > 0 or high < 0)
     assert -1 <= low <= coefficient <= high <= 1
 
 
@@ -433,5 +433,5 @@ test_bad_arguments_are_rejected = refusals(
     (lambda: of_matrix(controls=1), "different rows"),
     (lambda: of_matrix(x=0.0), TypeError, "cannot be interpreted as an integer"),
     (lambda: correlation_interval(0.5, df=9, method="kendall"), "method must be"),
-    (lambda: correlation_interval(0.5, df=9, confidence_level=0), "confidence_le"),
+    (lambda: correlation_interval(0.5, df=9, confidence=0), "confidence_le"),
 )

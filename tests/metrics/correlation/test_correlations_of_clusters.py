@@ -28,7 +28,7 @@ from tests.refusals import refusals
 
 METHODS = ["pearson", "spearman"]
 BOUNDS = ["coefficient_low", "coefficient_high"]
-DRAWN = Intervals(method="percentile", n_resamples=300)
+DRAWN = Intervals(method="percentile", resamples=300)
 
 
 def clustered(seed, n_clusters=150, size=3):
@@ -115,7 +115,7 @@ def test_resamples_agree_with_a_naive_cluster_loop(method):
         [y],
         frame["cluster"].to_numpy(),
         method=method,
-        n_resamples=4000,
+        resamples=4000,
         rng=np.random.default_rng(3),
     )
 
@@ -142,7 +142,7 @@ def test_percentile_interval_agrees_with_scipy_on_single_rows():
         partial,
         paired=True,
         vectorized=True,
-        n_resamples=4000,
+        resamples=4000,
         batch=100,
         method="percentile",
         random_state=np.random.default_rng(0),
@@ -171,11 +171,11 @@ def test_resamples_follow_the_seed_and_the_labels_of_groups(method):
     seed=st.integers(0, 2**32 - 1),
     method=st.sampled_from(METHODS),
     interval=st.sampled_from(["auto", "percentile"]),
-    level=st.sampled_from([0.5, 0.9, 0.95]),
+    confidence=st.sampled_from([0.5, 0.9, 0.95]),
 )
 @settings(deadline=None, max_examples=30)
-def test_interval_excludes_0_exactly_if_the_test_rejects(seed, method, interval, level):
-    intervals = Intervals(level=level, method=interval, n_resamples=201)
+def test_interval_excludes_0_exactly_if_the_test_rejects(seed, method, interval, confidence):
+    intervals = Intervals(confidence=confidence, method=interval, resamples=201)
 
     row = row_of(
         clustered(seed, n_clusters=12, size=2),
@@ -186,8 +186,8 @@ def test_interval_excludes_0_exactly_if_the_test_rejects(seed, method, interval,
 
     low, high, p_value = row[[*BOUNDS, "p_value"]]
     assert -1 <= low <= high <= 1
-    assume(abs(p_value - (1 - level)) > 1e-9)
-    assert (p_value < 1 - level) == (low > 0 or high < 0)
+    assume(abs(p_value - (1 - confidence)) > 1e-9)
+    assert (p_value < 1 - confidence) == (low > 0 or high < 0)
 
 
 def test_p_value_of_resamples_is_where_their_quantiles_reach_0():
@@ -245,7 +245,7 @@ def test_memory_of_the_resamples_is_bounded(method):
     x, y = list(rng.normal(size=(2, 100_000))), list(rng.normal(size=(3, 100_000)))
     tracemalloc.start()
 
-    drawn_correlations(x, y, np.arange(100_000), method=method, n_resamples=20, rng=rng)
+    drawn_correlations(x, y, np.arange(100_000), method=method, resamples=20, rng=rng)
 
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()

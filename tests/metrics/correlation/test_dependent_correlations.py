@@ -38,7 +38,7 @@ def test_zou_interval_agrees_with_the_published_one_and_reaches_0_at_its_p_value
     low, high, p_value = zou_interval(0.396, 0.179, r_kh=0.088, n=66)
 
     assert (low, high) == pytest.approx((-0.093, 0.517), abs=5e-4)
-    at_edge = zou_interval(0.396, 0.179, r_kh=0.088, n=66, confidence_level=1 - p_value)
+    at_edge = zou_interval(0.396, 0.179, r_kh=0.088, n=66, confidence=1 - p_value)
     assert at_edge[0] == pytest.approx(0, abs=1e-9)
     assert p_value == pytest.approx(steiger_test(0.396, 0.179, r_kh=0.088, n=66)[1], rel=0.05)
 
@@ -59,23 +59,25 @@ def test_claim_of_redirectqa_holds():
     b=correlations,
     c=correlations,
     n=st.integers(4, 5000),
-    level=st.sampled_from([0.5, 0.9, 0.95, 0.99]),
+    confidence=st.sampled_from([0.5, 0.9, 0.95, 0.99]),
 )
 @settings(deadline=None)
-def test_swapping_changes_the_sign_and_intervals_exclude_0_if_the_test_rejects(a, b, c, n, level):
+def test_swapping_changes_the_sign_and_intervals_exclude_0_if_the_test_rejects(
+    a, b, c, n, confidence
+):
     assume(1 - a * a - b * b - c * c + 2 * a * b * c > 1e-6)
     options = {"r_kh": c, "n": n}
     z, p_value = steiger_test(a, b, **options)
-    low, high, p_of_zou = zou_interval(a, b, **options, confidence_level=level)
+    low, high, p_of_zou = zou_interval(a, b, **options, confidence=confidence)
 
     assert steiger_test(b, a, **options) == pytest.approx((-z, p_value), rel=1e-6, abs=1e-12)
-    swapped = zou_interval(b, a, **options, confidence_level=level)
+    swapped = zou_interval(b, a, **options, confidence=confidence)
     assert swapped == pytest.approx((-high, -low, p_of_zou), rel=1e-6)
     assert 0 <= p_value <= 1
     assert 0 <= p_of_zou <= 1
     assert low <= a - b <= high
-    if abs(p_of_zou - (1 - level)) > 1e-9:
-        assert (p_of_zou < 1 - level) == (low > 0 or high < 0)
+    if abs(p_of_zou - (1 - confidence)) > 1e-9:
+        assert (p_of_zou < 1 - confidence) == (low > 0 or high < 0)
     if 1 - 2 * a * a - c * c + 2 * a * a * c > 1e-6:
         assert steiger_test(a, a, **options) == (0, 1)
         low, high, p_of_zou = zou_interval(a, a, **options)
@@ -110,14 +112,14 @@ def test_extreme_cases_are_defined():
         ((0.9, 0.9, -0.9, 20), ValueError, "no data have the correlations r_jk=0.9, r_jh=0.9"),
         ((0.1, 0.2, 0.3, 3), ValueError, "n must be at least 4 to compare correlations; got 3"),
         ((0.1, 0.2, 0.3, 20.0), TypeError, "n must be an integer count"),
-        ((0.1, 0.2, 0.3, 20, 95), ValueError, "confidence_level must lie strictly"),
+        ((0.1, 0.2, 0.3, 20, 95), ValueError, "confidence must lie strictly"),
     ],
 )
 @pytest.mark.parametrize("function", [steiger_test, zou_interval])
 def test_comparison_rejects_bad_arguments(values, error, message, function):
-    r_jk, r_jh, r_kh, n, *level = values
-    options = {"confidence_level": level[0]} if level else {}
-    function = zou_interval if level else function
+    r_jk, r_jh, r_kh, n, *confidence = values
+    options = {"confidence": confidence[0]} if confidence else {}
+    function = zou_interval if confidence else function
 
     with pytest.raises(error, match=message):
         function(r_jk, r_jh, r_kh=r_kh, n=n, **options)

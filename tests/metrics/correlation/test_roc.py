@@ -24,9 +24,9 @@ rows = st.lists(
 
 
 @given(rows, st.sampled_from([0.5, 0.9, 0.95, 0.99]))
-def test_the_area_is_that_of_scikit_learn_and_its_interval_agrees_with_its_test(rows, level):
+def test_the_area_is_that_of_scikit_learn_and_its_interval_agrees_with_its_test(rows, confidence):
     scores, labels, clusters = (list(column) for column in zip(*rows, strict=True))
-    found = clustered_auc(scores, labels, clusters, confidence_level=level)
+    found = clustered_auc(scores, labels, clusters, confidence=confidence)
     assert found["auc"] == pytest.approx(metrics.roc_auc_score(labels, scores))
     assert found["n_positive"] + found["n_negative"] == len(rows)
     right, wrong = (np.array(scores)[np.array(labels) == side] for side in (True, False))
@@ -36,8 +36,8 @@ def test_the_area_is_that_of_scikit_learn_and_its_interval_agrees_with_its_test(
         assert 0.0 <= low <= found["auc"] + 1e-12
         assert found["auc"] - 1e-12 <= high <= 1.0
     assert np.isnan(found["p_value"]) == np.isnan(low) == bool(found["reason"])
-    if not found["reason"] and abs(found["p_value"] - (1 - level)) > 1e-9:
-        assert (found["p_value"] < 1 - level) == (low > 0.5 or high < 0.5)
+    if not found["reason"] and abs(found["p_value"] - (1 - confidence)) > 1e-9:
+        assert (found["p_value"] < 1 - confidence) == (low > 0.5 or high < 0.5)
 
 
 def test_without_clusters_the_variance_is_that_of_delong():

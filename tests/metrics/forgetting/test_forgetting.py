@@ -91,11 +91,11 @@ def test_rates_agree_with_the_follow_up_where_retrieval_hurts():
             "first_correct": known[0] + other[0],
             "second_correct": known[1] + other[1],
             "full": [1] * 526 + [0] * 73,
-            "has_gold": 0,
+            "gold_retrieved": 0,
         }
     )
 
-    row = forgetting_by(frame, full="full", has_gold="has_gold", cluster=None).iloc[0]
+    row = forgetting_by(frame, full="full", gold_retrieved="gold_retrieved", cluster=None).iloc[0]
 
     expected = {
         "leakage": 0.25375626043405675,

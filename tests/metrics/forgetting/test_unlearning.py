@@ -78,7 +78,7 @@ def test_tests_agree_with_the_interval_of_the_excess():
     frame = pd.concat([one.assign(form=f"{n:02}") for n, one in enumerate(frames)])
 
     rows = unlearning_by(frame, by="form")
-    narrow = unlearning_by(frame, by="form", margin=0.1, intervals=Intervals(level=0.9))
+    narrow = unlearning_by(frame, by="form", margin=0.1, intervals=Intervals(confidence=0.9))
 
     low, high = narrow["excess_low"], narrow["excess_high"]
     for name, is_shown in {
@@ -95,7 +95,7 @@ def test_tests_agree_with_the_interval_of_the_excess():
 def test_resampled_intervals_have_no_test():
     frame = made_frame(4, survival=0.4, floor=0.2)
 
-    row = unlearning_by(frame, intervals=Intervals(method="percentile", n_resamples=100)).iloc[0]
+    row = unlearning_by(frame, intervals=Intervals(method="percentile", resamples=100)).iloc[0]
 
     assert np.isnan(row[["p_value", "p_above", "p_equivalent"]].astype(float)).all()
     assert row["excess_low"] < row["excess"] < row["excess_high"]

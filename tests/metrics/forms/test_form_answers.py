@@ -20,7 +20,7 @@ def test_agreement_is_the_mean_over_facts_of_equal_pairs(frame):
     row = form_answers_by(frame).iloc[0]
 
     assert row["same_answer"] == pytest.approx((2 / 6 + 1 + 0 + 1) / 4)
-    assert (row["n_facts"], row["n_single"], row["n_answers"]) == (4, 1, 14)
+    assert (row["n_items"], row["n_single"], row["n_answers"]) == (4, 1, 14)
 
 
 def test_kappa_agrees_with_statsmodels_for_equal_numbers_of_forms():

@@ -48,7 +48,7 @@ def test_accuracy_of_two_forms_is_inferred_as_a_paired_table_is():
 
     assert row["difference"] == pytest.approx(paired["accuracy_difference"])
     assert row["difference_low"] == pytest.approx(paired["accuracy_difference_low"])
-    assert row["p_value"] == pytest.approx(paired["mcnemar_p_value"])
+    assert row["p_value"] == pytest.approx(paired["p_value"])
 
 
 test_bad_input_is_refused = refusals(

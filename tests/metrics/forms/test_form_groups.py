@@ -11,7 +11,7 @@ from tests.metrics.harness import long
 from tests.refusals import refusals
 
 METRICS = [
-    *("accuracy", "all_right", "all_wrong", "all_agree", "consistency"),
+    *("accuracy", "all_correct", "all_incorrect", "all_agree", "consistency"),
     *("form_share", "intraclass_correlation"),
 ]
 
@@ -36,7 +36,7 @@ def test_group_without_two_forms_keeps_its_row():
     with pytest.warns(UndefinedMetricWarning, match=r"consistency \(1, such as in group model='b'"):
         rows = forms_by(frame, by="model")
 
-    assert rows["n_facts"].tolist() == [2, 0]
+    assert rows["n_items"].tolist() == [2, 0]
     assert np.isnan(rows["consistency"].iloc[1])
 
 
@@ -52,7 +52,7 @@ def test_intervals_leave_out_a_value_exactly_where_its_p_is_below_a_twentieth(ri
     row = forms_by(pd.DataFrame(facts, columns=["item", "form", "correct"])).iloc[0]
 
     n_right, n_forms = np.array([(min(k, m), m) for k, m in right]).T
-    for name in ("accuracy", "all_right", "all_wrong", "all_agree", "consistency"):
+    for name in ("accuracy", "all_correct", "all_incorrect", "all_agree", "consistency"):
         inferred = cluster_t(parts_of(form_rates()[name]), fact_sums(n_forms, n_right))
         p_value = float(inferred.p_value(null))
         if abs(p_value - 0.05) > 1e-9:
@@ -125,8 +125,10 @@ def test_all_right_of_so_many_is_the_share_of_draws():
 
     table = forms_by(frame, of=2)
 
-    assert table["all_right_of"].iloc[0] == pytest.approx(np.mean(draws))
-    assert forms_by(frame, of=5)["all_right_of"].iloc[0] == pytest.approx(right.all(axis=1).mean())
+    assert table["all_correct_of"].iloc[0] == pytest.approx(np.mean(draws))
+    assert forms_by(frame, of=5)["all_correct_of"].iloc[0] == pytest.approx(
+        right.all(axis=1).mean()
+    )
 
 
 test_forms_by_rejects_bad_input = refusals(
@@ -141,6 +143,6 @@ test_forms_by_rejects_bad_input = refusals(
 
 def test_several_columns_may_name_a_fact(frame):
     """Two models in one group: the model is part of what is asked."""
-    assert forms_by(frame, fact=["item", "model"])["n_facts"].tolist() == [300]
+    assert forms_by(frame, fact=["item", "model"])["n_items"].tolist() == [300]
     with pytest.raises(ColumnNotFoundError, match="'nowhere' is not in the frame"):
         forms_by(frame, fact=["item", "nowhere"])

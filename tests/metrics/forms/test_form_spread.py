@@ -14,7 +14,7 @@ from surface_consistency.metrics import (
     forms_by,
     variance_shares_by,
 )
-from surface_consistency.metrics.forms.form_spread import expected_range, right_counts_by
+from surface_consistency.metrics.forms.form_spread import expected_range, correct_counts_by
 from tests.metrics.harness import long
 from tests.refusals import refusals
 
@@ -62,14 +62,14 @@ def test_items_with_a_gap_are_left_out_and_counted():
     frame = long(np.random.default_rng(5).random((20, 3)) < 0.5).drop(index=0)
     row = form_spread_by(frame).iloc[0]
 
-    assert (row["n_facts"], row["n_incomplete"]) == (19, 1)
+    assert (row["n_items"], row["n_incomplete"]) == (19, 1)
 
 
 def test_counts_of_independent_forms_agree_with_the_binomial_distribution():
     right = np.tile([[1, 0], [0, 1]], (10, 1))
-    table = right_counts_by(long(right))
+    table = correct_counts_by(long(right))
 
-    assert table["n_facts"].tolist() == [0, 20, 0]
+    assert table["n_items"].tolist() == [0, 20, 0]
     np.testing.assert_allclose(table["share_independent"], stats.binom.pmf([0, 1, 2], 2, 0.5))
 
 

@@ -48,12 +48,12 @@ def test_metrics_agree_with_naive_loops(correct):
     result = measured(correct)
 
     assert result.consistency == pytest.approx(np.mean(pairs), abs=1e-12)
-    assert result.all_right == sum(all(forms) for forms in correct) / n
-    assert result.all_wrong == sum(not any(forms) for forms in correct) / n
-    assert result.all_agree == pytest.approx(result.all_right + result.all_wrong, abs=1e-12)
+    assert result.all_correct == sum(all(forms) for forms in correct) / n
+    assert result.all_incorrect == sum(not any(forms) for forms in correct) / n
+    assert result.all_agree == pytest.approx(result.all_correct + result.all_incorrect, abs=1e-12)
     assert result.accuracy == pytest.approx(np.mean(shares), abs=1e-12)
-    assert result.all_right <= result.accuracy <= 1 - result.all_wrong + 1e-12
-    assert (result.n_facts, result.n_forms) == (n, sizes.sum())
+    assert result.all_correct <= result.accuracy <= 1 - result.all_incorrect + 1e-12
+    assert (result.n_items, result.n_forms) == (n, sizes.sum())
     if total == 0:
         assert math.isnan(result.form_share)
         assert math.isnan(result.intraclass_correlation)
@@ -86,7 +86,7 @@ def test_two_forms_are_the_paired_table(pairs):
     table = paired_table(*zip(*pairs, strict=True))
     assert result.consistency == pytest.approx(table.consistency, abs=1e-12)
     assert result.all_agree == pytest.approx(table.consistency, abs=1e-12)
-    assert result.all_right == inverse.all_wrong == table.both / table.n
+    assert result.all_correct == inverse.all_incorrect == table.both / table.n
     for name in ("consistency", "all_agree", "form_share", "intraclass_correlation"):
         assert inverse[name] == pytest.approx(result[name], abs=1e-9, nan_ok=True)
 
@@ -97,7 +97,7 @@ def test_missing_forms_and_single_forms_are_left_out_and_counted():
     with pytest.warns(UnscoredWarning, match="6 of 20 forms lack a verdict"):
         row = measured(correct)
 
-    assert row[["n_facts", "n_forms", "n_single", "n_missing"]].tolist() == [4, 10, 4, 6]
+    assert row[["n_items", "n_forms", "n_single", "n_missing"]].tolist() == [4, 10, 4, 6]
     assert row["consistency"] == 0.5
 
 

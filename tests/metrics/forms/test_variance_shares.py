@@ -79,9 +79,7 @@ def test_shares_add_up_to_one_whatever_is_missing(n_samples, options, undefined)
 
 def test_templates_of_relations_are_other_forms_in_each():
     parts = [crossed(np.random.default_rng(seed))[1].assign(relation=seed) for seed in range(8)]
-    frame = pd.concat(
-        [part.assign(item=part["item"] + 100 * part["relation"]) for part in parts]
-    )
+    frame = pd.concat([part.assign(item=part["item"] + 100 * part["relation"]) for part in parts])
     shared = variance_shares_by(frame).iloc[0]
 
     own = variance_shares_by(frame, templates="relation").iloc[0]
@@ -96,8 +94,7 @@ def test_the_interval_is_that_of_the_jackknife_over_items():
     row = variance_shares_by(frame).iloc[0]
 
     left = [
-        variance_shares_by(frame[frame["item"] != item])["item_share"].iloc[0]
-        for item in range(12)
+        variance_shares_by(frame[frame["item"] != item])["item_share"].iloc[0] for item in range(12)
     ]
     error = np.sqrt(11 / 12 * ((left - np.mean(left)) ** 2).sum())
     assert row["item_share_high"] - row["item_share"] == pytest.approx(2.200985 * error, rel=1e-6)

@@ -27,7 +27,7 @@ def test_bins_without_ties_are_equal_counts_as_by_array_split():
     frequency, accuracy = rng.permutation(4280) + 1, rng.integers(0, 3, 4280) / 2
     order = np.argsort(frequency)
 
-    curve = curve_of(frequency, accuracy, intervals=Intervals(n_resamples=10))
+    curve = curve_of(frequency, accuracy, intervals=Intervals(resamples=10))
 
     expected = [accuracy[part].mean() for part in np.array_split(order, 20)]
     assert curve["n"].tolist() == [214] * 20

@@ -56,7 +56,7 @@ def test_analysis_agrees_with_the_single_functions(method):
     frame = instances(0)
 
     rows = frequency_analysis(
-        frame, accuracy=MODELS, method=method, cluster=None, intervals=Intervals(level=0.9)
+        frame, accuracy=MODELS, method=method, cluster=None, intervals=Intervals(confidence=0.9)
     )
     of_clusters = frequency_analysis(frame, accuracy=MODELS, method=method)
 
@@ -76,18 +76,16 @@ def test_analysis_agrees_with_the_single_functions(method):
         expected = {}
         for statistic, own in vectors_of.items():
             row = cells.loc[(model, subset, statistic)]
-            expected[statistic] = correlation_row(*own, method=method, level=0.9)
+            expected[statistic] = correlation_row(*own, method=method, confidence=0.9)
             assert_same_numbers(row, expected[statistic])
             assert row["p_value_independent"] == row["p_value"]
             assert row["n"] == row["n_clusters"] == len(kept)
             row = clustered.loc[(model, subset, statistic)]
-            assert_same_numbers(
-                row, correlation_row(*own, cluster=[*kept["item"]], method=method)
-            )
+            assert_same_numbers(row, correlation_row(*own, cluster=[*kept["item"]], method=method))
             assert row["n_clusters"] == kept["item"].nunique() <= row["n"] == len(kept)
         first, second = (expected[name]["coefficient"] for name in ("entity", "surface"))
         among = {"r_kh": correlation(entity, surface, method=method), "n": len(kept)}
-        low, high, p_value = zou_interval(first, second, confidence_level=0.9, **among)
+        low, high, p_value = zou_interval(first, second, confidence=0.9, **among)
         row = cells.loc[(model, subset, "entity_minus_surface")]
         ours = row[["estimate", "estimate_low", "estimate_high"]].tolist()
         assert ours == pytest.approx([first - second, low, high], abs=1e-10)
@@ -168,19 +166,19 @@ def test_estimates_are_free_of_order_bounded_and_opposite_for_wrongness(seed):
     seed=st.integers(0, 10_000),
     cluster=st.sampled_from(["item", None]),
     interval=st.sampled_from(["auto", "percentile"]),
-    level=st.sampled_from([0.5, 0.9, 0.95]),
+    confidence=st.sampled_from([0.5, 0.9, 0.95]),
 )
 @settings(deadline=None, max_examples=20)
-def test_intervals_leave_out_0_exactly_where_the_test_rejects(seed, cluster, interval, level):
+def test_intervals_leave_out_0_exactly_where_the_test_rejects(seed, cluster, interval, confidence):
     rows = frequency_analysis(
         instances(seed, n_facts=40),
         accuracy="small",
         cluster=cluster,
-        intervals=Intervals(level=level, method=interval, n_resamples=101),
+        intervals=Intervals(confidence=confidence, method=interval, resamples=101),
     )
 
-    clear = rows[(rows["p_value"] - (1 - level)).abs() > 1e-9]
-    rejects = clear["p_value"] < 1 - level
+    clear = rows[(rows["p_value"] - (1 - confidence)).abs() > 1e-9]
+    rejects = clear["p_value"] < 1 - confidence
     leaves_out = (clear["estimate_low"] > 0) | (clear["estimate_high"] < 0)
     assert len(clear) > 10
     assert rejects.tolist() == leaves_out.tolist()

@@ -16,7 +16,7 @@ def realizations(verdicts, **columns):
             "item": np.repeat(np.arange(n) // 2, 2),
             "surface": np.repeat([f"name {k % 2}" for k in range(n)], 2),
             "template": ["original", "paraphrase"] * n,
-            "is_correct": [verdict for pair in verdicts for verdict in pair],
+            "correct": [verdict for pair in verdicts for verdict in pair],
             **columns,
         }
     )
@@ -71,8 +71,8 @@ def test_instances_without_both_verdicts_are_left_out_with_a_warning(gap):
 
 test_surface_accuracy_rejects_bad_arguments = refusals(
     lambda change, options: surface_accuracy(realizations([(1, 0)]).assign(**change), **options),
-    ({"is_correct": [1, 2]}, {}, r"is_correct\[1\] must lie in \[0, 1\]; got 2"),
-    ({"is_correct": ["yes", "no"]}, {}, TypeError, r"is_correct\[0\] is 'yes'"),
+    ({"correct": [1, 2]}, {}, r"correct\[1\] must lie in \[0, 1\]; got 2"),
+    ({"correct": ["yes", "no"]}, {}, TypeError, r"correct\[0\] is 'yes'"),
     ({"surface": ["a", None]}, {}, "column 'surface' is missing in row 1"),
     ({"template": [None, "x"]}, {}, "column 'template' is missing in row 0"),
     ({}, {"template": "wording"}, ColumnNotFoundError, "column 'wording' is not in the frame"),

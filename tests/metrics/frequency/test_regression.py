@@ -101,7 +101,7 @@ test_correctness_regression_rejects_bad_arguments = refusals(
     lambda scores, correct, options: correctness_regression(scores, correct, **options),
     ([0.0, np.nan, 1.0], [True, False, True], {}, r"scores\[1, 0\] is not finite"),
     ([0.0, 1.0], [True, False], {"names": ["a", "b"]}, "names must name 1 scores; got 2"),
-    ([0.0, 1.0], [True, False], {"confidence_level": 95}, "confidence_level must lie strictly"),
+    ([0.0, 1.0], [True, False], {"confidence": 95}, "confidence must lie strictly"),
     ([0.0, 1.0], [True, 2], {}, r"correct\[1\] is 2, which is no verdict"),
     ([0.0, 1.0], [True, False], {"clusters": ["a"]}, "got 1 labels for 2"),
 )

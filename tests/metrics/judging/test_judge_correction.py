@@ -27,9 +27,9 @@ def judge(*counts):
 PERFECT, ERRING = judge(10**6, 0, 0, 10**6), judge(900, 100, 50, 950)
 
 
-def corrected(short, long, short_error, long_error, n_resamples=20, rng=0, **options):
+def corrected(short, long, short_error, long_error, resamples=20, rng=0, **options):
     """The corrected scores with few resamples."""
-    options |= {"intervals": Intervals(n_resamples=n_resamples, rng=rng)}
+    options |= {"intervals": Intervals(resamples=resamples, rng=rng)}
     errors = {"short_error": short_error, "long_error": long_error}
     return corrected_alignment(short, long, **errors, **options)
 
@@ -56,7 +56,7 @@ def test_perfect_judges_change_nothing():
         {"topic_id": topics, "first_correct": short[topics, slots], "second_correct": long.ravel()}
     )
     plain = alignment_by(frame).iloc[0]
-    found = corrected(short, long, PERFECT, PERFECT, n_resamples=500)
+    found = corrected(short, long, PERFECT, PERFECT, resamples=500)
 
     for name in SCORES:
         assert found[name] == found[f"observed_{name}"] == pytest.approx(plain[name])
@@ -78,13 +78,13 @@ def test_the_truth_comes_back_from_an_erring_judge():
         long = np.where(rng.random((300, 5)) < 0.8, short, rng.random((300, 5)) < 0.3)
         labelled = rng.random(400) < 0.6
         agreement = judge_agreement(
-            labelled, through(labelled, 0.9, 0.85, rng), intervals=Intervals(n_resamples=10)
+            labelled, through(labelled, 0.9, 0.85, rng), intervals=Intervals(resamples=10)
         )
         error = judge(*(agreement[name] for name in ERRORS))
         judged = through(short, 0.9, 0.85, rng), through(long, 0.9, 0.85, rng)
         truth = plain_scores(short, long)
 
-        result = corrected(*judged, error, error, n_resamples=400, rng=world)
+        result = corrected(*judged, error, error, resamples=400, rng=world)
 
         names = ("short_accuracy", "long_accuracy", "alignment", "accuracy_difference")
         for place, name in enumerate(names):

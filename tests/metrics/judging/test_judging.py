@@ -8,7 +8,7 @@ import pytest
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import Intervals, judge_agreement
 
-FEW = Intervals(n_resamples=50)
+FEW = Intervals(resamples=50)
 
 
 def test_judge_agreement_agrees_with_scikit_learn():

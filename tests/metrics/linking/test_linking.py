@@ -45,7 +45,7 @@ def test_rates_are_bounded_and_balanced_accuracy_is_free_of_prevalence(cells, we
 
 def test_group_without_negatives_is_nan_with_a_warning():
     kinds, verdicts = [*LINKING_KINDS] * 30, [None, *[True, False, True, True] * 22, False]
-    frame = pd.DataFrame({"item": 1, "kind": kinds, "is_correct": verdicts})
+    frame = pd.DataFrame({"item": 1, "kind": kinds, "correct": verdicts})
 
     with (
         pytest.warns(UnscoredWarning, match="1 of 30 linking examples lack a verdict"),

@@ -114,7 +114,7 @@ def test_p_values_go_with_intervals(rate):
     ends = [
         [abs(row[name]) for name in ("difference_low", "difference_high")]
         for p in (found["p_value"], 2 * found["p_equivalent"])
-        for row in [contrast(a, b, confidence_level=1 - p, **options)]
+        for row in [contrast(a, b, confidence=1 - p, **options)]
     ]
     # A p of the order of 1e-16 leaves few digits of the level.
     assert min(ends[0]) == pytest.approx(0, abs=1e-5)
@@ -294,7 +294,7 @@ test_contrast_rejects_bad_input = refusals(
     ([["a"] * 4], ONE, {}, TypeError, "counts_a must hold numbers"),
     (ONE, ONE, {"rate": "flips"}, "rate must be among consistency"),
     (ONE, ONE, {"margin": 0}, "margin must be above 0"),
-    (ONE, ONE, {"confidence_level": 2}, "confidence_level must lie"),
+    (ONE, ONE, {"confidence": 2}, "confidence must lie"),
 )
 
 

@@ -65,24 +65,24 @@ def test_discordant_odds_ratio_agrees_with_statsdirect():
 
 
 @settings(deadline=None)
-@given(b=st.integers(0, 400), c=st.integers(0, 400), level=st.sampled_from([0.8, 0.95, 0.99]))
-def test_odds_agree_with_scipy_and_turn_by_swapping(b, c, level):
+@given(b=st.integers(0, 400), c=st.integers(0, 400), confidence=st.sampled_from([0.8, 0.95, 0.99]))
+def test_odds_agree_with_scipy_and_turn_by_swapping(b, c, confidence):
     """The bounds are the odds at scipy's, and leave out 1 where the exact test rejects."""
     assume(b + c > 0)
-    share = stats.binomtest(b, b + c).proportion_ci(level)
+    share = stats.binomtest(b, b + c).proportion_ci(confidence)
 
-    odds_ratio, low, high = discordant_odds_ratio(table(b, c), confidence_level=level)
+    odds_ratio, low, high = discordant_odds_ratio(table(b, c), confidence=confidence)
 
     assert odds_ratio == (b / c if c else math.inf)
     assert low / (1 + low) == pytest.approx(share.low, abs=1e-9)
     assert (1.0 if math.isinf(high) else high / (1 + high)) == pytest.approx(share.high, abs=1e-9)
     assert low <= odds_ratio <= high
     p_value = mcnemar(table(b, c), method="exact")[1]
-    assert (low > 1 or high < 1) == (p_value < 1 - level)
+    assert (low > 1 or high < 1) == (p_value < 1 - confidence)
     assert (low == 0) == (b == 0)
     assert math.isinf(high) == (c == 0)
     if b and c:
-        swapped = discordant_odds_ratio(table(c, b), confidence_level=level)
+        swapped = discordant_odds_ratio(table(c, b), confidence=confidence)
         assert swapped == pytest.approx((1 / odds_ratio, 1 / high, 1 / low), rel=1e-6)
 
 
@@ -97,8 +97,5 @@ test_effect_sizes_reject_bad_input = refusals(
     (lambda: kappa_of_counts(3.0), "four cells along the last axis"),
     (lambda: kappa_of_counts([1, 2, 3]), "four cells along the last axis"),
     (lambda: discordant_odds_ratio([1, 2, 3, 4]), TypeError, "got list: count verdicts"),
-    (
-        lambda: discordant_odds_ratio(table(1, 2), confidence_level=1),
-        "confidence_level must lie strictly",
-    ),
+    (lambda: discordant_odds_ratio(table(1, 2), confidence=1), "confidence must lie strictly"),
 )

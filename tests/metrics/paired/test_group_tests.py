@@ -100,7 +100,7 @@ test_group_difference_rejects_bad_input = refusals(
     ([1, 2], [1, None], {}, r"member\[1\] is missing"),
     ([1, 2], [1, 3], {}, r"member\[1\] is 3"),
     ([1, 2], [1, 0], {"strata": ["a", None]}, "'strata' has no"),
-    ([1, 2], [1, 0], {"confidence_level": 95}, "confidence_level must lie"),
+    ([1, 2], [1, 0], {"confidence": 95}, "confidence must lie"),
 )
 
 

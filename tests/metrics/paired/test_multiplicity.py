@@ -78,17 +78,17 @@ def test_adjustment_is_monotone_and_free_of_order(p_values, method, data):
 
 def test_families_of_a_table_are_adjusted_apart():
     rng = np.random.default_rng(2)
-    rows = pd.DataFrame({"model": rng.choice(["a", "b"], 20), "mcnemar_p_value": rng.random(20)})
+    rows = pd.DataFrame({"model": rng.choice(["a", "b"], 20), "p_value": rng.random(20)})
 
     table = with_adjusted_p_values(rows, within="model", method="benjamini-hochberg")
 
     assert list(table.columns) == [*rows.columns, "mcnemar_p_value_benjamini_hochberg"]
     for _, part in table.groupby("model"):
-        expected = adjust_p_values(part["mcnemar_p_value"], method="benjamini-hochberg")
+        expected = adjust_p_values(part["p_value"], method="benjamini-hochberg")
         assert part.iloc[:, -1].tolist() == expected.tolist()
-    whole = with_adjusted_p_values(rows)["mcnemar_p_value_holm"]
-    assert whole.tolist() == adjust_p_values(rows["mcnemar_p_value"]).tolist()
-    assert with_adjusted_p_values(rows[:0])["mcnemar_p_value_holm"].tolist() == []
+    whole = with_adjusted_p_values(rows)["p_value_holm"]
+    assert whole.tolist() == adjust_p_values(rows["p_value"]).tolist()
+    assert with_adjusted_p_values(rows[:0])["p_value_holm"].tolist() == []
 
 
 ROWS = pd.DataFrame({"list": [["a", "b"], ["a"]], "gap": ["none", None], "p": [0.01, 0.2]})

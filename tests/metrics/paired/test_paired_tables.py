@@ -139,8 +139,8 @@ def test_paired_table_agrees_with_a_naive_loop(pairs):
         for name in PAIRED_RATES:
             least = -1 if name in ("signed_alignment", "accuracy_difference") else 0
             assert np.isnan(getattr(table, name)) or least <= getattr(table, name) <= 1
-        for is_correct, name in ((True, "correct"), (False, "incorrect")):
-            found = consistency_given(first, second, first_correct=is_correct)
+        for correct, name in ((True, "correct"), (False, "incorrect")):
+            found = consistency_given(first, second, first_correct=correct)
             expected = getattr(table, f"consistency_given_first_{name}")
             assert found == pytest.approx(expected, nan_ok=True)
 

@@ -237,14 +237,14 @@ def test_momentum_of_difficulty_alone_lies_in_its_band_and_planted_momentum_leav
 
 @pytest.mark.parametrize("n_null", [19, 39, 40, 99, 200])
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95])
-def test_slopes_outside_the_null_are_those_of_small_p_values(n_null, level):
+def test_slopes_outside_the_null_are_those_of_small_p_values(n_null, confidence):
     """At every rank that a slope can have among the draws, interval and p-value agree."""
     draws = np.random.default_rng(n_null).permutation(np.arange(n_null) / n_null - 0.5)
-    low, high = _accepted(np.r_[draws, np.nan], level)
+    low, high = _accepted(np.r_[draws, np.nan], confidence)
 
     for slope in np.arange(-0.5, n_null) / n_null - 0.5:
         p_value = _p_value(float(slope), draws)
-        assert (p_value < 1 - level - 1e-9) == (not low <= slope <= high)
+        assert (p_value < 1 - confidence - 1e-9) == (not low <= slope <= high)
     assert (low, high) == (-1, 1) or low in draws
 
 
@@ -262,7 +262,7 @@ def test_momentum_p_values_are_fair_without_momentum(null, design):
             slots, orders = slots[:, 0], None
         elif design == "fixed":
             slots, orders = fixed_order(seed)
-        options = {"intervals": Intervals(n_resamples=1, rng=seed), "n_null": 99}
+        options = {"intervals": Intervals(resamples=1, rng=seed), "n_null": 99}
         _, curves = momentum(slots, orders=orders, null=null, **options)
         p_values.append(curves["p_value"][1])
 
@@ -278,7 +278,7 @@ def test_null_data_stay_inside_the_whole_band(kind):
     for seed in range(100):
         slots, orders = planted(kind, seed, n_topics=40)
         points, curves = momentum(
-            slots, orders=orders, intervals=Intervals(n_resamples=1, rng=seed), n_null=1_000
+            slots, orders=orders, intervals=Intervals(resamples=1, rng=seed), n_null=1_000
         )
         below = points["null_probability_low"] - points["probability"]
         above = points["probability"] - points["null_probability_high"]
@@ -333,7 +333,7 @@ def test_default_null_is_topic_where_responses_repeat_their_order_or_are_long():
 def test_momentum_intervals_are_clustered_by_topic():
     """Repeating every response five times adds responses and no evidence."""
     slots, orders = (array[:, :1] for array in planted("none", 6, n_topics=100))
-    options = {"intervals": Intervals(n_resamples=4000), "n_null": 10}
+    options = {"intervals": Intervals(resamples=4000), "n_null": 10}
 
     once, _ = momentum(slots, **options)
     repeated, _ = momentum(slots.repeat(5, axis=1), orders=orders.repeat(5, axis=1), **options)
@@ -352,7 +352,7 @@ def test_momentum_is_mirrored_by_negation_and_free_of_order():
     rng = np.random.default_rng(8)
     slots, orders = planted("momentum", 7, n_topics=50)
     places = np.ix_(rng.permutation(50), rng.permutation(SLOTS))
-    options = {"intervals": Intervals(n_resamples=100, rng=4), "n_null": 50}
+    options = {"intervals": Intervals(resamples=100, rng=4), "n_null": 50}
 
     points, curves = momentum(slots, orders=orders, **options)
 
@@ -381,7 +381,7 @@ def test_momentum_leaves_incomplete_responses_out():
 
     with pytest.warns(UnscoredWarning, match="6 of 100 responses lack a verdict"):
         points, curves = momentum(
-            gaps, orders=orders, missing="drop", intervals=Intervals(n_resamples=20), n_null=20
+            gaps, orders=orders, missing="drop", intervals=Intervals(resamples=20), n_null=20
         )
 
     kept = np.delete(slots.reshape(-1, SLOTS), [3 * SLOTS + 2, *range(35, 40)], axis=0)
@@ -392,7 +392,7 @@ def test_momentum_leaves_incomplete_responses_out():
 
 def test_momentum_of_constant_verdicts_is_undefined_where_nothing_happened():
     with pytest.warns(UndefinedMetricWarning, match="runs of 0s of length 1, 2") as caught:
-        points, curves = momentum([[1, 1, 1]] * 5, intervals=Intervals(n_resamples=10), n_null=10)
+        points, curves = momentum([[1, 1, 1]] * 5, intervals=Intervals(resamples=10), n_null=10)
 
     assert len(caught) == 1
     assert "the slope after runs of 0s" in str(caught[0].message)
@@ -438,7 +438,7 @@ def test_momentum_is_bounded(seed):
     slots = rng.random((rng.integers(2, 8), rng.integers(1, 4), rng.integers(2, 6))) < rng.random()
     orders = rng.permuted(np.broadcast_to(np.arange(slots.shape[2]), slots.shape), axis=2)
 
-    points, curves = momentum(slots, orders=orders, intervals=Intervals(n_resamples=20), n_null=20)
+    points, curves = momentum(slots, orders=orders, intervals=Intervals(resamples=20), n_null=20)
 
     p_values, low, high = curves["p_value"], points["probability_low"], points["probability_high"]
     assert (p_values.isna() | (p_values > 0) & (p_values <= 1)).all()

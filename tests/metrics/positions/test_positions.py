@@ -27,14 +27,14 @@ def balanced(seed, n_topics=600, fade=0.0):
     seed=st.integers(0, 2**16),
     n_topics=st.integers(4, 25),
     fade=st.sampled_from([0.0, 0.1, 0.2]),
-    level=st.sampled_from([0.5, 0.9, 0.95]),
+    confidence=st.sampled_from([0.5, 0.9, 0.95]),
 )
-def test_position_curve_agrees_with_a_naive_loop_and_its_tests(seed, n_topics, fade, level):
+def test_position_curve_agrees_with_a_naive_loop_and_its_tests(seed, n_topics, fade, confidence):
     slots, orders = balanced(seed, n_topics, fade)
     rng = np.random.default_rng(seed)
     topics, permutations = rng.permutation(n_topics), rng.permutation(SLOTS)
 
-    rows = position_curve(slots, orders, intervals=Intervals(level=level))
+    rows = position_curve(slots, orders, intervals=Intervals(confidence=confidence))
 
     expected = [np.mean([s for topic in slots for s in topic[:, j]]) for j in range(SLOTS)]
     assert rows["accuracy"].tolist() == pytest.approx(expected)
@@ -51,10 +51,12 @@ def test_position_curve_agrees_with_a_naive_loop_and_its_tests(seed, n_topics, f
     for name in ("slope", "last_difference"):
         low, high, p_value = (row[f"{name}_{end}"] for end in ("low", "high", "p_value"))
         assert low - 1e-12 <= row[name] <= high + 1e-12
-        if abs(p_value - (1 - level)) > 1e-9:
-            assert (p_value < 1 - level) == (low > 0 or high < 0)
+        if abs(p_value - (1 - confidence)) > 1e-9:
+            assert (p_value < 1 - confidence) == (low > 0 or high < 0)
     places = np.ix_(topics, permutations)
-    moved = position_curve(slots[places], orders[places], intervals=Intervals(level=level))
+    moved = position_curve(
+        slots[places], orders[places], intervals=Intervals(confidence=confidence)
+    )
     assert moved["accuracy"].tolist() == rows["accuracy"].tolist()
 
 

@@ -50,7 +50,7 @@ def test_resample_counts_agree_with_all_possible_resamples(monkeypatch, chunk):
         total = tuple(map(float, counts[list(drawn)].sum(axis=0)))
         expected[total] = expected.get(total, 0) + 4.0**-4
 
-    totals = resample_counts(counts, n_resamples=20_000, rng=11)
+    totals = resample_counts(counts, resamples=20_000, rng=11)
 
     seen, times = np.unique(totals, axis=0, return_counts=True)
     shares = dict(zip(map(tuple, seen.tolist()), times / 20_000, strict=True))
@@ -65,7 +65,7 @@ def test_memory_of_the_bootstrap_is_bounded():
     sums = np.random.default_rng(12).random((100_000, 2))
     tracemalloc.start()
 
-    cluster_bootstrap(sums, mean, intervals=Intervals(n_resamples=50))
+    cluster_bootstrap(sums, mean, intervals=Intervals(resamples=50))
 
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -81,13 +81,13 @@ def test_percentiles_agree_with_scipy_on_single_rows():
     reference = stats.bootstrap(
         (values,),
         np.mean,
-        n_resamples=40_000,
+        resamples=40_000,
         batch=2000,
         method="percentile",
         rng=np.random.default_rng(7),
     )
 
-    intervals = Intervals(n_resamples=40_000, rng=8, method="percentile")
+    intervals = Intervals(resamples=40_000, rng=8, method="percentile")
     result = cluster_bootstrap(np.column_stack([values, np.ones(40)]), mean, intervals=intervals)
 
     bounds = reference.confidence_interval
@@ -103,7 +103,7 @@ def test_percentiles_of_clusters_cover():
         first, second, clusters = clustered_verdicts(rng, 60, 6)
         rows = cluster_counts(first, second, clusters=range(first.size))
         counts = cluster_counts(first, second, clusters=clusters)
-        drawn = Intervals(n_resamples=999, rng=rng, method="percentile")
+        drawn = Intervals(resamples=999, rng=rng, method="percentile")
         _, low, high = cluster_bootstrap(counts, consistency, intervals=drawn)
         covered += low <= 0.5 <= high
         _, low, high = cluster_bootstrap(rows, consistency)
@@ -117,7 +117,7 @@ def test_percentiles_of_clusters_cover():
 @settings(deadline=None)
 def test_percentiles_stay_within_the_range_of_clusters_in_any_order(rows, data):
     counts, shuffled = (np.add(x, [0, 0, 0, 1]) for x in (rows, data.draw(st.permutations(rows))))
-    drawn = Intervals(n_resamples=200, method="percentile", rng=5)
+    drawn = Intervals(resamples=200, method="percentile", rng=5)
 
     value, low, high = cluster_bootstrap(counts, consistency, intervals=drawn)
 
@@ -134,7 +134,7 @@ def test_bootstrap_follows_its_seed_and_level():
 
     assert drawn(rng=1) == drawn(rng=np.random.default_rng(1)) != drawn(rng=2)
     for method in ("auto", "percentile"):
-        narrow, wide = drawn(method, level=0.5), drawn(method, level=0.99)
+        narrow, wide = drawn(method, confidence=0.5), drawn(method, confidence=0.99)
         assert wide[1] < narrow[1] < narrow[2] < wide[2]
 
 
@@ -164,8 +164,8 @@ def whole_data(totals):
     ],
 )
 def test_resampled_intervals_at_their_limits(counts, statistic, reason, expected):
-    n_resamples = 5 if len(counts) == 8 else 10_000
-    drawn = Intervals(method="percentile", n_resamples=n_resamples)
+    resamples = 5 if len(counts) == 8 else 10_000
+    drawn = Intervals(method="percentile", resamples=resamples)
 
     with pytest.warns(UndefinedMetricWarning, match=reason) if reason else nullcontext():
         result = cluster_bootstrap(counts, statistic, intervals=drawn)
@@ -182,7 +182,7 @@ def test_functions_of_ones_own_that_do_not_vary_have_no_interval():
 def test_counts_of_large_numbers_are_exact():
     counts = np.array([[2**40 + 1, 1], [2**40 + 1, 1]])
 
-    assert (resample_counts(counts, n_resamples=10) == [2**41 + 2, 2]).all()
+    assert (resample_counts(counts, resamples=10) == [2**41 + 2, 2]).all()
 
 
 test_bootstrap_rejects_bad_counts_and_statistics = refusals(

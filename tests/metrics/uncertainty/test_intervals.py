@@ -40,15 +40,13 @@ def test_wilson_interval_agrees_with_newcombe(successes, n, low, high):
     assert interval == pytest.approx((low, high), abs=5e-5)
 
 
-@pytest.mark.parametrize("confidence_level", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.99])
 @pytest.mark.parametrize(("successes", "n"), [(0, 7), (7, 7), (3, 7), (3433, 4303)])
-def test_wilson_interval_agrees_with_statsmodels(successes, n, confidence_level):
+def test_wilson_interval_agrees_with_statsmodels(successes, n, confidence):
     proportion = pytest.importorskip("statsmodels.stats.proportion")
 
-    low, high = proportion.proportion_confint(
-        successes, n, alpha=1 - confidence_level, method="wilson"
-    )
-    ours = wilson_interval(successes, n, confidence_level=confidence_level)
+    low, high = proportion.proportion_confint(successes, n, alpha=1 - confidence, method="wilson")
+    ours = wilson_interval(successes, n, confidence=confidence)
 
     assert ours == pytest.approx((low, high), abs=1e-12)
 
@@ -81,32 +79,32 @@ test_options_of_intervals_out_of_range_are_refused = refusals(
     (Intervals, {"level": 0}, "level must lie strictly"),
     (Intervals, {"level": math.nan}, "level must lie strictly"),
     (Intervals, {"method": "bca"}, "must be 'auto' or 'percentile'; got 'bca'"),
-    (Intervals, {"n_resamples": 0}, "n_resamples must be at least 1"),
-    (Intervals, {"n_resamples": -5}, "n_resamples must be a count of at least 0"),
-    (Intervals, {"n_resamples": 1e4}, TypeError, "n_resamples must be an integer"),
+    (Intervals, {"resamples": 0}, "resamples must be at least 1"),
+    (Intervals, {"resamples": -5}, "resamples must be a count of at least 0"),
+    (Intervals, {"resamples": 1e4}, TypeError, "resamples must be an integer"),
     (Intervals, {"rng": -1}, "rng must be a seed of at least 0; got -1"),
     (Intervals, {"rng": 0.5}, TypeError, "rng must be an integer seed, a numpy Generator"),
     (Intervals, {"rng": True}, TypeError, "rng must be an integer seed"),
     (wilson_interval, {"successes": 4}, "must not exceed n; got 4 of 3"),
     (wilson_interval, {"n": -3}, "n must be a count of at least 0"),
     (wilson_interval, {"successes": 0.5}, TypeError, "successes must be an integer count"),
-    (wilson_interval, {"confidence_level": 95}, "confidence_level must lie"),
+    (wilson_interval, {"confidence": 95}, "confidence must lie"),
 )
 
 
 def test_intervals_take_numpy_numbers_as_python_ones():
-    intervals = Intervals(n_resamples=np.int64(50), rng=np.int32(3))
+    intervals = Intervals(resamples=np.int64(50), rng=np.int32(3))
 
-    assert intervals == Intervals(n_resamples=50, rng=3)
+    assert intervals == Intervals(resamples=50, rng=3)
     assert intervals.generator().random() == np.random.default_rng(3).random()
 
 
-@given(values=st.lists(st.floats(-1e6, 1e6), max_size=50), level=st.floats(0, 1))
-def test_quantiles_agree_with_numpy(values, level):
+@given(values=st.lists(st.floats(-1e6, 1e6), max_size=50), confidence=st.floats(0, 1))
+def test_quantiles_agree_with_numpy(values, confidence):
     """NaN is left out, and an infinite odds ratio is a large one, not an undefined one."""
-    expected = np.quantile(values, [level, 1 - level]) if values else [math.nan] * 2
+    expected = np.quantile(values, [confidence, 1 - confidence]) if values else [math.nan] * 2
 
-    found = quantiles(np.array([math.nan, *values, math.nan]), (level, 1 - level))
+    found = quantiles(np.array([math.nan, *values, math.nan]), (confidence, 1 - confidence))
 
     assert found == pytest.approx(tuple(expected), rel=1e-9, abs=1e-6, nan_ok=True)
     odds = quantiles(np.array([1.0, 2.0, 3.0, *[math.inf] * 7]), (0.1, 0.9))
@@ -213,9 +211,9 @@ def two_groups():
 CONTRAST = (Part(1.0, (1, 0, 0, 0), (0, 1, 0, 0)), Part(-1.0, (0, 0, 1, 0), (0, 0, 0, 1)))
 
 
-@given(rows=two_groups(), level=st.sampled_from([0.9, 0.95, 0.99]))
+@given(rows=two_groups(), confidence=st.sampled_from([0.9, 0.95, 0.99]))
 @settings(deadline=None)
-def test_contrast_of_shares_agrees_with_its_formulas(rows, level):
+def test_contrast_of_shares_agrees_with_its_formulas(rows, confidence):
     rows = [row for row in rows if row[0][1] or row[1][1]]
     value, variance_at, df, n_effective, _ = plain_t(rows, (1, -1), [(0, 1)] * 2)
 
@@ -224,15 +222,15 @@ def test_contrast_of_shares_agrees_with_its_formulas(rows, level):
     assert (float(found.value), float(found.df)) == pytest.approx((value, df), abs=1e-9)
     assert float(found.n_effective) == pytest.approx(n_effective)
     if not found.is_inferred:
-        assert np.isnan(found.bounds(level)).all()
+        assert np.isnan(found.bounds(confidence)).all()
         return
     for null in (0.0, value / 2, -value / 3):
         if abs(value) > 1e-12 and null != value:
             statistic = (value - null) / math.sqrt(variance_at(null))
             expected = 2 * stats.t.sf(abs(statistic), df)
             assert float(found.p_value(null)) == pytest.approx(expected, abs=1e-8)
-    quantile = stats.t.ppf((1 + level) / 2, df)
-    for bound in map(float, found.bounds(level)):
+    quantile = stats.t.ppf((1 + confidence) / 2, df)
+    for bound in map(float, found.bounds(confidence)):
         if -1 < bound < 1 and abs(bound - value) > 1e-6 and abs(abs(bound) - abs(value)) > 1e-6:
             distance = (value - bound) ** 2 - quantile**2 * variance_at(bound)
             # Inside the opposite of the value the bound may stand where the variance changes.
@@ -325,7 +323,7 @@ def test_intervals_hold_estimates_grow_with_the_level_and_forget_the_order(rows,
             estimate = float(statistic(sums.sum(axis=0)))
         if math.isnan(estimate):
             continue
-        narrow, wide = (statistic_bounds(statistic, sums, level) for level in (0.8, 0.99))
+        narrow, wide = (statistic_bounds(statistic, sums, confidence) for confidence in (0.8, 0.99))
         if np.isnan(wide[0]):
             continue
         least = {"signed_alignment": -1, "accuracy_difference": -1, "kappa": -1}.get(name, 0)
@@ -388,10 +386,10 @@ def test_default_intervals_cover_with_few_clusters(law, name, n_clusters):
 
 
 @settings(deadline=None)
-@given(df=st.floats(1.0, 1e6), level=st.floats(0.01, 0.9999))
-def test_quantiles_of_t_agree_with_scipy(df, level):
-    expected = stats.t.ppf((1 + level) / 2, df)
+@given(df=st.floats(1.0, 1e6), confidence=st.floats(0.01, 0.9999))
+def test_quantiles_of_t_agree_with_scipy(df, confidence):
+    expected = stats.t.ppf((1 + confidence) / 2, df)
 
-    assert float(t_quantile(df, level)) == pytest.approx(expected, rel=1e-8)
-    assert t_quantile(np.array([df]), level).tolist() == pytest.approx([expected], rel=1e-8)
-    assert math.isnan(float(t_quantile(0.0, level)))
+    assert float(t_quantile(df, confidence)) == pytest.approx(expected, rel=1e-8)
+    assert t_quantile(np.array([df]), confidence).tolist() == pytest.approx([expected], rel=1e-8)
+    assert math.isnan(float(t_quantile(0.0, confidence)))

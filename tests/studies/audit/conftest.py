@@ -157,7 +157,7 @@ def _outcome(place, **changes):
     row |= {"subject": f"Subject {fact}", "gold_object": f"Object {fact}"}
     row |= {"full_prediction": f"Object {fact}", "first_prediction": "Elsewhere"}
     row |= {"second_prediction": "unknown", "full_f1": 1.0, "n_deleted": 1, "n_surviving": 0}
-    row |= {"n_lookups": 1, "n_abstained": 0, "has_gold": False, "echoes_subject": False}
+    row |= {"n_lookups": 1, "n_abstained": 0, "gold_retrieved": False, "echoes_subject": False}
     row |= {"attribution": None, "attributed_to": None} | changes
     for state in ("first", "second"):
         row.setdefault(f"{state}_f1", float(bool(row[f"{state}_correct"])))
@@ -183,7 +183,7 @@ def random_outcomes(n_facts, *, seed, model="toy_model"):
                 row = {"model": model, "database": database, "fact": fact, "style": style}
                 row |= {"first_correct": on, "second_correct": off, "full_correct": full}
                 row |= {"full_f1": float(rng.random()), "n_surviving": surviving}
-                row |= {"has_gold": kind == "surviving_equivalent", "attribution": kind}
+                row |= {"gold_retrieved": kind == "surviving_equivalent", "attribution": kind}
                 rows.append(row)
     return make_outcomes(rows)
 

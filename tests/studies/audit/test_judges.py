@@ -68,16 +68,16 @@ def test_a_model_judges_in_every_state_and_is_held_against_the_rule(answered, sc
 
     assert set(found["judged_by"]) == {"audit cleaner, llm:wise"}
     assert by_rule["rule_correct"].isna().all()
-    assert found["rule_correct"].equals(by_rule["is_correct"])
+    assert found["rule_correct"].equals(by_rule["correct"])
     rambled = found["prediction"] == "Marsh End"
     assert rambled.sum() > 2
-    assert found.loc[rambled, "is_correct"].isna().all()
+    assert found.loc[rambled, "correct"].isna().all()
     assert found.loc[rambled, "reason"].str.contains("reply cannot be read").all()
     told = found[~rambled]
     answers = pd.read_parquet(answered.targets).set_index("target_id")["gold_object"]
     golds = answers.loc[told["target_id"]].to_numpy()
     expected = [said[:1] == gold[0] for said, gold in zip(told["prediction"], golds, strict=True)]
-    assert told["is_correct"].astype(bool).tolist() == expected
+    assert told["correct"].astype(bool).tolist() == expected
     # Where the model says right after deletion, the answer has an origin, whatever the rule says.
     survived = outcomes["first_correct"].fillna(False).astype(bool)
     assert outcomes["attribution"].notna().equals(survived)
@@ -119,15 +119,15 @@ def test_a_sheet_of_people_is_written_by_state_and_read_back(
     assert "noise_floor" in answered.read_scoring().checks
     rows = pd.read_csv(sheet, dtype=str, keep_default_na=False)
     assert rows["state"].value_counts().to_dict() == {"FULL": 4, "DEL-ON": 4, "DEL-OFF": 4}
-    names = "prompt_id question_id is_correct state question reference answer"
+    names = "prompt_id question_id correct state question reference answer"
     assert list(rows) == names.split()
-    assert (rows["is_correct"] == "").all()
+    assert (rows["correct"] == "").all()
 
     # People agree with the rule on all but one answer.
-    ruled = pd.read_parquet(answered.verdicts).set_index("target_id")["is_correct"].astype(bool)
+    ruled = pd.read_parquet(answered.verdicts).set_index("target_id")["correct"].astype(bool)
     said = ruled.loc[rows["prompt_id"]].to_numpy().copy()
     said[0] = not said[0]
-    rows.assign(is_correct=["yes" if one else "no" for one in said]).to_csv(sheet, index=False)
+    rows.assign(correct=["yes" if one else "no" for one in said]).to_csv(sheet, index=False)
     with pytest.warns(SurfaceConsistencyWarning, match="not corrected: of the DEL-ON answers"):
         score(answered, scoring=AuditScoring(labels=sheet))
 
@@ -140,8 +140,8 @@ def test_a_sheet_of_people_is_written_by_state_and_read_back(
     with pytest.warns(UnscoredWarning, match="144 no label"):
         score(answered, scoring=AuditScoring(judge="human", labels=sheet))
     found = pd.read_parquet(answered.verdicts).set_index("target_id")
-    assert found.loc[rows["prompt_id"], "is_correct"].astype(bool).tolist() == said.tolist()
-    assert found["is_correct"].notna().sum() == 12
+    assert found.loc[rows["prompt_id"], "correct"].astype(bool).tolist() == said.tolist()
+    assert found["correct"].notna().sum() == 12
     # Labels are of the first answers, so that the second ones have no verdict.
     assert "noise_floor" not in answered.read_scoring().checks
 
@@ -270,6 +270,6 @@ def test_a_run_as_published_yields_the_published_numbers(data_files, tmp_path, s
     headline = tables["headline"].query("label == 'released' and subset == 'published'")
     released = headline.iloc[0]
     assert released["leakage_plus_mediated"] == pytest.approx(0.00667, abs=5e-6)
-    assert (released["n"], released["mcnemar_p_value"]) == (600, 0.125)
+    assert (released["n"], released["p_value"]) == (600, 0.125)
     chips = dict(page_of(folder, study).finding.facts)
     assert chips["protocol"] == "as published"

@@ -125,7 +125,7 @@ def test_the_published_metric_on_result_rows_gives_the_published_tables(audit, s
     pd.testing.assert_frame_equal(scored["cross_state"][numbers], cross_state[numbers])
     outcomes = scored["outcomes"]
     assert len(outcomes) == cross_state["paired_count"].sum()
-    table = paired_by(outcomes, by=["style"], intervals=Intervals(n_resamples=50))
+    table = paired_by(outcomes, by=["style"], intervals=Intervals(resamples=50))
     assert table["n"].sum() == len(outcomes)
 
 

@@ -97,7 +97,7 @@ def test_prompteval_is_read_from_its_files(tmp_path):
         names = [f"example_{n}" for n in range(right.shape[1])]
         np.testing.assert_array_equal(part.loc[names, columns].to_numpy().T, right)
     shown = tables["forms"].frame.query("about == 'these forms'").set_index("model")
-    assert shown["n_facts"].tolist() == [27, 27]
+    assert shown["n_items"].tolist() == [27, 27]
     expected = frame.astype({"model": str}).groupby("model")["score"].mean()
     pd.testing.assert_series_equal(shown["accuracy"].sort_index(), expected, check_names=False)
 

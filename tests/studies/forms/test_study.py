@@ -79,7 +79,7 @@ def test_verdicts_and_tables_are_those_of_the_planted_world(planted):
     table = table.loc[[f"i{n}" for n in range(60)], list(FORMS)]
     np.testing.assert_array_equal(table.to_numpy(dtype=bool), right[..., 0])
     row = tables["forms"].frame.iloc[0]
-    for name in ("accuracy", "consistency", "consistency_low", "all_right", "form_share_high"):
+    for name in ("accuracy", "consistency", "consistency_low", "all_correct", "form_share_high"):
         assert row[name] == pytest.approx(expected[name])
     assert " for other forms like these is " in sentence_text(page.finding.summary)
     assert "by_kind" in tables
@@ -92,7 +92,7 @@ def test_single_numbers_for_other_tools_are_those_of_the_page(planted):
     unjudged = STUDY.report.metrics(outcomes.assign(first_correct=None, second_correct=None))
 
     assert numbers["two_forms_agree"] == tables["forms"].frame["consistency"].iloc[0]
-    assert numbers["all_forms_right"] == tables["forms"].frame["all_right"].iloc[0]
+    assert numbers["all_forms_correct"] == tables["forms"].frame["all_correct"].iloc[0]
     assert np.isnan([*unjudged.values()]).all()
 
 
@@ -218,7 +218,7 @@ def test_an_item_without_its_reference_keeps_its_other_forms(tmp_path):
     assert outcomes["is_same_answer"].all()
     assert "Unequal numbers of forms" in [check.title for check in page.checks]
     heads = {column.key: column.title for column in tables["forms"].columns}
-    assert heads["all_right_of"] == "Correct in 3"
+    assert heads["all_correct_of"] == "Correct in 3"
 
 
 def test_forms_can_be_chosen_and_the_reference_marked():

@@ -110,10 +110,10 @@ def test_popularity_recovers_the_plant(world):
     assert shift.loc["lost", "n"] == 12
     assert shift.loc["lost", "original"] > shift.loc["lost", "perturbed"] + 2
     assert shift.loc["lost", "rank_biserial"] == -1.0
-    assert shift.loc["lost", "adjusted_p_value"] < 0.01
+    assert shift.loc["lost", "p_value_holm"] < 0.01
     paired = tables["popularity_paired"].frame.set_index(["split", "part"])
     assert paired.loc[("popularity", "common"), "first_only"] == 24
-    assert paired.loc[("popularity", "common"), "adjusted_p_value"] < 0.01
+    assert paired.loc[("popularity", "common"), "p_value_holm"] < 0.01
     assert paired.loc[("popularity", "rare"), "first_only"] == 0
     curve = tables["popularity_distribution"].frame
     assert curve.groupby("wording")["share"].max().to_dict() == {"original": 1.0, "other words": 1}

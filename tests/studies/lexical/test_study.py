@@ -125,7 +125,7 @@ def test_a_model_and_people_judge_the_chosen_options(tmp_path, monkeypatch):
     assert against.loc["original", "false_negatives"] == len(LAMBADA)
     labels = pd.read_csv(sheet)
     assert set(labels["condition"]) == {"original", "other words"}
-    labels.assign(is_correct=1).to_csv(sheet, index=False)
+    labels.assign(correct=1).to_csv(sheet, index=False)
     by_people = score_run(folder, scoring=LexicalScoring(judge="human", labels=sheet))
     assert by_people["first_correct"].all()
 
@@ -144,7 +144,7 @@ def test_scores_of_other_options_are_refused_and_one_without_a_probability_decid
     for n in (1, 3):
         with pytest.raises(DataError, match=rf"'q1' holds log-probabilities of {n} .* offers 2"):
             judged(*[one] * n)
-    assert pd.isna(judged(none, one)["is_correct"])
+    assert pd.isna(judged(none, one)["correct"])
     assert judged(none, one)["reason"] == "no log-probability of an option"
 
 

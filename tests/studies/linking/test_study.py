@@ -142,7 +142,7 @@ def test_log_odds_add_up_the_forms_of_each_word():
 
     judged = LinkingJudge({}).judge(linking_targets(*(-math.inf,) * 4)).iloc[0]
 
-    assert pd.isna(judged["is_correct"])
+    assert pd.isna(judged["correct"])
     assert judged["reason"] == "no log-odds: neither yes nor no has a probability"
 
 

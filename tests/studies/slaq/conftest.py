@@ -104,7 +104,7 @@ class Coin:
         right = (digests % 100 < 100 * self._share).astype("boolean").mask(is_left)
         recalled = (right | (digests % 2 == 0)).where((form == "free") & ~is_left)
         reason = pd.Series("the judge's reply cannot be read: prose", form.index).where(is_left)
-        made = {"prediction": targets["text"], "is_correct": right, "is_recalled": recalled}
+        made = {"prediction": targets["text"], "correct": right, "is_recalled": recalled}
         return pd.DataFrame(made).assign(reason=reason.astype(object).where(is_left, None))
 
 

@@ -20,11 +20,11 @@ def scored(tmp_path_factory, ask, score, coin):
     verdicts, outcomes = (pd.read_parquet(p) for p in (folder.verdicts, folder.outcomes))
 
     def quality(labels):
-        return judge_checks(targets, verdicts, outcomes, labels, n_resamples=50)
+        return judge_checks(targets, verdicts, outcomes, labels, resamples=50)
 
     labels = targets[["prompt_id"]].assign(question_id=targets["item"], is_recalled=pd.NA)
-    labels = labels.assign(is_correct=verdicts["is_correct"])
-    return labels.astype({"is_correct": "boolean", "is_recalled": "boolean"}), quality
+    labels = labels.assign(correct=verdicts["correct"])
+    return labels.astype({"correct": "boolean", "is_recalled": "boolean"}), quality
 
 
 def test_recall_is_compared_apart_from_correctness(scored):
@@ -34,7 +34,7 @@ def test_recall_is_compared_apart_from_correctness(scored):
     with pytest.warns(SurfaceConsistencyWarning, match="no short answer has both"):
         table = quality(free.astype({"is_recalled": "boolean"}))["judge_agreement"]
 
-    assert list(table["verdict"]) == ["is_correct", "is_recalled"]
+    assert list(table["verdict"]) == ["correct", "is_recalled"]
     recalled = table.iloc[1]
     assert recalled["true_positives"] + recalled["false_negatives"] == 120
     assert np.isnan(recalled["specificity"])
@@ -48,9 +48,9 @@ def test_recall_is_compared_apart_from_correctness(scored):
 def test_scores_that_cannot_be_corrected_are_left_alone(scored, is_turned, message):
     labels, quality = scored
     if is_turned:
-        labels = labels.assign(is_correct=~labels["is_correct"])
+        labels = labels.assign(correct=~labels["correct"])
     else:
-        labels = labels[labels["is_correct"]]
+        labels = labels[labels["correct"]]
 
     with pytest.warns(SurfaceConsistencyWarning, match=message):
         found = quality(labels)

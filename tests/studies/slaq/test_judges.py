@@ -21,7 +21,7 @@ def llm(runner, folder, **options):
 
 
 def verdicts(judgements):
-    return [judgement.is_correct for judgement in judgements]
+    return [judgement.correct for judgement in judgements]
 
 
 def recalled(judgements):
@@ -65,7 +65,7 @@ def test_an_unreadable_reply_is_asked_again_once(task, judged, tmp_path, bad):
     assert verdicts(found) == [True, False, True, False, True]
     assert {j.attempts for j in found} == {2}
     assert runner.asked == ["judge/p", "judge/p/2"]
-    assert (lost.is_correct, lost.raw, lost.attempts) == (None, bad, 2)
+    assert (lost.correct, lost.raw, lost.attempts) == (None, bad, 2)
     assert "expected 1 or 0" in lost.reason
 
 
@@ -76,7 +76,7 @@ def test_missing_answers_are_unjudged_and_empty_ones_wrong(task, judged, tmp_pat
                 yield Generation(prompt_id=one.id, text=None, finish_reason="error", error="quota")
 
     [unasked] = judged(llm(Broken({}), tmp_path / "x"), task("short", "Rome"))
-    assert (unasked.is_correct, "could not be asked: quota" in unasked.reason) == (None, True)
+    assert (unasked.correct, "could not be asked: quota" in unasked.reason) == (None, True)
     runner = FakeRunner({})
     tasks = [task("short", None, "a"), task("long", " \n", "b"), task("free", "", "c")]
 
@@ -147,7 +147,7 @@ def test_a_matcher_rejects(given, message):
 def test_labels_of_people_are_taken(task, judged, tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text(
-        "\ufeffprompt_id,question_id,is_correct,is_recalled\n"
+        "\ufeffprompt_id,question_id,correct,is_recalled\n"
         "p,punic/1,1,yes\np,punic/2,False,0\np,punic/3,,\n",
         encoding="utf-8",
     )
@@ -162,14 +162,14 @@ def test_labels_of_people_are_taken(task, judged, tmp_path):
     assert {one.reason for one in unasked} == {"there is no answer to judge"}
 
 
-HEADER = b"prompt_id,question_id,is_correct"
+HEADER = b"prompt_id,question_id,correct"
 
 
 @pytest.mark.parametrize(
     ("content", "error", "message"),
     [
         (None, SourceNotFoundError, "no file"),
-        (b"prompt_id,is_correct\n", ColumnNotFoundError, "no column question_id"),
+        (b"prompt_id,correct\n", ColumnNotFoundError, "no column question_id"),
         (b"", ColumnNotFoundError, "this one has none"),
         (HEADER + b"\np,q,1\np,q,0\n", DataError, r":3: question 'q' of prompt 'p' was labelled"),
         (HEADER + b"\np,q,maybe\n", DataError, r":2: 'maybe' is no label"),
@@ -200,7 +200,7 @@ def test_a_model_judges_any_study(task, tmp_path):
     found = judge_targets(judge, targets, Verdict)
 
     assert list(found) == list(Verdict.model_fields)
-    assert found["is_correct"].tolist() == [True, True, False, False, False, True]
+    assert found["correct"].tolist() == [True, True, False, False, False, True]
     assert set(found["judged_by"]) == {"llm:j"}
 
 

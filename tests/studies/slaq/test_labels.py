@@ -32,12 +32,12 @@ def test_a_sheet_draws_from_each_form_and_goes_back_in(tasks, judged, tmp_path):
 
     rows = rows_of(path)
     assert [row["form"] for row in rows] == ["short"] * 6 + ["long"] * 6
-    assert {row["is_correct"] for row in rows} == {""}
+    assert {row["correct"] for row in rows} == {""}
     assert len({(row["prompt_id"], row["question_id"]) for row in rows}) == 12
     assert not {"short-9", "long-9"} & {row["prompt_id"] for row in rows}
-    assert read_labels(path)["is_correct"].isna().all()
+    assert read_labels(path)["correct"].isna().all()
     path.write_text(path.read_text().replace(",,,short", ",1,,short"))
-    assert sum(j.is_correct is True for j in judged(HumanJudge(path), tasks)) == 6
+    assert sum(j.correct is True for j in judged(HumanJudge(path), tasks)) == 6
 
 
 def test_the_seed_decides_the_sheet_and_a_small_run_is_labelled_whole(tasks, tmp_path):
@@ -80,7 +80,7 @@ def test_ids_that_look_like_formulas_go_back_in(tasks, judged, tmp_path):
     path.write_text(path.read_text().replace(",,,short", ",1,,short"))
 
     assert rows_of(path)[0]["prompt_id"].startswith("'=")
-    assert sum(one.is_correct is True for one in judged(HumanJudge(path), tasks)) == 2
+    assert sum(one.correct is True for one in judged(HumanJudge(path), tasks)) == 2
 
 
 @pytest.mark.parametrize(
@@ -100,11 +100,11 @@ def test_labels_are_of_the_answers_that_their_sheet_shows(
 ):
     path = tmp_path / "sheet.csv"
     write_labelling_sheet(path, task("short", cell))
-    row = rows_of(path)[0] | {"is_correct": "1", "answer": cell}
+    row = rows_of(path)[0] | {"correct": "1", "answer": cell}
     pd.DataFrame([row]).to_csv(path, index=False)
 
     if is_it:
-        assert judged(HumanJudge(path), task("short", answer))[0].is_correct
+        assert judged(HumanJudge(path), task("short", answer))[0].correct
     else:
         with pytest.raises(DataError, match="1 of 1 labels are of other answers than those"):
             judged(HumanJudge(path), task("short", answer))
@@ -119,6 +119,6 @@ def test_nothing_to_label_is_rejected(task, tmp_path):
 
 def test_rows_that_a_spreadsheet_left_empty_are_passed_over(tmp_path):
     path = tmp_path / "labels.csv"
-    path.write_text("prompt_id,question_id,is_correct\np,q,1\n,,\n,,\n")
+    path.write_text("prompt_id,question_id,correct\np,q,1\n,,\n,,\n")
 
     assert read_labels(path)[["prompt_id", "question_id"]].values.tolist() == [["p", "q"]]

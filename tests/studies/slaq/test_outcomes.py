@@ -27,7 +27,7 @@ def judged():
     verdicts = pd.DataFrame(
         {
             "target_id": targets["target_id"],
-            "is_correct": said,
+            "correct": said,
             "is_recalled": pd.Series(said).where(targets["form"] == "free"),
             "prediction": ("<b>answer</b> " + numbers.astype(str)).where(numbers % 5 != 0, None),
         }
@@ -60,8 +60,8 @@ def records_of(plan, verdicts):
                 item=question.id,
                 first_condition="short",
                 second_condition=detail.form,
-                first_correct=first["is_correct"],
-                second_correct=second["is_correct"],
+                first_correct=first["correct"],
+                second_correct=second["correct"],
                 topic_id=topic.id,
                 category=topic.category,
                 popularity=topic.popularity,

@@ -22,7 +22,7 @@ def topic(indices=(1, 2, 3, 4, 5), identifier="t-1", owner="t-1"):
 
 
 def verdict(**changes):
-    fields = {"target_id": "t", "judged_by": "j", "prediction": "an answer", "is_correct": True}
+    fields = {"target_id": "t", "judged_by": "j", "prediction": "an answer", "correct": True}
     return SlaqVerdict(**(fields | changes))
 
 
@@ -35,11 +35,11 @@ def verdict(**changes):
         ),
         (topic, {"owner": "t-2"}, "must have the id 't-1/1'"),
         *(
-            (verdict, fields, "exactly when `is_correct` is None")
+            (verdict, fields, "exactly when `correct` is None")
             for fields in [
-                {"is_correct": None},
+                {"correct": None},
                 {"reason": "refused"},
-                {"is_correct": False, "reason": "x"},
+                {"correct": False, "reason": "x"},
             ]
         ),
         (verdict, {"is_recalled": False}, "not recalled cannot be correct"),
@@ -51,7 +51,7 @@ def test_records_refuse(make, fields, message):
 
 
 def test_a_fact_that_is_not_recalled_may_be_incorrect():
-    assert verdict(is_recalled=False, is_correct=False).is_correct is False
+    assert verdict(is_recalled=False, correct=False).correct is False
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from surface_consistency.metrics import PAIRED_RATES, Intervals, forms_by, paired_by
 from surface_consistency.studies.slaq.tables import grouped_scores, slot_tables
 
-FAST = {"n_resamples": 200, "n_null": 50}
+FAST = {"resamples": 200, "n_null": 50}
 
 
 def outcomes(run):
@@ -24,18 +24,18 @@ def test_scores_agree_with_paired_by(make_slaq_run, coin):
     ]
     frame = pd.concat(frames, ignore_index=True)
 
-    table = grouped_scores(frame, ("category",), n_resamples=20_000)
+    table = grouped_scores(frame, ("category",), resamples=20_000)
     reference = paired_by(
         frame,
         by=["model", "category"],
         cluster="topic_id",
-        intervals=Intervals(n_resamples=20_000),
+        intervals=Intervals(resamples=20_000),
         rates={"consistency": PAIRED_RATES["consistency"]},
     )
 
     merged = table.merge(reference, on=["model", "category"], suffixes=("", "_reference"))
     assert len(merged) == len(table) == 24
-    for name in ("n", "both", "neither", "n_missing", "mcnemar_p_value", "consistency"):
+    for name in ("n", "both", "neither", "n_missing", "p_value", "consistency"):
         np.testing.assert_allclose(merged[name], merged[f"{name}_reference"])
     for name in ("consistency_low", "consistency_high"):
         np.testing.assert_allclose(merged[name], merged[f"{name}_reference"], atol=0.03)
@@ -47,13 +47,13 @@ def test_models_on_the_same_topics_share_resamples(make_slaq_run, coin):
     frame = outcomes(make_slaq_run("one"))
     twins = pd.concat([frame, frame.assign(model="twin")], ignore_index=True)
 
-    table = grouped_scores(twins, n_resamples=300).set_index("model")
+    table = grouped_scores(twins, resamples=300).set_index("model")
 
     assert table.loc["m"].drop("condition").equals(table.loc["twin"].drop("condition"))
 
 
 def test_a_group_of_one_topic_has_no_interval(make_slaq_run):
-    table = grouped_scores(outcomes(make_slaq_run("one", limit=1)), n_resamples=50)
+    table = grouped_scores(outcomes(make_slaq_run("one", limit=1)), resamples=50)
 
     assert np.isnan(table[["consistency_low", "second_accuracy_high"]].to_numpy(float)).all()
     assert table["consistency"].notna().all()
@@ -64,13 +64,13 @@ def test_topics_without_verdicts_are_no_clusters_and_missing_labels_are_a_group(
     first = frame["topic_id"] == frame["topic_id"].iloc[0]
     frame.loc[first, "second_correct"] = pd.NA
 
-    table = grouped_scores(frame, ("popularity",), n_resamples=50).iloc[0]
+    table = grouped_scores(frame, ("popularity",), resamples=50).iloc[0]
 
     assert (table["n_clusters"], table["n_missing"], table["n"]) == (5, 25, 125)
     assert table["popularity"] == "unknown"
-    rest = grouped_scores(frame[~first], n_resamples=50).iloc[0]
+    rest = grouped_scores(frame[~first], resamples=50).iloc[0]
     assert table["consistency_low"] == rest["consistency_low"]
-    by_fact = grouped_scores(frame, cluster="item", n_resamples=50).iloc[0]
+    by_fact = grouped_scores(frame, cluster="item", resamples=50).iloc[0]
     assert by_fact["n_clusters"] == 25
 
 
@@ -103,7 +103,7 @@ def test_order_sensitivity_agrees_with_forms_by(make_slaq_run, n_gaps):
     scored = frame.dropna(subset="second_correct")
     reference = forms_by(scored, form="permutation", correct="second_correct").iloc[0]
     assert row["disagreement"] == pytest.approx(1 - reference["consistency"])
-    assert row["n_facts"] == len(several)
+    assert row["n_items"] == len(several)
     assert row["n_changing"] == sum(0 < sum(form) < len(form) for form in several)
     assert row["disagreement_low"] < row["disagreement"] < row["disagreement_high"]
 

@@ -111,7 +111,7 @@ class AuditJudgement:
     answer: str
     """The cleaned answer."""
 
-    is_correct: bool
+    correct: bool
     """Whether it is equivalent to the gold object or one of its aliases ("exact_match")."""
 
     contains: bool
@@ -165,7 +165,7 @@ def judge_answer(
         ...     prompt_id=0, fact_id=0, subject="United States", relation="Capital",
         ...     gold_object="Washington, D.C.", prompt_text="What is the capital?",
         ... )
-        >>> judge_answer("It is Washington, D.C.", prompt).is_correct
+        >>> judge_answer("It is Washington, D.C.", prompt).correct
         True
         >>> [judge_answer("a", prompt, equivalence=name).contains for name in EQUIVALENCES]
         [False, True]
@@ -180,19 +180,19 @@ def judge_answer(
     answer = clean(text, prompt, lookups or ())
     key = rule.key(answer)
     golds = [rule.key(gold) for gold in (prompt.gold_object, *prompt.object_aliases)]
-    is_correct = bool(key) and key in golds
+    correct = bool(key) and key in golds
     precision, recall, f1 = 1.0, 1.0, 1.0
-    if not is_correct:
+    if not correct:
         compared = golds if rule.scores_aliases else golds[:1]
         precision, recall, f1 = max(
             (token_overlap(key, gold) for gold in compared), key=itemgetter(2)
         )
     return AuditJudgement(
         answer=answer,
-        is_correct=is_correct,
-        contains=is_correct
+        correct=correct,
+        contains=correct
         or (bool(key) and any(gold and rule.contains(key, gold) for gold in golds)),
-        is_unknown=says_unknown(answer) and not (is_correct and rule.name != "published"),
+        is_unknown=says_unknown(answer) and not (correct and rule.name != "published"),
         precision=precision,
         recall=recall,
         f1=f1,

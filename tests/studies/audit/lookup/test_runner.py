@@ -208,7 +208,7 @@ def test_trained_model_looks_up_what_it_is_asked(runner, state_prompts, audit_pr
             f"<|db_entity|> {prompt.subject}<|db_relationship|> {prompt.relation}"
             f"<|db_return|> {prompt.gold_object}<|db_end|>."
         )
-        assert judge_answer(full.text, prompt).is_correct
+        assert judge_answer(full.text, prompt).correct
         assert full.finish_reason == "stop"
         assert deleted.lookups == (Lookup(query=query, value=None),)
         assert "<|db_return|> unknown<|db_end|>" in deleted.text

@@ -46,12 +46,12 @@ def test_every_gold_survives_the_default_cleaner(audit_prompts):
 def test_every_gold_is_judged_right_where_the_published_cleaner_loses_fifteen(audit_prompts):
     """Counted by (database, fact), of all styles: all of them "George W. Bush" or his father."""
     rules = {"cleaner": "published", "equivalence": "published"}
-    assert all(judge_answer(prompt.gold_object, prompt).is_correct for _, prompt in audit_prompts)
+    assert all(judge_answer(prompt.gold_object, prompt).correct for _, prompt in audit_prompts)
 
     lost = {
         (database, prompt.fact_id, prompt.gold_object)
         for database, prompt in audit_prompts
-        if not judge_answer(prompt.gold_object, prompt, **rules).is_correct
+        if not judge_answer(prompt.gold_object, prompt, **rules).correct
     }
 
     assert len(lost) == 15

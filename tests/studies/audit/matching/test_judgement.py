@@ -50,7 +50,7 @@ def published(text, target):
 def test_judge_answer_agrees_with_published_metrics(text, gold, aliases, expected):
     found = published(text, prompt(gold, *aliases))
 
-    numbers = (found.is_correct, found.contains, found.is_unknown, found.precision, found.recall)
+    numbers = (found.correct, found.contains, found.is_unknown, found.precision, found.recall)
     assert (*numbers, found.f1) == pytest.approx(expected)
 
 
@@ -77,7 +77,7 @@ def test_default_mends_the_published_equivalence(text, gold, as_published, by_de
         (published(text, target), as_published),
         (judge_answer(text, target), by_default),
     ):
-        assert found.is_correct == (expected == "correct")
+        assert found.correct == (expected == "correct")
         assert found.contains == (expected is not None)
 
 
@@ -100,8 +100,8 @@ def test_judge_answer_hands_lookups_to_the_cleaner():
     looked_up = judge_answer(text, target, lookups=[Lookup(query=query, value="Lyon")], **rules)
     written = judge_answer(text, target, **rules)
 
-    assert (looked_up.answer, looked_up.is_correct) == ("Lyon", False)
-    assert (written.answer, written.is_correct) == ("Paris", True)
+    assert (looked_up.answer, looked_up.correct) == ("Lyon", False)
+    assert (written.answer, written.correct) == ("Paris", True)
 
 
 def test_judge_answer_takes_functions_and_gives_them_no_lookups_where_there_are_none():
@@ -113,7 +113,7 @@ def test_judge_answer_takes_functions_and_gives_them_no_lookups_where_there_are_
 
     for lookups in (None, ()):
         found = judge_answer("x|Paris", prompt("Paris"), lookups=lookups, cleaner=clean)
-        assert (found.answer, found.is_correct) == ("Paris", True)
+        assert (found.answer, found.correct) == ("Paris", True)
     assert seen == [(), ()]
 
 
@@ -136,10 +136,10 @@ def test_judge_answer_is_consistent_and_one_more_alias_never_loses_a_match(text,
         found = judge_answer(text, prompt(gold), cleaner=name, equivalence=name)
         assert 0.0 <= min(found.precision, found.recall) <= found.f1 <= 1.0
         assert found.f1 <= max(found.precision, found.recall)
-        assert found.contains or not found.is_correct
-        assert not found.is_correct or found.precision == found.recall == found.f1 == 1.0
+        assert found.contains or not found.correct
+        assert not found.correct or found.precision == found.recall == found.f1 == 1.0
     few, more = judge_answer(text, prompt(gold)), judge_answer(text, prompt(gold, alias))
-    assert more.is_correct >= few.is_correct
+    assert more.correct >= few.correct
     assert more.contains >= few.contains
     assert more.f1 >= few.f1
 
