@@ -695,7 +695,7 @@ def percentiles(n_datasets):
             for index in range(n_datasets):
                 shares_ = dirichlet(law, 0.3, (n_clusters,), rng)
                 counts = rng.multinomial(5, shares_)
-                drawn = resample_counts(counts, resamples=1000, rng=index)
+                drawn = resample_counts(counts, resamples=1000, seed=index)
                 low, high = quantiles(PAIRED_RATES[rate](drawn), (0.025, 0.975))
                 held += low <= truth <= high
             cells.append(f"{held / n_datasets:.3f}")

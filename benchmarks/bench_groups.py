@@ -139,7 +139,7 @@ def main():
             frame, between="model", pair="pair"
         ),
         f"forms_by, {N_MODELS} models": lambda: forms_by(
-            forms, by="model", fact="subject_id", intervals=Intervals(resamples=N_RESAMPLES)
+            forms, by="model", item="subject_id", intervals=Intervals(resamples=N_RESAMPLES)
         ),
     }
     print(

@@ -117,7 +117,7 @@ def band_size(kind, n_topics, n):
         fade = 1 - 0.1 * np.arange(SLOTS) if kind == "fading" else 1.0
         slots = rng.random(orders.shape) < ease * fade
         points, _ = momentum(
-            slots, orders=orders, intervals=Intervals(resamples=1, rng=seed), n_null=1_000
+            slots, orders=orders, intervals=Intervals(resamples=1, seed=seed), n_null=1_000
         )
         below = points["probability"] < points["null_probability_low"] - 1e-12
         above = points["probability"] > points["null_probability_high"] + 1e-12
@@ -153,7 +153,7 @@ def relation_coverage(n):
         rates = {"flip_rate": PAIRED_RATES["flip_rate"]}
         for cluster in held:
             row = paired_by(
-                frame, cluster=cluster, rates=rates, intervals=Intervals(resamples=1_000, rng=seed)
+                frame, cluster=cluster, rates=rates, intervals=Intervals(resamples=1_000, seed=seed)
             )
             low, high = row.loc[0, ["flip_rate_low", "flip_rate_high"]]
             held[cluster] += low <= mean <= high

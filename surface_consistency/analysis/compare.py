@@ -550,7 +550,7 @@ def _noise(frame: pd.DataFrame) -> pd.DataFrame:
         # What cannot be inferred stands in the cells.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         rows = forms_by(
-            part, by=["model", "metric"], fact="_pair", form="repeat", correct="score",
+            part, by=["model", "metric"], item="_pair", form="repeat", score="score",
             cluster="_cluster",
         )  # fmt: skip
     rows = rows.assign(

@@ -24,7 +24,7 @@ _RATES: Final = ("consistency", "signed_alignment", "flip_rate", "accuracy_diffe
 _CELLS: Final = ("both", "first_only", "second_only", "neither")
 _SHOWN: Final = (
     *(*_CELLS, "n", *_RATES, "n_missing", "n_clusters"),
-    *(f"mcnemar_{name}" for name in ("statistic", "p_value", "method", "p_value_holm")),
+    *("statistic", "p_value", "test", "p_value_holm"),
     *(f"{name}_{end}" for name in _RATES for end in ("low", "high")),
 )
 _OWN: Final = tuple(f"{n}_{of}" for n in ("first", "second") for of in ("condition", "correct"))
@@ -68,7 +68,7 @@ def compare_verdicts(frame: pd.DataFrame, settings: TableSettings | None = None)
             confidence=settings.confidence,
             method=settings.interval,
             resamples=settings.resamples,
-            rng=settings.seed,
+            seed=settings.seed,
         ),
     )
     return with_adjusted_p_values(rows)[[*keys, *_SHOWN]]

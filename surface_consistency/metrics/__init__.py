@@ -8,8 +8,8 @@ and, for functions over frames, pandas; `predict_correctness` and `predict_align
 scikit-learn, `correctness_regression` statsmodels.
 
 Options have one name everywhere: `intervals` is how intervals that take clusters whole are made
-(`Intervals`: level, method, resamples, seed), `confidence` the nominal coverage of other
-intervals, `rng` a seed, a generator or None for fresh entropy, `missing` what to do without a
+(`Intervals`: confidence, method, resamples, seed), `confidence` the nominal coverage of other
+intervals, `seed` a seed, a generator or None for fresh entropy, `missing` what to do without a
 value. The interval of x is in `x_low` and `x_high`. Importing this package loads none of these
 libraries: its names are loaded on first use.
 """

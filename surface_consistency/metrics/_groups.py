@@ -293,12 +293,12 @@ def group_frame(
     name, and to the sums of its clusters.
     `others` are columns that one warning should name, by label, where they are NaN.
     """
-    seed = root_seed(intervals.rng)
+    seed = root_seed(intervals.seed)
     rows = []
     for key, positions in groups.items():
         counts, sums = summed(positions)
         generator = np.random.default_rng(group_seed(seed, keys, key))
-        values = group_values(sums, statistics, replace(intervals, rng=generator))
+        values = group_values(sums, statistics, replace(intervals, seed=generator))
         row: dict[str, object] = dict(zip(keys, key, strict=True))
         row["few_clusters"] = len(sums) < FEW_CLUSTERS
         row["not_inferred"] = _not_inferred(values)

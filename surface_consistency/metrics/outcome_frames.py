@@ -131,7 +131,7 @@ def _as_text(value: object) -> str:
 
 
 def _pair_rows(
-    frame: pd.DataFrame, first: str, second: str, condition: str, correct: str, facts: list[str]
+    frame: pd.DataFrame, first: str, second: str, condition: str, score: str, facts: list[str]
 ) -> tuple[pd.DataFrame, "pd.Series[Any]"]:
     """Pair the rows of each fact; return the pairs and the name of their facts."""
     _need_column(frame, condition, "condition")
@@ -144,22 +144,22 @@ def _pair_rows(
                 f"{role}={value!r} is no value of column {condition!r}"
                 f"{did_you_mean(value, known)}; there are {first_names(known)}"
             )
-    for role, column in (("correct", correct), *(("fact", column) for column in facts)):
+    for role, column in (("correct", score), *(("fact", column) for column in facts)):
         _need_column(frame, column, role)
-    verdicts = _verdict_column(frame, correct)
+    verdicts = _verdict_column(frame, score)
     names = _fact_names(frame, facts)
     of_fact = dict(zip(names[parts[0]], verdicts[parts[0]], strict=True))
     repeated = names[parts[0]][names[parts[0]].duplicated()]
     if len(repeated):
         raise ValueError(
             f"the fact {repeated.iloc[0]!r} has several rows under {first!r} ({len(repeated)} too "
-            "many): name what tells them apart through `fact` besides, such as the seed or the "
+            "many): name what tells them apart through `item` besides, such as the seed or the "
             f"model; and if these are repeated measures of one item, name {' and '.join(facts)} "
             "through `cluster`, so that they are resampled together and not taken for independent"
         )
     paired = parts[1] & names.isin(list(of_fact))
     _warn_incomplete(set(of_fact), set(names[parts[1]]))
-    pairs = frame[paired].drop(columns=[condition, correct])
+    pairs = frame[paired].drop(columns=[condition, score])
     pairs = pairs.assign(
         first_correct=_as_booleans([of_fact[name] for name in names[paired]], pairs.index),
         second_correct=verdicts[paired],
@@ -178,11 +178,11 @@ def _fact_names(frame: pd.DataFrame, facts: list[str]) -> "pd.Series[Any]":
     return names
 
 
-def _refuse_unused(facts: list[str], correct: str) -> None:
+def _refuse_unused(facts: list[str], score: str) -> None:
     """Refuse names of columns that nothing reads where each row is a pair."""
     for role, column, default in (
         ("fact", "/".join(facts), "item"),
-        ("correct", correct, "correct"),
+        ("correct", score, "correct"),
     ):
         if column != default:
             raise ValueError(
@@ -250,8 +250,8 @@ def outcomes_frame(
     first: str,
     second: str,
     condition: str | None = None,
-    correct: str = "correct",
-    fact: str | Sequence[str] = "item",
+    score: str = "correct",
+    item: str | Sequence[str] = "item",
     cluster: str | None = None,
     pair: str | None = None,
     within: str | Sequence[str] | None = (),
@@ -269,8 +269,8 @@ def outcomes_frame(
         first: Column, or value of `condition`, of the first condition.
         second: Column, or value of `condition`, of the second condition.
         condition: Column that tells the condition of a row.
-        correct: With `condition`: column of verdicts.
-        fact: With `condition`: column, or columns together, that name the fact.
+        score: With `condition`: column of verdicts.
+        item: With `condition`: column, or columns together, that name the fact.
         cluster: Column of what intervals should resample as a whole; None takes `item` where
             the source has it, then the fact, then each pair for itself.
         pair: Column of pair ids; None takes `pair` where the source has it, then numbers.
@@ -286,8 +286,8 @@ def outcomes_frame(
         TypeError: When `source` is none of the above.
         ValueError: When there are no rows, a cell is no verdict (row and value are named), a pair
             id stands twice, an id is empty, a fact has several `first` rows, no fact has both
-            conditions, a column of the source has a name that the frame needs, or `fact` or
-            `correct` is given without `condition`.
+            conditions, a column of the source has a name that the frame needs, or `item` or
+            `score` is given without `condition`.
 
     Warns:
         DataWarning: When facts lack a condition.
@@ -318,9 +318,9 @@ def outcomes_frame(
         raise ValueError(f"first and second must differ; both are {first!r}")
     if frame.empty:
         raise ValueError("the source has no rows")
-    facts = column_names(fact)
+    facts = column_names(item)
     if condition is None:
-        _refuse_unused(facts, correct)
+        _refuse_unused(facts, score)
         for role, column in (("first", first), ("second", second)):
             _need_column(frame, column, role)
         pairs = frame.drop(columns=[first, second])
@@ -337,7 +337,7 @@ def outcomes_frame(
         default_id = [str(number) for number in range(1, len(pairs) + 1)]
         default_fact = None
     else:
-        pairs, default_fact = _pair_rows(frame, first, second, condition, correct, facts)
+        pairs, default_fact = _pair_rows(frame, first, second, condition, score, facts)
         counts = default_fact.groupby(default_fact, sort=False).cumcount() + 1
         default_id = [f"{f}/{n}" for f, n in zip(default_fact, counts, strict=True)]
     if pair is not None or "pair" in pairs:

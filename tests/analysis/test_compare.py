@@ -83,7 +83,7 @@ def test_epochs_are_averaged_and_tell_how_far_a_model_differs_from_itself():
     right["item"] += np.arange(24) // 8 * 10
     two = pd.concat([right, right.assign(model="n", score=1 - right["score"])])
     noise = compare_results(two).noise.set_index("model")
-    forms = forms_by(right, fact="item", form="epoch", correct="score")
+    forms = forms_by(right, item="item", form="epoch", correct="score")
     expected = 1 - forms["consistency"].iloc[0]
     assert noise["flip_rate"].to_dict() == pytest.approx({"m": expected, "n": expected})
 

@@ -201,7 +201,7 @@ def test_the_way_of_intervals_and_their_draws_can_be_chosen():
     for n, seed in ((99, 0), (50, 0), (99, 1)):
         drawn = {"interval": "percentile", "resamples": n, "seed": seed}
         (row,) = compare(frame, first="a", second="b", **drawn)
-        intervals = Intervals(resamples=n, rng=seed, method="percentile")
+        intervals = Intervals(resamples=n, seed=seed, method="percentile")
         expected = paired_by(frame, by=[], first="a", second="b", intervals=intervals).iloc[0]
         assert bounds(row, "flip_rate") == bounds(expected, "flip_rate")
 

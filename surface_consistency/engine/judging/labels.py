@@ -280,7 +280,7 @@ def hold_against(
         row = judge_agreement(
             *(column.astype(object).where(column.notna(), None).tolist() for column in both),
             missing="drop",
-            intervals=Intervals(resamples=resamples, rng=seed),
+            intervals=Intervals(resamples=resamples, seed=seed),
         )
     del row["n_missing"]
     return {"n_labelled": len(truth)} | row
@@ -409,7 +409,7 @@ def corrected_scores(
             short_error=errors[0],
             long_error=errors[1],
             missing="drop",
-            intervals=Intervals(resamples=resamples, rng=seed),
+            intervals=Intervals(resamples=resamples, seed=seed),
         )
     row = {name: corrected[name] for name in ("n_topics", "n_missing")}
     for column, name in _SCORES.items():

@@ -294,7 +294,7 @@ def drawn_correlations(
     if method == "spearman":
         return _joined(x, y, _weights(codes, resamples, rng))
     moments = moments_of_clusters(scaled(x), scaled(y), codes)
-    totals = resample_counts(moments, resamples=resamples, rng=rng)
+    totals = resample_counts(moments, resamples=resamples, seed=rng)
     return correlations_of_moments(totals, len(x), len(y))
 
 

@@ -239,7 +239,7 @@ def correlation_by(
         _inputs.refuse_missing(np.isnan(column), name, missing)
         absent |= np.isnan(column)
     _inputs.warn_unscored(int(absent.sum()), absent.size, what="rows", lack="a value", stacklevel=2)
-    clusters, seed = _groups.cluster_codes(frame, cluster), _groups.root_seed(intervals.rng)
+    clusters, seed = _groups.cluster_codes(frame, cluster), _groups.root_seed(intervals.seed)
 
     def row(key: _groups.GroupKey, places: npt.NDArray[np.intp]) -> dict[str, object]:
         """Return the row of one group."""

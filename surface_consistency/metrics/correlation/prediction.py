@@ -137,7 +137,7 @@ def predict_correctness(
     groups: Iterable[Hashable] | None = None,
     classifier: Classifier = "logistic",
     n_folds: int = 5,
-    rng: np.random.Generator | int | None = 0,
+    seed: np.random.Generator | int | None = 0,
 ) -> dict[str, float]:
     """Predict from scores whether a model is right, on instances that the predictor has not seen.
 
@@ -150,7 +150,7 @@ def predict_correctness(
             instance go where it will.
         classifier: "logistic" regression, or "svm" with a polynomial kernel of degree 3.
         n_folds: Number of folds, stratified by verdict.
-        rng: Seed of the folds, at least 0; generator to draw it from; or None for a fresh one.
+        seed: Seed of the folds, at least 0; generator to draw it from; or None for a fresh one.
 
     Returns:
         macro_f1 (mean of the F1 of right and of wrong answers) and auc (area under the ROC curve;
@@ -185,7 +185,7 @@ def predict_correctness(
         raise ValueError("correct must hold both right and wrong answers")
     _inputs.check_choice(classifier, ("logistic", "svm"), "classifier")
     owners = _inputs.label_codes(groups, labels.size, "groups", row="instance")
-    folds = _group_folds(labels, owners, n_folds, rng)
+    folds = _group_folds(labels, owners, n_folds, seed)
     macro_f1, auc, baseline = _cross_validated(features, labels, folds, "f1_macro", classifier)
     return {
         "macro_f1": macro_f1,
@@ -204,7 +204,7 @@ def predict_alignment(
     groups: Iterable[Hashable],
     names: Sequence[str] | None = None,
     n_folds: int = 5,
-    rng: np.random.Generator | int | None = 0,
+    seed: np.random.Generator | int | None = 0,
 ) -> pd.DataFrame:
     """Predict alignment by logistic regression, on rows that the model has not seen.
 
@@ -217,7 +217,7 @@ def predict_alignment(
             never split between training and test.
         names: Names of the features; None for "feature 0" and so on.
         n_folds: Number of folds, stratified by alignment.
-        rng: Seed of the folds, at least 0; generator to draw it from; or None for a fresh one.
+        seed: Seed of the folds, at least 0; generator to draw it from; or None for a fresh one.
 
     Returns:
         One row for "all features" and one per feature alone: feature; accuracy and auc (area under
@@ -264,7 +264,7 @@ def predict_alignment(
     titles = [f"feature {k}" for k in range(n_features)] if names is None else list(names)
     if len(titles) != n_features:
         raise ValueError(f"names must name {n_features} features; got {len(titles)}")
-    folds = _group_folds(labels, owners, n_folds, rng)
+    folds = _group_folds(labels, owners, n_folds, seed)
     weights = _maker("logistic")().fit(matrix, labels)[-1].coef_[0]
     rows: list[dict[str, object]] = []
     for columns, title, weight in (

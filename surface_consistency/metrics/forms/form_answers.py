@@ -27,7 +27,7 @@ def form_answers_by(
     frame: pd.DataFrame,
     *,
     by: str | Sequence[str] = (),
-    fact: str = "item",
+    item: str = "item",
     form: str = "form",
     answer: str = "answer",
     cluster: str | None = None,
@@ -38,7 +38,7 @@ def form_answers_by(
     Args:
         frame: One row a fact and form, with the columns named below.
         by: Columns that make the groups.
-        fact: Column of the fact.
+        item: Column of the fact.
         form: Column of the form.
         answer: Column of what is compared: an answer in normal form, a candidate, an entity. Two
             answers are the same if they are equal; None and NaN are no answer.
@@ -78,13 +78,13 @@ def form_answers_by(
     """
     columns = [*_COUNTS, *_groups.bound_columns(_RATES)]
     keys = _groups.grouping_columns(by, columns)
-    needed = [*dict.fromkeys([*keys, fact, form, answer, cluster or fact])]
+    needed = [*dict.fromkeys([*keys, item, form, answer, cluster or item])]
     _groups.check_frame(frame, needed, options="by, fact, form, answer or cluster", row="form")
     answers, _ = pd.factorize(frame[answer])
-    facts, clusters = fact_codes(frame, [fact], cluster)
+    facts, clusters = fact_codes(frame, [item], cluster)
     rows = []
     for key, where in _groups.group_positions(frame, keys).items():
-        refuse_repeats(frame, where, facts, [fact, form], _groups.group_name(keys, key))
+        refuse_repeats(frame, where, facts, [item, form], _groups.group_name(keys, key))
         row = _group(facts[where], answers[where], clusters[where], intervals)
         rows.append(dict(zip(keys, key, strict=True)) | row)
     return pd.DataFrame(rows, columns=[*keys, *columns])

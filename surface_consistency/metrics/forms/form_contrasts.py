@@ -38,9 +38,9 @@ def form_contrasts(
     *,
     between: str = "model",
     reference: object = None,
-    fact: str | Sequence[str] = "item",
+    item: str | Sequence[str] = "item",
     form: str = "form",
-    correct: str = "correct",
+    score: str = "correct",
     cluster: str | None = None,
     intervals: Intervals = DEFAULT_INTERVALS,
 ) -> pd.DataFrame:
@@ -50,9 +50,9 @@ def form_contrasts(
         frame: One row a group, fact and form, with the columns named below.
         between: Column of the groups, such as the model.
         reference: The group that all others are compared with; None for every two.
-        fact: Column of the fact, or columns that name it together.
+        item: Column of the fact, or columns that name it together.
         form: Column of the form.
-        correct: Column of verdicts: True or False, 1 or 0, None or NaN.
+        score: Column of verdicts: True or False, 1 or 0, None or NaN.
         cluster: Column of what intervals take as a whole; None takes facts.
         intervals: Level of the intervals.
 
@@ -85,8 +85,8 @@ def form_contrasts(
         >>> form_contrasts(frame)[["rate", "difference"]].values.tolist()
         [['consistency', 1.0], ['accuracy', 0.5], ['all_correct', 1.0]]
     """
-    facts = column_names(fact)
-    needed = [between, *facts, form, correct, *filter(None, (cluster,))]
+    facts = column_names(item)
+    needed = [between, *facts, form, score, *filter(None, (cluster,))]
     check_frame(frame, needed, options="between, fact, form, correct or cluster", row="form")
     if frame[between].isna().any():
         row = int(np.argmax(frame[between].isna()))
@@ -97,7 +97,7 @@ def form_contrasts(
     codes = fact_codes(frame, facts, cluster)
     for key, where in group_positions(frame, [between]).items():
         refuse_repeats(frame, where, codes.facts, [*facts, form], group_name([between], key))
-    verdicts = verdict_codes(frame[correct].array, correct)
+    verdicts = verdict_codes(frame[score].array, score)
     cells = pd.DataFrame(
         {"fact": codes.facts, "cluster": codes.clusters, "form": frame[form].array, "_": verdicts}
     )

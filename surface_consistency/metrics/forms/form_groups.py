@@ -33,9 +33,9 @@ def forms_by(
     frame: pd.DataFrame,
     *,
     by: str | Sequence[str] = (),
-    fact: str | Sequence[str] = "item",
+    item: str | Sequence[str] = "item",
     form: str = "form",
-    correct: str = "correct",
+    score: str = "correct",
     cluster: str | None = None,
     forms: FormChoice = "fixed",
     of: int | None = None,
@@ -55,9 +55,9 @@ def forms_by(
     Args:
         frame: One row a fact and form, with the columns named below.
         by: Columns that make the groups, such as the model; list cells as in `paired_by`.
-        fact: Column of the fact, or columns that name it together.
+        item: Column of the fact, or columns that name it together.
         form: Column of the form: a surface, a permutation, a prompt style.
-        correct: Column of verdicts: True or False, 1 or 0, None or NaN.
+        score: Column of verdicts: True or False, 1 or 0, None or NaN.
         cluster: Column of what intervals take as a whole, such as the subject; None takes facts.
         forms: Which question the intervals answer: "fixed", what other facts in these very forms
             would give; "sample", what other facts in other forms like these would give, where all
@@ -119,12 +119,12 @@ def forms_by(
         raise ValueError(f"of must be at least 1, how many forms are drawn; got {of}")
     rates = form_rates(of)
     columns = [*_COUNTS, *_groups.bound_columns(rates)]
-    keys, facts = _groups.grouping_columns(by, columns), _groups.column_names(fact)
-    needed = [*keys, *facts, form, correct, *filter(None, (cluster,))]
+    keys, facts = _groups.grouping_columns(by, columns), _groups.column_names(item)
+    needed = [*keys, *facts, form, score, *filter(None, (cluster,))]
     _groups.check_frame(frame, needed, options="by, fact, form, correct or cluster", row="form")
-    codes = _inputs.verdict_codes(frame[correct].array, correct)
+    codes = _inputs.verdict_codes(frame[score].array, score)
     _inputs.refuse_missing(
-        codes == _inputs.MISSING, correct, missing, rows="forms", is_verdict=True
+        codes == _inputs.MISSING, score, missing, rows="forms", is_verdict=True
     )
     numbers, clusters = fact_codes(frame, facts, cluster)
     form_codes, _ = pd.factorize(frame[form], use_na_sentinel=False)

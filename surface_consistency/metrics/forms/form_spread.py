@@ -46,9 +46,9 @@ def form_spread_by(
     frame: pd.DataFrame,
     *,
     by: str | Sequence[str] = (),
-    fact: str = "item",
+    item: str = "item",
     form: str = "form",
-    correct: str = "correct",
+    score: str = "correct",
     cluster: str | None = None,
 ) -> pd.DataFrame:
     """Compare the accuracies of forms with each other, on the facts that have a verdict in each.
@@ -56,9 +56,9 @@ def form_spread_by(
     Args:
         frame: One row a fact and form, with the columns named below.
         by: Columns that make the groups.
-        fact: Column of the fact.
+        item: Column of the fact.
         form: Column of the form.
-        correct: Column of verdicts: True or False, 1 or 0, None or NaN.
+        score: Column of verdicts: True or False, 1 or 0, None or NaN.
         cluster: Column of what is taken whole; None takes facts.
 
     Returns:
@@ -96,7 +96,7 @@ def form_spread_by(
     keys = grouping_columns(by, _SPREAD)
     rows = [
         dict(zip(keys, key, strict=True)) | _spread(group)
-        for key, group in _complete_groups(frame, keys, fact, form, correct, cluster).items()
+        for key, group in _complete_groups(frame, keys, item, form, score, cluster).items()
     ]
     return pd.DataFrame(rows, columns=[*keys, *_SPREAD])
 
@@ -105,18 +105,18 @@ def correct_counts_by(
     frame: pd.DataFrame,
     *,
     by: str | Sequence[str] = (),
-    fact: str = "item",
+    item: str = "item",
     form: str = "form",
-    correct: str = "correct",
+    score: str = "correct",
 ) -> pd.DataFrame:
     """Count the facts by the number of forms in which they are right.
 
     Args:
         frame: As for `form_spread_by`.
         by: Columns that make the groups.
-        fact: Column of the fact.
+        item: Column of the fact.
         form: Column of the form.
-        correct: Column of verdicts.
+        score: Column of verdicts.
 
     Returns:
         A row a group and number: the columns `by`; n_right, from 0 to the number of forms; n_items,
@@ -143,7 +143,7 @@ def correct_counts_by(
     """
     keys = grouping_columns(by, _COUNTED)
     rows = []
-    for key, group in _complete_groups(frame, keys, fact, form, correct, None).items():
+    for key, group in _complete_groups(frame, keys, item, form, score, None).items():
         n_items, n_forms = group.right.shape
         counts = np.bincount(group.right.sum(axis=1).astype(np.int64), minlength=n_forms + 1)
         expected = np.ones(1)
@@ -159,21 +159,21 @@ def correct_counts_by(
 
 
 def _complete_groups(
-    frame: pd.DataFrame, keys: list[str], fact: str, form: str, correct: str, cluster: str | None
+    frame: pd.DataFrame, keys: list[str], item: str, form: str, score: str, cluster: str | None
 ) -> dict[tuple[object, ...], _Complete]:
     """Lay the verdicts of each group out by fact and form, and keep the facts without a gap."""
     check_frame(
         frame,
-        [*dict.fromkeys([*keys, fact, form, correct, cluster or fact])],
+        [*dict.fromkeys([*keys, item, form, score, cluster or item])],
         options="by, fact, form, correct or cluster",
         row="form",
     )
-    codes = verdict_codes(frame[correct].array, correct)
+    codes = verdict_codes(frame[score].array, score)
     warn_unscored(int(np.count_nonzero(codes == MISSING)), codes.size, what="forms", stacklevel=3)
-    numbers, clusters = fact_codes(frame, [fact], cluster)
+    numbers, clusters = fact_codes(frame, [item], cluster)
     groups = {}
     for key, where in group_positions(frame, keys).items():
-        refuse_repeats(frame, where, numbers, [fact, form], group_name(keys, key))
+        refuse_repeats(frame, where, numbers, [item, form], group_name(keys, key))
         facts = pd.factorize(numbers[where])[0]
         forms, names = pd.factorize(frame[form].iloc[where], use_na_sentinel=False)
         cells = np.full((int(facts.max()) + 1, len(names)), MISSING, dtype=np.int8)

@@ -40,7 +40,7 @@ def variance_shares_by(
     by: str | Sequence[str] = (),
     item: str = "item",
     form: str = "form",
-    correct: str = "correct",
+    score: str = "correct",
     cluster: str | None = None,
     templates: str | None = None,
     forms: FormChoice = "fixed",
@@ -54,7 +54,7 @@ def variance_shares_by(
         by: Columns that make the groups, such as the model.
         item: Column of the item.
         form: Column of the form.
-        correct: Column of verdicts (1 or 0) or of scores on any scale; NaN where missing.
+        score: Column of verdicts (1 or 0) or of scores on any scale; NaN where missing.
         cluster: Column of what intervals take as a whole; None takes items, or `templates`.
         templates: Column whose values have forms of their own, such as the relation where forms are
             its templates: there the same label is another form in each. The item itself where every
@@ -101,12 +101,12 @@ def variance_shares_by(
     keys = _groups.grouping_columns(by, columns)
     whole = cluster or templates or item
     needed = dict.fromkeys(
-        [*_groups.column_names(keys), item, form, correct, whole, templates or item]
+        [*_groups.column_names(keys), item, form, score, whole, templates or item]
     )
     _groups.check_frame(
         frame, [*needed], options="by, item, form, correct, cluster or templates", row="form"
     )
-    values = numeric_vector(frame[correct].array, correct)
+    values = numeric_vector(frame[score].array, score)
     names_of_codes = dict.fromkeys([item, form, templates or item])
     codes = {name: pd.factorize(frame[name], use_na_sentinel=False)[0] for name in names_of_codes}
     clusters = _groups.cluster_codes(frame, whole)

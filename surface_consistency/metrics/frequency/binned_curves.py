@@ -21,14 +21,14 @@ def _points(
     frequency: Floats, accuracy: Floats, clusters: Integers, n_bins: int, intervals: Intervals
 ) -> pd.DataFrame:
     """Return the mean accuracy of each bin that holds a row, with its interval."""
-    generator = np.random.default_rng(intervals.rng)
+    generator = np.random.default_rng(intervals.seed)
     bins = np.floor(n_bins * (average_ranks(frequency) - 0.5) / frequency.size).astype(np.int64)
     rows = []
     for number in np.unique(bins):
         chosen = bins == number
         _, codes = np.unique(clusters[chosen], return_inverse=True)
         sums = cluster_sums(np.column_stack([accuracy[chosen], np.ones(codes.size)]), codes)
-        drawn = replace(intervals, rng=generator)
+        drawn = replace(intervals, seed=generator)
         bounds = group_values(sums, {"accuracy": _MEAN}, drawn)["accuracy"]
         rows.append(
             {
@@ -126,7 +126,7 @@ def frequency_curves(
         high_frequency_above=high_frequency_above,
         missing=missing,
     )
-    drawn, parts = replace(intervals, rng=root_seed(intervals.rng)), list[pd.DataFrame]()
+    drawn, parts = replace(intervals, seed=root_seed(intervals.seed)), list[pd.DataFrame]()
     for labels, chosen, column in data.cells():
         rows = chosen.positions[~np.isnan(data.accuracies[chosen.positions, column])]
         accuracies = data.accuracies[rows, column]

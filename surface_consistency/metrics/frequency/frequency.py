@@ -194,7 +194,7 @@ def frequency_analysis(
         clustered=(cluster is not None),
         method=method,
         intervals=intervals,
-        seed=root_seed(intervals.rng),
+        seed=root_seed(intervals.seed),
     )
     data = frequency_rows.read_rows(
         frame,

@@ -38,7 +38,7 @@ def surface_accuracy(
     frame: pd.DataFrame,
     *,
     instance: str | Sequence[str] = ("item", "surface"),
-    correct: str = "correct",
+    score: str = "correct",
     template: str = "template",
     keep: Sequence[str] = (),
     missing: _inputs.MissingPolicy = "drop",
@@ -49,7 +49,7 @@ def surface_accuracy(
         frame: One row a question realization, with the columns named below.
         instance: Columns that together name a surface instance; add the model's column where the
             frame holds several models.
-        correct: Column of verdicts: True or False, 1 or 0, None or NaN.
+        score: Column of verdicts: True or False, 1 or 0, None or NaN.
         template: Column that tells the realizations of an instance apart.
         keep: Columns to carry along, such as frequencies; each must be equal throughout an
             instance.
@@ -90,12 +90,12 @@ def surface_accuracy(
         raise ValueError(f"column {clashes[0]!r} has the name of a column of the result; rename it")
     _groups.check_frame(
         frame,
-        [*names, correct, template, *constant],
+        [*names, score, template, *constant],
         options="instance, correct, template or keep",
         row="question realization",
     )
     _check_keys(frame, names, template)
-    scored = frame[[*names, *constant]].assign(accuracy=number_column(frame, correct))
+    scored = frame[[*names, *constant]].assign(accuracy=number_column(frame, score))
     groups = scored.groupby(names, sort=False, dropna=False, observed=True)
     for column in constant:
         distinct = groups[column].nunique(dropna=False)

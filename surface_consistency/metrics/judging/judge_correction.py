@@ -111,7 +111,7 @@ def corrected_alignment(
     if len(cells) > 1:
         seen = np.broadcast_to(observed, (n_draws, 4))
         if intervals.method == "percentile":
-            seen = resample_counts(cells, resamples=n_draws, rng=generator) / len(cells)
+            seen = resample_counts(cells, resamples=n_draws, seed=generator) / len(cells)
         short_rates = short_error.draws(n_draws, generator)
         long_rates = long_error.draws(n_draws, generator)
         errors = _error_matrix(short_rates, long_rates, error_correlation)

@@ -17,7 +17,7 @@ LINKING_KINDS = ("positive", "surface_negative", "semantic_negative")
 
 
 def _linking_cells(
-    correct: npt.ArrayLike,
+    score: npt.ArrayLike,
     kinds: Sequence[object],
     *,
     missing: _inputs.MissingPolicy,
@@ -25,7 +25,7 @@ def _linking_cells(
 ) -> _inputs.Codes:
     """Return each example's cell: 0, 1 positives right, wrong; 2, 3 negatives; -1 missing."""
     _inputs.check_missing(missing)
-    codes, labels = _inputs.verdict_codes(correct, names[0]), list(kinds)
+    codes, labels = _inputs.verdict_codes(score, names[0]), list(kinds)
     _inputs.check_equal_lengths(**{names[0]: codes.size, names[1]: len(labels)})
     for index, label in enumerate(labels):
         if label not in LINKING_KINDS:
@@ -80,7 +80,7 @@ def linking_by(
     frame: pd.DataFrame,
     *,
     by: str | Sequence[str] = (),
-    correct: str = "correct",
+    score: str = "correct",
     kind: str = "kind",
     cluster: str | None = "item",
     intervals: Intervals = DEFAULT_INTERVALS,
@@ -92,7 +92,7 @@ def linking_by(
         frame: One row an example, with the columns named below.
         by: Columns that make the groups, such as the redirect type; none gives one row for all.
             Where a cell holds a list, the example counts once in each of its labels.
-        correct: Column of verdicts: True or False, 1 or 0, None or NaN.
+        score: Column of verdicts: True or False, 1 or 0, None or NaN.
         kind: Column of kinds, each one of `LINKING_KINDS`.
         cluster: Column of what is resampled as a whole. A positive example and the negatives made
             from it share a name, so it should join them at least; None takes rows for independent.
@@ -134,12 +134,12 @@ def linking_by(
         [['Typical_Errors', 60, 0.625]]
     """
     keys = _groups.grouping_columns(by, _COLUMNS)
-    needed = [*keys, correct, kind, *([cluster] if cluster is not None else [])]
+    needed = [*keys, score, kind, *([cluster] if cluster is not None else [])]
     _groups.check_frame(
         frame, needed, options="by, correct, kind or cluster", row="linking example"
     )
     cells = _linking_cells(
-        frame[correct].array, frame[kind].tolist(), missing=missing, names=(correct, kind)
+        frame[score].array, frame[kind].tolist(), missing=missing, names=(score, kind)
     )
     clusters = _groups.cluster_codes(frame, cluster)
     n_missing = int(np.count_nonzero(cells == _inputs.MISSING))

@@ -278,7 +278,7 @@ def momentum(
     rates = group_values(
         by_topic.reshape(len(by_topic), -1).astype(np.float64),
         run_statistics(codes.shape[2]),
-        replace(intervals, rng=generator),
+        replace(intervals, seed=generator),
     )
     complete_orders = None if places is None else places[complete]
     without = _null_counts(verdicts, topics, complete_orders, null, n_null, generator)

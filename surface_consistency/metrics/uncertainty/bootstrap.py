@@ -34,7 +34,7 @@ _MOST_EMPTY = 4
 
 
 def resample_counts(
-    counts: npt.ArrayLike, *, resamples: int = 10_000, rng: np.random.Generator | int | None = 0
+    counts: npt.ArrayLike, *, resamples: int = 10_000, seed: np.random.Generator | int | None = 0
 ) -> npt.NDArray[np.float64]:
     """Draw clusters with replacement and sum their counts, many times over.
 
@@ -43,7 +43,7 @@ def resample_counts(
     Args:
         counts: Counts, or other sums, of each cluster, shape `(n_clusters, k)`.
         resamples: Number of resamples, each of `n_clusters` clusters.
-        rng: Seed, random generator, or None for fresh entropy.
+        seed: Seed, random generator, or None for fresh entropy.
 
     Returns:
         The summed counts of each resample, shape `(resamples, k)`.
@@ -62,7 +62,7 @@ def resample_counts(
         Davison and Hinkley, Bootstrap Methods and their Application, 1997, section 3.8.
 
     Examples:
-        >>> totals = resample_counts([[1, 0], [0, 1], [0, 1]], resamples=5, rng=1)
+        >>> totals = resample_counts([[1, 0], [0, 1], [0, 1]], resamples=5, seed=1)
         >>> totals.shape, totals.sum(axis=1).tolist()
         ((5, 2), [3.0, 3.0, 3.0, 3.0, 3.0])
     """
@@ -72,7 +72,7 @@ def resample_counts(
     if not by_pattern:
         patterns = np.repeat(patterns, frequencies.astype(np.int64), axis=0)
     size = max(1, _CHUNK_CELLS // (n_patterns if by_pattern else n_clusters))
-    totals, generator = np.empty((resamples, patterns.shape[1])), np.random.default_rng(rng)
+    totals, generator = np.empty((resamples, patterns.shape[1])), np.random.default_rng(seed)
     for start in range(0, resamples, size):
         rows = min(size, resamples - start)
         if by_pattern:
@@ -228,7 +228,7 @@ def group_values(
     if len(sums) and intervals.method == "auto":
         inferred = cluster_ts(statistics, sums)
     elif len(sums) > 1:
-        drawn = resample_counts(sums, resamples=intervals.resamples, rng=intervals.rng)
+        drawn = resample_counts(sums, resamples=intervals.resamples, seed=intervals.seed)
     group = {}
     for name, statistic in statistics.items():
         values, value = _evaluate(statistic, drawn), float(_evaluate(statistic, totals))

@@ -62,15 +62,15 @@ IntervalMethod: TypeAlias = Literal["auto", "percentile"]
 _METHODS = ("auto", "percentile")
 
 
-def check_seed(rng: object) -> np.random.Generator | int | None:
+def check_seed(seed: object) -> np.random.Generator | int | None:
     """Return what random numbers are drawn from: a seed, a generator, or None for a fresh one."""
-    if rng is None or isinstance(rng, np.random.Generator):
-        return rng
-    if isinstance(rng, bool) or not hasattr(rng, "__index__"):
-        raise TypeError(f"rng must be an integer seed, a numpy Generator or None; got {rng!r}")
-    number = operator.index(rng)
+    if seed is None or isinstance(seed, np.random.Generator):
+        return seed
+    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
+        raise TypeError(f"seed must be an integer seed, a numpy Generator or None; got {seed!r}")
+    number = operator.index(seed)
     if number < 0:
-        raise ValueError(f"rng must be a seed of at least 0; got {number}")
+        raise ValueError(f"seed must be a seed of at least 0; got {number}")
     return number
 
 
@@ -85,16 +85,16 @@ class Intervals:
             for kappa and odds; a jackknife t interval of any other function. It is of the same t as
             the p-value beside it. "percentile" takes the quantiles of resamples.
         resamples: Number of resamples, at least 1; 1,000 or more to be of use. "auto" takes none.
-        rng: Seed of all that is drawn, at least 0, which gives the same numbers again; generator to
+        seed: Seed of all that is drawn, at least 0, which gives the same numbers again; generator to
             draw from; or None for fresh entropy.
 
     Raises:
-        TypeError: When `resamples` is no integer or `rng` no seed, generator or None.
-        ValueError: When `level` is not in (0, 1), `method` is unknown, `resamples` is less than 1
-            or `rng` less than 0.
+        TypeError: When `resamples` is no integer or `seed` no seed, generator or None.
+        ValueError: When `confidence` is not in (0, 1), `method` is unknown, `resamples` is less than 1
+            or `seed` less than 0.
 
     Notes:
-        Functions of frames derive a seed for each group from `rng` and the group's labels, so that
+        Functions of frames derive a seed for each group from `seed` and the group's labels, so that
         its numbers do not depend on other groups.
 
     References:
@@ -103,8 +103,8 @@ class Intervals:
     Examples:
         >>> Intervals(confidence=0.9).resamples
         10000
-        >>> Intervals(method="percentile", resamples=2_000, rng=7)
-        Intervals(confidence=0.95, method='percentile', resamples=2000, rng=7)
+        >>> Intervals(method="percentile", resamples=2_000, seed=7)
+        Intervals(confidence=0.95, method='percentile', resamples=2000, seed=7)
     """
 
     confidence: float = 0.95
@@ -113,18 +113,18 @@ class Intervals:
     """What holds near 0 and 1 and with few clusters, or how it is read from resamples."""
     resamples: int = 10_000
     """Number of resamples; "auto" takes none."""
-    rng: np.random.Generator | int | None = 0
+    seed: np.random.Generator | int | None = 0
     """Seed or generator of all that is drawn; None for fresh entropy."""
 
     def __post_init__(self) -> None:
-        _inputs.check_confidence_level(self.confidence, "level")
+        _inputs.check_confidence_level(self.confidence, "confidence")
         _inputs.check_choice(self.method, _METHODS, "method")
         object.__setattr__(self, "resamples", _inputs.check_n_resamples(self.resamples))
-        object.__setattr__(self, "rng", check_seed(self.rng))
+        object.__setattr__(self, "seed", check_seed(self.seed))
 
     def generator(self) -> np.random.Generator:
         """Return the generator to draw from."""
-        return np.random.default_rng(self.rng)
+        return np.random.default_rng(self.seed)
 
 
 DEFAULT_INTERVALS = Intervals()

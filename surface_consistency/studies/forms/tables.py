@@ -122,7 +122,7 @@ def _forms(frames: Frames, titles: Mapping[str, str]) -> Table:
     least, most = min(map(min, sizes)), max(map(max, sizes))
     of = int(max(least, 2)) if least < most else None
     rows = [
-        forms_by(frame, by="model", fact=_FACT, of=of, **({"cluster": "item"} | options)).assign(
+        forms_by(frame, by="model", item=_FACT, of=of, **({"cluster": "item"} | options)).assign(
             about=about
         )
         for frame in frames.values()
@@ -168,7 +168,7 @@ def _spread(frames: Frames) -> pd.DataFrame:
     """Compare the best form with the worst, and with what is expected by chance."""
     return _stacked(
         form_spread_by(
-            frame.assign(item=_joint(frame, _FACT)), by="model", fact="item", cluster=_narrow(frame)
+            frame.assign(item=_joint(frame, _FACT)), by="model", item="item", cluster=_narrow(frame)
         )
         for frame in _shared(frames)
     )
@@ -177,7 +177,7 @@ def _spread(frames: Frames) -> pd.DataFrame:
 def _right_counts(frames: Frames) -> pd.DataFrame:
     """Count items by the number of forms in which they are correct."""
     return _stacked(
-        correct_counts_by(frame.assign(item=_joint(frame, _FACT)), by="model", fact="item")
+        correct_counts_by(frame.assign(item=_joint(frame, _FACT)), by="model", item="item")
         for frame in _numbered(frames)
     )
 
@@ -186,7 +186,7 @@ def _answers(frames: Frames) -> pd.DataFrame:
     """Compare answers instead of verdicts, among forms that accept the same ones."""
     table = _stacked(
         form_answers_by(
-            frame.assign(item=_joint(frame, _FACT)), by="model", fact="item", cluster=_narrow(frame)
+            frame.assign(item=_joint(frame, _FACT)), by="model", item="item", cluster=_narrow(frame)
         )
         for frame in frames.values()
     )
@@ -231,7 +231,7 @@ def _samples(frames: Frames) -> pd.DataFrame:
         forms_by(
             frame.assign(cell=_joint(frame, ["item", "form"]), sampled=frame["sample"]),
             by="model",
-            fact="cell",
+            item="cell",
             form="sampled",
             cluster=_narrow(frame),
         )
@@ -246,7 +246,7 @@ def _models(frames: Frames) -> pd.DataFrame:
         return pd.DataFrame()
     frame = pd.concat(list(frames.values()), ignore_index=True)
     first = next(iter(frames)) if len(frames) > 4 else None
-    return form_contrasts(frame, reference=first, fact=_FACT, cluster=_narrow(frame))
+    return form_contrasts(frame, reference=first, item=_FACT, cluster=_narrow(frame))
 
 
 def _shared(frames: Frames) -> Iterator[pd.DataFrame]:
@@ -276,7 +276,7 @@ def agreement(frame: pd.DataFrame) -> "pd.Series[Any]":
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         warnings.simplefilter("ignore", UnscoredWarning)
-        return forms_by(frame, fact=_FACT).iloc[0]
+        return forms_by(frame, item=_FACT).iloc[0]
 
 
 def _questions(frame: pd.DataFrame) -> dict[str, dict[str, Any]]:

@@ -289,7 +289,7 @@ def _prediction(
             _scores_of(features).to_numpy(float),
             correct,
             n_folds=min(_FOLDS, fewest),
-            rng=settings.fold_seed,
+            seed=settings.fold_seed,
         )
         result = predict()
         row |= {"baseline": result["baseline_macro_f1"]}

@@ -100,7 +100,7 @@ def _orders(outcomes: pd.DataFrame, conditions: tuple[str, str]) -> Iterator[pd.
 
 def _rates(part: pd.DataFrame, cluster: str) -> dict[str, object]:
     """Compute accuracies, and areas under the curve against all and each kind of negatives."""
-    row: dict[str, object] = {**linking_by(part, correct="correct", cluster=cluster).iloc[0]}
+    row: dict[str, object] = {**linking_by(part, score="correct", cluster=cluster).iloc[0]}
     known = part[part["log_odds"].notna()]
     negatives = LINKING_KINDS[1:]
     against = {"auc": negatives} | {f"auc_{kind}": (kind,) for kind in negatives}
@@ -117,7 +117,7 @@ def _rates(part: pd.DataFrame, cluster: str) -> dict[str, object]:
 
 def _right(part: pd.DataFrame, cluster: str) -> dict[str, object]:
     """Compute the accuracy on some examples of one kind."""
-    rates = linking_by(part, correct="correct", cluster=cluster).iloc[0]
+    rates = linking_by(part, score="correct", cluster=cluster).iloc[0]
     row = {"n": rates["n"], "n_clusters": rates["n_clusters"]}
     return row | {f"accuracy{end}": rates[f"raw_accuracy{end}"] for end in _ENDS}
 

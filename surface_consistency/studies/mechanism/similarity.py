@@ -235,7 +235,7 @@ def _predicted(
         groups=groups,
         names=list(FEATURES),
         n_folds=n_folds,
-        rng=rng,
+        seed=rng,
     )
     rows = rows.rename(columns={"n_groups": "n_clusters"}).assign(folds=folds)
     return rows.to_dict("records")

@@ -219,7 +219,7 @@ def _joined(run: Run, counts: pd.DataFrame, cluster: str) -> pd.DataFrame:
     _check_version(run, names, counts)
     shared_columns = [column for column in shared if column != "template"]
     scored = surface_accuracy(
-        names, instance="surface_id", correct="is_right", keep=shared_columns, missing="drop"
+        names, instance="surface_id", score="is_right", keep=shared_columns, missing="drop"
     )
     columns = [column for column in counts.columns if column not in {*shared_columns, "measure"}]
     joined = scored.merge(counts[columns], on="surface_id", how="left")

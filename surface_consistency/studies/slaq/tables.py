@@ -99,7 +99,7 @@ def grouped_scores(
             by=keys,
             cluster=cluster,
             rates={name: PAIRED_RATES[name] for name in _RATES},
-            intervals=Intervals(resamples=resamples, rng=seed),
+            intervals=Intervals(resamples=resamples, seed=seed),
         )
     named = table.rename(columns={"second_condition": "condition"})
     shown = ["model", "condition", *columns, *_COUNTS]
@@ -266,7 +266,7 @@ def _momentum(
                 null=null,
                 missing="drop",
                 # The curve and its intervals are the same under both nulls; one is enough.
-                intervals=Intervals(resamples=1 if curves else resamples, rng=seed),
+                intervals=Intervals(resamples=1 if curves else resamples, seed=seed),
                 n_null=n_null,
             )
         curves.append(points.assign(null=of_null["null"].iloc[0]))
@@ -293,7 +293,7 @@ def _position(
         arrays["slots"],
         arrays["orders"],
         missing="drop",
-        intervals=Intervals(resamples=resamples, rng=seed),
+        intervals=Intervals(resamples=resamples, seed=seed),
     )
     return {"position": rows.rename(columns={"n_missing": "n_facts_left_out"})[list(_POSITION)]}
 
@@ -317,7 +317,7 @@ def _order_sensitivity(
     disagreement = group_values(
         by_topic,
         {"disagreement": CountRatio(numerator=(1, 0), denominator=(0, 1))},
-        Intervals(resamples=resamples, rng=seed),
+        Intervals(resamples=resamples, seed=seed),
     )["disagreement"]
     changing = int((several & (rights > 0) & (rights < judged)).sum())
     return pd.DataFrame(

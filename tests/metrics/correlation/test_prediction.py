@@ -65,14 +65,14 @@ def test_predictions_agree_with_scikit_learn_by_hand():
     scores, correct = scores_and_verdicts()
     groups = np.arange(600) // 3
     f1, _, auc = by_hand(scores, correct, groups, 3)
-    result = predict_correctness(scores, correct, groups=groups.tolist(), rng=3)
+    result = predict_correctness(scores, correct, groups=groups.tolist(), seed=3)
 
     assert (result["macro_f1"], result["auc"]) == pytest.approx((f1, auc))
     assert [result[name] for name in ("n", "n_correct", "n_groups")] == [600, correct.sum(), 200]
 
     features, aligned, topic = slaq_like(1)
     _, accuracy, auc = by_hand(features, aligned, topic, 3)
-    rows = predict_alignment(features, aligned, groups=topic, names=NAMES, rng=3)
+    rows = predict_alignment(features, aligned, groups=topic, names=NAMES, seed=3)
 
     assert rows["feature"].tolist() == ["all features", *NAMES]
     assert rows.loc[0, ["accuracy", "auc"]].tolist() == pytest.approx([accuracy, auc])

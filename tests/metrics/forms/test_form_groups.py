@@ -143,6 +143,6 @@ test_forms_by_rejects_bad_input = refusals(
 
 def test_several_columns_may_name_a_fact(frame):
     """Two models in one group: the model is part of what is asked."""
-    assert forms_by(frame, fact=["item", "model"])["n_items"].tolist() == [300]
+    assert forms_by(frame, item=["item", "model"])["n_items"].tolist() == [300]
     with pytest.raises(ColumnNotFoundError, match="'nowhere' is not in the frame"):
-        forms_by(frame, fact=["item", "nowhere"])
+        forms_by(frame, item=["item", "nowhere"])

@@ -29,7 +29,7 @@ PERFECT, ERRING = judge(10**6, 0, 0, 10**6), judge(900, 100, 50, 950)
 
 def corrected(short, long, short_error, long_error, resamples=20, rng=0, **options):
     """The corrected scores with few resamples."""
-    options |= {"intervals": Intervals(resamples=resamples, rng=rng)}
+    options |= {"intervals": Intervals(resamples=resamples, seed=rng)}
     errors = {"short_error": short_error, "long_error": long_error}
     return corrected_alignment(short, long, **errors, **options)
 

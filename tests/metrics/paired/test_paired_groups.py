@@ -194,7 +194,7 @@ def test_resamples_follow_the_seed_and_the_labels_of_groups(frame):
     twice = frame.assign(group=[["a", "b"]] * len(frame))
 
     def drawn(rng):
-        intervals = Intervals(resamples=300, rng=rng, method="percentile")
+        intervals = Intervals(resamples=300, seed=rng, method="percentile")
         return paired_by(twice, by="group", intervals=intervals)
 
     generator = np.random.default_rng(5)

@@ -157,8 +157,8 @@ def test_intervals_agree_with_the_cluster_bootstrap_of_each_score():
     mean = CountRatio(numerator=(1, 0), denominator=(0, 1))
 
     for method in ("auto", "percentile"):
-        row = scored(short, long, intervals=Intervals(method=method, rng=5))
-        reference = cluster_bootstrap(counts, mean, intervals=Intervals(method=method, rng=6))
+        row = scored(short, long, intervals=Intervals(method=method, seed=5))
+        reference = cluster_bootstrap(counts, mean, intervals=Intervals(method=method, seed=6))
         found = row[["alignment", "alignment_low", "alignment_high"]].tolist()
         assert found == pytest.approx(reference, abs=0.004)
         assert np.isnan(row["accuracy_difference_p_value"]) == (method == "percentile")

@@ -236,7 +236,7 @@ def test_momentum_of_difficulty_alone_lies_in_its_band_and_planted_momentum_leav
 
 
 @pytest.mark.parametrize("n_null", [19, 39, 40, 99, 200])
-@pytest.mark.parametrize("level", [0.5, 0.9, 0.95])
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95])
 def test_slopes_outside_the_null_are_those_of_small_p_values(n_null, confidence):
     """At every rank that a slope can have among the draws, interval and p-value agree."""
     draws = np.random.default_rng(n_null).permutation(np.arange(n_null) / n_null - 0.5)
@@ -262,7 +262,7 @@ def test_momentum_p_values_are_fair_without_momentum(null, design):
             slots, orders = slots[:, 0], None
         elif design == "fixed":
             slots, orders = fixed_order(seed)
-        options = {"intervals": Intervals(resamples=1, rng=seed), "n_null": 99}
+        options = {"intervals": Intervals(resamples=1, seed=seed), "n_null": 99}
         _, curves = momentum(slots, orders=orders, null=null, **options)
         p_values.append(curves["p_value"][1])
 
@@ -278,7 +278,7 @@ def test_null_data_stay_inside_the_whole_band(kind):
     for seed in range(100):
         slots, orders = planted(kind, seed, n_topics=40)
         points, curves = momentum(
-            slots, orders=orders, intervals=Intervals(resamples=1, rng=seed), n_null=1_000
+            slots, orders=orders, intervals=Intervals(resamples=1, seed=seed), n_null=1_000
         )
         below = points["null_probability_low"] - points["probability"]
         above = points["probability"] - points["null_probability_high"]
@@ -352,7 +352,7 @@ def test_momentum_is_mirrored_by_negation_and_free_of_order():
     rng = np.random.default_rng(8)
     slots, orders = planted("momentum", 7, n_topics=50)
     places = np.ix_(rng.permutation(50), rng.permutation(SLOTS))
-    options = {"intervals": Intervals(resamples=100, rng=4), "n_null": 50}
+    options = {"intervals": Intervals(resamples=100, seed=4), "n_null": 50}
 
     points, curves = momentum(slots, orders=orders, **options)
 

@@ -50,7 +50,7 @@ def test_resample_counts_agree_with_all_possible_resamples(monkeypatch, chunk):
         total = tuple(map(float, counts[list(drawn)].sum(axis=0)))
         expected[total] = expected.get(total, 0) + 4.0**-4
 
-    totals = resample_counts(counts, resamples=20_000, rng=11)
+    totals = resample_counts(counts, resamples=20_000, seed=11)
 
     seen, times = np.unique(totals, axis=0, return_counts=True)
     shares = dict(zip(map(tuple, seen.tolist()), times / 20_000, strict=True))
@@ -87,7 +87,7 @@ def test_percentiles_agree_with_scipy_on_single_rows():
         rng=np.random.default_rng(7),
     )
 
-    intervals = Intervals(resamples=40_000, rng=8, method="percentile")
+    intervals = Intervals(resamples=40_000, seed=8, method="percentile")
     result = cluster_bootstrap(np.column_stack([values, np.ones(40)]), mean, intervals=intervals)
 
     bounds = reference.confidence_interval
@@ -103,7 +103,7 @@ def test_percentiles_of_clusters_cover():
         first, second, clusters = clustered_verdicts(rng, 60, 6)
         rows = cluster_counts(first, second, clusters=range(first.size))
         counts = cluster_counts(first, second, clusters=clusters)
-        drawn = Intervals(resamples=999, rng=rng, method="percentile")
+        drawn = Intervals(resamples=999, seed=rng, method="percentile")
         _, low, high = cluster_bootstrap(counts, consistency, intervals=drawn)
         covered += low <= 0.5 <= high
         _, low, high = cluster_bootstrap(rows, consistency)
@@ -117,7 +117,7 @@ def test_percentiles_of_clusters_cover():
 @settings(deadline=None)
 def test_percentiles_stay_within_the_range_of_clusters_in_any_order(rows, data):
     counts, shuffled = (np.add(x, [0, 0, 0, 1]) for x in (rows, data.draw(st.permutations(rows))))
-    drawn = Intervals(resamples=200, method="percentile", rng=5)
+    drawn = Intervals(resamples=200, method="percentile", seed=5)
 
     value, low, high = cluster_bootstrap(counts, consistency, intervals=drawn)
 

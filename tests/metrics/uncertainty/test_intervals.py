@@ -74,10 +74,10 @@ test_options_of_intervals_out_of_range_are_refused = refusals(
     lambda call, options: call(
         **({"successes": 1, "n": 3} if call is wilson_interval else {}) | options
     ),
-    (Intervals, {"level": 95}, "level must lie strictly between 0 and 1.*got 95"),
-    (Intervals, {"level": 1.0}, "level must lie strictly"),
-    (Intervals, {"level": 0}, "level must lie strictly"),
-    (Intervals, {"level": math.nan}, "level must lie strictly"),
+    (Intervals, {"confidence": 95}, "confidence must lie strictly between 0 and 1.*got 95"),
+    (Intervals, {"confidence": 1.0}, "confidence must lie strictly"),
+    (Intervals, {"confidence": 0}, "confidence must lie strictly"),
+    (Intervals, {"confidence": math.nan}, "confidence must lie strictly"),
     (Intervals, {"method": "bca"}, "must be 'auto' or 'percentile'; got 'bca'"),
     (Intervals, {"resamples": 0}, "resamples must be at least 1"),
     (Intervals, {"resamples": -5}, "resamples must be a count of at least 0"),
@@ -93,9 +93,9 @@ test_options_of_intervals_out_of_range_are_refused = refusals(
 
 
 def test_intervals_take_numpy_numbers_as_python_ones():
-    intervals = Intervals(resamples=np.int64(50), rng=np.int32(3))
+    intervals = Intervals(resamples=np.int64(50), seed=np.int32(3))
 
-    assert intervals == Intervals(resamples=50, rng=3)
+    assert intervals == Intervals(resamples=50, seed=3)
     assert intervals.generator().random() == np.random.default_rng(3).random()
 
 
