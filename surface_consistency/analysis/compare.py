@@ -297,7 +297,7 @@ def _of_several_models(frame: pd.DataFrame, settings: ComparisonSettings) -> pd.
         files = ", ".join(map(str, frame["file"].unique()))
         raise DataError(
             f"{files}: all results are of one model, {models[0]!r}; give a file of each model, "
-            "name the column of models by `model`, or the files by `label`; two conditions of one "
+            "name the column of models by `model`, or the files by `names`; two conditions of one "
             "model are named by `first` and `second`, columns of verdicts or values of `condition`"
         )
     if settings.fail_if and len(models) > 2 and settings.baseline is None:

@@ -32,7 +32,7 @@ def read_verdicts(
     pairs: PairSettings,
     columns: ResultColumns | None = None,
     *,
-    missing: Literal["missing", "wrong"] = "missing",
+    missing: Literal["drop", "wrong"] = "drop",
     within: str | Sequence[str] | None = (),
 ) -> pd.DataFrame:
     """Read verdicts as the outcomes frame.
@@ -47,7 +47,7 @@ def read_verdicts(
             a label "NA" stays a label, an empty verdict is missing. Columns and conditions may
             differ from their names in case and white space.
         pairs: The two conditions.
-        columns: Items, score, cluster, and what to call the conditions (`label`).
+        columns: Items, score, cluster, and what to call the conditions (`names`).
         missing: What a blank verdict counts as.
         within: As for `metrics.outcomes_frame`.
 
@@ -102,14 +102,14 @@ def _called(
 ) -> dict[str, str]:
     """Say what the conditions are called."""
     keys = ("first_condition", "second_condition")
-    if len(columns.label) not in (0, 2):
+    if len(columns.names) not in (0, 2):
         raise DataError(
-            f"`label` names the two conditions; got {', '.join(columns.label)}: give two, or none"
+            f"`names` names the two conditions; got {', '.join(columns.names)}: give two, or none"
         )
     own = [outcomes[key].unique() for key in keys]
-    if not columns.label and names == _OURS and all(len(one) == 1 for one in own):
+    if not columns.names and names == _OURS and all(len(one) == 1 for one in own):
         return dict(zip(keys, (str(one[0]) for one in own), strict=True))
-    return dict(zip(keys, columns.label or names, strict=True))
+    return dict(zip(keys, columns.names or names, strict=True))
 
 
 def _only(values: Sequence[str], flag: str) -> str | None:

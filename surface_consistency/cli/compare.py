@@ -14,7 +14,7 @@ from surface_consistency.cli.record_command import flag_of, record_command
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.schemas.settings import Settings
 
-_OF_PAIRS: Final = ("item", "score", "cluster", "label")
+_OF_PAIRS: Final = ("item", "score", "cluster", "names")
 """Fields of `ResultColumns` that two conditions of one file take too."""
 
 _OF_THE_PAGE: Final = ("test", "interval", "confidence")
@@ -56,7 +56,7 @@ def _compare(
         if len(results) != 1 or results[0].is_dir():
             raise ValueError(
                 "--first and --second are columns or conditions of one file; name models of files "
-                "and runs by --label"
+                "and runs by --names"
             )
         if markdown:
             raise ValueError("--markdown says nothing of two conditions of one file; leave it out")

@@ -102,7 +102,7 @@ def load_popqa(
             )
         questions[question["item"]] = question
     rows = typed_questions(pd.DataFrame(list(questions.values()), dtype=object))
-    without = rows.loc[~rows["answers"].map(bool), "item"].tolist()
+    without = rows.loc[~rows["references"].map(bool), "item"].tolist()
     if note := unanswerable(opened.id, without):
         warnings.warn(note, UnscoredWarning, stacklevel=2)
     described = describe_questions(rows, source=opened.id, revision=opened.revision)
@@ -126,7 +126,7 @@ def _question(cells: RowCells) -> dict[str, Any]:
         "object_name": name,
         "object_aliases": cells.read("o_aliases", strings_of),
         "object_pageviews": cells.read("o_pop", count_of),
-        "answers": tuple(dict.fromkeys((*named, *listed))),
+        "references": tuple(dict.fromkeys((*named, *listed))),
         "template": TEMPLATES[0],
         "question": cells.needed("question", text_of),
         "surface": subject,

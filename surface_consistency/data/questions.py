@@ -24,7 +24,7 @@ _DTYPES: Final[Mapping[str, Any]] = {
     **dict.fromkeys(("relation", "object_id", "object_name"), _TEXT),
     "object_aliases": object,
     "object_pageviews": "Int64",
-    "answers": object,
+    "references": object,
     **dict.fromkeys(("template", "question", "surface"), _TEXT),
     "is_canonical": bool,
     "categories": object,
@@ -35,7 +35,7 @@ _DTYPES: Final[Mapping[str, Any]] = {
 QUESTION_COLUMNS: Final = tuple(_DTYPES)
 """Columns of a frame of questions, one row per question. `id`: unique, see `question_id`;
 `item`: the fact that it asks for; `subject_*` and `object_*`: the entities of the fact, as in
-`schemas.Entity`; `relation`; `answers`: accepted answers, the object's name first; `template`: the
+`schemas.Entity`; `relation`; `references`: accepted answers, the object's name first; `template`: the
 wording; `question`; `surface`: the name of the subject in the question; `is_canonical`,
 `categories`, `types` and `redirect_title`: as in `schemas.SurfaceForm`. Lists are tuples; all other
 columns are text, except the integer page views."""
@@ -67,7 +67,7 @@ class Question(NamedTuple):
     question: str
     """The question."""
 
-    answers: tuple[str, ...]
+    references: tuple[str, ...]
     """Accepted answers; may be empty."""
 
     is_canonical: bool
@@ -131,7 +131,7 @@ def question_frame(records: Iterable[QuestionRealization]) -> pd.DataFrame:
             **{f"subject_{name}": value for name, value in record.triple.subject},
             "relation": record.triple.relation,
             **{f"object_{name}": value for name, value in record.triple.object},
-            "answers": record.triple.answers,
+            "references": record.triple.answers,
             "template": record.template,
             "question": record.question,
             **{column: getattr(record.surface, name) for name, column in _SURFACE.items()},
@@ -168,7 +168,7 @@ def question_records(rows: pd.DataFrame) -> list[QuestionRealization]:
                 subject=subject,
                 relation=row["relation"],
                 object=thing,
-                answers=row["answers"],
+                answers=row["references"],
             )
         named = tuple(row[column] for column in _SURFACE.values())
         if named not in known:
@@ -199,7 +199,7 @@ def describe_questions(rows: pd.DataFrame, *, source: str, revision: str | None)
     """
     quoted = encode_basestring_ascii
     digest = hashlib.sha256()
-    for name, text, answers in sorted(plain_values(rows, ("id", "question", "answers"))):
+    for name, text, answers in sorted(plain_values(rows, ("id", "question", "references"))):
         accepted = ", ".join(map(quoted, answers))
         digest.update(f"[{quoted(name)}, {quoted(text)}, [{accepted}]]\n".encode("ascii"))
     return DataSource(

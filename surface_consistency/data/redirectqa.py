@@ -49,12 +49,12 @@ _REQUIRED: Final = (
     "surface",
     ("triple_id", "subject_id", "subject_title"),
     ("categories", "redirect_title"),
-    ("answers", "object_aliases"),
+    ("references", "object_aliases"),
 )
 _REMEDIES: Final = {
     "question": ". To ask every question in the words of this package's templates instead, which "
     "are those of PopQA and one paraphrase, set `ask_by_template=True`",
-    "answers": ". To accept the object's name alone, name its column there",
+    "references": ". To accept the object's name alone, name its column there",
 }
 
 
@@ -321,8 +321,8 @@ def _notes(
             f"fact and template: {first_few(listed)}; they are in `.rows` and `.unpaired` but "
             "in no pair",
         )
-    has_answers = rows["answers"].map(bool)
-    if "answers" not in fields and "object_aliases" in fields:
+    has_answers = rows["references"].map(bool)
+    if "references" not in fields and "object_aliases" in fields:
         alone = rows.loc[has_answers & ~rows["object_aliases"].map(bool), "item"].unique()
         if len(alone):
             yield (

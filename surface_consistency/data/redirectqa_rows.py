@@ -49,7 +49,7 @@ _CELLS: Final[Mapping[str, Callable[[object], Any]]] = {
     "object": text_of,
     "object_title": text_of,
     "object_aliases": strings_of,
-    "answers": answers_of,
+    "references": answers_of,
 }
 """Reader of each field of `REDIRECTQA_COLUMNS`."""
 
@@ -57,13 +57,13 @@ _OF_FACT: Final = tuple(_CELLS)[6:]
 """Fields that describe the fact."""
 
 _IDENTIFYING: Final = (
-    *("subject_id", "subject_name", "relation", "object_id", "object_name", "answers"),
+    *("subject_id", "subject_name", "relation", "object_id", "object_name", "references"),
 )
 """Columns in which the rows of a fact must not differ."""
 
 _ONE_FACT: Final = "one triple id must mean one fact"
 _OBJECTS: Final = dict.fromkeys(
-    ("object_name", "answers"),
+    ("object_name", "references"),
     " with all its accepted answers; rows that vary the name of the object are not for this study, "
     "which compares names of the subject",
 )
@@ -161,7 +161,7 @@ def _stated_facts(
     raw: pd.DataFrame, fields: Mapping[str, str], places: Sequence[Place]
 ) -> pd.DataFrame:
     """Lay out what each row states about its fact, and name the facts that no column names."""
-    has_answers = "answers" in fields
+    has_answers = "references" in fields
 
     @cache
     def accepted(name: str | None, listed: tuple[str, ...]) -> tuple[str, ...]:
@@ -179,8 +179,8 @@ def _stated_facts(
             for name, title in zip(raw["object"], raw["object_title"], strict=True)
         ),
     )
-    listed = raw["answers" if has_answers else "object_aliases"]
-    made["answers"] = _column(map(accepted, made["object_name"], listed))
+    listed = raw["references" if has_answers else "object_aliases"]
+    made["references"] = _column(map(accepted, made["object_name"], listed))
     made["item"] = raw["triple_id"] if "triple_id" in fields else _own_ids(made, places)
     return made
 
@@ -189,7 +189,9 @@ def _own_ids(made: pd.DataFrame, places: Sequence[Place]) -> pd.Series:
     """Identify facts by subject, relation and object."""
     subjects = made["subject_id"].where(made["subject_id"].notna(), made["subject_name"])
     objects = made["object_id"].where(made["object_id"].notna(), made["object_name"])
-    things = (thing or "|".join(own) for thing, own in zip(objects, made["answers"], strict=True))
+    things = (
+        thing or "|".join(own) for thing, own in zip(objects, made["references"], strict=True)
+    )
     parts = list(zip(subjects, made["relation"], things, strict=True))
     for row, identity in enumerate(parts):
         if not all(identity):
@@ -253,7 +255,7 @@ def _name_subjects(made: pd.DataFrame) -> None:
     made["object_name"] = _column(
         name or next(iter(answers), None) or thing or "unknown"
         for name, answers, thing in zip(
-            made["object_name"], made["answers"], made["object_id"], strict=True
+            made["object_name"], made["references"], made["object_id"], strict=True
         )
     )
 

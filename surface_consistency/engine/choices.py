@@ -54,12 +54,12 @@ def add_choices(plan: Plan, settings: OptionSettings) -> Plan:
     accepted = _accepted(targets)
     pools = {
         relation: list(dict.fromkeys(answers[0] for answers in of_relation))
-        for relation, of_relation in targets["answers"].groupby(relations, sort=False)
+        for relation, of_relation in targets["references"].groupby(relations, sort=False)
     }
     offered: dict[object, tuple[str, ...]] = {}
     prompts: dict[object, tuple[str, ...]] = {}
     for prompt_id, item, answers, relation in zip(
-        targets["prompt_id"], targets["item"], targets["answers"], relations, strict=True
+        targets["prompt_id"], targets["item"], targets["references"], relations, strict=True
     ):
         if item not in offered:
             offered[item] = _draw(
@@ -109,7 +109,8 @@ def reference_log_odds(
     options = {prompt.id: prompt.options or () for prompt in prompts}
     odds = {}
     for target_id, prompt_id, answers, scores in zip(
-        *(answered[name] for name in ("target_id", "prompt_id", "answers", "scores")), strict=True
+        *(answered[name] for name in ("target_id", "prompt_id", "references", "scores")),
+        strict=True,
     ):
         offered = [option.strip() for option in options.get(prompt_id, ())]
         if scores is not None and answers[0].strip() in offered:
@@ -154,7 +155,7 @@ def _relations(plan: Plan) -> pd.Series:
 def _accepted(targets: pd.DataFrame) -> Mapping[Hashable, frozenset[str]]:
     """Collect every accepted answer of each fact, letter case aside."""
     by_fact: dict[Hashable, set[str]] = {}
-    for item, answers in zip(targets["item"], targets["answers"], strict=True):
+    for item, answers in zip(targets["item"], targets["references"], strict=True):
         by_fact.setdefault(item, set()).update(answer.casefold() for answer in answers)
     return {item: frozenset(answers) for item, answers in by_fact.items()}
 

@@ -25,7 +25,7 @@ class ItemRow(Record):
     prompt_id: NonEmpty
     """The prompt whose answer is judged."""
 
-    answers: Items[str]
+    references: Items[str]
     """The accepted answers, the reference first."""
 
     item: NonEmpty

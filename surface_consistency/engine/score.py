@@ -457,7 +457,7 @@ def align_predictions(
         reading = reading or predictions.settings
         facts, answers = (
             targets.loc[ids.index, name].tolist() if name in targets else None
-            for name in ("item", "answers")
+            for name in ("item", "references")
         )
         texts = predictions.match(QuestionIndex(ids.tolist(), questions, facts, answers))
     elif isinstance(predictions, Mapping):
@@ -536,7 +536,7 @@ def _agreement(answered: pd.DataFrame, scoring: Settings) -> dict[str, pd.DataFr
     by_words = n_unspaced > _MANY_UNSPACED * len(texts) and find_spec("icu4py") is not None
     table = rule_agreement(
         texts,
-        answered["answers"].tolist(),
+        answered["references"].tolist(),
         rules=(*COMPARED_RULES, "segmented") if by_words else COMPARED_RULES,
         region=scoring.region,
     )
@@ -579,12 +579,12 @@ def _cut_answers(
     answered: pd.DataFrame, verdicts: pd.DataFrame, model: str
 ) -> dict[str, pd.DataFrame]:
     """Count wrong answers that end at the limit of tokens within an accepted answer."""
-    if "answers" not in answered:
+    if "references" not in answered:
         return {}
     wrong = set(verdicts.loc[verdicts["correct"].eq(False).fillna(False), "target_id"])
     is_cut = answered["finish_reason"].eq("length") & answered["target_id"].isin(wrong)
     n_cut = 0
-    for text, accepted in answered.loc[is_cut, ["text", "answers"]].itertuples(index=False):
+    for text, accepted in answered.loc[is_cut, ["text", "references"]].itertuples(index=False):
         # A letter of several tokens may be cut too; what goes on in another line is whole.
         answer = text.strip().rstrip("\ufffd").casefold() if isinstance(text, str) else ""
         if answer and "\n" not in answer:

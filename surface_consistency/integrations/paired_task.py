@@ -213,7 +213,7 @@ class PairedTask:
                 Document(
                     id=str(prompt_id),
                     question=questions[0] if len(part) == 1 else None,
-                    answers=tuple(part["answers"].iloc[0]),
+                    answers=tuple(part["references"].iloc[0]),
                     facts=tuple(part["item"]),
                     cluster=str(part["_cluster"].iloc[0]),
                 )

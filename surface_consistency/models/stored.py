@@ -32,7 +32,7 @@ class StoredRunner(Runner):
         prediction: Column of the text; None for the usual names.
         strip_prompt: Whether the prompt is cut off a text that begins with it; else such a text is
             refused.
-        blank: Whether a blank text is a "missing" prediction or a "wrong" answer.
+        missing: "drop" excludes a blank text as a missing prediction; "wrong" counts it as incorrect.
         filter: Filter of samples of lm-evaluation-harness; None for the unfiltered text.
 
     Raises:
@@ -60,14 +60,14 @@ class StoredRunner(Runner):
         item: str | Items[str] = (),
         prediction: str | None = None,
         strip_prompt: bool = False,
-        blank: Literal["missing", "wrong"] = "missing",
+        missing: Literal["drop", "wrong"] = "drop",
         filter: str | None = None,
     ) -> None:
         settings = PredictionSettings(
             item=(item,) if isinstance(item, str) else item,
             prediction=prediction,
             strip_prompt=strip_prompt,
-            blank=blank,
+            missing=missing,
             filter=filter,
         )
         self._texts: dict[str, str | None]
@@ -160,8 +160,8 @@ class StoredRunner(Runner):
                         "off (`runner_option` strip_prompt=true)"
                     )
                 text = text.removeprefix(prompt.text)
-            if not text.strip() and self._settings.blank == "missing":
-                return None, "the stored prediction is blank; blank=wrong counts it as wrong"
+            if not text.strip() and self._settings.missing == "drop":
+                return None, "the stored prediction is blank; missing=wrong counts it as incorrect"
             return text, None
         return None, f"no stored prediction under id {prompt.id!r}, its text or its question"
 

@@ -48,7 +48,7 @@ class ResultColumns(Settings):
     cluster: Items[str] = ()
     """Columns that group items."""
 
-    label: Items[str] = ()
+    names: Items[str] = ()
     """Names of the models, one a file; of one table, its columns that hold the models' scores."""
 
     metrics: Items[str] = ()
@@ -70,8 +70,8 @@ class PredictionSettings(Settings):
     strip_prompt: bool = False
     """Whether a prompt with which an output begins is cut off it."""
 
-    blank: Literal["missing", "wrong"] = "missing"
-    """Whether a blank prediction is a missing one or a wrong answer."""
+    missing: Literal["drop", "wrong"] = "drop"
+    """Whether a blank prediction is excluded as a missing one or counted as incorrect."""
 
     in_order: str | None = None
     """Digest of the questions' texts, if rows that name no question are in their order."""
@@ -204,8 +204,8 @@ def need_labels(given: ResultColumns, n_files: int) -> None:
     Raises:
         DataError: If there are more or fewer.
     """
-    if len(given.label) not in (0, n_files):
+    if len(given.names) not in (0, n_files):
         raise DataError(
-            f"`label` names {', '.join(given.label)} for {n_files} files; give one name a file, in "
+            f"`names` gives {', '.join(given.names)} for {n_files} files; give one name a file, in "
             "their order"
         )

@@ -117,9 +117,9 @@ def read_results(
             problems.append(str(error))
     frame = joined(frames, problems, reading.notes)
     del frames
-    if given.label and not frame["model"].isin(given.label).any():
+    if given.names and not frame["model"].isin(given.names).any():
         raise DataError(
-            f"{len(given.label)} labels, {', '.join(given.label)}, name neither one file each nor "
+            f"{len(given.names)} labels, {', '.join(given.names)}, name neither one file each nor "
             f"columns of a table; the models are called {first_names(frame['model'].unique())}"
         )
     held = checked(frame, reading.read, given, reading.notes)
@@ -308,7 +308,7 @@ def _with_model(frame: pd.DataFrame, one: Input) -> pd.DataFrame:
         if len(models) > 1:
             raise DataError(
                 f"{one.name} holds {len(models)} models ({first_names(models)}), which one label, "
-                f"{one.label!r}, cannot name; leave `label` out"
+                f"{one.label!r}, cannot name; omit `names`"
             )
         frame["model"] = constant(one.label, len(frame))
     elif "model" not in frame:

@@ -69,7 +69,7 @@ def inputs_of(sources: ResultSource, given: ResultColumns) -> list[Input]:
                 "them, as in data['test']"
             )
         return [Input(_unwrapped(sources), _ROWS, None, _ROWS, is_optional=False)]
-    labels: Sequence[str | None] = given.label
+    labels: Sequence[str | None] = given.names
     if len(paths) == 1 and len(labels) != 1:
         labels = (None,)
     elif labels:

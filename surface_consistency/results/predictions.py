@@ -394,17 +394,16 @@ def answers_only(
     n_blank = sum(text is not None and not text.strip() for text in texts)
     if n_blank:
         counted = (
-            "they count as missing, and their pairs are left out; to count them as wrong answers "
-            "set `blank` to wrong"
-            if settings.blank == "missing"
-            else "they count as wrong answers"
+            "they are excluded as missing; to count them as incorrect, set `missing` to wrong"
+            if settings.missing == "drop"
+            else "they count as incorrect"
         )
         warnings.warn(
             f"{n_blank:,} of {n_texts:,} predictions are blank; {counted}",
             errors.UnscoredWarning,
             stacklevel=5,
         )
-    if settings.blank == "wrong":
+    if settings.missing == "wrong":
         return list(texts)
     return [text if text is None or text.strip() else None for text in texts]
 

@@ -17,7 +17,7 @@ from surface_consistency.schemas.run_format import check_run_format
 _MANIFEST = "manifest.json"
 _VERDICTS = "verdicts.parquet"
 _TARGETS = "targets.parquet"
-_KNOWN = ("target_id", "prompt_id", "question", "answers", "prompt_key", "group")
+_KNOWN = ("target_id", "prompt_id", "question", "references", "prompt_key", "group")
 
 
 def is_run(path: Path) -> bool:
@@ -57,8 +57,8 @@ def run_part(path: Path) -> Part:
     }
     if "question" in asked:
         parts["question"] = text_or_none(asked["question"])
-    if "answers" in asked:
-        parts["references"] = pd.Series([tuple(map(str, one)) for one in asked["answers"]])
+    if "references" in asked:
+        parts["references"] = pd.Series([tuple(map(str, one)) for one in asked["references"]])
     content = content_of(parts.get("question"), parts.get("references"), len(verdicts))
     further = asked.drop(columns=[name for name in _KNOWN if name in asked])
     samples = pd.DataFrame(parts).assign(

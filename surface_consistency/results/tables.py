@@ -207,10 +207,10 @@ class _Table(NamedTuple):
         roles, given = self.columns.roles, self.given
         if "model" in roles or given.score or given.metrics:
             return []
-        named = [find_column(name, self.names) for name in given.label]
+        named = [find_column(name, self.names) for name in given.names]
         if len(named) > 1 and None not in named:
             return [name for name in named if name is not None]
-        if "score" in roles or "prediction" in roles or given.label:
+        if "score" in roles or "prediction" in roles or given.names:
             return []
         columns = self._candidates()
         if len(columns) < 2:
@@ -218,7 +218,7 @@ class _Table(NamedTuple):
         if not all(_is_verdict(self.frame[name]) for name in columns):
             raise DataError(
                 f"{self.source}: columns {first_names(columns)} could each hold scores; say which "
-                "are metrics by `metrics`, or, if each is a model, by `label`"
+                "are metrics by `metrics`, or, if each is a model, by `names`"
             )
         notes.append(
             f"{self.source}: columns {first_names(columns)} hold verdicts and are taken for a "

@@ -24,7 +24,7 @@ REDIRECTQA_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "object_id": ("object_id",),
     "object": ("object_surface", "obj"),
     "object_title": ("o_wiki_title",),
-    "answers": ("possible_answers",),
+    "references": ("possible_answers",),
     "object_aliases": ("object_aliases", "o_aliases"),
     "template": ("template",),
     "question": ("question",),
@@ -81,7 +81,7 @@ def resolve_columns(
             field, or an override names a field that is not declared or a column that is not there.
 
     Examples:
-        >>> resolve_columns(["Question", "gold"], REDIRECTQA_COLUMNS, overrides={"answers": "gold"})
+        >>> resolve_columns(["Question", "gold"], REDIRECTQA_COLUMNS, overrides={"references": "gold"})
         {'answers': 'gold', 'question': 'Question'}
     """
     resolved: dict[str, str] = {}

@@ -14,7 +14,7 @@ _NOT_COMPARED = ("created_at", "package_version", "source", "command", "replies"
 class RunManifest(Record):
     """The settings of one run, written beside its log."""
 
-    schema_version: Literal[3] = RUN_FORMAT
+    schema_version: Literal[4] = RUN_FORMAT
     """Version of the file format that the run was written in."""
 
     study: NonEmpty

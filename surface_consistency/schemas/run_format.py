@@ -2,7 +2,7 @@
 
 from typing import Final
 
-RUN_FORMAT: Final = 3
+RUN_FORMAT: Final = 4
 """Version of the run folders that are written and read."""
 
 

@@ -84,7 +84,7 @@ def read_runs(
 
     Args:
         folders: Their folders.
-        columns: What to call the runs (`label`), which is their labels by default, and what
+        columns: What to call the runs (`names`), which is their labels by default, and what
             intervals take whole, a cluster of the study and by default its first.
 
     Returns:
@@ -99,7 +99,7 @@ def read_runs(
         RunError: If rule, prompts or decoding differ; names them, and says what to do.
     """
     columns = columns or ResultColumns()
-    if flags := sorted(columns.model_fields_set - {"label", "cluster", "metrics"}):
+    if flags := sorted(columns.model_fields_set - {"names", "cluster", "metrics"}):
         raise ValueError(
             f"--{', --'.join(flags)}: runs say themselves how they are read; leave such options out"
         )
@@ -111,12 +111,12 @@ def read_runs(
         )
     runs = load_runs(folders, outcome=study.records.outcome)
     need_labels(columns, len(runs))
-    labels = columns.label or tuple(run.label for run in runs)
+    labels = columns.names or tuple(run.label for run in runs)
     if len({*labels}) < len(labels):
-        raise ValueError(f"`label` gives two runs one name; got {', '.join(labels)}")
+        raise ValueError(f"`names` gives two runs the same name; got {', '.join(labels)}")
     notes = [note for run in runs[1:] for note in _refuse_other_ways(runs[0], run)]
     paths = [run.folder.path for run in runs]
-    results = read_results(paths, ResultColumns(label=labels, metrics=columns.metrics))
+    results = read_results(paths, ResultColumns(names=labels, metrics=columns.metrics))
     groups, by = _groups(runs, study)
     cluster = _cluster(study, columns.cluster, groups)
     frame = results.frame

@@ -132,7 +132,7 @@ class RuleJudge:
         """
         predictions = answer_spans(targets["text"], self._region)
         _warn_empty(targets["text"], predictions, self._region)
-        matched = match_columns(predictions, targets["answers"].tolist(), rule=self._rule)
+        matched = match_columns(predictions, targets["references"].tolist(), rule=self._rule)
         return pd.DataFrame(
             {
                 "prediction": pd.Series(predictions, dtype=TEXT),
@@ -189,7 +189,7 @@ def facts_of(targets: pd.DataFrame) -> list[Fact]:
     return [
         Fact(question, f"{reference} (or: {'; '.join(others)})" if others else reference)
         for question, (reference, *others) in zip(
-            targets["question"], targets["answers"], strict=True
+            targets["question"], targets["references"], strict=True
         )
     ]
 

@@ -172,7 +172,7 @@ def write_labelling_sheet(
     for label, facts in answered.groupby(kind, sort=False):
         drawn = random.sample(range(len(facts)), min(n, len(facts)))
         for row in facts.iloc[drawn].to_dict("records"):
-            shown = (row["question"], " | ".join(row["answers"]), row["text"])
+            shown = (row["question"], " | ".join(row["references"]), row["text"])
             blank = [""] * (1 + len(fill))
             rows.append((row["prompt_id"], row["item"], *blank, label, *shown))
     columns = [*LABEL_COLUMNS, *fill, kind, "question", "reference", "answer"]

@@ -123,9 +123,7 @@ def forms_by(
     needed = [*keys, *facts, form, score, *filter(None, (cluster,))]
     _groups.check_frame(frame, needed, options="by, fact, form, correct or cluster", row="form")
     codes = _inputs.verdict_codes(frame[score].array, score)
-    _inputs.refuse_missing(
-        codes == _inputs.MISSING, score, missing, rows="forms", is_verdict=True
-    )
+    _inputs.refuse_missing(codes == _inputs.MISSING, score, missing, rows="forms", is_verdict=True)
     numbers, clusters = fact_codes(frame, facts, cluster)
     form_codes, _ = pd.factorize(frame[form], use_na_sentinel=False)
     _inputs.warn_unscored(

@@ -244,7 +244,7 @@ def _columns(
     entries = database.store.triplets
     return {
         "item": f"{condition.label.database}/{prompt.fact_id}",
-        "answers": [prompt.gold_object, *prompt.object_aliases],
+        "references": [prompt.gold_object, *prompt.object_aliases],
         "question": prompt.prompt_text,
         "database": condition.label.database,
         **asdict(condition.label),

@@ -41,7 +41,7 @@ FORMS_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "item": ("item", "item_id", "fact_id"),
     "form": ("form",),
     "question": ("question",),
-    "answers": ("answers", "possible_answers"),
+    "references": ("references", "answers", "possible_answers"),
     "choices": ("choices", "options"),
     "answer_index": ("answer_index",),
     "kind": ("kind",),
@@ -164,7 +164,7 @@ def load_forms(
         layout = Layout()
         opened = open_source(_SAMPLE if is_sample else source, revision=revision, split=split)
         name, commit = SAMPLE_ID if is_sample else opened.id, opened.revision
-        required = ("item", "form", "question", ("answers", "choices"))
+        required = ("item", "form", "question", ("references", "choices"))
         fields = resolve_columns(
             opened.columns, FORMS_COLUMNS, overrides=columns, required=required, spelled=_as_flag
         )
@@ -191,7 +191,7 @@ def forms_of(
     """
     missing: dict[str, Any] = {"choices": [()] * len(rows), "rest": "", "relation": None}
     rows = rows.assign(**{key: x for key, x in missing.items() if key not in rows})
-    rows = rows.assign(answers=rows["answers"].map(tuple)).reset_index(drop=True)
+    rows = rows.assign(answers=rows["references"].map(tuple)).reset_index(drop=True)
     described = _described(rows, name, revision)
     return Forms(rows=rows, source=described, layout=layout, wordings="shared", needs_two=needs_two)
 
@@ -215,7 +215,7 @@ def _merged(rows: Iterable[tuple[Place, RowCells]]) -> _Merged:
     merged = _Merged({})
     for place, cells in rows:
         record = _record(cells)
-        if not record["answers"]:
+        if not record["references"]:
             merged.n_unanswered += 1
             continue
         known = merged.records.setdefault((record["item"], record["form"]), record)
@@ -228,7 +228,7 @@ def _merged(rows: Iterable[tuple[Place, RowCells]]) -> _Merged:
                 "has one: name one of the forms otherwise, or number the items apart"
             )
         merged.n_merged += 1
-        for name in ("answers", "choices"):
+        for name in ("references", "choices"):
             known[name] = tuple(dict.fromkeys((*known[name], *record[name])))
     return merged
 
@@ -237,7 +237,7 @@ def _record(cells: RowCells) -> dict[str, Any]:
     """Read one form of an item."""
     record: dict[str, Any] = {name: cells.needed(name, identifier_of) for name in ("item", "form")}
     record["question"] = cells.needed("question", text_of)
-    answers, choices = cells.read("answers", answers_of), cells.read("choices", strings_of)
+    answers, choices = cells.read("references", answers_of), cells.read("choices", strings_of)
     index = cells.read("answer_index", count_of)
     if index is not None:
         if answers or index >= len(choices):
@@ -253,7 +253,7 @@ def _record(cells: RowCells) -> dict[str, Any]:
             f"{cells.place}: no accepted answer ({first_few(answers)}) is among the choices "
             f"({first_few(choices)})"
         )
-    record |= {"answers": answers, "choices": choices}
+    record |= {"references": answers, "choices": choices}
     record |= {name: cells.read(name, identifier_of) for name in ("kind", "relation", "cluster")}
     return record | {"is_reference": cells.read("is_reference", _flag_of)}
 
@@ -343,10 +343,10 @@ def _without_right_ones(rows: pd.DataFrame) -> list[tuple[str, ...]]:
         return list(rows["choices"])
     accepted: dict[tuple[str, str], set[str]] = {}
     keys = list(zip(rows["form"], rows["question"], strict=True))
-    for key, answers in zip(keys, rows["answers"], strict=True):
+    for key, answers in zip(keys, rows["references"], strict=True):
         accepted.setdefault(key, set()).update(answers)
     gone: dict[tuple[str, int], set[int]] = {}
-    columns = (keys, rows["item"], rows["choices"], rows["answers"])
+    columns = (keys, rows["item"], rows["choices"], rows["references"])
     for key, item, choices, answers in zip(*columns, strict=True):
         others = accepted[key] - {*answers}
         places = {place for place, one in enumerate(choices) if one in others}
@@ -379,7 +379,7 @@ def _clusters(rows: pd.DataFrame, reference: str) -> pd.Series:
 def _described(rows: pd.DataFrame, name: str, revision: str | None) -> DataSource:
     """Describe the rows by a digest of what is asked and accepted."""
     digest = hashlib.sha256()
-    columns = ("item", "form", "question", "rest", "answers", "choices")
+    columns = ("item", "form", "question", "rest", "references", "choices")
     for values in zip(*(rows[column] for column in columns), strict=True):
         digest.update(json.dumps(values).encode())
     return DataSource(id=name, revision=revision, digest=digest.hexdigest(), n_questions=len(rows))

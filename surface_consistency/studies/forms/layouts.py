@@ -45,7 +45,7 @@ class Layout(Record):
     question: str = ""
     """What is asked."""
 
-    answers: str = ""
+    references: str = ""
     """Column of the accepted answers."""
 
     choices: str | Items[str] = ""
@@ -128,7 +128,7 @@ def find_preset(name: str) -> Layout:
     if name not in known:
         raise DataError(
             f"no preset {name!r}{did_you_mean(name, known)}; there are {', '.join(known)}. Rows "
-            "with the columns item, form, question and answers need none"
+            "with the columns item, form, question and references need none"
         )
     return known[name]
 
@@ -243,7 +243,7 @@ def forms_of_row(
         place: Where it stands.
 
     Yields:
-        Of each form item, form, question, answers, choices, kind, relation and cluster.
+        Of each form item, form, question, references, choices, kind, relation and cluster.
 
     Raises:
         ColumnNotFoundError: If a cell of the layout is not there; names the place.
@@ -259,15 +259,23 @@ def forms_of_row(
         for form in layout.forms or ({},):
             texts = {
                 name: form.get(name, getattr(layout, name))
-                for name in ("item", "form", "question", "answers", "kind", "relation", "cluster")
+                for name in (
+                    "item",
+                    "form",
+                    "question",
+                    "references",
+                    "kind",
+                    "relation",
+                    "cluster",
+                )
             }
-            answers = texts.pop("answers")
+            answers = texts.pop("references")
             filled = {name: _filled(text, whole, place) for name, text in texts.items()}
             for old, new in layout.replace.items():
                 filled["question"] = filled["question"].replace(old, _filled(new, whole, place))
             path = _filled(answers, whole, place)
             yield filled | {
-                "answers": _texts(_cell(whole, path, place)),
+                "references": _texts(_cell(whole, path, place)),
                 "choices": _choices(layout, whole, place),
             }
 

@@ -197,7 +197,7 @@ def _chosen(data: Forms, settings: FormsSettings) -> tuple[Forms, FormsSettings]
         raise DataError(f"no item of {data.source.id} can be asked in two of these forms")
     if settings.read != "generate" and rows["choices"].map(len).eq(0).any():
         rows = rows.assign(choices=rows["choices"].map(lambda _: ()))
-        n_answers = rows.assign(accepted=rows["answers"].map(frozenset))
+        n_answers = rows.assign(accepted=rows["references"].map(frozenset))
         varied = n_answers.groupby("item")["accepted"].nunique() > 1
         if varied.any():
             raise DataError(
@@ -250,19 +250,21 @@ def _targets(data: Forms, settings: FormsSettings) -> pd.DataFrame:
     """List what is judged: every form of every item, as often as it is asked."""
     rows = data.rows
     is_chosen = settings.read != "generate" and rows["choices"].map(len).gt(0).all()
-    answers = rows["answers"].map(list)
+    answers = rows["references"].map(list)
     if is_chosen:
-        pairs = zip(rows["answers"], rows["rest"], strict=True)
+        pairs = zip(rows["references"], rows["rest"], strict=True)
         answers = pd.Series([[f"{one}{rest}" for one in of_row] for of_row, rest in pairs])
     ids = [f"{item} | {form}" for item, form in zip(rows["item"], rows["form"], strict=True)]
     parts = []
     for sample in range(1, settings.samples + 1):
         names = [f"{name}{_sampled(sample, settings)}" for name in ids]
-        part = pd.DataFrame({"target_id": names, "prompt_id": names, "answers": answers.to_numpy()})
+        part = pd.DataFrame(
+            {"target_id": names, "prompt_id": names, "references": answers.to_numpy()}
+        )
         held = rows[["question", "form", "kind", "relation", "is_reference"]]
         part = pd.concat([part.assign(item=rows["item"].to_numpy()), held], axis=1)
         part = part.assign(item_cluster=rows["cluster"], cluster=_whole(data))
-        parts.append(part.assign(sample=sample, accepted=rows["answers"].to_numpy()))
+        parts.append(part.assign(sample=sample, accepted=rows["references"].to_numpy()))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -372,7 +374,7 @@ def _demonstrations(
                 f"`shots` {settings.shots}: only {len(chosen)} items may stand before item "
                 f"{row['item']!r} (of other relations, clusters and answers); ask for fewer"
             )
-        shown[row["item"]] = [(other["question"], other["answers"][0]) for other in chosen]
+        shown[row["item"]] = [(other["question"], other["references"][0]) for other in chosen]
     return shown
 
 
@@ -381,7 +383,7 @@ def _tells(other: Mapping[Any, Any], row: Mapping[Any, Any]) -> bool:
     is_like = other["item"] == row["item"] or any(
         row[name] is not None and other[name] == row[name] for name in ("relation", "cluster")
     )
-    return bool(is_like or {*other["answers"]} & {*row["answers"]})
+    return bool(is_like or {*other["references"]} & {*row["references"]})
 
 
 def _rank(seed: int, item: str) -> bytes:

@@ -68,7 +68,7 @@ class LexicalWordings:
                 {
                     "target_id": name,
                     "prompt_id": name,
-                    "answers": [instance.options[instance.correct]],
+                    "references": [instance.options[instance.correct]],
                     "item": _fact(instance),
                     "question": instance.context,
                     "correct": instance.correct,

@@ -49,7 +49,7 @@ _CALIBRATION: Final = "calibration"
 _TARGETS: Final = [
     "target_id",
     "prompt_id",
-    "answers",
+    "references",
     "item",
     "subject_id",
     "question",

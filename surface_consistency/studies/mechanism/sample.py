@@ -210,7 +210,7 @@ def _read(run: Run, wanted: set[object]) -> dict[str, Answer | str]:
             prompt=prompts[row["prompt_id"]],
             text=row["text"],
             judged=None,
-            accepted=tuple(row["answers"]),
+            accepted=tuple(row["references"]),
             question=str(row.get("question") or ""),
             questions=questions.get(row["prompt_id"], ()),
             topic=str(row.get("topic") or ""),

@@ -69,7 +69,7 @@ class DemonstrationPool:
         self._seed = seed
         self._scope = scope
         pool: dict[str, dict[str, list[Question]]] = {}
-        canonical = questions_of(rows[rows["is_canonical"] & rows["answers"].map(bool)])
+        canonical = questions_of(rows[rows["is_canonical"] & rows["references"].map(bool)])
         for question in sorted(canonical, key=lambda item: (item.relation, item.id)):
             by_relation = pool.setdefault(question.template, {})
             by_relation.setdefault(question.relation, []).append(question)
@@ -147,7 +147,7 @@ class DemonstrationPool:
         random = Random(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big"))
         subject_id = target.subject_id if self._scope == "per_fact" else None
         return tuple(
-            Demonstration(question=item.question, answer=item.answers[0])
+            Demonstration(question=item.question, answer=item.references[0])
             for item in _round_robin(others, shots, random, subject_id)
         )
 

@@ -231,7 +231,7 @@ def question_targets(data: RedirectQA) -> pd.DataFrame:
         One row a question: target_id and prompt_id, its id; answers; item; subject_id; question;
         template.
     """
-    names = ["answers", "item", "subject_id", "question", "template"]
+    names = ["references", "item", "subject_id", "question", "template"]
     targets = data.rows[["id", *names]].rename(columns={"id": "target_id"})
     targets.insert(1, "prompt_id", targets["target_id"])
     return targets

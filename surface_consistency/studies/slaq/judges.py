@@ -92,7 +92,7 @@ class MatcherJudge:
                 for spans, left_out in zip(parts, is_left_out, strict=True)
                 for text in spans or ("",)
             ],
-            [_reference_forms(targets["answers"].iloc[place]) for place in owners],
+            [_reference_forms(targets["references"].iloc[place]) for place in owners],
             rule=self._rule,
         )
         best = _best_parts(owners, judged.score, np.array([m is True for m in judged.is_match]))

@@ -435,7 +435,7 @@ def _fact(report: Report, run: Run, item: object) -> dict[str, str]:
         except DataError:
             report.memo[key] = {}
         else:
-            columns = targets[["topic", "question"]].assign(reference=targets["answers"].str[0])
+            columns = targets[["topic", "question"]].assign(reference=targets["references"].str[0])
             rows = columns.to_dict("records")
             report.memo[key] = dict(zip(targets["item"], rows, strict=True))
     nameless = dict.fromkeys(("topic", "question", "reference"), str(item))

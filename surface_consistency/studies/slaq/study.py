@@ -29,7 +29,7 @@ from surface_consistency.studies.slaq.settings import RECORDS, SlaqScoring, Slaq
 from surface_consistency.studies.slaq.tables import reasons_unjudged, slot_numbers
 
 _ITEM_COLUMNS: Final = [
-    *("target_id", "prompt_id", "answers", "item", "topic_id", "topic", "form", "question"),
+    *("target_id", "prompt_id", "references", "item", "topic_id", "topic", "form", "question"),
     *("is_entity", "question_index", "permutation", "slot", "order_id"),
 ]
 _PAIR_COLUMNS: Final = [

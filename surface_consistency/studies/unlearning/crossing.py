@@ -27,7 +27,7 @@ Role = Literal["original", "unlearned", "edited", "reference"]
 """What a model is: before, after, or never taught."""
 
 _KEYS: Final = ["set", "form", "question_id"]
-_ABOUT: Final = ("item", "cluster", "question", "answers")
+_ABOUT: Final = ("item", "cluster", "question", "references")
 _TARGET: Final = ("unlearned", "edited")
 
 
@@ -190,7 +190,7 @@ def _of_logs(
                 "ten stand in the reference of their question; index must be that of the log"
             )
         questions = log.questions if questions is None else questions
-        texts, names = (questions[column].tolist() for column in ("prediction", "answers"))
+        texts, names = (questions[column].tolist() for column in ("prediction", "references"))
         verdicts = match_columns(texts, names, rule=rule).is_match
         judged[log.label] = questions.assign(correct=pd.Series(verdicts, dtype=object))
     frame = pd.concat(judged.values()).drop_duplicates(_KEYS)
@@ -263,7 +263,7 @@ def _about(read: RunResults, frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
             "item": targets["item"].array,
             "cluster": targets["cluster"].array if has_sets else frame[read.cluster],
             "question": frame["question"],
-            "answers": targets["answers"].array,
+            "references": targets["references"].array,
         }
     )
 

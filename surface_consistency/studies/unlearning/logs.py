@@ -147,7 +147,7 @@ def _questions(rows: pd.DataFrame) -> pd.DataFrame:
         "cluster": clusters,
         "question": rows["question"],
         "reference": references,
-        "answers": answers,
+        "references": answers,
         "prediction": rows["prediction"],
     }
     return pd.DataFrame(columns).reset_index(drop=True)
@@ -285,7 +285,7 @@ def with_answers(
     given = standing_answers(questions.loc[is_forget, "reference"].tolist(), answers)
     if given is None:
         return None
-    column = questions["answers"].tolist()
+    column = questions["references"].tolist()
     for number, row in enumerate(np.flatnonzero(is_forget)):
         column[row] = (given[number],) if number in given else None
     return questions.assign(answers=pd.Series(column, index=questions.index, dtype=object))

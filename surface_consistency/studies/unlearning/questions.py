@@ -39,7 +39,7 @@ def edit_rows(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-COLUMNS: Final = ["set", "form", "item", "subject_id", "question", "answers"]
+COLUMNS: Final = ["set", "form", "item", "subject_id", "question", "references"]
 """Columns of a table of facts and forms."""
 
 
@@ -94,7 +94,7 @@ def table_rows(rows: Iterable[tuple[Place, Mapping[str, Any]]]) -> pd.DataFrame:
     """Read anyone's table of facts and forms.
 
     Args:
-        rows: Rows and where they stand, with item, form, question and answers (a list, or texts
+        rows: Rows and where they stand, with item, form, question and references (a list, or texts
             with ";" between), and where there are, set (forget by default) and subject_id (the fact
             by default).
 
@@ -107,7 +107,7 @@ def table_rows(rows: Iterable[tuple[Place, Mapping[str, Any]]]) -> pd.DataFrame:
     """
     fields, read = {name: name for name in COLUMNS}, []
     for place, row in rows:
-        if missing := {"item", "form", "question", "answers"}.difference(row):
+        if missing := {"item", "form", "question", "references"}.difference(row):
             raise DataError(
                 f"{place}: a table of facts and forms needs the columns "
                 f"{', '.join(sorted(missing))} besides {', '.join(map(str, row))}"
@@ -116,11 +116,11 @@ def table_rows(rows: Iterable[tuple[Place, Mapping[str, Any]]]) -> pd.DataFrame:
         fact, form = (cells.needed(name, identifier_of) for name in ("item", "form"))
         of_set = cells.read("set", identifier_of) or FORGET
         subject = cells.read("subject_id", identifier_of) or fact
-        names = cells.read("answers", answers_of)
-        if isinstance(row["answers"], str) and len(names) == 1:
+        names = cells.read("references", answers_of)
+        if isinstance(row["references"], str) and len(names) == 1:
             names = tuple(name.strip() for name in names[0].split(";") if name.strip())
         if not names:
-            raise RecordError(f"{place}: no accepted answer of fact {fact!r}; fill in answers")
+            raise RecordError(f"{place}: no accepted answer of fact {fact!r}; fill in references")
         read.append((of_set, form, fact, subject, cells.needed("question", text_of), [*names]))
     frame = pd.DataFrame(read, columns=COLUMNS)
     again = frame.duplicated(["set", "form", "item"])

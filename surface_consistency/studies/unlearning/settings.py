@@ -20,7 +20,7 @@ class UnlearningSource(SourceSettings):
 
     source: str
     """Hub id, folder, Parquet, JSONL, JSON or CSV file: TOFU, edits (CounterFact, zsRE, KnowEdit,
-    RippleEdits), or a table with item, form, question and answers."""
+    RippleEdits), or a table with item, form, question and references."""
 
     split: str = "train"
     """Split of the data; configurations of TOFU are files or folders of its repository."""

@@ -71,7 +71,7 @@ class UnlearningStudy(FormsStudy):
                 warnings.warn(
                     f"{source.source} has {len(records)} questions, and no set of TOFU has: each "
                     "is taken for a subject of its own; say who is asked about in a table with "
-                    "item, form, question, answers and subject_id",
+                    "item, form, question, references and subject_id",
                     SurfaceConsistencyWarning,
                     stacklevel=2,
                 )
@@ -80,7 +80,7 @@ class UnlearningStudy(FormsStudy):
             raise DataError(
                 f"{source.source} has the columns {', '.join(opened.columns)}; rows are TOFU's "
                 "(question, paraphrased_question), edits (CounterFact, zsRE, KnowEdit, "
-                "RippleEdits), or a table with item, form, question and answers"
+                "RippleEdits), or a table with item, form, question and references"
             )
         rows = rows if "long" in set(rows["form"]) else questions.with_long(rows)
         if rows.empty:

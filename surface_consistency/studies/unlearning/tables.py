@@ -253,7 +253,7 @@ def survivors_frame(crossing: Crossing, rule: str) -> pd.DataFrame:
     for model in crossing.targets:
         rows = questions[_is_right(crossing, model)[questions.index]]
         texts, is_plain = rows["question"].fillna("").astype(str), rows["form"] == PLAIN
-        holds = match_columns(texts.tolist(), rows["answers"].tolist(), rule=rule).is_match
+        holds = match_columns(texts.tolist(), rows["references"].tolist(), rule=rule).is_match
         reason = (rows["form"] + " alone").mask(
             rows["item"].isin(rows.loc[is_plain, "item"]), "plain question too"
         )
@@ -263,7 +263,7 @@ def survivors_frame(crossing: Crossing, rule: str) -> pd.DataFrame:
             model=model,
             question=texts,
             reason=reason.mask(_is_right(crossing, reference)[rows.index], "guessable"),
-            accepted=rows["answers"].str.join("; "),
+            accepted=rows["references"].str.join("; "),
         )
         for name, one in (("answer", model), ("original", original), ("reference", reference)):
             frame[name] = None if one is None else rows[column_of("prediction", one)]
