@@ -180,7 +180,7 @@ def _fact_names(frame: pd.DataFrame, facts: list[str]) -> "pd.Series[Any]":
 
 def _refuse_unused(facts: list[str], score: str) -> None:
     """Refuse names of columns that nothing reads where each row is a pair."""
-    for role, column, default in (("fact", "/".join(facts), "item"), ("correct", score, "correct")):
+    for role, column, default in (("item", "/".join(facts), "item"), ("score", score, "correct")):
         if column != default:
             raise ValueError(
                 f"{role}={column!r} is for rows of one condition each, and without `condition` "

@@ -27,7 +27,7 @@ from surface_consistency.metrics.forgetting.forgetting_groups import (
     FULL_RATES,
     TRACE_RATES,
 )
-from surface_consistency.metrics.paired.mcnemar_tests import TEST_COLUMNS, run_test
+from surface_consistency.metrics.paired.mcnemar_tests import run_test
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS
 from surface_consistency.runs.files import write_csv, write_text
 from surface_consistency.runs.folder import RunFolder
@@ -302,7 +302,8 @@ def published_tables(
         "topology", "domain", "style"), `label` and `subset` ("published" for all databases, "clean"
         without the contaminated ones): the counts, n_databases, full_accuracy, leakage,
         retrieval_mediated, interference, del_on_accuracy, artifact_rate, leakage_plus_mediated,
-        identity_residual, McNemar's test. "states": exact match and token F1, weighted by facts, by
+        identity_residual, McNemar's test (`mcnemar_statistic`, `mcnemar_p_value` and
+        `mcnemar_method`). "states": exact match and token F1, weighted by facts, by
         slice, label, subset and state.
 
     Raises:
@@ -407,7 +408,9 @@ def _headline(cells: pd.DataFrame) -> dict[str, Any]:
         **rates,
         "leakage_plus_mediated": rates["leakage"] + rates["retrieval_mediated"],
         "identity_residual": decomposition_residual(del_on=rates["del_on_accuracy"], **parts),
-        **{name: test[name] for name in TEST_COLUMNS},
+        "mcnemar_statistic": test["statistic"],
+        "mcnemar_p_value": test["p_value"],
+        "mcnemar_method": test["test"],
     }
 
 

@@ -184,7 +184,7 @@ def matcher_agreement(
     if form is not None:
         labelled = labelled[labelled["form"] == form].reset_index(drop=True)
     targets = labelled.assign(
-        text=labelled["answer"], answers=labelled["reference"].map(lambda reference: [reference])
+        text=labelled["answer"], references=labelled["reference"].map(lambda reference: [reference])
     )
     judge = MatcherJudge(rule, entities_only=entities_only, part=part)
     right = judge.judge(targets)["correct"]

@@ -155,8 +155,8 @@ def test_features_without_effect_predict_the_majority():
 def test_prediction_is_the_same_for_the_same_seed_or_generator():
     features, aligned, topic = slaq_like(7)
 
-    def predicted(rng):
-        return predict_alignment(features, aligned, groups=topic, rng=rng)
+    def predicted(seed):
+        return predict_alignment(features, aligned, groups=topic, seed=seed)
 
     assert predicted(1).equals(predicted(1))
     assert not predicted(2).equals(predicted(1))

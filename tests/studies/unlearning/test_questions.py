@@ -189,5 +189,5 @@ def test_empty_cells_of_a_table_have_their_default(blank):
     rows = table_rows([(PLACE, ROW | {"set": blank, "subject_id": blank, "answers": ["a; b"]})])
 
     assert rows.iloc[0][["set", "subject_id"]].tolist() == ["forget", "a"]
-    assert rows["answers"].iloc[0] == ["a; b"]
-    assert table_rows([(PLACE, ROW)])["answers"].iloc[0] == ["Paris", "Paname"]
+    assert rows["references"].iloc[0] == ["a; b"]
+    assert table_rows([(PLACE, ROW)])["references"].iloc[0] == ["Paris", "Paname"]
