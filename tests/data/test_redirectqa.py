@@ -61,7 +61,7 @@ def test_columns_of_an_earlier_release_are_read(rows):
     ]
     for row in (old[0], old[2]):
         row["category"] = None
-    names = {"surface": "surface", "redirect_title": "title", "answers": "answers"}
+    names = {"surface": "surface", "redirect_title": "title", "references": "answers"}
 
     data = load_redirectqa(
         old, columns=names | {"subject_title": "subject", "categories": "category"}

@@ -24,7 +24,7 @@ from surface_consistency.errors import (
         (("question",), r"'question' under question\. .*set `ask_by_template=True`$"),
         (
             ("possible_answers",),
-            r"'answers' under possible_answers; 'object_al.*Its columns are triplet_id, "
+            r"'references' under possible_answers; 'object_al.*Its columns are triplet_id, "
             r".*To accept the object's name alone, name its column there$",
         ),
     ],

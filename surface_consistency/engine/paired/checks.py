@@ -288,6 +288,7 @@ def _provenance(report: Report, run: Run) -> Provenance:
     scoring = {} if run.scoring is None else run.scoring.settings
     reported = report.settings.model_dump(mode="json", exclude={"page"})
     reported["cluster"] = report.cluster
+    reported["report seed"] = reported.pop("seed")
     settings = {**manifest.source, **manifest.settings, **scoring, **reported}
     shown: dict[str, object] = {
         "model": manifest.model,
