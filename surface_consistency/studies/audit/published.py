@@ -183,10 +183,10 @@ def score_published_results(
     Returns:
         "per_state" and "cross_state": the tables of the published audit, the label as their
         `prompt_file`. "outcomes": one row a fact and condition that was asked in DEL-ON or
-        DEL-OFF, with database, style, fact_id, pair, subject, relation, gold_object, prompt,
+        DEL-OFF, with database, style, item, pair, subject, relation, gold_object, prompt,
         full_correct, first_correct (DEL-ON), second_correct (DEL-OFF; each None where it was not
-        asked) and gold_retrieved (None without a trace), as `metrics.forgetting_by`, `paired_by` and
-        `compare` take them.
+        asked) and gold_retrieved (None without a trace), as `metrics.forgetting_by`, `paired_by`
+        and `compare` take them.
 
     Raises:
         SourceNotFoundError: If a file is missing.
@@ -210,8 +210,9 @@ def score_published_results(
                 "results of one run"
             )
         pairs = _paired_results(rows, keys).assign(database=database or label, style=style or label)
-        pairs["pair"] = [f"{label}/{fact}/{place}" for place, fact in enumerate(pairs["fact_id"])]
-        pairs["fact_id"] = [f"{database or label}/{fact}" for fact in pairs["fact_id"]]
+        pairs = pairs.rename(columns={"fact_id": "item"})
+        pairs["pair"] = [f"{label}/{fact}/{place}" for place, fact in enumerate(pairs["item"])]
+        pairs["item"] = [f"{database or label}/{fact}" for fact in pairs["item"]]
         outcomes.append(pairs)
         head = {"prompt_file": label, "database_path": database or label}
         per_state += _state_means(rows, head)

@@ -84,8 +84,8 @@ def audit_tables(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
     Returns:
         By name. "overall", "by_topology", "by_domain", "by_style", "by_database" and
-        "by_condition": columns of `metrics.forgetting_by`, with facts as clusters and McNemar's test
-        as published (`mcnemar_statistic`, `mcnemar_p_value`, `mcnemar_method`);
+        "by_condition": columns of `metrics.forgetting_by`, with facts as clusters and McNemar's
+        test as published (`mcnemar_statistic`, `mcnemar_p_value`, `mcnemar_method`);
         `retrieval_effect`, which is R - I, with its interval and the p-value of the same t over
         facts, as of `paired_by` (`statistic`, `p_value`, `test`, and with Holm's correction over
         the rows of a model `p_value_holm`) and `detectable_difference`, the smallest effect that it
