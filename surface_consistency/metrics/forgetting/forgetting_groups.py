@@ -104,8 +104,8 @@ def forgetting_by(
     Returns:
         One row a group, sorted by label: the columns `by`; both (a), first_only (b), second_only
         (c), neither (d); artifacts (with `gold_retrieved`), full_correct and full_flag (with
-        `full`, see `contamination_flags`); n, n_clusters, few_clusters (whether they are fewer than 20),
-        not_inferred (why intervals and test are NaN), n_missing, n_undefined; `<rate>`,
+        `full`, see `contamination_flags`); n, n_clusters, few_clusters (whether they are fewer than
+        20), not_inferred (why intervals and test are NaN), n_missing, n_undefined; `<rate>`,
         `<rate>_low`, `<rate>_high` for leakage, retrieval_mediated, interference, del_on_accuracy,
         accuracy_difference (L less p(DEL-ON), which the test is of), and as far as known
         artifact_rate, full_accuracy and the rates given FULL; statistic, p_value,
