@@ -3,10 +3,13 @@
 from pydantic import model_validator
 
 from surface_consistency.schemas._record import NonEmpty, Record
+from surface_consistency.truth import NoTruthValue
 
 
-class Verdict(Record):
+class Verdict(NoTruthValue, Record):
     """The judgement of one answer. Studies whose judges say more add fields."""
+
+    truth = "verdict.correct"
 
     target_id: NonEmpty
     """What was judged: a question, or one fact of a longer answer."""
