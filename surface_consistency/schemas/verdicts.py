@@ -1,5 +1,7 @@
 """Whether an answer is right, by which rule or judge, and why not where nobody could tell."""
 
+from typing import ClassVar
+
 from pydantic import model_validator
 
 from surface_consistency.schemas._record import NonEmpty, Record
@@ -9,7 +11,7 @@ from surface_consistency.truth import NoTruthValue
 class Verdict(NoTruthValue, Record):
     """The judgement of one answer. Studies whose judges say more add fields."""
 
-    truth = "verdict.correct"
+    truth: ClassVar[str] = "verdict.correct"
 
     target_id: NonEmpty
     """What was judged: a question, or one fact of a longer answer."""
