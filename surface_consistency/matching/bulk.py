@@ -169,9 +169,9 @@ def match_many(
     return np.array(columns.is_match, dtype=np.bool_)
 
 
-def _listed(column: Any) -> list[Any]:
+def _listed(column: Sequence[Any]) -> list[Any]:
     """Return a column of any library as a list of Python values."""
-    for method in ("to_pylist", "tolist"):
+    for method in ("to_pylist", "to_list", "tolist"):
         if hasattr(column, method):
             return list(getattr(column, method)())
     return list(column)
@@ -284,8 +284,8 @@ def _refuse_missing(
     for row, (text, accepted) in enumerate(zip(texts, sets, strict=True), start):
         if text is None or not accepted:
             raise ValueError(
-                f"row {row}: {_reason(text)}; pass '' for a prediction that counts as incorrect, or "
-                "exclude the row"
+                f"row {row}: {_reason(text)}; exclude the row, or pass '' to count the prediction "
+                "as incorrect"
             )
 
 

@@ -50,7 +50,7 @@ def match(
 
     Args:
         prediction: The scored part of the output. It is taken as it is given: a model that
-            continues after its answer must be cut first, such as `prediction.split("\n")[0]`.
+            continues after its answer must be cut first, such as `prediction.splitlines()[0]`.
         references: Accepted answers; a string is one reference.
         rule: Name of a rule, one of `RULES`, or a rule with options of its own, such as
             `TokenF1Rule(threshold=0.5)`. Default is "popqa", the rule of the papers.

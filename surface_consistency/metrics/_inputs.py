@@ -103,22 +103,22 @@ def outcome_cells(
     return cells
 
 
-def plain(values: Any) -> Any:
+def plain(values: npt.ArrayLike) -> npt.ArrayLike:
     """Return torch tensors as numpy arrays, with gradients detached; other values as they are."""
     if not hasattr(values, "detach"):
         return values
-    tensor = values.detach().cpu()
+    tensor: Any = values.detach().cpu()
     try:
         return tensor.numpy()
     except TypeError:  # numpy has no bfloat16.
         return tensor.float().numpy()
 
 
-def _scalar(value: Any) -> Any:
+def _scalar(value: object) -> object:
     """Return a scalar of torch or Arrow, which compares by identity or never, as a Python value."""
     if hasattr(value, "as_py"):
         return value.as_py()
-    return value.item() if hasattr(value, "detach") else value
+    return value.item() if hasattr(value, "detach") and hasattr(value, "item") else value
 
 
 def plain_list(values: Iterable[Any]) -> list[Any]:

@@ -116,7 +116,7 @@ BLANK = "row 4999: `references` must not be blank, got"
 
 test_match_columns_refuses_what_it_cannot_judge = refusals(
     lambda predictions, answers, options: match_columns(predictions, answers, **options),
-    (["x", None], [["x"]] * 2, RAISE, "row 11: no prediction; pass ''"),
+    (["x", None], [["x"]] * 2, RAISE, "row 11: no prediction; exclude the row, or pass ''"),
     (["x", "x"], [["x"], []], RAISE, "row 11: no accepted answers"),
     ([5], [["x"]], {}, TypeError, "row 0: `predictions` must be strings or None, got int"),
     (["x"], ["Paris"], {}, TypeError, "row 0: `references` must be lists of strings, got 'Par"),
@@ -182,7 +182,7 @@ def test_match_many_scores_columns_of_every_type_as_match_does(column):
 
 test_match_many_refuses_what_has_no_score = refusals(
     match_many,
-    (["a", None], [["a"], ["b"]], "row 1: no prediction; pass '' for a prediction"),
+    (["a", None], [["a"], ["b"]], "row 1: no prediction; exclude the row, or pass '' for a prediction"),
     (["a"], [[]], "row 0: no accepted answers"),
     (["a"], [None], "row 0: no accepted answers"),
     (["a", "b"], ["a"], "one entry per row, got 2 and 1"),
