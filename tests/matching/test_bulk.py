@@ -182,7 +182,7 @@ def test_match_many_scores_columns_of_every_type_as_match_does(column):
 
 test_match_many_refuses_what_has_no_score = refusals(
     match_many,
-    (["a", None], [["a"], ["b"]], "row 1: no prediction; exclude the row, or pass '' for a prediction"),
+    (["a", None], [["a"], ["b"]], "row 1: no prediction; exclude the row, or pass ''"),
     (["a"], [[]], "row 0: no accepted answers"),
     (["a"], [None], "row 0: no accepted answers"),
     (["a", "b"], ["a"], "one entry per row, got 2 and 1"),
