@@ -1,0 +1,123 @@
+"""inspect_ai: the matching rules as a scorer, and rates over forms as a metric of any scorer.
+
+- `match(rule="popqa", region="whole")` scores an answer C if the rule accepts it for one of the
+  targets, else I. `region` is the part of the answer that is matched.
+- `consistency(item="item", form="form", cluster=None)` groups the scores of any scorer by
+  `metadata[item]` and `metadata[form]` of their samples.
+
+Both are made on first use, so that this module can be imported without the tool.
+"""
+
+from functools import cache
+from typing import Any, Final
+
+from surface_consistency.errors import DataError
+from surface_consistency.integrations.extras import check_tool
+from surface_consistency.integrations.form_scores import form_rates
+from surface_consistency.matching import resolve_rule
+from surface_consistency.matching.rule import AnswerSpan
+from surface_consistency.matching.verdict_records import answer_span
+
+_FEATURE: Final = "The integration with inspect_ai"
+_CORRECT: Final[dict[str | float, int]] = {"C": 1, "I": 0, "N": 0, 1: 1, 0: 0}
+_ENDS: Final = ("", "_low", "_high")
+
+
+@cache
+def register() -> dict[str, Any]:
+    """Register the scorer and the metric with inspect_ai.
+
+    Returns:
+        The scorer `match` and the metric `consistency`, by name.
+
+    Raises:
+        MissingDependencyError: If inspect_ai is not installed.
+        MissingDependencyError: If its version is too old or too new.
+    """
+    check_tool(_FEATURE, "inspect-ai", "inspect")
+    from inspect_ai.scorer import (
+        CORRECT,
+        INCORRECT,
+        Metric,
+        SampleScore,
+        Score,
+        Scorer,
+        Target,
+        accuracy,
+        metric,
+        scorer,
+        stderr,
+    )
+    from inspect_ai.solver import TaskState
+
+    @scorer(metrics=[accuracy(), stderr()])
+    def match(rule: str = "popqa", region: AnswerSpan = "whole") -> Scorer:
+        """Score answers by a matching rule."""
+        chosen = resolve_rule(rule)
+        answer_span("", region=region)
+
+        async def score(state: TaskState, target: Target) -> Score:
+            answer = answer_span(state.output.completion, region=region)
+            is_match = chosen(answer, list(target)).is_match
+            return Score(value=CORRECT if is_match else INCORRECT, answer=answer)
+
+        return score
+
+    @metric
+    def consistency(item: str = "item", form: str = "form", cluster: str | None = None) -> Metric:
+        """Compute consistency, flip rate and all_correct over the forms of each item."""
+
+        def compute(scores: list[SampleScore]) -> dict[str, float]:
+            row = form_rates(
+                [
+                    (
+                        _label(score, item),
+                        _label(score, form),
+                        _score(score),
+                        _label(score, cluster or item),
+                    )
+                    for score in scores
+                ]
+            )
+            rates = (("consistency", "consistency"), ("all_correct", "all_right"))
+            numbers = {f"{name}{end}": row[f"{rate}{end}"] for name, rate in rates for end in _ENDS}
+            for end, other in zip(_ENDS, ("", "_high", "_low"), strict=True):
+                numbers[f"flip_rate{end}"] = 1 - numbers[f"consistency{other}"]
+            counts = (("n_items", "n_facts"), ("n_single", "n_single"))
+            numbers |= {name: row[count] for name, count in (*counts, ("n_clusters", "n_clusters"))}
+            return {name: float(number) for name, number in numbers.items()}
+
+        return compute
+
+    return {"match": match, "consistency": consistency}
+
+
+def __getattr__(name: str) -> object:
+    """Make the scorer and the metric when they are first named."""
+    if name not in ("match", "consistency"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return register()[name]
+
+
+def _label(score: Any, key: str) -> object:  # noqa: ANN401 - a SampleScore
+    """Return the metadata of a sample under a key."""
+    metadata = score.sample_metadata or {}
+    if key not in metadata:
+        raise DataError(
+            f"sample {score.sample_id!r} has no metadata {key!r}; give it to every sample, or name "
+            "the key that has it: consistency(item=..., form=..., cluster=...). The sample has "
+            f"{', '.join(map(repr, metadata)) or 'no metadata'}"
+        )
+    return metadata[key]
+
+
+def _score(score: Any) -> int:  # noqa: ANN401 - a SampleScore
+    """Return the score of a sample, reduced over its epochs, as 0 or 1."""
+    value = score.score.value
+    if not isinstance(value, str | int | float) or value not in _CORRECT:
+        raise DataError(
+            f"sample {score.sample_id!r} has the score {value!r}, and consistency is defined for "
+            "correct and incorrect (1 and 0, C and I); with several epochs use "
+            "epochs=Epochs(N, 'mode'), and give a graded score a threshold in its scorer"
+        )
+    return _CORRECT[value]
