@@ -12,11 +12,11 @@ from surface_consistency.errors import DataError, UndefinedMetricWarning
 from surface_consistency.metrics import forms_by
 
 
-def form_rates(scores: Sequence[tuple[object, object, object, object]]) -> "pd.Series[Any]":
+def form_rates(scores: Sequence[Sequence[object]]) -> "pd.Series[Any]":
     """Compute the rates of `forms_by` over the scores that a tool passes.
 
     Args:
-        scores: Item, form, score and cluster of each answer. Items, forms and clusters are text or
+        scores: Item, form, cluster and score of each answer. Items, forms and clusters are text or
             integers, not both. A score is 0, 1, True, False, or None if it is missing.
 
     Returns:
@@ -33,13 +33,13 @@ def form_rates(scores: Sequence[tuple[object, object, object, object]]) -> "pd.S
         UnscoredWarning: If scores are missing.
 
     Examples:
-        >>> scores = [(1, "a", 1, 1), (1, "b", 1, 1), (2, "a", 1, 2), (2, "b", 0, 2)]
+        >>> scores = [(1, "a", 1, True), (1, "b", 1, True), (2, "a", 2, True), (2, "b", 2, False)]
         >>> float(form_rates(scores)["consistency"])
         0.5
     """
     if not scores:
         raise DataError("there are no scores; give at least one item with scores in two forms")
-    items, forms, correct, clusters = zip(*scores, strict=True)
+    items, forms, clusters, correct = zip(*scores, strict=True)
     for name, values in (("item", items), ("form", forms), ("cluster", clusters)):
         _check_labels(name, values)
     (item, form), n = Counter(zip(items, forms, strict=True)).most_common(1)[0]
@@ -72,8 +72,7 @@ def _check_labels(name: str, values: Sequence[object]) -> None:
         examples.setdefault(kind, value)
     if "other" in examples:
         raise DataError(
-            f"{name} {examples['other']!r} is neither text nor an integer; every score needs its "
-            f"{name} as text or as an integer"
+            f"{name} {examples['other']!r} is neither text nor an integer; give it as one of these"
         )
     if len(examples) > 1:
         raise DataError(

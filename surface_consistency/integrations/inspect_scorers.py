@@ -20,7 +20,6 @@ from surface_consistency.matching.verdict_records import answer_span
 
 _FEATURE: Final = "The integration with inspect_ai"
 _CORRECT: Final[dict[str | float, int]] = {"C": 1, "I": 0, "N": 0, 1: 1, 0: 0}
-_ENDS: Final = ("", "_low", "_high")
 
 
 @cache
@@ -35,56 +34,38 @@ def register() -> dict[str, Any]:
         MissingDependencyError: If its version is too old or too new.
     """
     check_tool(_FEATURE, "inspect-ai", "inspect")
-    from inspect_ai.scorer import (
-        CORRECT,
-        INCORRECT,
-        Metric,
-        SampleScore,
-        Score,
-        Scorer,
-        Target,
-        accuracy,
-        metric,
-        scorer,
-        stderr,
-    )
+    from inspect_ai import scorer as tool
     from inspect_ai.solver import TaskState
 
-    @scorer(metrics=[accuracy(), stderr()])
-    def match(rule: str = "popqa", region: AnswerSpan = "whole") -> Scorer:
+    @tool.scorer(metrics=[tool.accuracy(), tool.stderr()])
+    def match(rule: str = "popqa", region: AnswerSpan = "whole") -> tool.Scorer:
         """Score answers by a matching rule."""
         chosen = resolve_rule(rule)
         answer_span("", region=region)
 
-        async def score(state: TaskState, target: Target) -> Score:
+        async def score(state: TaskState, target: tool.Target) -> tool.Score:
             answer = answer_span(state.output.completion, region=region)
             is_match = chosen(answer, list(target)).is_match
-            return Score(value=CORRECT if is_match else INCORRECT, answer=answer)
+            return tool.Score(value=tool.CORRECT if is_match else tool.INCORRECT, answer=answer)
 
         return score
 
-    @metric
-    def consistency(item: str = "item", form: str = "form", cluster: str | None = None) -> Metric:
+    @tool.metric
+    def consistency(
+        item: str = "item", form: str = "form", cluster: str | None = None
+    ) -> tool.Metric:
         """Compute consistency, flip rate and all_correct over the forms of each item."""
+        keys = (item, form, cluster or item)
 
-        def compute(scores: list[SampleScore]) -> dict[str, float]:
-            row = form_rates(
-                [
-                    (
-                        _label(score, item),
-                        _label(score, form),
-                        _score(score),
-                        _label(score, cluster or item),
-                    )
-                    for score in scores
-                ]
-            )
-            rates = (("consistency", "consistency"), ("all_correct", "all_right"))
-            numbers = {f"{name}{end}": row[f"{rate}{end}"] for name, rate in rates for end in _ENDS}
-            for end, other in zip(_ENDS, ("", "_high", "_low"), strict=True):
-                numbers[f"flip_rate{end}"] = 1 - numbers[f"consistency{other}"]
-            counts = (("n_items", "n_facts"), ("n_single", "n_single"))
-            numbers |= {name: row[count] for name, count in (*counts, ("n_clusters", "n_clusters"))}
+        def compute(scores: list[tool.SampleScore]) -> dict[str, float]:
+            row = form_rates([[*(_label(s, key) for key in keys), _score(s)] for s in scores])
+            numbers = {}
+            for end, opposite in (("", ""), ("_low", "_high"), ("_high", "_low")):
+                numbers[f"consistency{end}"] = row[f"consistency{end}"]
+                numbers[f"flip_rate{end}"] = 1 - row[f"consistency{opposite}"]
+                numbers[f"all_correct{end}"] = row[f"all_right{end}"]
+            numbers |= {"n_items": row["n_facts"], "n_single": row["n_single"]}
+            numbers["n_clusters"] = row["n_clusters"]
             return {name: float(number) for name, number in numbers.items()}
 
         return compute

@@ -1,13 +1,13 @@
 """lm-evaluation-harness: matching rules as metrics, and rates over forms as aggregations.
 
-A task file names them as `!function surface_consistency.integrations.lm_eval_plugins.NAME`. Versions
-of the harness that read the entry-point groups `lm_eval.metrics`, `lm_eval.aggregations` and
-`lm_eval.filters` also find them by name; 0.4.13 does not read these groups.
+A task file names them as `!function surface_consistency.integrations.lm_eval_plugins.NAME`.
+Versions of the harness that read the entry-point groups `lm_eval.metrics`, `lm_eval.aggregations`
+and `lm_eval.filters` also find them by name; 0.4.13 does not read these groups.
 
-- Metrics: `match_` with the name of each rule of `matching.RULES`, such as `match_popqa`: 1.0 if the
-  answer matches a reference, else 0.0. The aggregation is the mean.
-- Aggregations: `consistency`, `flip_rate`, `all_correct` and `signed_alignment`, of documents whose
-  `process_results` returns (item, form, correct).
+- Metrics: `match_` with the name of each rule of `matching.RULES`, such as `match_popqa`: 1.0 if
+  the answer matches a reference, else 0.0. The aggregation is the mean.
+- Aggregations: `consistency`, `flip_rate`, `all_correct` and `signed_alignment`, of documents for
+  which `process_results` returns (item, form, correct).
 - Filter: `answer_span`, which keeps the part of an answer that `region` names, by default its first
   line, as `matching.verdicts` does.
 
@@ -125,12 +125,11 @@ def register() -> dict[str, Any]:
         MissingDependencyError: If its version is too old or too new.
     """
     check_tool(_FEATURE, "lm-eval", "lm-eval")
-    # The aggregation "mean" is registered by this import.
+    # The second import registers the aggregation "mean".
+    import lm_eval.api.filter
     import lm_eval.api.metrics
-    from lm_eval.api.filter import Filter
-    from lm_eval.api.registry import register_metric
 
-    class AnswerSpanFilter(Filter):  # type: ignore[misc]
+    class AnswerSpanFilter(lm_eval.api.filter.Filter):  # type: ignore[misc]
         """Keep the part of each answer that `region` names."""
 
         def __init__(self, region: AnswerSpan = "first_line") -> None:
@@ -148,8 +147,10 @@ def register() -> dict[str, Any]:
 
     made: dict[str, Any] = {"answer_span": AnswerSpanFilter}
     for name, rule in _METRICS.items():
-        described = register_metric(metric=name, higher_is_better=True, aggregation="mean")
-        made[name] = described(_metric(name, rule))
+        registered = lm_eval.api.registry.register_metric(
+            metric=name, higher_is_better=True, aggregation="mean"
+        )
+        made[name] = registered(_metric(name, rule))
     return made
 
 
@@ -185,7 +186,7 @@ def _metric(name: str, rule: Rule[Any]) -> Callable[..., float]:
     return metric
 
 
-def _checked(items: Sequence[FormScore]) -> Sequence[FormScore]:
+def _checked(items: Sequence[Any]) -> Sequence[FormScore]:
     """Refuse documents that have another value than an item, a form and a score."""
     for value in items:
         if not isinstance(value, tuple | list) or len(value) != 3:
@@ -198,7 +199,7 @@ def _checked(items: Sequence[FormScore]) -> Sequence[FormScore]:
 
 def _rate(items: Sequence[FormScore], name: str) -> float:
     """Compute a rate over forms, and warn of the items that have no part in it."""
-    row = form_rates([(item, form, score, item) for item, form, score in _checked(items)])
+    row = form_rates([(item, form, item, score) for item, form, score in _checked(items)])
     if row["n_facts"] and row["n_single"]:
         warnings.warn(
             f"{row['n_single']} of {row['n_facts'] + row['n_single']} items have fewer than two "
