@@ -21,7 +21,7 @@ def form_rates(scores: Sequence[Sequence[object]]) -> "pd.Series[Any]":
 
     Returns:
         The row of `forms_by`. Items with fewer than two scored forms are excluded and counted in
-        `n_single`.
+        `n_single`; if `n_facts` is 0, no item is left and every rate is NaN.
 
     Raises:
         DataError: If there are no scores, an item, form or cluster is missing or of another type
@@ -29,7 +29,6 @@ def form_rates(scores: Sequence[Sequence[object]]) -> "pd.Series[Any]":
         ValueError: If a score is not 0 or 1, or an item belongs to two clusters.
 
     Warns:
-        UndefinedMetricWarning: If no item has two scored forms, so that every rate is NaN.
         UnscoredWarning: If scores are missing.
 
     Examples:
@@ -50,17 +49,9 @@ def form_rates(scores: Sequence[Sequence[object]]) -> "pd.Series[Any]":
         )
     frame = pd.DataFrame({"item": items, "form": forms, "correct": correct, "cluster": clusters})
     with warnings.catch_warnings():
-        # The bounds of few clusters are NaN, which is not worth a warning while answers come in.
+        # Rates and bounds are NaN at first if a tool computes them while answers come in.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        row = forms_by(frame, fact="item", cluster="cluster").iloc[0]
-    if not row["n_facts"]:
-        warnings.warn(
-            f"none of {row['n_single']} items has scores in two forms, so that consistency and the "
-            "other rates over forms are NaN; score each item in at least two forms",
-            UndefinedMetricWarning,
-            stacklevel=2,
-        )
-    return row
+        return forms_by(frame, fact="item", cluster="cluster").iloc[0]
 
 
 def _check_labels(name: str, values: Sequence[object]) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final
 
-from surface_consistency.errors import DataError, DataWarning
+from surface_consistency.errors import DataError, DataWarning, UndefinedMetricWarning
 from surface_consistency.integrations.extras import check_tool
 from surface_consistency.integrations.form_scores import form_rates
 from surface_consistency.matching import RULES, Rule
@@ -49,7 +49,7 @@ def consistency(items: Sequence[FormScore]) -> float:
 
     Warns:
         DataWarning: If items have fewer than two scored forms; they are excluded.
-        UndefinedMetricWarning: As `form_rates`.
+        UndefinedMetricWarning: If this holds for all items.
         UnscoredWarning: As `form_rates`.
 
     Examples:
@@ -200,11 +200,11 @@ def _checked(items: Sequence[Any]) -> Sequence[FormScore]:
 def _rate(items: Sequence[FormScore], name: str) -> float:
     """Compute a rate over forms, and warn of the items that have no part in it."""
     row = form_rates([(item, form, item, score) for item, form, score in _checked(items)])
-    if row["n_facts"] and row["n_single"]:
+    if row["n_single"]:
         warnings.warn(
             f"{row['n_single']} of {row['n_facts'] + row['n_single']} items have fewer than two "
-            "scored forms and are excluded",
-            DataWarning,
+            "scored forms and are excluded" + ("" if row["n_facts"] else ", so the rate is NaN"),
+            DataWarning if row["n_facts"] else UndefinedMetricWarning,
             stacklevel=3,
         )
     return float(row[name])
