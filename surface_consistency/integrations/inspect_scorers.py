@@ -8,10 +8,12 @@
 Both are made on first use, so that this module can be imported without the tool.
 """
 
+import math
+import warnings
 from functools import cache
 from typing import Any, Final
 
-from surface_consistency.errors import DataError
+from surface_consistency.errors import DataError, UndefinedMetricWarning
 from surface_consistency.integrations.extras import check_tool
 from surface_consistency.integrations.form_scores import form_rates
 from surface_consistency.matching import resolve_rule
@@ -58,12 +60,17 @@ def register() -> dict[str, Any]:
         keys = (item, form, cluster or item)
 
         def compute(scores: list[tool.SampleScore]) -> dict[str, float]:
-            row = form_rates([[*(_label(s, key) for key in keys), _score(s)] for s in scores])
+            correct = [_correct(score) for score in scores]
+            labels = [[_label(score, key) for key in keys] for score in scores]
+            row = form_rates([[*each, bool(c)] for each, c in zip(labels, correct, strict=True)])
             numbers = {}
             for end, opposite in (("", ""), ("_low", "_high"), ("_high", "_low")):
                 numbers[f"consistency{end}"] = row[f"consistency{end}"]
                 numbers[f"flip_rate{end}"] = 1 - row[f"consistency{opposite}"]
                 numbers[f"all_correct{end}"] = row[f"all_right{end}"]
+            if None in correct:
+                _warn_graded(scores[correct.index(None)])
+                numbers = dict.fromkeys(numbers, math.nan)
             numbers |= {"n_items": row["n_facts"], "n_single": row["n_single"]}
             numbers["n_clusters"] = row["n_clusters"]
             return {name: float(number) for name, number in numbers.items()}
@@ -92,13 +99,24 @@ def _label(score: Any, key: str) -> object:  # noqa: ANN401 - a SampleScore
     return metadata[key]
 
 
-def _score(score: Any) -> int:  # noqa: ANN401 - a SampleScore
-    """Return the score of a sample, reduced over its epochs, as 0 or 1."""
+def _correct(score: Any) -> int | None:  # noqa: ANN401 - a SampleScore
+    """Return the score of a sample, reduced over its epochs, as 0 or 1; None if it is graded."""
     value = score.score.value
-    if not isinstance(value, str | int | float) or value not in _CORRECT:
+    if not isinstance(value, str | int | float):
         raise DataError(
-            f"sample {score.sample_id!r} has the score {value!r}, and consistency is defined for "
-            "correct and incorrect (1 and 0, C and I); with several epochs use "
-            "epochs=Epochs(N, 'mode'), and give a graded score a threshold in its scorer"
+            f"sample {score.sample_id!r} has the score {value!r}, which is not a single value; "
+            "give the metric to one of its keys: metrics={KEY: [consistency()]}"
         )
-    return _CORRECT[value]
+    return _CORRECT.get(value)
+
+
+def _warn_graded(score: Any) -> None:  # noqa: ANN401 - a SampleScore
+    """Warn that the rates are NaN because of the score of a sample."""
+    warnings.warn(
+        f"sample {score.sample_id!r} has the score {score.score.value!r}; consistency is defined "
+        "for correct and incorrect (1 and 0, C and I) and is NaN. With several epochs use "
+        "epochs=Epochs(N, 'mode'), or epochs_reducer='mode' in inspect_ai.score; give a graded "
+        "score a threshold in its scorer",
+        UndefinedMetricWarning,
+        stacklevel=3,
+    )
