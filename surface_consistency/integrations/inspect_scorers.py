@@ -61,8 +61,7 @@ def register() -> dict[str, Any]:
 
         def compute(scores: list[tool.SampleScore]) -> dict[str, float]:
             correct = [_correct(score) for score in scores]
-            labels = [[_label(score, key) for key in keys] for score in scores]
-            row = form_rates([[*each, bool(c)] for each, c in zip(labels, correct, strict=True)])
+            row = form_rates([[*(_label(s, k) for k in keys), bool(_correct(s))] for s in scores])
             numbers = {}
             for end, opposite in (("", ""), ("_low", "_high"), ("_high", "_low")):
                 numbers[f"consistency{end}"] = row[f"consistency{end}"]
@@ -92,9 +91,8 @@ def _label(score: Any, key: str) -> object:  # noqa: ANN401 - a SampleScore
     metadata = score.sample_metadata or {}
     if key not in metadata:
         raise DataError(
-            f"sample {score.sample_id!r} has no metadata {key!r}; give it to every sample, or name "
-            "the key that has it: consistency(item=..., form=..., cluster=...). The sample has "
-            f"{', '.join(map(repr, metadata)) or 'no metadata'}"
+            f"sample {score.sample_id!r} has no metadata {key!r}; add it, or name another key by "
+            f"consistency(item=..., form=..., cluster=...). Keys: {', '.join(metadata) or 'none'}"
         )
     return metadata[key]
 
@@ -104,8 +102,8 @@ def _correct(score: Any) -> int | None:  # noqa: ANN401 - a SampleScore
     value = score.score.value
     if not isinstance(value, str | int | float):
         raise DataError(
-            f"sample {score.sample_id!r} has the score {value!r}, which is not a single value; "
-            "give the metric to one of its keys: metrics={KEY: [consistency()]}"
+            f"sample {score.sample_id!r} has the score {value!r}, which is not one value; give the "
+            "metric to one of its keys: metrics={KEY: [consistency()]}"
         )
     return _CORRECT.get(value)
 
@@ -113,10 +111,9 @@ def _correct(score: Any) -> int | None:  # noqa: ANN401 - a SampleScore
 def _warn_graded(score: Any) -> None:  # noqa: ANN401 - a SampleScore
     """Warn that the rates are NaN because of the score of a sample."""
     warnings.warn(
-        f"sample {score.sample_id!r} has the score {score.score.value!r}; consistency is defined "
-        "for correct and incorrect (1 and 0, C and I) and is NaN. With several epochs use "
-        "epochs=Epochs(N, 'mode'), or epochs_reducer='mode' in inspect_ai.score; give a graded "
-        "score a threshold in its scorer",
+        f"sample {score.sample_id!r} has the score {score.score.value!r}; consistency is NaN, as "
+        "it is defined for 1 and 0 (C and I). With several epochs use Epochs(N, 'mode'), or "
+        "epochs_reducer='mode' in inspect_ai.score; give a graded score a threshold in its scorer",
         UndefinedMetricWarning,
         stacklevel=3,
     )

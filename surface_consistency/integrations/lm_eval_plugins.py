@@ -146,11 +146,9 @@ def register() -> dict[str, Any]:
             return [self._cut(each) for each in response]
 
     made: dict[str, Any] = {"answer_span": AnswerSpanFilter}
+    how = {"higher_is_better": True, "aggregation": "mean"}
     for name, rule in _METRICS.items():
-        registered = lm_eval.api.registry.register_metric(
-            metric=name, higher_is_better=True, aggregation="mean"
-        )
-        made[name] = registered(_metric(name, rule))
+        made[name] = lm_eval.api.registry.register_metric(metric=name, **how)(_metric(name, rule))
     return made
 
 
@@ -167,16 +165,13 @@ def _metric(name: str, rule: Rule[Any]) -> Callable[..., float]:
     def metric(references: Sequence[str], predictions: Sequence[str], **options: object) -> float:
         # The harness hides a TypeError, so that nothing here raises one.
         if options:
-            raise ValueError(
-                f"the metric {name} has no option {next(iter(options))!r}; remove it from the "
-                "entry of metric_list, since the rule itself normalises text"
-            )
+            raise ValueError(f"the metric {name} has no option {min(options)!r}; remove it")
         [reference], [prediction] = references, predictions
         for what, text in (("prediction", prediction), ("reference", reference)):
             if not isinstance(text, str):
                 raise ValueError(
                     f"the metric {name} compares text, and a {what} is {text!r}; let doc_to_target "
-                    "give text, and end filter_list with take_first"
+                    "return text, and end filter_list with take_first"
                 )
         return float(rule(prediction, [reference]).is_match)
 

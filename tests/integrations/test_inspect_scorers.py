@@ -80,8 +80,8 @@ def test_rates_equal_those_of_forms_by_with_their_intervals():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        (sample_score(9, "C", item="x"), r"sample 9 has no metadata 'form'; .* has 'item'"),
-        (sample_score(9, "C"), r"sample 9 has no metadata 'item'; .* has no metadata"),
+        (sample_score(9, "C", item="x"), r"sample 9 has no metadata 'form'; .*Keys: item$"),
+        (sample_score(9, "C"), r"sample 9 has no metadata 'item'; .*Keys: none$"),
         (sample_score(9, {"a": 1}, item="x", form="b"), r"sample 9 has the score {'a': 1}"),
         (sample_score(9, 1, item=1, form="b"), "item is text in some scores"),
         (sample_score(9, 1, item="x", form="a"), "item 'x' has 2 scores in form 'a'"),
@@ -160,36 +160,29 @@ def test_task_of_the_guide_on_a_local_model(tiny_model: Path, tmp_path: Path, mo
 
 def test_scores_of_another_scorer_and_of_epochs(tiny_model: Path, tmp_path: Path):
     """The mean of repeats that differ gives NaN; their mode is read as inspect_ai reduces it."""
-    labels = [(item, form) for item in range(6) for form in "ab"]
+    labels = [(item, form) for item in range(4) for form in "ab"]
     asked = [
-        Sample(input=f"{form} {item}", target="x", metadata={"item": item, "form": form})
+        Sample(input=f"{form} {item}", target="o", metadata={"item": item, "form": form})
         for item, form in labels
     ]
-    task = Task(dataset=asked, solver=generate(), scorer=exact(), metrics=[consistency()])
     how = local(tiny_model, tmp_path, temperature=1.0, seed=1)
+    scorers = [match(), exact()]
+    task = Task(dataset=asked, solver=generate(), scorer=scorers, metrics=[consistency()])
 
-    numbers = values(inspect_ai.eval(task, **how)[0])
-    assert (numbers["consistency"], numbers["all_correct"]) == (1, 0)
-
-    task = Task(dataset=asked, solver=generate(), scorer=match(), metrics=[consistency()])
-    for sample in asked:
-        sample.target = "o"
-    with pytest.warns(UndefinedMetricWarning, match="has the score 0.5; consistency is defined"):
-        by_mean = inspect_ai.eval(task, epochs=2, **how)[0]
+    with pytest.warns(UndefinedMetricWarning, match=r"has the score 0\.[36]\d+; consistency is"):
+        by_mean = inspect_ai.eval(task, epochs=3, **how)[0]
     assert np.isnan(values(by_mean)["consistency"])
+    assert [values(by_mean, 1)[name] for name in ("consistency", "all_correct")] == [1, 0]
     again = inspect_ai.score(
         by_mean, match(), metrics=[consistency()], epochs_reducer="mode", display="none"
     )
     by_mode = values(again, -1)
     frame = pd.DataFrame(
-        [
-            {**sample.metadata, "correct": sample.scores["match"].value == "C"}
-            for sample in sorted(by_mean.samples, key=lambda sample: sample.epoch)
-        ]
+        {**sample.metadata, "correct": sample.scores["match"].value == "C"}
+        for sample in by_mean.samples
     )
-    # The mode of two scores that differ is the first.
-    first = frame.drop_duplicates(["item", "form"])
-    expected = metrics.forms_by(first, fact="item").iloc[0]
+    most = frame.groupby(["item", "form"], as_index=False)["correct"].median()
+    expected = metrics.forms_by(most, fact="item").iloc[0]
     assert by_mode["consistency"] == expected["consistency"]
     fresh = inspect_ai.eval(task, epochs=Epochs(3, "mode"), **how)[0]
-    assert values(fresh)["n_items"] == 6
+    assert values(fresh)["n_items"] == 4

@@ -114,7 +114,7 @@ def test_metric_refuses_options_and_values_that_are_not_text():
         plugins.match_popqa(references=["a"], predictions=["a"], ignore_case=True)
     with pytest.raises(ValueError, match=r"a prediction is \['a'\].*end filter_list with take_f"):
         plugins.match_popqa(references=["a"], predictions=[["a"]])
-    with pytest.raises(ValueError, match="a reference is 1942; let doc_to_target give text"):
+    with pytest.raises(ValueError, match="a reference is 1942; let doc_to_target return text"):
         plugins.match_popqa(references=[1942], predictions=["1942"])
 
 
