@@ -127,6 +127,8 @@ def test_unknown_rules_regions_and_a_missing_tool_are_refused(monkeypatch):
         inspect_scorers.register.__wrapped__()
 
 
+# stderr(cluster=) of inspect_ai 0.3.200 divides 0 by 0 while there is one cluster.
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning:inspect_ai.scorer")
 def test_task_of_the_guide_on_a_local_model(tiny_model: Path, tmp_path: Path, monkeypatch):
     """Also the documented command, which scores the log by another rule."""
     from inspect_ai._cli.main import inspect as command
@@ -154,7 +156,7 @@ def test_task_of_the_guide_on_a_local_model(tiny_model: Path, tmp_path: Path, mo
     words += ["--action", "overwrite", "--output-file", "again.eval", "--display", "none"]
     command.main(words, standalone_mode=False)
     again = inspect_ai.log.read_eval_log("again.eval")
-    assert again.eval.scorers[0].options == {"rule": "squad_em"}
+    assert again.results.scores[0].params == {"rule": "squad_em"}
     assert values(again)["n_items"] == numbers["n_items"]
 
 
