@@ -21,7 +21,7 @@ def form_rates(scores: Sequence[Sequence[object]]) -> "pd.Series[Any]":
 
     Returns:
         The row of `forms_by`. Items with fewer than two scored forms are excluded and counted in
-        `n_single`; if `n_facts` is 0, no item is left and every rate is NaN.
+        `n_single`; if `n_items` is 0, no item is left and every rate is NaN.
 
     Raises:
         DataError: If there are no scores, an item, form or cluster is missing or of another type
@@ -51,7 +51,7 @@ def form_rates(scores: Sequence[Sequence[object]]) -> "pd.Series[Any]":
     with warnings.catch_warnings():
         # Rates and bounds are NaN at first if a tool computes them while answers come in.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return forms_by(frame, fact="item", cluster="cluster").iloc[0]
+        return forms_by(frame, item="item", cluster="cluster").iloc[0]
 
 
 def _check_labels(name: str, values: Sequence[object]) -> None:

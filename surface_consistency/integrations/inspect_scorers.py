@@ -66,11 +66,11 @@ def register() -> dict[str, Any]:
             for end, opposite in (("", ""), ("_low", "_high"), ("_high", "_low")):
                 numbers[f"consistency{end}"] = row[f"consistency{end}"]
                 numbers[f"flip_rate{end}"] = 1 - row[f"consistency{opposite}"]
-                numbers[f"all_correct{end}"] = row[f"all_right{end}"]
+                numbers[f"all_correct{end}"] = row[f"all_correct{end}"]
             if None in correct:
                 _warn_graded(scores[correct.index(None)])
                 numbers = dict.fromkeys(numbers, math.nan)
-            numbers |= {"n_items": row["n_facts"], "n_single": row["n_single"]}
+            numbers |= {"n_items": row["n_items"], "n_single": row["n_single"]}
             numbers["n_clusters"] = row["n_clusters"]
             return {name: float(number) for name, number in numbers.items()}
 

@@ -82,13 +82,13 @@ def all_correct(items: Sequence[FormScore]) -> float:
         items: As for `consistency`.
 
     Returns:
-        The column `all_right` of `metrics.forms_by`.
+        The column `all_correct` of `metrics.forms_by`.
 
     Raises:
         DataError: As `consistency`.
         ValueError: As `consistency`.
     """
-    return _rate(items, "all_right")
+    return _rate(items, "all_correct")
 
 
 def signed_alignment(items: Sequence[FormScore]) -> float:
@@ -110,7 +110,7 @@ def signed_alignment(items: Sequence[FormScore]) -> float:
             f"signed_alignment needs two forms and got {len(forms)}, {sorted(map(str, forms))}; "
             "use consistency for another number of forms"
         )
-    return _rate(items, "all_right") - _rate(items, "all_wrong")
+    return _rate(items, "all_correct") - _rate(items, "all_incorrect")
 
 
 @cache
@@ -197,9 +197,9 @@ def _rate(items: Sequence[FormScore], name: str) -> float:
     row = form_rates([(item, form, item, score) for item, form, score in _checked(items)])
     if row["n_single"]:
         warnings.warn(
-            f"{row['n_single']} of {row['n_facts'] + row['n_single']} items have fewer than two "
-            "scored forms and are excluded" + ("" if row["n_facts"] else ", so the rate is NaN"),
-            DataWarning if row["n_facts"] else UndefinedMetricWarning,
+            f"{row['n_single']} of {row['n_items'] + row['n_single']} items have fewer than two "
+            "scored forms and are excluded" + ("" if row["n_items"] else ", so the rate is NaN"),
+            DataWarning if row["n_items"] else UndefinedMetricWarning,
             stacklevel=3,
         )
     return float(row[name])

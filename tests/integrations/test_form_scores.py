@@ -45,6 +45,6 @@ def test_no_scores_are_refused():
 def test_items_in_one_form_are_counted_and_excluded():
     some, none = form_rates([*GOOD, ("z", "a", "z", False)]), form_rates(GOOD[::2])
 
-    assert (some["n_facts"], some["n_single"], some["consistency"]) == (2, 1, 0.5)
-    assert (none["n_facts"], none["n_single"]) == (0, 2)
+    assert (some["n_items"], some["n_single"], some["consistency"]) == (2, 1, 0.5)
+    assert (none["n_items"], none["n_single"]) == (0, 2)
     assert none["consistency"] != none["consistency"]

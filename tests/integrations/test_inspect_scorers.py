@@ -55,12 +55,10 @@ def sample_score(number, value, **metadata):
 def test_rates_equal_those_of_forms_by_with_their_intervals():
     rng = np.random.default_rng(3)
     rows = [(f"i{item}", form, f"t{item // 2}") for item in range(20) for form in "abc"]
-    frame = pd.DataFrame(rows, columns=["fact_id", "form", "topic"])
+    frame = pd.DataFrame(rows, columns=["item", "form", "topic"])
     frame["correct"] = rng.random(60) < np.repeat(rng.random(20), 3)
     scores = [
-        sample_score(
-            number, "C" if row.correct else "I", key=row.fact_id, form=row.form, t=row.topic
-        )
+        sample_score(number, "C" if row.correct else "I", key=row.item, form=row.form, t=row.topic)
         for number, row in enumerate(frame.itertuples())
     ]
 
@@ -69,7 +67,7 @@ def test_rates_equal_those_of_forms_by_with_their_intervals():
     row = metrics.forms_by(frame, cluster="topic").iloc[0]
     for end in ("", "_low", "_high"):
         assert numbers[f"consistency{end}"] == row[f"consistency{end}"]
-        assert numbers[f"all_correct{end}"] == row[f"all_right{end}"]
+        assert numbers[f"all_correct{end}"] == row[f"all_correct{end}"]
     flips = [numbers[f"flip_rate{end}"] for end in ("_low", "", "_high")]
     agree = [row[f"consistency{end}"] for end in ("_high", "", "_low")]
     assert flips == [1 - each for each in agree]
