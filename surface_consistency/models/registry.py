@@ -22,6 +22,7 @@ _RUNNERS: Final = Plugins(
     built_in={
         "fake": "surface_consistency.models.runner:FakeRunner",
         "lookup": "surface_consistency.studies.audit.study:LookupModel",
+        "minimal": "surface_consistency.models.minimal:MinimalRunner",
         "openai": "surface_consistency.models.server.openai_compatible:OpenAICompatibleRunner",
         "stored": "surface_consistency.models.stored:StoredRunner",
         "stored-scores": "surface_consistency.models.stored_scores:StoredScores",
