@@ -7,7 +7,7 @@ from typing import Any
 
 from surface_consistency.errors import RunnerError, RunnerOutOfMemoryError
 from surface_consistency.models.reasoning import reasoning_tags
-from surface_consistency.models.runner import Runner
+from surface_consistency.models.runner import Runner, cut_at_stop
 from surface_consistency.schemas import Generation, GenerationParams, Prompt, ScoringRequest
 from surface_consistency.schemas.scoring import ScoredText
 
@@ -33,7 +33,8 @@ class MinimalRunner(Runner):
         self._model: Any = AutoModelForCausalLM.from_pretrained(
             model, dtype=dtype, device_map=self._device
         )
-        self._context = getattr(self._model.config, "max_position_embeddings", math.inf)
+        config = self._model.config.get_text_config()
+        self._context = getattr(config, "max_position_embeddings", math.inf)
         if self._model.generation_config.eos_token_id is None:
             self._model.generation_config.eos_token_id = self._tokenizer.eos_token_id
         ends = self._model.generation_config.eos_token_id
@@ -48,10 +49,8 @@ class MinimalRunner(Runner):
     def render(self, prompt: Prompt) -> str:
         """Write a conversation as the model's chat template has it."""
         turns = [turn.model_dump() for turn in prompt.messages or ()]
-        text = self._tokenizer.apply_chat_template(
-            turns, add_generation_prompt=True, tokenize=False
-        )
-        return str(text)
+        template = self._tokenizer.apply_chat_template
+        return str(template(turns, add_generation_prompt=True, tokenize=False))
 
     def _tokens(self, prompt: Prompt) -> list[int]:
         """Tokenise a prompt; a chat template writes the special tokens itself."""
@@ -78,14 +77,12 @@ class MinimalRunner(Runner):
                 yield Generation(prompt_id=prompt.id, text=None, finish_reason="error", error=error)
                 continue
             text = decode(answer, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-            start = len(text) - len(
-                text.lstrip("\n")
-            )  # Line breaks before an answer do not end it.
-            found = [text.find(stop, start) for stop in params.stop]
-            end = min((place for place in found if place >= 0), default=len(text))
-            is_cut = end == len(text) and len(answer) == params.max_new_tokens
+            cut = cut_at_stop(text, params.stop)
+            is_unfinished = cut is None and len(answer) == params.max_new_tokens
             yield Generation(
-                prompt_id=prompt.id, text=text[:end], finish_reason="length" if is_cut else "stop"
+                prompt_id=prompt.id,
+                text=text if cut is None else cut,
+                finish_reason="length" if is_unfinished else "stop",
             )
 
     def _continue(self, rows: list[list[int]], params: GenerationParams) -> list[list[int]]:
@@ -113,11 +110,8 @@ class MinimalRunner(Runner):
         import torch
 
         for request in requests:
-            encoded = self._tokenizer(
-                request.context + request.continuation,
-                add_special_tokens=request.bos == "model",
-                return_offsets_mapping=True,
-            )
+            text, special = request.context + request.continuation, request.bos == "model"
+            encoded = self._tokenizer(text, add_special_tokens=special, return_offsets_mapping=True)
             # A token belongs to the continuation if it ends there; special tokens end at 0.
             ends = [end for _, end in encoded.offset_mapping]
             scored = [place for place, end in enumerate(ends) if end > len(request.context)]

@@ -66,10 +66,7 @@ def test_a_runner_that_is_ready_made_is_used_as_it_is(third_party):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        (
-            "nope",
-            "'nope'; available: fake, lookup, openai, stored, stored-scores.*module:attribute",
-        ),
+        ("nope", "'nope'; available: fake, lookup, minimal, openai, stored.*module:attribute"),
         ("loud-runners:nope", r"no runner 'loud-runners:nope'; available: .*loud_Runners:loud"),
         ("loudpkg:Mute", r"made a Mute, which is not a Runner; derive its class from"),
         ("loudpkg:nothing", r"'loudpkg:nothing' is a NoneType; expected a runner, or a class"),

@@ -61,7 +61,7 @@ def test_by_default_batches_have_32_prompts_and_stay_as_they_are():
     ("method", "arguments", "says"),
     [
         ("fits", (Prompt(id="q", text="a"), PARAMS), "so demonstrations cannot be dropped"),
-        ("score", ([],), "so options cannot be compared; set `read` to generate"),
+        ("score", ([],), "which prompts with options need; set `read` to generate"),
         ("render", (CHAT,), "so answers to conversations cannot be scored"),
     ],
 )
