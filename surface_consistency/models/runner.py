@@ -37,8 +37,8 @@ class Runner(ABC):
         ['HEY']
     """
 
-    name: str
-    """Short name, such as "transformers"."""
+    name: str = "unnamed"
+    """Short name for messages, such as "transformers"."""
 
     is_stored: bool = False
     """Whether answers are stored and not computed, so that a repeated prompt shows no noise."""
