@@ -154,9 +154,5 @@ def _make(
     except ValidationError as error:
         raise ValueError(f"{kind.NAME}: {describe_validation_error(error)}") from error
     return kind(
-        cache_dir=cache,
-        dataset_name=kind.NAME,
-        config_name=name,
-        source=source,
-        settings=settings,
+        cache_dir=cache, dataset_name=kind.NAME, config_name=name, source=source, settings=settings
     )

@@ -5,7 +5,6 @@ writes what it yields as a folder with a card.
 """
 
 import json
-import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -54,7 +53,7 @@ class RowsBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     """A builder of one data set; `build_dataset` makes it and writes its rows."""
 
     VERSION = datasets.Version(_VERSION)
-    BUILDER_CONFIG_CLASS = BuildConfig
+    BUILDER_CONFIG_CLASS: ClassVar[type[BuildConfig]] = BuildConfig
 
     NAME: ClassVar[str]
     """Name of the data set."""
@@ -79,6 +78,7 @@ class RowsBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     def download_and_prepare(self, output_dir: str | None = None, **options: Any) -> None:  # noqa: ANN401 - those of `datasets`
         """Build the rows again, since the cache has no key for the source's content."""
+        self.info.features, self.info.splits = self._info().features, None
         options["download_mode"] = datasets.DownloadMode.FORCE_REDOWNLOAD
         super().download_and_prepare(output_dir, **options)
 
@@ -232,9 +232,7 @@ class SourceBuilder(RowsBuilder):
 def _reader_of(feature: object) -> Callable[[object], object]:
     """Choose the reader of a column's cells; what has the type already is not changed."""
     if isinstance(feature, datasets.List):
-        return lambda value: (
-            value if isinstance(value, list | None) else list(strings_of(value))
-        )
+        return lambda value: value if isinstance(value, list | None) else list(strings_of(value))
     if getattr(feature, "dtype", None) == "int64":
         return count_of
     return lambda value: value if isinstance(value, str) else text_of(value)

@@ -162,7 +162,8 @@ class DumpsBuilder(RowsBuilder):
     @cached_property
     def plan(self) -> DumpPlan:
         """The dump files that are there, and those that are missing."""
-        return self.config.settings.plan(self.config.source)
+        plan: DumpPlan = self.config.settings.plan(self.config.source)
+        return plan
 
     @property
     def wiki(self) -> WikiConfig:

@@ -62,8 +62,8 @@ long answer.
 """
 _TOPICS_LICENSE: Final = """
 No licence is stated: the questions and answers were written from articles by a model. The licence
-of the articles (CC BY-SA 4.0 for Wikipedia) and the terms of the model apply. State the licence here
-before you publish the rows.
+of the articles (CC BY-SA 4.0 for Wikipedia) and the terms of the model apply. State the licence
+here before you publish the rows.
 """
 _AUDIT_SUMMARY: Final = """
 Databases from which single facts are deleted, and the prompts that query these facts: the setting
@@ -73,8 +73,8 @@ configuration `prompts` has one row per prompt, with the domain, the topology an
 """
 _AUDIT_LICENSE: Final = """
 The authors publish databases and prompts under the MIT licence (repository raeesiarya/LMLMAudit);
-the wordings of the prompts that `surface-consistency` writes are theirs. Databases from other tables
-of facts keep the licence of these tables.
+the wordings of the prompts that `surface-consistency` writes are theirs. Databases from other
+tables of facts keep the licence of these tables.
 """
 
 

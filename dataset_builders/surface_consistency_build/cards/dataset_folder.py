@@ -148,8 +148,8 @@ def reserve_output_dir(
         folder: The folder.
         settings: What decides its rows, by name; values that JSON can hold.
         subsets: Names of the subsets that will be written.
-        overwrite: Whether a finished data set of other settings, and a card of somebody else's,
-            may be replaced; other files are left alone.
+        overwrite: Whether a finished data set of other settings, and a card of other origin, may be
+            replaced: files of its other subsets are removed. Foreign files are not changed.
 
     Returns:
         The folder.
@@ -161,12 +161,17 @@ def reserve_output_dir(
     place = make_folder(folder, "out")
     record = place / _RECORD
     wanted: dict[str, JsonValue] = {**settings, _SUBSETS: list(subsets)}
+    known = _recorded(record)
+    listed = known.get(_SUBSETS)
+    earlier = listed if isinstance(listed, list) else []
     if not overwrite:
-        known = _recorded(record)
-        earlier = known.get(_SUBSETS)
-        _refuse_foreign(place, earlier if isinstance(earlier, list) else [])
+        _refuse_foreign(place, earlier)
         if known and (place / _CARD).exists():
             _refuse_others(place, known, wanted)
+    gone = [name for name in earlier if name not in subsets]
+    for file in list(_files(place)):
+        if _is_ours(file, gone):
+            (place / file).unlink()
     record.write_text(json.dumps(wanted, ensure_ascii=False), encoding="utf-8")
     return place
 
@@ -330,7 +335,9 @@ def _write_shard(path: Path, rows: Iterator[Row], subset: Subset) -> None:
             try:
                 table = pa.Table.from_pylist(items, schema=schema)
             except (pa.ArrowException, TypeError, ValueError) as error:
-                raise DataError(f"subset {subset.name!r}: a cell has another type: {error}") from error
+                raise DataError(
+                    f"subset {subset.name!r}: a cell has another type: {error}"
+                ) from error
             writer.write_table(table)
 
 

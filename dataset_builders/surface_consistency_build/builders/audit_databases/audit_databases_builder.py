@@ -68,7 +68,9 @@ class AuditDatabasesBuilder(RowsBuilder):
         "clone https://github.com/raeesiarya/LMLMAudit and pass its folder `data`, or write "
         "databases with `surface-consistency build audit`"
     )
-    BUILDER_CONFIGS = tuple(BuildConfig(name=name, settings=AuditSourceSettings()) for name in _ROWS)
+    BUILDER_CONFIGS = tuple(
+        BuildConfig(name=name, settings=AuditSourceSettings()) for name in _ROWS
+    )
     DEFAULT_CONFIG_NAME = "prompts"
     DEFAULTS = tuple(_ROWS)
 

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from surface_consistency.data.popqa import PopQA, load_popqa
 from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency_build.builders.common import BuildConfig
-from surface_consistency_build.builders.dumps import DumpSettings, DumpsBuilder
+from surface_consistency_build.builders.dumps import DumpsBuilder, DumpSettings
 from surface_consistency_build.cards.dataset_card import CardText, popqa_redirect_card
 from surface_consistency_build.wikimedia.construction.build import BuildResult
 from surface_consistency_build.wikimedia.construction.dump_files import DumpPlan

@@ -36,7 +36,8 @@ class RedirectQADumpsBuilder(DumpsBuilder):
 
     def build(self, work: Path) -> BuildResult:
         """Build with the configuration's settings; see `DumpsBuilder.build`."""
-        return self.config.settings.build(self.plan, work, progress=self.progress)
+        settings: BuildSettings = self.config.settings
+        return settings.build(self.plan, work, progress=self.progress)
 
     def own_options(self) -> dict[str, JsonValue]:
         """List the settings of the draw."""
