@@ -113,6 +113,9 @@ class RowCounts:
     rows: Counter[str] = field(default_factory=Counter)
     """Split to rows."""
 
+    n_bytes: Counter[str] = field(default_factory=Counter)
+    """Split to bytes of its rows in memory."""
+
     facts: Counter[str] = field(default_factory=Counter)
     """Split to distinct facts."""
 

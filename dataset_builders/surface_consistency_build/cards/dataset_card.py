@@ -7,13 +7,16 @@ what the cards of RedirectQA and its relatives say besides.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import JsonValue
 
 from surface_consistency.taxonomy import RELATIONS, TYPES, parse_category
 from surface_consistency_build.cards.build_records import BuildManifest, RowCounts
 from surface_consistency_build.wikimedia.construction.progress import StepCount
+
+if TYPE_CHECKING:
+    import datasets
 
 _TEMPLATE: Final = Path(__file__).with_name("dataset_card.md.jinja")
 _SIZES: Final = (
@@ -120,8 +123,15 @@ class CardSubset:
     data_files: Mapping[str, str]
     """Split to the pattern of its files."""
 
-    columns: Mapping[str, str]
-    """Column to its type."""
+    features: "datasets.Features"
+    """Columns and their types."""
+
+    n_bytes: int
+    """Size of the files."""
+
+    digest: str
+    """Digest of the files. `datasets` does not look at the content of local files: it finds rows in
+    its cache by the card, which therefore changes with the rows."""
 
     meanings: Mapping[str, str] = field(default_factory=dict)
     """Column to what it holds, in Markdown; not shown when empty."""
@@ -150,6 +160,7 @@ def render_card(text: CardText, subsets: Sequence[CardSubset], *, default: str) 
     names = [subset.name for subset in subsets]
     if default not in names:
         raise ValueError(f"the default {default!r} is none of the subsets ({', '.join(names)})")
+    from datasets.info import DatasetInfosDict
     from huggingface_hub import DatasetCard, DatasetCardData
 
     n_rows = sum(subset.counts.rows.total() for subset in subsets)
@@ -163,6 +174,7 @@ def render_card(text: CardText, subsets: Sequence[CardSubset], *, default: str) 
         configs=[
             {
                 "config_name": subset.name,
+                "description": f"rows {subset.digest}",
                 **({"default": True} if subset.name == default else {}),
                 "data_files": [
                     {"split": split, "path": path} for split, path in subset.data_files.items()
@@ -171,6 +183,8 @@ def render_card(text: CardText, subsets: Sequence[CardSubset], *, default: str) 
             for subset in subsets
         ],
     )
+    infos = {subset.name: _info(subset) for subset in subsets}
+    DatasetInfosDict(infos).to_dataset_card_data(data)
     card = DatasetCard.from_template(
         data,
         template_path=str(_TEMPLATE),
@@ -383,9 +397,36 @@ def _in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:
 
 
 def _column_rows(subset: CardSubset) -> _Cells:
-    """List the columns, with what they hold where that is known."""
-    for name, kind in subset.columns.items():
+    """List the columns, with what they contain if that is known."""
+    for name, feature in subset.features.items():
+        kind = _type_name(feature)
         yield (name, kind, subset.meanings.get(name, "")) if subset.meanings else (name, kind)
+
+
+def _type_name(feature: object) -> str:
+    """Name a column's type for people."""
+    inner = getattr(feature, "feature", None)
+    return (
+        f"list of {_type_name(inner)}"
+        if inner is not None
+        else str(getattr(feature, "dtype", feature))
+    )
+
+
+def _info(subset: CardSubset) -> "datasets.DatasetInfo":
+    """Describe types and sizes for `datasets`."""
+    import datasets
+
+    splits = datasets.SplitDict(dataset_name=subset.name)
+    for name, n_rows in subset.counts.rows.items():
+        n_bytes = subset.counts.n_bytes[name]
+        splits.add(datasets.SplitInfo(name, num_bytes=n_bytes, num_examples=n_rows))
+    return datasets.DatasetInfo(
+        features=subset.features,
+        splits=splits,
+        download_size=subset.n_bytes,
+        dataset_size=subset.counts.n_bytes.total(),
+    )
 
 
 def _attrition_rows(subset: CardSubset) -> _Cells:

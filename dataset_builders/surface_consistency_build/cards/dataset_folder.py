@@ -5,6 +5,7 @@ settings made, is replaced unasked.
 """
 
 import csv
+import hashlib
 import io
 import json
 import os
@@ -24,7 +25,7 @@ from surface_consistency.reading import parse_json, read_document
 from surface_consistency.runs.files import write_text
 from surface_consistency.schemas.jsonl import atomic_path
 from surface_consistency.taxonomy import CATEGORIES, TYPES
-from surface_consistency_build.cards.build_records import BuildManifest, Row, RowCounts
+from surface_consistency_build.cards.build_records import BuildManifest, Row, RowCounts, file_digest
 from surface_consistency_build.cards.dataset_card import CardSubset, CardText, render_card
 from surface_consistency_build.wikimedia.construction.progress import StepCount
 
@@ -279,8 +280,11 @@ def _write_subset(place: Path, subset: Subset, rows_per_shard: int) -> CardSubse
     counts = RowCounts(key=subset.key)
     for split, rows in subset.splits.items():
         watched = counts.watch(split, rows)
-        if not _write_shards(target, split, watched, subset, rows_per_shard):
+        counts.n_bytes[split] = _write_shards(target, split, watched, subset, rows_per_shard)
+        if not counts.n_bytes[split]:
             raise DataError(f"subset {subset.name!r} has no rows in split {split!r}")
+    shards = sorted(file for file in target.iterdir() if _SHARD_NAME.fullmatch(file.name))
+    digest = hashlib.sha256("".join(file_digest(file, "sha256") for file in shards).encode())
     records = place / "metadata" / subset.name
     if subset.attrition:
         _write(
@@ -294,7 +298,9 @@ def _write_subset(place: Path, subset: Subset, rows_per_shard: int) -> CardSubse
         name=subset.name,
         counts=counts,
         data_files={split: f"{subset.name}/{split}-*.parquet" for split in subset.splits},
-        columns={name: _type_name(kind) for name, kind in subset.features.items()},
+        features=subset.features,
+        n_bytes=sum(file.stat().st_size for file in shards),
+        digest=digest.hexdigest(),
         meanings=subset.meanings,
         attrition=subset.attrition,
         manifest=subset.manifest,
@@ -304,27 +310,28 @@ def _write_subset(place: Path, subset: Subset, rows_per_shard: int) -> CardSubse
 def _write_shards(
     target: Path, split: str, rows: Iterator[Row], subset: Subset, rows_per_shard: int
 ) -> int:
-    """Write files of so many rows; their number goes into their names once it is known."""
+    """Write files of so many rows, named by their number; return the bytes of the rows."""
     parts: list[Path] = []
+    n_bytes = 0
     try:
         for first in rows:
             part = target / f".{split}-{len(parts):05d}.unnamed"
-            _write_shard(part, chain([first], islice(rows, rows_per_shard - 1)), subset)
+            n_bytes += _write_shard(part, chain([first], islice(rows, rows_per_shard - 1)), subset)
             parts.append(part)
         for number, part in enumerate(parts):
             part.replace(target / f"{split}-{number:05d}-of-{len(parts):05d}.parquet")
     finally:
         for part in parts:
             part.unlink(missing_ok=True)
-    return len(parts)
+    return n_bytes
 
 
-def _write_shard(path: Path, rows: Iterator[Row], subset: Subset) -> None:
+def _write_shard(path: Path, rows: Iterator[Row], subset: Subset) -> int:
     """Write one file; a row that would be cast or lose a column is an error."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema, names = subset.features.arrow_schema, subset.features.keys()
+    schema, names, n_bytes = subset.features.arrow_schema, subset.features.keys(), 0
     with atomic_path(path) as part, pq.ParquetWriter(part, schema) as writer:
         while items := list(islice(rows, _ROW_GROUP)):
             if other := next((row.keys() ^ names for row in items if row.keys() != names), None):
@@ -339,16 +346,8 @@ def _write_shard(path: Path, rows: Iterator[Row], subset: Subset) -> None:
                     f"subset {subset.name!r}: a cell has another type: {error}"
                 ) from error
             writer.write_table(table)
-
-
-def _type_name(feature: object) -> str:
-    """Name a column's type for people."""
-    inner = getattr(feature, "feature", None)
-    return (
-        f"list of {_type_name(inner)}"
-        if inner is not None
-        else str(getattr(feature, "dtype", feature))
-    )
+            n_bytes += table.nbytes
+    return n_bytes
 
 
 def _csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -404,6 +404,16 @@ def test_a_folder_of_other_files_or_another_data_set_is_refused(tmp_path):
     assert load(tmp_path / "out").to_list() == load(SAMPLE_PATH).to_list()
 
 
+def test_datasets_reads_a_folder_that_was_built_again(tmp_path):
+    """Its cache knows the card of a local folder, not the content of its files."""
+    for answer in ("1984", "1985"):
+        rows = [row | {"ShortA1": answer} for row in SLAQ_ROWS]
+        path = lines_at(tmp_path / "rows.jsonl", rows)
+        build_dataset("slaq", path, tmp_path / "out")
+
+        assert load(tmp_path / "out").to_list() == rows
+
+
 def test_a_builder_class_reads_a_changed_source_again(tmp_path):
     """The cache of `datasets` has no key for the content of a source."""
 
