@@ -173,7 +173,7 @@ def reserve_output_dir(
     for file in list(_files(place)):
         if _is_ours(file, gone):
             (place / file).unlink()
-    record.write_text(json.dumps(wanted, ensure_ascii=False), encoding="utf-8")
+    write_text(record, json.dumps(wanted, ensure_ascii=False))
     return place
 
 

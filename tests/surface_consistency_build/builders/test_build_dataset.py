@@ -3,6 +3,7 @@
 import copy
 import csv
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import datasets
@@ -19,11 +20,13 @@ from surface_consistency_build.builders.build_dataset import DATA_SETS
 from surface_consistency_build.builders.redirectqa.redirectqa_builder import RedirectQABuilder
 from surface_consistency_build.wikimedia.construction.rows import BuiltRow
 
+from surface_consistency import studies
 from surface_consistency.data.redirectqa import SAMPLE_PATH, load_redirectqa
 from surface_consistency.data.slaq import SLAQ_SAMPLE_PATH, load_slaq
 from surface_consistency.data.slaq_rows import SlaqRow
 from surface_consistency.engine.features import make_features
 from surface_consistency.errors import DataError, RecordError, RunError, SourceNotFoundError
+from surface_consistency.rows.readers import read_rows
 from surface_consistency.schemas import AuditPrompt, Triplet
 from surface_consistency.studies.audit.conditions import find_conditions
 from surface_consistency.studies.audit.retrieval.triplets import Triplets
@@ -209,6 +212,36 @@ def test_bundled_samples_load_before_and_after_a_build(name, source, read, tmp_p
     assert built.features == bundled.features
     assert built.to_list() == bundled.to_list() == streamed(source) == streamed(tmp_path / "out")
     assert read(tmp_path / "out") == read(source)
+
+
+STUDIES = Path(studies.__file__).parent
+
+
+@pytest.mark.parametrize(
+    ("folder", "split"),
+    [
+        (SAMPLE_PATH, "test"),
+        (SLAQ_SAMPLE_PATH, "test"),
+        (SAMPLE_PATH.with_name("slaq_answers"), "train"),
+        (STUDIES / "forms" / "sample", "test"),
+        (STUDIES / "audit" / "sample", "test"),
+    ],
+)
+def test_datasets_reads_every_bundled_folder(folder, split):
+    """Whole and as a stream, the rows are those of the files."""
+    read, stream = (
+        datasets.load_dataset(str(folder), split=split, streaming=as_stream)
+        for as_stream in (False, True)
+    )
+    files = sorted(folder.rglob("*.jsonl")) or [folder / "test.csv"]
+    rows = [row for file in files for _, row in read_rows(file)]
+
+    loaded = [dict(row) for row in stream]
+    assert loaded == read.to_list()
+    if files[0].suffix == ".csv":
+        loaded = [{name: str(cell) for name, cell in row.items()} for row in loaded]
+    missing = dict.fromkeys(read.column_names)
+    assert sorted(map(repr, loaded)) == sorted(repr(missing | dict(row)) for row in rows)
 
 
 def test_rows_that_repeat_another_are_written_once(tmp_path):
