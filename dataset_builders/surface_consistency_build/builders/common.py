@@ -23,19 +23,13 @@ from surface_consistency.errors import DataError
 from surface_consistency.rows.cells import RowCells, count_of, strings_of, text_of
 from surface_consistency.schemas import Record
 from surface_consistency.schemas.settings import Settings
+from surface_consistency_build.builders.settings import RowsSettings
 from surface_consistency_build.cards.build_records import BuildManifest, Row
 from surface_consistency_build.cards.dataset_card import CardText, stated_license
 from surface_consistency_build.cards.dataset_folder import Subset
 from surface_consistency_build.wikimedia.construction.progress import BuildHook
 
 _VERSION: Final = "1.0.0"
-
-
-class RowsSettings(Settings):
-    """Which rows of a source are read."""
-
-    split: str = "test"
-    """Split of the source, and of the data set that is written."""
 
 
 @dataclass

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 from cyclopts import App, Parameter
 from pydantic import Field
 
+import surface_consistency_build
 from surface_consistency.cli.options import Out
 from surface_consistency.cli.record_command import record_command
 from surface_consistency.engine.model_settings import ModelSettings
@@ -23,10 +24,12 @@ from surface_consistency_build.builders.audit_databases.databases import build_a
 from surface_consistency_build.builders.audit_databases.fact_tables import DOMAINS, read_fact_table
 from surface_consistency_build.builders.audit_databases.styles import AUDIT_STYLES, style_writers
 from surface_consistency_build.builders.audit_databases.topologies import PUBLISHED_TOPOLOGIES
-from surface_consistency_build.builders.build_dataset import build_dataset
-from surface_consistency_build.builders.common import RowsSettings
-from surface_consistency_build.builders.dumps import BuildSettings, DumpSettings
-from surface_consistency_build.builders.popqa_redirect.popqa_redirect_builder import PopQASettings
+from surface_consistency_build.builders.settings import (
+    BuildSettings,
+    DumpSettings,
+    PopQASettings,
+    RowsSettings,
+)
 from surface_consistency_build.wikimedia.construction.dump_files import DumpPlan
 from surface_consistency_build.wikimedia.construction.progress import BuildProgress
 from surface_consistency_build.writers.paraphrases import ParaphraseSettings, ParaphraseWriting
@@ -187,7 +190,7 @@ def _audit(
             f"{item.path}: {item.n_triplets} triplets, {item.n_facts} facts in "
             f"{len(item.prompt_paths)} prompt styles"
         )
-    build_dataset("lmlm-audit", out, out, overwrite=True)
+    surface_consistency_build.build_dataset("lmlm-audit", out, out, overwrite=True)
 
 
 def _articles(
@@ -306,7 +309,9 @@ def _build(
     given = target.model_dump(exclude={"out", "quiet"})
     progress = None if target.quiet else _Lines()
     options = settings.model_dump(exclude_unset=True)
-    done = build_dataset(name, source, target.out, **given, progress=progress, **options)
+    done = surface_consistency_build.build_dataset(
+        name, source, target.out, **given, progress=progress, **options
+    )
     for upload in done.uploads:
         if upload.n_rows is not None:
             print(f"{upload.path}: {upload.n_rows:,} rows")

@@ -4,7 +4,6 @@ Facts, canonical names and accepted answers are PopQA's own; the redirects of th
 from a folder of dumps.
 """
 
-import os
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,26 +14,12 @@ from pydantic import JsonValue
 from surface_consistency.data.popqa import PopQA, load_popqa
 from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency_build.builders.common import BuildConfig
-from surface_consistency_build.builders.dumps import DumpsBuilder, DumpSettings
+from surface_consistency_build.builders.dumps import DumpsBuilder
+from surface_consistency_build.builders.settings import PopQASettings
 from surface_consistency_build.cards.dataset_card import CardText, popqa_redirect_card
 from surface_consistency_build.wikimedia.construction.build import BuildResult
-from surface_consistency_build.wikimedia.construction.dump_files import DumpPlan
 from surface_consistency_build.wikimedia.construction.popqa import augment_popqa
 from surface_consistency_build.wikimedia.wikis import WikiConfig
-
-
-class PopQASettings(DumpSettings):
-    """How PopQA is augmented."""
-
-    popqa: str = "akariasai/PopQA"
-    """Hub id, folder or file of PopQA's rows."""
-
-    revision: str | None = None
-    """Commit, tag or branch of PopQA's rows; pin it in work to be repeated."""
-
-    def plan(self, dumps: str | os.PathLike[str], *, needs_views: bool = False) -> DumpPlan:
-        """Look for the dump files of this build; page views are optional."""
-        return super().plan(dumps, needs_views=needs_views)
 
 
 @dataclass

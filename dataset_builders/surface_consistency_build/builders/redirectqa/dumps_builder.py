@@ -9,7 +9,8 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from surface_consistency_build.builders.common import BuildConfig
-from surface_consistency_build.builders.dumps import BuildSettings, DumpsBuilder
+from surface_consistency_build.builders.dumps import DumpsBuilder
+from surface_consistency_build.builders.settings import BuildSettings
 from surface_consistency_build.cards.dataset_card import CardText, redirectqa_card
 from surface_consistency_build.wikimedia.construction.build import BuildResult
 
