@@ -85,8 +85,8 @@ class Intervals:
             for kappa and odds; a jackknife t interval of any other function. It is of the same t as
             the p-value beside it. "percentile" takes the quantiles of resamples.
         resamples: Number of resamples, at least 1; 1,000 or more to be of use. "auto" takes none.
-        seed: Seed of all that is drawn, at least 0, which gives the same numbers again; generator
-            to draw from; or None for fresh entropy.
+        seed: Seed of the resamples, at least 0, which gives the same numbers again; a generator; or
+            None for fresh entropy.
 
     Raises:
         TypeError: When `resamples` is no integer or `seed` no seed, generator or None.
