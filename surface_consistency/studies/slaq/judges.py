@@ -106,7 +106,9 @@ class MatcherJudge:
                 "prediction": pd.Series(texts.to_numpy(), dtype=TEXT),
                 "correct": correct,
                 "is_recalled": pd.arrays.BooleanArray(is_told, ~is_told),
-                "matched_answer": pd.Series([judged.answer[place] for place in best], dtype=TEXT),
+                "matched_answer": pd.Series(
+                    [judged.reference[place] for place in best], dtype=TEXT
+                ),
                 "score": judged.score[best],
                 "reason": reason.mask(reason == ""),
             }
