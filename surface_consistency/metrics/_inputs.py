@@ -3,7 +3,7 @@
 import operator
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -103,15 +103,19 @@ def outcome_cells(
     return cells
 
 
-def plain(values: npt.ArrayLike) -> npt.ArrayLike:
+_ValuesT = TypeVar("_ValuesT")
+
+
+def plain(values: _ValuesT) -> _ValuesT:
     """Return torch tensors as numpy arrays, with gradients detached; other values as they are."""
     if not hasattr(values, "detach"):
         return values
     tensor: Any = values.detach().cpu()
     try:
-        return tensor.numpy()
+        array: _ValuesT = tensor.numpy()
     except TypeError:  # numpy has no bfloat16.
-        return tensor.float().numpy()
+        array = tensor.float().numpy()
+    return array
 
 
 def _scalar(value: object) -> object:
