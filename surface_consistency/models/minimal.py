@@ -1,11 +1,10 @@
-"""The minimal runner: `generate` and `forward` of transformers, the file to copy for your own."""
+"""The minimal runner: `generate` and a forward pass of transformers, the file to copy."""
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
 from typing import Any
 
-from surface_consistency.errors import RunnerError, RunnerOutOfMemoryError
+from surface_consistency.errors import RunnerError
 from surface_consistency.models.reasoning import reasoning_tags
 from surface_consistency.models.runner import Runner, cut_at_stop
 from surface_consistency.schemas import Generation, GenerationParams, Prompt, ScoringRequest
@@ -28,82 +27,61 @@ class MinimalRunner(Runner):
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
-        self._device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        where = device or ("cuda" if torch.cuda.is_available() else "cpu")
         self._tokenizer: Any = AutoTokenizer.from_pretrained(model)
-        self._model: Any = AutoModelForCausalLM.from_pretrained(
-            model, dtype=dtype, device_map=self._device
-        )
+        load = AutoModelForCausalLM.from_pretrained
+        self._model: Any = load(model, dtype=dtype, device_map=where)
         config = self._model.config.get_text_config()
         self._context = getattr(config, "max_position_embeddings", math.inf)
-        if self._model.generation_config.eos_token_id is None:
-            self._model.generation_config.eos_token_id = self._tokenizer.eos_token_id
-        ends = self._model.generation_config.eos_token_id
-        self._ends = ends if isinstance(ends, list) else [ends]
+        end = self._model.generation_config.eos_token_id
+        end = self._tokenizer.eos_token_id if end is None else end
+        self._ends = end if isinstance(end, list) else [end]
 
     def fingerprint(self) -> dict[str, Any]:
         """Describe what determines the answers; a run resumes only under equal values."""
-        config, dtype = self._model.config, str(self._model.dtype)
+        config, place = self._model.config, str(self._model.device)
         model = {"model": config.name_or_path, "revision": getattr(config, "_commit_hash", None)}
-        return {"runner": self.name, **model, "dtype": dtype, "device": self._device}
+        return {"runner": self.name, **model, "dtype": str(self._model.dtype), "device": place}
 
     def render(self, prompt: Prompt) -> str:
-        """Write a conversation as the model's chat template has it."""
-        turns = [turn.model_dump() for turn in prompt.messages or ()]
+        """Write what the model reads: the text, or the conversation by the chat template."""
+        if prompt.messages is None:
+            return str(prompt.text)
+        turns = [turn.model_dump() for turn in prompt.messages]
         template = self._tokenizer.apply_chat_template
         return str(template(turns, add_generation_prompt=True, tokenize=False))
-
-    def _tokens(self, prompt: Prompt) -> list[int]:
-        """Tokenise a prompt; a chat template writes the special tokens itself."""
-        text = self.render(prompt) if prompt.text is None else prompt.text
-        return list(self._tokenizer(text, add_special_tokens=prompt.text is not None).input_ids)
-
-    def fits(self, prompt: Prompt, params: GenerationParams) -> bool:
-        """Check whether a prompt has tokens and fits the context together with its answer."""
-        return 0 < len(self._tokens(prompt)) <= self._context - params.max_new_tokens
 
     def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
         """Answer one batch; an answer ends before its first end token or stop string."""
         if params.temperature or params.max_reasoning_tokens or params.reasoning_opened is not None:
             raise RunnerError("temperature and limits of reasoning need the runner transformers")
-        for prompt in prompts:
-            if not self.fits(prompt, params):
+        rows = []
+        for prompt in prompts:  # A chat template writes the special tokens itself.
+            encoded = self._tokenizer(self.render(prompt), add_special_tokens=not prompt.messages)
+            rows.append(encoded.input_ids)
+            if not 0 < len(rows[-1]) <= self._context - params.max_new_tokens:
                 raise RunnerError(f"prompt {prompt.id!r} does not fit the model; use fewer shots")
-        rows = [self._tokens(prompt) for prompt in prompts]
+        width = max(map(len, rows))
+        output = self._model.generate(
+            input_ids=self._tensor([[0] * (width - len(row)) + row for row in rows]),
+            attention_mask=self._tensor([[0] * (width - len(r)) + [1] * len(r) for r in rows]),
+            max_new_tokens=params.max_new_tokens,
+            do_sample=False,
+            num_beams=1,
+            eos_token_id=self._ends,
+            pad_token_id=self._ends[0],
+        )
         decode, tags = self._tokenizer.decode, reasoning_tags(params.reasoning_tags or ())
-        for prompt, row, new in zip(prompts, rows, self._continue(rows, params), strict=True):
-            answer = list(takewhile(lambda token: token not in self._ends, new))
-            if tags.is_opened_by(decode(row)) or tags.any_tag.search(decode(answer)):
+        for prompt, row, new in zip(prompts, rows, output[:, width:].tolist(), strict=True):
+            if tags.is_opened_by(decode(row)) or tags.any_tag.search(decode(new)):
                 error = "the model reasons before it answers; use the runner transformers"
                 yield Generation(prompt_id=prompt.id, text=None, finish_reason="error", error=error)
                 continue
-            text = decode(answer, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+            text = decode(new, skip_special_tokens=True, clean_up_tokenization_spaces=False)
             cut = cut_at_stop(text, params.stop)
-            is_unfinished = cut is None and len(answer) == params.max_new_tokens
-            yield Generation(
-                prompt_id=prompt.id,
-                text=text if cut is None else cut,
-                finish_reason="length" if is_unfinished else "stop",
-            )
-
-    def _continue(self, rows: list[list[int]], params: GenerationParams) -> list[list[int]]:
-        """Write the most probable tokens after each row, rows padded on the left."""
-        import torch
-
-        width = max(map(len, rows))
-        ids = torch.tensor([[0] * (width - len(row)) + row for row in rows])
-        mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows])
-        try:
-            output = self._model.generate(
-                input_ids=ids.to(self._device),
-                attention_mask=mask.to(self._device),
-                max_new_tokens=params.max_new_tokens,
-                do_sample=False,
-                num_beams=1,
-                pad_token_id=0,
-            )
-        except torch.OutOfMemoryError as error:  # The batch is sent again in halves.
-            raise RunnerOutOfMemoryError(str(error)) from error
-        return list(output[:, width:].tolist())
+            is_ended = cut is not None or not {*self._ends}.isdisjoint(new)
+            text, reason = text if cut is None else cut, "stop" if is_ended else "length"
+            yield Generation(prompt_id=prompt.id, text=text, finish_reason=reason)
 
     def score(self, requests: Sequence[ScoringRequest]) -> Iterator[ScoredText]:
         """Compute the log-probability of each token of a continuation."""
@@ -116,22 +94,27 @@ class MinimalRunner(Runner):
             ends = [end for _, end in encoded.offset_mapping]
             scored = [place for place, end in enumerate(ends) if end > len(request.context)]
             start, ids = scored[0], encoded.input_ids[: scored[-1] + 1]
-            if start == 0 and request.bos == "model":
+            if start == 0 and special and self._tokenizer.bos_token_id is not None:
                 start, ids, ends = 1, [self._tokenizer.bos_token_id, *ids], [0, *ends]
-            if start == 0 or ids[0] is None or len(ids) > self._context:
-                raise RunnerError(f"request {request.id!r} is too long, or no token precedes it")
+            if start == 0 or len(ids) > self._context or request.vocabulary_moments:
+                raise RunnerError(
+                    f"request {request.id!r} is too long, has no token before the scored ones, or "
+                    "needs moments of the vocabulary; use the runner transformers"
+                )
             with torch.inference_mode():
-                logits = self._model(torch.tensor([ids[:-1]], device=self._device)).logits
-            logs = logits[0, start - 1 :].float().log_softmax(-1)
-            tokens = torch.tensor(ids[start:], device=self._device)
-            means = (logs.exp() * logs).sum(-1)
-            deviations = (logs.exp() * (logs - means[:, None]) ** 2).sum(-1).sqrt()
+                logits = self._model(self._tensor([ids[:-1]])).logits[0, start - 1 :].float()
+            tokens = self._tensor(ids[start:])
+            logs = logits.log_softmax(-1).gather(-1, tokens[:, None])[:, 0].clamp(max=0)
             yield ScoredText(
                 request_id=request.id,
                 token_ids=tuple(ids[start:]),
-                log_probabilities=logs.gather(-1, tokens[:, None])[:, 0].clamp(max=0).tolist(),
-                is_greedy=bool((logs.argmax(-1) == tokens).all()),
+                log_probabilities=logs.tolist(),
+                is_greedy=bool((logits.argmax(-1) == tokens).all()),
                 boundary="moved" if ends[start - 1] < len(request.context) else "clean",
-                vocabulary_means=means.tolist() if request.vocabulary_moments else None,
-                vocabulary_deviations=deviations.tolist() if request.vocabulary_moments else None,
             )
+
+    def _tensor(self, numbers: Sequence[Any]) -> Any:  # noqa: ANN401
+        """Put numbers where the model is."""
+        import torch
+
+        return torch.tensor(numbers, device=self._model.device)
