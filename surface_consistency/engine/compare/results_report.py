@@ -99,7 +99,8 @@ class ComparisonReport:
         self.quantity = f"{base} ({metric})" if metric else base
         low, high = self.result.scale
         self._reach = high - low
-        self._words: dict[str, Any] = {"kind": self.kind, "unit": "items", "level": self.confidence}
+        self._words: dict[str, Any] = {"kind": self.kind, "unit": "items"}
+        self._words["confidence"] = self.confidence
         self.groups = self.result.groups
         self.is_of_right = self.result.is_verdicts and not compared.settings.lower_is_better
         self.has_flips = self.is_of_right and len(compared.models) == 2 and self.n_tasks == 1
@@ -154,6 +155,14 @@ class ComparisonReport:
             Texts and numbers.
         """
         return say.paragraph(self._summary())
+
+    def sentences(self) -> list[say.Sentence]:
+        """List the sentences of the finding, of few clusters and of the summary.
+
+        Returns:
+            The sentences; empty ones report nothing.
+        """
+        return [self.finding(), self.few(), *self._summary()]
 
     def _summary(self) -> Iterator[say.Sentence]:
         """Yield the sentences of the summary."""
