@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import ColumnNotFoundError, DataError
-from surface_consistency.metrics._groups import column_names, has_list_cells
+from surface_consistency.metrics._groups import column_names, has_list_cells, plain_label
 from surface_consistency.metrics._inputs import MissingPolicy, check_choice
 from surface_consistency.reading import first_names
 from surface_consistency.results.columns import USUAL
@@ -211,7 +211,7 @@ def _graded(column: "pd.Series[Any]", binary_reason: str) -> bool:
     graded = known[~known.isin((0, 1))]
     if len(graded) and binary_reason:
         raise ValueError(
-            f"column {column.name!r} has {graded.iloc[0]!r} in row {graded.index[0]}, which is "
+            f"column {column.name!r} has {plain_label(graded.iloc[0])!r} in row {graded.index[0]}, which is "
             f"neither 0 nor 1; {binary_reason}; pass a 0/1 column, such as "
             f"(df[{column.name!r}] >= 0.5), or use accuracy, paired or compare for graded scores"
         )
@@ -238,7 +238,8 @@ def _refuse_duplicates(frame: pd.DataFrame, unit: list[str], repeats: list[str])
     repeated = frame[named].duplicated()
     if not repeated.any():
         return
-    first = ", ".join(f"{name}={frame[repeated].iloc[0][name]!r}" for name in named)
+    row = frame[repeated].iloc[0]
+    first = ", ".join(f"{name}={plain_label(row[name])!r}" for name in named)
     remedy = "drop the duplicates"
     if not repeats:
         remedy += (

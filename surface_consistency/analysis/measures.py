@@ -1,9 +1,12 @@
 """Functions of a frame that return a `Result`: one question each, with clustered intervals."""
 
 import math
+import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
@@ -18,12 +21,14 @@ from surface_consistency.analysis._columns import (
     to_frame,
 )
 from surface_consistency.analysis.result import Result, texts
+from surface_consistency.analysis.settings import TableSettings
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics._groups import column_names
 from surface_consistency.metrics._inputs import check_choice
 from surface_consistency.metrics.correlation.correlations import correlation_by
 from surface_consistency.metrics.forgetting.forgetting_groups import forgetting_by
 from surface_consistency.metrics.forms.form_groups import forms_by
+from surface_consistency.metrics.outcome_frames import outcomes_frame
 from surface_consistency.metrics.paired.mcnemar_tests import PairedTest
 from surface_consistency.metrics.paired.multiplicity import with_adjusted_p_values
 from surface_consistency.metrics.paired.paired_groups import paired_by
@@ -38,6 +43,9 @@ Missing = Literal["drop", "raise", "wrong"]
 
 _MOST: Final = 3
 """Maximum number of rows that have sentences of their own."""
+
+_PAGE_CONFIDENCE: Final = 0.95
+"""Confidence level of the page of two conditions, whose test is "auto"."""
 
 _OUTCOMES: Final = ("first_correct", "second_correct")
 _ENDS: Final = ("", "_low", "_high")
@@ -326,9 +334,13 @@ def paired(
         _Estimate(f"{side}_accuracy", f"{name.capitalize()}, {of}", kind=kind)
         for side, of in (("first", one), ("second", two))
     ]
+    page = None
+    has_page = rows.is_binary and repeat is None and model not in rows.keys
+    if has_page and test == "auto" and confidence == _PAGE_CONFIDENCE:
+        page = partial(_write_pairs, rows, first, second, (one, two), pair)
     return _result(
         "paired", rows, table, shown, f"Paired comparison of {one} and {two}", confidence,
-        noise=noise, between=f"{one} and {two}",
+        noise=noise, between=f"{one} and {two}", page=page,
     )  # fmt: skip
 
 
@@ -621,6 +633,28 @@ def _conditions(frame: pd.DataFrame, first: str, second: str) -> tuple[str, str]
     return called[0], called[1]
 
 
+def _write_pairs(
+    rows: Rows,
+    first: str,
+    second: str,
+    names: tuple[str, str],
+    pair: str | None,
+    folder: str | os.PathLike[str],
+) -> Path:
+    """Write the page of two conditions."""
+    from surface_consistency.engine.report import report_verdicts
+
+    # The cluster and the pair take the names "item" and "pair".
+    taken = [name for name in ("item", "pair") if name in rows.frame]
+    frame = rows.frame.drop(columns=[name for name in taken if name not in (rows.cluster, pair)])
+    outcomes = outcomes_frame(
+        frame, first=first, second=second, cluster=rows.cluster, pair=pair, within=None
+    )
+    called = dict(zip(("first_condition", "second_condition"), names, strict=True))
+    settings = TableSettings(by=tuple(rows.keys))
+    return report_verdicts(outcomes.assign(**called), folder, settings, origin="a data frame")
+
+
 def _graded_pairs(
     rows: Rows, first: str, second: str, repeat: str | None, intervals: Intervals
 ) -> pd.DataFrame:
@@ -702,7 +736,7 @@ def _noise_sentences(
         explain = ", of which repeats of identical prompts explain "
         yield [f"The flip rate{of} between {between} is ", *flips, explain, *repeats, "."]
     else:
-        yield [f"The test-retest flip rate of identical prompts{of} is ", *repeats, "."]
+        yield say.repeats([row], name, of, confidence=words["confidence"])
     k = row["k"]
     what = f"proportion of prompts{of} correct in {k} of {k} repeats (pass^{k})"
     yield say.rate({**row, **counts}, "pass_k", what, **{**words, "unit": "prompts"})
@@ -723,6 +757,7 @@ def _result(
     note: str = "",
     noise: pd.DataFrame | None = None,
     between: str = "",
+    page: Callable[[str | os.PathLike[str]], Path] | None = None,
 ) -> Result:
     """Make the result of a table: corrected p-values, sentences, and what repeats show."""
     clashes = sorted({*rows.keys} & {*names.values()})
@@ -749,7 +784,8 @@ def _result(
     for row in table.head(_MOST).to_dict("records"):
         of = _of(row, rows.keys)
         for one in shown:
-            if one.said and one.ends is None and not math.isnan(row[one.name]):
+            is_told = one is shown[0] or not math.isnan(row[one.name])
+            if one.said and one.ends is None and is_told:
                 what = one.said.replace("{}", of, 1)
                 part = {**row, "n": sum(row[cell] for cell in one.cells), "n_clusters": None}
                 of_row = part if one.cells else row
@@ -770,6 +806,7 @@ def _result(
         p_title=p_title,
         confidence=confidence,
         note=note,
+        page=page,
     )
 
 
