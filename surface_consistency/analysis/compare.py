@@ -2,28 +2,30 @@
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from surface_consistency.analysis.flat import flat_totals, is_enough
 from surface_consistency.analysis.paired import label_list, split_labels
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError, UndefinedMetricWarning
-from surface_consistency.metrics.comparison.comparisons import ModelComparisonResult, compare_models
-from surface_consistency.metrics.uncertainty.intervals import (
-    Intervals,
-    are_enough,
-    worth_of_clusters,
+from surface_consistency.metrics.comparison.comparisons import (
+    ModelComparisonResult,
+    compare_models,
+    compare_totals,
 )
+from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.results.columns import USUAL, ResultColumns
 from surface_consistency.results.frame import UNSCORED, Results, read_results
-from surface_consistency.results.inputs import ResultSource
+from surface_consistency.results.inputs import ResultSource, inputs_of
 
 if TYPE_CHECKING:
     from surface_consistency.engine.compare.runs import RunResults
@@ -33,6 +35,9 @@ _Numbers: TypeAlias = npt.NDArray[np.int64]
 
 ITEM: Final = ("task", "item", "form")
 """Columns that tell the pairs of models apart."""
+
+ITEMS_ALONE: Final = "items, each on its own, as far as the files say"
+"""Note on clusters that are items."""
 
 _MOST_PAIRS: Final = 10
 
@@ -47,13 +52,17 @@ class ComparedResults:
     metrics: Mapping[str, ModelComparisonResult]
     """The comparison by each metric."""
 
-    rows: pd.DataFrame
-    """One row a model, item, form and metric: the columns of `Results.frame`, repeats averaged;
-    and the numbers of item (_unit), of item and form (_pair) and of what is taken whole
-    (_cluster)."""
+    models: Sequence[str]
+    """Names of the models, in the order of the files."""
+
+    read_rows: Callable[[], pd.DataFrame]
+    """Reads `rows`, which are needed for single items alone."""
 
     cluster_note: str
     """What was taken whole, and why."""
+
+    are_items_clusters: bool
+    """Whether each item is a cluster of its own."""
 
     noise: pd.DataFrame
     """One row a model and metric that has repeats: how often two of them have other verdicts
@@ -84,9 +93,13 @@ class ComparedResults:
     """The runs, where they are of a study."""
 
     @cached_property
-    def models(self) -> list[str]:
-        """Labels of the models, in the order of the files."""
-        return [str(name) for name in self.rows["model"].unique()]
+    def rows(self) -> pd.DataFrame:
+        """One row per model, item, form and metric.
+
+        The columns are those of `Results.frame`, repeats averaged, and the numbers of item (_unit),
+        of item and form (_pair) and of the cluster (_cluster).
+        """
+        return self.read_rows()
 
     def failures(self) -> list[str]:
         """Name the comparisons of which `fail_if` holds.
@@ -184,6 +197,64 @@ def compare_results(
         columns or ResultColumns(), settings or ComparisonSettings(), table or TableSettings(),
     )  # fmt: skip
     _check_settings(settings, table)
+    compared = None
+    if settings.rule is None and settings.missing == "drop" and not table.by:
+        compared = _by_sums(sources, columns, settings, table)
+    if compared is None:
+        compared = _by_rows(sources, columns, settings, table, has_answers=has_answers)
+    return compared
+
+
+def _by_sums(
+    sources: ResultSource | Sequence[str | os.PathLike[str]] | Results,
+    columns: ResultColumns,
+    settings: ComparisonSettings,
+    table: TableSettings,
+) -> ComparedResults | None:
+    """Compare flat tables by sums over clusters; None if rows are needed."""
+    if isinstance(sources, Results) or _run_folders(sources) or not _are_paths(sources):
+        return None
+    inputs = inputs_of(sources, columns)
+    has_cells = len(inputs) == 2 or table.test != "auto"
+    flat = flat_totals(inputs, columns, has_cells=has_cells)
+    if flat is None:
+        return None
+    models = flat.totals.models
+    _check_models(models, settings)
+    with _naming_metric(flat.metric):
+        result = compare_totals(
+            flat.totals,
+            [],
+            n_missing=flat.n_missing,
+            n_items_of_any=flat.n_items_of_any,
+            **_options(settings, table),
+        )
+    reason = "as named" if columns.cluster else "a column of the files that groups items"
+    return ComparedResults(
+        metrics={flat.metric: result},
+        models=models,
+        read_rows=lambda: _by_rows(sources, columns, settings, table, has_answers=True).rows,
+        cluster_note=f"{flat.cluster}, {reason}" if flat.cluster else ITEMS_ALONE,
+        are_items_clusters=flat.n_clusters_of_any == flat.n_items_of_any,
+        noise=pd.DataFrame(columns=_NOISE),
+        tools=("a table",),
+        is_same_questions=flat.is_same_questions,
+        settings=settings,
+        table=table,
+        missing=tuple(_missing_items(flat.metric, result)),
+        notes=(),
+    )
+
+
+def _by_rows(
+    sources: ResultSource | Sequence[str | os.PathLike[str]] | Results,
+    columns: ResultColumns,
+    settings: ComparisonSettings,
+    table: TableSettings,
+    *,
+    has_answers: bool,
+) -> ComparedResults:
+    """Compare any results by a frame of their rows."""
     results, runs = _read(sources, columns, has_answers=has_answers)
     notes = [*results.notes, *(() if runs is None else runs.notes)]
     by = table.by or (() if runs is None else runs.by)
@@ -191,7 +262,9 @@ def compare_results(
     if settings.rule is not None:
         frame = judged_by_rule(frame, settings.rule)
         notes = [note for note in notes if not note.endswith(UNSCORED)]
-    frame = _common_metrics(_of_several_models(frame, settings), notes)
+    models = [str(name) for name in frame["model"].unique()]
+    _check_models(models, settings)
+    frame = _common_metrics(frame, notes)
     frame = _with_own_names(frame, columns, (*by, *columns.cluster))
     frame = split_labels(frame, by, table.separator)
     if settings.missing == "wrong":
@@ -209,8 +282,10 @@ def compare_results(
         notes += _left_out(part)
     return ComparedResults(
         metrics=comparisons,
-        rows=rows,
+        models=models,
+        read_rows=lambda: rows,
         cluster_note=clusters.note if runs is None else runs.cluster_note,
+        are_items_clusters=rows["_cluster"].nunique() == rows["_unit"].nunique(),
         noise=_noise(frame) if runs is None else runs.noise(),
         tools=tuple(dict.fromkeys(results.tool.values())),
         is_same_questions=results.is_same_questions,
@@ -255,6 +330,12 @@ def _run_folders(sources: object) -> list[Path]:
     return folders if all((path / "manifest.json").is_file() for path in folders) else []
 
 
+def _are_paths(sources: object) -> bool:
+    """Tell paths from what is in memory, which may be read only once."""
+    listed = sources if isinstance(sources, list | tuple) else [sources]
+    return all(isinstance(one, str | os.PathLike) for one in listed)
+
+
 def _with_own_names(
     frame: pd.DataFrame, columns: ResultColumns, names: Sequence[str]
 ) -> pd.DataFrame:
@@ -290,22 +371,24 @@ def _check_settings(settings: ComparisonSettings, table: TableSettings) -> None:
         )
 
 
-def _of_several_models(frame: pd.DataFrame, settings: ComparisonSettings) -> pd.DataFrame:
-    """Refuse results of one model, and a gate for several without a baseline."""
-    models = frame["model"].unique()
+def _check_models(models: Sequence[str], settings: ComparisonSettings) -> None:
+    """Refuse options that do not go with the number of models."""
     if len(models) < 2:
-        files = ", ".join(map(str, frame["file"].unique()))
-        raise DataError(
-            f"{files}: all results are of one model, {models[0]!r}; give a file of each model, "
-            "name the column of models by `model`, or the files by `names`; two conditions of one "
-            "model are named by `first` and `second`, columns of verdicts or values of `condition`"
-        )
-    if settings.fail_if and len(models) > 2 and settings.baseline is None:
+        options = {
+            "fail_if": settings.fail_if, "baseline": settings.baseline, "margin": settings.margin,
+        }  # fmt: skip
+        given = [f"`{name}`" for name, value in options.items() if value is not None]
+        if given:
+            raise ValueError(
+                f"{', '.join(given)} compares models, but all results are of one model, "
+                f"{models[0]!r}; give results of another model, name the column of models by "
+                f"`model` or the files by `names`, or omit {', '.join(given)}"
+            )
+    elif settings.fail_if and len(models) > 2 and settings.baseline is None:
         raise ValueError(
             f"`fail_if` {settings.fail_if} needs `baseline` where there are more than two models: "
             f"{', '.join(models)}"
         )
-    return frame
 
 
 def judged_by_rule(frame: pd.DataFrame, rule: str) -> pd.DataFrame:
@@ -463,24 +546,19 @@ def find_clusters(frame: pd.DataFrame, results: Results, columns: ResultColumns)
         n_groups = int(codes.max()) + 1
         if n_groups == n_items or (of_item[items] != codes).any():
             continue
-        if all(_is_enough(of_item[part]) for part in tasks):
+        if all(is_enough(np.bincount(of_item[part])) for part in tasks):
             note = f"{name}, a column of the files that groups items"
             return Clusters(("task", name), codes, note)
         few = (
             f"; {name} groups them into {n_groups}, too few in a task to infer anything from: "
             f"intervals hold for these groups alone (`cluster` {name} takes them whole)"
         )
-    note = "items, each on its own, as far as the files say"
+    note = ITEMS_ALONE
     if _varies(frame["form"]):
         note = "items, each in all its forms"
     elif _varies(frame["repeat"]):
         note = "items, each with all its repeats"
     return Clusters((), items, note + few)
-
-
-def _is_enough(clusters: _Numbers) -> bool:
-    """Tell whether the clusters of some items are enough to infer anything."""
-    return bool(are_enough(worth_of_clusters(np.bincount(clusters).astype(np.float64))))
 
 
 def _of_items(items: _Numbers, codes: _Numbers) -> _Numbers:
@@ -577,24 +655,38 @@ def _compared(
     """Compare the models by one metric."""
     if _varies(rows["form"]) and "form" not in by:
         by = by if any(_is_form(rows, name) for name in by) else [*by, "form"]
-    try:
+    shares = rows["_pair"].duplicated().any()
+    called = "" if shares else f"; items are called {_first_items(rows)}"
+    with _naming_metric(str(rows["metric"].iat[0]), called):
         return compare_models(
             rows,
             item="_pair",
             task="task" if _varies(rows["task"]) else None,
             cluster="_cluster",
             by=by,
-            baseline=settings.baseline,
-            margin=settings.margin,
-            scale=settings.scale or None,  # type: ignore[arg-type]
-            higher_is_better=not settings.lower_is_better,
-            test=table.test,
-            intervals=Intervals(confidence=table.confidence),
+            **_options(settings, table),
         )
+
+
+@contextmanager
+def _naming_metric(metric: str, called: str = "") -> Iterator[None]:
+    """Name the metric in what `compare_models` refuses."""
+    try:
+        yield
     except ValueError as error:
-        shares = rows["_pair"].duplicated().any()
-        called = "" if shares else f"; items are called {_first_items(rows)}"
-        raise ValueError(f"by the metric {rows['metric'].iat[0]!r}: {error}{called}") from error
+        raise ValueError(f"by the metric {metric!r}: {error}{called}") from error
+
+
+def _options(settings: ComparisonSettings, table: TableSettings) -> dict[str, Any]:
+    """Return the options of `compare_models`."""
+    return {
+        "baseline": settings.baseline,
+        "margin": settings.margin,
+        "scale": settings.scale or None,
+        "higher_is_better": not settings.lower_is_better,
+        "test": table.test,
+        "intervals": Intervals(confidence=table.confidence),
+    }
 
 
 def _is_form(rows: pd.DataFrame, name: str) -> bool:

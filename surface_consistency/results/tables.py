@@ -330,6 +330,32 @@ class _Table(NamedTuple):
         )
 
 
+def plain_metric(
+    schema: pd.DataFrame, columns: TableColumns, given: ResultColumns, source: str
+) -> str | None:
+    """Name the column of scores of a long table by the types of its columns.
+
+    Args:
+        schema: The table without its rows.
+        columns: Which of its columns are what.
+        given: What the user says of its columns.
+        source: The file, for messages.
+
+    Returns:
+        The column; None if there may be several, if columns may be models, or only the cells can
+        answer that.
+    """
+    table = _Table(schema, columns, given, source, for_judging=False)
+    usual = [find_column(name, table.names) for name in (*USUAL["score"], given.score or "")]
+    there = [name for name in usual if name is not None and name not in columns.items]
+    if "score" not in columns.roles or table.models([]):
+        return None
+    if not all(pd.api.types.is_numeric_dtype(schema[name]) for name in there):
+        return None
+    metrics = table.metrics()
+    return metrics[0] if len(metrics) == 1 else None
+
+
 def further_name(name: str) -> str:
     """Name a further column, other than those that are always there."""
     return f"row.{name}" if name in COLUMNS else name

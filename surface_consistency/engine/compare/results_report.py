@@ -15,7 +15,7 @@ from surface_consistency.metrics.comparison.comparisons import VERDICTS, ModelCo
 from surface_consistency.metrics.paired.effect_sizes import kappa_of_counts
 from surface_consistency.metrics.paired.paired_groups import paired_by
 from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES, CountRatio
-from surface_consistency.metrics.uncertainty.bootstrap import Statistic
+from surface_consistency.metrics.uncertainty.bootstrap import Statistic, group_values
 from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.report.page import Check, Dot, ForestPlot, MosaicPlot, MosaicPlots
 from surface_consistency.report.texts import Texts
@@ -57,19 +57,16 @@ _FLIPS: Final[Mapping[str, Statistic]] = {
 _FLIP_COLUMNS: Final = [f"{name}{end}" for name in _FLIPS for end in ("", "_low", "_high")]
 
 
-def _flips(pairs: pd.DataFrame, column: str, confidence: float) -> pd.DataFrame:
-    """Compute what flips between two models, by the labels of a column or of all items ("")."""
+def _flips(pairs: pd.DataFrame, column: str, intervals: Intervals) -> pd.DataFrame:
+    """Compute what flips between two models by the labels of a column."""
     frame = pairs[["score_of_reference", "score", "_cluster"]]
     with warnings.catch_warnings():
         # What cannot be inferred stands in the cells.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         rows = paired_by(
-            frame.assign(group=pairs[column]) if column else frame,
-            by=["group"] if column else [], first="score_of_reference", second="score",
-            cluster="_cluster", rates=_FLIPS, intervals=Intervals(confidence=confidence),
+            frame.assign(group=pairs[column]), by=["group"], first="score_of_reference",
+            second="score", cluster="_cluster", rates=_FLIPS, intervals=intervals,
         )  # fmt: skip
-    if not column:
-        return rows[_FLIP_COLUMNS]
     return rows.assign(by=column, group=rows["group"].astype(str))[["by", "group", *_FLIP_COLUMNS]]
 
 
@@ -99,17 +96,29 @@ class ComparisonReport:
         self.quantity = f"{base} ({metric})" if metric else base
         low, high = self.result.scale
         self._reach = high - low
-        self._words: dict[str, Any] = {"kind": self.kind, "unit": "items", "level": self.confidence}
+        self._words: dict[str, Any] = {
+            "kind": self.kind,
+            "unit": "items",
+            "confidence": self.confidence,
+        }
         self.groups = self.result.groups
         self.is_of_right = self.result.is_verdicts and not compared.settings.lower_is_better
         self.has_flips = self.is_of_right and len(compared.models) == 2 and self.n_tasks == 1
-        if self.has_flips:
-            row = self.differences.iloc[0]
-            pairs = compared.paired(metric, row["model"], row["reference"])
-            confidence = compared.table.confidence
-            self.differences = pd.concat([self.differences, _flips(pairs, "", confidence)], axis=1)
-            parts = [_flips(pairs, column, confidence) for column in self.groups["by"].unique()]
-            if parts:
+        if self.has_flips and self.result.cells is not None:
+            intervals = Intervals(confidence=compared.table.confidence)
+            rates = group_values(self.result.cells, _FLIPS, intervals)
+            self.differences = self.differences.assign(
+                **{
+                    f"{name}{end}": value
+                    for name, rate in rates.items()
+                    for end, value in zip(("", "_low", "_high"), rate[:3], strict=True)
+                }
+            )
+            columns = self.groups["by"].unique()
+            if len(columns):
+                row = self.differences.iloc[0]
+                pairs = compared.paired(metric, row["model"], row["reference"])
+                parts = [_flips(pairs, column, intervals) for column in columns]
                 self.groups = self.groups.merge(pd.concat(parts), on=["by", "group"], how="left")
 
     def finding(self) -> list[numbers.Part]:
@@ -134,16 +143,15 @@ class ComparisonReport:
         Returns:
             Texts; none if there are enough clusters, or nothing is inferred.
         """
-        rows, frame = self.differences, self.compared.rows
+        rows = self.differences
         n = rows.loc[rows["conclusion"] != "not inferred", "n_clusters"].min()
         if not n < FEW_CLUSTERS:
             return []
-        are_items = frame["_cluster"].nunique() == frame["_unit"].nunique()
         remedy = (
             "; cluster=item assumes independent items, and the conclusions then hold only for "
             f"these {n:g} clusters"
         )
-        can_be_items = not are_items and self.compared.runs is None
+        can_be_items = not self.compared.are_items_clusters and self.compared.runs is None
         clusters, remedy = self.compared.cluster_note, remedy if can_be_items else ""
         return TEXTS.sentence("few", n=int(n), clusters=clusters, remedy=remedy)
 
