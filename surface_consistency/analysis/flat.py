@@ -130,8 +130,6 @@ def flat_totals(
 
 def _columns(schema: "pa.Schema", given: ResultColumns, source: str) -> _Columns:
     """Find the columns of a table that is plain."""
-    import pyarrow as pa
-
     names = schema.names
     if len({*names}) < len(names) or layout_of(names) is not None:
         raise _NotFlat
@@ -141,7 +139,7 @@ def _columns(schema: "pa.Schema", given: ResultColumns, source: str) -> _Columns
         raise _NotFlat
     item = columns.items[0]
     texts = tuple(roles[role] for role in _TEXTS if role in roles)
-    if any(not pa.types.is_string(schema.field(name).type) for name in texts):
+    if any(not _is_text(schema.field(name).type) for name in texts):
         raise _NotFlat
     frame = schema.empty_table().to_pandas()
     score = plain_metric(frame, columns, given, source)
@@ -163,7 +161,14 @@ def _is_label(kind: "pa.DataType") -> bool:
     """Tell whether a column holds whole numbers or texts."""
     import pyarrow as pa
 
-    return bool(pa.types.is_integer(kind) or pa.types.is_string(kind))
+    return pa.types.is_integer(kind) or _is_text(kind)
+
+
+def _is_text(kind: "pa.DataType") -> bool:
+    """Tell whether a column holds texts."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 class _Sums(NamedTuple):
@@ -310,7 +315,6 @@ class _Summing:
 
     def _check(self, table: "pa.Table", place: int) -> None:
         """Refuse a part with missing or blank labels, or a second model."""
-        import pyarrow as pa
         import pyarrow.compute as pc
 
         labels = (self.columns.item, *self.columns.groups)
@@ -318,7 +322,7 @@ class _Summing:
             column = table[name]
             if column.null_count:
                 raise _NotFlat
-            if pa.types.is_string(column.type) and pc.any(pc.equal(column, "")).as_py():
+            if _is_text(column.type) and pc.any(pc.equal(column, "")).as_py():
                 raise _NotFlat
         if self._inputs[place].label is None and self.columns.model and len(table):
             held = pc.unique(table[self.columns.model]).to_pylist()

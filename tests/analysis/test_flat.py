@@ -18,7 +18,7 @@ ITEM = np.arange(N)
 TEXT = np.array([f"q{item:04}" for item in ITEM])
 
 
-def drawn(model, **columns):
+def drawn(model, /, **columns):
     rng = np.random.default_rng(model)
     easy = np.random.default_rng(99).random(N)
     correct = (0.6 * easy + 0.4 * rng.random(N) < 0.5 + 0.03 * model).astype(float)
@@ -111,11 +111,14 @@ def test_sums_give_the_numbers_of_rows(case, tmp_path, monkeypatch):
             pd.testing.assert_frame_equal(ours, theirs, rtol=1e-9, atol=1e-12)
         assert result.n_items_of_any == expected.n_items_of_any
         if expected.equality is not None:
-            assert result.equality == pytest.approx(expected.equality, rel=1e-7)
+            for name in ("statistic", "p_value"):
+                assert result.equality[name] == pytest.approx(expected.equality[name], rel=1e-7)
     for name in ("models", "cluster_note", "missing", "notes", "is_same_questions", "tools"):
         assert getattr(by_sums, name) == getattr(by_rows, name), name
     assert by_sums.are_items_clusters == by_rows.are_items_clusters
-    assert [*comparison_json(by_sums)][0][:200] == [*comparison_json(by_rows)][0][:200]
+    if len(paths) > 1:
+        ours, theirs = (next(iter(comparison_json(one))) for one in (by_sums, by_rows))
+        assert ours[:200] == theirs[:200]
     pd.testing.assert_frame_equal(by_sums.rows, by_rows.rows)
 
 
