@@ -65,8 +65,22 @@ class ComparedResults:
     """Whether each item is a cluster of its own."""
 
     noise: pd.DataFrame
-    """One row a model and metric that has repeats: how often two of them have other verdicts
-    (flip_rate, with bounds), n items, n_clusters."""
+    """Test-retest flip rate, one row per model and metric with repeats scored 0 or 1: the
+    probability that two repeats of an item differ (flip_rate, with bounds), n items,
+    n_clusters."""
+
+    passes: pd.DataFrame
+    """pass^k, one row per model, metric and k: the unbiased probability that k repeats of an item,
+    drawn at random, are all correct (pass_k, with bounds), n items, n_clusters. k goes up to the
+    repeats that every item with several has; items with fewer are excluded."""
+
+    flips: pd.DataFrame
+    """Flip rate of two models with repeats, one row per metric and pair of `differences`: the
+    probability that a repeat of the one and a repeat of the other differ on an item (flip_rate,
+    with bounds), n items, n_clusters."""
+
+    has_repeats: bool
+    """Whether a model has several scores of an item, of whatever scale."""
 
     tools: tuple[str, ...]
     """Who wrote the files."""
@@ -175,7 +189,8 @@ def compare_results(
     """Compare all models whose results are given, on the items that all of them have a score for.
 
     Repeats of an item, such as epochs, are averaged. An item asked in several forms is a pair in
-    each of them, and its forms stay together in every interval.
+    each of them, and its forms stay together in every interval. A single model has its mean with an
+    interval, and no difference.
 
     Args:
         sources: Files or folders of results of any tool, a frame, rows; or what `read_results`
@@ -189,9 +204,10 @@ def compare_results(
         A comparison for each metric that all models have.
 
     Raises:
-        DataError: If there is one model, the models share no metric or no item, or there are
-            answers without scores and no rule.
-        ValueError: For what `compare_models` refuses.
+        DataError: If the models share no metric or no item, or there are answers without scores and
+            no rule.
+        ValueError: For what `compare_models` refuses, or for an option that compares models where
+            there is one.
     """
     columns, settings, table = (
         columns or ResultColumns(), settings or ComparisonSettings(), table or TableSettings(),
@@ -237,6 +253,9 @@ def _by_sums(
         cluster_note=f"{flat.cluster}, {reason}" if flat.cluster else ITEMS_ALONE,
         are_items_clusters=flat.n_clusters_of_any == flat.n_items_of_any,
         noise=pd.DataFrame(columns=_NOISE),
+        passes=pd.DataFrame(columns=_PASSES),
+        flips=pd.DataFrame(columns=_FLIPS),
+        has_repeats=False,
         tools=("a table",),
         is_same_questions=flat.is_same_questions,
         settings=settings,
@@ -275,6 +294,7 @@ def _by_rows(
     clusters = find_clusters(frame, results, whole)
     frame = frame.assign(_cluster=clusters.codes)
     rows = _without_repeats(frame, notes)
+    repeated = _repeated(frame)
     comparisons, missing = {}, list[str]()
     for metric, part in _by_metric(rows):
         comparisons[metric] = _compared(part, by, settings, table)
@@ -286,7 +306,10 @@ def _by_rows(
         read_rows=lambda: rows,
         cluster_note=clusters.note if runs is None else runs.cluster_note,
         are_items_clusters=rows["_cluster"].nunique() == rows["_unit"].nunique(),
-        noise=_noise(frame) if runs is None else runs.noise(),
+        noise=_noise(repeated) if runs is None else runs.noise(),
+        passes=_passes(repeated, table),
+        flips=_flips(rows, repeated, comparisons, table),
+        has_repeats=_varies(frame["repeat"]),
         tools=tuple(dict.fromkeys(results.tool.values())),
         is_same_questions=results.is_same_questions,
         settings=settings,
@@ -613,22 +636,29 @@ def _without_repeats(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
 
 _RATE: Final = ["flip_rate", "flip_rate_low", "flip_rate_high"]
 _NOISE: Final = ["model", "metric", "n", "n_clusters", *_RATE]
+_FLIPS: Final = ["model", "reference", "metric", "n", "n_clusters", *_RATE]
+_PASS: Final = ["pass_k", "pass_k_low", "pass_k_high"]
+_PASSES: Final = ["model", "metric", "k", "n", "n_clusters", *_PASS]
 
 
-def _noise(frame: pd.DataFrame) -> pd.DataFrame:
-    """Compute how often a model flips by itself, where items stand in repeats with verdicts."""
-    from surface_consistency.metrics.forms.form_groups import forms_by
-
+def _repeated(frame: pd.DataFrame) -> pd.DataFrame:
+    """Keep the scored repeats of metrics whose scores are all 0 or 1; no row without repeats."""
     scored = frame[frame["score"].notna()] if _varies(frame["repeat"]) else frame[:0]
     graded = scored.loc[~scored["score"].isin((0, 1)), "metric"].unique()
-    part = scored[~scored["metric"].isin(graded)]
-    if part.empty:
+    return scored[~scored["metric"].isin(graded)]
+
+
+def _noise(repeated: pd.DataFrame) -> pd.DataFrame:
+    """Compute the test-retest flip rate of each model."""
+    from surface_consistency.metrics.forms.form_groups import forms_by
+
+    if repeated.empty:
         return pd.DataFrame(columns=_NOISE)
     with warnings.catch_warnings():
         # What cannot be inferred stands in the cells.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         rows = forms_by(
-            part, by=["model", "metric"], item="_pair", form="repeat", score="score",
+            repeated, by=["model", "metric"], item="_pair", form="repeat", score="score",
             cluster="_cluster",
         )  # fmt: skip
     rows = rows.assign(
@@ -638,6 +668,55 @@ def _noise(frame: pd.DataFrame) -> pd.DataFrame:
         flip_rate_high=1 - rows["consistency_low"],
     )
     return rows[_NOISE]
+
+
+def _passes(repeated: pd.DataFrame, table: TableSettings) -> pd.DataFrame:
+    """Compute pass^k of each model: C(c, k) / C(n, k) of an item with c of n repeats correct."""
+    keys = ["model", "metric"]
+    parts = []
+    for (model, metric), part in repeated.groupby(keys, sort=False, observed=True):
+        items = part.groupby(["_pair", "_cluster"], sort=False)["score"].agg(["sum", "size"])
+        items = items[items["size"] > 1].reset_index()
+        drawn = np.ones(len(items))
+        for k in range(1, int(items["size"].min() if len(items) else 0) + 1):
+            drawn = drawn * (items["sum"] - k + 1).clip(lower=0) / (items["size"] - k + 1)
+            named = {"model": str(model), "metric": str(metric), "k": k}
+            parts.append(_mean_of(items.assign(score=drawn), "pass_k", table, named))
+    return pd.DataFrame(parts, columns=_PASSES)
+
+
+def _mean_of(
+    items: pd.DataFrame, name: str, table: TableSettings, named: dict[str, Any]
+) -> dict[str, Any]:
+    """Infer the mean of a number of each item in [0, 1], clustered."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        mean = compare_models(
+            items.assign(model=name), item="_pair", cluster="_cluster", scale=(0.0, 1.0),
+            intervals=Intervals(confidence=table.confidence),
+        ).models.iloc[0]  # fmt: skip
+    values = {f"{name}{end}": float(mean[f"mean{end}"]) for end in ("", "_low", "_high")}
+    return {**named, "n": int(mean["n"]), "n_clusters": int(mean["n_clusters"]), **values}
+
+
+def _flips(
+    rows: pd.DataFrame,
+    repeated: pd.DataFrame,
+    comparisons: Mapping[str, ModelComparisonResult],
+    table: TableSettings,
+) -> pd.DataFrame:
+    """Compute how often single repeats of two models differ, by the means of their repeats."""
+    parts = []
+    for metric in repeated["metric"].unique():
+        scored = rows[(rows["metric"] == metric) & rows["score"].notna()]
+        wide = scored.pivot(index=["_pair", "_cluster"], columns="model", values="score")
+        for pair in comparisons[metric].differences[["model", "reference"]].to_dict("records"):
+            one, other = wide[pair["model"]], wide[pair["reference"]]
+            differ = (one * (1 - other) + other * (1 - one)).dropna()
+            items = differ.rename("score").reset_index()
+            named = {**pair, "metric": str(metric)}
+            parts.append(_mean_of(items, "flip_rate", table, named))
+    return pd.DataFrame(parts, columns=_FLIPS)
 
 
 def _by_metric(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

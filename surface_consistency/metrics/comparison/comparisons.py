@@ -52,6 +52,9 @@ class ModelComparisonResult:
     groups: pd.DataFrame
     """The differences within each task and slice: by (the column), group, and the columns of a
     difference, is_against and is_shown_against."""
+    means: pd.DataFrame
+    """The mean of each model within each task and slice: by, group, model, n, n_clusters, mean,
+    mean_low, mean_high."""
     equality: dict[str, Any] | None
     """The test that all models are alike, as `equality_test` returns it; None for two models."""
     n_items: int
@@ -228,6 +231,7 @@ def compare_totals(
         models=ranks.sort_values("rank", kind="stable").reset_index(drop=True),
         differences=differences,
         groups=_groups(groups, rules, pairs, differences),
+        means=_group_means(groups, rules),
         equality=equality_test(weighed.values, sizes=weighed.sizes)
         if len(totals.models) > 2
         else None,
@@ -433,19 +437,16 @@ def _conclusion(row: dict[Any, Any], rules: _Rules) -> Conclusion:
     return "better" if (difference > 0.0) == rules.higher_is_better else "worse"
 
 
-def _ranked(totals: ScoreTotals, rules: _Rules) -> pd.DataFrame:
-    """Return the means and the ranks that the data allow, a row a model."""
+def _means(totals: ScoreTotals, rules: _Rules) -> list[ClusterT]:
+    """Infer the mean of each model."""
     # Between the ends scores may vary as little as they do.
     ends = rules.scale if rules.is_verdicts else (-math.inf, math.inf)
     unknown = np.full(totals.n_tasks, math.nan)
-    means = [_inferred(totals, column, ends, unknown) for column in totals.values.T]
-    n_models = len(means)
-    p_above = np.full((n_models, n_models), np.nan)
-    for one, other in itertools.combinations(range(n_models), 2):
-        p_value = _above(_between(totals, rules, one, other), 0.0)
-        p_value = p_value if rules.higher_is_better else 1.0 - p_value
-        p_above[one, other], p_above[other, one] = p_value, 1.0 - p_value
-    low, high = rank_intervals(p_above, confidence=rules.intervals.confidence)
+    return [_inferred(totals, column, ends, unknown) for column in totals.values.T]
+
+
+def _mean_rows(totals: ScoreTotals, rules: _Rules, means: Sequence[ClusterT]) -> pd.DataFrame:
+    """Return the mean of each model with its interval, a row a model."""
     rows = [
         {"model": name, "n": totals.n_items, "n_clusters": totals.n_clusters}
         | _bounded(mean, "mean", rules.intervals.confidence)
@@ -454,6 +455,31 @@ def _ranked(totals: ScoreTotals, rules: _Rules) -> pd.DataFrame:
     frame = pd.DataFrame(rows)
     bounds = ["mean_low", "mean_high"]
     frame[bounds] = frame[bounds].clip(*rules.scale)
+    return frame
+
+
+def _group_means(groups: Sequence[tuple[str, str, ScoreTotals]], rules: _Rules) -> pd.DataFrame:
+    """Return the means within each task and slice."""
+    keys = ["by", "group"]
+    parts = [
+        _mean_rows(part, rules, _means(part, rules)).assign(by=column, group=label)
+        for column, label, part in groups
+    ]
+    columns = [*keys, "model", "n", "n_clusters", "mean", "mean_low", "mean_high"]
+    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+
+
+def _ranked(totals: ScoreTotals, rules: _Rules) -> pd.DataFrame:
+    """Return the means and the ranks that the data allow, a row a model."""
+    means = _means(totals, rules)
+    n_models = len(means)
+    p_above = np.full((n_models, n_models), np.nan)
+    for one, other in itertools.combinations(range(n_models), 2):
+        p_value = _above(_between(totals, rules, one, other), 0.0)
+        p_value = p_value if rules.higher_is_better else 1.0 - p_value
+        p_above[one, other], p_above[other, one] = p_value, 1.0 - p_value
+    low, high = rank_intervals(p_above, confidence=rules.intervals.confidence)
+    frame = _mean_rows(totals, rules, means)
     return frame.assign(
         rank=frame["mean"].rank(method="min", ascending=not rules.higher_is_better).astype(int),
         rank_low=low,
