@@ -179,7 +179,7 @@ class ComparedResults:
 
 
 def compare_results(
-    sources: ResultSource | Sequence[str | os.PathLike[str]] | Results,
+    sources: ResultSource | Results,
     columns: ResultColumns | None = None,
     settings: ComparisonSettings | None = None,
     table: TableSettings | None = None,
@@ -193,8 +193,8 @@ def compare_results(
     interval, and no difference.
 
     Args:
-        sources: Files or folders of results of any tool, a frame, rows; or what `read_results`
-            gave.
+        sources: Files or folders of results of any tool, frames, rows, as `read_results` takes
+            them, such as a mapping of names of models to frames; or what `read_results` gave.
         columns: What is where in files that do not say it, and the clusters.
         settings: Baseline, margin and the like.
         table: Slices (`by`, `separator`), test and level.
@@ -213,6 +213,14 @@ def compare_results(
         columns or ResultColumns(), settings or ComparisonSettings(), table or TableSettings(),
     )  # fmt: skip
     _check_settings(settings, table)
+    if (
+        isinstance(sources, Mapping)
+        and sources
+        and not columns.names
+        and _are_paths(list(sources.values()))
+    ):
+        columns = columns.model_copy(update={"names": tuple(map(str, sources))})
+        sources = list(sources.values())
     compared = None
     if settings.rule is None and settings.missing == "drop" and not table.by:
         compared = _by_sums(sources, columns, settings, table)
@@ -222,7 +230,7 @@ def compare_results(
 
 
 def _by_sums(
-    sources: ResultSource | Sequence[str | os.PathLike[str]] | Results,
+    sources: ResultSource | Results,
     columns: ResultColumns,
     settings: ComparisonSettings,
     table: TableSettings,
@@ -266,7 +274,7 @@ def _by_sums(
 
 
 def _by_rows(
-    sources: ResultSource | Sequence[str | os.PathLike[str]] | Results,
+    sources: ResultSource | Results,
     columns: ResultColumns,
     settings: ComparisonSettings,
     table: TableSettings,
@@ -322,10 +330,7 @@ def _by_rows(
 
 
 def _read(
-    sources: ResultSource | Sequence[str | os.PathLike[str]] | Results,
-    columns: ResultColumns,
-    *,
-    has_answers: bool,
+    sources: ResultSource | Results, columns: ResultColumns, *, has_answers: bool
 ) -> tuple[Results, "RunResults | None"]:
     """Read results; of runs with what their study says."""
     if isinstance(sources, Results):

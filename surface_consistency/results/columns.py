@@ -206,6 +206,6 @@ def need_labels(given: ResultColumns, n_files: int) -> None:
     """
     if len(given.names) not in (0, n_files):
         raise DataError(
-            f"`names` gives {', '.join(given.names)} for {n_files} files; give one name a file, in "
-            "their order"
+            f"`names` gives {', '.join(given.names)} for {n_files} files or tables; give one name "
+            "for each, in their order"
         )

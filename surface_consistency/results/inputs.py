@@ -4,7 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import pandas as pd
 
@@ -13,16 +13,24 @@ from surface_consistency.results.columns import ResultColumns, need_labels
 from surface_consistency.results.run_folders import is_run
 from surface_consistency.rows.readers import FORMATS, Place, Row
 
-ResultSource: TypeAlias = (
-    str
-    | os.PathLike[str]
-    | Sequence[str | os.PathLike[str]]
-    | pd.DataFrame
-    | Iterable[Mapping[str, Any]]
+
+class SupportsModelDump(Protocol):
+    """A pydantic model, such as the `EvalLog` of inspect_ai."""
+
+    def model_dump(self, *, mode: str) -> dict[str, Any]:
+        """Return the fields as plain values."""
+
+
+OneSource: TypeAlias = (
+    str | os.PathLike[str] | pd.DataFrame | Iterable[Mapping[str, Any]] | SupportsModelDump
 )
-"""A file, a folder of them or several; a frame, a `datasets.Dataset` or rows."""
+"""A file or folder; a frame, a `datasets.Dataset`, rows, or an `EvalLog` of inspect_ai."""
+
+ResultSource: TypeAlias = OneSource | Sequence[OneSource] | Mapping[str, OneSource]
+"""One source, several, or several by the name of their model."""
 
 _ROWS: Final = "rows"
+_SPLITS: Final = ("DatasetDict", "IterableDatasetDict")
 _ARCHIVES: Final = (".eval", ".xlsx")
 _TEXTS_OF_HELM: Final = ("instances.json", "display_predictions.json")
 
@@ -39,8 +47,8 @@ class Input(NamedTuple):
     label: str | None
     """Its model, as the user names it."""
 
-    fallback: str
-    """What to call its model where neither user nor file names it."""
+    fallback: str | None
+    """What to call its model where neither user nor file names it; None if it must be named."""
 
     is_optional: bool
     """Whether it was found in a folder, so that it may hold something else."""
@@ -50,7 +58,7 @@ def inputs_of(sources: ResultSource, given: ResultColumns) -> list[Input]:
     """List what is to be read.
 
     Args:
-        sources: What the user gives.
+        sources: A source, a list of sources, or a mapping of names of models to sources.
         given: What the user says of it.
 
     Returns:
@@ -61,14 +69,29 @@ def inputs_of(sources: ResultSource, given: ResultColumns) -> list[Input]:
         DataError: If there are other than one label a source, splits instead of rows, or a path is
             given twice.
     """
+    if type(sources).__name__ in _SPLITS or (isinstance(sources, Mapping) and not sources):
+        raise DataError(
+            f"the data set has several splits, {', '.join(map(str, sources))}: give one of "  # type: ignore[arg-type]
+            "them, as in data['test']"
+            if sources
+            else "no results are given; the mapping is empty"
+        )
+    if isinstance(sources, Mapping):
+        if given.names:
+            raise DataError(
+                f"`names` gives {', '.join(given.names)}, but the results have the names "
+                f"{', '.join(map(str, sources))} already; omit `names`"
+            )
+        labelled = ResultColumns(names=tuple(map(str, sources)))
+        return _listed(list(sources.values()), labelled)
+    return _listed(sources, given)
+
+
+def _listed(sources: Any, given: ResultColumns) -> list[Input]:  # noqa: ANN401
+    """List what one source, or a list of them, holds."""
     paths = _paths(sources)
     if paths is None:
-        if isinstance(sources, Mapping):
-            raise DataError(
-                f"the data set has several splits, {', '.join(map(str, sources))}: give one of "
-                "them, as in data['test']"
-            )
-        return [Input(_unwrapped(sources), _ROWS, None, _ROWS, is_optional=False)]
+        return _in_memory(sources, given)
     labels: Sequence[str | None] = given.names
     if len(paths) == 1 and len(labels) != 1:
         labels = (None,)
@@ -86,6 +109,33 @@ def inputs_of(sources: ResultSource, given: ResultColumns) -> list[Input]:
     ]
 
 
+def _in_memory(sources: Any, given: ResultColumns) -> list[Input]:  # noqa: ANN401
+    """List frames, rows and logs, and lists of them with files among them."""
+    is_list = isinstance(sources, list | tuple) and any(
+        isinstance(one, str | os.PathLike | pd.DataFrame | list) or _is_object(one)
+        for one in sources
+    )
+    if not is_list:
+        return [Input(_unwrapped(sources), _ROWS, None, _ROWS, is_optional=False)]
+    if given.names:
+        need_labels(given, len(sources))
+    labels: Sequence[str | None] = given.names or [None] * len(sources)
+    inputs = []
+    for number, (one, label) in enumerate(zip(sources, labels, strict=True), start=1):
+        if isinstance(one, str | os.PathLike):
+            named = ResultColumns(names=() if label is None else (label,))
+            inputs += _listed(one, named)
+        else:
+            name = label or f"results {number}"
+            inputs.append(Input(_unwrapped(one), name, label, label, is_optional=False))
+    return inputs
+
+
+def _is_object(source: object) -> bool:
+    """Tell a `datasets.Dataset` and a log of inspect_ai, which are no rows."""
+    return hasattr(source, "with_format") or hasattr(source, "model_dump")
+
+
 def _paths(sources: object) -> list[Path] | None:
     """Return the paths that are given, if paths are."""
     if isinstance(sources, str | os.PathLike):
@@ -98,13 +148,17 @@ def _paths(sources: object) -> list[Path] | None:
 
 
 def _unwrapped(source: Any) -> pd.DataFrame | Iterable[Mapping[str, Any]]:  # noqa: ANN401
-    """Take a `datasets.Dataset` as the frame that it is."""
+    """Take a `datasets.Dataset` as the frame that it is, and a log as the row that it is."""
+    if hasattr(source, "model_dump"):
+        log = source.model_dump(mode="json")
+        return [{name: value for name, value in log.items() if value is not None}]
     if hasattr(source, "to_pandas") and hasattr(source, "with_format"):
         frame: pd.DataFrame = source.with_format(None).to_pandas()
         return frame
     if not isinstance(source, Iterable):
         raise TypeError(
-            f"results are a path, a frame, a datasets object or rows, got {type(source).__name__}"
+            "results are a path, a frame, a datasets object, rows, a log of inspect_ai, or a list "
+            f"or mapping of these; got {type(source).__name__}"
         )
     return source
 

@@ -59,6 +59,9 @@ class Part(NamedTuple):
     roles: Mapping[str, str] = MappingProxyType({})
     """Column by role, of a plain table."""
 
+    ids: str = ""
+    """Whether the ids of items are "numbers" or "texts", of a plain table with types."""
+
 
 def frame_of(rows: Sequence[Cells]) -> pd.DataFrame:
     """Make a frame of rows; a lone surrogate, which JSON can hold and UTF-8 cannot, becomes "?"."""
@@ -183,7 +186,9 @@ def table_part(
     else:
         models = table.models(notes)
         part = table.wide(models) if models else table.long()
-    return part._replace(columns=names, item=JOINED.join(columns.items), roles=columns.roles)
+    ids = table.ids() if len(columns.items) == 1 and not for_judging else ""
+    item = JOINED.join(columns.items)
+    return part._replace(columns=names, item=item, roles=columns.roles, ids=ids)
 
 
 COLUMNS: Final = (
@@ -299,6 +304,24 @@ class _Table(NamedTuple):
                 f"{first!r}; fill it, or name another column by `item`"
             )
         return item
+
+    def ids(self) -> str:
+        """Tell numbers from texts; refuse ids that are both, such as 1 and "1"."""
+        (name,) = self.columns.items
+        column = self.frame[name]
+        if pd.api.types.is_numeric_dtype(column):
+            return "numbers"
+        if column.dtype == object:
+            texts = {one for one in column if isinstance(one, str)}
+            others = {str(one) for one in column if not isinstance(one, str)}
+            if both := texts & others:
+                raise RecordError(
+                    f"{self.source}: column {name!r} contains the id {min(both)} both as a number "
+                    f"and as a text; convert the column to one type, such as "
+                    f"frame[{name!r}].astype(str)"
+                )
+            return "" if others else "texts"
+        return "texts"
 
     def samples(self, models: Iterable[str] = ()) -> pd.DataFrame:
         """Lay out what is not scores."""
