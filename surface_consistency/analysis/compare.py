@@ -24,8 +24,8 @@ from surface_consistency.metrics.comparison.comparisons import (
 )
 from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.results.columns import USUAL, ResultColumns
-from surface_consistency.results.frame import UNSCORED, Results, read_results
-from surface_consistency.results.inputs import ResultSource, inputs_of
+from surface_consistency.results.frame import UNSCORED, Results, read_inputs
+from surface_consistency.results.inputs import Input, ResultSource, inputs_of
 
 if TYPE_CHECKING:
     from surface_consistency.engine.compare.runs import RunResults
@@ -213,32 +213,33 @@ def compare_results(
         columns or ResultColumns(), settings or ComparisonSettings(), table or TableSettings(),
     )  # fmt: skip
     _check_settings(settings, table)
-    if (
-        isinstance(sources, Mapping)
-        and sources
-        and not columns.names
-        and _are_paths(list(sources.values()))
-    ):
-        columns = columns.model_copy(update={"names": tuple(map(str, sources))})
-        sources = list(sources.values())
+    if isinstance(sources, Results):
+        return _by_rows(sources, None, columns, settings, table)
+    if folders := _run_folders(sources):
+        # What runs need of the engine is loaded for them alone.
+        from surface_consistency.engine.compare.runs import read_runs
+
+        if isinstance(sources, Mapping):
+            columns = columns.model_copy(update={"names": tuple(map(str, sources))})
+        runs = read_runs(folders, columns)
+        return _by_rows(runs.results, runs, columns, settings, table)
+    inputs = inputs_of(sources, columns)
     compared = None
     if settings.rule is None and settings.missing == "drop" and not table.by:
-        compared = _by_sums(sources, columns, settings, table)
+        compared = _by_sums(inputs, columns, settings, table)
     if compared is None:
-        compared = _by_rows(sources, columns, settings, table, has_answers=has_answers)
+        results = read_inputs(inputs, columns, has_answers=has_answers)
+        compared = _by_rows(results, None, columns, settings, table)
     return compared
 
 
 def _by_sums(
-    sources: ResultSource | Results,
+    inputs: Sequence[Input],
     columns: ResultColumns,
     settings: ComparisonSettings,
     table: TableSettings,
 ) -> ComparedResults | None:
     """Compare flat tables by sums over clusters; None if rows are needed."""
-    if isinstance(sources, Results) or _run_folders(sources) or not _are_paths(sources):
-        return None
-    inputs = inputs_of(sources, columns)
     has_cells = len(inputs) == 2 or table.test != "auto"
     flat = flat_totals(inputs, columns, has_cells=has_cells)
     if flat is None:
@@ -253,11 +254,16 @@ def _by_sums(
             n_items_of_any=flat.n_items_of_any,
             **_options(settings, table),
         )
+
+    def read_rows() -> pd.DataFrame:
+        """Read the rows of the same files."""
+        return _by_rows(read_inputs(inputs, columns), None, columns, settings, table).rows
+
     reason = "as named" if columns.cluster else "a column of the files that groups items"
     return ComparedResults(
         metrics={flat.metric: result},
         models=models,
-        read_rows=lambda: _by_rows(sources, columns, settings, table, has_answers=True).rows,
+        read_rows=read_rows,
         cluster_note=f"{flat.cluster}, {reason}" if flat.cluster else ITEMS_ALONE,
         are_items_clusters=flat.n_clusters_of_any == flat.n_items_of_any,
         noise=pd.DataFrame(columns=_NOISE),
@@ -274,15 +280,13 @@ def _by_sums(
 
 
 def _by_rows(
-    sources: ResultSource | Results,
+    results: Results,
+    runs: "RunResults | None",
     columns: ResultColumns,
     settings: ComparisonSettings,
     table: TableSettings,
-    *,
-    has_answers: bool,
 ) -> ComparedResults:
     """Compare any results by a frame of their rows."""
-    results, runs = _read(sources, columns, has_answers=has_answers)
     notes = [*results.notes, *(() if runs is None else runs.notes)]
     by = table.by or (() if runs is None else runs.by)
     frame = results.frame
@@ -329,39 +333,18 @@ def _by_rows(
     )
 
 
-def _read(
-    sources: ResultSource | Results, columns: ResultColumns, *, has_answers: bool
-) -> tuple[Results, "RunResults | None"]:
-    """Read results; of runs with what their study says."""
-    if isinstance(sources, Results):
-        return sources, None
-    folders = _run_folders(sources)
-    if not folders:
-        return read_results(sources, columns, has_answers=has_answers), None
-    # What runs need of the engine is loaded for them alone.
-    from surface_consistency.engine.compare.runs import read_runs
-
-    runs = read_runs(folders, columns)
-    return runs.results, runs
-
-
 def _run_folders(sources: object) -> list[Path]:
     """List the run folders that are given; none where something else is."""
     paths = [sources] if isinstance(sources, str | os.PathLike) else sources
+    paths = list(paths.values()) if isinstance(paths, Mapping) else paths
     if not isinstance(paths, list | tuple):
         return []
-    if not all(isinstance(path, str | os.PathLike) for path in paths):
+    if not paths or not all(isinstance(path, str | os.PathLike) for path in paths):
         return []
     folders = [Path(path).expanduser() for path in paths]
     if len(folders) == 1 and folders[0].is_dir():
         folders = sorted(path.parent for path in folders[0].glob("**/manifest.json")) or folders
     return folders if all((path / "manifest.json").is_file() for path in folders) else []
-
-
-def _are_paths(sources: object) -> bool:
-    """Tell paths from what is in memory, which may be read only once."""
-    listed = sources if isinstance(sources, list | tuple) else [sources]
-    return all(isinstance(one, str | os.PathLike) for one in listed)
 
 
 def _with_own_names(

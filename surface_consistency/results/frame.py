@@ -1,6 +1,6 @@
 """Any result files as one long frame: the reader that comparing, judging and studies share."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -102,10 +102,29 @@ def read_results(
         [1.0]
     """
     given = columns or ResultColumns()
+    return read_inputs(inputs_of(sources, given), given, has_answers=has_answers)
+
+
+def read_inputs(
+    inputs: Sequence[Input], given: ResultColumns, *, has_answers: bool = True
+) -> Results:
+    """Read what `inputs_of` lists.
+
+    Args:
+        inputs: Files, frames and rows.
+        given: Names of columns where a file does not say what they are.
+        has_answers: As for `read_results`.
+
+    Returns:
+        As `read_results`.
+
+    Raises:
+        DataError: As `read_results`.
+    """
     reading = _Reading(given, has_answers=has_answers)
     frames: list[pd.DataFrame] = []
     problems: list[str] = []
-    for one in inputs_of(sources, given):
+    for one in inputs:
         try:
             frames.append(reading.frame(one))
         except DataError as error:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.results.columns import ResultColumns, need_labels
+from surface_consistency.results.remote import local_copy, url_of
 from surface_consistency.results.run_folders import is_run
 from surface_consistency.rows.readers import FORMATS, Place, Row
 
@@ -99,14 +100,17 @@ def _listed(sources: Any, given: ResultColumns) -> list[Input]:  # noqa: ANN401
         need_labels(given, len(paths))
     else:
         labels = [None] * len(paths)
-    files = [files_of(path) for path in paths]
-    alone = len(paths) == 1
-    called = path_labels(files[0] if alone else paths)
-    return [
-        Input(file, str(file), label, called[file if alone else path], is_optional=file != path)
-        for path, label, found in zip(paths, labels, files, strict=True)
-        for file in found
-    ]
+    inputs: list[Input] = []
+    called = path_labels(paths)
+    for path, label in zip(paths, labels, strict=True):
+        url = url_of(path)
+        home = path if url is None else local_copy(url)
+        files = files_of(home)
+        names = path_labels(files) if len(paths) == 1 else dict.fromkeys(files, called[path])
+        for file in files:
+            name = str(file) if url is None else url + str(file).removeprefix(str(home))
+            inputs.append(Input(file, name, label, names[file], is_optional=file != home))
+    return inputs
 
 
 def _in_memory(sources: Any, given: ResultColumns) -> list[Input]:  # noqa: ANN401
@@ -196,7 +200,9 @@ def files_of(path: Path) -> list[Path]:
         SourceNotFoundError: If nothing is there, or the folder holds no file of a known kind.
     """
     if not path.exists():
-        raise SourceNotFoundError(f"no file or folder {path}; check the path")
+        on_hub = "; a file on the hub is named hf://datasets/OWNER/NAME/FILE"
+        remedy = on_hub if len(path.parts) == 2 and not path.suffix else ""
+        raise SourceNotFoundError(f"no file or folder {path}; check the path{remedy}")
     if path.is_file() or is_run(path) or any(path.glob("**/state.json")):
         return [path]
     known = (*FORMATS, *_ARCHIVES)
