@@ -106,6 +106,9 @@ USUAL: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Names that columns usually have, the likeliest first."""
 
+ITEMS: Final = tuple(name for name in USUAL["item"] if name not in USUAL["question"])
+"""Names of `USUAL["item"]` that are not those of a question."""
+
 UNSURE: Final = ("text", "answer")
 """Names of `USUAL["prediction"]` that hold the reference in other files: a column of such a name is
 the prediction only where answers are judged."""

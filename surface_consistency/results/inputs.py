@@ -121,6 +121,8 @@ def _in_memory(sources: Any, given: ResultColumns) -> list[Input]:  # noqa: ANN4
     )
     if not is_list:
         return [Input(_unwrapped(sources), _ROWS, None, _ROWS, is_optional=False)]
+    others = [one for one in sources if not isinstance(one, str | os.PathLike)]
+    unwrapped = {id(one): _unwrapped(one) for one in others}
     if given.names:
         need_labels(given, len(sources))
     labels: Sequence[str | None] = given.names or [None] * len(sources)
@@ -131,7 +133,7 @@ def _in_memory(sources: Any, given: ResultColumns) -> list[Input]:  # noqa: ANN4
             inputs += _listed(one, named)
         else:
             name = label or f"results {number}"
-            inputs.append(Input(_unwrapped(one), name, label, label, is_optional=False))
+            inputs.append(Input(unwrapped[id(one)], name, label, label, is_optional=False))
     return inputs
 
 
