@@ -210,9 +210,10 @@ def _graded(column: "pd.Series[Any]", binary_reason: str) -> bool:
     known = column.dropna()
     graded = known[~known.isin((0, 1))]
     if len(graded) and binary_reason:
+        score = plain_label(graded.iloc[0])
         raise ValueError(
-            f"column {column.name!r} has {plain_label(graded.iloc[0])!r} in row {graded.index[0]}, which is "
-            f"neither 0 nor 1; {binary_reason}; pass a 0/1 column, such as "
+            f"column {column.name!r} has {score!r} in row {graded.index[0]}, which is neither 0 "
+            f"nor 1; {binary_reason}; pass a 0/1 column, such as "
             f"(df[{column.name!r}] >= 0.5), or use accuracy, paired or compare for graded scores"
         )
     return bool(len(graded))

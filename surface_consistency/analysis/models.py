@@ -1,18 +1,15 @@
 """Models compared on the same items: frames, files or folders, as a `Result`."""
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
 import pandas as pd
 
-from surface_consistency.analysis._columns import to_frame
 from surface_consistency.analysis.compare import compare_results
 from surface_consistency.analysis.measures import outcome_rows
 from surface_consistency.analysis.result import Result, texts
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
-from surface_consistency.errors import DataError
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.tables.table import Column, interval_column
 
@@ -78,14 +75,12 @@ def compare(
     from surface_consistency.engine.compare.results_page import write_comparison
     from surface_consistency.engine.compare.results_report import ComparisonReport
 
-    source, labels = _source(sources, names)
     columns = ResultColumns(
         item=_tuple(item), form=form, score=score, repeat=repeat, cluster=_tuple(cluster),
-        names=labels,
-        model="model" if isinstance(source, pd.DataFrame) and "model" in source else None,
+        names=_tuple(names),
     )  # fmt: skip
     compared = compare_results(
-        source,
+        _source(sources),
         columns,
         ComparisonSettings(baseline=baseline, margin=margin, rule=rule, missing=missing),
         TableSettings(by=_tuple(by), confidence=confidence),
@@ -133,31 +128,18 @@ def _tuple(columns: str | Sequence[str]) -> tuple[str, ...]:
     return (columns,) if isinstance(columns, str) else tuple(columns)
 
 
-def _source(sources: Sequence[Any], names: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
-    """Return what `compare_results` reads, with the labels of files."""
-    if len(sources) == 1 and isinstance(sources[0], Mapping):
-        names, sources = list(map(str, sources[0])), list(sources[0].values())
+def _source(sources: Sequence[Any]) -> Any:  # noqa: ANN401 - what `compare_results` reads
+    """Return what `compare_results` reads, outcomes frames with one row per answer."""
     if not sources:
         raise TypeError(
             "compare needs results; pass frames, files or a dictionary of them by model"
         )
-    if names and len(names) != len(sources):
-        raise DataError(f"names has {len(names)} labels for {len(sources)} sources; pass one each")
-    if all(isinstance(source, str | os.PathLike) for source in sources):
-        return list(sources) if len(sources) > 1 else sources[0], tuple(names)
-    frames = []
-    for place, source in enumerate(sources):
-        label = names[place] if names else f"number {place + 1}"
-        try:
-            frame = outcome_rows(to_frame(source))
-        except ValueError as error:
-            raise DataError(f"results {label}: {error}") from error
-        if names:
-            frame = frame.assign(model=names[place])
-        elif len(sources) > 1 and "model" not in frame:
-            raise DataError(
-                f"results {label} have no column 'model'; pass names=, a label per frame, or a "
-                "dictionary of frames by model"
-            )
-        frames.append(frame)
-    return pd.concat(frames, ignore_index=True), ()
+    given = sources[0] if len(sources) == 1 else list(sources)
+    if isinstance(given, Mapping):
+        return {name: _rows(source) for name, source in given.items()}
+    return [_rows(source) for source in given] if isinstance(given, list) else _rows(given)
+
+
+def _rows(source: object) -> object:
+    """Return an outcomes frame with one row per answer; another source as it is."""
+    return outcome_rows(source) if isinstance(source, pd.DataFrame) else source

@@ -357,11 +357,17 @@ SOURCE = ONE[["item", "form", "correct"]]
 test_compare_rejects = refusals(
     lambda call: call(),
     (compare, TypeError, "compare needs results"),
-    (lambda: compare(SOURCE, SOURCE), DataError, "no column 'model'; pass names="),
-    (lambda: compare(SOURCE, SOURCE, names=["a"]), DataError, "1 labels for 2 sources"),
-    (lambda: compare({"a": SOURCE, "b": SOURCE[:0]}), DataError, "results b: df has no rows"),
-    (lambda: compare(SOURCE, 3, names=["a", "b"]), TypeError, "df must be a DataFrame"),
+    (lambda: compare({"a": SOURCE, "b": SOURCE[:0]}), DataError, "b holds no rows"),
 )
+
+
+def test_compare_of_one_model_gives_its_accuracy():
+    own = row_of(accuracy(ONE, cluster="article"))
+
+    result = compare(ONE, cluster="article")
+
+    assert bounds(row_of(result), "mean") == pytest.approx(bounds(own, "accuracy"))
+    assert (result.p, list(result.keys)) == (None, ["model"])
 
 
 def test_compare_takes_a_dictionary_and_files(tmp_path):

@@ -66,10 +66,11 @@ def test_to_dict_survives_json_with_undefined_numbers():
 
 
 def test_a_result_pickles(result):
-    again = pickle.loads(pickle.dumps(result))
+    for one in (result, compare({"a": ONE, "b": ONE}), paired(outcomes())):
+        again = pickle.loads(pickle.dumps(one))
 
-    pd.testing.assert_frame_equal(again.to_frame(), result.to_frame())
-    assert again.sentences == result.sentences
+        pd.testing.assert_frame_equal(again.to_frame(), one.to_frame())
+        assert again.sentences == one.sentences
 
 
 def test_bool_raises_with_the_attribute_to_use(result):
