@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -233,6 +233,16 @@ def compare_results(
     return compared
 
 
+def _read_rows(
+    inputs: Sequence[Input],
+    columns: ResultColumns,
+    settings: ComparisonSettings,
+    table: TableSettings,
+) -> pd.DataFrame:
+    """Read the rows of tables that were compared by sums."""
+    return _by_rows(read_inputs(inputs, columns), None, columns, settings, table).rows
+
+
 def _by_sums(
     inputs: Sequence[Input],
     columns: ResultColumns,
@@ -255,15 +265,11 @@ def _by_sums(
             **_options(settings, table),
         )
 
-    def read_rows() -> pd.DataFrame:
-        """Read the rows of the same files."""
-        return _by_rows(read_inputs(inputs, columns), None, columns, settings, table).rows
-
     reason = "as named" if columns.cluster else "a column of the files that groups items"
     return ComparedResults(
         metrics={flat.metric: result},
         models=models,
-        read_rows=read_rows,
+        read_rows=partial(_read_rows, inputs, columns, settings, table),
         cluster_note=f"{flat.cluster}, {reason}" if flat.cluster else ITEMS_ALONE,
         are_items_clusters=flat.n_clusters_of_any == flat.n_items_of_any,
         noise=pd.DataFrame(columns=_NOISE),
@@ -315,7 +321,7 @@ def _by_rows(
     return ComparedResults(
         metrics=comparisons,
         models=models,
-        read_rows=lambda: rows,
+        read_rows=partial(pd.DataFrame, rows),
         cluster_note=clusters.note if runs is None else runs.cluster_note,
         are_items_clusters=rows["_cluster"].nunique() == rows["_unit"].nunique(),
         noise=_noise(repeated) if runs is None else runs.noise(),

@@ -65,8 +65,11 @@ def test_to_dict_survives_json_with_undefined_numbers():
     assert "cannot be inferred" in few.sentences[0]
 
 
-def test_a_result_pickles(result):
-    for one in (result, compare({"a": ONE, "b": ONE}), paired(outcomes())):
+def test_a_result_pickles(result, tmp_path):
+    files = [tmp_path / name for name in ("a.parquet", "b.parquet")]
+    for file in files:
+        ONE.loc[ONE["form"] == "a", ["item", "article", "correct"]].to_parquet(file)
+    for one in (result, compare({"a": ONE, "b": ONE}), compare(*files), paired(outcomes())):
         again = pickle.loads(pickle.dumps(one))
 
         pd.testing.assert_frame_equal(again.to_frame(), one.to_frame())
