@@ -222,6 +222,12 @@ def consistency(
         rows.frame, by=rows.keys, item=item, form=form, score=score, cluster=rows.cluster,
         repeat=repeat, intervals=intervals, missing=rows.policy,
     )  # fmt: skip
+    page = None
+    if confidence == _PAGE_CONFIDENCE and rows.keys in ([], [model]):
+        columns = {"form": form, "score": score, "repeat": repeat, "model": model}
+        named = {name: one for name, one in columns.items() if one in rows.frame}
+        whole = {} if rows.cluster == item else {"cluster": (rows.cluster,)}
+        page = partial(_write_forms, rows.frame, {"item": (item,), **named, **whole})
     shown = [
         _Estimate("consistency", "Consistency", "consistency{} of two forms of an item"),
         _Estimate("all_correct", "Correct in all forms", "proportion of items{} correct in all "
@@ -231,7 +237,7 @@ def consistency(
     return _result(
         "consistency", rows, _complement(table, "flip_rate", "consistency", 1.0), shown,
         "Consistency of the forms of an item", confidence, names={"n_items": "n"}, unit="items",
-        noise=_noise(rows, score, repeat, intervals), between="two forms of an item",
+        noise=_noise(rows, score, repeat, intervals), between="two forms of an item", page=page,
     )  # fmt: skip
 
 
@@ -631,6 +637,21 @@ def _conditions(frame: pd.DataFrame, first: str, second: str) -> tuple[str, str]
         is_named = column == f"{side}_correct" and len(named) == 1
         called.append(str(named.pop()) if is_named else column.removesuffix("_correct"))
     return called[0], called[1]
+
+
+def _write_forms(
+    frame: pd.DataFrame, columns: Mapping[str, Any], folder: str | os.PathLike[str]
+) -> Path:
+    """Write the page of forms, next to the rows that it is made of."""
+    from surface_consistency.engine.report import report_runs
+    from surface_consistency.engine.study import find_analysis
+
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    answers = Path(folder) / "answers.parquet"
+    frame.to_parquet(answers, index=False)
+    analysis = find_analysis("forms")
+    report_runs([answers], folder, analyses={analysis: analysis.settings(**columns)})
+    return Path(folder) / "report.html"
 
 
 def _write_pairs(
