@@ -127,6 +127,8 @@ class Rows(NamedTuple):
     frame: pd.DataFrame
     keys: list[str]
     """The column of models, if there are several, and the groups."""
+    family: list[str]
+    """The column of models if there are groups: columns whose rows are one family of tests."""
     cluster: str | None
     """Column of dependent rows."""
     unit: list[str]
@@ -177,8 +179,9 @@ def prepare(
     """
     check_choice(missing, ("drop", "raise", "wrong"), "missing")
     keys = [find(frame, "by", name) for name in column_names(by)]
-    if model in frame and model not in keys and frame[model].nunique() > 1:
-        keys.insert(0, model)
+    has_models = model in frame and model not in keys and frame[model].nunique() > 1
+    family = [model] if has_models and keys else []
+    keys = [*([model] if has_models else []), *keys]
     chosen = item if cluster is None else find(frame, "cluster", cluster)
     repeats = [] if repeat is None else [find(frame, "repeat", repeat)]
     own = list(filter(None, unit))
@@ -197,6 +200,7 @@ def prepare(
     return Rows(
         frame,
         keys,
+        family,
         chosen,
         observation,
         "items" if chosen == item else "clusters",

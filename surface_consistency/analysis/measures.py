@@ -421,10 +421,8 @@ def forgetting(
         rows.frame, by=rows.keys, **scores, cluster=rows.cluster, test=test,
         intervals=Intervals(confidence=confidence), missing=rows.policy,
     )  # fmt: skip
-    table, note = (
-        _complement(table, "retrieval_effect", "accuracy_difference", 0.0),
-        "p is of R − I.",
-    )
+    table = _complement(table, "retrieval_effect", "accuracy_difference", 0.0)
+    note = "p is of R − I."
     if gold_retrieved is None:
         table = table.assign(**{f"artifact_rate{end}": math.nan for end in _ENDS})
         note += (
@@ -447,8 +445,7 @@ def forgetting(
     ]
     shown = [one for one in shown if one.name in table]
     return _result("forgetting", rows, table, shown, "Correct answers after deletion", confidence,
-                   unit="prompts", p_title="p (R − I)",
-                   note=note)  # fmt: skip
+                   unit="prompts", p_title="p (R − I)", note=note)  # fmt: skip
 
 
 @_quiet()
@@ -539,8 +536,7 @@ def alignment(
     rows = rows._replace(clusters="topics" if rows.cluster == topic else "clusters")
     return _result("alignment", rows, table, shown, "Alignment of short and long answers",
                    confidence, names={"accuracy_difference_p_value": "p_value"},
-                   p_title="p (F_L − F_S)",
-                   note="p is of F_L − F_S.")  # fmt: skip
+                   p_title="p (F_L − F_S)", note="p is of F_L − F_S.")  # fmt: skip
 
 
 @_quiet()
@@ -703,7 +699,7 @@ def _graded_pairs(
 def _noise(
     rows: Rows, scores: str | tuple[str, str], repeat: str | None, intervals: Intervals
 ) -> pd.DataFrame | None:
-    """Compute test-retest flip rate and pass^k of each group; None without repeats."""
+    """Compute test-retest flip rate and pass^k of each group; None without scored repeats."""
     if repeat is None:
         return None
     sides = [
@@ -711,6 +707,8 @@ def _noise(
     ]
     known = pd.concat(sides, ignore_index=True)
     known = known[known["_score"].notna()]
+    if known.empty:
+        return None
     prompt = [*rows.unit, "_side"]
     k = max(2, int(known.groupby(prompt, sort=False, dropna=False).size().min()))
     table = forms_by(
@@ -794,8 +792,7 @@ def _result(
     if "p_value" in table:
         p = "p_value"
         if len(table) > 1:
-            within = rows.keys[:1] if rows.keys[0] == "model" and len(rows.keys) > 1 else ()
-            table, p = with_adjusted_p_values(table, within=within), "p_value_holm"
+            table, p = with_adjusted_p_values(table, within=rows.family), "p_value_holm"
             p_title = p_title.replace("p", "p, Holm", 1)
     words: dict[str, Any] = {"unit": unit, "clusters": rows.clusters, "confidence": confidence}
     said: list[say.Sentence] = []
