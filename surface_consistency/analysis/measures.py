@@ -125,10 +125,12 @@ def accuracy(
         2406.12045 (pass^k).
 
     Examples:
-        >>> answers = pd.DataFrame({"article": np.arange(40) // 2, "correct": [1, 0, 1, 1] * 10})
+        >>> import pandas as pd
+        >>> answers = pd.DataFrame({"article": [i // 2 for i in range(40)],
+        ...                         "correct": [1, 0, 1, 1] * 10})
         >>> print(accuracy(answers, cluster="article"))
         The accuracy is 75.0 % (95 % CI 62.0 to 87.5; 40 answers, 20 clusters).
-        [accuracy: 1 row x 5 columns in .to_frame(), 9 with all=True]
+        [accuracy: 1 row x 5 columns in .to_frame(), 8 with all=True]
     """
     frame = to_frame(df)
     score = find(frame, "score", score, default="correct")
@@ -201,10 +203,12 @@ def consistency(
         RedirectQA, arXiv 2604.21882, section 3.2; SLAQ, arXiv 2510.11218, eq. 3.
 
     Examples:
-        >>> answers = pd.DataFrame({"item": np.repeat(range(30), 3), "form": ["a", "b", "c"] * 30,
+        >>> import pandas as pd
+        >>> answers = pd.DataFrame({"item": [i // 3 for i in range(90)],
+        ...                         "form": ["a", "b", "c"] * 30,
         ...                         "correct": [1, 1, 0, 0, 0, 0] * 15})
         >>> consistency(answers).sentences[0]
-        'The consistency of two forms of an item is 66.7 % (95 % CI 53.9 to 77.6; 30 items).'
+        'The consistency of two forms of an item is 66.7 % (95 % CI 53.6 to 79.6; 30 items).'
     """
     frame, fact = to_frame(df), None
     if (item, form, score) == ("item", "form", "correct"):
@@ -294,7 +298,9 @@ def paired(
         RedirectQA, arXiv 2604.21882, section 3.2; McNemar, Psychometrika 12, 1947.
 
     Examples:
-        >>> pairs = pd.DataFrame({"fact": np.arange(120) // 2, "title_correct": [1, 1, 1, 0] * 30,
+        >>> import pandas as pd
+        >>> pairs = pd.DataFrame({"fact": [i // 2 for i in range(120)],
+        ...                       "title_correct": [1, 1, 1, 0] * 30,
         ...                       "redirect_correct": [1, 0, 0, 0] * 30})
         >>> result = paired(pairs, first="title_correct", second="redirect_correct", cluster="fact")
         >>> result.to_frame()[["accuracy_difference", "flip_rate", "n"]].values.tolist()
@@ -403,6 +409,7 @@ def forgetting(
         arXiv 2607.00605, tables 5 and 6 and appendix D.1.
 
     Examples:
+        >>> import pandas as pd
         >>> facts = pd.DataFrame({"fact": range(60), "full": 1, "del_on": [1, 1, 0] * 20,
         ...                       "del_off": [1, 0, 0] * 20})
         >>> row = forgetting(facts, cluster="fact").to_frame().round(2).iloc[0]
@@ -496,9 +503,11 @@ def alignment(
         SLAQ, arXiv 2510.11218, eqs. 2 to 4 and figure 2.
 
     Examples:
-        >>> pairs = pd.DataFrame({"topic": np.repeat(range(20), 5), "short": [1, 1, 0, 0, 1] * 20,
+        >>> import pandas as pd
+        >>> pairs = pd.DataFrame({"topic": [i // 5 for i in range(100)],
+        ...                       "short": [1, 1, 0, 0, 1] * 20,
         ...                       "long": [1, 0, 0, 0, 1] * 20})
-        >>> alignment(pairs).to_frame()[["alignment", "signed_alignment"]].values.tolist()
+        >>> alignment(pairs).to_frame()[["alignment", "signed_alignment"]].round(2).values.tolist()
         [[0.8, 0.0]]
     """
     frame = to_frame(df)
@@ -583,6 +592,7 @@ def partial_correlation(
         RedirectQA, arXiv 2604.21882, section 4.3 and table 2.
 
     Examples:
+        >>> import pandas as pd
         >>> rows = pd.DataFrame({"x": [5, 3, 8, 6, 2, 1, 7, 4], "y": [1, 1, 1, 1, 0, 0, 1, 0]})
         >>> partial_correlation(rows, x="x", y="y").to_frame()[["coefficient", "n"]].round(2)
            coefficient  n

@@ -67,6 +67,7 @@ def compare(
         Miller, "Adding error bars to evals", arXiv 2411.00640 (paired differences).
 
     Examples:
+        >>> import pandas as pd
         >>> one = pd.DataFrame({"item": range(60), "correct": [1, 1, 0] * 20})
         >>> result = compare(one, one.assign(correct=[1, 0, 0] * 20), names=["a", "b"])
         >>> result.to_frame()[["model", "reference", "difference"]].round(2).values.tolist()

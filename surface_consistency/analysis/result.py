@@ -60,7 +60,7 @@ class Result:
         >>> answers = pd.DataFrame({"item": range(40), "correct": [1, 0, 1, 1] * 10})
         >>> result = accuracy(answers)
         >>> result.sentences
-        ['The accuracy is 75.0 % (95 % CI 58.9 to 86.3; 40 items).']
+        ['The accuracy is 75.0 % (95 % CI 60.5 to 89.2; 40 items).']
         >>> result.to_frame()[["accuracy", "n"]].values.tolist()
         [[0.75, 40.0]]
     """
