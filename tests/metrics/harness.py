@@ -156,34 +156,6 @@ def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
 def _paired(rows: pd.DataFrame) -> dict[str, Any]:
     verdicts = list(zip(rows["first_correct"], rows["second_correct"], strict=True))
     return {
@@ -226,7 +198,7 @@ def _unlearned(rows: pd.DataFrame) -> dict[str, Any]:
 
 def _aligned(rows: pd.DataFrame) -> dict[str, Any]:
     """Topics weigh alike, however many pairs they have."""
-    topics = [_paired(part) for _, part in rows.groupby("fact_id")]
+    topics = [_paired(part) for _, part in rows.groupby("item")]
     mean = {name: _mean([topic[name] for topic in topics]) for name in topics[0]}
     return {
         "n": len(rows),
