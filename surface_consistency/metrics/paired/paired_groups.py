@@ -53,7 +53,7 @@ def paired_by(
             one, rows that repeat others are counted in a `DataWarning` where the columns
             beside verdicts, groups and clusters name the rows.
         repeat: Column of the number of a repeated answer to the same pair, such as the run; it
-            needs `pair`. Each pair then counts once, by the expected cells of two answers, one of each
+            needs `pair`. Each pair then counts once, by the expected cells of two answers, one per
             condition, drawn independently from its repeats; the cells are no longer whole numbers.
             Only `test="auto"` is possible.
         rates: Statistics by column name, each a function of summed counts as for
