@@ -109,14 +109,17 @@ def compare(
             Column(key="reference_mean", title="Reference", kind=first.rate),
         ]
     p = ("p_value_holm" if len(first.differences) > 1 else "p_value") if has_pairs else None
-    said = [sentence for report in reports.values() for sentence in report.sentences()]
+    said = texts([sentence for report in reports.values() for sentence in report.sentences()])
+    if not any("are excluded." in sentence for sentence in said):
+        # The finding reports excluded items only if they are many.
+        said += [f"{sentence}." for sentence in compared.missing]
     return Result(
         kind="compare",
         frame=frame,
         keys=keys,
         estimates=estimates,
         caption="Models on the same items",
-        sentences=[*texts(said), *compared.missing],
+        sentences=said,
         p=p,
         p_title="p, Holm" if p == "p_value_holm" else "p",
         confidence=confidence,
