@@ -3,15 +3,14 @@
 import json
 import subprocess
 import sys
-import warnings
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
 import surface_consistency
-from surface_consistency import FakeRunner, Intervals, paired_by, score_predictions
+from surface_consistency import paired, score_predictions
 from surface_consistency.data.redirectqa import load_sample
-from surface_consistency.errors import UndefinedMetricWarning
+from surface_consistency.models import FakeRunner
 
 home = Path(surface_consistency.__file__)
 if "site" not in home.parts or Path(__file__).parent not in home.parents:
@@ -19,9 +18,7 @@ if "site" not in home.parts or Path(__file__).parent not in home.parents:
 sample = load_sample()
 answers = {q.id: q.triple.answers[0] if q.surface.is_canonical else "?" for q in sample.questions}
 frame = score_predictions(sample, answers, model="canonical only")
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", UndefinedMetricWarning)
-    table = paired_by(frame, by=["template"], intervals=Intervals(resamples=200))
+table = paired(frame, by=["template"]).to_frame()
 if not (table["first_accuracy"].eq(1.0).all() and table["second_accuracy"].eq(0.0).all()):
     raise SystemExit(f"unexpected table:\n{table}")
 FakeRunner(lambda prompt: "x")

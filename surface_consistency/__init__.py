@@ -1,7 +1,9 @@
-"""Does a language model answer the same fact alike under two conditions?
+"""Does a language model give the same answer when the same fact is asked another way?
 
-Schemas, datasets, matchers, paired metrics with intervals, and a reference inference runner. The
-names below are loaded on first use, so `import surface_consistency` stays light.
+Functions of a frame return a `Result` with clustered confidence intervals: `accuracy`,
+`consistency`, `paired`, `compare`, `forgetting`, `alignment`, `partial_correlation`. The other
+names are data sets, matching and subpackages. All are loaded on first use, so that
+`import surface_consistency` stays light; `docs/reference/library.md` lists them.
 """
 
 import lazy_loader

@@ -1,15 +1,30 @@
 __version__: str
 
+from . import (
+    analysis as analysis,
+    data as data,
+    engine as engine,
+    errors as errors,
+    matching as matching,
+    metrics as metrics,
+    models as models,
+    report as report,
+    results as results,
+    schemas as schemas,
+    text as text,
+)
+from .analysis.measures import (
+    accuracy as accuracy,
+    alignment as alignment,
+    consistency as consistency,
+    forgetting as forgetting,
+    paired as paired,
+    partial_correlation as partial_correlation,
+)
+from .analysis.models import compare as compare
+from .analysis.result import Result as Result
 from .data.popqa import load_popqa as load_popqa
 from .data.redirectqa import load_redirectqa as load_redirectqa
 from .data.slaq import load_slaq as load_slaq
 from .matching.rules import match as match
-from .metrics.forms.form_groups import forms_by as forms_by
-from .metrics.paired.mcnemar_tests import mcnemar as mcnemar
-from .metrics.paired.paired_groups import paired_by as paired_by
-from .metrics.paired.paired_tables import PairedTable as PairedTable, paired_table as paired_table
-from .metrics.uncertainty.intervals import Intervals as Intervals
-from .models.runner import FakeRunner as FakeRunner, Runner as Runner
-from .models.server.openai_compatible import OpenAICompatibleRunner as OpenAICompatibleRunner
-from .models.transformers_runner import TransformersRunner as TransformersRunner
 from .studies.redirectqa.study import score_predictions as score_predictions

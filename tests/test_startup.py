@@ -45,6 +45,7 @@ def test_imports_load_no_more_than_they_compute_with():
 
     assert n_light > 50
     assert loaded_by(statement="import surface_consistency") == set()
+    assert loaded_by(statement="import surface_consistency as sc; sc.metrics, sc.schemas") == set()
     assert not loaded_by(statement=light) & {"torch", "transformers", "datasets", "matplotlib"}
     records = loaded_by(statement=rooms("schemas", "text")[1])
     assert not records & {"pandas", "scipy.stats", "torch", "datasets", "matplotlib"}

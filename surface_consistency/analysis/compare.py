@@ -2,28 +2,30 @@
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from surface_consistency.analysis.flat import flat_totals, is_enough
 from surface_consistency.analysis.paired import label_list, split_labels
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError, UndefinedMetricWarning
-from surface_consistency.metrics.comparison.comparisons import ModelComparisonResult, compare_models
-from surface_consistency.metrics.uncertainty.intervals import (
-    Intervals,
-    are_enough,
-    worth_of_clusters,
+from surface_consistency.metrics.comparison.comparisons import (
+    ModelComparisonResult,
+    compare_models,
+    compare_totals,
 )
+from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.results.columns import USUAL, ResultColumns
-from surface_consistency.results.frame import UNSCORED, Results, read_results
-from surface_consistency.results.inputs import ResultSource
+from surface_consistency.results.frame import UNSCORED, Results, read_inputs
+from surface_consistency.results.inputs import Input, ResultSource, inputs_of
 
 if TYPE_CHECKING:
     from surface_consistency.engine.compare.runs import RunResults
@@ -33,6 +35,9 @@ _Numbers: TypeAlias = npt.NDArray[np.int64]
 
 ITEM: Final = ("task", "item", "form")
 """Columns that tell the pairs of models apart."""
+
+ITEMS_ALONE: Final = "items, each on its own, as far as the files say"
+"""Note on clusters that are items."""
 
 _MOST_PAIRS: Final = 10
 
@@ -47,17 +52,35 @@ class ComparedResults:
     metrics: Mapping[str, ModelComparisonResult]
     """The comparison by each metric."""
 
-    rows: pd.DataFrame
-    """One row a model, item, form and metric: the columns of `Results.frame`, repeats averaged;
-    and the numbers of item (_unit), of item and form (_pair) and of what is taken whole
-    (_cluster)."""
+    models: Sequence[str]
+    """Names of the models, in the order of the files."""
+
+    read_rows: Callable[[], pd.DataFrame]
+    """Reads `rows`, which are needed for single items alone."""
 
     cluster_note: str
     """What was taken whole, and why."""
 
+    are_items_clusters: bool
+    """Whether each item is a cluster of its own."""
+
     noise: pd.DataFrame
-    """One row a model and metric that has repeats: how often two of them have other verdicts
-    (flip_rate, with bounds), n items, n_clusters."""
+    """Test-retest flip rate, one row per model and metric with repeats scored 0 or 1: the
+    probability that two repeats of an item differ (flip_rate, with bounds), n items,
+    n_clusters."""
+
+    passes: pd.DataFrame
+    """pass^k, one row per model, metric and k: the unbiased probability that k repeats of an item,
+    drawn at random, are all correct (pass_k, with bounds), n items, n_clusters. k goes up to the
+    repeats that every item with several has; items with fewer are excluded."""
+
+    flips: pd.DataFrame
+    """Flip rate of two models with repeats, one row per metric and pair of `differences`: the
+    probability that a repeat of the one and a repeat of the other differ on an item (flip_rate,
+    with bounds), n items, n_clusters."""
+
+    has_repeats: bool
+    """Whether a model has several scores of an item, of whatever scale."""
 
     tools: tuple[str, ...]
     """Who wrote the files."""
@@ -84,9 +107,13 @@ class ComparedResults:
     """The runs, where they are of a study."""
 
     @cached_property
-    def models(self) -> list[str]:
-        """Labels of the models, in the order of the files."""
-        return [str(name) for name in self.rows["model"].unique()]
+    def rows(self) -> pd.DataFrame:
+        """One row per model, item, form and metric.
+
+        The columns are those of `Results.frame`, repeats averaged, and the numbers of item (_unit),
+        of item and form (_pair) and of the cluster (_cluster).
+        """
+        return self.read_rows()
 
     def failures(self) -> list[str]:
         """Name the comparisons of which `fail_if` holds.
@@ -152,7 +179,7 @@ class ComparedResults:
 
 
 def compare_results(
-    sources: ResultSource | Sequence[str | os.PathLike[str]] | Results,
+    sources: ResultSource | Results,
     columns: ResultColumns | None = None,
     settings: ComparisonSettings | None = None,
     table: TableSettings | None = None,
@@ -162,11 +189,12 @@ def compare_results(
     """Compare all models whose results are given, on the items that all of them have a score for.
 
     Repeats of an item, such as epochs, are averaged. An item asked in several forms is a pair in
-    each of them, and its forms stay together in every interval.
+    each of them, and its forms stay together in every interval. A single model has its mean with an
+    interval, and no difference.
 
     Args:
-        sources: Files or folders of results of any tool, a frame, rows; or what `read_results`
-            gave.
+        sources: Files or folders of results of any tool, frames, rows, as `read_results` takes
+            them, such as a mapping of names of models to frames; or what `read_results` gave.
         columns: What is where in files that do not say it, and the clusters.
         settings: Baseline, margin and the like.
         table: Slices (`by`, `separator`), test and level.
@@ -176,22 +204,104 @@ def compare_results(
         A comparison for each metric that all models have.
 
     Raises:
-        DataError: If there is one model, the models share no metric or no item, or there are
-            answers without scores and no rule.
-        ValueError: For what `compare_models` refuses.
+        DataError: If the models share no metric or no item, or there are answers without scores and
+            no rule.
+        ValueError: For what `compare_models` refuses, or for an option that compares models where
+            there is one.
     """
     columns, settings, table = (
         columns or ResultColumns(), settings or ComparisonSettings(), table or TableSettings(),
     )  # fmt: skip
     _check_settings(settings, table)
-    results, runs = _read(sources, columns, has_answers=has_answers)
+    if isinstance(sources, Results):
+        return _by_rows(sources, None, columns, settings, table)
+    if folders := _run_folders(sources):
+        # What runs need of the engine is loaded for them alone.
+        from surface_consistency.engine.compare.runs import read_runs
+
+        if isinstance(sources, Mapping):
+            columns = columns.model_copy(update={"names": tuple(map(str, sources))})
+        runs = read_runs(folders, columns)
+        return _by_rows(runs.results, runs, columns, settings, table)
+    inputs = inputs_of(sources, columns)
+    compared = None
+    if settings.rule is None and settings.missing == "drop" and not table.by:
+        compared = _by_sums(inputs, columns, settings, table)
+    if compared is None:
+        results = read_inputs(inputs, columns, has_answers=has_answers)
+        compared = _by_rows(results, None, columns, settings, table)
+    return compared
+
+
+def _read_rows(
+    inputs: Sequence[Input],
+    columns: ResultColumns,
+    settings: ComparisonSettings,
+    table: TableSettings,
+) -> pd.DataFrame:
+    """Read the rows of tables that were compared by sums."""
+    return _by_rows(read_inputs(inputs, columns), None, columns, settings, table).rows
+
+
+def _by_sums(
+    inputs: Sequence[Input],
+    columns: ResultColumns,
+    settings: ComparisonSettings,
+    table: TableSettings,
+) -> ComparedResults | None:
+    """Compare flat tables by sums over clusters; None if rows are needed."""
+    has_cells = len(inputs) == 2 or table.test != "auto"
+    flat = flat_totals(inputs, columns, has_cells=has_cells)
+    if flat is None:
+        return None
+    models = flat.totals.models
+    _check_models(models, settings)
+    with _naming_metric(flat.metric):
+        result = compare_totals(
+            flat.totals,
+            [],
+            n_missing=flat.n_missing,
+            n_items_of_any=flat.n_items_of_any,
+            **_options(settings, table),
+        )
+
+    reason = "as named" if columns.cluster else "a column of the files that groups items"
+    return ComparedResults(
+        metrics={flat.metric: result},
+        models=models,
+        read_rows=partial(_read_rows, inputs, columns, settings, table),
+        cluster_note=f"{flat.cluster}, {reason}" if flat.cluster else ITEMS_ALONE,
+        are_items_clusters=flat.n_clusters_of_any == flat.n_items_of_any,
+        noise=pd.DataFrame(columns=_NOISE),
+        passes=pd.DataFrame(columns=_PASSES),
+        flips=pd.DataFrame(columns=_FLIPS),
+        has_repeats=False,
+        tools=("a table",),
+        is_same_questions=flat.is_same_questions,
+        settings=settings,
+        table=table,
+        missing=tuple(_missing_items(flat.metric, result)),
+        notes=(),
+    )
+
+
+def _by_rows(
+    results: Results,
+    runs: "RunResults | None",
+    columns: ResultColumns,
+    settings: ComparisonSettings,
+    table: TableSettings,
+) -> ComparedResults:
+    """Compare any results by a frame of their rows."""
     notes = [*results.notes, *(() if runs is None else runs.notes)]
     by = table.by or (() if runs is None else runs.by)
     frame = results.frame
     if settings.rule is not None:
         frame = judged_by_rule(frame, settings.rule)
         notes = [note for note in notes if not note.endswith(UNSCORED)]
-    frame = _common_metrics(_of_several_models(frame, settings), notes)
+    models = [str(name) for name in frame["model"].unique()]
+    _check_models(models, settings)
+    frame = _common_metrics(frame, notes)
     frame = _with_own_names(frame, columns, (*by, *columns.cluster))
     frame = split_labels(frame, by, table.separator)
     if settings.missing == "wrong":
@@ -202,6 +312,7 @@ def compare_results(
     clusters = find_clusters(frame, results, whole)
     frame = frame.assign(_cluster=clusters.codes)
     rows = _without_repeats(frame, notes)
+    repeated = _repeated(frame)
     comparisons, missing = {}, list[str]()
     for metric, part in _by_metric(rows):
         comparisons[metric] = _compared(part, by, settings, table)
@@ -209,9 +320,14 @@ def compare_results(
         notes += _left_out(part)
     return ComparedResults(
         metrics=comparisons,
-        rows=rows,
+        models=models,
+        read_rows=partial(pd.DataFrame, rows),
         cluster_note=clusters.note if runs is None else runs.cluster_note,
-        noise=_noise(frame) if runs is None else runs.noise(),
+        are_items_clusters=rows["_cluster"].nunique() == rows["_unit"].nunique(),
+        noise=_noise(repeated) if runs is None else runs.noise(),
+        passes=_passes(repeated, table),
+        flips=_flips(rows, repeated, comparisons, table),
+        has_repeats=_varies(frame["repeat"]),
         tools=tuple(dict.fromkeys(results.tool.values())),
         is_same_questions=results.is_same_questions,
         settings=settings,
@@ -223,31 +339,13 @@ def compare_results(
     )
 
 
-def _read(
-    sources: ResultSource | Sequence[str | os.PathLike[str]] | Results,
-    columns: ResultColumns,
-    *,
-    has_answers: bool,
-) -> tuple[Results, "RunResults | None"]:
-    """Read results; of runs with what their study says."""
-    if isinstance(sources, Results):
-        return sources, None
-    folders = _run_folders(sources)
-    if not folders:
-        return read_results(sources, columns, has_answers=has_answers), None
-    # What runs need of the engine is loaded for them alone.
-    from surface_consistency.engine.compare.runs import read_runs
-
-    runs = read_runs(folders, columns)
-    return runs.results, runs
-
-
 def _run_folders(sources: object) -> list[Path]:
     """List the run folders that are given; none where something else is."""
     paths = [sources] if isinstance(sources, str | os.PathLike) else sources
+    paths = list(paths.values()) if isinstance(paths, Mapping) else paths
     if not isinstance(paths, list | tuple):
         return []
-    if not all(isinstance(path, str | os.PathLike) for path in paths):
+    if not paths or not all(isinstance(path, str | os.PathLike) for path in paths):
         return []
     folders = [Path(path).expanduser() for path in paths]
     if len(folders) == 1 and folders[0].is_dir():
@@ -290,22 +388,24 @@ def _check_settings(settings: ComparisonSettings, table: TableSettings) -> None:
         )
 
 
-def _of_several_models(frame: pd.DataFrame, settings: ComparisonSettings) -> pd.DataFrame:
-    """Refuse results of one model, and a gate for several without a baseline."""
-    models = frame["model"].unique()
+def _check_models(models: Sequence[str], settings: ComparisonSettings) -> None:
+    """Refuse options that do not go with the number of models."""
     if len(models) < 2:
-        files = ", ".join(map(str, frame["file"].unique()))
-        raise DataError(
-            f"{files}: all results are of one model, {models[0]!r}; give a file of each model, "
-            "name the column of models by `model`, or the files by `names`; two conditions of one "
-            "model are named by `first` and `second`, columns of verdicts or values of `condition`"
-        )
-    if settings.fail_if and len(models) > 2 and settings.baseline is None:
+        options = {
+            "fail_if": settings.fail_if, "baseline": settings.baseline, "margin": settings.margin,
+        }  # fmt: skip
+        given = [f"`{name}`" for name, value in options.items() if value is not None]
+        if given:
+            raise ValueError(
+                f"{', '.join(given)} compares models, but all results are of one model, "
+                f"{models[0]!r}; give results of another model, name the column of models by "
+                f"`model` or the files by `names`, or omit {', '.join(given)}"
+            )
+    elif settings.fail_if and len(models) > 2 and settings.baseline is None:
         raise ValueError(
             f"`fail_if` {settings.fail_if} needs `baseline` where there are more than two models: "
             f"{', '.join(models)}"
         )
-    return frame
 
 
 def judged_by_rule(frame: pd.DataFrame, rule: str) -> pd.DataFrame:
@@ -463,24 +563,19 @@ def find_clusters(frame: pd.DataFrame, results: Results, columns: ResultColumns)
         n_groups = int(codes.max()) + 1
         if n_groups == n_items or (of_item[items] != codes).any():
             continue
-        if all(_is_enough(of_item[part]) for part in tasks):
+        if all(is_enough(np.bincount(of_item[part])) for part in tasks):
             note = f"{name}, a column of the files that groups items"
             return Clusters(("task", name), codes, note)
         few = (
             f"; {name} groups them into {n_groups}, too few in a task to infer anything from: "
             f"intervals hold for these groups alone (`cluster` {name} takes them whole)"
         )
-    note = "items, each on its own, as far as the files say"
+    note = ITEMS_ALONE
     if _varies(frame["form"]):
         note = "items, each in all its forms"
     elif _varies(frame["repeat"]):
         note = "items, each with all its repeats"
     return Clusters((), items, note + few)
-
-
-def _is_enough(clusters: _Numbers) -> bool:
-    """Tell whether the clusters of some items are enough to infer anything."""
-    return bool(are_enough(worth_of_clusters(np.bincount(clusters).astype(np.float64))))
 
 
 def _of_items(items: _Numbers, codes: _Numbers) -> _Numbers:
@@ -535,22 +630,29 @@ def _without_repeats(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
 
 _RATE: Final = ["flip_rate", "flip_rate_low", "flip_rate_high"]
 _NOISE: Final = ["model", "metric", "n", "n_clusters", *_RATE]
+_FLIPS: Final = ["model", "reference", "metric", "n", "n_clusters", *_RATE]
+_PASS: Final = ["pass_k", "pass_k_low", "pass_k_high"]
+_PASSES: Final = ["model", "metric", "k", "n", "n_clusters", *_PASS]
 
 
-def _noise(frame: pd.DataFrame) -> pd.DataFrame:
-    """Compute how often a model flips by itself, where items stand in repeats with verdicts."""
-    from surface_consistency.metrics.forms.form_groups import forms_by
-
+def _repeated(frame: pd.DataFrame) -> pd.DataFrame:
+    """Keep the scored repeats of metrics whose scores are all 0 or 1; no row without repeats."""
     scored = frame[frame["score"].notna()] if _varies(frame["repeat"]) else frame[:0]
     graded = scored.loc[~scored["score"].isin((0, 1)), "metric"].unique()
-    part = scored[~scored["metric"].isin(graded)]
-    if part.empty:
+    return scored[~scored["metric"].isin(graded)]
+
+
+def _noise(repeated: pd.DataFrame) -> pd.DataFrame:
+    """Compute the test-retest flip rate of each model."""
+    from surface_consistency.metrics.forms.form_groups import forms_by
+
+    if repeated.empty:
         return pd.DataFrame(columns=_NOISE)
     with warnings.catch_warnings():
         # What cannot be inferred stands in the cells.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         rows = forms_by(
-            part, by=["model", "metric"], item="_pair", form="repeat", score="score",
+            repeated, by=["model", "metric"], item="_pair", form="repeat", score="score",
             cluster="_cluster",
         )  # fmt: skip
     rows = rows.assign(
@@ -560,6 +662,55 @@ def _noise(frame: pd.DataFrame) -> pd.DataFrame:
         flip_rate_high=1 - rows["consistency_low"],
     )
     return rows[_NOISE]
+
+
+def _passes(repeated: pd.DataFrame, table: TableSettings) -> pd.DataFrame:
+    """Compute pass^k of each model: C(c, k) / C(n, k) of an item with c of n repeats correct."""
+    keys = ["model", "metric"]
+    parts = []
+    for (model, metric), part in repeated.groupby(keys, sort=False, observed=True):
+        items = part.groupby(["_pair", "_cluster"], sort=False)["score"].agg(["sum", "size"])
+        items = items[items["size"] > 1].reset_index()
+        drawn = np.ones(len(items))
+        for k in range(1, int(items["size"].min() if len(items) else 0) + 1):
+            drawn = drawn * (items["sum"] - k + 1).clip(lower=0) / (items["size"] - k + 1)
+            named = {"model": str(model), "metric": str(metric), "k": k}
+            parts.append(_mean_of(items.assign(score=drawn), "pass_k", table, named))
+    return pd.DataFrame(parts, columns=_PASSES)
+
+
+def _mean_of(
+    items: pd.DataFrame, name: str, table: TableSettings, named: dict[str, Any]
+) -> dict[str, Any]:
+    """Infer the mean of a number of each item in [0, 1], clustered."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        mean = compare_models(
+            items.assign(model=name), item="_pair", cluster="_cluster", scale=(0.0, 1.0),
+            intervals=Intervals(confidence=table.confidence),
+        ).models.iloc[0]  # fmt: skip
+    values = {f"{name}{end}": float(mean[f"mean{end}"]) for end in ("", "_low", "_high")}
+    return {**named, "n": int(mean["n"]), "n_clusters": int(mean["n_clusters"]), **values}
+
+
+def _flips(
+    rows: pd.DataFrame,
+    repeated: pd.DataFrame,
+    comparisons: Mapping[str, ModelComparisonResult],
+    table: TableSettings,
+) -> pd.DataFrame:
+    """Compute how often single repeats of two models differ, by the means of their repeats."""
+    parts = []
+    for metric in repeated["metric"].unique():
+        scored = rows[(rows["metric"] == metric) & rows["score"].notna()]
+        wide = scored.pivot(index=["_pair", "_cluster"], columns="model", values="score")
+        for pair in comparisons[metric].differences[["model", "reference"]].to_dict("records"):
+            one, other = wide[pair["model"]], wide[pair["reference"]]
+            differ = (one * (1 - other) + other * (1 - one)).dropna()
+            items = differ.rename("score").reset_index()
+            named = {**pair, "metric": str(metric)}
+            parts.append(_mean_of(items, "flip_rate", table, named))
+    return pd.DataFrame(parts, columns=_FLIPS)
 
 
 def _by_metric(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -577,24 +728,38 @@ def _compared(
     """Compare the models by one metric."""
     if _varies(rows["form"]) and "form" not in by:
         by = by if any(_is_form(rows, name) for name in by) else [*by, "form"]
-    try:
+    shares = rows["_pair"].duplicated().any()
+    called = "" if shares else f"; items are called {_first_items(rows)}"
+    with _naming_metric(str(rows["metric"].iat[0]), called):
         return compare_models(
             rows,
             item="_pair",
             task="task" if _varies(rows["task"]) else None,
             cluster="_cluster",
             by=by,
-            baseline=settings.baseline,
-            margin=settings.margin,
-            scale=settings.scale or None,  # type: ignore[arg-type]
-            higher_is_better=not settings.lower_is_better,
-            test=table.test,
-            intervals=Intervals(confidence=table.confidence),
+            **_options(settings, table),
         )
+
+
+@contextmanager
+def _naming_metric(metric: str, called: str = "") -> Iterator[None]:
+    """Name the metric in what `compare_models` refuses."""
+    try:
+        yield
     except ValueError as error:
-        shares = rows["_pair"].duplicated().any()
-        called = "" if shares else f"; items are called {_first_items(rows)}"
-        raise ValueError(f"by the metric {rows['metric'].iat[0]!r}: {error}{called}") from error
+        raise ValueError(f"by the metric {metric!r}: {error}{called}") from error
+
+
+def _options(settings: ComparisonSettings, table: TableSettings) -> dict[str, Any]:
+    """Return the options of `compare_models`."""
+    return {
+        "baseline": settings.baseline,
+        "margin": settings.margin,
+        "scale": settings.scale or None,
+        "higher_is_better": not settings.lower_is_better,
+        "test": table.test,
+        "intervals": Intervals(confidence=table.confidence),
+    }
 
 
 def _is_form(rows: pd.DataFrame, name: str) -> bool:

@@ -106,10 +106,10 @@ those of {", ".join(map(one_line, data))}, whose licence holds for them.
 ```python
 from datasets import load_dataset
 
-from surface_consistency import paired_by
+import surface_consistency as sc
 
 outcomes = load_dataset("<this repository or folder>", split="test").to_pandas()
-paired_by(outcomes, by=["model"])
+sc.paired(outcomes)
 ```
 
 | column | meaning |

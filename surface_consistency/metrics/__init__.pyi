@@ -98,3 +98,4 @@ from .positions.momentum_curves import momentum as momentum
 from .positions.positions import position_curve as position_curve
 from .uncertainty.bootstrap import cluster_bootstrap as cluster_bootstrap
 from .uncertainty.intervals import Intervals as Intervals, wilson_interval as wilson_interval
+from .uncertainty.means import mean_by as mean_by

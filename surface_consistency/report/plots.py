@@ -202,6 +202,42 @@ def plot_comparison(
     return axes
 
 
+def plot_estimates(
+    frame: pd.DataFrame,
+    *,
+    key: str,
+    labels: Sequence[str],
+    axis: str,
+    unit: float = 1.0,
+    null: float | None = None,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draw an estimate with its confidence interval, one row per label.
+
+    Args:
+        frame: One row per label, with n_clusters, the estimate and its bounds.
+        key: The estimate.
+        labels: Names of the rows.
+        axis: Label of the axis, with the unit.
+        unit: Factor of the numbers, such as 100 for percent.
+        null: Value of no effect, drawn as a line; none by default.
+        ax: Axes to draw on; None for the current axes of pyplot.
+
+    Returns:
+        The axes. Rows with fewer than 20 clusters are pale; rows with fewer than 4 are omitted.
+
+    Raises:
+        ColumnNotFoundError: If a column is missing.
+        MissingDependencyError: If matplotlib is not installed.
+    """
+    _check_columns(frame, ["n_clusters", key, f"{key}_low", f"{key}_high"])
+    axes = _draw_intervals(_axes(ax), frame, key, labels, model=None, unit=unit)
+    if null is not None:
+        axes.axvline(null, color=LIGHT["edge"], linewidth=0.8)
+    axes.set_xlabel(axis)
+    return axes
+
+
 def _axes(ax: "Axes | None") -> "Axes":
     """Return the given axes, or the current ones of pyplot."""
     if ax is not None:

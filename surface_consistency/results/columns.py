@@ -106,6 +106,9 @@ USUAL: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Names that columns usually have, the likeliest first."""
 
+ITEMS: Final = tuple(name for name in USUAL["item"] if name not in USUAL["question"])
+"""Names of `USUAL["item"]` that are not those of a question."""
+
 UNSURE: Final = ("text", "answer")
 """Names of `USUAL["prediction"]` that hold the reference in other files: a column of such a name is
 the prediction only where answers are judged."""
@@ -206,6 +209,6 @@ def need_labels(given: ResultColumns, n_files: int) -> None:
     """
     if len(given.names) not in (0, n_files):
         raise DataError(
-            f"`names` gives {', '.join(given.names)} for {n_files} files; give one name a file, in "
-            "their order"
+            f"`names` gives {', '.join(given.names)} for {n_files} files or tables; give one name "
+            "for each, in their order"
         )

@@ -1,10 +1,9 @@
 """Any result files as one long frame: the reader that comparing, judging and studies share."""
 
-import os
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +32,7 @@ UNSCORED: Final = "answers without scores, which a rule or judge can give"
 """A note on a file."""
 
 _TABLE: Final = "a table"
+_TYPED: Final = (".parquet", ".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,10 +70,7 @@ class Results:
 
 
 def read_results(
-    sources: ResultSource | Sequence[str | os.PathLike[str]],
-    columns: ResultColumns | None = None,
-    *,
-    has_answers: bool = True,
+    sources: ResultSource, columns: ResultColumns | None = None, *, has_answers: bool = True
 ) -> Results:
     """Read result files of any tool as one long frame.
 
@@ -82,7 +79,8 @@ def read_results(
     CSV, TSV and Parquet are read by columns; all else row by row.
 
     Args:
-        sources: A file, a folder of them or several; a frame, a `datasets.Dataset` or rows.
+        sources: A file, a folder of them; a frame, a `datasets.Dataset`, rows, or an `EvalLog` of
+            inspect_ai; a list of these, or a mapping of names of models to them.
         columns: Names of columns where a file does not say what they are; None for the usual ones.
         has_answers: Whether the frame holds the answers, which take most of the memory; if not,
             `prediction` is empty in all rows.
@@ -104,10 +102,29 @@ def read_results(
         [1.0]
     """
     given = columns or ResultColumns()
+    return read_inputs(inputs_of(sources, given), given, has_answers=has_answers)
+
+
+def read_inputs(
+    inputs: Sequence[Input], given: ResultColumns, *, has_answers: bool = True
+) -> Results:
+    """Read what `inputs_of` lists.
+
+    Args:
+        inputs: Files, frames and rows.
+        given: Names of columns where a file does not say what they are.
+        has_answers: As for `read_results`.
+
+    Returns:
+        As `read_results`.
+
+    Raises:
+        DataError: As `read_results`.
+    """
     reading = _Reading(given, has_answers=has_answers)
     frames: list[pd.DataFrame] = []
     problems: list[str] = []
-    for one in inputs_of(sources, given):
+    for one in inputs:
         try:
             frames.append(reading.frame(one))
         except DataError as error:
@@ -171,10 +188,12 @@ class _Reading:
         self.tool: dict[str, str] = {}
         self.read: dict[str, Read] = {}
         self._texts: dict[Hashable, Hashable] = {}
+        self._ids: dict[str, Input] = {}
 
     def frame(self, one: Input) -> pd.DataFrame:
         """Read one input."""
         tool, part = _part(one, self.given, self.notes)
+        self._refuse_other_ids(one, part)
         scores = wanted_scores(part.scores, self.given)
         if part.scores and not scores:
             raise _NoMetric(
@@ -192,6 +211,19 @@ class _Reading:
         self.tool[one.name] = tool
         self.read[one.name] = Read(f"{tool}: {_asked_by(part, frame)}", part.item, part.columns)
         return frame
+
+    def _refuse_other_ids(self, one: Input, part: Part) -> None:
+        """Refuse ids that are numbers in one table and texts in another; those of CSV are both."""
+        is_text_file = isinstance(one.content, Path) and not one.name.endswith(_TYPED)
+        if is_text_file or not part.ids:
+            return
+        self._ids.setdefault(part.ids, one)
+        if len(self._ids) > 1:
+            named = " and ".join(f"{kind} in {at.name}" for kind, at in self._ids.items())
+            raise DataError(
+                f"ids of items ({part.item}) are {named}, so that 1 and '1' could be one item or "
+                f"two; convert them to one type, such as frame[{part.item!r}].astype(str)"
+            )
 
 
 def _part(
@@ -233,14 +265,20 @@ def table_or_rows(one: Input) -> tuple[pd.DataFrame | None, Iterator[Row]]:
         if not content.is_dir() and not is_archive(content):
             table = read_table(content)
     elif isinstance(content, pd.DataFrame):
-        table, names = content, list(content.columns)
-        cells = content.itertuples(index=False, name=None)
-        rows = memory_rows((dict(zip(names, row, strict=True)) for row in cells), one.name)
+        table, rows = content, memory_rows(_frame_rows(content), one.name)
     else:
         rows = memory_rows(content, one.name)
     if table is not None and layout_of(map(str, table.columns)) is not None:
         table = None
     return table, rows
+
+
+def _frame_rows(frame: pd.DataFrame) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows of a frame of a tool, missing cells as None."""
+    plain = frame.astype(object).where(frame.notna(), None)
+    names = list(map(str, plain.columns))
+    for cells in plain.itertuples(index=False, name=None):
+        yield dict(zip(names, cells, strict=True))
 
 
 def _asked_by(part: Part, frame: pd.DataFrame) -> str:
@@ -311,10 +349,16 @@ def _with_model(frame: pd.DataFrame, one: Input) -> pd.DataFrame:
                 f"{one.label!r}, cannot name; omit `names`"
             )
         frame["model"] = constant(one.label, len(frame))
+    elif one.fallback is None and ("model" not in frame or frame["model"].isna().any()):
+        raise DataError(
+            f"{one.name}: no column names the model of every row; give `names`, one for each of "
+            "the results, or a mapping of names to results, or name the column by `model`"
+        )
     elif "model" not in frame:
-        frame["model"] = constant(one.fallback, len(frame))
+        frame["model"] = constant(str(one.fallback), len(frame))
     else:
-        frame["model"] = frame["model"].fillna(one.fallback).astype("str").astype("category")
+        named = frame["model"].fillna(one.fallback) if one.fallback else frame["model"]
+        frame["model"] = named.astype("str").astype("category")
     for name in ("task", "form"):
         if name in frame:
             frame[name] = frame[name].astype("category")

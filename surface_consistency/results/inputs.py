@@ -4,25 +4,34 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import pandas as pd
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.results.columns import ResultColumns, need_labels
+from surface_consistency.results.remote import local_copy, url_of
 from surface_consistency.results.run_folders import is_run
 from surface_consistency.rows.readers import FORMATS, Place, Row
 
-ResultSource: TypeAlias = (
-    str
-    | os.PathLike[str]
-    | Sequence[str | os.PathLike[str]]
-    | pd.DataFrame
-    | Iterable[Mapping[str, Any]]
+
+class SupportsModelDump(Protocol):
+    """A pydantic model, such as the `EvalLog` of inspect_ai."""
+
+    def model_dump(self, *, mode: str) -> dict[str, Any]:
+        """Return the fields as plain values."""
+
+
+OneSource: TypeAlias = (
+    str | os.PathLike[str] | pd.DataFrame | Iterable[Mapping[str, Any]] | SupportsModelDump
 )
-"""A file, a folder of them or several; a frame, a `datasets.Dataset` or rows."""
+"""A file or folder; a frame, a `datasets.Dataset`, rows, or an `EvalLog` of inspect_ai."""
+
+ResultSource: TypeAlias = OneSource | Sequence[OneSource] | Mapping[str, OneSource]
+"""One source, several, or several by the name of their model."""
 
 _ROWS: Final = "rows"
+_SPLITS: Final = ("DatasetDict", "IterableDatasetDict")
 _ARCHIVES: Final = (".eval", ".xlsx")
 _TEXTS_OF_HELM: Final = ("instances.json", "display_predictions.json")
 
@@ -39,8 +48,8 @@ class Input(NamedTuple):
     label: str | None
     """Its model, as the user names it."""
 
-    fallback: str
-    """What to call its model where neither user nor file names it."""
+    fallback: str | None
+    """What to call its model where neither user nor file names it; None if it must be named."""
 
     is_optional: bool
     """Whether it was found in a folder, so that it may hold something else."""
@@ -50,7 +59,7 @@ def inputs_of(sources: ResultSource, given: ResultColumns) -> list[Input]:
     """List what is to be read.
 
     Args:
-        sources: What the user gives.
+        sources: A source, a list of sources, or a mapping of names of models to sources.
         given: What the user says of it.
 
     Returns:
@@ -61,14 +70,29 @@ def inputs_of(sources: ResultSource, given: ResultColumns) -> list[Input]:
         DataError: If there are other than one label a source, splits instead of rows, or a path is
             given twice.
     """
+    if type(sources).__name__ in _SPLITS or (isinstance(sources, Mapping) and not sources):
+        raise DataError(
+            f"the data set has several splits, {', '.join(map(str, sources))}: give one of "  # type: ignore[arg-type]
+            "them, as in data['test']"
+            if sources
+            else "no results are given; the mapping is empty"
+        )
+    if isinstance(sources, Mapping):
+        if given.names:
+            raise DataError(
+                f"`names` gives {', '.join(given.names)}, but the results have the names "
+                f"{', '.join(map(str, sources))} already; omit `names`"
+            )
+        labelled = ResultColumns(names=tuple(map(str, sources)))
+        return _listed(list(sources.values()), labelled)
+    return _listed(sources, given)
+
+
+def _listed(sources: Any, given: ResultColumns) -> list[Input]:  # noqa: ANN401
+    """List what one source, or a list of them, holds."""
     paths = _paths(sources)
     if paths is None:
-        if isinstance(sources, Mapping):
-            raise DataError(
-                f"the data set has several splits, {', '.join(map(str, sources))}: give one of "
-                "them, as in data['test']"
-            )
-        return [Input(_unwrapped(sources), _ROWS, None, _ROWS, is_optional=False)]
+        return _in_memory(sources, given)
     labels: Sequence[str | None] = given.names
     if len(paths) == 1 and len(labels) != 1:
         labels = (None,)
@@ -76,14 +100,46 @@ def inputs_of(sources: ResultSource, given: ResultColumns) -> list[Input]:
         need_labels(given, len(paths))
     else:
         labels = [None] * len(paths)
-    files = [files_of(path) for path in paths]
-    alone = len(paths) == 1
-    called = path_labels(files[0] if alone else paths)
-    return [
-        Input(file, str(file), label, called[file if alone else path], is_optional=file != path)
-        for path, label, found in zip(paths, labels, files, strict=True)
-        for file in found
-    ]
+    inputs: list[Input] = []
+    called = path_labels(paths)
+    for path, label in zip(paths, labels, strict=True):
+        url = url_of(path)
+        home = path if url is None else local_copy(url)
+        files = files_of(home)
+        names = path_labels(files) if len(paths) == 1 else dict.fromkeys(files, called[path])
+        for file in files:
+            name = str(file) if url is None else url + str(file).removeprefix(str(home))
+            inputs.append(Input(file, name, label, names[file], is_optional=file != home))
+    return inputs
+
+
+def _in_memory(sources: Any, given: ResultColumns) -> list[Input]:  # noqa: ANN401
+    """List frames, rows and logs, and lists of them with files among them."""
+    is_list = isinstance(sources, list | tuple) and any(
+        isinstance(one, str | os.PathLike | pd.DataFrame | list) or _is_object(one)
+        for one in sources
+    )
+    if not is_list:
+        return [Input(_unwrapped(sources), _ROWS, None, _ROWS, is_optional=False)]
+    others = [one for one in sources if not isinstance(one, str | os.PathLike)]
+    unwrapped = {id(one): _unwrapped(one) for one in others}
+    if given.names:
+        need_labels(given, len(sources))
+    labels: Sequence[str | None] = given.names or [None] * len(sources)
+    inputs = []
+    for number, (one, label) in enumerate(zip(sources, labels, strict=True), start=1):
+        if isinstance(one, str | os.PathLike):
+            named = ResultColumns(names=() if label is None else (label,))
+            inputs += _listed(one, named)
+        else:
+            name = label or f"results {number}"
+            inputs.append(Input(unwrapped[id(one)], name, label, label, is_optional=False))
+    return inputs
+
+
+def _is_object(source: object) -> bool:
+    """Tell a `datasets.Dataset` and a log of inspect_ai, which are no rows."""
+    return hasattr(source, "with_format") or hasattr(source, "model_dump")
 
 
 def _paths(sources: object) -> list[Path] | None:
@@ -98,13 +154,17 @@ def _paths(sources: object) -> list[Path] | None:
 
 
 def _unwrapped(source: Any) -> pd.DataFrame | Iterable[Mapping[str, Any]]:  # noqa: ANN401
-    """Take a `datasets.Dataset` as the frame that it is."""
+    """Take a `datasets.Dataset` as the frame that it is, and a log as the row that it is."""
+    if hasattr(source, "model_dump"):
+        log = source.model_dump(mode="json")
+        return [{name: value for name, value in log.items() if value is not None}]
     if hasattr(source, "to_pandas") and hasattr(source, "with_format"):
         frame: pd.DataFrame = source.with_format(None).to_pandas()
         return frame
     if not isinstance(source, Iterable):
         raise TypeError(
-            f"results are a path, a frame, a datasets object or rows, got {type(source).__name__}"
+            "results are a path, a frame, a datasets object, rows, a log of inspect_ai, or a list "
+            f"or mapping of these; got {type(source).__name__}"
         )
     return source
 
@@ -142,7 +202,9 @@ def files_of(path: Path) -> list[Path]:
         SourceNotFoundError: If nothing is there, or the folder holds no file of a known kind.
     """
     if not path.exists():
-        raise SourceNotFoundError(f"no file or folder {path}; check the path")
+        on_hub = "; a file on the hub is named hf://datasets/OWNER/NAME/FILE"
+        remedy = on_hub if len(path.parts) == 2 and not path.suffix else ""
+        raise SourceNotFoundError(f"no file or folder {path}; check the path{remedy}")
     if path.is_file() or is_run(path) or any(path.glob("**/state.json")):
         return [path]
     known = (*FORMATS, *_ARCHIVES)

@@ -178,6 +178,15 @@ LAYOUTS: Final = (
     ),
     Layout("inspect_ai", "version status eval", rows=tools.no_samples),
     Layout(
+        "inspect_ai samples_df",
+        "sample_id eval_id log epoch id",
+        "id question=metadata_question target",
+        more_parts=tools.samples_df_parts,
+        more_scores=tools.samples_df_scores,
+        more_fields=tools.samples_df_fields,
+        versions="0.3.285",
+    ),
+    Layout(
         "HELM",
         "instance_id stats",
         "id=instance_id",

@@ -59,6 +59,9 @@ class Part(NamedTuple):
     roles: Mapping[str, str] = MappingProxyType({})
     """Column by role, of a plain table."""
 
+    ids: str = ""
+    """Whether the ids of items are "numbers" or "texts", of a plain table with types."""
+
 
 def frame_of(rows: Sequence[Cells]) -> pd.DataFrame:
     """Make a frame of rows; a lone surrogate, which JSON can hold and UTF-8 cannot, becomes "?"."""
@@ -183,7 +186,9 @@ def table_part(
     else:
         models = table.models(notes)
         part = table.wide(models) if models else table.long()
-    return part._replace(columns=names, item=JOINED.join(columns.items), roles=columns.roles)
+    ids = table.ids() if len(columns.items) == 1 and not for_judging else ""
+    item = JOINED.join(columns.items)
+    return part._replace(columns=names, item=item, roles=columns.roles, ids=ids)
 
 
 COLUMNS: Final = (
@@ -300,6 +305,24 @@ class _Table(NamedTuple):
             )
         return item
 
+    def ids(self) -> str:
+        """Tell numbers from texts; refuse ids that are both, such as 1 and "1"."""
+        (name,) = self.columns.items
+        column = self.frame[name]
+        if pd.api.types.is_numeric_dtype(column):
+            return "numbers"
+        if column.dtype == object:
+            texts = {one for one in column if isinstance(one, str)}
+            others = {str(one) for one in column if not isinstance(one, str)}
+            if both := texts & others:
+                raise RecordError(
+                    f"{self.source}: column {name!r} contains the id {min(both)} both as a number "
+                    f"and as a text; convert the column to one type, such as "
+                    f"frame[{name!r}].astype(str)"
+                )
+            return "" if others else "texts"
+        return "texts"
+
     def samples(self, models: Iterable[str] = ()) -> pd.DataFrame:
         """Lay out what is not scores."""
         frame, (roles, items) = self.frame, self.columns
@@ -328,6 +351,32 @@ class _Table(NamedTuple):
                 if name in further and not _is_nested(frame[name])
             }
         )
+
+
+def plain_metric(
+    schema: pd.DataFrame, columns: TableColumns, given: ResultColumns, source: str
+) -> str | None:
+    """Name the column of scores of a long table by the types of its columns.
+
+    Args:
+        schema: The table without its rows.
+        columns: Which of its columns are what.
+        given: What the user says of its columns.
+        source: The file, for messages.
+
+    Returns:
+        The column; None if there may be several, if columns may be models, or only the cells can
+        answer that.
+    """
+    table = _Table(schema, columns, given, source, for_judging=False)
+    usual = [find_column(name, table.names) for name in (*USUAL["score"], given.score or "")]
+    there = [name for name in usual if name is not None and name not in columns.items]
+    if "score" not in columns.roles or table.models([]):
+        return None
+    if not all(pd.api.types.is_numeric_dtype(schema[name]) for name in there):
+        return None
+    metrics = table.metrics()
+    return metrics[0] if len(metrics) == 1 else None
 
 
 def further_name(name: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.reading import first_names
+from surface_consistency.reading import first_names, parse_json
 from surface_consistency.results.rows import Cells, Failure, Flat, Flats, at, shown, text_of
 from surface_consistency.results.samples import task_in_name
 from surface_consistency.rows.readers import Place, read_rows
@@ -51,6 +51,42 @@ def inspect_scores(sample: Cells, log: Cells) -> Cells:
             number = _GRADES.get(part, part) if isinstance(part, str) else part
             scores[scorer if name is None else f"{scorer}.{name}"] = number
     return scores
+
+
+def samples_df_parts(sample: Cells, row: Cells) -> Cells:
+    """Read repeat, failure and model of a row of inspect_ai's `samples_df`.
+
+    A frame without a column of models, which is the default, has one model per log.
+    """
+    failed = sample.get("error")
+    return {
+        "id": str(sample["id"]),
+        "repeat": int(sample["epoch"]) - 1,
+        "prompt": sample.get("input"),
+        "task": sample.get("task_name"),
+        "model": sample.get("model") or Path(str(sample["log"])).stem,
+        "error": failed or None,
+    }
+
+
+def samples_df_scores(sample: Cells, row: Cells) -> Cells:
+    """Read the columns `score_<scorer>` of inspect_ai's `samples_df`; an object is JSON text."""
+    scores = {}
+    for name, value in sample.items():
+        if name.startswith("score_") and value is not None:
+            is_object = isinstance(value, str) and value.startswith("{")
+            read = parse_json(value, name) if is_object else value
+            scores[name.removeprefix("score_")] = {"value": read}
+    return inspect_scores({"scores": scores}, row)
+
+
+def samples_df_fields(sample: Cells) -> Cells:
+    """Read the metadata of a row of inspect_ai's `samples_df`."""
+    return {
+        name.removeprefix("metadata_"): value
+        for name, value in sample.items()
+        if name.startswith("metadata_")
+    }
 
 
 def no_samples(row: Cells, place: Place) -> Flats:

@@ -330,7 +330,12 @@ def missing(
 
 
 def repeats(
-    rows: Iterable[Row], name: str = "flip_rate", of: str = "", label: str | None = None
+    rows: Iterable[Row],
+    name: str = "flip_rate",
+    of: str = "",
+    label: str | None = None,
+    *,
+    confidence: float = 0.95,
 ) -> Sentence:
     """Report the test-retest flip rate of identical prompts.
 
@@ -339,18 +344,19 @@ def repeats(
         name: Name of the rate.
         of: What was repeated, such as " of gpt2".
         label: Column that names the stratum; None if there is one stratum.
+        confidence: Confidence level of the intervals.
 
     Returns:
         The sentence, with a number per stratum that has an interval; nothing without any.
     """
     sentence: Sentence = []
     for row in rows:
-        if direction(row, name) is not None:
+        if direction(row, name, confidence=confidence) is not None:
             stratum = "" if label is None else f", {row[label]}"
             sentence += [
                 "; " if sentence else f"The test-retest flip rate of identical prompts{of} is ",
                 Value(value=float(row[name])),
-                f" ({_interval(row, name, 'rate', 0.95)}{stratum})",
+                f" ({_interval(row, name, 'rate', confidence)}{stratum})",
             ]
     return [*sentence, "."] if sentence else []
 
@@ -430,18 +436,23 @@ def detectable(
     return f"minimum detectable difference {shown} at 80 % power"
 
 
-def detectable_note(frame: pd.DataFrame, name: str = "accuracy_difference") -> str:
+def detectable_note(
+    frame: pd.DataFrame, name: str = "accuracy_difference", *, confidence: float = 0.95
+) -> str:
     """Report the minimum detectable differences of the rows of a table.
 
     Args:
         frame: The table, with the bounds of a difference.
         name: The difference.
+        confidence: Confidence level of the bounds.
 
     Returns:
         Sentences to go below it; nothing for a table without rows.
     """
     bounds = [frame[f"{name}_{end}"].astype(float) for end in ("low", "high")]
-    least = [detectable_difference(low, high) for low, high in zip(*bounds, strict=True)]
+    least = [
+        detectable_difference(low, high, confidence) for low, high in zip(*bounds, strict=True)
+    ]
     known = [f"{100 * one:.1f}" for one in sorted(one for one in least if one < 1.0)]
     n_without = sum(
         not (one < 1.0 or direction(row, name))

@@ -1,3 +1,4 @@
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,14 @@ from surface_consistency.analysis.compare import compare_results
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.engine.compare.results_report import ComparisonReport
 from surface_consistency.errors import DataError
-from surface_consistency.metrics import cohen_kappa, forms_by, mcnemar, paired_by, paired_table
+from surface_consistency.metrics import (
+    PAIRED_RATES,
+    cohen_kappa,
+    forms_by,
+    mcnemar,
+    paired_by,
+    paired_table,
+)
 from surface_consistency.results.columns import ResultColumns
 
 FILES = Path(__file__).parents[1] / "data" / "files" / "forms"
@@ -174,7 +182,12 @@ OTHERS = pd.concat([rows({"a": [1]}, metric="em"), rows({"b": [0]}, metric="f1")
 @pytest.mark.parametrize(
     ("frame", "settings", "error", "message"),
     [
-        (rows({"a": [1, 0]}), {}, DataError, "all results are of one model, 'a'; give a file"),
+        (
+            rows({"a": [1, 0]}),
+            {"fail_if": "worse", "margin": 0.1},
+            ValueError,
+            "`fail_if`, `margin` compares models, but all results are of one model, 'a'; give res",
+        ),
         (PAIR, {"rule": "popqa"}, DataError, "no row holds an answer"),
         (PAIR, {"scale": (1.0,)}, ValueError, "`scale` takes the least"),
         (PAIR, {"baseline": "c"}, ValueError, "'c' is none of the models"),
@@ -285,3 +298,72 @@ def test_a_rule_asks_which_of_several_answers_to_an_item_it_judges():
         compare_results(frame, settings=rule)
     chosen = compare_results(frame, ResultColumns(metrics=("em,any",)), rule)
     assert chosen.metrics["exact"].models["mean"].tolist() == [1, 1]
+
+
+def test_one_model_has_its_clustered_mean_and_no_difference():
+    """The mean of each cluster's sum over its size, with the t of `paired_by`'s accuracy."""
+    rng = np.random.default_rng(8)
+    frame = pd.DataFrame(
+        {"item": range(90), "topic": np.arange(90) // 5, "correct": rng.integers(0, 2, 90)}
+    )
+    compared = compare_results({"m": frame})
+    result = compared.metrics["correct"]
+
+    expected = paired_by(
+        frame.assign(first_correct=frame["correct"], second_correct=0), cluster="topic",
+        rates={"first_accuracy": PAIRED_RATES["first_accuracy"]},
+    ).iloc[0]  # fmt: skip
+    ours = result.models.iloc[0]
+    assert ours[["mean", "mean_low", "mean_high"]].tolist() == pytest.approx(
+        expected[["first_accuracy", "first_accuracy_low", "first_accuracy_high"]].tolist()
+    )
+    assert (ours["n"], ours["n_clusters"]) == (90, 18)
+    assert result.differences.empty
+    assert result.groups.empty
+    assert list(compared.changed("correct")) == []
+    assert compared.failures() == []
+
+
+def test_tasks_and_slices_of_one_model_have_means():
+    frame = rows({"a": [1, 0, 1, 1] * 10}, task=["x", "y"] * 20, kind=["k", "k", "l", "l"] * 10)
+    means = compare_results(frame, table=TableSettings(by=("kind",))).metrics["score"].means
+
+    shown = means.set_index(["by", "group"])["mean"].to_dict()
+    assert shown == {("task", "x"): 1.0, ("task", "y"): 0.5, ("kind", "k"): 0.5, ("kind", "l"): 1.0}
+
+
+def test_pass_k_and_flips_of_repeats_are_those_of_all_draws():
+    """Against every choice of k repeats, and every pair of repeats of two models."""
+    rng = np.random.default_rng(9)
+    answers = {model: rng.integers(0, 2, (40, 4)) for model in "ab"}
+    frame = pd.concat(
+        pd.DataFrame({"model": model, "item": item, "epoch": range(4), "score": values[item]})
+        for model, values in answers.items()
+        for item in range(40)
+    )
+    compared = compare_results(frame)
+
+    for row in compared.passes.to_dict("records"):
+        draws = [
+            all(drawn)
+            for values in answers[row["model"]]
+            for drawn in itertools.combinations(values, row["k"])
+        ]
+        assert row["pass_k"] == pytest.approx(np.mean(draws))
+        assert row["pass_k_low"] <= row["pass_k"] <= row["pass_k_high"]
+        assert row["n"] == 40
+    assert compared.passes["k"].tolist() == [1, 2, 3, 4] * 2
+    pairs = [
+        one != other for a, b in zip(*answers.values(), strict=True) for one in a for other in b
+    ]
+    assert compared.flips["flip_rate"].tolist() == pytest.approx([np.mean(pairs)])
+    assert compared.noise["model"].tolist() == ["a", "b"]
+
+
+def test_items_with_a_single_repeat_have_no_pass_k():
+    frame = pd.DataFrame(
+        {"model": "a", "item": [0, 0, 1, 1, 1, 2], "epoch": [0, 1, 0, 1, 2, 0], "score": 1}
+    )
+    passes = compare_results(frame).passes
+
+    assert passes[["k", "n", "pass_k"]].values.tolist() == [[1, 2, 1], [2, 2, 1]]

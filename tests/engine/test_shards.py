@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from surface_consistency import FakeRunner
+from surface_consistency.models import FakeRunner
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.run import merge_shards, run_study
 from surface_consistency.engine.score import score_run

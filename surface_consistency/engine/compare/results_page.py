@@ -88,7 +88,9 @@ def comparison_page(compared: ComparedResults) -> tuple[Page, dict[str, pd.DataF
     page = Page(
         title=f"Compare: {', '.join(compared.models[:4])}",
         study="Compare",
-        question=f"{len(compared.models)} models on the same items, scored by {first.what}",
+        question=f"One model, scored by {first.what}"
+        if first.is_of_one
+        else f"{len(compared.models)} models on the same items, scored by {first.what}",
         models=compared.models,
         finding=Finding(
             sentence=first.finding(),
@@ -115,7 +117,7 @@ def _method(compared: ComparedResults, report: ComparisonReport) -> list[str]:
     """Say how the numbers were made."""
     level = 100 * compared.table.confidence
     return TEXTS.paragraphs(
-        "method",
+        "method_of_one" if report.is_of_one else "method",
         tasks=f", averaged over {report.n_tasks} tasks with equal weights"
         if report.n_tasks > 1
         else "",
@@ -129,9 +131,10 @@ def _method(compared: ComparedResults, report: ComparisonReport) -> list[str]:
 def _facts(compared: ComparedResults, report: ComparisonReport) -> list[tuple[str, str]]:
     """List what stands on chips."""
     result, margin = report.result, compared.settings.margin
+    common = "of" if report.is_of_one else "common of"
     facts = {
         "baseline": compared.settings.baseline or "",
-        "items": f"{result.n_items:,} common of {result.n_items_of_any:,}",
+        "items": f"{result.n_items:,} {common} {result.n_items_of_any:,}",
         "clusters": f"{report.n_clusters:,} ({compared.cluster_note})",
         "margin": "" if margin is None else value_text(plain_difference(margin, report.kind)),
         "metric": report.what,
@@ -151,11 +154,12 @@ def _sections(
         sections.append(
             Section(anchor="squares", title="The same items, scored of both", blocks=[square])
         )
+    lead = "Paired differences on the items that all models have a score for."
     sections.append(
         Section(
-            anchor="differences",
-            title="Differences",
-            lead=["Paired differences on the items that all models have a score for."],
+            anchor="means" if first.is_of_one else "differences",
+            title="Means" if first.is_of_one else "Differences",
+            lead=["Mean scores with their intervals." if first.is_of_one else lead],
             blocks=[report.forest() for report in reports],
         )
     )
@@ -171,7 +175,7 @@ def _sections(
     sections.append(Section(anchor="numbers", title="Numbers", blocks=tables))
     if answers is not None:
         sections.append(Section(anchor="answers", title="Answers", blocks=[answers]))
-    elif any(len(one) for one in changed):
+    elif any(map(len, changed)):
         sections.append(_changes(changed))
     return sections
 

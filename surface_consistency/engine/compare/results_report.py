@@ -15,7 +15,7 @@ from surface_consistency.metrics.comparison.comparisons import VERDICTS, ModelCo
 from surface_consistency.metrics.paired.effect_sizes import kappa_of_counts
 from surface_consistency.metrics.paired.paired_groups import paired_by
 from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES, CountRatio
-from surface_consistency.metrics.uncertainty.bootstrap import Statistic
+from surface_consistency.metrics.uncertainty.bootstrap import Statistic, group_values
 from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.report.page import Check, Dot, ForestPlot, MosaicPlot, MosaicPlots
 from surface_consistency.report.texts import Texts
@@ -57,19 +57,16 @@ _FLIPS: Final[Mapping[str, Statistic]] = {
 _FLIP_COLUMNS: Final = [f"{name}{end}" for name in _FLIPS for end in ("", "_low", "_high")]
 
 
-def _flips(pairs: pd.DataFrame, column: str, confidence: float) -> pd.DataFrame:
-    """Compute what flips between two models, by the labels of a column or of all items ("")."""
+def _flips(pairs: pd.DataFrame, column: str, intervals: Intervals) -> pd.DataFrame:
+    """Compute what flips between two models by the labels of a column."""
     frame = pairs[["score_of_reference", "score", "_cluster"]]
     with warnings.catch_warnings():
         # What cannot be inferred stands in the cells.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         rows = paired_by(
-            frame.assign(group=pairs[column]) if column else frame,
-            by=["group"] if column else [], first="score_of_reference", second="score",
-            cluster="_cluster", rates=_FLIPS, intervals=Intervals(confidence=confidence),
+            frame.assign(group=pairs[column]), by=["group"], first="score_of_reference",
+            second="score", cluster="_cluster", rates=_FLIPS, intervals=intervals,
         )  # fmt: skip
-    if not column:
-        return rows[_FLIP_COLUMNS]
     return rows.assign(by=column, group=rows["group"].astype(str))[["by", "group", *_FLIP_COLUMNS]]
 
 
@@ -105,15 +102,24 @@ class ComparisonReport:
             "confidence": self.confidence,
         }
         self.groups = self.result.groups
+        self.is_of_one = len(compared.models) == 1
         self.is_of_right = self.result.is_verdicts and not compared.settings.lower_is_better
         self.has_flips = self.is_of_right and len(compared.models) == 2 and self.n_tasks == 1
-        if self.has_flips:
-            row = self.differences.iloc[0]
-            pairs = compared.paired(metric, row["model"], row["reference"])
-            confidence = compared.table.confidence
-            self.differences = pd.concat([self.differences, _flips(pairs, "", confidence)], axis=1)
-            parts = [_flips(pairs, column, confidence) for column in self.groups["by"].unique()]
-            if parts:
+        if self.has_flips and self.result.cells is not None:
+            intervals = Intervals(confidence=compared.table.confidence)
+            rates = group_values(self.result.cells, _FLIPS, intervals)
+            self.differences = self.differences.assign(
+                **{
+                    f"{name}{end}": value
+                    for name, rate in rates.items()
+                    for end, value in zip(("", "_low", "_high"), rate[:3], strict=True)
+                }
+            )
+            columns = self.groups["by"].unique()
+            if len(columns):
+                row = self.differences.iloc[0]
+                pairs = compared.paired(metric, row["model"], row["reference"])
+                parts = [_flips(pairs, column, intervals) for column in columns]
                 self.groups = self.groups.merge(pd.concat(parts), on=["by", "group"], how="left")
 
     def finding(self) -> list[numbers.Part]:
@@ -125,12 +131,11 @@ class ComparisonReport:
         n, n_any = self.result.n_items, self.result.n_items_of_any
         excluded = n_any - n if 1 - n / n_any > SAID_MISSING else 0
         reason = "lack a score of at least one model"
-        return say.paragraph(
-            [
-                self._best() if self._of_all() else self._between(self._leading()),
-                say.missing(excluded, n_any, "items", reason=reason),
-            ]
-        )
+        if self.is_of_one:
+            first, reason = self._mean(self.result.models.iloc[0].to_dict()), "have no score"
+        else:
+            first = self._best() if self._of_all() else self._between(self._leading())
+        return say.paragraph([first, say.missing(excluded, n_any, "items", reason=reason)])
 
     def few(self) -> list[numbers.Part]:
         """Report few clusters.
@@ -138,16 +143,17 @@ class ComparisonReport:
         Returns:
             Texts; none if there are enough clusters, or nothing is inferred.
         """
-        rows, frame = self.differences, self.compared.rows
+        rows = self.differences
         n = rows.loc[rows["conclusion"] != "not inferred", "n_clusters"].min()
+        if self.is_of_one:
+            n = self.result.models.loc[self.result.models["mean_low"].notna(), "n_clusters"].min()
         if not n < FEW_CLUSTERS:
             return []
-        are_items = frame["_cluster"].nunique() == frame["_unit"].nunique()
         remedy = (
             "; cluster=item assumes independent items, and the conclusions then hold only for "
             f"these {n:g} clusters"
         )
-        can_be_items = not are_items and self.compared.runs is None
+        can_be_items = not self.compared.are_items_clusters and self.compared.runs is None
         clusters, remedy = self.compared.cluster_note, remedy if can_be_items else ""
         return TEXTS.sentence("few", n=int(n), clusters=clusters, remedy=remedy)
 
@@ -159,11 +165,21 @@ class ComparisonReport:
         """
         return say.paragraph(self._summary())
 
+    def sentences(self) -> list[say.Sentence]:
+        """List the sentences of the finding, of few clusters and of the summary.
+
+        Returns:
+            The sentences; empty ones report nothing.
+        """
+        return [self.finding(), self.few(), *self._summary()]
+
     def _summary(self) -> Iterator[say.Sentence]:
         """Yield the sentences of the summary."""
         rows = self.differences
         if self.n_tasks > 1:
-            yield TEXTS.sentence("tasks", n_tasks=self.n_tasks)
+            yield TEXTS.sentence(
+                "mean_of_tasks" if self.is_of_one else "tasks", n_tasks=self.n_tasks
+            )
         if len(rows) > 1 and not self._of_all():
             others = rows.drop(index=rows.index[self._leading_row()]).to_dict("records")
             yield from self._many(others)
@@ -187,9 +203,24 @@ class ComparisonReport:
             )
         if n := against["group"].nunique() - shown["group"].nunique():
             yield TEXTS.sentence("unshown", n=int(n))
-        noise = self.compared.noise
-        for row in noise[noise["metric"] == self.metric].to_dict("records"):
+        yield from self._repeats()
+
+    def _repeats(self) -> Iterator[say.Sentence]:
+        """Report how far repeats explain flips, and pass^k of the largest k."""
+        flips, noise, passes = (
+            frame[frame["metric"] == self.metric].to_dict("records")
+            for frame in (self.compared.flips, self.compared.noise, self.compared.passes)
+        )
+        both = self._words | {"kind": "rate"}
+        for row in flips if len(flips) == 1 else ():
+            what = f"flip rate between single repeats of {row['reference']} and {row['model']}"
+            yield say.rate(row, "flip_rate", what, **both)
+        for row in noise:
             yield say.repeats([row], of=f" of {row['model']}")
+        largest = {row["model"]: row for row in passes}
+        for row in largest.values():
+            what = f"probability that {row['k']} random repeats of {row['model']} are all correct"
+            yield say.rate(row, "pass_k", f"{what} (pass^{row['k']})", **both)
 
     def _many(self, rows: Sequence[Mapping[Any, Any]]) -> list[say.Sentence]:
         """Report the differences of several models: equivalent ones, then the others."""
@@ -234,18 +265,43 @@ class ComparisonReport:
         """Describe the frames.
 
         Returns:
-            "differences", "models", and a table "by_<column>" for tasks and each slice.
+            "differences" of several models, "models", a table "by_<column>" for tasks and each
+            slice, and "repeats" and "passes" if there are repeats with verdicts.
         """
-        tables = {"differences": self._differences(), "models": self._models()}
-        for column, frame in self.groups.groupby("by", sort=False):
-            tables[f"by_{column}"] = self._groups(str(column), frame)
-        return tables
+        if self.is_of_one:
+            tables = {"models": self._models()}
+            for column, frame in self.result.means.groupby("by", sort=False):
+                tables[f"by_{column}"] = self._group_means(str(column), frame)
+        else:
+            tables = {"differences": self._differences(), "models": self._models()}
+            for column, frame in self.groups.groupby("by", sort=False):
+                tables[f"by_{column}"] = self._groups(str(column), frame)
+        return tables | self._repeat_tables()
+
+    def _repeat_tables(self) -> dict[str, Table]:
+        """Describe flips between repeats, and pass^k."""
+        compared = self.compared
+        frames = {
+            "flips": compared.flips.rename(columns={"reference": "against"}),
+            "noise": compared.noise.assign(against="itself"),
+        }
+        of_pairs = pd.concat(frames.values(), ignore_index=True)
+        k = Column(key="k", title="k", kind="count")
+        named: dict[str, tuple[pd.DataFrame, str, Sequence[str | Column]]] = {
+            "repeats": (of_pairs, "Flips of repeats", ["model against n:items flip_rate"]),
+            "passes": (compared.passes, "pass^k", ["model", k, "n:items pass_k"]),
+        }
+        return {
+            name: self._described(frame[frame["metric"] == self.metric], caption, *shown)
+            for name, (frame, caption, shown) in named.items()
+            if (frame["metric"] == self.metric).any()
+        }
 
     @property
     def n_tasks(self) -> int:
         """Number of tasks."""
-        groups = self.result.groups
-        return max(1, int(groups.loc[groups["by"] == "task", "group"].nunique()))
+        means = self.result.means
+        return max(1, int(means.loc[means["by"] == "task", "group"].nunique()))
 
     @property
     def n_clusters(self) -> int:
@@ -270,6 +326,11 @@ class ComparisonReport:
         models = self.result.models
         best = models.loc[models["may_be_best"], "model"].tolist()
         return say.ranking(best, len(models), self.quantity, self.confidence)
+
+    def _mean(self, row: Mapping[Any, Any], where: str = "") -> say.Sentence:
+        """Report the mean of a model."""
+        words = self._words | {"kind": self.rate}
+        return say.rate(row, "mean", f"{self.quantity} of {row['model']}{where}", **words)
 
     def _between(self, row: Mapping[Any, Any]) -> say.Sentence:
         """Report what the difference of two models shows."""
@@ -359,8 +420,9 @@ class ComparisonReport:
         """Describe means and ranks."""
         table = self._described(
             self.result.models.assign(possible_ranks=self._spans()),
-            "Means and ranks",
-            "model n:items n_missing mean:mean_score rank possible_ranks",
+            "Means" if self.is_of_one else "Means and ranks",
+            "model n:items n_clusters n_missing mean:mean_score",
+            "" if self.is_of_one else "rank possible_ranks",
         )
         return replace(table, model="model")
 
@@ -385,6 +447,16 @@ class ComparisonReport:
         )
         return replace(table, cluster_column="n_clusters")
 
+    def _group_means(self, column: str, frame: pd.DataFrame) -> Table:
+        """Describe the means within tasks or slices."""
+        name = column.replace("_", " ")
+        return self._described(
+            frame.drop(columns="by"),
+            f"By {name}",
+            Column(key="group", title=name.capitalize()),
+            "model n:items n_clusters mean:mean_score",
+        )
+
     def _flip_keys(self) -> str:
         """Name the columns on what flips between two models."""
         return "negative_flip_rate lost_of_known positive_flip_rate" if self.has_flips else ""
@@ -395,6 +467,8 @@ class ComparisonReport:
         Returns:
             The chart.
         """
+        if self.is_of_one:
+            return self._means()
         rows: list[tuple[str, int, Sequence[Dot]]] = []
         remarks = {}
         groups = self.groups
@@ -439,6 +513,24 @@ class ComparisonReport:
             note=note,
         )
 
+    def _means(self) -> ForestPlot:
+        """Draw the mean of a model, tasks below it."""
+        means = self.result.means[self.result.means["by"] == "task"]
+        one = self.result.models.iloc[0].to_dict()
+        frames = [(str(one["model"]), 0, one)]
+        frames += [(str(row["group"]), 1, row) for row in means.to_dict("records")]
+        return ForestPlot(
+            name=f"means-{self.metric}",
+            title=f"Mean, {self.what}",
+            axis=f"{self.what}, %" if self.rate == "rate" else "score",
+            rows=[
+                (label, level, [self._dot(row, "mean", self.rate, is_certain=True)])
+                for label, level, row in frames
+            ],
+            clusters="clusters",
+            certain="",
+        )
+
     def _difference_dot(self, row: Mapping[Any, Any]) -> Dot:
         """Draw a difference."""
         is_shown = row["p_value_holm"] < 1 - self.compared.table.confidence
@@ -448,7 +540,7 @@ class ComparisonReport:
         self,
         row: Mapping[Any, Any],
         name: str,
-        kind: Literal["difference", "number"],
+        kind: Literal["rate", "difference", "number"],
         *,
         is_certain: bool,
     ) -> Dot:
@@ -490,7 +582,7 @@ class ComparisonReport:
         Returns:
             The square.
         """
-        if len(self.differences) > 1 or not self.is_of_right:
+        if len(self.differences) != 1 or not self.is_of_right:
             return None
         row = self.differences.iloc[0].to_dict()
         model, reference = str(row["model"]), str(row["reference"])
@@ -527,10 +619,15 @@ class ComparisonReport:
         missed = zip(lacking["model"], lacking["n_missing"], strict=True)
         named = ", ".join(f"{model} {n:,.0f}" for model, n in missed)
         excluded = {"n_items": n_items, "n_any": n_any, "missing": named}
-        checks = [
-            TEXTS.check("same_items" if self.compared.is_same_questions else "unverified"),
-            TEXTS.check("excluded" if n_items < n_any else "complete", **excluded),
-        ]
+        of_one = "_one" if self.is_of_one else ""
+        checks = (
+            []
+            if of_one
+            else [TEXTS.check("same_items" if self.compared.is_same_questions else "unverified")]
+        )
+        checks.append(
+            TEXTS.check(("excluded" if n_items < n_any else "complete") + of_one, **excluded)
+        )
         if self.n_clusters < FEW_CLUSTERS:
             checks.append(
                 TEXTS.check(
@@ -542,7 +639,8 @@ class ComparisonReport:
                 )
             )
         if not (self.compared.noise["metric"] == self.metric).any():
-            checks.append(TEXTS.check("no_noise"))
+            has_repeats = self.compared.has_repeats
+            checks.append(TEXTS.check("graded_repeats" if has_repeats else "no_noise"))
         return [*checks, *(TEXTS.check("note", note=note) for note in self.compared.notes)]
 
 

@@ -35,9 +35,8 @@ def comparison_text(compared: ComparedResults) -> str:
     parts = []
     for metric, result in compared.metrics.items():
         report = ComparisonReport(compared, metric)
-        parts.append(
-            f"{result.n_items:,} of {result.n_items_of_any:,} items have a score of every model."
-        )
+        of = "" if report.is_of_one else " of every model"
+        parts.append(f"{result.n_items:,} of {result.n_items_of_any:,} items have a score{of}.")
         sentences = map(sentence_text, (report.finding(), report.summary()))
         parts.append(one_line(" ".join(filter(None, sentences))))
         parts += filter(None, [one_line(sentence_text(report.few()))])
@@ -59,7 +58,9 @@ def comparison_json(compared: ComparedResults) -> Iterator[str]:
 
     Yields:
         One JSON object a metric: metric, finding, n_items, n_items_of_any, scale, clusters,
-        equality, models, differences, groups, notes. Undefined numbers are null.
+        equality, models, differences, groups, means (of tasks and slices), noise (test-retest flip
+        rates), flips (between repeats of two models), passes (pass^k), notes. Undefined numbers are
+        null.
     """
     for metric, result in compared.metrics.items():
         report = ComparisonReport(compared, metric)
@@ -78,11 +79,20 @@ def comparison_json(compared: ComparedResults) -> Iterator[str]:
                 "models": _records(result.models),
                 "differences": _records(report.differences),
                 "groups": _records(report.groups),
+                "means": _records(result.means),
+                "noise": _records(_of_metric(compared.noise, metric)),
+                "flips": _records(_of_metric(compared.flips, metric)),
+                "passes": _records(_of_metric(compared.passes, metric)),
                 "notes": [*compared.missing, *compared.notes],
             },
             ensure_ascii=False,
             allow_nan=False,
         )  # fmt: skip
+
+
+def _of_metric(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Keep the rows of a metric."""
+    return frame[frame["metric"] == metric].drop(columns="metric")
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -100,8 +110,8 @@ def comparison_markdown(compared: ComparedResults) -> str:
         compared: The comparison.
 
     Returns:
-        Of each metric the finding, the differences as a table, and the first items that were lost,
-        with both answers.
+        Of each metric the finding, the differences as a table (of a single model the mean), and the
+        first items that were lost, with both answers.
     """
     parts = []
     for metric in compared.metrics:
@@ -110,7 +120,7 @@ def comparison_markdown(compared: ComparedResults) -> str:
         finding, *others = map(_markdown_text, sentences)
         parts += [
             *filter(None, (f"**{finding}**", *others)),
-            _markdown(first_rows(report.tables()["differences"], _MOST_PRINTED)),
+            _markdown(first_rows(next(iter(report.tables().values())), _MOST_PRINTED)),
         ]
         lists = [one[one["change"] == "lost"] for one in compared.changed(metric)]
         lost = pd.concat(lists) if lists else pd.DataFrame()

@@ -150,6 +150,7 @@ def write_outcomes(
     design: Design | None = None,
     judged_by: str = "verdicts as given",
     n_questions: int | None = None,
+    checks: Mapping[str, pd.DataFrame] = MappingProxyType({}),
 ) -> RunFolder:
     """Make a scored run folder of outcomes whose verdicts came from elsewhere.
 
@@ -164,6 +165,7 @@ def write_outcomes(
         design: How they are compared; None for the design of the study.
         judged_by: The rule or judge.
         n_questions: Questions that were asked; a pair each by default.
+        checks: Tables about the verdicts by name, such as "noise_floor".
 
     Returns:
         The run folder.
@@ -186,9 +188,9 @@ def write_outcomes(
     )
     if design is not None:
         manifest = manifest.model_copy(update={"design": design.model_dump(mode="json")})
-    with folder.replacing_scores(Scoring(judged_by=judged_by)) as beside:
+    with folder.replacing_scores(Scoring(judged_by=judged_by, checks=tuple(checks))) as beside:
         write_frame(beside.outcomes, outcomes, record)
-        beside.write_checks({})
+        beside.write_checks(checks)
         write_text(beside.manifest, manifest.model_dump_json(indent=2) + "\n")
     return folder
 

@@ -323,22 +323,24 @@ def _count_noise(report: Report, run: Run) -> dict[str, pd.DataFrame]:
     floor = run.checks.get("noise_floor")
     if floor is None or floor.empty:
         return {}
+    if (counts := run.checks.get("repeated_verdicts")) is not None:
+        return {"all": counts.assign(cluster=counts[report.cluster].astype(str))}
     stratum = report.design.stratum if report.design.stratum in floor else None
     repeated = _repeated(report, run, stratum)
     if repeated is not None:
         return {str(name): part for name, part in repeated.groupby("stratum", sort=False)}
-    counts = {}
+    by_stratum = {}
     for row in floor.to_dict("records"):
         n, n_flips = int(row["n_repeated"]), int(row["n_verdict_flips"])
         name = "all" if stratum is None else str(row[stratum])
-        counts[name] = pd.DataFrame(
+        by_stratum[name] = pd.DataFrame(
             {
                 "cluster": [f"\x1f{name}\x1f{place}" for place in range(n)],
                 "n": 1.0,
                 "n_flips": (np.arange(n) < n_flips).astype(float),
             }
         )
-    return counts
+    return by_stratum
 
 
 def _repeated(report: Report, run: Run, stratum: str | None) -> pd.DataFrame | None:

@@ -1,7 +1,8 @@
 """Scores of several models side by side, an item a row, and what their clusters sum to."""
 
+import itertools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +10,8 @@ import pandas as pd
 
 from surface_consistency.metrics._groups import check_frame, column_names
 from surface_consistency.metrics._inputs import Floats, Integers, numeric_vector
+
+_DENSE: Final = 8
 
 
 class ModelScores(NamedTuple):
@@ -87,8 +90,6 @@ def model_scores(
     of_model, held = pd.factorize(frame[model])
     of_label, labels = pd.factorize(pd.Index(held).astype(str))
     columns, models = of_label[of_model], [str(label) for label in labels]
-    if len(models) < 2:
-        raise ValueError(f"there must be two models or more to compare; got {models}")
     rows = _codes(frame, [*tasks, *items])
     first = np.empty(int(rows.max()) + 1, dtype=np.int64)
     first[rows[::-1]] = np.arange(len(rows))[::-1]
@@ -146,16 +147,42 @@ def _refuse_repeats(frame: pd.DataFrame, cells: Integers, columns: Sequence[str]
 
 
 class ScoreTotals(NamedTuple):
-    """Sums of scores, a row a cluster of a task."""
+    """What a comparison is computed from: sums over clusters, a row per cluster of a task.
+
+    A pair of models stands in the order of `itertools.combinations` of their numbers.
+    """
 
     values: Floats
-    """Shape `(n_rows, n_models)`."""
+    """Sums of the scores, shape `(n_rows, n_models)`."""
     sizes: Floats
     """Items of each row."""
     tasks: Integers
     clusters: Integers
     n_tasks: int
     n_clusters: int
+    models: list[str]
+    task_names: list[str]
+    sizes_of_gaps: Floats
+    """Sum of the absolute differences of each pair in each task, shape `(n_tasks, n_pairs)`."""
+    squares_of_gaps: Floats
+    """Sum of their squares, of the same shape."""
+    ends: tuple[float, float]
+    """The lowest and the highest score."""
+    is_verdicts: bool
+    """Whether every score is 0 or 1."""
+    n_both: Floats
+    """Items that are 1 in both models of a pair, of each row if asked, else of all rows; shape
+    `(n_rows, n_pairs)` or `(1, n_pairs)`. It is meant for verdicts alone."""
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return int(self.sizes.sum())
+
+    def pair(self, one: int, other: int) -> int:
+        """Return the number of a pair of models."""
+        first, second = sorted((one, other))
+        return first * (2 * len(self.models) - first - 1) // 2 + second - first - 1
 
     def means(self) -> Floats:
         """Return the mean of each model over the tasks, which weigh alike."""
@@ -163,6 +190,18 @@ class ScoreTotals(NamedTuple):
         np.add.at(sums, self.tasks, self.values)
         sizes = np.bincount(self.tasks, weights=self.sizes)
         return np.asarray((sums / sizes[:, None]).mean(axis=0))
+
+    def cells(self, one: int, other: int) -> Floats:
+        """Return the paired tables of verdicts, a row each: both, `other` only, `one` only, none.
+
+        A row is that of a cluster of a task if `n_both` has them, else that of all items.
+        """
+        both = self.n_both[:, self.pair(one, other)]
+        first, second, sizes = self.values[:, other], self.values[:, one], self.sizes
+        if len(both) != len(sizes):
+            first, second, sizes = (np.atleast_1d(x.sum()) for x in (first, second, sizes))
+        cells = (both, first - both, second - both, sizes - first - second + both)
+        return np.column_stack(cells)
 
     def sums(self, values: Floats) -> Floats:
         """Return what the clusters hold above 0, below 0, and in number, for each task."""
@@ -186,6 +225,8 @@ class ScoreTotals(NamedTuple):
             tasks=np.zeros(self.n_clusters, dtype=np.int64),
             clusters=np.arange(self.n_clusters),
             n_tasks=1,
+            sizes_of_gaps=self.sizes_of_gaps.sum(axis=0, keepdims=True),
+            squares_of_gaps=self.squares_of_gaps.sum(axis=0, keepdims=True),
         )
 
     def weighed(self) -> "ScoreTotals":
@@ -197,25 +238,103 @@ class ScoreTotals(NamedTuple):
         return shares.of_clusters()
 
 
-def score_totals(scores: ModelScores) -> ScoreTotals:
-    """Sum the scores of each cluster of a task."""
-    cells = scores.clusters * len(scores.task_names) + scores.tasks
-    keys, first, rows = np.unique(cells, return_index=True, return_inverse=True)
-    values = scores.values
-    if len(keys) < len(cells):
-        values = np.column_stack(
-            [np.bincount(rows, weights=column, minlength=len(keys)) for column in values.T]
-        )
+def score_totals(scores: ModelScores, *, has_cells: bool = False) -> ScoreTotals:
+    """Sum the scores of each cluster of a task.
+
+    Args:
+        scores: Items that all models have a score for.
+        has_cells: Whether paired tables of clusters are needed.
+
+    Returns:
+        The sums.
+    """
+    values, n_tasks = scores.values, len(scores.task_names)
+    rows, first = _numbered(scores.clusters * n_tasks + scores.tasks)
+    n_rows, pairs = len(first), [*itertools.combinations(range(values.shape[1]), 2)]
+
+    def summed(column: Floats) -> Floats:
+        """Sum a number of each item by row."""
+        return column[first] if n_rows == len(rows) else np.bincount(rows, column, n_rows)
+
+    is_verdicts = bool(((values == 0.0) | (values == 1.0)).all())
+    gaps = np.zeros((2, n_tasks, len(pairs)))
+    if is_verdicts:
+        of_tasks = [values[scores.tasks == task] for task in range(n_tasks)]
+        products = [part.T @ part for part in (of_tasks if n_tasks > 1 else [values])]
+        places = np.triu_indices(values.shape[1], 1)
+        for task, product in enumerate(products):
+            held = np.diag(product)
+            gaps[:, task] = held[places[0]] + held[places[1]] - 2.0 * product[places]
+        n_both = np.sum([product[places] for product in products], axis=0)[None, :]
     else:
-        values = values[first]
+        n_both = np.zeros((1, len(pairs)))
+        for place, (one, other) in enumerate(pairs):
+            gap = np.abs(values[:, other] - values[:, one])
+            for power in (1, 2):
+                gaps[power - 1, :, place] = np.bincount(scores.tasks, gap**power, n_tasks)
+    if has_cells and is_verdicts:
+        n_both = np.column_stack([summed(values[:, a] * values[:, b]) for a, b in pairs])
     clusters, tasks = (
         np.unique(codes[first], return_inverse=True) for codes in (scores.clusters, scores.tasks)
     )
     return ScoreTotals(
-        values=values,
-        sizes=np.bincount(rows, minlength=len(keys)).astype(np.float64),
+        values=np.column_stack([summed(column) for column in values.T]),
+        sizes=np.bincount(rows, minlength=n_rows).astype(np.float64),
         tasks=tasks[1],
         clusters=clusters[1],
         n_tasks=len(tasks[0]),
         n_clusters=len(clusters[0]),
+        models=scores.models,
+        task_names=scores.task_names,
+        sizes_of_gaps=gaps[0],
+        squares_of_gaps=gaps[1],
+        ends=(float(values.min()), float(values.max())),
+        is_verdicts=is_verdicts,
+        n_both=n_both,
+    )
+
+
+def _numbered(cells: Integers) -> tuple[Integers, Integers]:
+    """Number rows by their cell, without gaps; return the numbers, and a row of each."""
+    if cells.max() > _DENSE * len(cells):
+        _, first, rows = np.unique(cells, return_index=True, return_inverse=True)
+        return rows, first
+    of_cell = np.full(int(cells.max()) + 1, -1, dtype=np.int64)
+    of_cell[cells] = np.arange(len(cells))
+    first = of_cell[of_cell >= 0]
+    of_cell[of_cell >= 0] = np.arange(len(first))
+    return of_cell[cells], first
+
+
+def joined_totals(parts: Sequence[ScoreTotals], clusters: Integers) -> ScoreTotals:
+    """Join the sums of one task over parts of the items.
+
+    Args:
+        parts: The sums.
+        clusters: Number of the cluster of each row of the parts, one part after the other.
+
+    Returns:
+        The sums over all items, paired tables of clusters included if all parts have them.
+    """
+    first = parts[0]
+    rows, _ = _numbered(clusters)
+    n_rows, is_verdicts = int(rows.max()) + 1, all(part.is_verdicts for part in parts)
+    has_cells = all(len(part.n_both) == len(part.sizes) for part in parts)
+    n_both = np.concatenate([part.n_both for part in parts])
+
+    def summed(columns: Floats) -> Floats:
+        """Sum rows of the parts by cluster."""
+        return np.column_stack([np.bincount(rows, column, n_rows) for column in columns.T])
+
+    return first._replace(
+        values=summed(np.concatenate([part.values for part in parts])),
+        sizes=np.bincount(rows, np.concatenate([part.sizes for part in parts]), n_rows),
+        tasks=np.zeros(n_rows, dtype=np.int64),
+        clusters=np.arange(n_rows),
+        n_clusters=n_rows,
+        sizes_of_gaps=np.sum([part.sizes_of_gaps for part in parts], axis=0),
+        squares_of_gaps=np.sum([part.squares_of_gaps for part in parts], axis=0),
+        ends=(min(part.ends[0] for part in parts), max(part.ends[1] for part in parts)),
+        is_verdicts=is_verdicts,
+        n_both=summed(n_both) if has_cells and n_both.size else n_both.sum(axis=0, keepdims=True),
     )

@@ -52,6 +52,9 @@ class ModelComparisonResult:
     groups: pd.DataFrame
     """The differences within each task and slice: by (the column), group, and the columns of a
     difference, is_against and is_shown_against."""
+    means: pd.DataFrame
+    """The mean of each model within each task and slice: by, group, model, n, n_clusters, mean,
+    mean_low, mean_high."""
     equality: dict[str, Any] | None
     """The test that all models are alike, as `equality_test` returns it; None for two models."""
     n_items: int
@@ -62,6 +65,9 @@ class ModelComparisonResult:
     """Least and largest score that there can be; infinite where that is not known."""
     is_verdicts: bool
     """Whether every score is 0 or 1."""
+    cells: Floats | None = None
+    """Of two models with verdicts, the paired table of each cluster of a task, the reference
+    first: both, reference only, model only, neither; shape `(n_clusters, 4)`. None of others."""
 
 
 def compare_models(
@@ -85,7 +91,8 @@ def compare_models(
     A difference is that of the model less that of the reference, over the items that all models
     have a score for, so that all rows are of the same items. Of several tasks it is the mean of the
     differences of each task, all tasks weighing alike; `pooled_difference` is that over all items.
-    Interval and p-value are of one t over clusters, for verdicts and for scores on any scale.
+    Interval and p-value are of one t over clusters, for verdicts and for scores on any scale. A
+    single model has its mean with an interval, and no difference.
 
     Args:
         frame: One row a model and item: verdicts (True, False, 1, 0) or scores; NaN where missing.
@@ -119,8 +126,8 @@ def compare_models(
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
         TypeError: When `frame` is no DataFrame, or a score no number.
-        ValueError: When a row names no model or task, a model has two scores of one item, there are
-            fewer than two models, the baseline is none of them, no item has a score of every model,
+        ValueError: When a row names no model or task, a model has two scores of one item, the
+            baseline is none of them, no item has a score of every model,
             a score is infinite or outside the scale, an item lies in two clusters, the margin takes
             in the whole scale, or an option is out of range.
 
@@ -151,38 +158,88 @@ def compare_models(
         >>> rows[["model", "reference", "difference", "conclusion"]].values.tolist()
         [['b', 'a', -0.25, 'worse']]
     """
-    _check_options(margin, test, intervals)
     scores = model_scores(frame, model, column_names(item), score, task, cluster, by)
     n_of_any, n_missing = len(scores.values), np.isnan(scores.values).sum(axis=0)
     scores = scores.whole()
-    known = _checked_scale(scores, scale)
+    has_cells = test != "auto"
+    return compare_totals(
+        score_totals(scores, has_cells=has_cells or len(scores.models) == 2),
+        [(*named, score_totals(part, has_cells=has_cells)) for *named, part in _parts(scores)],
+        n_missing=n_missing,
+        n_items_of_any=n_of_any,
+        baseline=baseline,
+        margin=margin,
+        scale=scale,
+        higher_is_better=higher_is_better,
+        test=test,
+        intervals=intervals,
+    )
+
+
+def compare_totals(
+    totals: ScoreTotals,
+    groups: Sequence[tuple[str, str, ScoreTotals]],
+    *,
+    n_missing: Integers,
+    n_items_of_any: int,
+    baseline: str | None = None,
+    margin: float | None = None,
+    scale: tuple[float, float] | None = None,
+    higher_is_better: bool = True,
+    test: PairedTest = "auto",
+    intervals: Intervals = DEFAULT_INTERVALS,
+) -> ModelComparisonResult:
+    """Compare models by the sums of their scores, which is what `compare_models` computes from.
+
+    Args:
+        totals: Sums over the items that all models have a score for.
+        groups: Sums within tasks and slices, each with its column and label.
+        n_missing: Items that each model has no score of.
+        n_items_of_any: Items that any model has a row for.
+        baseline: As for `compare_models`, as are all further options.
+        margin: Difference that counts as none.
+        scale: Least and largest score that there can be.
+        higher_is_better: Whether a higher score is the better one.
+        test: Form of the test.
+        intervals: Level of the intervals.
+
+    Returns:
+        As `compare_models`.
+
+    Raises:
+        ValueError: For what `compare_models` refuses of scores and options.
+    """
+    _check_options(margin, test, intervals)
+    known = _checked_scale(totals, scale)
     if margin is not None and margin >= known[1] - known[0]:
         raise ValueError(
             f"margin {margin:g} takes in the whole scale, {known[0]:g} to {known[1]:g}; give it in "
             "the unit of the scores, such as 0.02 for 2 points of verdicts"
         )
-    is_verdicts = bool(np.isin(scores.values, VERDICTS).all())
-    if test != "auto" and not (is_verdicts and len(scores.task_names) == 1):
+    if test != "auto" and not (totals.is_verdicts and totals.n_tasks == 1):
         raise ValueError(f"test={test!r} is for verdicts of one task; take the t of test='auto'")
-    rules = _Rules(known, margin, higher_is_better, test, intervals, is_verdicts)
-    totals = score_totals(scores)
-    pairs = _pairs(scores.models, baseline)
-    differences = _differences(scores, totals, rules, pairs)
-    if "" not in set(differences["not_inferred"]):
+    rules = _Rules(known, margin, higher_is_better, test, intervals, totals.is_verdicts)
+    pairs = _pairs(totals.models, baseline)
+    differences = _differences(totals, rules, pairs)
+    if len(differences) and "" not in set(differences["not_inferred"]):
         warn_undefined(f"no difference is inferred (NaN): {differences['not_inferred'].iloc[0]}")
-    ranks = _ranked(totals, rules, scores)
+    ranks = _ranked(totals, rules)
     ranks.insert(3, "n_missing", n_missing)
     weighed = totals.weighed()
-    has_many = len(scores.models) > 2
+    has_cells = len(totals.models) == 2 and totals.is_verdicts
     return ModelComparisonResult(
         models=ranks.sort_values("rank", kind="stable").reset_index(drop=True),
         differences=differences,
-        groups=_groups(scores, rules, pairs, differences),
-        equality=equality_test(weighed.values, sizes=weighed.sizes) if has_many else None,
-        n_items=len(scores.values),
-        n_items_of_any=n_of_any,
+        groups=_groups(groups, rules, pairs, differences),
+        means=_group_means(groups, rules),
+        equality=equality_test(weighed.values, sizes=weighed.sizes)
+        if len(totals.models) > 2
+        else None,
+        n_items=totals.n_items,
+        n_items_of_any=n_items_of_any,
         scale=known,
-        is_verdicts=is_verdicts,
+        is_verdicts=totals.is_verdicts,
+        cells=totals.cells(*pairs[0]) if has_cells else None,
     )
 
 
@@ -208,9 +265,9 @@ class _Rules(NamedTuple):
     is_verdicts: bool
 
 
-def _checked_scale(scores: ModelScores, scale: tuple[float, float] | None) -> tuple[float, float]:
+def _checked_scale(totals: ScoreTotals, scale: tuple[float, float] | None) -> tuple[float, float]:
     """Return the scale, refusing scores outside it."""
-    low, high = float(scores.values.min()), float(scores.values.max())
+    low, high = totals.ends
     if not math.isfinite(low + high):
         raise ValueError(f"scores must be finite or missing; they lie between {low} and {high}")
     if scale is None:
@@ -248,14 +305,11 @@ def _inferred(
     return inferred
 
 
-def _between(
-    totals: ScoreTotals, scores: ModelScores, rules: _Rules, one: int, other: int
-) -> ClusterT:
+def _between(totals: ScoreTotals, rules: _Rules, one: int, other: int) -> ClusterT:
     """Infer the difference of two models, whose events are as large as they were seen."""
-    most = rules.scale[1] - rules.scale[0]
-    sums, items = (x[:, one] - x[:, other] for x in (totals.values, scores.values))
-    tasks = scores.tasks if totals.n_tasks > 1 else np.zeros_like(scores.tasks)
-    sizes, squares = (np.bincount(tasks, weights=x) for x in (np.abs(items), items**2))
+    most, pair = rules.scale[1] - rules.scale[0], totals.pair(one, other)
+    sums = totals.values[:, one] - totals.values[:, other]
+    sizes, squares = totals.sizes_of_gaps[:, pair], totals.squares_of_gaps[:, pair]
     reaches = np.divide(squares, sizes, out=np.full(len(sizes), most), where=sizes > 0.0)
     return _inferred(totals, sums, (-most, most), reaches)
 
@@ -277,16 +331,16 @@ def _pairs(models: list[str], baseline: str | None) -> list[tuple[int, int]]:
 
 
 def _compared(
-    scores: ModelScores, totals: ScoreTotals, rules: _Rules, pairs: list[tuple[int, int]]
+    totals: ScoreTotals, rules: _Rules, pairs: list[tuple[int, int]]
 ) -> Iterator[tuple[dict[str, object], ClusterT, int, int]]:
     """Yield the row of each two models on the same items, its inference and the two models."""
     means = totals.means()
     for one, other in pairs:
-        inferred = _between(totals, scores, rules, one, other)
+        inferred = _between(totals, rules, one, other)
         row: dict[str, object] = {
-            "model": scores.models[one],
-            "reference": scores.models[other],
-            "n": len(scores.values),
+            "model": totals.models[one],
+            "reference": totals.models[other],
+            "n": totals.n_items,
             "n_clusters": totals.n_clusters,
             "few_clusters": totals.n_clusters < FEW_CLUSTERS,
             "not_inferred": inferred.not_inferred,
@@ -298,39 +352,40 @@ def _compared(
         yield row, inferred, one, other
 
 
-def _differences(
-    scores: ModelScores, totals: ScoreTotals, rules: _Rules, pairs: list[tuple[int, int]]
-) -> pd.DataFrame:
+def _differences(totals: ScoreTotals, rules: _Rules, pairs: list[tuple[int, int]]) -> pd.DataFrame:
     """Compare the models over tasks that weigh alike and over all items."""
     pooled, rows = totals.of_clusters(), []
-    for row, inferred, one, other in _compared(scores, totals, rules, pairs):
-        of_all = inferred if pooled is totals else _between(pooled, scores, rules, one, other)
+    for row, inferred, one, other in _compared(totals, rules, pairs):
+        of_all = inferred if pooled is totals else _between(pooled, rules, one, other)
         row |= {
             "test": "t",
             **_bounded(of_all, "pooled_difference", rules.intervals.confidence),
             "pooled_p_value": float(of_all.p_value()),
         }
         if rules.is_verdicts:
-            row |= dict(zip(_CELLS, _cells(scores, one, other), strict=True))
+            counts = totals.cells(one, other).sum(axis=0).astype(np.int64)
+            row |= dict(zip(_CELLS, counts.tolist(), strict=True))
         if rules.test != "auto":
-            row |= _tested(scores, rules, one, other)
+            row |= _tested(totals, rules, one, other)
         rows.append(row | _margin_p_values(inferred, rules))
-    return _concluded(pd.DataFrame(rows), rules)
+    return _concluded(pd.DataFrame(rows), rules) if rows else _no_differences(rules)
 
 
-def _cells(scores: ModelScores, one: int, other: int) -> list[int]:
-    """Count the cells of the paired table, the reference first."""
-    codes = (2 * scores.values[:, other] + scores.values[:, one]).astype(np.int64)
-    neither, model_only, reference_only, both = np.bincount(codes, minlength=4).tolist()
-    return [both, reference_only, model_only, neither]
+def _no_differences(rules: _Rules) -> pd.DataFrame:
+    """Return the frame of differences of a single model, which has no row."""
+    texts = ["model", "reference", "not_inferred", "test", "conclusion"]
+    counts = ["n", "n_clusters", *(_CELLS if rules.is_verdicts else ())]
+    pooled = [f"pooled_{name}" for name in (*_DIFFERENCE, "p_value")]
+    numbers = ["model_mean", "reference_mean", *_DIFFERENCE, "p_value", "p_value_holm", *pooled]
+    empty = {name: pd.Series(dtype="str") for name in texts}
+    empty |= {name: pd.Series(dtype="int64") for name in counts}
+    empty |= {name: pd.Series(dtype="float64") for name in (*numbers, "p_worse", "p_worse_holm")}
+    return pd.DataFrame(empty | {"few_clusters": pd.Series(dtype=bool)})
 
 
-def _tested(scores: ModelScores, rules: _Rules, one: int, other: int) -> dict[str, object]:
+def _tested(totals: ScoreTotals, rules: _Rules, one: int, other: int) -> dict[str, object]:
     """Return p-value and bounds of a test by name."""
-    codes = 3 - (2 * scores.values[:, other] + scores.values[:, one]).astype(np.int64)
-    _, rows = np.unique(scores.clusters, return_inverse=True)
-    counts = np.bincount(4 * rows + codes, minlength=4 * (rows.max() + 1)).reshape(-1, 4)
-    row = run_test(counts.astype(np.float64), rules.test, rules.intervals)
+    row = run_test(totals.cells(one, other), rules.test, rules.intervals)
     return {
         "p_value": row["p_value"],
         "test": row["test"],
@@ -382,27 +437,49 @@ def _conclusion(row: dict[Any, Any], rules: _Rules) -> Conclusion:
     return "better" if (difference > 0.0) == rules.higher_is_better else "worse"
 
 
-def _ranked(totals: ScoreTotals, rules: _Rules, scores: ModelScores) -> pd.DataFrame:
-    """Return the means and the ranks that the data allow, a row a model."""
+def _means(totals: ScoreTotals, rules: _Rules) -> list[ClusterT]:
+    """Infer the mean of each model."""
     # Between the ends scores may vary as little as they do.
     ends = rules.scale if rules.is_verdicts else (-math.inf, math.inf)
     unknown = np.full(totals.n_tasks, math.nan)
-    means = [_inferred(totals, column, ends, unknown) for column in totals.values.T]
-    n_models = len(means)
-    p_above = np.full((n_models, n_models), np.nan)
-    for one, other in itertools.combinations(range(n_models), 2):
-        p_value = _above(_between(totals, scores, rules, one, other), 0.0)
-        p_value = p_value if rules.higher_is_better else 1.0 - p_value
-        p_above[one, other], p_above[other, one] = p_value, 1.0 - p_value
-    low, high = rank_intervals(p_above, confidence=rules.intervals.confidence)
+    return [_inferred(totals, column, ends, unknown) for column in totals.values.T]
+
+
+def _mean_rows(totals: ScoreTotals, rules: _Rules, means: Sequence[ClusterT]) -> pd.DataFrame:
+    """Return the mean of each model with its interval, a row a model."""
     rows = [
-        {"model": name, "n": len(scores.values), "n_clusters": totals.n_clusters}
+        {"model": name, "n": totals.n_items, "n_clusters": totals.n_clusters}
         | _bounded(mean, "mean", rules.intervals.confidence)
-        for name, mean in zip(scores.models, means, strict=True)
+        for name, mean in zip(totals.models, means, strict=True)
     ]
     frame = pd.DataFrame(rows)
     bounds = ["mean_low", "mean_high"]
     frame[bounds] = frame[bounds].clip(*rules.scale)
+    return frame
+
+
+def _group_means(groups: Sequence[tuple[str, str, ScoreTotals]], rules: _Rules) -> pd.DataFrame:
+    """Return the means within each task and slice."""
+    keys = ["by", "group"]
+    parts = [
+        _mean_rows(part, rules, _means(part, rules)).assign(by=column, group=label)
+        for column, label, part in groups
+    ]
+    columns = [*keys, "model", "n", "n_clusters", "mean", "mean_low", "mean_high"]
+    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+
+
+def _ranked(totals: ScoreTotals, rules: _Rules) -> pd.DataFrame:
+    """Return the means and the ranks that the data allow, a row a model."""
+    means = _means(totals, rules)
+    n_models = len(means)
+    p_above = np.full((n_models, n_models), np.nan)
+    for one, other in itertools.combinations(range(n_models), 2):
+        p_value = _above(_between(totals, rules, one, other), 0.0)
+        p_value = p_value if rules.higher_is_better else 1.0 - p_value
+        p_above[one, other], p_above[other, one] = p_value, 1.0 - p_value
+    low, high = rank_intervals(p_above, confidence=rules.intervals.confidence)
+    frame = _mean_rows(totals, rules, means)
     return frame.assign(
         rank=frame["mean"].rank(method="min", ascending=not rules.higher_is_better).astype(int),
         rank_low=low,
@@ -418,13 +495,16 @@ _GROUP_COLUMNS: Final = (
 
 
 def _groups(
-    scores: ModelScores, rules: _Rules, pairs: list[tuple[int, int]], whole: pd.DataFrame
+    groups: Sequence[tuple[str, str, ScoreTotals]],
+    rules: _Rules,
+    pairs: list[tuple[int, int]],
+    whole: pd.DataFrame,
 ) -> pd.DataFrame:
     """Compare the models within each task and slice."""
     rows = [
         {"by": column, "group": label} | row
-        for column, label, part in _parts(scores)
-        for row, *_ in _compared(part, score_totals(part), rules, pairs)
+        for column, label, part in groups
+        for row, *_ in _compared(part, rules, pairs)
     ]
     if not rows:
         empty = pd.DataFrame(columns=list(_GROUP_COLUMNS))

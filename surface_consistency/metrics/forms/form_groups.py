@@ -10,7 +10,7 @@ import pandas as pd
 
 from surface_consistency.metrics import _groups, _inputs
 from surface_consistency.metrics.forms._facts import fact_codes, refuse_repeats
-from surface_consistency.metrics.forms.forms import fact_sums, form_rates
+from surface_consistency.metrics.forms.forms import RepeatSums, fact_sums, form_rates
 from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
@@ -39,6 +39,7 @@ def forms_by(
     cluster: str | None = None,
     forms: FormChoice = "fixed",
     of: int | None = None,
+    repeat: str | None = None,
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
@@ -65,6 +66,9 @@ def forms_by(
             are others in each: there `cluster` names the relation, and covers both.
         of: Adds all_correct_of, the share of facts that are right in so many forms drawn from
             theirs, which may be compared between sets of unequal size; at least 1.
+        repeat: Column of the number of a repeated answer to the same form, such as the run. Each
+            form then counts by the mean of its repeats: every metric is that expected of one repeat
+            per form, drawn independently. It excludes `forms="sample"` and `of`.
         intervals: How intervals are made; each group derives its own seed.
         missing: "drop" leaves out forms without a verdict, with a count in `n_missing` and an
             `UnscoredWarning`; "raise" refuses them.
@@ -117,10 +121,12 @@ def forms_by(
     _inputs.check_choice(forms, ("fixed", "sample"), "forms")
     if of is not None and _inputs.check_count(of, "of") < 1:
         raise ValueError(f"of must be at least 1, how many forms are drawn; got {of}")
+    if repeat is not None and (of is not None or forms == "sample"):
+        raise ValueError("repeat is not for of or forms='sample'; average the repeats, or omit it")
     rates = form_rates(of)
     columns = [*_COUNTS, *_groups.bound_columns(rates)]
     keys, facts = _groups.grouping_columns(by, columns), _groups.column_names(item)
-    needed = [*keys, *facts, form, score, *filter(None, (cluster,))]
+    needed = [*keys, *facts, form, score, *filter(None, (cluster, repeat))]
     _groups.check_frame(frame, needed, options="by, fact, form, correct or cluster", row="form")
     codes = _inputs.verdict_codes(frame[score].array, score)
     _inputs.refuse_missing(codes == _inputs.MISSING, score, missing, rows="forms", is_verdict=True)
@@ -130,13 +136,23 @@ def forms_by(
         int(np.count_nonzero(codes == _inputs.MISSING)), codes.size, what="forms", stacklevel=2
     )
     groups = _groups.group_positions(frame, keys)
+    prompts, names = numbers, [*facts, form]
+    if repeat is not None:
+        prompts = numbers * (int(form_codes.max()) + 1) + form_codes
+        names.append(repeat)
     for key, where in groups.items():
-        refuse_repeats(frame, where, numbers, [*facts, form], _groups.group_name(keys, key))
+        refuse_repeats(frame, where, prompts, names, _groups.group_name(keys, key))
     table = _groups.group_frame(
         groups,
         keys,
         rates,
-        lambda where: _group(codes[where], numbers[where], clusters[where], of),
+        lambda where: _group(
+            codes[where],
+            numbers[where],
+            clusters[where],
+            of,
+            None if repeat is None else prompts[where],
+        ),
         columns=columns,
         intervals=intervals,
     )
@@ -230,15 +246,27 @@ def _jackknife_variance(left_out: _inputs.Floats) -> float:
 
 
 def _group(
-    codes: _inputs.Codes, facts: _inputs.Integers, clusters: _inputs.Integers, of: int | None
+    codes: _inputs.Codes,
+    facts: _inputs.Integers,
+    clusters: _inputs.Integers,
+    of: int | None,
+    prompts: _inputs.Integers | None = None,
 ) -> tuple[dict[str, object], _inputs.Floats]:
-    """Return the counts of one group and the sums of its clusters."""
+    """Return the counts of one group and the sums of its clusters; `prompts` have repeats."""
     scored = codes != _inputs.MISSING
     distinct, first, numbers = np.unique(facts, return_index=True, return_inverse=True)
     n_forms = np.bincount(numbers[scored], minlength=distinct.size)
-    n_right = np.bincount(numbers[scored & (codes == 1)], minlength=distinct.size)
+    n_right: _inputs.Floats = np.zeros(distinct.size)
+    n_right += np.bincount(numbers[scored], codes[scored] == 1, minlength=distinct.size)
+    repeats = None
+    if prompts is not None:
+        n_forms, n_right, repeats = _repeated(
+            codes[scored], numbers[scored], prompts[scored], distinct.size
+        )
     usable = n_forms > 1
-    rows = fact_sums(n_forms[usable], n_right[usable], of)
+    if repeats is not None:
+        repeats = RepeatSums(*(part[usable] for part in repeats))
+    rows = fact_sums(n_forms[usable], n_right[usable], of, repeats)
     sums = cluster_sums(rows, clusters[first][usable])
     counts: dict[str, object] = {
         "n_items": int(usable.sum()),
@@ -250,3 +278,18 @@ def _group(
     if not usable.any():
         counts["not_inferred"] = "no fact has two forms with a verdict"
     return counts, sums
+
+
+def _repeated(
+    codes: _inputs.Codes, facts: _inputs.Integers, prompts: _inputs.Integers, n_facts: int
+) -> tuple[_inputs.Integers, _inputs.Floats, RepeatSums]:
+    """Return the number of forms of each fact, the sum of their means, and what repeats add."""
+    _, first, numbers = np.unique(prompts, return_index=True, return_inverse=True)
+    means, of_form = np.bincount(numbers, codes == 1) / np.bincount(numbers), facts[first]
+    products = [np.ones(n_facts), np.ones(n_facts)]
+    for product, factors in zip(products, (means, 1.0 - means), strict=True):
+        np.multiply.at(product, of_form, factors)
+    n_forms = np.bincount(of_form, minlength=n_facts)
+    sums, squares = (np.bincount(of_form, part, minlength=n_facts) for part in (means, means**2))
+    repeats = RepeatSums(squares.astype(np.float64), *products)
+    return n_forms, sums.astype(np.float64), repeats

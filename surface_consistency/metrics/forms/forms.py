@@ -1,6 +1,7 @@
 """More than two forms of a fact: how often do they agree, and how much does the form matter?"""
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,18 +20,40 @@ _COLUMNS = (
 _FACTS, _FORMS, _RIGHT, _SHARE, _RIGHT_SQUARED_PER_FORM, _FORMS_SQUARED = range(6)
 
 
-def fact_sums(n_forms: Integers, n_right: Integers, of: int | None = None) -> Floats:
+class RepeatSums(NamedTuple):
+    """What repeats of the same form add to the sums of a fact; p is the mean of a form."""
+
+    squares: Floats
+    """Sum of p^2 over forms."""
+    all_correct: Floats
+    """Product of p over forms."""
+    all_incorrect: Floats
+    """Product of 1 - p over forms."""
+
+
+def fact_sums(
+    n_forms: Integers,
+    n_right: Integers | Floats,
+    of: int | None = None,
+    repeats: RepeatSums | None = None,
+) -> Floats:
     """Return the summands of each fact with two forms or more, shape `(n_items, 11)`.
 
-    `of` is how many forms all_correct_of draws; the forms of each fact by default.
+    `of` is how many forms all_correct_of draws; the forms of each fact by default. With `repeats`,
+    `n_right` is the sum of the means of the forms, and the sums are those expected of one repeat
+    per form, drawn independently.
     """
     m, k = n_forms.astype(np.float64), n_right.astype(np.float64)
-    agree = (k * (k - 1.0) + (m - k) * (m - k - 1.0)) / (m * (m - 1.0))
+    squares = k if repeats is None else repeats.squares
+    agree = (k**2 - squares + (m - k) ** 2 - (m - 2.0 * k + squares)) / (m * (m - 1.0))
+    all_correct, all_incorrect = (k == m, k == 0.0) if repeats is None else repeats[1:]
     share, drawn = k / m, m if of is None else float(of)
     has_so_many = m >= drawn
     return np.column_stack(
         [
-            *(np.ones_like(m), m, k, share, k * share, m**2, agree, k == m, k == 0.0),
+            *(np.ones_like(m), m, k, share),
+            *(k * share if repeats is None else (k**2 - squares + k) / m, m**2, agree),
+            *(all_correct, all_incorrect),
             *(has_so_many, np.where(has_so_many, _all_drawn_right(m, k, drawn), 0.0)),
         ]
     )

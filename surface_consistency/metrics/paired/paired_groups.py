@@ -16,7 +16,7 @@ from surface_consistency.metrics.paired.mcnemar_tests import (
 )
 from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES, CountRatio
 from surface_consistency.metrics.paired.power import design_effect_of
-from surface_consistency.metrics.uncertainty.bootstrap import Statistic
+from surface_consistency.metrics.uncertainty.bootstrap import Statistic, cluster_sums
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
 _CELLS = ("both", "first_only", "second_only", "neither")
@@ -33,6 +33,7 @@ def paired_by(
     second: str = "second_correct",
     cluster: str | None = "item",
     pair: str | None = None,
+    repeat: str | None = None,
     rates: Mapping[str, Statistic] = PAIRED_RATES,
     test: PairedTest = "auto",
     intervals: Intervals = DEFAULT_INTERVALS,
@@ -51,6 +52,10 @@ def paired_by(
         pair: Column of pair ids, to make sure that no pair stands twice in one group; without
             one, rows that repeat others are counted in a `DataWarning` where the columns
             beside verdicts, groups and clusters name the rows.
+        repeat: Column of the number of a repeated answer to the same pair, such as the run; it
+            needs `pair`. Each pair then counts once, by the expected cells of two answers, one per
+            condition, drawn independently from its repeats; the cells are no longer whole numbers.
+            Only `test="auto"` is possible.
         rates: Statistics by column name, each a function of summed counts as for
             `cluster_bootstrap`, such as `PAIRED_RATES | {"kappa": kappa_of_counts}`.
         test: Form of the test of equal accuracies. "auto" is the t of `accuracy_difference`, over
@@ -113,14 +118,20 @@ def paired_by(
         raise ValueError(f"rates makes a column of the result twice: {twice[0]!r}; rename the rate")
     keys = _groups.grouping_columns(by, columns)
     check_test(test)
-    needed = [*keys, first, second, *filter(None, (cluster, pair))]
+    if repeat is not None and (pair is None or test != "auto"):
+        raise ValueError("repeat needs pair, the column of pair ids, and test='auto'")
+    needed = [*keys, first, second, *filter(None, (cluster, pair, repeat))]
     _groups.check_frame(frame, needed, options="by, first, second, cluster or pair")
     cells = _inputs.outcome_cells(
         frame[first].array, frame[second].array, missing=missing, names=(first, second)
     )
     clusters = _groups.cluster_codes(frame, cluster)
     groups = _groups.group_positions(frame, keys)
-    if pair is not None:
+    pairs = np.arange(len(frame)) if pair is None else pd.factorize(frame[pair])[0]
+    if repeat is not None:
+        repeats = pd.Series(list(zip(frame[pair], frame[repeat], strict=True)))
+        _groups.check_pair_ids(repeats, f"{pair}, {repeat}", keys, groups)
+    elif pair is not None:
         _groups.check_pair_ids(frame[pair], pair, keys, groups)
     else:
         _groups.warn_repeated_rows(
@@ -130,7 +141,10 @@ def paired_by(
 
     def summed(positions: npt.NDArray[np.intp]) -> tuple[dict[str, object], _inputs.Floats]:
         """Return the counts, the test and the sums of the clusters of a group."""
-        row, counts = _groups.counted_cells(cells[positions], clusters[positions], _CELLS)
+        if repeat is None:
+            row, counts = _groups.counted_cells(cells[positions], clusters[positions], _CELLS)
+        else:
+            row, counts = _repeated(cells[positions], clusters[positions], pairs[positions])
         row |= run_test(counts, test, intervals)
         return row | {"design_effect": design_effect_of(counts, _LEAN)}, counts
 
@@ -143,3 +157,18 @@ def paired_by(
         intervals=intervals,
         others=tested_columns(test, intervals),
     )
+
+
+def _repeated(
+    cells: _inputs.Codes, clusters: _inputs.Integers, pairs: npt.NDArray[np.intp]
+) -> tuple[dict[str, object], _inputs.Floats]:
+    """Return the expected cells of a group with repeats by name, and the sums of its clusters."""
+    scored = cells != _inputs.MISSING
+    _, places, numbers = np.unique(pairs[scored], return_index=True, return_inverse=True)
+    sizes = np.bincount(numbers)
+    one, two = (np.bincount(numbers, np.isin(cells[scored], to)) / sizes for to in ((0, 1), (0, 2)))
+    expected = np.column_stack([one * two, one * (1 - two), (1 - one) * two, (1 - one) * (1 - two)])
+    sums = cluster_sums(expected, clusters[scored][places])
+    row: dict[str, object] = {"n": len(expected), "n_clusters": len(sums)}
+    row["n_missing"] = int((~scored).sum())
+    return row | dict(zip(_CELLS, sums.sum(axis=0).tolist(), strict=True)), sums

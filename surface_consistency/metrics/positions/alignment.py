@@ -236,6 +236,14 @@ _COLUMNS: Final = (
 )
 
 
+def _means(
+    units: _inputs.Integers, rows: _inputs.Floats
+) -> tuple[_inputs.Integers, _inputs.Floats]:
+    """Return the distinct units in order, and the mean of the rows of each."""
+    distinct, codes = np.unique(units, return_inverse=True)
+    return distinct, cluster_sums(rows, codes) / np.bincount(codes)[:, None]
+
+
 def alignment_by(
     frame: pd.DataFrame,
     *,
@@ -243,6 +251,8 @@ def alignment_by(
     short: str = "first_correct",
     long: str = "second_correct",
     topic: str = "topic_id",
+    permutation: str | None = None,
+    cluster: str | None = None,
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: _inputs.MissingPolicy = "drop",
 ) -> pd.DataFrame:
@@ -257,14 +267,17 @@ def alignment_by(
         by: Columns that make the groups, such as the model; none of them gives one row.
         short: Column of verdicts on the short answers: True or False, 1 or 0, None or NaN.
         long: Column of verdicts on the same sub-questions in the long answers.
-        topic: Column of topics, over which scores are averaged; they are the clusters.
+        topic: Column of topics, over which scores are averaged.
+        permutation: Column of the order of the long query. Each order then has equal weight within
+            its topic; None weighs pairs equally, which is the same unless pairs are missing.
+        cluster: Column of dependent topics, the same in all rows of a topic; None for the topic.
         intervals: How intervals are made; each group derives its own seed.
         missing: "drop" leaves out pairs that lack a verdict, with a count in `n_missing` and an
             `UnscoredWarning`; "raise" refuses them.
 
     Returns:
         One row per group, sorted by label, with the columns `by`; n_topics (with a scored pair), n
-        (scored pairs), n_clusters (n_topics), few_clusters, n_missing, n_undefined and
+        (scored pairs), n_clusters, few_clusters, n_missing, n_undefined and
         not_inferred; `<score>`, `<score>_low` and `<score>_high` for short_accuracy (F_S),
         long_accuracy (F_L), accuracy_difference (F_L - F_S), alignment and signed_alignment; and
         accuracy_difference_p_value, of the same t as its interval (NaN beside resamples).
@@ -294,20 +307,33 @@ def alignment_by(
         [[0.8, -0.4]]
     """
     keys = grouping_columns(by, _COLUMNS)
-    check_frame(frame, [*keys, short, long, topic], options="by, short, long or topic")
+    needed = [*keys, short, long, topic, *filter(None, (permutation, cluster))]
+    check_frame(frame, needed, options="by, short, long, topic, permutation or cluster")
     cells = _inputs.outcome_cells(
         frame[short].array, frame[long].array, missing=missing, names=(short, long)
     )
-    topics = cluster_codes(frame, topic)
+    topics, clusters = cluster_codes(frame, topic), cluster_codes(frame, cluster or topic)
+    orders = None if permutation is None else cluster_codes(frame, permutation)
+    if pd.Series(clusters).groupby(topics).nunique().gt(1).any():
+        raise ValueError(f"a topic belongs to more than one cluster of column {cluster!r}")
     _inputs.warn_unscored(int((cells == _inputs.MISSING).sum()), cells.size, stacklevel=2)
 
     def summed(places: npt.NDArray[np.intp]) -> tuple[dict[str, object], _inputs.Floats]:
         """Return the counts of a group, and the shares of the cells in each topic."""
-        row, counts = counted_cells(cells[places], topics[places], ("",) * 4)
-        shares = counts / counts.sum(axis=1, keepdims=True)
+        row, _ = counted_cells(cells[places], topics[places], ("",) * 4)
+        scored = places[cells[places] != _inputs.MISSING]
+        units, shares = topics[scored], np.eye(4)[cells[scored]]
+        if orders is not None:
+            units, shares = _means(topics[scored] * len(frame) + orders[scored], shares)
+            units //= len(frame)
+        units, shares = _means(units, shares)
+        n_topics = len(shares)
+        first = np.unique(topics[scored], return_index=True)[1]
+        shares = cluster_sums(shares, clusters[scored][first])
         t = cluster_ts(SCORES, shares).get("accuracy_difference") if len(shares) else None
         p_value = float(t.p_value()) if t is not None and intervals.method == "auto" else math.nan
-        return row | {"n_topics": len(shares), "accuracy_difference_p_value": p_value}, shares
+        row |= {"n_topics": n_topics, "n_clusters": len(shares)}
+        return row | {"accuracy_difference_p_value": p_value}, shares
 
     return group_frame(
         group_positions(frame, keys), keys, SCORES, summed, columns=_COLUMNS, intervals=intervals

@@ -18,6 +18,8 @@ from surface_consistency.errors import (
     SurfaceConsistencyWarning,
     UnscoredWarning,
 )
+from surface_consistency.reading import find_column
+from surface_consistency.results.columns import ITEMS, USUAL
 from surface_consistency.rows.cells import (
     RowCells,
     answers_of,
@@ -38,10 +40,10 @@ from surface_consistency.studies.forms.layouts import (
 )
 
 FORMS_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
-    "item": ("item", "item_id", "fact_id"),
-    "form": ("form",),
-    "question": ("question",),
-    "references": ("references", "answers", "possible_answers"),
+    "item": ITEMS,
+    "form": USUAL["form"],
+    "question": USUAL["question"],
+    "references": USUAL["references"],
     "choices": ("choices", "options"),
     "answer_index": ("answer_index",),
     "kind": ("kind",),
@@ -49,7 +51,9 @@ FORMS_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "cluster": ("cluster",),
     "is_reference": ("is_reference",),
 }
-"""Fields of rows of one's own, and the names that their columns may have."""
+"""Fields of custom rows, and the names that their columns may have.
+
+If there are several such columns, the one with the name of the field is read."""
 
 SAMPLE_ID: Final = "forms-sample"
 _SAMPLE: Final = Path(__file__).with_name("sample") / "test.csv"
@@ -165,10 +169,14 @@ def load_forms(
         opened = open_source(_SAMPLE if is_sample else source, revision=revision, split=split)
         name, commit = SAMPLE_ID if is_sample else opened.id, opened.revision
         required = ("item", "form", "question", ("references", "choices"))
+        usual = {
+            field: names if find_column(field, opened.columns) is None else (field,)
+            for field, names in FORMS_COLUMNS.items()
+        }
         fields = resolve_columns(
-            opened.columns, FORMS_COLUMNS, overrides=columns, required=required, spelled=_as_flag
+            opened.columns, usual, overrides=columns, required=required, spelled=_as_flag
         )
-        late = refuse_late_columns(opened.rows, opened.columns, FORMS_COLUMNS, overrides=columns)
+        late = refuse_late_columns(opened.rows, opened.columns, usual, overrides=columns)
         records = _merged((place, RowCells(fields, place, row)) for place, row in late)
     with pause_gc():
         return _forms(records, name, commit, layout, wordings)

@@ -11,6 +11,7 @@ from pydantic import AfterValidator
 from surface_consistency.analysis.compare import find_clusters, judged_by_rule
 from surface_consistency.engine.compare.verdicts import write_outcomes
 from surface_consistency.engine.design import Report
+from surface_consistency.engine.score import retest_flip_rate
 from surface_consistency.engine.settings import check_rule
 from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
@@ -73,6 +74,7 @@ class FormsAnalysis(Analysis):
         frame = _verdicts(results, settings)
         wordings = settings.wordings or _wordings(frame)
         outcomes = _outcomes(frame, settings, wordings)
+        repeats = {model: _repeats(part) for model, part in frame.groupby("model", observed=True)}
         questions = frame.drop_duplicates(["model", "item", "form"])
         asked = questions.groupby("model", observed=True).size()
         judged_by = _GIVEN if settings.rule is None else settings.rule
@@ -88,6 +90,7 @@ class FormsAnalysis(Analysis):
                 settings={"reference": str(part["first_condition"].iat[0]), "wordings": wordings},
                 judged_by=judged_by,
                 n_questions=int(asked[model]),
+                checks=_noise_floor(repeats[model], str(model)),
             ).path
             for place, (model, part) in enumerate(
                 outcomes.groupby("model", sort=False, observed=True), start=1
@@ -136,6 +139,38 @@ def _verdicts(results: Results, settings: FormResults) -> pd.DataFrame:
         verdict=frame["score"].map({0.0: False, 1.0: True}).astype(object),
         item_cluster=_item_clusters(frame, results, settings),
     )
+
+
+def _repeats(frame: pd.DataFrame) -> pd.DataFrame:
+    """Pair the scored repeats of each prompt of a model, each with each later one."""
+    prompt = ["item", "form"]
+    scored = frame.loc[frame["verdict"].notna(), [*prompt, "sample", "verdict", "prediction"]]
+    both = scored.merge(scored, on=prompt, suffixes=("_1", "_2"))
+    both = both[both["sample_1"] < both["sample_2"]].reset_index(drop=True)
+    of_item = frame.drop_duplicates("item").set_index("item")["item_cluster"]
+    clusters = both["item"].map(of_item)
+    return both.assign(target_id=both.index, cluster=clusters.fillna(both["item"]))
+
+
+def _noise_floor(repeats: pd.DataFrame, model: str) -> dict[str, pd.DataFrame]:
+    """Compute the test-retest flip rate, and count flips by item; nothing without repeats."""
+    if repeats.empty:
+        return {}
+    first, second = (
+        pd.DataFrame(
+            {
+                "target_id": repeats["target_id"],
+                "correct": repeats[f"verdict_{place}"],
+                "prediction": repeats[f"prediction_{place}"],
+            }
+        )
+        for place in (1, 2)
+    )
+    targets = repeats[["target_id", "cluster"]]
+    floor = retest_flip_rate(targets, first, second, cluster="cluster")
+    flips = repeats.assign(n=1, n_flips=repeats["verdict_1"] != repeats["verdict_2"])
+    counts = flips.groupby(["item", "cluster"], as_index=False)[["n", "n_flips"]].sum()
+    return {"noise_floor": floor.assign(model=model), "repeated_verdicts": counts}
 
 
 def _item_clusters(

@@ -8,6 +8,7 @@ from typing import Any, Final
 import pandas as pd
 
 from surface_consistency.errors import DataError, RecordError
+from surface_consistency.results.columns import ITEMS, USUAL
 from surface_consistency.results.unlearning import FORGET, PLAIN, edit_questions
 from surface_consistency.rows.cells import RowCells, answers_of, identifier_of, text_of
 from surface_consistency.rows.readers import Place
@@ -95,8 +96,8 @@ def table_rows(rows: Iterable[tuple[Place, Mapping[str, Any]]]) -> pd.DataFrame:
 
     Args:
         rows: Rows and where they stand, with item, form, question and references (a list, or texts
-            with ";" between), and where there are, set (forget by default) and subject_id (the fact
-            by default).
+            with ";" between) by their usual names (`results.columns.USUAL`), and where there are,
+            set (forget by default) and subject_id (the fact by default).
 
     Returns:
         The columns `COLUMNS`.
@@ -105,9 +106,13 @@ def table_rows(rows: Iterable[tuple[Place, Mapping[str, Any]]]) -> pd.DataFrame:
         DataError: If a column is not there, or a fact has a form twice in a set.
         RecordError: If a row lacks a fact, form, question or answer.
     """
-    fields, read = {name: name for name in COLUMNS}, []
+    usual = {**USUAL, "item": ITEMS}
+    read = []
     for place, row in rows:
-        if missing := {"item", "form", "question", "references"}.difference(row):
+        fields = {name: name for name in COLUMNS}
+        for field in ("item", "form", "question", "references"):
+            fields[field] = next((name for name in usual[field] if name in row), "")
+        if missing := [field for field, name in fields.items() if not name]:
             raise DataError(
                 f"{place}: a table of facts and forms needs the columns "
                 f"{', '.join(sorted(missing))} besides {', '.join(map(str, row))}"
@@ -117,7 +122,7 @@ def table_rows(rows: Iterable[tuple[Place, Mapping[str, Any]]]) -> pd.DataFrame:
         of_set = cells.read("set", identifier_of) or FORGET
         subject = cells.read("subject_id", identifier_of) or fact
         names = cells.read("references", answers_of)
-        if isinstance(row["references"], str) and len(names) == 1:
+        if isinstance(row[fields["references"]], str) and len(names) == 1:
             names = tuple(name.strip() for name in names[0].split(";") if name.strip())
         if not names:
             raise RecordError(f"{place}: no accepted answer of fact {fact!r}; fill in references")

@@ -15,7 +15,7 @@ from surface_consistency.engine.compare.results_text import (
     comparison_text,
 )
 from surface_consistency.errors import DataError
-from surface_consistency.report.page import Answers, MosaicPlots
+from surface_consistency.report.page import Answers, ForestPlot, MosaicPlots
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.tables.numbers import sentence_text
 
@@ -246,9 +246,38 @@ def test_a_loss_is_no_right_answer():
     assert len(tables["changed"]) > 0
 
 
-def test_graded_repeats_tell_no_noise_floor_and_are_not_called_single():
+def test_graded_repeats_have_no_flip_rate_and_are_not_called_single():
     frame = pd.concat(drawn({"a": 0.0, "b": -1.0}, 30).assign(epoch=epoch) for epoch in range(2))
     page, _, _ = page_of(frame.assign(score=frame["score"] / 2))
 
-    (noise,) = (check for check in page.checks if "noise" in check.title.lower())
-    assert "No item has two scores of one model" in str(noise.text)
+    titles = [check.title for check in page.checks]
+    assert "No flip rate" in titles
+    assert "No noise floor" not in titles
+
+
+def test_repeats_with_verdicts_are_on_the_page_and_in_its_tables():
+    frame = pd.concat(drawn({"a": 0.0, "b": -1.0}, 30).assign(epoch=epoch) for epoch in range(2))
+    page, tables, _ = page_of(frame)
+
+    summary = sentence_text(page.finding.summary)
+    assert "The flip rate between single repeats of a and b is" in summary
+    assert "The test-retest flip rate of identical prompts of a is" in summary
+    assert "2 random repeats of b are all correct (pass^2) is" in summary
+    assert tables["repeats"]["against"].tolist() == ["a", "itself", "itself"]
+    assert tables["passes"]["k"].tolist() == [1, 2, 1, 2]
+    assert "No noise floor" not in [check.title for check in page.checks]
+
+
+def test_one_model_has_a_page_of_its_mean_and_those_of_its_tasks():
+    frame = drawn({"a": 0.0}, 40)
+    tasks = np.where(frame["item"] < 20, "x", "y")
+    for labelled, names in ((frame, ["models"]), (frame.assign(task=tasks), ["models", "by_task"])):
+        page, tables, blocks = page_of(labelled)
+
+        assert list(tables) == names
+        assert sentence_text(page.finding.sentence).startswith("The accuracy (score) of a is ")
+        (forest,) = (block for block in blocks if isinstance(block, ForestPlot))
+        assert len(forest.rows) == (1 if len(names) == 1 else 3)
+        assert {"Same items", "No noise floor"} & {check.title for check in page.checks} == {
+            "No noise floor"
+        }

@@ -6,7 +6,7 @@ import shutil
 import pandas as pd
 import pytest
 
-from surface_consistency import FakeRunner
+from surface_consistency.models import FakeRunner
 from surface_consistency.analysis.compare import compare_results
 from surface_consistency.cli.main import main
 from surface_consistency.data.redirectqa import load_redirectqa

@@ -137,6 +137,7 @@ test_forms_by_rejects_bad_input = refusals(
     (lambda f: f, {"by": ()}, "item='Q0', form=0 stands more than once in the frame"),
     (lambda f: f, {"of": 0}, "of must be at least 1"),
     (lambda f: f, {"forms": "all"}, "forms must be"),
+    (lambda f: f, {"repeat": "subject_id", "of": 2}, "repeat is not for of"),
     fixture="frame",
 )
 

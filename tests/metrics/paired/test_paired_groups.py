@@ -265,6 +265,7 @@ def test_a_pair_stands_once_in_a_group(frame):
 test_paired_by_rejects_options_out_of_range = refusals(
     lambda frame, options: paired_by(frame, **options),
     ({"first": "canonical"}, ColumnNotFoundError, "'canonical' is not in the frame.*'item'"),
+    ({"repeat": "item"}, "repeat needs pair"),
     ({"test": "sign"}, "test must be .auto., .independent., .exact..*got 'sign'"),
     ({"rates": {"n": kappa_of_counts}}, "column of the result twice: 'n'"),
     ({"rates": dict.fromkeys(("k", "k_low"), kappa_of_counts)}, "twice: 'k_low'"),

@@ -223,3 +223,10 @@ def test_alignment_rejects_pairs_without_any_verdict():
         alignment([1, None], [1, 1])
     with pytest.raises(ValueError, match="topics must hold one label a pair"):
         alignment([1], [1], topics=["a", "b"])
+
+
+def test_a_topic_of_two_clusters_is_rejected():
+    frame = framed([[1, 0], [1, 1]], [[1, 0], [0, 1]]).assign(domain=[0, 1, 2, 2])
+
+    with pytest.raises(ValueError, match="more than one cluster of column 'domain'"):
+        alignment_by(frame, cluster="domain")

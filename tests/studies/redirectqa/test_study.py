@@ -2,7 +2,7 @@
 
 import pytest
 
-from surface_consistency import FakeRunner
+from surface_consistency.models import FakeRunner
 from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa
 from surface_consistency.engine.run import run_study, sample_prompts
 from surface_consistency.errors import DataError, DataWarning, RunnerError, UnscoredWarning

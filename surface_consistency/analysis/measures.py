@@ -1,0 +1,867 @@
+"""Functions of a frame that return a `Result`: one question each, with clustered intervals."""
+
+import math
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, Literal, NamedTuple
+
+import pandas as pd
+
+from surface_consistency.analysis._columns import (
+    Rows,
+    averaged,
+    find,
+    find_optional,
+    prepare,
+    to_frame,
+)
+from surface_consistency.analysis.result import Result, texts
+from surface_consistency.analysis.settings import TableSettings
+from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.metrics._groups import column_names
+from surface_consistency.metrics._inputs import check_choice
+from surface_consistency.metrics.correlation.correlations import correlation_by
+from surface_consistency.metrics.forgetting.forgetting_groups import forgetting_by
+from surface_consistency.metrics.forms.form_groups import forms_by
+from surface_consistency.metrics.outcome_frames import outcomes_frame
+from surface_consistency.metrics.paired.mcnemar_tests import PairedTest
+from surface_consistency.metrics.paired.multiplicity import with_adjusted_p_values
+from surface_consistency.metrics.paired.paired_groups import paired_by
+from surface_consistency.metrics.positions.alignment import alignment_by
+from surface_consistency.metrics.uncertainty.intervals import Intervals
+from surface_consistency.metrics.uncertainty.means import mean_by
+from surface_consistency.tables import sentences as say
+from surface_consistency.tables.table import interval_column
+
+Missing = Literal["drop", "raise", "wrong"]
+"""What a missing score does: its row is excluded, it raises an error, or it counts as incorrect."""
+
+_MOST: Final = 3
+"""Maximum number of rows that have sentences of their own."""
+
+_PAGE_CONFIDENCE: Final = 0.95
+"""Confidence level of the page of two conditions, whose test is "auto"."""
+
+_OUTCOMES: Final = ("first_correct", "second_correct")
+_ENDS: Final = ("", "_low", "_high")
+_UNITS: Final = {"rate": "%", "difference": "points", "number": ""}
+
+
+class _Estimate(NamedTuple):
+    """An estimate: its column, its heading and what a sentence calls it."""
+
+    name: str
+    title: str
+    said: str = ""
+    """Quantity of its sentence, with {} for the row; no sentence if empty."""
+    kind: Literal["rate", "difference", "number"] = "rate"
+    ends: tuple[str, str] | None = None
+    """The two conditions of a difference, the second minus the first."""
+    cells: tuple[str, ...] = ()
+    """Counts whose sum is its denominator; all rows by default."""
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence the warnings of metrics that sentences repeat: excluded rows, undefined numbers."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnscoredWarning)
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        yield
+
+
+@_quiet()
+def accuracy(
+    df: object,
+    *,
+    score: str = "correct",
+    item: str | None = "item",
+    form: str | None = "form",
+    cluster: str | None = None,
+    by: str | Sequence[str] = (),
+    model: str = "model",
+    repeat: str | None = None,
+    confidence: float = 0.95,
+    missing: Missing = "drop",
+) -> Result:
+    """Compute the mean score of one model, or of each of several, with a confidence interval.
+
+    Args:
+        df: One row per answer: a DataFrame, a `datasets.Dataset` or a list of dictionaries.
+        score: Column of scores: 0 or 1, or graded.
+        item: Column of items; the default is used only if the frame has it.
+        form: Column of the form in which an item is asked, if there are several; as `item`.
+        cluster: Column of dependent rows, such as the article; None for the item.
+        by: Columns of groups, one row of the result each.
+        model: Column of models; several models are reported in one row each.
+        repeat: Column that numbers repeated answers to the same prompt, such as the run. They are
+            averaged first, and the test-retest flip rate and pass^k are reported.
+        confidence: Confidence level, in (0, 1).
+        missing: What a missing score does: "drop", "raise", or "wrong" for incorrect.
+
+    Returns:
+        The result; `to_frame()` has accuracy (the mean of graded scores), accuracy_low,
+        accuracy_high, n and n_clusters, and with `repeat` the test-retest flip rate and pass_k.
+
+    Raises:
+        ColumnNotFoundError: If a column is not in the frame.
+        DataError: If an item and form has several rows per model and `repeat` is None, or an id
+            is missing or of mixed type.
+        TypeError: If `df` cannot be read as a frame.
+        ValueError: If the frame is empty or an option is out of range.
+
+    Notes:
+        The interval is the t interval over clusters of `compare_models`. It is undefined for fewer
+        than four clusters. pass^k is the probability that k repeats drawn without replacement are
+        all correct; k is the smallest number of repeats of a prompt.
+
+    References:
+        Miller, "Adding error bars to evals", arXiv 2411.00640; Yao et al., "tau-bench", arXiv
+        2406.12045 (pass^k).
+
+    Examples:
+        >>> import pandas as pd
+        >>> answers = pd.DataFrame({"article": [i // 2 for i in range(40)],
+        ...                         "correct": [1, 0, 1, 1] * 10})
+        >>> print(accuracy(answers, cluster="article"))
+        The accuracy is 75.0 % (95 % CI 62.0 to 87.5; 40 answers, 20 clusters).
+        [accuracy: 1 row x 5 columns in .to_frame(), 8 with all=True]
+    """
+    frame = to_frame(df)
+    score = find(frame, "score", score, default="correct")
+    item = find_optional(frame, "item", item, "item")
+    form = None if item is None else find_optional(frame, "form", form, "form")
+    rows = prepare(frame, [score], [item, form], by, cluster, item, model, repeat, missing)
+    intervals = Intervals(confidence=confidence)
+    noise = _noise(rows, score, repeat, intervals) if rows.is_binary else None
+    data = rows.frame if repeat is None else averaged(rows.frame, rows.unit, [score])
+    table = mean_by(
+        data, by=rows.keys, score=score, cluster=rows.cluster, intervals=intervals,
+        missing=rows.policy,
+    )  # fmt: skip
+    names = {f"mean{end}": f"accuracy{end}" for end in _ENDS}
+    name = "accuracy" if rows.is_binary else "mean score"
+    unit = "items" if form is None and item is not None else "answers"
+    kind = _kind(table["mean"])
+    shown = [_Estimate("accuracy", name.capitalize(), f"{name}{{}}", kind)]
+    table = table.drop(columns="p_value")
+    return _result("accuracy", rows, table, shown, name.capitalize(), confidence, names=names,
+                   unit=unit, noise=noise)  # fmt: skip
+
+
+@_quiet()
+def consistency(
+    df: object,
+    *,
+    item: str = "item",
+    form: str = "form",
+    score: str = "correct",
+    cluster: str | None = None,
+    by: str | Sequence[str] = (),
+    model: str = "model",
+    repeat: str | None = None,
+    confidence: float = 0.95,
+    missing: Missing = "drop",
+) -> Result:
+    """Measure how often two forms of an item are both correct or both incorrect.
+
+    Args:
+        df: One row per item and form, as for `accuracy`; or an outcomes frame (`pair`, `item`,
+            `first_correct`, `second_correct`), which has two forms per pair.
+        item: Column of items.
+        form: Column of forms: a wording, a name, a language, a prompt.
+        score: Column of scores, 0 or 1.
+        cluster: Column of dependent items, such as the article; None for the item.
+        by: Columns of groups, one row of the result each.
+        model: Column of models; several models are reported in one row each.
+        repeat: Column that numbers repeated answers to the same prompt. Two forms are then compared
+            by two answers drawn independently, and repeats by their test-retest flip rate.
+        confidence: Confidence level, in (0, 1).
+        missing: What a missing score does: "drop", "raise", or "wrong" for incorrect.
+
+    Returns:
+        The result; `to_frame()` has consistency, all_correct and accuracy with bounds, n (items)
+        and n_clusters.
+
+    Raises:
+        ColumnNotFoundError: If a column is not in the frame.
+        DataError: As for `accuracy`.
+        TypeError: If `df` cannot be read as a frame.
+        ValueError: If a score is graded, the frame is empty, or an option is out of range.
+
+    Notes:
+        Consistency is the unbiased probability that two forms of an item, drawn without
+        replacement, agree; with two forms it is `metrics.consistency(first, second)`. all_correct
+        falls as forms are added; compare it between sets of equally many forms only.
+
+    References:
+        RedirectQA, arXiv 2604.21882, section 3.2; SLAQ, arXiv 2510.11218, eq. 3.
+
+    Examples:
+        >>> import pandas as pd
+        >>> answers = pd.DataFrame({"item": [i // 3 for i in range(90)],
+        ...                         "form": ["a", "b", "c"] * 30,
+        ...                         "correct": [1, 1, 0, 0, 0, 0] * 15})
+        >>> consistency(answers).sentences[0]
+        'The consistency of two forms of an item is 66.7 % (95 % CI 53.6 to 79.6; 30 items).'
+    """
+    frame, fact = to_frame(df), None
+    if (item, form, score) == ("item", "form", "correct"):
+        long = outcome_rows(frame)
+        frame, fact = long, None if long is frame else "fact"
+    item, form = (find(frame, *one, default=one[0]) for one in (("item", item), ("form", form)))
+    score = find(frame, "score", score, default="correct")
+    rows = prepare(
+        frame, [score], [item, form], by, cluster or fact, item, model, repeat, missing,
+        binary_reason="consistency is the probability that two forms are both correct or both "
+        "incorrect",
+    )  # fmt: skip
+    intervals = Intervals(confidence=confidence)
+    table = forms_by(
+        rows.frame, by=rows.keys, item=item, form=form, score=score, cluster=rows.cluster,
+        repeat=repeat, intervals=intervals, missing=rows.policy,
+    )  # fmt: skip
+    page = None
+    if confidence == _PAGE_CONFIDENCE and rows.keys in ([], [model]):
+        columns = {"form": form, "score": score, "repeat": repeat, "model": model}
+        named = {name: one for name, one in columns.items() if one in rows.frame}
+        whole = {} if rows.cluster == item else {"cluster": (rows.cluster,)}
+        page = partial(_write_forms, rows.frame, {"item": (item,), **named, **whole})
+    shown = [
+        _Estimate("consistency", "Consistency", "consistency{} of two forms of an item"),
+        _Estimate("all_correct", "Correct in all forms", "proportion of items{} correct in all "
+                  "forms"),
+        _Estimate("accuracy", "Accuracy"),
+    ]  # fmt: skip
+    return _result(
+        "consistency", rows, _complement(table, "flip_rate", "consistency", 1.0), shown,
+        "Consistency of the forms of an item", confidence, names={"n_items": "n"}, unit="items",
+        noise=_noise(rows, score, repeat, intervals), between="two forms of an item", page=page,
+    )  # fmt: skip
+
+
+@_quiet()
+def paired(
+    df: object,
+    *,
+    first: str = "first_correct",
+    second: str = "second_correct",
+    cluster: str | None = None,
+    by: str | Sequence[str] = (),
+    item: str | None = "item",
+    pair: str | None = "pair",
+    model: str = "model",
+    repeat: str | None = None,
+    test: PairedTest = "auto",
+    confidence: float = 0.95,
+    missing: Missing = "drop",
+) -> Result:
+    """Compare two conditions of the same items, such as two names or two prompts.
+
+    Args:
+        df: One row per pair, as for `accuracy`; an outcomes frame needs no further names.
+        first: Column of scores under the first condition: 0 or 1, or graded.
+        second: Column of scores under the second condition.
+        cluster: Column of dependent pairs, such as the fact; None for the item.
+        by: Columns of groups, one row of the result each; a cell may be a list of labels.
+        item: Column of items; the default is used only if the frame has it.
+        pair: Column of pair ids, unique per model; the default is used only if the frame has it.
+        model: Column of models; several models are reported in one row each.
+        repeat: Column that numbers repeated answers to the same pair. Flip rate and consistency are
+            then those of two answers drawn independently, one per condition.
+        test: Test of equal accuracy; "auto" is the t over clusters of the interval. The tests of
+            `metrics.paired_by` are available by name for 0/1 scores.
+        confidence: Confidence level, in (0, 1).
+        missing: What a missing score does: "drop", "raise", or "wrong" for incorrect.
+
+    Returns:
+        The result; `to_frame()` has accuracy_difference (second minus first), consistency given
+        the first correct and incorrect, flip_rate, consistency, both accuracies, p_value or, for
+        several rows, p_value_holm, n (pairs) and n_clusters. Graded scores have the difference and
+        both means only.
+
+    Raises:
+        ColumnNotFoundError: If a column is not in the frame.
+        DataError: As for `accuracy`.
+        TypeError: If `df` cannot be read as a frame.
+        ValueError: If the frame is empty or an option is out of range.
+
+    Notes:
+        p-values are corrected by Holm's method over the groups of a model, or over all rows.
+
+    References:
+        RedirectQA, arXiv 2604.21882, section 3.2; McNemar, Psychometrika 12, 1947.
+
+    Examples:
+        >>> import pandas as pd
+        >>> pairs = pd.DataFrame({"fact": [i // 2 for i in range(120)],
+        ...                       "title_correct": [1, 1, 1, 0] * 30,
+        ...                       "redirect_correct": [1, 0, 0, 0] * 30})
+        >>> result = paired(pairs, first="title_correct", second="redirect_correct", cluster="fact")
+        >>> result.to_frame()[["accuracy_difference", "flip_rate", "n"]].values.tolist()
+        [[-0.5, 0.5, 120.0]]
+    """
+    frame = to_frame(df)
+    first, second = (find(frame, *one) for one in (("first", first), ("second", second)))
+    item = find_optional(frame, "item", item, "item")
+    pair = find_optional(frame, "pair", pair, "pair") or (None if repeat is None else item)
+    rows = prepare(
+        frame, [first, second], [pair], by, cluster, item or pair, model, repeat, missing
+    )
+    one, two = _conditions(frame, first, second)
+    intervals = Intervals(confidence=confidence)
+    if rows.is_binary:
+        noise = _noise(rows, (first, second), repeat, intervals)
+        table = paired_by(
+            rows.frame, by=rows.keys, first=first, second=second, cluster=rows.cluster, test=test,
+            pair=None if repeat is None else pair, repeat=repeat, intervals=intervals,
+            missing=rows.policy,
+        )  # fmt: skip
+    else:
+        if test != "auto":
+            raise ValueError(f"test={test!r} is for 0/1 scores; for graded ones pass test='auto'")
+        noise, table = None, _graded_pairs(rows, first, second, repeat, intervals)
+    kind = _kind(table["first_accuracy"])
+    name = "accuracy" if rows.is_binary else "mean score"
+    change: Literal["difference", "number"] = "difference" if kind == "rate" else "number"
+    shown = [_Estimate("accuracy_difference", f"{two} − {one}", f"{name}{{}}", change, (one, two))]
+    if rows.is_binary:
+        given = "consistency_given_first_"
+        what = f"consistency{{}} of {one} and {two} on pairs"
+        flips = "" if repeat else f"flip rate{{}} between {one} and {two}"
+        shown += [
+            _Estimate("flip_rate", "Flips", flips),
+            _Estimate(f"{given}correct", f"Consistent, {one} correct",
+                      f"{what} correct under {one}", cells=("both", "first_only")),
+            _Estimate(f"{given}incorrect", f"Consistent, {one} incorrect",
+                      f"{what} incorrect under {one}", cells=("second_only", "neither")),
+            _Estimate("consistency", "Consistency"),
+        ]  # fmt: skip
+    shown += [
+        _Estimate(f"{side}_accuracy", f"{name.capitalize()}, {of}", kind=kind)
+        for side, of in (("first", one), ("second", two))
+    ]
+    page = None
+    has_page = rows.is_binary and repeat is None and model not in rows.keys
+    if has_page and test == "auto" and confidence == _PAGE_CONFIDENCE:
+        page = partial(_write_pairs, rows, first, second, (one, two), pair)
+    return _result(
+        "paired", rows, table, shown, f"Paired comparison of {one} and {two}", confidence,
+        noise=noise, between=f"{one} and {two}", page=page,
+    )  # fmt: skip
+
+
+@_quiet()
+def forgetting(
+    df: object,
+    *,
+    full: str | None = "full",
+    del_on: str = "del_on",
+    del_off: str = "del_off",
+    gold_retrieved: str | None = None,
+    cluster: str | None = None,
+    by: str | Sequence[str] = (),
+    item: str | None = "item",
+    model: str = "model",
+    test: PairedTest = "auto",
+    confidence: float = 0.95,
+    missing: Missing = "drop",
+) -> Result:
+    """Decompose the answers that stay correct after a fact is deleted from a retrieval database.
+
+    Args:
+        df: One row per deleted fact and prompt, as for `accuracy`.
+        full: Column of scores (0 or 1) with the complete database; None if it was not evaluated.
+        del_on: Column of scores with the fact deleted and retrieval on.
+        del_off: Column of scores with the fact deleted and retrieval off.
+        gold_retrieved: Column that is 1 if a retained candidate of the retrieval trace is
+            equivalent to the deleted fact in subject, relation and object; None without traces.
+        cluster: Column of dependent rows, such as the fact; None for the item.
+        by: Columns of groups, such as the topology; one row of the result each.
+        item: Column of facts; the default is used only if the frame has it.
+        model: Column of models; several models are reported in one row each.
+        test: Test of retrieval on against retrieval off, as for `paired`.
+        confidence: Confidence level, in (0, 1).
+        missing: What a missing score does: "drop", "raise", or "wrong" for incorrect.
+
+    Returns:
+        The result; `to_frame()` has with bounds leakage (L), retrieval_mediated (R), interference
+        (I), artifact_rate (A; NaN without `gold_retrieved`), retrieval_effect (R - I), the p-value
+        of R - I, full_accuracy (with `full`), n (prompts) and n_clusters.
+
+    Raises:
+        ColumnNotFoundError: If a column is not in the frame.
+        DataError: If an id is missing or of mixed type.
+        TypeError: If `df` cannot be read as a frame.
+        ValueError: If a score is graded, the frame is empty, or an option is out of range.
+
+    Notes:
+        L is the mean of DEL-OFF correct, R of DEL-ON correct and DEL-OFF incorrect, I of DEL-ON
+        incorrect and DEL-OFF correct, and A of DEL-ON correct without an equivalent candidate;
+        L + R - I is the accuracy of DEL-ON. Denominators are all rows with both scores.
+
+    References:
+        arXiv 2607.00605, tables 5 and 6 and appendix D.1.
+
+    Examples:
+        >>> import pandas as pd
+        >>> facts = pd.DataFrame({"fact": range(60), "full": 1, "del_on": [1, 1, 0] * 20,
+        ...                       "del_off": [1, 0, 0] * 20})
+        >>> row = forgetting(facts, cluster="fact").to_frame().round(2).iloc[0]
+        >>> [float(row[name]) for name in ("leakage", "retrieval_mediated", "interference")]
+        [0.33, 0.33, 0.0]
+    """
+    frame = to_frame(df)
+    given = {"full": full, "del_on": del_on, "del_off": del_off, "gold_retrieved": gold_retrieved}
+    scores = {role: find(frame, role, name) for role, name in given.items() if name is not None}
+    item = find_optional(frame, "item", item, "item")
+    rows = prepare(
+        frame, list(scores.values()), [], by, cluster, item, model, None, missing,
+        binary_reason="forgetting counts correct and incorrect answers",
+    )  # fmt: skip
+    table = forgetting_by(
+        rows.frame, by=rows.keys, **scores, cluster=rows.cluster, test=test,
+        intervals=Intervals(confidence=confidence), missing=rows.policy,
+    )  # fmt: skip
+    table = _complement(table, "retrieval_effect", "accuracy_difference", 0.0)
+    note = "p is of R − I."
+    if gold_retrieved is None:
+        table = table.assign(**{f"artifact_rate{end}": math.nan for end in _ENDS})
+        note += (
+            " The artifact rate A is undefined without gold_retrieved, which is 1 if a retained "
+            "candidate is equivalent to the deleted fact."
+        )
+    shown = [
+        _Estimate("leakage", "L", "leakage rate L{} (correct with retrieval off)"),
+        _Estimate("retrieval_mediated", "R", "retrieval-mediated rate R{}"),
+        _Estimate("interference", "I", "interference rate I{}"),
+        _Estimate("artifact_rate", "A", "artifact rate A{}"),
+        _Estimate(
+            "retrieval_effect",
+            "R − I",
+            "accuracy{} after deletion",
+            "difference",
+            ("retrieval off", "retrieval on"),
+        ),
+        _Estimate("full_accuracy", "Full", "accuracy{} with the complete database"),
+    ]
+    shown = [one for one in shown if one.name in table]
+    return _result("forgetting", rows, table, shown, "Correct answers after deletion", confidence,
+                   unit="prompts", p_title="p (R − I)", note=note)  # fmt: skip
+
+
+@_quiet()
+def alignment(
+    df: object,
+    *,
+    short: str = "short",
+    long: str = "long",
+    topic: str = "topic",
+    permutation: str | None = None,
+    cluster: str | None = None,
+    by: str | Sequence[str] = (),
+    model: str = "model",
+    confidence: float = 0.95,
+    missing: Missing = "drop",
+) -> Result:
+    """Measure how well correctness in short and in long answers agrees, averaged over topics.
+
+    Args:
+        df: One row per sub-question and order of the long query, as for `accuracy`; an outcomes
+            frame with a column `topic` or `topic_id` needs no further names.
+        short: Column of scores (0 or 1) of the short answers.
+        long: Column of scores of the same sub-questions in the long answers.
+        topic: Column of topics.
+        permutation: Column of the order of the long query. Orders are averaged within a topic with
+            equal weight; None weighs rows equally, which is the same unless scores are missing.
+        cluster: Column of dependent topics; None for the topic.
+        by: Columns of groups, one row of the result each.
+        model: Column of models; several models are reported in one row each.
+        confidence: Confidence level, in (0, 1).
+        missing: What a missing score does: "drop", "raise", or "wrong" for incorrect.
+
+    Returns:
+        The result; `to_frame()` has with bounds alignment (Align), signed_alignment,
+        short_accuracy (F_S), long_accuracy (F_L) and accuracy_difference (F_L - F_S), the p-value
+        of that difference, n (rows) and n_clusters.
+
+    Raises:
+        ColumnNotFoundError: If a column is not in the frame.
+        DataError: If a topic is missing or its ids are of mixed type.
+        TypeError: If `df` cannot be read as a frame.
+        ValueError: If a score is graded, the frame is empty, or an option is out of range.
+
+    Notes:
+        signed Align = F_S + F_L - 1, in [-1, 1]; it is 1 if all answers are correct in both.
+
+    References:
+        SLAQ, arXiv 2510.11218, eqs. 2 to 4 and figure 2.
+
+    Examples:
+        >>> import pandas as pd
+        >>> pairs = pd.DataFrame({"topic": [i // 5 for i in range(100)],
+        ...                       "short": [1, 1, 0, 0, 1] * 20,
+        ...                       "long": [1, 0, 0, 0, 1] * 20})
+        >>> alignment(pairs).to_frame()[["alignment", "signed_alignment"]].round(2).values.tolist()
+        [[0.8, 0.0]]
+    """
+    frame = to_frame(df)
+    is_outcomes = {*_OUTCOMES} <= {*frame} and not {"short", "long"} & {*frame}
+    if is_outcomes and (short, long) == ("short", "long"):
+        short, long = _OUTCOMES
+    if topic == "topic" and "topic" not in frame and "topic_id" in frame:
+        topic = "topic_id"
+    short, long, topic = (
+        find(frame, *one) for one in (("short", short), ("long", long), ("topic", topic))
+    )
+    order = None if permutation is None else find(frame, "permutation", permutation)
+    pair = find_optional(frame, "pair", "pair", "pair")
+    rows = prepare(
+        frame, [short, long], [pair], by, cluster, topic, model, None, missing,
+        binary_reason="alignment is the proportion of equal correctness labels",
+    )  # fmt: skip
+    table = alignment_by(
+        rows.frame, by=rows.keys, short=short, long=long, topic=topic, permutation=order,
+        cluster=rows.cluster, intervals=Intervals(confidence=confidence), missing=rows.policy,
+    )  # fmt: skip
+    shown = [
+        _Estimate("alignment", "Align", "alignment{} of short and long answers"),
+        _Estimate("signed_alignment", "Signed Align", "signed alignment{}", "number"),
+        _Estimate("short_accuracy", "F_S"),
+        _Estimate("long_accuracy", "F_L"),
+        _Estimate(
+            "accuracy_difference",
+            "F_L − F_S",
+            "accuracy{}",
+            "difference",
+            ("short answers", "long answers"),
+        ),
+    ]
+    rows = rows._replace(clusters="topics" if rows.cluster == topic else "clusters")
+    return _result("alignment", rows, table, shown, "Alignment of short and long answers",
+                   confidence, names={"accuracy_difference_p_value": "p_value"},
+                   p_title="p (F_L − F_S)", note="p is of F_L − F_S.")  # fmt: skip
+
+
+@_quiet()
+def partial_correlation(
+    df: object,
+    *,
+    x: str,
+    y: str,
+    controls: str | Sequence[str] = (),
+    method: Literal["pearson", "spearman"] = "pearson",
+    cluster: str | None = None,
+    by: str | Sequence[str] = (),
+    model: str = "model",
+    confidence: float = 0.95,
+    missing: Literal["drop", "raise"] = "drop",
+) -> Result:
+    """Correlate two columns with others held constant, such as log frequency and accuracy.
+
+    Args:
+        df: One row per unit, such as a surface instance with its accuracy averaged over question
+            templates, as for `accuracy`.
+        x: Column of numbers, such as log surface frequency.
+        y: Column of numbers, such as accuracy.
+        controls: Columns held constant; none of them gives the plain correlation.
+        method: "pearson", or "spearman" to rank every column first.
+        cluster: Column of dependent rows, such as the fact; None for independent rows, as in the
+            tables of the paper.
+        by: Columns of groups, one row of the result each.
+        model: Column of models; several models are reported in one row each.
+        confidence: Confidence level, in (0, 1).
+        missing: "drop" excludes rows in which a number is missing; "raise" rejects them.
+
+    Returns:
+        The result; `to_frame()` has coefficient (r, in [-1, 1]) with bounds, p_value or, for
+        several rows, p_value_holm, n (rows) and n_clusters.
+
+    Raises:
+        ColumnNotFoundError: If a column is not in the frame.
+        DataError: If a cluster id is missing or the ids are of mixed type.
+        TypeError: If `df` cannot be read as a frame, or a cell is not a number.
+        ValueError: If the frame is empty or an option is out of range.
+
+    References:
+        RedirectQA, arXiv 2604.21882, section 4.3 and table 2.
+
+    Examples:
+        >>> import pandas as pd
+        >>> rows = pd.DataFrame({"x": [5, 3, 8, 6, 2, 1, 7, 4], "y": [1, 1, 1, 1, 0, 0, 1, 0]})
+        >>> partial_correlation(rows, x="x", y="y").to_frame()[["coefficient", "n"]].round(2)
+           coefficient  n
+        0         0.73  8
+    """
+    frame = to_frame(df)
+    x, y = find(frame, "x", x), find(frame, "y", y)
+    held = [find(frame, "controls", name) for name in column_names(controls)]
+    check_choice(missing, ("drop", "raise"), "missing")
+    rows = prepare(frame, [], [], by, cluster, None, model, None, missing)
+    table = correlation_by(
+        rows.frame, x=x, y=y, controls=held, by=rows.keys, cluster=rows.cluster, method=method,
+        intervals=Intervals(confidence=confidence), missing=rows.policy,
+    )  # fmt: skip
+    name = "partial correlation" if held else "correlation"
+    what = f"of {x} and {y}" + (f" given {say.listing(held)}" if held else "")
+    said = f"{name}{{}} {what}"
+    shown = [_Estimate("coefficient", "r", said, "number")]
+    return _result("partial_correlation", rows, table, shown, f"{name.capitalize()} {what}",
+                   confidence, unit="rows", null=0.0)  # fmt: skip
+
+
+def outcome_rows(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return an outcomes frame with one row per pair and condition.
+
+    Args:
+        frame: Any frame.
+
+    Returns:
+        The rows, with the pair as item, the condition as form, and `fact`, the item; a frame that
+        is not an outcomes frame as it is.
+    """
+    if not {"pair", *_OUTCOMES} <= {*frame} or {"form", "correct"} & {*frame}:
+        return frame
+    pairs = frame.drop(columns=[*_OUTCOMES, "pair"]).assign(
+        item=frame["pair"], fact=frame["item" if "item" in frame else "pair"]
+    )
+    conditions = zip(_OUTCOMES, _conditions(frame, *_OUTCOMES), strict=True)
+    parts = [pairs.assign(form=name, correct=frame[column]) for column, name in conditions]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _conditions(frame: pd.DataFrame, first: str, second: str) -> tuple[str, str]:
+    """Name the two conditions: by the outcomes frame, else by their columns."""
+    called = []
+    for column, side in ((first, "first"), (second, "second")):
+        named = {*frame.get(f"{side}_condition", ())}
+        is_named = column == f"{side}_correct" and len(named) == 1
+        called.append(str(named.pop()) if is_named else column.removesuffix("_correct"))
+    return called[0], called[1]
+
+
+def _write_forms(
+    frame: pd.DataFrame, columns: Mapping[str, Any], folder: str | os.PathLike[str]
+) -> Path:
+    """Write the page of forms, next to the rows that it is made of."""
+    from surface_consistency.engine.report import report_runs
+    from surface_consistency.engine.study import find_analysis
+
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    answers = Path(folder) / "answers.parquet"
+    frame.to_parquet(answers, index=False)
+    analysis = find_analysis("forms")
+    report_runs([answers], folder, analyses={analysis: analysis.settings(**columns)})
+    return Path(folder) / "report.html"
+
+
+def _write_pairs(
+    rows: Rows,
+    first: str,
+    second: str,
+    names: tuple[str, str],
+    pair: str | None,
+    folder: str | os.PathLike[str],
+) -> Path:
+    """Write the page of two conditions."""
+    from surface_consistency.engine.report import report_verdicts
+
+    # The cluster and the pair take the names "item" and "pair".
+    taken = [name for name in ("item", "pair") if name in rows.frame]
+    frame = rows.frame.drop(columns=[name for name in taken if name not in (rows.cluster, pair)])
+    outcomes = outcomes_frame(
+        frame, first=first, second=second, cluster=rows.cluster, pair=pair, within=None
+    )
+    called = dict(zip(("first_condition", "second_condition"), names, strict=True))
+    settings = TableSettings(by=tuple(rows.keys))
+    return report_verdicts(outcomes.assign(**called), folder, settings, origin="a data frame")
+
+
+def _graded_pairs(
+    rows: Rows, first: str, second: str, repeat: str | None, intervals: Intervals
+) -> pd.DataFrame:
+    """Compute the difference of two graded scores and both means."""
+    frame = rows.frame if repeat is None else averaged(rows.frame, rows.unit, [first, second])
+    scores = frame[[first, second]].apply(pd.to_numeric).astype(float)
+    scores = scores.where(scores.notna().all(axis=1))
+    is_share = ((scores >= 0.0) & (scores <= 1.0) | scores.isna()).all(axis=None)
+    scale = (-1.0, 1.0) if is_share else (-math.inf, math.inf)
+    values = {
+        "accuracy_difference": (scores[second] - scores[first], scale),
+        "first_accuracy": (scores[first], None),
+        "second_accuracy": (scores[second], None),
+    }
+    table = pd.DataFrame()
+    for name, (column, ends) in values.items():
+        part = mean_by(
+            frame.assign(**{name: column}), by=rows.keys, score=name, cluster=rows.cluster,
+            scale=ends, intervals=intervals, missing=rows.policy,
+        ).rename(columns={f"mean{end}": f"{name}{end}" for end in _ENDS})  # fmt: skip
+        table = pd.concat([table, part[part.columns.difference(table.columns, sort=False)]], axis=1)
+    return table.assign(test="t")
+
+
+def _noise(
+    rows: Rows, scores: str | tuple[str, str], repeat: str | None, intervals: Intervals
+) -> pd.DataFrame | None:
+    """Compute test-retest flip rate and pass^k of each group; None without scored repeats."""
+    if repeat is None:
+        return None
+    sides = [
+        rows.frame.assign(_side=name, _score=rows.frame[name]) for name in column_names(scores)
+    ]
+    known = pd.concat(sides, ignore_index=True)
+    known = known[known["_score"].notna()]
+    if known.empty:
+        return None
+    prompt = [*rows.unit, "_side"]
+    k = max(2, int(known.groupby(prompt, sort=False, dropna=False).size().min()))
+    table = forms_by(
+        known, by=rows.keys, item=[name for name in prompt if name not in rows.keys], form=repeat,
+        score="_score", cluster=rows.cluster, of=k, intervals=intervals,
+    )  # fmt: skip
+    table = _complement(table, "test_retest_flip_rate", "consistency", 1.0)
+    names = {f"all_correct_of{end}": f"pass_k{end}" for end in _ENDS}
+    names |= {"n_items": "n_prompts", "not_inferred": "repeats_not_inferred"}
+    flips = [f"test_retest_flip_rate{end}" for end in _ENDS]
+    return table.rename(columns=names)[[*flips, *names.values()]].assign(k=k)
+
+
+def _complement(table: pd.DataFrame, name: str, of: str, total: float) -> pd.DataFrame:
+    """Add a total minus an estimate, with its bounds."""
+    ends = zip(_ENDS, ("", "_high", "_low"), strict=True)
+    return table.assign(**{f"{name}{end}": total - table[f"{of}{other}"] for end, other in ends})
+
+
+def _kind(means: "pd.Series[float]") -> Literal["rate", "number"]:
+    """Choose how means are formatted: in percent if they are in [0, 1]."""
+    return "rate" if means.dropna().between(0, 1).all() else "number"
+
+
+def _of(row: Mapping[Any, Any], keys: Sequence[str]) -> str:
+    """Name a row in a sentence, such as " of gpt2 (type: alias)"."""
+    model = f" of {row['model']}" if "model" in keys else ""
+    groups = [f"{key}: {row[key]}" for key in keys if key != "model"]
+    return f"{model} ({', '.join(groups)})" if groups else model
+
+
+def _noise_sentences(
+    row: Mapping[Any, Any], of: str, between: str, words: Mapping[str, Any]
+) -> Iterator[say.Sentence]:
+    """Yield what repeats explain of the flips, and pass^k."""
+    name, counts = "test_retest_flip_rate", {"n": row["n_prompts"]}
+    if say.direction(row, name) is None:
+        why = counts | {"not_inferred": row["repeats_not_inferred"]}
+        yield say.not_inferred(why, f"the test-retest flip rate{of}", unit="prompts")
+        return
+    repeats = say.estimate(row, name, confidence=words["confidence"])
+    if between and say.direction(row, "flip_rate") is not None:
+        flips = say.estimate(row, "flip_rate", confidence=words["confidence"])
+        explain = ", of which repeats of identical prompts explain "
+        yield [f"The flip rate{of} between {between} is ", *flips, explain, *repeats, "."]
+    else:
+        yield say.repeats([row], name, of, confidence=words["confidence"])
+    k = row["k"]
+    what = f"proportion of prompts{of} correct in {k} of {k} repeats (pass^{k})"
+    yield say.rate({**row, **counts}, "pass_k", what, **{**words, "unit": "prompts"})
+
+
+def _result(
+    kind: str,
+    rows: Rows,
+    table: pd.DataFrame,
+    shown: Sequence[_Estimate],
+    caption: str,
+    confidence: float,
+    *,
+    names: Mapping[str, str] = MappingProxyType({}),
+    unit: str = "pairs",
+    null: float | None = None,
+    p_title: str = "p",
+    note: str = "",
+    noise: pd.DataFrame | None = None,
+    between: str = "",
+    page: Callable[[str | os.PathLike[str]], Path] | None = None,
+) -> Result:
+    """Make the result of a table: corrected p-values, sentences, and what repeats show."""
+    clashes = sorted({*rows.keys} & {*names.values()})
+    if clashes:
+        raise ValueError(f"by column {clashes[0]!r} is a column of the result; rename it")
+    table, p, shown = table.rename(columns=dict(names)), None, list(shown)
+    if noise is not None:
+        table = pd.concat([table, noise], axis=1)
+        shown[2:2] = [
+            _Estimate("test_retest_flip_rate", "Test-retest flips"),
+            _Estimate("pass_k", f"pass^{noise['k'].iloc[0]}"),
+        ]
+    if "p_value" in table:
+        p = "p_value"
+        if len(table) > 1:
+            table, p = with_adjusted_p_values(table, within=rows.family), "p_value_holm"
+            p_title = p_title.replace("p", "p, Holm", 1)
+    words: dict[str, Any] = {"unit": unit, "clusters": rows.clusters, "confidence": confidence}
+    said: list[say.Sentence] = []
+    for one in shown:
+        if one.ends is not None:
+            said += _differences(table, rows.keys, one, one.ends, p, words)
+    for row in table.head(_MOST).to_dict("records"):
+        of = _of(row, rows.keys)
+        for one in shown:
+            is_told = one is shown[0] or not math.isnan(row[one.name])
+            if one.said and one.ends is None and is_told:
+                what = one.said.replace("{}", of, 1)
+                part = {**row, "n": sum(row[cell] for cell in one.cells), "n_clusters": None}
+                of_row = part if one.cells else row
+                said.append(say.rate(of_row, one.name, what, kind=one.kind, null=null, **words))
+        if noise is not None:
+            said += _noise_sentences(row, of, between, words)
+        said.append(_excluded(row, unit, of))
+    return Result(
+        kind=kind,
+        frame=table,
+        keys=rows.keys,
+        estimates=[
+            interval_column(one.name, one.title, one.kind, _UNITS[one.kind]) for one in shown
+        ],
+        caption=caption,
+        sentences=texts(said),
+        p=p,
+        p_title=p_title,
+        confidence=confidence,
+        note=note,
+        page=page,
+    )
+
+
+def _differences(
+    table: pd.DataFrame,
+    keys: Sequence[str],
+    one: _Estimate,
+    ends: tuple[str, str],
+    p: str | None,
+    words: Mapping[str, Any],
+) -> list[say.Sentence]:
+    """Report the differences of the rows as one family."""
+    correction = "Holm" if p == "p_value_holm" else ""
+
+    def sentence(row: Mapping[Any, Any]) -> say.Sentence:
+        """Report the difference of a row."""
+        what = one.said.replace("{}", _of(row, keys), 1)
+        return say.difference(row, one.name, what, *ends, p=p, correction=correction,
+                              kind=one.kind, **words)  # fmt: skip
+
+    family = f"{one.said.replace('{}', '', 1)} between {ends[0]} and {ends[1]}"
+    return say.many(table.to_dict("records"), one.name, family, sentence, p=p, kind=one.kind,
+                    confidence=words["confidence"])  # fmt: skip
+
+
+def _excluded(row: Mapping[Any, Any], unit: str, of: str) -> say.Sentence:
+    """Report the excluded rows of a row."""
+    n = row["n_forms"] if "n_forms" in row else row["n"]
+    unit = "forms" if "n_forms" in row else unit
+    return say.missing(row["n_missing"], n + row["n_missing"], unit, of)

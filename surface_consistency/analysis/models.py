@@ -1,0 +1,149 @@
+"""Models compared on the same items: frames, files or folders, as a `Result`."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Literal
+
+import pandas as pd
+
+from surface_consistency.analysis.compare import compare_results
+from surface_consistency.analysis.measures import outcome_rows
+from surface_consistency.analysis.result import Result, texts
+from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
+from surface_consistency.results.columns import ResultColumns
+from surface_consistency.tables.table import Column, interval_column
+
+
+def compare(
+    *sources: object,
+    names: Sequence[str] = (),
+    item: str | Sequence[str] = (),
+    form: str | None = None,
+    score: str | None = None,
+    repeat: str | None = None,
+    cluster: str | Sequence[str] = (),
+    by: str | Sequence[str] = (),
+    baseline: str | None = None,
+    margin: float | None = None,
+    rule: str | None = None,
+    confidence: float = 0.95,
+    missing: Literal["drop", "wrong"] = "drop",
+) -> Result:
+    """Compare the mean scores of models on the items that all of them answered.
+
+    Args:
+        sources: One per model: a DataFrame, a `datasets.Dataset`, or a file or folder of results of
+            any tool; or a dictionary of these by model; or one frame with a column of models.
+        names: Labels of the models, one per source; file names or the column `model` by default.
+        item: Columns that name an item together; usual names such as "item" or "id" by default.
+        form: Column of the form in which an item is asked; usual names by default.
+        score: Column of scores, 0 or 1 or graded; usual names such as "correct" by default.
+        repeat: Column that numbers repeated answers, which are averaged; usual names by default.
+        cluster: Columns of dependent items, such as the article; found in files by default.
+        by: Columns of groups, compared on the page and in `all=True` tables of `save`.
+        baseline: Model with which all others are compared; all pairs by default.
+        margin: Equivalence margin, in the unit of the scores: 0.02 for 2 points of accuracy.
+        rule: Matching rule that scores the answers instead of the scores of the sources.
+        confidence: Confidence level, in (0, 1).
+        missing: What a missing score does: "drop" excludes the item for all models; "wrong" counts
+            it as incorrect.
+
+    Returns:
+        The result; `to_frame()` has model, reference, difference (model minus reference) with
+        bounds, both means, p_value or, for several pairs, p_value_holm, n (common items) and
+        n_clusters. A single model has its mean instead.
+
+    Raises:
+        ColumnNotFoundError: If a column is not found.
+        DataError: If a frame is empty, frames have no names, or the models have no common item.
+        TypeError: If a source is of another type.
+        ValueError: If an option is out of range.
+
+    Notes:
+        Interval and p-value are of one t over clusters, so p < 1 - confidence exactly if the
+        interval excludes 0.
+
+    References:
+        Miller, "Adding error bars to evals", arXiv 2411.00640 (paired differences).
+
+    Examples:
+        >>> import pandas as pd
+        >>> one = pd.DataFrame({"item": range(60), "correct": [1, 1, 0] * 20})
+        >>> result = compare(one, one.assign(correct=[1, 0, 0] * 20), names=["a", "b"])
+        >>> result.to_frame()[["model", "reference", "difference"]].round(2).values.tolist()
+        [['b', 'a', -0.33]]
+    """
+    from surface_consistency.engine.compare.results_page import write_comparison
+    from surface_consistency.engine.compare.results_report import ComparisonReport
+
+    columns = ResultColumns(
+        item=_tuple(item), form=form, score=score, repeat=repeat, cluster=_tuple(cluster),
+        names=_tuple(names),
+    )  # fmt: skip
+    compared = compare_results(
+        _source(sources),
+        columns,
+        ComparisonSettings(baseline=baseline, margin=margin, rule=rule, missing=missing),
+        TableSettings(by=_tuple(by), confidence=confidence),
+    )
+    reports = {metric: ComparisonReport(compared, metric) for metric in compared.metrics}
+    has_pairs = len(compared.models) > 1
+    frame = pd.concat(
+        [
+            (report.differences if has_pairs else report.result.models).assign(metric=metric)
+            for metric, report in reports.items()
+        ],
+        ignore_index=True,
+    )
+    first = next(iter(reports.values()))
+    keys = [
+        *(["model", "reference"] if has_pairs else ["model"]),
+        *(["metric"] * (len(reports) > 1)),
+    ]
+    estimates = [interval_column("mean", "Mean", first.rate, "%" * (first.rate == "rate"))]
+    if has_pairs:
+        unit = "points" if first.kind == "difference" else ""
+        estimates = [
+            interval_column("difference", "Difference", first.kind, unit),
+            Column(key="model_mean", title="Model", kind=first.rate),
+            Column(key="reference_mean", title="Reference", kind=first.rate),
+        ]
+    p = ("p_value_holm" if len(first.differences) > 1 else "p_value") if has_pairs else None
+    said = texts([sentence for report in reports.values() for sentence in report.sentences()])
+    if not any("are excluded." in sentence for sentence in said):
+        # The finding reports excluded items only if they are many.
+        said += [f"{sentence}." for sentence in compared.missing]
+    return Result(
+        kind="compare",
+        frame=frame,
+        keys=keys,
+        estimates=estimates,
+        caption="Models on the same items",
+        sentences=said,
+        p=p,
+        p_title="p, Holm" if p == "p_value_holm" else "p",
+        confidence=confidence,
+        page=partial(write_comparison, compared),
+    )
+
+
+def _tuple(columns: str | Sequence[str]) -> tuple[str, ...]:
+    """Return one name or several as a tuple."""
+    return (columns,) if isinstance(columns, str) else tuple(columns)
+
+
+def _source(sources: Sequence[Any]) -> Any:  # noqa: ANN401 - what `compare_results` reads
+    """Return what `compare_results` reads, outcomes frames with one row per answer."""
+    if not sources:
+        raise TypeError(
+            "compare needs results; pass frames, files or a dictionary of them by model"
+        )
+    given = sources[0] if len(sources) == 1 else list(sources)
+    if isinstance(given, Mapping):
+        return {name: _rows(source) for name, source in given.items()}
+    return [_rows(source) for source in given] if isinstance(given, list) else _rows(given)
+
+
+def _rows(source: object) -> object:
+    """Return an outcomes frame with one row per answer; another source as it is."""
+    return outcome_rows(source) if isinstance(source, pd.DataFrame) else source

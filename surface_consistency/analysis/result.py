@@ -1,0 +1,335 @@
+"""The result of a function of the library: a frame that shows itself.
+
+The frame, the columns that are estimates, the sentences and a caption give text, tables, a figure
+and a page. The statistics are those of `surface_consistency.metrics`.
+"""
+
+import html
+import os
+import re
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import pandas as pd
+
+from surface_consistency.tables.numbers import format_cell, json_value, sentence_text
+from surface_consistency.tables.sentences import Sentence
+from surface_consistency.tables.table import Column, Table
+from surface_consistency.text import one_line
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_WIDTH: Final = 100
+_MOST_COLUMNS: Final = 7
+_MOST_SENTENCES: Final = 3
+_MOST_ROWS: Final = 60
+"""Maximum number of rows in HTML; `to_frame` has all."""
+
+_TAG: Final = re.compile(r"<(?!\s)")
+_TITLES: Final = {"n": "n", "n_items": "items", "n_clusters": "clusters"}
+_LATEX: Final = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "−": "$-$",
+    "–": "--",
+    "±": r"$\pm$",
+    "∞": r"$\infty$",
+    "\u00a0": "~",
+    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+}
+"""How LaTeX sets the characters that it does not set as they are."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Result:
+    """The result of `accuracy`, `consistency`, `paired`, `compare` and the other functions.
+
+    `print` it, or make it the last line of a notebook cell, for its sentences and table.
+
+    Examples:
+        >>> import pandas as pd
+        >>> from surface_consistency.analysis.measures import accuracy
+        >>> answers = pd.DataFrame({"item": range(40), "correct": [1, 0, 1, 1] * 10})
+        >>> result = accuracy(answers)
+        >>> result.sentences
+        ['The accuracy is 75.0 % (95 % CI 60.5 to 89.2; 40 items).']
+        >>> result.to_frame()[["accuracy", "n"]].values.tolist()
+        [[0.75, 40.0]]
+    """
+
+    kind: str
+    """Name of the function."""
+
+    frame: pd.DataFrame
+    """All columns, one row per group or pair; rates and differences are fractions."""
+
+    keys: Sequence[str]
+    """Columns that name a row: model, groups, the two models of a pair."""
+
+    estimates: Sequence[Column]
+    """Columns with confidence intervals, the main one first."""
+
+    caption: str
+    """Caption of the table."""
+
+    sentences: Sequence[str]
+    """The finding and what else can be reported, each supported by a test in the table."""
+
+    p: str | None = None
+    """Column of the p-value; None if there is no test."""
+
+    p_title: str = "p"
+    """Heading of the p-value, which names the estimate if it is not the first one."""
+
+    counts: Sequence[str] = ("n", "n_clusters")
+    """Columns of the numbers of observations and clusters."""
+
+    confidence: float = 0.95
+    """Confidence level of all intervals."""
+
+    note: str = ""
+    """A remark on the numbers, below tables; none by default."""
+
+    page: Callable[[str | os.PathLike[str]], Path] | None = None
+    """Writes the report page that the command line writes; None for a figure and a table."""
+
+    def to_frame(self, all: bool = False) -> pd.DataFrame:
+        """Return the numbers as a tidy frame.
+
+        Args:
+            all: Whether to include every column, such as counts, tests and reasons.
+
+        Returns:
+            One row per group or pair: keys, estimates with `_low` and `_high`, the p-value, and the
+            numbers of observations and clusters; every column with `all`. It is a copy.
+        """
+        if all:
+            return self.frame.copy()
+        bounds = [name for one in self.estimates for name in one.frame_columns]
+        return self.frame[[*self.keys, *bounds, *([self.p] if self.p else []), *self.counts]].copy()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return sentences and numbers as plain Python values, for `json.dumps`.
+
+        Returns:
+            kind, caption, note, confidence, sentences, and rows, a list with a dictionary per row
+            of `to_frame()`; undefined numbers are None.
+        """
+        rows = [
+            {str(key): json_value(value) for key, value in row.items()}
+            for row in self.to_frame().to_dict("records")
+        ]
+        named = {name: getattr(self, name) for name in ("kind", "caption", "note", "confidence")}
+        return named | {"sentences": list(self.sentences), "rows": rows}
+
+    def to_markdown(self) -> str:
+        """Return the table in Markdown.
+
+        Returns:
+            A table of at most seven columns, each estimate as `value [low, high]`.
+        """
+        heads, rows = self._cells()
+        cells = [[_markdown(cell) for cell in row] for row in (heads, *rows)]
+        return "\n".join(
+            f"| {' | '.join(row)} |" for row in (cells[0], ["---"] * len(heads), *cells[1:])
+        )
+
+    def to_latex(self, caption: str | None = None, label: str | None = None) -> str:
+        r"""Return the table in LaTeX.
+
+        Args:
+            caption: Caption; that of the result by default. Special characters are escaped.
+            label: Label for references; `tab:` and the name of the function by default.
+
+        Returns:
+            A `table` environment of at most seven columns, each estimate as `value [low, high]`. It
+            needs `\usepackage{booktabs}` and, for labels that are not ASCII, a Unicode engine.
+        """
+        heads, rows = self._cells()
+        # A row that begins with a bracket would be an argument of the command before it.
+        lines = [
+            ("{}" if row[0].startswith(("[", "*")) else "") + " & ".join(map(_latex, row)) + r" \\"
+            for row in (heads, *rows)
+        ]
+        n_keys = len(self.keys)
+        name = label or "tab:" + self.kind.replace("_", "-")
+        text = ". ".join(filter(None, (self.caption if caption is None else caption, self.note)))
+        return "\n".join(
+            [
+                r"\begin{table}",
+                r"\centering",
+                rf"\caption{{{_latex(text)}}}",
+                rf"\label{{{name}}}",
+                rf"\begin{{tabular}}{{{'l' * n_keys}{'r' * (len(heads) - n_keys)}}}",
+                r"\toprule",
+                lines[0],
+                r"\midrule",
+                *lines[1:],
+                r"\bottomrule",
+                r"\end{tabular}",
+                r"\end{table}",
+            ]
+        )
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the main estimate of each row with its confidence interval.
+
+        Args:
+            ax: Axes to draw on; None for the current axes of pyplot.
+
+        Returns:
+            The axes. Rates are in percent and differences in points; rows with fewer than 20
+            clusters are pale.
+
+        Raises:
+            MissingDependencyError: If matplotlib is not installed.
+        """
+        from surface_consistency.report.plots import plot_estimates
+
+        main = self.estimates[0]
+        return plot_estimates(
+            self.frame,
+            key=main.key,
+            labels=self._names(),
+            axis=_head(main),
+            unit=1.0 if main.kind == "number" else 100.0,
+            null=0.0 if main.kind == "difference" else None,
+            ax=ax,
+        )
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the report page and the tables as CSV.
+
+        Args:
+            folder: Folder of `report.html` and `tables/`; made if absent.
+
+        Returns:
+            The page.
+
+        Raises:
+            DataError: If the folder contains a run, or a file cannot be written.
+        """
+        if self.page is not None:
+            return self.page(folder)
+        from surface_consistency.report.estimates import write_estimates
+
+        return write_estimates(
+            folder,
+            name=self.kind,
+            table=self._table(len(self.frame.columns)),
+            names=self._names(),
+            main=self.estimates[0],
+            sentences=self.sentences,
+        )
+
+    def _table(self, most: int = _MOST_COLUMNS) -> Table:
+        """Describe the table, with as many estimates as `most` columns leave room for."""
+        keys = [Column(key=key, title=key.replace("_", " ")) for key in self.keys[: most - 1]]
+        last = [] if self.p is None else [Column(key=self.p, title=self.p_title, kind="p_value")]
+        last += [
+            Column(key=name, title=_TITLES.get(name, name), kind="count") for name in self.counts
+        ]
+        last = last[: max(0, most - len(keys) - 1)]
+        shown = self.estimates[: max(1, most - len(keys) - len(last))]
+        return Table(
+            frame=self.frame,
+            caption=self.caption,
+            columns=[*keys, *shown, *last],
+            note=self.note,
+            model=None,
+        )
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        """Write headings and cells."""
+        columns = self._table().columns
+        rows = [
+            [one_line(" ".join(filter(None, format_cell(row, column)))) for column in columns]
+            for row in self.frame.to_dict("records")
+        ]
+        return [_head(column) for column in columns], rows
+
+    def _names(self) -> list[str]:
+        """Name the rows."""
+        if list(self.keys[:2]) == ["model", "reference"]:
+            pairs = self.frame[["model", "reference"]].astype(str).agg(" − ".join, axis=1)
+            rest = self.frame[[*self.keys[2:]]].astype(str).to_numpy().tolist()
+            return [", ".join([pair, *more]) for pair, more in zip(pairs, rest, strict=True)]
+        rows = self.frame[[*self.keys]].astype(str).to_numpy().tolist()
+        return [", ".join(row) or "all" for row in rows]
+
+    def _repr_html_(self) -> str:
+        """Show sentences and table in a notebook."""
+        heads, rows = self._cells()
+        body = "".join(f"<tr>{_html(row, 'td')}</tr>" for row in rows[:_MOST_ROWS])
+        more = [self.note]
+        if len(rows) > _MOST_ROWS:
+            more.append(f"The first {_MOST_ROWS} of {len(rows):,} rows; to_frame() has all.")
+        return (
+            f"{_html(self.sentences, 'p')}<table><caption>{html.escape(self.caption)}</caption>"
+            f"<thead><tr>{_html(heads, 'th')}</tr></thead><tbody>{body}</tbody></table>"
+            f"{_html(list(filter(None, more)), 'p')}"
+        )
+
+    def __repr__(self) -> str:
+        """Show the first sentences and the shape of the table."""
+        lines = [
+            line
+            for sentence in self.sentences[:_MOST_SENTENCES]
+            for line in textwrap.wrap(sentence, _WIDTH)
+        ]
+        n_more = len(self.sentences) - _MOST_SENTENCES
+        more = f"{n_more} more in .sentences; " if n_more > 0 else ""
+        rows, columns = self.to_frame().shape
+        shape = (
+            f"[{self.kind}: {more}{rows} {'row' if rows == 1 else 'rows'} x {columns} columns in "
+            f".to_frame(), {self.frame.shape[1]} with all=True]"
+        )
+        return "\n".join([*lines, *textwrap.wrap(shape, _WIDTH)])
+
+    def __bool__(self) -> NoReturn:
+        """Raise an error: a result is neither true nor false."""
+        column = self.p or self.estimates[0].key
+        raise TypeError(
+            "a result is neither true nor false; test a number, such as "
+            f"result.to_frame()[{column!r}].iloc[0] < 0.05, or read result.sentences"
+        )
+
+
+def texts(sentences: Sequence[Sentence]) -> list[str]:
+    """Write sentences as plain text.
+
+    Args:
+        sentences: Texts and numbers; empty ones are skipped.
+
+    Returns:
+        The sentences, without no-break spaces.
+    """
+    return [one_line(sentence_text(one).replace("\u00a0", " ")) for one in sentences if one]
+
+
+def _head(column: Column) -> str:
+    """Write a heading with its unit."""
+    return f"{column.title} ({column.unit})" if column.unit else column.title
+
+
+def _html(cells: Sequence[str], tag: str) -> str:
+    """Set texts in HTML."""
+    return "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
+
+
+def _markdown(text: str) -> str:
+    """Set a text in Markdown, so that nothing of it is markup."""
+    return _TAG.sub("&lt;", re.sub(r"([\\|`])", r"\\\1", text))
+
+
+def _latex(text: str) -> str:
+    """Set a text in LaTeX, so that nothing of it is markup."""
+    return "".join(_LATEX.get(mark, mark) for mark in text)

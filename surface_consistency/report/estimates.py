@@ -1,0 +1,80 @@
+"""The page of a table of estimates: sentences, a forest plot and the table."""
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from surface_consistency.errors import DataError
+from surface_consistency.report.html import write_page
+from surface_consistency.report.page import Dot, Finding, ForestPlot, Page, Section
+from surface_consistency.runs.files import output_folder, staged, write_csv
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.tables.numbers import interval_value
+from surface_consistency.tables.table import Column, Table
+
+
+def write_estimates(
+    folder: str | os.PathLike[str],
+    *,
+    name: str,
+    table: Table,
+    names: Sequence[str],
+    main: Column,
+    sentences: Sequence[str],
+) -> Path:
+    """Write the page of a table and the table as CSV, all together or not at all.
+
+    Args:
+        folder: Folder of `report.html` and `tables/`; made if absent.
+        name: Name of the table, for the file.
+        table: The table, with a column `n_clusters`.
+        names: Names of its rows.
+        main: The estimate of the figure, with its bounds.
+        sentences: The finding, then what else is reported.
+
+    Returns:
+        The page.
+
+    Raises:
+        DataError: If the folder contains a run, or a file cannot be written.
+    """
+    home = output_folder(folder)
+    run = RunFolder(home)
+    if run.targets.exists() or run.prompts.exists():
+        raise DataError(f"{home} contains a run; choose another folder for the page")
+    finding, *others = sentences or ("There is no estimate.",)
+    page = Page(
+        title=table.caption,
+        study=name.replace("_", " ").capitalize(),
+        question=table.caption,
+        models=["all"],
+        finding=Finding(sentence=[finding], summary=[" ".join(others)]),
+        sections=[
+            Section(
+                anchor="estimates", title="Estimates", blocks=[_forest(name, table, names, main)]
+            ),
+            Section(anchor="numbers", title="Numbers", blocks=[table]),
+        ],
+    )
+    with staged(home, last="report.html") as beside:
+        (beside / "tables").mkdir()
+        write_csv(beside / "tables" / f"{name}.csv", table.frame)
+        write_page(page, beside / "report.html")
+    return home / "report.html"
+
+
+def _forest(name: str, table: Table, names: Sequence[str], main: Column) -> ForestPlot:
+    """Draw the main estimate of the rows that have one."""
+    kind = main.kind if main.kind in ("difference", "number") else "rate"
+    rows = []
+    for label, row in zip(names, table.frame.to_dict("records"), strict=True):
+        value = interval_value(row, main.key, kind=kind)
+        if not math.isnan(value.value):
+            n_clusters = int(row["n_clusters"])
+            n = int(row.get("n", n_clusters))
+            rows.append((label, 0, [Dot(model=0, value=value, n=n, n_clusters=n_clusters)]))
+    axis = f"{main.title}, {main.unit}" if main.unit else main.title
+    return ForestPlot(
+        name=name, title=main.title, axis=axis, rows=rows, clusters="clusters", certain=""
+    )

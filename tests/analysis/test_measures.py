@@ -1,0 +1,383 @@
+"""The functions of the front door against the metrics, brute force, other packages and papers."""
+
+import itertools
+
+import datasets
+import numpy as np
+import pandas as pd
+import pingouin
+import pytest
+
+from surface_consistency.analysis.measures import (
+    accuracy,
+    alignment,
+    consistency,
+    forgetting,
+    paired,
+    partial_correlation,
+)
+from surface_consistency.analysis.models import compare
+from surface_consistency.errors import ColumnNotFoundError, DataError
+from surface_consistency.metrics import (
+    compare_models,
+    consistency as consistency_of_arrays,
+    consistency_given,
+    signed_alignment,
+)
+from tests.analysis.made_answers import answers, outcomes
+from tests.refusals import refusals
+
+ENDS = ("", "_low", "_high")
+ONE = answers(n_repeats=1)
+WIDE = answers().pivot(index=["article", "item", "run"], columns="form", values="correct")
+WIDE = WIDE.reset_index().rename(columns={"a": "first_correct", "b": "second_correct"})
+
+
+def row_of(result):
+    """The only row of a result, every column."""
+    (row,) = result.to_frame(all=True).to_dict("records")
+    return row
+
+
+def bounds(row, name):
+    return [row[f"{name}{end}"] for end in ENDS]
+
+
+@pytest.mark.parametrize("score", ["binary", "graded"])
+def test_accuracy_is_the_mean_of_compare_models(score):
+    values = ONE["correct"] if score == "binary" else ONE["correct"] * 0.5 + ONE["item"] / 200
+    frame = ONE.assign(correct=values, id=range(len(ONE)))
+    both = pd.concat([frame.assign(model="a"), frame.assign(model="b")])
+    expected = compare_models(both, item="id", score="correct", cluster="article").models.iloc[0]
+
+    row = row_of(accuracy(frame, cluster="article"))
+
+    assert bounds(row, "accuracy") == pytest.approx(bounds(expected, "mean"), abs=1e-12)
+    assert (row["n"], row["n_clusters"]) == (180, 20)
+
+
+def test_accuracy_clusters_by_item_and_reports_each_model():
+    frame = pd.concat([ONE.assign(model=name) for name in ("a", "b")])
+
+    table = accuracy(frame).to_frame()
+
+    assert table["model"].tolist() == ["a", "b"]
+    assert table["n_clusters"].tolist() == [60, 60]
+
+
+def test_repeats_are_averaged_and_give_test_retest_flips_and_pass_k():
+    frame = answers()
+    runs = [part["correct"].to_numpy() for _, part in frame.groupby("run")]
+    flips = np.mean([one != other for one, other in itertools.combinations(runs, 2)])
+
+    row = row_of(accuracy(frame, repeat="run"))
+
+    assert row["accuracy"] == pytest.approx(frame["correct"].mean())
+    assert row["test_retest_flip_rate"] == pytest.approx(flips)
+    assert row["pass_k"] == pytest.approx(np.mean(np.all(runs, axis=0)))
+    assert (row["k"], row["n"], row["n_clusters"]) == (3, 180, 60)
+
+
+def test_consistency_of_two_forms_is_that_of_arrays():
+    two = ONE[ONE["form"] != "c"]
+    wide = two.pivot(index="item", columns="form", values="correct")
+
+    row = row_of(consistency(two, cluster="article"))
+
+    assert row["consistency"] == pytest.approx(consistency_of_arrays(wide["a"], wide["b"]))
+    assert (row["n"], row["n_clusters"]) == (60, 20)
+
+
+def test_consistency_with_repeats_is_that_of_independent_draws():
+    frame = answers(n_items=12, n_repeats=2)
+    agree, every = [], []
+    for _, item in frame.groupby("item"):
+        forms = [part["correct"].tolist() for _, part in item.groupby("form")]
+        pairs = itertools.combinations(forms, 2)
+        agree.append(np.mean([x == y for p in pairs for x, y in itertools.product(*p)]))
+        every.append(np.mean([all(draw) for draw in itertools.product(*forms)]))
+
+    result = consistency(frame, repeat="run")
+
+    row = row_of(result)
+    assert row["consistency"] == pytest.approx(np.mean(agree))
+    assert row["all_correct"] == pytest.approx(np.mean(every))
+    assert any("of which repeats of identical prompts explain" in s for s in result.sentences)
+
+
+def test_paired_shows_difference_flips_and_consistency_given_the_first():
+    frame = WIDE[WIDE["run"] == 0]
+    first, second = frame["first_correct"], frame["second_correct"]
+
+    row = row_of(paired(frame, cluster="article"))
+
+    assert row["accuracy_difference"] == pytest.approx((second - first).mean())
+    assert row["flip_rate"] == pytest.approx((first != second).mean())
+    for how, is_correct in (("correct", True), ("incorrect", False)):
+        expected = consistency_given(first, second, first_correct=is_correct)
+        assert row[f"consistency_given_first_{how}"] == pytest.approx(expected)
+
+
+def test_paired_with_repeats_is_that_of_independent_draws():
+    flips = [
+        np.mean([x != y for x, y in itertools.product(p["first_correct"], p["second_correct"])])
+        for _, p in WIDE.groupby("item")
+    ]
+
+    result = paired(WIDE, repeat="run")
+
+    row = row_of(result)
+    assert row["flip_rate"] == pytest.approx(np.mean(flips))
+    assert (row["n"], row["n_clusters"]) == (60, 60)
+    assert "of which repeats of identical prompts explain" in " ".join(result.sentences)
+
+
+@pytest.mark.parametrize("score", ["binary", "graded"])
+def test_paired_difference_is_that_of_compare(score):
+    frame = WIDE[WIDE["run"] == 0]
+    if score == "graded":
+        frame = frame.assign(first_correct=frame["first_correct"] / 2 + 0.1)
+    sides = [
+        frame.assign(correct=frame[f"{side}_correct"])[["item", "article", "correct"]]
+        for side in ("first", "second")
+    ]
+    expected = row_of(compare(*sides, names=["first", "second"], cluster="article"))
+
+    row = row_of(paired(frame, cluster="article"))
+
+    difference = bounds(row, "accuracy_difference")
+    assert difference == pytest.approx(bounds(expected, "difference"), abs=1e-12)
+    assert row["p_value"] == pytest.approx(expected["p_value"], abs=1e-12)
+
+
+def test_groups_are_corrected_by_holm_within_a_model():
+    table = paired(outcomes(), by=["type"]).to_frame(all=True)
+
+    for _, part in table.groupby("model"):
+        low, high = sorted(part["p_value"])
+        assert sorted(part["p_value_holm"]) == pytest.approx(
+            [min(1, 2 * low), min(1, max(2 * low, high))]
+        )
+    assert "p_value_holm" in paired(outcomes(), by=["type"]).to_frame()
+
+
+def test_forgetting_has_the_rates_of_the_published_cells(data_files):
+    cells = pd.read_csv(data_files / "golden" / "audit_contingencies.csv")
+    for cell in cells.head(12).to_dict("records"):
+        counts = [cell[name] for name in "abcd"]
+        on, off = np.repeat([1, 1, 0, 0], counts), np.repeat([1, 0, 1, 0], counts)
+        # An artifact is a correct DEL-ON answer without an equivalent candidate.
+        gold = np.ones(cell["n"])
+        gold[np.flatnonzero(on)[: cell["artifact"]]] = 0
+        frame = pd.DataFrame({"del_on": on, "del_off": off, "gold": gold})
+
+        row = row_of(forgetting(frame, full=None, gold_retrieved="gold"))
+
+        rates = [row[name] for name in ("leakage", "retrieval_mediated", "interference")]
+        expected = [cell["del_off_correct"], cell["b"], cell["c"]]
+        assert rates == pytest.approx([one / cell["n"] for one in expected])
+        assert row["artifact_rate"] == pytest.approx(cell["artifact"] / cell["n"])
+        total = rates[0] + rates[1] - rates[2]
+        assert total == pytest.approx(cell["del_on_correct"] / cell["n"])
+        assert row["retrieval_effect"] == pytest.approx(rates[1] - rates[2])
+
+
+def test_forgetting_without_traces_has_no_artifact_rate_and_says_why():
+    result = forgetting(WIDE.rename(columns={"first_correct": "del_on", "second_correct": "del_off",
+                                             "c": "full"}))  # fmt: skip
+
+    assert np.isnan(row_of(result)["artifact_rate"])
+    assert "undefined without gold_retrieved" in result.note
+    assert result.p_title == "p (R − I)"
+
+
+def test_alignment_averages_permutations_then_topics():
+    # Topic 0 has two orders, of which the second lacks a score; topic 1 has one.
+    frame = pd.DataFrame(
+        {
+            "topic": [0, 0, 0, 0, 1, 1],
+            "order": [0, 0, 1, 1, 0, 0],
+            "short": [1, 0, 1, 0, 1, 1],
+            "long": [1, 1, 0, None, 1, 0],
+        }
+    )
+
+    plain = row_of(alignment(frame))
+    ordered = row_of(alignment(frame, permutation="order"))
+
+    assert plain["alignment"] == pytest.approx(np.mean([1 / 3, 1 / 2]))
+    assert ordered["alignment"] == pytest.approx(np.mean([np.mean([1 / 2, 0]), 1 / 2]))
+    known = frame.dropna()
+    expected = signed_alignment(known["short"], known["long"], known["topic"])
+    assert plain["signed_alignment"] == pytest.approx(expected)
+    for row in (plain, ordered):
+        identity = row["short_accuracy"] + row["long_accuracy"] - 1
+        assert row["signed_alignment"] == pytest.approx(identity)
+
+
+def test_alignment_clusters_by_topic_or_a_coarser_column():
+    frame = pd.DataFrame(
+        {
+            "topic": np.arange(200) // 5,
+            "domain": np.arange(200) // 20,
+            "short": np.arange(200) % 3 == 0,
+            "long": np.arange(200) % 4 == 0,
+        }
+    )
+
+    by_topic, by_domain = alignment(frame), alignment(frame, cluster="domain")
+
+    assert row_of(by_topic)["alignment"] == pytest.approx(row_of(by_domain)["alignment"])
+    assert (row_of(by_topic)["n_clusters"], row_of(by_domain)["n_clusters"]) == (40, 10)
+
+
+def test_partial_correlation_is_that_of_pingouin():
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(rng.normal(size=(90, 3)), columns=["x", "y", "z"])
+    frame["y"] += 0.4 * frame["x"]
+    expected = pingouin.partial_corr(frame, x="x", y="y", covar="z").iloc[0]
+
+    result = partial_correlation(frame, x="x", y="y", controls=["z"])
+
+    row = row_of(result)
+    assert row["coefficient"] == pytest.approx(expected["r"])
+    p_name = "p_val" if "p_val" in expected else "p-val"
+    assert row["p_value"] == pytest.approx(expected[p_name])
+    assert row["n"] == 90
+    assert result.sentences[0].startswith("The partial correlation of x and y given z is ")
+
+
+def test_an_outcomes_frame_needs_no_further_names():
+    frame = outcomes()
+    by_model = dict(iter(frame.groupby("model")))
+
+    tables = {
+        function.__name__: function(frame).to_frame(all=True)
+        for function in (paired, consistency, alignment)
+    }
+
+    for table in tables.values():
+        assert table["model"].tolist() == ["ada", "bob"]
+    expected = [
+        consistency_of_arrays(part["first_correct"], part["second_correct"])
+        for part in by_model.values()
+    ]
+    assert tables["paired"]["consistency"].tolist() == pytest.approx(expected)
+    assert tables["consistency"]["consistency"].tolist() == pytest.approx(expected)
+    assert tables["paired"]["n_clusters"].tolist() == [40, 40]
+    assert tables["consistency"]["n_clusters"].tolist() == [40, 40]
+    assert tables["alignment"]["n_clusters"].tolist() == [20, 20]
+    compared = row_of(compare(frame))
+    means = [
+        (p["first_correct"].mean() + p["second_correct"].mean()) / 2 for p in by_model.values()
+    ]
+    assert compared["difference"] == pytest.approx(means[1] - means[0])
+    assert (compared["model"], compared["reference"], compared["n_clusters"]) == ("bob", "ada", 40)
+
+
+@pytest.mark.parametrize("missing", ["drop", "wrong"])
+def test_missing_scores_are_excluded_or_incorrect(missing):
+    frame = ONE.astype({"correct": float})
+    frame.loc[:17, "correct"] = np.nan
+
+    result = accuracy(frame, missing=missing)
+
+    expected = frame["correct"].mean() if missing == "drop" else frame["correct"].fillna(0).mean()
+    assert row_of(result)["accuracy"] == pytest.approx(expected)
+    assert ("18 of 180 answers have no score and are excluded." in result.sentences) == (
+        missing == "drop"
+    )
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.99])
+def test_sentences_follow_the_confidence_level(confidence):
+    frame = outcomes()
+    frame = frame[frame["model"] == "ada"]
+
+    result = paired(frame, confidence=confidence)
+
+    row = row_of(result)
+    is_significant = row["accuracy_difference_low"] > 0 or row["accuracy_difference_high"] < 0
+    assert is_significant == (row["p_value"] < 1 - confidence)
+    assert ("does not differ significantly" in result.sentences[0]) != is_significant
+    assert f"{100 * confidence:g} % CI" in result.sentences[0]
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda frame: frame.to_dict("records"),
+        datasets.Dataset.from_pandas,
+        lambda frame: frame.convert_dtypes(),
+        lambda frame: frame.set_index("form"),
+    ],
+    ids=["rows", "dataset", "nullable", "index"],
+)
+def test_data_of_other_types_give_the_same_numbers(convert):
+    plain = ONE[["item", "form", "article", "correct"]]
+    expected = row_of(accuracy(plain.assign(id=range(len(plain))), item="id", cluster="article"))
+
+    row = row_of(accuracy(convert(plain.assign(id=range(len(plain)))), item="id", form=None,
+                          cluster="article"))  # fmt: skip
+
+    assert bounds(row, "accuracy") == pytest.approx(bounds(expected, "accuracy"))
+
+
+test_accuracy_rejects = refusals(
+    lambda given: accuracy(*given[0], **given[1]),
+    ((([1, 2],), {}), TypeError, r"df must be a DataFrame.*got list; pass pandas.DataFrame"),
+    (((ONE.iloc[:0],), {}), "df has no rows"),
+    (((ONE,), {"score": "corect"}), ColumnNotFoundError, r"did you mean 'correct'.*pass score="),
+    (((ONE,), {"cluster": "topic"}), ColumnNotFoundError, "pass cluster=None or the name"),
+    (
+        ((ONE.drop(columns="correct").assign(hit=1, acc=0),), {}),
+        ColumnNotFoundError,
+        "'hit' and 'acc' could both be it; pass score=",
+    ),
+    (((answers(),), {}), DataError, r"360 rows have the same item, form.*pass repeat="),
+    (((pd.concat([answers()] * 2),), {"repeat": "run"}), DataError, "same item, form, run"),
+    (((ONE.assign(article=None),), {"cluster": "article"}), DataError, "no id in row 0; fill it"),
+    (((ONE.assign(item=[1, "1"] * 90),), {}), DataError, r"texts and ids that are numbers.*astype"),
+    (((ONE,), {"missing": "skip"}), "missing must be 'drop', 'raise' or 'wrong'"),
+    (((ONE.assign(accuracy="a"),), {"by": "accuracy"}), "is a column of the result; rename it"),
+    (((ONE.drop(columns="item"),), {"repeat": "run"}), "pass item= the name of a column"),
+)  # fmt: skip
+
+
+GRADED = ONE.assign(correct=0.5, short=0.5, long=1, topic=0, del_on=0.5, del_off=0)
+test_graded_scores_are_rejected_with_the_reason = refusals(
+    lambda call: call(),
+    (lambda: consistency(GRADED), r"'correct' has 0.5 in row 0.*both correct or both incorrect"),
+    (lambda: alignment(GRADED), r"'short' has 0.5.*proportion of equal correctness labels"),
+    (lambda: forgetting(GRADED, full=None), r"'del_on' has 0.5.*counts correct and incorrect"),
+    (lambda: paired(GRADED, first="short", second="long", test="exact"), "pass test='auto'"),
+)
+
+SOURCE = ONE[["item", "form", "correct"]]
+test_compare_rejects = refusals(
+    lambda call: call(),
+    (compare, TypeError, "compare needs results"),
+    (lambda: compare({"a": SOURCE, "b": SOURCE[:0]}), DataError, "b holds no rows"),
+)
+
+
+def test_compare_of_one_model_gives_its_accuracy():
+    own = row_of(accuracy(ONE, cluster="article"))
+
+    result = compare(ONE, cluster="article")
+
+    assert bounds(row_of(result), "mean") == pytest.approx(bounds(own, "accuracy"))
+    assert (result.p, list(result.keys)) == (None, ["model"])
+
+
+def test_compare_takes_a_dictionary_and_files(tmp_path):
+    sources = {"a": SOURCE, "b": SOURCE.assign(correct=1 - SOURCE["correct"])}
+    files = [tmp_path / f"{name}.csv" for name in sources]
+    for file, frame in zip(files, sources.values(), strict=True):
+        frame.to_csv(file, index=False)
+
+    tables = [compare(sources), compare(*files, names=["a", "b"])]
+
+    first, second = (row_of(one) for one in tables)
+    assert bounds(first, "difference") == pytest.approx(bounds(second, "difference"))
+    assert (first["model"], first["reference"]) == ("b", "a")

@@ -1,0 +1,195 @@
+"""A result shows itself as text, table, figure and page."""
+
+import json
+import pickle
+import shutil
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+from matplotlib import pyplot
+
+from surface_consistency.analysis.measures import accuracy, consistency, paired
+from surface_consistency.analysis.models import compare
+from surface_consistency.cli.main import main
+from surface_consistency.errors import MissingDependencyError
+from tests.analysis.made_answers import answers, outcomes
+
+LABEL = r"a_b & 50 % #1 {x} \ ~ ^ $ <i>|`"
+ONE = answers(n_repeats=1)
+LABELLED = ONE.assign(group=ONE["item"].map(lambda item: LABEL if item % 2 else "plain"))
+LATEX = r"""\begin{table}
+\centering
+\caption{Scores of 50 \%}
+\label{tab:scores}
+\begin{tabular}{lrrr}
+\toprule
+group & Accuracy (\%) & n & clusters \\
+\midrule
+"""
+
+
+@pytest.fixture
+def result():
+    return accuracy(LABELLED, by="group")
+
+
+def test_repr_begins_with_the_finding_and_fits_100_columns(result):
+    lines = repr(result).splitlines()
+
+    assert lines[0].startswith("The accuracy (group: ")
+    assert lines[-1] == "[accuracy: 2 rows x 6 columns in .to_frame(), 9 with all=True]"
+    for shown in (result, paired(outcomes()), compare({"a": ONE, "b": ONE})):
+        assert max(map(len, repr(shown).splitlines())) <= 100
+
+
+def test_to_frame_is_short_unless_all_columns_are_requested(result):
+    short = ["group", "accuracy", "accuracy_low", "accuracy_high", "n", "n_clusters"]
+
+    assert list(result.to_frame()) == short
+    assert {*short, "n_missing", "not_inferred"} <= {*result.to_frame(all=True)}
+    copy = result.to_frame(all=True)
+    copy["n"] = 0
+    assert result.to_frame()["n"].min() > 0
+
+
+def test_to_dict_survives_json_with_undefined_numbers():
+    few = accuracy(ONE[ONE["item"] < 3].assign(whole=1), cluster="whole")
+
+    values = json.loads(json.dumps(few.to_dict(), allow_nan=False))
+
+    assert values["kind"] == "accuracy"
+    assert values["rows"][0]["accuracy_low"] is None
+    assert values["sentences"] == few.sentences
+    assert "cannot be inferred" in few.sentences[0]
+
+
+def test_a_result_pickles(result, tmp_path):
+    files = [tmp_path / name for name in ("a.parquet", "b.parquet")]
+    for file in files:
+        ONE.loc[ONE["form"] == "a", ["item", "article", "correct"]].to_parquet(file)
+    for one in (result, compare({"a": ONE, "b": ONE}), compare(*files), paired(outcomes())):
+        again = pickle.loads(pickle.dumps(one))
+
+        pd.testing.assert_frame_equal(again.to_frame(), one.to_frame())
+        assert again.sentences == one.sentences
+
+
+def test_bool_raises_with_the_attribute_to_use(result):
+    with pytest.raises(TypeError, match=r"neither true nor false; .*to_frame\(\)\['accuracy'\]"):
+        bool(result)
+
+
+def test_markdown_has_at_most_seven_columns_and_escapes_labels(result):
+    heads = paired(outcomes(), by="type").to_markdown().splitlines()[0]
+
+    assert heads.count("|") == 8
+    assert "&lt;i>\\|\\`" in result.to_markdown()
+
+
+def test_latex_escapes_all_special_characters(result):
+    text = result.to_latex(caption="Scores of 50 %", label="tab:scores")
+
+    assert text.startswith(LATEX)
+    escaped = r"a\_b \& 50 \% \#1 \{x\} \textbackslash{} \textasciitilde{} \textasciicircum{} \$"
+    assert escaped in text
+    assert text.endswith("\\\\\n\\bottomrule\n\\end{tabular}\n\\end{table}")
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
+def test_latex_compiles(result, tmp_path):
+    tables = [result, paired(outcomes(), by="type"), consistency(answers(), repeat="run")]
+    body = "\n".join(one.to_latex() for one in tables)
+    text = (
+        rf"\documentclass{{article}}\usepackage{{booktabs}}\begin{{document}}{body}\end{{document}}"
+    )
+    (tmp_path / "page.tex").write_text(text, "utf-8")
+
+    subprocess.run(
+        ["pdflatex", "-halt-on-error", "-interaction=batchmode", "page.tex"],
+        cwd=tmp_path,
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+
+
+def test_html_has_sentences_and_an_escaped_table(result):
+    shown = result._repr_html_()
+
+    assert shown.startswith("<p>The accuracy (group: ")
+    assert "<caption>Accuracy</caption>" in shown
+    assert "&lt;i&gt;" in shown
+    for tag in ("<i>", "<script", "<iframe"):
+        assert tag not in shown
+
+
+def test_plot_draws_on_the_current_axes(result):
+    figure, axes = pyplot.subplots()
+
+    drawn = result.plot()
+
+    assert drawn is axes
+    assert drawn.figure.number in pyplot.get_fignums()
+    labels = [label.get_text() for label in drawn.get_yticklabels()]
+    assert labels == result.to_frame()["group"].tolist()
+    pyplot.close(figure)
+
+
+def test_plot_names_the_extra_without_matplotlib(result, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+
+    with pytest.raises(MissingDependencyError, match=r"surface-consistency\[plot\]"):
+        result.plot()
+
+
+def test_save_writes_a_page_and_the_table(result, tmp_path):
+    page = result.save(tmp_path / "page")
+
+    assert result.sentences[0].split(" (")[0] in page.read_text("utf-8")
+    table = pd.read_csv(tmp_path / "page" / "tables" / "accuracy.csv")
+    assert table["accuracy"].tolist() == pytest.approx(result.to_frame()["accuracy"].tolist())
+
+
+def tables_of(folder):
+    """The CSV tables of a page by name."""
+    return {path.name: path.read_text("utf-8") for path in sorted(folder.glob("tables/*.csv"))}
+
+
+def test_save_writes_the_tables_that_the_command_line_writes(tmp_path):
+    one = outcomes()
+    one = one[one["model"] == "ada"].drop(columns=["study", "model", "topic_id"])
+    one.to_csv(tmp_path / "pairs.csv", index=False)
+    words = ["--first", "first_correct", "--second", "second_correct", "--by", "type"]
+    out = ["--out", str(tmp_path / "cli")]
+    main(["compare", str(tmp_path / "pairs.csv"), *words, *out])
+
+    paired(one, by=["type"]).save(tmp_path / "own")
+
+    own, other = tables_of(tmp_path / "own"), tables_of(tmp_path / "cli")
+    assert list(own) == list(other)
+    for name, text in own.items():
+        assert text.replace("a data frame", "") == other[name].replace("pairs.csv", ""), name
+
+
+def test_save_of_consistency_writes_the_tables_of_forms(tmp_path):
+    frame = ONE.drop(columns="run")
+    file = tmp_path / "answers.parquet"
+    frame.to_parquet(file)
+    main(["analyse", "forms", str(file), "--cluster-column", "article", "--out",
+          str(tmp_path / "cli")])  # fmt: skip
+
+    consistency(frame, cluster="article").save(tmp_path / "own")
+
+    own, other = tables_of(tmp_path / "own"), tables_of(tmp_path / "cli")
+    assert {"forms.csv", "overall.csv"} <= {*own}
+    assert own == other
+
+
+def test_save_of_compare_writes_its_page(tmp_path):
+    other = ONE.assign(correct=1 - ONE["correct"])
+
+    page = compare({"a": ONE, "b": other}).save(tmp_path / "page")
+
+    assert page == tmp_path / "page" / "report.html"
+    assert {"differences.csv", "models.csv", "by_form.csv"} <= {*tables_of(tmp_path / "page")}
