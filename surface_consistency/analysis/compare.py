@@ -698,11 +698,12 @@ def _flips(
     for metric in repeated["metric"].unique():
         scored = rows[(rows["metric"] == metric) & rows["score"].notna()]
         wide = scored.pivot(index=["_pair", "_cluster"], columns="model", values="score")
-        for pair in comparisons[metric].differences[["model", "reference"]].to_dict("records"):
-            one, other = wide[pair["model"]], wide[pair["reference"]]
+        pairs = comparisons[metric].differences[["model", "reference"]]
+        for model, reference in pairs.itertuples(index=False, name=None):
+            one, other = wide[model], wide[reference]
             differ = (one * (1 - other) + other * (1 - one)).dropna()
             items = differ.rename("score").reset_index()
-            named = {**pair, "metric": str(metric)}
+            named = {"model": model, "reference": reference, "metric": str(metric)}
             parts.append(_mean_of(items, "flip_rate", table, named))
     return pd.DataFrame(parts, columns=_FLIPS)
 

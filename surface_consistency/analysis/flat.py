@@ -7,7 +7,7 @@ which also has all messages.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -340,7 +340,7 @@ class _Reader:
         self._batches = file.iter_batches(_ROWS, columns=columns.names(), use_threads=False)
         self._empty = file.schema_arrow.empty_table().select(columns.names())
         self.rows: pa.Table | None = None
-        self.last: int | str | None = None
+        self.last: Any = None
 
     def fill(self) -> bool:
         """Read on if no row is left; tell whether there are rows."""
@@ -361,7 +361,7 @@ class _Reader:
             self.rows, self.last = pa.table(batch), ids[-1].as_py()
         return True
 
-    def take(self, cut: int | str) -> "pa.Table":
+    def take(self, cut: Any) -> "pa.Table":  # noqa: ANN401
         """Take the rows up to an item."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -369,7 +369,7 @@ class _Reader:
         if self.rows is None:
             return self._empty
         n = len(self.rows)
-        if not self.last <= cut:
+        if self.last > cut:
             n = pc.sum(pc.less_equal(self.rows[self._item], pa.scalar(cut))).as_py() or 0
         taken, self.rows = self.rows.slice(0, n), self.rows.slice(n)
         return taken

@@ -164,7 +164,10 @@ def compare_models(
     has_cells = test != "auto"
     return compare_totals(
         score_totals(scores, has_cells=has_cells or len(scores.models) == 2),
-        [(*named, score_totals(part, has_cells=has_cells)) for *named, part in _parts(scores)],
+        [
+            (column, label, score_totals(part, has_cells=has_cells))
+            for column, label, part in _parts(scores)
+        ],
         n_missing=n_missing,
         n_items_of_any=n_of_any,
         baseline=baseline,
