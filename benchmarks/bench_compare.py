@@ -32,9 +32,9 @@ database = duckdb.connect()
 database.execute("set threads=1")
 print(*database.execute(f'''
     with sums as (
-        select passage, sum(b.correct - a.correct) as total, count(*) as n
+        select a.passage, sum(b.correct - a.correct) as total, count(*) as n
         from read_parquet('{sys.argv[1]}') a join read_parquet('{sys.argv[2]}') b using (item)
-        group by passage),
+        group by a.passage),
     means as (select sum(total) / sum(n) as mean, sum(n) as n_all from sums)
     select mean, sqrt(sum((total - mean * n) ** 2)) / any_value(n_all) from sums, means
     group by mean''').fetchone())
