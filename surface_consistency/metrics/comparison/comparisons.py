@@ -371,19 +371,17 @@ def _differences(totals: ScoreTotals, rules: _Rules, pairs: list[tuple[int, int]
         if rules.test != "auto":
             row |= _tested(totals, rules, one, other)
         rows.append(row | _margin_p_values(inferred, rules))
-    return _concluded(pd.DataFrame(rows), rules) if rows else _no_differences(rules)
+    return _concluded(pd.DataFrame(rows), rules) if rows else _no_differences()
 
 
-def _no_differences(rules: _Rules) -> pd.DataFrame:
+def _no_differences() -> pd.DataFrame:
     """Return the frame of differences of a single model, which has no row."""
-    texts = ["model", "reference", "not_inferred", "test", "conclusion"]
-    counts = ["n", "n_clusters", *(_CELLS if rules.is_verdicts else ())]
-    pooled = [f"pooled_{name}" for name in (*_DIFFERENCE, "p_value")]
-    numbers = ["model_mean", "reference_mean", *_DIFFERENCE, "p_value", "p_value_holm", *pooled]
-    empty = {name: pd.Series(dtype="str") for name in texts}
-    empty |= {name: pd.Series(dtype="int64") for name in counts}
-    empty |= {name: pd.Series(dtype="float64") for name in (*numbers, "p_worse", "p_worse_holm")}
-    return pd.DataFrame(empty | {"few_clusters": pd.Series(dtype=bool)})
+    names = [
+        *("model", "reference", "n", "n_clusters", "few_clusters", "not_inferred", "model_mean"),
+        *("reference_mean", *_DIFFERENCE, "p_value", "test", *(f"pooled_{x}" for x in _DIFFERENCE)),
+        *("pooled_p_value", "p_worse", "p_value_holm", "p_worse_holm", "conclusion"),
+    ]
+    return pd.DataFrame(columns=names, dtype=np.float64)
 
 
 def _tested(totals: ScoreTotals, rules: _Rules, one: int, other: int) -> dict[str, object]:
