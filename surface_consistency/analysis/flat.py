@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.errors import DataError
-from surface_consistency.metrics.comparison._scores import (
+from surface_consistency.metrics.comparison.totals import (
     ModelScores,
     ScoreTotals,
     joined_totals,

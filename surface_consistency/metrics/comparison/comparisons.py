@@ -18,13 +18,13 @@ from surface_consistency.metrics._inputs import (
     check_confidence_level,
     warn_undefined,
 )
-from surface_consistency.metrics.comparison._scores import (
+from surface_consistency.metrics.comparison.equality import equality_test
+from surface_consistency.metrics.comparison.totals import (
     ModelScores,
     ScoreTotals,
     model_scores,
     score_totals,
 )
-from surface_consistency.metrics.comparison.equality import equality_test
 from surface_consistency.metrics.paired.mcnemar_tests import PairedTest, check_test, run_test
 from surface_consistency.metrics.paired.multiplicity import adjust_p_values, with_adjusted_p_values
 from surface_consistency.metrics.uncertainty.cluster_bounds import ClusterT, Part, cluster_t
