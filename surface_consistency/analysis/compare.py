@@ -776,9 +776,10 @@ def _missing_items(metric: str, comparison: ModelComparisonResult) -> Iterator[s
     """Say how many items are not common to all models."""
     n = comparison.n_items_of_any
     if comparison.n_items < n:
+        of_several = len(comparison.models) > 1
         yield (
-            f"{comparison.n_items:,} of {n:,} items have a score ({metric}) of every model; the "
-            "others are left out for all"
+            f"{comparison.n_items:,} of {n:,} items have a score ({metric})"
+            f"{' of every model' if of_several else ''}; the others are excluded"
         )
 
 

@@ -367,3 +367,13 @@ def test_items_with_a_single_repeat_have_no_pass_k():
     passes = compare_results(frame).passes
 
     assert passes[["k", "n", "pass_k"]].values.tolist() == [[1, 2, 1], [2, 2, 1]]
+
+
+def test_items_without_a_score_are_counted_for_one_model_too():
+    scores = rows({"a": [1, 0, None, 1, 1], "b": [1, None, 0, 1, 1]})
+
+    one = compare_results(scores[scores["model"] == "a"]).missing
+    two = compare_results(scores).missing
+
+    assert one == ("4 of 5 items have a score (score); the others are excluded",)
+    assert two == ("3 of 5 items have a score (score) of every model; the others are excluded",)
