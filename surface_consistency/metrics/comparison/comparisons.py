@@ -227,6 +227,8 @@ def compare_totals(
     if len(differences) and "" not in set(differences["not_inferred"]):
         warn_undefined(f"no difference is inferred (NaN): {differences['not_inferred'].iloc[0]}")
     ranks = _ranked(totals, rules)
+    if not pairs and ranks["mean_low"].isna().all():
+        warn_undefined(f"the mean has no interval (NaN): {_means(totals, rules)[0].not_inferred}")
     ranks.insert(3, "n_missing", n_missing)
     weighed = totals.weighed()
     has_cells = len(totals.models) == 2 and totals.is_verdicts
