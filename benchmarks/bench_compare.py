@@ -1,12 +1,13 @@
-"""`compare` of small files, of two large ones beside a pandas merge, a wide one, and many.
+"""`compare` of small files, of two large ones beside DuckDB and pandas, a wide one, and many.
 
-Told are processor time and memory.
+Processor time and memory are reported.
 
-Each contender is a process of its own; they take turns. The merge reads both CSV files with pandas,
-merges them by item and prints the mean difference with its standard error over clusters, which is
-the least that a script does. Processor time is user plus system.
+Each contender is a process of its own; they take turns. DuckDB and pandas join both Parquet files
+by item, and print the mean difference with its standard error over clusters, which is the minimum
+of what a script does. Processor time is user plus system, on one thread. DuckDB is not a
+dependency: `pip install duckdb`.
 
-    python benchmarks/bench_compare.py                    # two files of 1,000,000 rows, 100 files
+    python benchmarks/bench_compare.py                    # two files of 4,000,000 rows, 100 files
     python benchmarks/bench_compare.py --rows 100000 --files 20 --rounds 1
 """
 
@@ -23,12 +24,26 @@ import numpy as np
 import pandas as pd
 from bench_score import LAUNCHER
 
-RATIO, SECONDS, FILES_GB, START = 2.5, 4.0, 0.8, 0.15
+RATIO, SECONDS, FILES_GB, START = 3.0, 4.0, 0.8, 0.25
+MOST_MB = {"ascending": 600, "shuffled": 1000}
+DUCKDB = """
+import sys, duckdb
+database = duckdb.connect()
+database.execute("set threads=1")
+print(*database.execute(f'''
+    with sums as (
+        select a.passage, sum(b.correct - a.correct) as total, count(*) as n
+        from read_parquet('{sys.argv[1]}') a join read_parquet('{sys.argv[2]}') b using (item)
+        group by a.passage),
+    means as (select sum(total) / sum(n) as mean, sum(n) as n_all from sums)
+    select mean, sqrt(sum((total - mean * n) ** 2)) / any_value(n_all) from sums, means
+    group by mean''').fetchone())
+"""
 MERGE = """
 import sys, numpy as np, pandas as pd
-first, second = (pd.read_csv(path) for path in sys.argv[1:])
+first, second = (pd.read_parquet(path) for path in sys.argv[1:])
 both = first.merge(second, on=["item", "passage"])
-gain = both["score_y"] - both["score_x"]
+gain = both["correct_y"] - both["correct_x"]
 sums = (gain - gain.mean()).groupby(both["passage"]).sum()
 print(gain.mean(), np.sqrt((sums**2).sum()) / len(gain))
 """
@@ -43,7 +58,7 @@ sys.exit(main())
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--rows", type=int, default=4_000_000)
     parser.add_argument("--files", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
@@ -51,9 +66,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         missed = start(Path(folder))
         missed += two_files(Path(folder), arguments.rows, arguments.rounds)
-        missed += one_wide_file(Path(folder), arguments.rows)
-        missed += many_files(Path(folder), arguments.files, arguments.rows // 50)
-        files_with_texts(Path(folder), arguments.files // 5, arguments.rows // 100)
+        missed += one_wide_file(Path(folder), arguments.rows // 4)
+        missed += many_files(Path(folder), arguments.files, arguments.rows // 200)
+        files_with_texts(Path(folder), arguments.files // 5, arguments.rows // 400)
     if missed:
         sys.exit(f"missed: {'; '.join(missed)}")
 
@@ -98,24 +113,39 @@ def start(folder: Path, rounds: int = 7) -> list[str]:
     return [f"{above:.2f} s of start above pandas"] if above > START else []
 
 
+def write_tables(folder: Path, n_rows: int) -> dict[str, list[Path]]:
+    """Write verdicts of two models as Parquet, ten items a passage, in one order and in another."""
+    rng = np.random.default_rng(0)
+    items, easy = np.arange(n_rows), rng.random(n_rows)
+    paths = [folder / f"{name}.parquet" for name in ("first", "second", "shuffled")]
+    for path, level in zip(paths, (0.6, 0.61), strict=False):
+        correct = (0.6 * easy + 0.4 * rng.random(n_rows) < level).astype(float)
+        frame = pd.DataFrame({"item": items, "passage": items // 10, "correct": correct})
+        frame.to_parquet(path, index=False)
+    frame.sample(frac=1.0, random_state=0).to_parquet(paths[2], index=False)
+    return {"ascending": paths[:2], "shuffled": [paths[0], paths[2]]}
+
+
 def two_files(folder: Path, n_rows: int, rounds: int) -> list[str]:
-    """Compare two files of one size with a merge."""
-    files = [write_scores(folder / f"{seed}.csv", n_rows, seed) for seed in (1, 2)]
-    costs = {"merge": [], "compare": []}
-    for _ in range(rounds):
-        for name, script in (("merge", MERGE), ("compare", COMPARE)):
-            costs[name].append(cost_of(script, files))
-    print(f"| two files of {n_rows:,} rows | processor s | wall s | peak MB |\n|---|---|---|---|")
-    medians = {}
-    for name, taken in costs.items():
-        medians[name] = [statistics.median(values) for values in zip(*taken, strict=True)]
-        cpu, wall, peak = medians[name]
-        print(f"| {name} | {cpu:.2f} | {wall:.2f} | {peak:.0f} |")
-    ratio = medians["compare"][0] / medians["merge"][0]
-    print(f"\nratio of processor time {ratio:.2f} (goal {RATIO})\n")
-    missed = [f"{ratio:.2f} times the merge"] if ratio > RATIO else []
-    if medians["compare"][1] > SECONDS:
-        missed.append(f"{medians['compare'][1]:.1f} s for two files")
+    """Compare two files of one size with what DuckDB and pandas take."""
+    missed = []
+    for order, files in write_tables(folder, n_rows).items():
+        contenders = {"DuckDB": DUCKDB, "pandas": MERGE, "compare": COMPARE}
+        costs: dict[str, list[tuple[float, float, float]]] = {name: [] for name in contenders}
+        for _ in range(rounds):
+            for name, script in contenders.items():
+                costs[name].append(cost_of(script, files))
+        print(f"| two files of {n_rows:,} rows, {order} | processor s | wall s | peak MB |")
+        print("|---|---|---|---|")
+        medians = {}
+        for name, taken in costs.items():
+            medians[name] = [statistics.median(values) for values in zip(*taken, strict=True)]
+            cpu, wall, peak = medians[name]
+            print(f"| {name} | {cpu:.2f} | {wall:.2f} | {peak:.0f} |")
+        ratio, peak = medians["compare"][0] / medians["DuckDB"][0], medians["compare"][2]
+        print(f"\nratio of processor time to DuckDB {ratio:.2f} (goal {RATIO})\n")
+        missed += [f"{order}: {ratio:.2f} times DuckDB"] if ratio > RATIO else []
+        missed += [f"{order}: {peak:.0f} MB"] if peak > MOST_MB[order] else []
     return missed
 
 

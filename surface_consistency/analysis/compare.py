@@ -704,11 +704,12 @@ def _flips(
     for metric in repeated["metric"].unique():
         scored = rows[(rows["metric"] == metric) & rows["score"].notna()]
         wide = scored.pivot(index=["_pair", "_cluster"], columns="model", values="score")
-        for pair in comparisons[metric].differences[["model", "reference"]].to_dict("records"):
-            one, other = wide[pair["model"]], wide[pair["reference"]]
+        pairs = comparisons[metric].differences[["model", "reference"]]
+        for model, reference in pairs.itertuples(index=False, name=None):
+            one, other = wide[model], wide[reference]
             differ = (one * (1 - other) + other * (1 - one)).dropna()
             items = differ.rename("score").reset_index()
-            named = {**pair, "metric": str(metric)}
+            named = {"model": model, "reference": reference, "metric": str(metric)}
             parts.append(_mean_of(items, "flip_rate", table, named))
     return pd.DataFrame(parts, columns=_FLIPS)
 
@@ -781,9 +782,10 @@ def _missing_items(metric: str, comparison: ModelComparisonResult) -> Iterator[s
     """Say how many items are not common to all models."""
     n = comparison.n_items_of_any
     if comparison.n_items < n:
+        of_several = len(comparison.models) > 1
         yield (
-            f"{comparison.n_items:,} of {n:,} items have a score ({metric}) of every model; the "
-            "others are left out for all"
+            f"{comparison.n_items:,} of {n:,} items have a score ({metric})"
+            f"{' of every model' if of_several else ''}; the others are excluded"
         )
 
 

@@ -7,14 +7,14 @@ which also has all messages.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.errors import DataError
-from surface_consistency.metrics.comparison._scores import (
+from surface_consistency.metrics.comparison.totals import (
     ModelScores,
     ScoreTotals,
     joined_totals,
@@ -121,9 +121,9 @@ def flat_totals(
             return None
         summing = _Summing(inputs, files, columns[0], has_cells=has_cells)
         try:
-            return summing.sum(summing.windows(), given)
+            return summing.sum(summing.windows(), given, is_ordered=True)
         except _Unordered:
-            return summing.sum(summing.whole(), given)
+            return summing.sum(summing.whole(), given, is_ordered=False)
     except (_NotFlat, DataError, OSError, pa.ArrowException):
         return None
 
@@ -205,9 +205,7 @@ class _Summing:
 
     def _reset(self) -> None:
         """Forget the parts so far."""
-        self._models: list[str | None] = [
-            one.label if one.label or self.columns.model else one.fallback for one in self._inputs
-        ]
+        self._named: dict[int, str] = {}
         self._sums: dict[str, list[_Sums]] = {name: [] for name in self.columns.groups or ("",)}
         self._n_missing = np.zeros(len(self._inputs), dtype=np.int64)
         self._is_share = np.ones(len(self._inputs), dtype=bool)
@@ -228,12 +226,17 @@ class _Summing:
         """Yield the files as one part."""
         yield [file.read(self.columns.names(), use_threads=False) for file in self._files]
 
-    def sum(self, parts: "Iterator[list[pa.Table]]", given: ResultColumns) -> FlatTotals:
+    def sum(
+        self, parts: "Iterator[list[pa.Table]]", given: ResultColumns, *, is_ordered: bool
+    ) -> FlatTotals:
         """Sum all parts, and choose the clusters."""
         self._reset()
         for tables in parts:
-            self._add(tables)
-        names = [str(name) for name in self._models]
+            self._add(tables, is_ordered=is_ordered)
+        names = [
+            one.label or self._named.get(place) or str(one.fallback)
+            for place, one in enumerate(self._inputs)
+        ]
         if not self._n_items or len({*names}) < len(names) or len({*self._is_share}) > 1:
             raise _NotFlat
         cluster, totals, n_clusters = self._chosen(given)
@@ -261,8 +264,8 @@ class _Summing:
                 return name, totals, len(sizes)
         raise _NotFlat
 
-    def _add(self, tables: "list[pa.Table]") -> None:
-        """Sum a part."""
+    def _add(self, tables: "list[pa.Table]", *, is_ordered: bool) -> None:
+        """Sum a part; ordered items are distinct."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -270,7 +273,7 @@ class _Summing:
         for place, table in enumerate(tables):
             self._check(table, place)
         ids = [table[item] for table in tables]
-        is_alike = all(one.equals(ids[0]) for one in ids[1:])
+        is_alike = is_ordered and all(one.equals(ids[0]) for one in ids[1:])
         codes, n_items = ([], len(ids[0])) if is_alike else _codes(ids)
         values = np.full((n_items, len(tables)), np.nan)
         for place, table in enumerate(tables):
@@ -324,12 +327,11 @@ class _Summing:
                 raise _NotFlat
             if _is_text(column.type) and pc.any(pc.equal(column, "")).as_py():
                 raise _NotFlat
-        if self._inputs[place].label is None and self.columns.model and len(table):
+        if self.columns.model and len(table):
             held = pc.unique(table[self.columns.model]).to_pylist()
-            known = self._models[place]
-            if len(held) > 1 or held[0] is None or known not in (None, str(held[0])):
+            known = self._named.setdefault(place, str(held[0]))
+            if len(held) > 1 or held[0] is None or known != str(held[0]):
                 raise _NotFlat
-            self._models[place] = str(held[0])
 
 
 class _Reader:
@@ -340,7 +342,7 @@ class _Reader:
         self._batches = file.iter_batches(_ROWS, columns=columns.names(), use_threads=False)
         self._empty = file.schema_arrow.empty_table().select(columns.names())
         self.rows: pa.Table | None = None
-        self.last: int | str | None = None
+        self.last: Any = None
 
     def fill(self) -> bool:
         """Read on if no row is left; tell whether there are rows."""
@@ -358,10 +360,10 @@ class _Reader:
             is_ascending = ids.null_count == 0 and pc.all(pc.less(ids[:-1], ids[1:])).as_py()
             if not is_ascending or (self.last is not None and not self.last < ids[0].as_py()):
                 raise _Unordered
-            self.rows, self.last = pa.table(batch), ids[-1].as_py()
+            self.rows, self.last = pa.Table.from_batches([batch]), ids[-1].as_py()
         return True
 
-    def take(self, cut: int | str) -> "pa.Table":
+    def take(self, cut: Any) -> "pa.Table":  # noqa: ANN401
         """Take the rows up to an item."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -369,7 +371,7 @@ class _Reader:
         if self.rows is None:
             return self._empty
         n = len(self.rows)
-        if not self.last <= cut:
+        if self.last > cut:
             n = pc.sum(pc.less_equal(self.rows[self._item], pa.scalar(cut))).as_py() or 0
         taken, self.rows = self.rows.slice(0, n), self.rows.slice(n)
         return taken

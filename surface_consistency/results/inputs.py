@@ -4,9 +4,10 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import pandas as pd
+from pydantic import BaseModel
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.results.columns import ResultColumns, need_labels
@@ -14,16 +15,8 @@ from surface_consistency.results.remote import local_copy, url_of
 from surface_consistency.results.run_folders import is_run
 from surface_consistency.rows.readers import FORMATS, Place, Row
 
-
-class SupportsModelDump(Protocol):
-    """A pydantic model, such as the `EvalLog` of inspect_ai."""
-
-    def model_dump(self, *, mode: str) -> dict[str, Any]:
-        """Return the fields as plain values."""
-
-
 OneSource: TypeAlias = (
-    str | os.PathLike[str] | pd.DataFrame | Iterable[Mapping[str, Any]] | SupportsModelDump
+    str | os.PathLike[str] | pd.DataFrame | Iterable[Mapping[str, Any]] | BaseModel
 )
 """A file or folder; a frame, a `datasets.Dataset`, rows, or an `EvalLog` of inspect_ai."""
 

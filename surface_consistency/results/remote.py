@@ -47,7 +47,7 @@ def local_copy(url: str) -> Path:
         SourceNotFoundError: If nothing is there, access is denied, or it cannot be reached.
         DataError: If fsspec does not know the protocol, or lacks the package for it.
     """
-    import fsspec
+    import fsspec  # type: ignore[import-untyped]
 
     scheme = url.partition(":")[0]
     download = f"download it ({_DOWNLOADS.get(scheme, 'such as with curl')}) and give the file"

@@ -361,9 +361,19 @@ def test_pass_k_and_flips_of_repeats_are_those_of_all_draws():
 
 
 def test_items_with_a_single_repeat_have_no_pass_k():
-    frame = pd.DataFrame(
-        {"model": "a", "item": [0, 0, 1, 1, 1, 2], "epoch": [0, 1, 0, 1, 2, 0], "score": 1}
-    )
+    one = {"model": "a", "item": [0, 0, 1, 1, 1, 2], "epoch": [0, 1, 0, 1, 2, 0], "score": 1}
+    frame = pd.concat(pd.DataFrame(one).assign(item=np.array(one["item"]) + start)
+                      for start in (0, 10, 20, 30))  # fmt: skip
     passes = compare_results(frame).passes
 
-    assert passes[["k", "n", "pass_k"]].values.tolist() == [[1, 2, 1], [2, 2, 1]]
+    assert passes[["k", "n", "pass_k"]].values.tolist() == [[1, 8, 1], [2, 8, 1]]
+
+
+def test_items_without_a_score_are_counted_for_one_model_too():
+    scores = rows({"a": [1, 0, None, 1, 1] * 4, "b": [1, None, 0, 1, 1] * 4})
+
+    one = compare_results(scores[scores["model"] == "a"]).missing
+    two = compare_results(scores).missing
+
+    assert one == ("16 of 20 items have a score (score); the others are excluded",)
+    assert two == ("12 of 20 items have a score (score) of every model; the others are excluded",)

@@ -10,6 +10,7 @@ from surface_consistency.analysis import flat
 from surface_consistency.analysis.compare import compare_results
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.engine.compare.results_text import comparison_json
+from surface_consistency.errors import DataError
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.frame import read_results
 
@@ -81,6 +82,7 @@ ROWS = {
     "several forms": [drawn(k, form=np.where(ITEM % 2, "a", "b"), item=ITEM // 2) for k in (0, 1)],
     "several metrics": [drawn(k, f1=graded(k)["correct"]) for k in (0, 1)],
     "two models in a file": [pd.concat([drawn(k, model=f"m{k}") for k in (0, 1)])],
+    "the same rows twice": [shuffled(pd.concat([drawn(k), drawn(k)])) for k in (0, 1)],
     "one scale of two": [graded(0), graded(1, 9.0)],
     "a column of texts": [
         drawn(k).astype({"correct": int}).astype({"correct": str}) for k in (0, 1)
@@ -150,3 +152,16 @@ def test_options_hold_for_sums(options, tmp_path):
     ours, theirs = (one.metrics["correct"].differences for one in (by_sums, by_rows))
     pd.testing.assert_frame_equal(ours, theirs, rtol=1e-9, atol=1e-12)
     assert by_sums.cluster_note == by_rows.cluster_note
+
+
+def test_what_rows_refuse_sums_refuse(tmp_path):
+    """A doubled item with two scores in one order, and two models under one name."""
+    again = pd.concat([drawn(0), drawn(1)]).sort_values("passage", kind="stable")
+    paths = written(tmp_path, [again, again])
+    with pytest.raises(DataError, match="item '0' of 'a' stands more than once"):
+        compare_results(paths)
+
+    apart = drawn(0, model=np.where(ITEM < 300, "m", "n"))
+    paths = written(tmp_path, [apart, drawn(1, model="k")])
+    with pytest.raises(DataError, match="holds 2 models"):
+        compare_results(paths, ResultColumns(names=("x", "y")))

@@ -1,5 +1,7 @@
 """Results in memory: frames, data sets, logs of inspect_ai, and lists and mappings of these."""
 
+import warnings
+
 import datasets
 import pandas as pd
 import pytest
@@ -104,7 +106,10 @@ def test_logs_and_samples_df_of_inspect_ai_are_read_as_their_files_are(data_file
     expected = read_results(files).frame[columns]
 
     pd.testing.assert_frame_equal(read_results(logs).frame[columns], expected)
-    table = read_results(analysis.samples_df([str(file) for file in files], quiet=True)).frame
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # inspect_ai uses what pandas deprecates.
+        samples = analysis.samples_df([str(file) for file in files], quiet=True)
+    table = read_results(samples).frame
     assert sorted(table["model"].unique()) == ["alpha", "beta"]
     keys, lists = ["item", "repeat", "metric", "score"], []
     for frame in (table, expected):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import fsspec
 import pytest
+from fsspec.registry import _registry, known_implementations
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.results.frame import read_results
@@ -63,8 +64,8 @@ class Refusing(fsspec.AbstractFileSystem):
 )
 def test_what_cannot_be_opened_is_refused_with_a_remedy(url, error, message, monkeypatch):
     known = {"class": "none_installed.System", "err": "Please install none_installed"}
-    monkeypatch.setitem(fsspec.registry.known_implementations, "none", known)
-    monkeypatch.setitem(fsspec.registry._registry, "hf", Refusing)
+    monkeypatch.setitem(known_implementations, "none", known)
+    monkeypatch.setitem(_registry, "hf", Refusing)
 
     with pytest.raises(error, match=message):
         read_results(url)

@@ -94,7 +94,7 @@ def test_columns_of_scores_may_be_models_or_metrics_so_that_is_asked():
     scored = {("gpt", 0.3), ("llama", 0.7)}
     assert {*said(wide, "model", "score")} == {*said(long, "metric", "score")} == scored
     assert {*said(wide, "metric"), *said(long, "model")} == {("score",), ("rows",)}
-    with pytest.raises(DataError, match=r"gpt, llama could .* metrics by `metrics`, or.* `label`"):
+    with pytest.raises(DataError, match=r"gpt, llama could .* metrics by `metrics`, or.* `names`"):
         read_results(rows)
 
 

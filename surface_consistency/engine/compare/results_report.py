@@ -421,7 +421,9 @@ class ComparisonReport:
         table = self._described(
             self.result.models.assign(possible_ranks=self._spans()),
             "Means" if self.is_of_one else "Means and ranks",
-            "model n:items n_clusters n_missing mean:mean_score",
+            "model n:items",
+            "n_clusters" if self.is_of_one else "",
+            "n_missing mean:mean_score",
             "" if self.is_of_one else "rank possible_ranks",
         )
         return replace(table, model="model")

@@ -131,7 +131,8 @@ def read_runs(
     if named != "item":
         known = pd.Series(described[cluster].array)
         added[cluster] = known.where(known.notna(), frame["fact"]).astype(str)
-    if len({str((run.manifest.model, run.manifest.runner)) for run in runs}) == 1:
+    of_models = {str((run.manifest.model, run.manifest.runner)) for run in runs}
+    if len(of_models) == 1 < len(runs):
         notes.append(
             "the runs tell of no difference between their models, so that flips may be noise alone"
         )

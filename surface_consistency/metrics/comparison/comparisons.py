@@ -18,13 +18,13 @@ from surface_consistency.metrics._inputs import (
     check_confidence_level,
     warn_undefined,
 )
-from surface_consistency.metrics.comparison._scores import (
+from surface_consistency.metrics.comparison.equality import equality_test
+from surface_consistency.metrics.comparison.totals import (
     ModelScores,
     ScoreTotals,
     model_scores,
     score_totals,
 )
-from surface_consistency.metrics.comparison.equality import equality_test
 from surface_consistency.metrics.paired.mcnemar_tests import PairedTest, check_test, run_test
 from surface_consistency.metrics.paired.multiplicity import adjust_p_values, with_adjusted_p_values
 from surface_consistency.metrics.uncertainty.cluster_bounds import ClusterT, Part, cluster_t
@@ -164,7 +164,10 @@ def compare_models(
     has_cells = test != "auto"
     return compare_totals(
         score_totals(scores, has_cells=has_cells or len(scores.models) == 2),
-        [(*named, score_totals(part, has_cells=has_cells)) for *named, part in _parts(scores)],
+        [
+            (column, label, score_totals(part, has_cells=has_cells))
+            for column, label, part in _parts(scores)
+        ],
         n_missing=n_missing,
         n_items_of_any=n_of_any,
         baseline=baseline,
@@ -224,6 +227,8 @@ def compare_totals(
     if len(differences) and "" not in set(differences["not_inferred"]):
         warn_undefined(f"no difference is inferred (NaN): {differences['not_inferred'].iloc[0]}")
     ranks = _ranked(totals, rules)
+    if not pairs and ranks["mean_low"].isna().all():
+        warn_undefined(f"the mean has no interval (NaN): {_means(totals, rules)[0].not_inferred}")
     ranks.insert(3, "n_missing", n_missing)
     weighed = totals.weighed()
     has_cells = len(totals.models) == 2 and totals.is_verdicts
@@ -368,19 +373,17 @@ def _differences(totals: ScoreTotals, rules: _Rules, pairs: list[tuple[int, int]
         if rules.test != "auto":
             row |= _tested(totals, rules, one, other)
         rows.append(row | _margin_p_values(inferred, rules))
-    return _concluded(pd.DataFrame(rows), rules) if rows else _no_differences(rules)
+    return _concluded(pd.DataFrame(rows), rules) if rows else _no_differences()
 
 
-def _no_differences(rules: _Rules) -> pd.DataFrame:
+def _no_differences() -> pd.DataFrame:
     """Return the frame of differences of a single model, which has no row."""
-    texts = ["model", "reference", "not_inferred", "test", "conclusion"]
-    counts = ["n", "n_clusters", *(_CELLS if rules.is_verdicts else ())]
-    pooled = [f"pooled_{name}" for name in (*_DIFFERENCE, "p_value")]
-    numbers = ["model_mean", "reference_mean", *_DIFFERENCE, "p_value", "p_value_holm", *pooled]
-    empty = {name: pd.Series(dtype="str") for name in texts}
-    empty |= {name: pd.Series(dtype="int64") for name in counts}
-    empty |= {name: pd.Series(dtype="float64") for name in (*numbers, "p_worse", "p_worse_holm")}
-    return pd.DataFrame(empty | {"few_clusters": pd.Series(dtype=bool)})
+    names = [
+        *("model", "reference", "n", "n_clusters", "few_clusters", "not_inferred", "model_mean"),
+        *("reference_mean", *_DIFFERENCE, "p_value", "test", *(f"pooled_{x}" for x in _DIFFERENCE)),
+        *("pooled_p_value", "p_worse", "p_value_holm", "p_worse_holm", "conclusion"),
+    ]
+    return pd.DataFrame(columns=names, dtype=np.float64)
 
 
 def _tested(totals: ScoreTotals, rules: _Rules, one: int, other: int) -> dict[str, object]:

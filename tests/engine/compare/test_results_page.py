@@ -91,7 +91,7 @@ def test_few_clusters_stand_below_the_finding():
 
     for text in texts(5, "passage"):
         assert (
-            "\n\nThe comparison is based on only 5 clusters (passage, as named), so that intervals "
+            "\n\nThe result is based on only 5 clusters (passage, as named), so that intervals "
             "are wide; cluster=item assumes independent items, and the conclusions then hold "
             "only for these 5 clusters.\n\n"
         ) in text

@@ -235,10 +235,10 @@ def test_verdicts_from_elsewhere_are_no_runs(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["{before}"], "all results are of one model"),
+        (["{before}", "--fail-if", "worse"], "all results are of one model"),
         (["{before}", "{after}", "--first", "x"], "name models of files and runs by --names"),
-        (["{before}", "{after}", "--names", "x"], "--names names x for 2 files; give one name a"),
-        (["{before}", "{after}", "--names", "x", "x"], "--names gives two runs one name"),
+        (["{before}", "{after}", "--names", "x"], "--names gives x for 2 files or tables; give"),
+        (["{before}", "{after}", "--names", "x", "x"], "--names gives two runs the same name"),
         (["{before}", "{after}", "--item", "x", "--score", "y"], "--item, --score: runs say"),
     ],
 )
@@ -248,3 +248,12 @@ def test_the_command_says_what_it_takes(runs, words, message, capsys):
     assert main(["compare", *given]) == 2
 
     assert message in capsys.readouterr().err
+
+
+def test_one_run_has_its_accuracy_by_group(runs, capsys):
+    assert main(["compare", str(runs / "before")]) == 0
+
+    printed = capsys.readouterr().out
+    assert "items have a score.\n" in printed
+    assert "The accuracy (correct) of " in printed
+    assert "By condition (correct)" in printed

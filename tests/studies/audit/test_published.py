@@ -61,7 +61,7 @@ def test_published_tables_agree_with_the_headline_numbers(
     assert tuple(found[["n", "a", "b", "c"]]) == counts
     assert found["leakage_plus_mediated"] == pytest.approx(stack, abs=5e-6)
     assert found["identity_residual"] == pytest.approx(0, abs=1e-12)
-    assert found["test"] == ("exact" if label == "released" else "corrected")
+    assert found["mcnemar_method"] == ("exact" if label == "released" else "corrected")
     if statistic is not None:
         assert found["mcnemar_statistic"] == pytest.approx(statistic, abs=5e-5)
     assert served["n"] == clean[0]

@@ -339,7 +339,7 @@ def test_the_sample_and_a_folder_of_databases_are_loaded(databases):
     ("options", "error", "message"),
     [
         ({"nonsense": 1}, RunnerError, "the lookup runner cannot be made: .*nonsense"),
-        ({"repetition_penalty": 0.0}, ValueError, "`repetition_penalty` is above 0"),
+        ({"repetition_penalty": 0.0}, RunnerError, "`repetition_penalty` is above 0"),
     ],
 )
 def test_options_are_refused_before_a_model_is_trained(

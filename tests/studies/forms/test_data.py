@@ -46,7 +46,7 @@ BOTH = [one | {"possible_answers": ["no"]} for one in ROWS]
     [
         ([CHOSEN], {}, RecordError, "answer_index 1 is to be the place of the right one"),
         (MAYBE, {}, RecordError, r"no accepted answer \(yes\) is among the choices"),
-        (BOTH, {}, ColumnNotFoundError, "'answers' and 'possible_answers' could both be"),
+        (BOTH, {}, ColumnNotFoundError, "'possible_answers' and 'answers' could both be"),
         ([*ROWS, OTHER], {}, RecordError, "another question under form 'x' already"),
         (ROWS, {"wordings": "templates"}, DataError, "templates are those of a relation"),
         ("", {}, DataError, "no source is named; give `source`, or `preset`"),

@@ -59,6 +59,8 @@ def test_verdicts_of_a_run_give_the_tables_of_the_run(tmp_path):
     assert {"forms", "variance", "spread", "samples", "by_form"} <= given.tables.keys()
     for name in given.tables.keys() & asked.tables.keys() - {"runs"}:
         first, second = (one.tables[name].frame for one in (asked, given))
+        # Repeats in a file are a noise floor, which samples of a run are not.
+        second = second[[column for column in second if column != "above_noise_p_value"]]
         known = ("model", "form", "part", "first", "second", "about", "n_right")
         keys = [key for key in known if key in first]
         pd.testing.assert_frame_equal(
@@ -247,3 +249,23 @@ def test_the_command_line_names_its_own_flag_of_clusters(tmp_path, capsys):
     assert main(["analyse", "forms", str(file), *words]) == 2
 
     assert "--cluster-column shelf is empty for item 'i3' of 'a'" in capsys.readouterr().err
+
+
+def test_repeats_are_the_noise_floor_of_the_forms(tmp_path):
+    """The flip rate of all pairs of repeats of a prompt is 1 - the agreement of `samples`."""
+    parts = [verdicts(seed=seed).assign(run=seed, topic="t") for seed in range(3)]
+    frame = pd.concat(parts).assign(topic=lambda rows: rows["item"].str[-1])
+    file = saved(frame, tmp_path / "verdicts.csv")
+
+    report = analysed([file], tmp_path / "out", repeat="run", cluster=("topic",), page=True)
+
+    (floor,) = report.tables["noise_floor"].frame.to_dict("records")
+    (samples,) = report.tables["samples"].frame.to_dict("records")
+    assert floor["n_repeated"] == 3 * 40 * 3
+    assert floor["flip_rate"] == pytest.approx(1 - samples["consistency"])
+    assert floor["flip_rate_low"] == pytest.approx(1 - samples["consistency_high"], abs=0.01)
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    (above,) = report.tables["above_noise"].frame.to_dict("records")
+    assert above["value_b"] == pytest.approx(floor["flip_rate"])
+    assert above["n_clusters"] == 10
+    assert "no prompt has two scored answers" not in visible_text(page)

@@ -101,7 +101,7 @@ def test_order_sensitivity_agrees_with_forms_by(make_slaq_run, n_gaps):
     forms = [v.dropna().astype(int).tolist() for _, v in frame.groupby("item")["second_correct"]]
     several = [form for form in forms if len(form) > 1]
     scored = frame.dropna(subset="second_correct")
-    reference = forms_by(scored, form="permutation", correct="second_correct").iloc[0]
+    reference = forms_by(scored, form="permutation", score="second_correct").iloc[0]
     assert row["disagreement"] == pytest.approx(1 - reference["consistency"])
     assert row["n_items"] == len(several)
     assert row["n_changing"] == sum(0 < sum(form) < len(form) for form in several)

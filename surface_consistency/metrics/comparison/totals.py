@@ -254,7 +254,8 @@ def score_totals(scores: ModelScores, *, has_cells: bool = False) -> ScoreTotals
 
     def summed(column: Floats) -> Floats:
         """Sum a number of each item by row."""
-        return column[first] if n_rows == len(rows) else np.bincount(rows, column, n_rows)
+        sums = column[first] if n_rows == len(rows) else np.bincount(rows, column, n_rows)
+        return np.asarray(sums, dtype=np.float64)
 
     is_verdicts = bool(((values == 0.0) | (values == 1.0)).all())
     gaps = np.zeros((2, n_tasks, len(pairs)))
@@ -316,8 +317,8 @@ def joined_totals(parts: Sequence[ScoreTotals], clusters: Integers) -> ScoreTota
     Returns:
         The sums over all items, paired tables of clusters included if all parts have them.
     """
-    first = parts[0]
     rows, _ = _numbered(clusters)
+    sizes = np.bincount(rows, np.concatenate([part.sizes for part in parts]))
     n_rows, is_verdicts = int(rows.max()) + 1, all(part.is_verdicts for part in parts)
     has_cells = all(len(part.n_both) == len(part.sizes) for part in parts)
     n_both = np.concatenate([part.n_both for part in parts])
@@ -326,9 +327,9 @@ def joined_totals(parts: Sequence[ScoreTotals], clusters: Integers) -> ScoreTota
         """Sum rows of the parts by cluster."""
         return np.column_stack([np.bincount(rows, column, n_rows) for column in columns.T])
 
-    return first._replace(
+    return parts[0]._replace(
         values=summed(np.concatenate([part.values for part in parts])),
-        sizes=np.bincount(rows, np.concatenate([part.sizes for part in parts]), n_rows),
+        sizes=sizes.astype(np.float64),
         tasks=np.zeros(n_rows, dtype=np.int64),
         clusters=np.arange(n_rows),
         n_clusters=n_rows,
