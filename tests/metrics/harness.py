@@ -156,41 +156,6 @@ def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-<<<<<<< HEAD
-=======
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
->>>>>>> compare
 def _paired(rows: pd.DataFrame) -> dict[str, Any]:
     verdicts = list(zip(rows["first_correct"], rows["second_correct"], strict=True))
     return {

@@ -44,7 +44,7 @@ def checks():
     names = ["database", "n", "n_cells", "n_near_zero", "n_equal", "full_accuracy"]
     names += ["del_on_accuracy", "is_contaminated"]
     bases, lost = ["countries/base", "sports/base"], {"n_prompts": 100, "n_missing": 3}
-    left = {"n_facts": 20, "n_absent": 1, "n_shared_surface": 19, "n_shared_by_punctuation": 18}
+    left = {"n_items": 20, "n_absent": 1, "n_shared_surface": 19, "n_shared_by_punctuation": 18}
     left |= {"n_other_objects": 5, "n_echoing": 2}
     contents = {"content": "a" * 64, "retriever_content": ["a" * 64, "b" * 64]}
     return {
