@@ -355,7 +355,8 @@ def _fact_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, Any
                 continue
             yield {
                 "database": name,
-                **{part: fact[part] for part in ("item", *_NAMES, "n_deleted")},
+                "item": fact["fact_id"],
+                **{part: fact[part] for part in (*_NAMES, "n_deleted")},
                 "is_complete": not fact["remaining"],
                 **{kind: shown(fact[kind]) for kind in _ENTRIES},
                 "other_objects": shown(others),

@@ -171,7 +171,7 @@ def _targets(data: Slaq, asked: pd.DataFrame) -> pd.DataFrame:
     of_prompt = rows["prompt_id"] + "/" + rows["question_index"].astype(str)
     return rows.assign(
         target_id=rows["prompt_id"].where(is_short, of_prompt),
-        answers=rows["answer"].map(lambda answer: [answer]),
+        references=rows["answer"].map(lambda answer: [answer]),
         slot=rows["slot"].mask(is_short),
     )
 
