@@ -1,8 +1,5 @@
 __version__: str
 
-from .data.popqa import load_popqa as load_popqa
-from .data.redirectqa import load_redirectqa as load_redirectqa
-from .data.slaq import load_slaq as load_slaq
 from .matching.rules import match as match
 from .metrics.forms.form_groups import forms_by as forms_by
 from .metrics.paired.mcnemar_tests import mcnemar as mcnemar
@@ -12,4 +9,10 @@ from .metrics.uncertainty.intervals import Intervals as Intervals
 from .models.runner import FakeRunner as FakeRunner, Runner as Runner
 from .models.server.openai_compatible import OpenAICompatibleRunner as OpenAICompatibleRunner
 from .models.transformers_runner import TransformersRunner as TransformersRunner
-from .studies.redirectqa.study import score_predictions as score_predictions
+from .studies.datasets import (
+    FactDataset as FactDataset,
+    list_datasets as list_datasets,
+    load_dataset as load_dataset,
+    load_example as load_example,
+    score_predictions as score_predictions,
+)

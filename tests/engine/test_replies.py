@@ -14,7 +14,8 @@ from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import read_generations
 from surface_consistency.schemas import Generation
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
-from surface_consistency.studies.redirectqa.study import RedirectQAStudy, score_predictions
+from surface_consistency.studies.datasets import score_predictions
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.studies.slaq.settings import SlaqScoring, SlaqSettings
 from surface_consistency.studies.slaq.study import SlaqStudy
 
@@ -98,7 +99,7 @@ def test_stored_reasoning_are_not_judged(data, tmp_path):
 
     folder = imported(data, predictions, tmp_path)
 
-    for frame in (score_run(folder), score_predictions(data, predictions, model="m")):
+    for frame in (score_run(folder), score_predictions(as_dataset(data), predictions, model="m")):
         assert frame["first_correct"].eq(False).all()
         assert set(frame["first_prediction"]) == {"I do not know."}
     n = len(predictions)
