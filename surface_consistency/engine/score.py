@@ -688,8 +688,8 @@ def _cut_answers(
     """Count wrong answers that end at the limit of tokens within an accepted answer."""
     if "references" not in answered:
         return {}
-    wrong = set(verdicts.loc[verdicts["correct"].eq(False).fillna(False), "target_id"])
-    is_cut = answered["finish_reason"].eq("length") & answered["target_id"].isin(wrong)
+    is_wrong = verdicts["correct"].eq(False).fillna(False).to_numpy(bool)
+    is_cut = answered["finish_reason"].eq("length").to_numpy(bool) & is_wrong
     n_cut = 0
     for text, accepted in answered.loc[is_cut, ["text", "references"]].itertuples(index=False):
         # A letter of several tokens may be cut too; what goes on in another line is whole.

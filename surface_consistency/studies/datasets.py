@@ -21,7 +21,7 @@ from surface_consistency.data.slaq_rows import SlaqRow
 from surface_consistency.data.sources import OpenSource, Source, open_source
 from surface_consistency.engine.judging.judges import judge_targets
 from surface_consistency.engine.score import align_predictions, named_texts, warn_unscored
-from surface_consistency.engine.settings import StudySettings
+from surface_consistency.engine.settings import JudgeScoring, StudySettings
 from surface_consistency.engine.study import find_study, make_plan, pair_outcomes
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
 from surface_consistency.models.reasoning import separate_stored
@@ -249,13 +249,7 @@ def load_dataset(
     known = known_datasets()[name]
     is_sample = isinstance(source, str) and source == "sample" and not Path(source).exists()
     if is_sample:
-        path = _sample_path(name, known)
-        source = "sample" if name == "lmlm-audit" else path
-        if name != "lmlm-audit" and (columns or revision or split):
-            raise ValueError(
-                '"sample" is the bundled sample, whose columns are known; omit columns, revision '
-                "and split"
-            )
+        source = _sample_path(name, known)
     elif source is None:
         if not known.hub:
             where = f" from {known.url}" if known.url else ""
@@ -265,13 +259,13 @@ def load_dataset(
                 f'source="FOLDER"{sample}'
             )
         source = known.hub
+    if (is_sample or name == "lmlm-audit") and (columns or revision or split):
+        raise ValueError(
+            f"the {'bundled sample' if is_sample else 'layout'} of {name} is known; omit columns, "
+            "revision and split"
+        )
     if name == "lmlm-audit":
-        if columns or revision or split:
-            raise ValueError(
-                "lmlm-audit is read from a folder in its own layout; omit columns, revision and "
-                "split"
-            )
-        data = _load_audit(source, options)
+        data = _load_audit("sample" if is_sample else source, options)
     else:
         layout = presets().get(name, Layout())
         opened = layout_rows(layout, source, revision=revision, split=split or "test")
@@ -279,11 +273,8 @@ def load_dataset(
             name, opened, options if columns is None else options | {"columns": columns}
         )
     if is_sample:
-        described = data.source.model_copy(update={"id": f"{name}-sample"})
-        content = replace(
-            data.content, **{"id": described.id} if name == "lmlm-audit" else {"source": described}
-        )
-        data = replace(data, source=described, content=content)
+        named = data.source.model_copy(update={"id": f"{name}-sample"})
+        return replace(data, source=named)
     return data
 
 
@@ -368,7 +359,7 @@ def _slaq_prompts(content: Slaq) -> pd.DataFrame:
     """
     study = find_study("slaq")
     bare = {f"{form}_instruction": "{question}" for form in ("short", "long")}
-    plan = make_plan(study, content, study.records.settings(**bare))
+    plan = make_plan(study, content, study.records.settings.model_validate(bare))
     prompts = [prompt for group in plan.groups.values() for prompt in group.prompts]
     texts = {one.id: one.messages[-1].content for one in prompts if one.messages}
     ordered = plan.items.sort_values("slot", kind="stable").groupby("prompt_id")["references"]
@@ -395,8 +386,10 @@ def _load_audit(source: Source, options: Mapping[str, Any]) -> FactDataset:
             f"{type(source).__name__}"
         )
     study = find_study("audit")
-    content = study.load(study.records.source(databases=os.fspath(source), **options))
-    prompts, rows = [], []
+    chosen = {"databases": os.fspath(source), **options}
+    content = study.load(study.records.source.model_validate(chosen))
+    prompts: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for condition in content.conditions:
         label = condition.label
         for prompt in condition.prompts:
@@ -427,7 +420,8 @@ def _load_audit(source: Source, options: Mapping[str, Any]) -> FactDataset:
 def _settings_of(name: str) -> StudySettings:
     """Return how a study asks; no retriever of the audit is needed for answers that are there."""
     records = find_study(_STUDIES.get(name, "forms")).records
-    return records.settings(**{"retriever": ("fuzzy",)} if name == "lmlm-audit" else {})
+    chosen = {"retriever": ("fuzzy",)} if name == "lmlm-audit" else {}
+    return records.settings.model_validate(chosen)
 
 
 def load_example() -> pd.DataFrame:
@@ -522,7 +516,7 @@ def score_predictions(
     )
     params = settings.with_reasoning(GenerationParams())
     answered = join_answers(items, separate_stored(texts, params))
-    judge = study.judge(study.records.scoring(**_rule_of(study.records.scoring, rule)), None)
+    judge = study.judge(_scoring_by(study.records.scoring, rule), None)
     verdicts = judge_targets(judge, answered, study.records.verdict)
     warn_unscored(verdicts)
     outcomes = pair_outcomes(study, plan.pairs, verdicts, model=model)
@@ -537,13 +531,13 @@ def score_predictions(
     )
 
 
-def _rule_of(scoring: type[Record], rule: str | None) -> dict[str, str]:
+def _scoring_by(scoring: type[JudgeScoring], rule: str | None) -> JudgeScoring:
     """Set the rule in the field of a scoring that has one."""
     if rule is None:
-        return {}
+        return scoring()
     for field in ("rule", "judge_rule"):
         if field in scoring.model_fields:
-            return {field: rule}
+            return scoring.model_validate({field: rule})
     raise ValueError(
         f"rule={rule!r}: the answers of lmlm-audit are scored by its own equivalence; omit rule"
     )
