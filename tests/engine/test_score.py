@@ -24,8 +24,7 @@ from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.runs.log import lock_log
 from surface_consistency.schemas import Generation, Verdict
-from surface_consistency.studies.datasets import FactDataset
-from surface_consistency.studies.datasets import score_predictions as score_dataset
+from surface_consistency.studies.datasets import FactDataset, score_predictions as score_dataset
 from surface_consistency.studies.redirectqa.study import RedirectOutcome, RedirectQAStudy
 
 
