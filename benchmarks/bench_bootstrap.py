@@ -86,7 +86,7 @@ def scipy_consistency(counts, batch):
     return scipy.stats.bootstrap(
         (counts[:, 0] + counts[:, 3], counts.sum(axis=1)),
         lambda same, pairs, axis: same.sum(axis=axis) / pairs.sum(axis=axis),
-        resamples=N_RESAMPLES,
+        n_resamples=N_RESAMPLES,
         batch=batch,
         paired=True,
         vectorized=True,

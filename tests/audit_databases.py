@@ -17,7 +17,7 @@ def triplets_and_facts(names):
     aliases = st.lists(names, max_size=3).map(tuple)
     parts = dict.fromkeys(("subject", "relation", "gold_object"), names)
     parts |= dict.fromkeys(("subject_aliases", "relation_aliases", "object_aliases"), aliases)
-    numbers = {"prompt_id": st.integers(0, 9**9), "item": st.just(0)}
+    numbers = {"prompt_id": st.integers(0, 9**9), "fact_id": st.just(0)}
     facts = st.builds(AuditPrompt, prompt_text=st.just("?"), **numbers, **parts)
     return st.builds(Triplet, names, names, names), facts
 

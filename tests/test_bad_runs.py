@@ -27,12 +27,12 @@ def refused(capsys, *words):
     return printed.err
 
 
-NEWER = r"newer version of this package \(manifest version 4.*update surface-consistency"
+NEWER = r"newer version of this package \(manifest version 5.*update surface-consistency"
 UNKNOWN = "no study 'astrology'; available: .*redirectqa"
 
 
 @pytest.mark.parametrize(
-    ("fields", "message"), [({"schema_version": 4}, NEWER), ({"study": "astrology"}, UNKNOWN)]
+    ("fields", "message"), [({"schema_version": 5}, NEWER), ({"study": "astrology"}, UNKNOWN)]
 )
 def test_run_of_a_newer_version_or_an_unknown_study_is_refused(folder, capsys, fields, message):
     change(folder, **fields)

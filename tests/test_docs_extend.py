@@ -1,4 +1,4 @@
-"""The files of the guides on extending and on memories work when written and run in their order."""
+"""The files of the guides on extending, memories and runners work as printed."""
 
 import importlib
 import re
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from surface_consistency.cli.main import main
+from surface_consistency.schemas import GenerationParams, Prompt
 
 GUIDES = Path(__file__).resolve().parents[1] / "docs" / "guides"
 FENCE = re.compile(r"^```(\w+)(?: title=\"([\w.]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -71,6 +72,31 @@ def test_memory_guide_works_from_top_to_bottom(folder):
     assert table[rates].tolist() == pytest.approx([1 / 3] * 4)
     assert "under 4" in table["not_inferred"]
     assert "reader" in (folder / "runs" / "reader" / "report.html").read_text("utf-8")
+
+
+def test_the_runner_guide_prints_the_minimal_runner():
+    source = GUIDES.parents[1] / "surface_consistency" / "models" / "minimal.py"
+    texts = {name: text for _, name, text in blocks("runners.md") if name}
+
+    assert texts["minimal.py"] == source.read_text(encoding="utf-8")
+
+
+def test_the_server_of_the_runner_guide_turns_timeouts_into_errors():
+    def ask(model, text, params):
+        if text == "slow":
+            raise TimeoutError("60 s")
+        return f"{model}: {text}"
+
+    names, texts = {"ask": ask}, {name: text for _, name, text in blocks("runners.md")}
+    exec(compile(texts["server.py"], "<runners.md>", "exec"), names)
+    prompts = [Prompt(id=text, text=text) for text in ("slow", "quick")]
+
+    answers = list(names["ServerRunner"]("m").generate(prompts, GenerationParams()))
+
+    assert [(one.text, one.error) for one in answers] == [
+        (None, "no reply: 60 s"),
+        ("m: quick", None),
+    ]
 
 
 def test_extending_guide_works_from_top_to_bottom(folder):

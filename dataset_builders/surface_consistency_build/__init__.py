@@ -4,6 +4,8 @@ The other half of surface-consistency, of the same version: what it makes are fi
 library reads.
 """
 
+import lazy_loader
+
 import surface_consistency
 from surface_consistency.errors import MissingDependencyError
 
@@ -16,3 +18,5 @@ if surface_consistency.__version__ != __version__:
         installed=surface_consistency.__version__,
         allowed=f"=={__version__}",
     )
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

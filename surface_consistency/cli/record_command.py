@@ -84,7 +84,8 @@ def record_command(
         `function`, names of fields in backticks become flags.
 
     Raises:
-        PluginError: If two records have a field of the same name, or a field is a record.
+        PluginError: If two records have a field of the same name, or a field is a record. A `Rare`
+            field that has the name and type of one of an earlier record is set by that option too.
     """
     own = [
         item
@@ -92,6 +93,7 @@ def record_command(
         if item.name not in records and item.kind is not inspect.Parameter.VAR_KEYWORD
     ]
     options: dict[str, _Option] = {}
+    sharing: dict[str, list[str]] = {}
     flags = {item.name: "--" + item.name.replace("_", "-") for item in own}
     groups: dict[str, Group] = {}
     parameters: dict[str, inspect.Parameter] = {item.name: item for item in own}
@@ -99,6 +101,10 @@ def record_command(
         title = (record.__doc__ or owner).strip().partition("\n")[0].rstrip(".")
         for name, field in record.model_fields.items():
             flag = flag_of(name, field)
+            first = options.get(name)
+            if first and RARE in field.metadata and first.field.annotation == field.annotation:
+                sharing.setdefault(name, []).append(owner)
+                continue
             if flag in flags.values():
                 raise PluginError(
                     f"{record.__name__}.{name}: another option of the command has this name; "
@@ -136,7 +142,9 @@ def record_command(
             raise ValueError(f"{SETTING} has no setting {unknown[0]!r}{near}; it has {listed}")
         for name, value in {**given, **further}.items():
             if name in options:
-                values[options[name].owner][options[name].name] = _read(options[name], value)
+                option = options[name]
+                for owner in (option.owner, *sharing.get(name, ())):
+                    values[owner][option.name] = _read(option, value)
         made: dict[str, object] = {}
         problems = []
         for name, record in records.items():

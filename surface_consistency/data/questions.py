@@ -35,8 +35,8 @@ _DTYPES: Final[Mapping[str, Any]] = {
 QUESTION_COLUMNS: Final = tuple(_DTYPES)
 """Columns of a frame of questions, one row per question. `id`: unique, see `question_id`;
 `item`: the fact that it asks for; `subject_*` and `object_*`: the entities of the fact, as in
-`schemas.Entity`; `relation`; `references`: accepted answers, the object's name first; `template`: the
-wording; `question`; `surface`: the name of the subject in the question; `is_canonical`,
+`schemas.Entity`; `relation`; `references`: accepted answers, the object's name first; `template`:
+the wording; `question`; `surface`: the name of the subject in the question; `is_canonical`,
 `categories`, `types` and `redirect_title`: as in `schemas.SurfaceForm`. Lists are tuples; all other
 columns are text, except the integer page views."""
 

@@ -2,6 +2,7 @@
 
 import logging
 import re
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -142,7 +143,8 @@ def run_prompts(
     Raises:
         ValueError: If one id stands for two contents, `batch_size` is below 1, or there is no such
             shard.
-        RunnerError: If a prompt does not fit; raised before any work.
+        RunnerError: If a prompt does not fit, or the runner does not define `generate`; raised
+            before any work.
         RunnerError: If the runner fails, leaves prompts out, answers others than it was asked, or
             answers none of its first prompts and gives the same error for each: 20 prompts, or as
             many as its attribute `max_refusals` says.
@@ -238,20 +240,21 @@ class _Asker:
                 self.limit,
             )
             return list(waiting.values())
-        except (SurfaceConsistencyError, OSError):
+        except SurfaceConsistencyError:
             raise
         except Exception as error:
-            # A runner is anyone's code: whatever it raises is told the same way.
+            # A runner is anyone's code: every error is reported in the same form.
             raise RunnerError(
-                f"runner {self.runner.name!r} failed on {_named(list(waiting))}: "
-                f"{type(error).__name__}: {error}"
+                f"runner {self.runner.name!r} failed on {_described([*waiting.values()] or part)}: "
+                f"{type(error).__name__}: {error}; the answers so far are stored, and the same "
+                "command resumes"
             ) from error
         finally:
             self._store(answers)
         if waiting:
             raise RunnerError(
-                f"runner {self.runner.name!r} gave no generation for {_named(list(waiting))}; it "
-                "must answer every prompt, if only with an error"
+                f"runner {self.runner.name!r} gave no generation for {_named(list(waiting))}; "
+                "yield one for every prompt, if only with an error, and the same command resumes"
             )
         return []
 
@@ -259,14 +262,16 @@ class _Asker:
         """Match an answer to the prompt that waits for it."""
         if not isinstance(generation, Generation):
             raise RunnerError(
-                f"runner {self.runner.name!r} yielded a {type(generation).__name__}; expected "
-                "surface_consistency.schemas.Generation"
+                f"runner {self.runner.name!r} yielded a {type(generation).__name__} for "
+                f"{_described([*waiting.values()])}; yield objects of the class "
+                "surface_consistency.schemas.Generation, and the same command resumes"
             )
         prompt = waiting.pop(generation.prompt_id, None)
         if prompt is None:
             raise RunnerError(
-                f"runner {self.runner.name!r} answered prompt {generation.prompt_id!r}, which it "
-                "was not asked in this batch, or answered before"
+                f"runner {self.runner.name!r} answered prompt {generation.prompt_id!r}, which is "
+                "not in this batch or has an answer already; yield one `Generation` per prompt, "
+                "with `prompt_id=prompt.id`, and the same command resumes"
             )
         answer = separate_reasoning(generation, self.params)
         return answer.model_copy(update={"prompt_key": prompt.key})
@@ -326,6 +331,15 @@ def _batches(
         raise RunnerError(
             f"runner {runner.name!r} left {_named(sorted(unplanned))} out of its plan"
         )
+
+
+def _described(prompts: Sequence[Prompt]) -> str:
+    """Show id and first words of a prompt, and count the others."""
+    first = prompts[0]
+    text = first.text if first.messages is None else first.messages[-1].content
+    words = textwrap.shorten(text or "", 60, placeholder=" ...")
+    more = f" and {len(prompts) - 1} more" if len(prompts) > 1 else ""
+    return f"prompt {first.id!r} ({words!r}){more}"
 
 
 def _too_large(prompt: Prompt, error: RunnerOutOfMemoryError) -> Generation:

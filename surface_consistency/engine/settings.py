@@ -320,7 +320,7 @@ class ReportSettings(Settings):
     """Draws of intervals that need draws, such as those of corrected scores."""
 
     seed: Rare[int] = 0
-    """Seed of these draws."""
+    """Seed of these draws; in a command that runs a study, its seed."""
 
     margin: float | None = Field(default=None, gt=0, lt=1)
     """Difference of two rates that counts as none, as a fraction: tests equivalence besides."""

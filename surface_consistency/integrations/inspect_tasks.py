@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from surface_consistency.errors import SurfaceConsistencyWarning
+from surface_consistency.integrations import inspect_scorers
 from surface_consistency.integrations.extras import check_tool
 from surface_consistency.integrations.paired_task import Document, PairedTask, to_verdicts
 
@@ -23,11 +24,11 @@ _VERDICTS: Final = "verdicts"
 
 @cache
 def register() -> dict[str, Any]:
-    """Register tasks, scorer and metric with inspect_ai.
+    """Register tasks, scorers and metrics with inspect_ai.
 
     Returns:
-        What was registered, by name: the tasks redirectqa, slaq and forms, the scorer
-        paired_verdicts and the metric paired_numbers.
+        All that was registered, by name: the tasks redirectqa, slaq and forms, their scorer
+        paired_verdicts and metric paired_numbers, and those of `inspect_scorers`.
 
     Raises:
         MissingDependencyError: If inspect_ai is not installed.
@@ -135,6 +136,7 @@ def register() -> dict[str, Any]:
         "forms": forms,
         "paired_verdicts": paired_verdicts,
         "paired_numbers": paired_numbers,
+        **inspect_scorers.register(),
     }
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 import numpy as np
@@ -481,10 +481,6 @@ class _Outside(Runner):
     def fingerprint(self) -> dict[str, Any]:
         """Tell who asks."""
         return {"runner": self.name}
-
-    def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> NoReturn:
-        """Refuse: the tool asks."""
-        raise NotImplementedError(f"{self.name} asks the model")
 
 
 def _record(

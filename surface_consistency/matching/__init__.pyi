@@ -1,6 +1,6 @@
 from .answering_part import LongAnswer as LongAnswer, TopicQuestions as TopicQuestions
 from .boundary import BoundaryRule as BoundaryRule
-from .bulk import match_columns as match_columns
+from .bulk import match_columns as match_columns, match_many as match_many
 from .exact import ExactRule as ExactRule
 from .fuzzy import FuzzyRule as FuzzyRule
 from .popqa import PopqaRule as PopqaRule

@@ -84,7 +84,7 @@ class BoundaryRule(Rule[BoundaryAnswers]):
         >>> rule = BoundaryRule()
         >>> rule("It is Tirana.", ["Iran"]).is_match
         False
-        >>> rule("In IRAN, of course", ["Persia", "Iran"]).answer
+        >>> rule("In IRAN, of course", ["Persia", "Iran"]).reference
         'Iran'
         >>> BoundaryRule(reject_negated=True)("not Mark Twain", ["Mark Twain"]).is_match
         False
@@ -106,12 +106,12 @@ class BoundaryRule(Rule[BoundaryAnswers]):
         """Return the words of each text between spaces."""
         return padded_keys(texts, self.normalize)
 
-    def prepare(self, answers: Sequence[str], keys: Sequence[str]) -> BoundaryAnswers:
+    def prepare(self, references: Sequence[str], keys: Sequence[str]) -> BoundaryAnswers:
         """Set the answers without words apart: normalised predictions have lost them."""
         wordless: tuple[tuple[int, str], ...] = ()
         if not all(map(str.isalnum, map(_FIRST_CHARACTER, keys))):
             wordless = tuple(
-                (position, _spaced(answers[position]))
+                (position, _spaced(references[position]))
                 for position, key in enumerate(keys)
                 if not any(map(str.isalnum, key))
             )

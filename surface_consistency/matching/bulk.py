@@ -11,8 +11,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.matching.rule import Rule, check_answers
+from surface_consistency.matching.rule import Rule, check_references
 from surface_consistency.matching.rules import resolve_rule
+from surface_consistency.truth import NoTruthValue
 
 _MAX_ANSWERS = 120_000
 
@@ -43,13 +44,13 @@ class AnswerSets:
             self._prepared, self._n_answers = {(): None}, 0
         prepared = self._prepared
         places: dict[tuple[str, ...], int] = {}
-        row_places = [places.setdefault(answers, len(places)) for answers in rows]
-        new = [answers for answers in places if answers not in prepared]
+        row_places = [places.setdefault(references, len(places)) for references in rows]
+        new = [references for references in places if references not in prepared]
         if new:
             texts = list(chain.from_iterable(new))
             _check(texts, rows, first_row)
             self._add(new, texts, prepared)
-        distinct = [prepared[answers] for answers in places]
+        distinct = [prepared[references] for references in places]
         return [distinct[place] for place in row_places]
 
     def _add(
@@ -58,9 +59,9 @@ class AnswerSets:
         """Prepare answer sets, after bringing all their answers into key form at once."""
         keys = tuple(self._rule.keys(texts))
         start = 0
-        for answers in new:
-            end = start + len(answers)
-            prepared[answers] = self._rule.prepare(answers, keys[start:end])
+        for references in new:
+            end = start + len(references)
+            prepared[references] = self._rule.prepare(references, keys[start:end])
             start = end
         self._n_answers += len(texts)
 
@@ -69,10 +70,10 @@ def _check(texts: list[str], rows: Sequence[tuple[str, ...]], first_row: int) ->
     """Raise the error of the first unusable answer set, with its row; usually there is none."""
     if set(map(type, texts)) <= {str} and "" not in texts and not any(map(str.isspace, texts)):
         return
-    for row, answers in enumerate(rows, first_row):
+    for row, references in enumerate(rows, first_row):
         try:
-            if answers:
-                check_answers(answers)
+            if references:
+                check_references(references)
         except (TypeError, ValueError) as error:
             raise type(error)(f"row {row}: {error}") from None
 
@@ -97,8 +98,10 @@ _ROWS_AT_ONCE = 2_048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class MatchColumns:
+class MatchColumns(NoTruthValue):
     """Verdicts of one rule, one entry a row in every column."""
+
+    truth = "all(columns.is_match), or len(columns)"
 
     rule: str
     """Name of the rule."""
@@ -106,8 +109,8 @@ class MatchColumns:
     is_match: list[bool | None]
     """Whether the rule accepts the prediction; None for unscored rows."""
 
-    answer: list[str | None]
-    """The accepted answer that matched, as it was given; None when none did."""
+    reference: list[str | None]
+    """The reference that matched, as it was given; None if none did."""
 
     score: npt.NDArray[np.float64]
     """How well the best answer fits, in [0, 1]; NaN for unscored rows."""
@@ -123,15 +126,66 @@ class MatchColumns:
         return len(self.is_match)
 
 
+def match_many(
+    predictions: Sequence[str],
+    references: Sequence[str | Sequence[str]],
+    *,
+    rule: str | Rule[Any] = "popqa",
+) -> npt.NDArray[np.bool_]:
+    """Score many predictions by a rule, each as `match` would.
+
+    Args:
+        predictions: The scored parts of the outputs, shape `(n_rows,)`: a list, an array, or a
+            column of pandas, Arrow, polars or `datasets`.
+        references: Accepted answers of each row, shape `(n_rows,)`; a string is one reference.
+        rule: As for `match`.
+
+    Returns:
+        Whether each prediction matches, shape `(n_rows,)`.
+
+    Raises:
+        TypeError: If a prediction or a reference is not a string, or `references` is one string.
+        ValueError: If the lengths differ, the rule is unknown, a prediction or the references of a
+            row are missing, or a reference is blank. The message names the row, from 0.
+
+    Notes:
+        A missing prediction has no score: pass "" to count it as incorrect, or exclude the row.
+        `match_columns` keeps such rows unscored, and returns scores and matched references too.
+
+    References:
+        Those of the rules' classes, such as `PopqaRule`.
+
+    Examples:
+        >>> match_many(["It is Paris.", "Bonn"], ["Paris", ["Berlin"]]).tolist()
+        [True, False]
+    """
+    if isinstance(references, str):
+        raise TypeError(
+            f"`references` must have one entry per prediction, got the string {references!r}; pass "
+            "a list of strings or of lists of strings"
+        )
+    rows = [[one] if isinstance(one, str) else one for one in _listed(references)]
+    columns = match_columns(_listed(predictions), rows, rule=rule, on_missing="raise")
+    return np.array(columns.is_match, dtype=np.bool_)
+
+
+def _listed(column: Sequence[Any]) -> list[Any]:
+    """Return a column of any library as a list of Python values."""
+    for method in ("to_pylist", "to_list", "tolist"):
+        if hasattr(column, method):
+            return list(getattr(column, method)())
+    return list(column)
+
+
 def match_columns(
     predictions: Sequence[str | None],
-    answers: Sequence[Sequence[str] | None],
+    references: Sequence[Sequence[str] | None],
     *,
     rule: str | Rule[Any] = "popqa",
     on_missing: Literal["unscored", "raise"] = "unscored",
     first_row: int = 0,
 ) -> MatchColumns:
-    """Judge many predictions by a rule, each as `match` would.
+    """Score many predictions by a rule, each as `match` would; rows may lack a side.
 
     Every distinct prediction and answer set is brought into its key form once. Answer sets stay
     known between calls, up to a fixed number of answers, so that the predictions of a second model
@@ -140,7 +194,7 @@ def match_columns(
     Args:
         predictions: Judged parts of what the model wrote, (n_rows,); None (or NaN, as pandas writes
             it) where there is none.
-        answers: Accepted answers of each row, (n_rows,).
+        references: Accepted answers of each row, (n_rows,).
         rule: Name of a rule, one of `RULES`, or a rule with options of its own.
         on_missing: What happens to a row without prediction or without accepted answers:
             "unscored", the default, leaves it without verdict and says why; "raise" refuses it.
@@ -164,7 +218,7 @@ def match_columns(
 
     Examples:
         >>> columns = match_columns(["Paris.", None], [["Paris"], ["Rome"]], rule="boundary")
-        >>> columns.is_match, columns.answer, columns.score.tolist()
+        >>> columns.is_match, columns.reference, columns.score.tolist()
         ([True, None], ['Paris', None], [1.0, nan])
         >>> columns.reason
         [None, 'no prediction']
@@ -172,16 +226,16 @@ def match_columns(
     chosen = resolve_rule(rule)
     if on_missing not in ("unscored", "raise"):
         raise ValueError(f"`on_missing` must be 'unscored' or 'raise', got {on_missing!r}")
-    if len(predictions) != len(answers):
+    if len(predictions) != len(references):
         raise ValueError(
-            "`predictions` and `answers` must have one entry a row, "
-            f"got {len(predictions)} and {len(answers)}"
+            "`predictions` and `references` must have one entry per row, "
+            f"got {len(predictions)} and {len(references)}"
         )
     is_match: list[bool | None] = []
     matched: list[str | None] = []
     score: list[float] = []
     reason: list[str | None] = []
-    all_predictions, all_answers = list(predictions), list(answers)
+    all_predictions, all_answers = list(predictions), list(references)
     for begin in range(0, len(all_predictions), _ROWS_AT_ONCE):
         start, end = first_row + begin, begin + _ROWS_AT_ONCE
         texts = _texts(all_predictions[begin:end], start)
@@ -202,7 +256,7 @@ def match_columns(
     return MatchColumns(
         rule=chosen.name,
         is_match=is_match,
-        answer=matched,
+        reference=matched,
         score=np.array(score, dtype=np.float64),
         reason=reason,
         n_unscored=len(reason) - reason.count(None),
@@ -230,8 +284,8 @@ def _refuse_missing(
     for row, (text, accepted) in enumerate(zip(texts, sets, strict=True), start):
         if text is None or not accepted:
             raise ValueError(
-                f"row {row}: {_reason(text)}; give one, or leave the row out of the verdicts with "
-                "on_missing='unscored'"
+                f"row {row}: {_reason(text)}; exclude the row, or pass '' to count the prediction "
+                "as incorrect"
             )
 
 
@@ -259,7 +313,7 @@ def _sets(sets: list[Any], start: int) -> list[tuple[str, ...]]:
         if isinstance(accepted, str) or not (
             _is_missing(accepted) or isinstance(accepted, Iterable)
         ):
-            raise TypeError(f"row {row}: `answers` must be lists of strings, got {accepted!r}")
+            raise TypeError(f"row {row}: `references` must be lists of strings, got {accepted!r}")
     return [() if _is_missing(accepted) else tuple(accepted) for accepted in sets]
 
 

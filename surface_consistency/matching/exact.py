@@ -12,7 +12,7 @@ class EqualityRule(Rule[dict[str, int]]):
 
     __slots__ = ()
 
-    def prepare(self, answers: Sequence[str], keys: Sequence[str]) -> dict[str, int]:
+    def prepare(self, references: Sequence[str], keys: Sequence[str]) -> dict[str, int]:
         """Map each distinct answer to its first position."""
         positions: dict[str, int] = {}
         for position, key in enumerate(keys):

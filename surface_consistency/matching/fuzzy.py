@@ -41,7 +41,7 @@ class FuzzyRule(Rule[FuzzyAnswers]):
 
     Examples:
         >>> rule = FuzzyRule()
-        >>> rule("It was Chriz Metzen.", ["Chris Metzen"]).answer
+        >>> rule("It was Chriz Metzen.", ["Chris Metzen"]).reference
         'Chris Metzen'
         >>> rule("It is Tirana.", ["Iran"]).is_match, rule("a", ["Washington, D.C."]).score
         (False, 0.0)
@@ -69,7 +69,7 @@ class FuzzyRule(Rule[FuzzyAnswers]):
         """Return the words of each text between spaces."""
         return padded_keys(texts, self.normalize)
 
-    def prepare(self, answers: Sequence[str], keys: Sequence[str]) -> FuzzyAnswers:
+    def prepare(self, references: Sequence[str], keys: Sequence[str]) -> FuzzyAnswers:
         """Keep the answers with their greatest length."""
         return tuple(keys), max(map(len, keys))
 

@@ -31,7 +31,7 @@ class PopqaRule(Rule[PopqaAnswers]):
     Examples:
         >>> rule = PopqaRule()
         >>> rule("He was a politician.", ["Politician", "statesman"])
-        Match(is_match=True, answer='Politician', score=1.0, rule='popqa')
+        Match(is_match=True, reference='Politician', score=1.0, rule='popqa')
         >>> rule("Tirana", ["Iran"]).is_match, rule("TEHRAN", ["Tehran"]).is_match
         (True, False)
     """
@@ -45,7 +45,7 @@ class PopqaRule(Rule[PopqaAnswers]):
         """Return the texts, normalised when asked."""
         return plain_keys(texts, self.normalize)
 
-    def prepare(self, answers: Sequence[str], keys: Sequence[str]) -> PopqaAnswers:
+    def prepare(self, references: Sequence[str], keys: Sequence[str]) -> PopqaAnswers:
         """List the case variants of the answers."""
         owners: dict[str, int] = {}
         for position, key in enumerate(keys):

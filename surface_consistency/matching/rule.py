@@ -14,13 +14,13 @@ AnswerSpan = Literal["first_line", "first_text_line", "whole"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """The judgement of one prediction against its accepted answers."""
+    """The result of scoring one prediction by a rule; true exactly if the prediction matches."""
 
     is_match: bool
     """Whether the rule accepts the prediction."""
 
-    answer: str | None
-    """The accepted answer that matched, as it was given; None when none did."""
+    reference: str | None
+    """The reference that matched, as it was given; None if none did."""
 
     score: float
     """How well the best answer fits, in [0, 1], higher is better; 1.0 or 0.0 where a rule knows no
@@ -28,6 +28,10 @@ class Match:
 
     rule: str
     """Name of the rule."""
+
+    def __bool__(self) -> bool:
+        """Return `is_match`."""
+        return self.is_match
 
 
 Normalizer = Callable[[str], str]
@@ -81,11 +85,11 @@ class Rule(ABC, Generic[PreparedT]):
         """
 
     @abstractmethod
-    def prepare(self, answers: Sequence[str], keys: Sequence[str]) -> PreparedT:
+    def prepare(self, references: Sequence[str], keys: Sequence[str]) -> PreparedT:
         """Return an answer set made ready for `judge`.
 
         Args:
-            answers: The accepted answers as given.
+            references: The accepted answers as given.
             keys: Their keys.
         """
 
@@ -99,51 +103,52 @@ class Rule(ABC, Generic[PreparedT]):
             prepared: The answer set.
         """
 
-    def __call__(self, prediction: str, answers: Sequence[str]) -> Match:
-        """Judge one prediction.
+    def __call__(self, prediction: str, references: str | Sequence[str]) -> Match:
+        """Score one prediction.
 
         Args:
-            prediction: The judged part of what the model wrote.
-            answers: Accepted answers.
+            prediction: The scored part of the output, taken as it is given.
+            references: Accepted answers; a string is one reference.
 
         Returns:
-            The verdict.
+            The match.
 
         Raises:
-            TypeError: If `prediction` is not a string, or `answers` is one.
-            ValueError: If there are no accepted answers, or one of them is blank.
+            TypeError: If `prediction` or a reference is not a string.
+            ValueError: If there are no references, or one of them is blank.
         """
         if not isinstance(prediction, str):
             raise TypeError(
                 f"`prediction` must be a string, got {type(prediction).__name__}; "
                 "`match_columns` leaves missing predictions unscored"
             )
-        check_answers(answers)
-        prepared = self.prepare(answers, self.keys(answers))
+        references = [references] if isinstance(references, str) else references
+        check_references(references)
+        prepared = self.prepare(references, self.keys(references))
         index, score = self.judge(prediction, self.keys([prediction])[0], prepared)
-        answer = answers[index] if index >= 0 else None
-        return Match(is_match=index >= 0, answer=answer, score=score, rule=self.name)
+        matched = references[index] if index >= 0 else None
+        return Match(is_match=index >= 0, reference=matched, score=score, rule=self.name)
 
 
-def check_answers(answers: Sequence[str]) -> None:
+def check_references(references: Sequence[str]) -> None:
     """Refuse accepted answers that no rule can use.
 
     Args:
-        answers: Accepted answers.
+        references: Accepted answers.
 
     Raises:
-        TypeError: If `answers` is a single string or holds something else than strings.
+        TypeError: If `references` is a single string or holds something else than strings.
         ValueError: If it is empty, or an answer is blank, which every prediction would contain.
     """
-    if isinstance(answers, str):
-        raise TypeError(f"`answers` must be a list of strings, got the string {answers!r}")
-    if not len(answers):
-        raise ValueError("`answers` must hold at least one accepted answer, got none")
-    for answer in answers:
+    if isinstance(references, str):
+        raise TypeError(f"`references` must be a list of strings, got the string {references!r}")
+    if not len(references):
+        raise ValueError("`references` must hold at least one accepted answer, got none")
+    for answer in references:
         if not isinstance(answer, str):
-            raise TypeError(f"`answers` must be strings, got {answer!r}; drop it")
+            raise TypeError(f"`references` must be strings, got {answer!r}; drop it")
         if not answer or answer.isspace():
             raise ValueError(
-                f"`answers` must not be blank, got {answer!r} in {list(answers)!r}: "
+                f"`references` must not be blank, got {answer!r} in {list(references)!r}: "
                 "every prediction contains it; drop it"
             )

@@ -43,21 +43,25 @@ _PLUGINS: Final = Plugins(
 )
 
 
-def match(prediction: str, answers: Sequence[str], *, rule: str | Rule[Any] = "popqa") -> Match:
-    """Judge one prediction by a rule.
+def match(
+    prediction: str, references: str | Sequence[str], *, rule: str | Rule[Any] = "popqa"
+) -> Match:
+    """Score one prediction by a rule.
 
     Args:
-        prediction: The judged part of what the model wrote.
-        answers: Accepted answers.
+        prediction: The scored part of the output. It is taken as it is given: a model that
+            continues after its answer must be cut first, such as `prediction.splitlines()[0]`.
+        references: Accepted answers; a string is one reference.
         rule: Name of a rule, one of `RULES`, or a rule with options of its own, such as
             `TokenF1Rule(threshold=0.5)`. Default is "popqa", the rule of the papers.
 
     Returns:
-        The verdict, its score in [0, 1] (higher is better).
+        The match, which is true exactly if the rule accepts the prediction; its score is in
+        [0, 1] (higher is better).
 
     Raises:
-        TypeError: If `prediction` is not a string, or `answers` is one.
-        ValueError: If the rule is unknown, there are no accepted answers, or one of them is blank.
+        TypeError: If `prediction` or a reference is not a string.
+        ValueError: If the rule is unknown, there are no references, or one of them is blank.
 
     Notes:
         An empty prediction is wrong and every answer matches itself under every rule, but for
@@ -70,11 +74,11 @@ def match(prediction: str, answers: Sequence[str], *, rule: str | Rule[Any] = "p
 
     Examples:
         >>> match("The capital is Tirana.", ["Tirana", "Tirane"])
-        Match(is_match=True, answer='Tirana', score=1.0, rule='popqa')
-        >>> match("The capital is Tirana.", ["Tirana"], rule="exact").is_match
+        Match(is_match=True, reference='Tirana', score=1.0, rule='popqa')
+        >>> bool(match("The capital is Tirana.", "Tirana", rule="exact"))
         False
     """
-    return resolve_rule(rule)(prediction, answers)
+    return resolve_rule(rule)(prediction, references)
 
 
 def resolve_rule(rule: str | Rule[Any]) -> Rule[Any]:

@@ -87,7 +87,7 @@ class SegmentedRule(Rule[SegmentedAnswers]):
             for form in forms
         ]
 
-    def prepare(self, answers: Sequence[str], keys: Sequence[str]) -> SegmentedAnswers:
+    def prepare(self, references: Sequence[str], keys: Sequence[str]) -> SegmentedAnswers:
         """Take the marks out: only the words of the prediction count."""
         return tuple(key.replace(_MARK, "").strip() for key in keys)
 

@@ -102,7 +102,7 @@ class SquadF1Rule(Rule[SquadAnswers]):
         """Return SQuAD's normal form of each text."""
         return [_squad_key(text) for text in texts]
 
-    def prepare(self, answers: Sequence[str], keys: Sequence[str]) -> SquadAnswers:
+    def prepare(self, references: Sequence[str], keys: Sequence[str]) -> SquadAnswers:
         """Count the words of the answers."""
         lists = [tuple(key.split()) for key in keys]
         return tuple((words, Counter(words)) for words in lists)

@@ -42,9 +42,9 @@ class TokenF1Rule(Rule[TokenAnswers]):
 
     Examples:
         >>> TokenF1Rule()("George Bush", ["George W. Bush"])
-        Match(is_match=True, answer='George W. Bush', score=0.8, rule='token_f1')
+        Match(is_match=True, reference='George W. Bush', score=0.8, rule='token_f1')
         >>> TokenF1Rule()("George Washington", ["George W. Bush"])
-        Match(is_match=False, answer=None, score=0.4, rule='token_f1')
+        Match(is_match=False, reference=None, score=0.4, rule='token_f1')
     """
 
     name: ClassVar[str] = "token_f1"
@@ -65,7 +65,7 @@ class TokenF1Rule(Rule[TokenAnswers]):
         """Return the words of each text between spaces."""
         return padded_keys(texts, self.normalize)
 
-    def prepare(self, answers: Sequence[str], keys: Sequence[str]) -> TokenAnswers:
+    def prepare(self, references: Sequence[str], keys: Sequence[str]) -> TokenAnswers:
         """Split the answers into words."""
         lists = tuple([tuple(_without_articles(key.split())) for key in keys])
         repeated = [place for place, words in enumerate(lists) if len({*words}) < len(words)]

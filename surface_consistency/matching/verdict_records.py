@@ -118,7 +118,7 @@ def _verdicts(
         columns = match_columns(predictions, accepted, rule=rule, first_row=first_row)
         first_row += len(chunk)
         for (target_id, _, _), prediction, is_match, answer, reason in zip(
-            chunk, predictions, columns.is_match, columns.answer, columns.reason, strict=True
+            chunk, predictions, columns.is_match, columns.reference, columns.reason, strict=True
         ):
             yield Verdict(
                 target_id=target_id,

@@ -78,7 +78,9 @@ def cluster_codes(frame: pd.DataFrame, cluster: str | None) -> _inputs.Integers:
     """Number the clusters of the rows."""
     if cluster is None:
         return np.arange(len(frame))
-    codes, _ = pd.factorize(frame[cluster])
+    codes, labels = pd.factorize(frame[cluster])
+    if labels.dtype == object:
+        _inputs.refuse_mixed_labels(labels, f"column {cluster!r}")
     if (codes < 0).any():
         raise ValueError(
             f"column {cluster!r} has no cluster id in row {int(np.argmax(codes < 0))}: fill it in, "

@@ -3,7 +3,7 @@
 import operator
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -103,8 +103,37 @@ def outcome_cells(
     return cells
 
 
+_ValuesT = TypeVar("_ValuesT")
+
+
+def plain(values: _ValuesT) -> _ValuesT:
+    """Return torch tensors as numpy arrays, with gradients detached; other values as they are."""
+    if not hasattr(values, "detach"):
+        return values
+    tensor: Any = values.detach().cpu()
+    try:
+        array: _ValuesT = tensor.numpy()
+    except TypeError:  # numpy has no bfloat16.
+        array = tensor.float().numpy()
+    return array
+
+
+def _scalar(value: object) -> object:
+    """Return a scalar of torch or Arrow, which compares by identity or never, as a Python value."""
+    if hasattr(value, "as_py"):
+        return value.as_py()
+    return value.item() if hasattr(value, "detach") and hasattr(value, "item") else value
+
+
+def plain_list(values: Iterable[Any]) -> list[Any]:
+    """Return the values as a list of Python or numpy scalars, which compare by value."""
+    values = plain(values)
+    return values.to_pylist() if hasattr(values, "to_pylist") else list(map(_scalar, values))
+
+
 def _vector(values: npt.ArrayLike, name: str, what: str = "") -> npt.NDArray[Any]:
     """Return values as a one-dimensional array, of objects if they are not all numbers."""
+    values = plain(values)
     if isinstance(values, np.ma.MaskedArray):
         # `tolist` turns masked entries into None, where `asarray` would lay them bare.
         values = np.asarray(values.tolist(), dtype=object)
@@ -115,13 +144,17 @@ def _vector(values: npt.ArrayLike, name: str, what: str = "") -> npt.NDArray[Any
         return array
     # Filled from the input: a list that mixes types has become all strings by now.
     objects = np.empty(array.size, dtype=object)
-    objects[:] = values
+    objects[:] = plain_list(values)  # type: ignore[arg-type]
     return objects
 
 
 def verdict_codes(values: npt.ArrayLike, name: str) -> Codes:
     """Return 1 for right, 0 for wrong and -1 for a missing verdict."""
-    array = _vector(values, name, ", one verdict a pair")
+    array = _vector(
+        values,
+        name,
+        ", one score per pair (for more forms of an item use surface_consistency.consistency(df))",
+    )
     if array.dtype.kind == "b":
         return array.astype(np.int8)
     if array.dtype.kind in "iuf":
@@ -159,7 +192,7 @@ def scores_and_verdicts(
     row: str = "instance",
 ) -> tuple[Floats, Integers]:
     """Return finite scores, shape `(n_rows, n_scores)`, and verdicts on the same rows, 1 and 0."""
-    features, codes = np.asarray(scores, dtype=np.float64), verdict_codes(correct, names[1])
+    features, codes = np.asarray(plain(scores), np.float64), verdict_codes(correct, names[1])
     features = features[:, None] if features.ndim == 1 else features
     if features.ndim != 2 or features.shape[1] == 0 or len(features) != codes.size:
         raise ValueError(
@@ -235,7 +268,7 @@ def numeric_vector(values: npt.ArrayLike, name: str) -> Floats:
 
 def as_columns(values: npt.ArrayLike, name: str) -> dict[str, Floats]:
     """Return the columns of a vector or matrix by name, such as `controls[:, 1]`."""
-    array = np.asarray(values)
+    array = np.asarray(plain(values))
     if array.ndim == 1:
         return {name: numeric_vector(values, name)}
     if array.ndim != 2:
@@ -313,12 +346,35 @@ def label_codes(
         return np.arange(n, dtype=np.int64)
     numbers: dict[Hashable, int] = {}
     codes = []
-    for index, label in enumerate(labels):
+    for index, label in enumerate(plain_list(labels)):
         if is_missing(label):
             raise ValueError(f"{name}[{index}] is {label!r}: every {row} needs a label, so name it")
         codes.append(numbers.setdefault(label, len(numbers)))
     if len(codes) != n:
         raise ValueError(
-            f"{name} must hold one label a {row}: got {len(codes)} labels for {n} {row}s"
+            f"{name} must hold one label per {row}; got {len(codes)} labels for {n} {row}s"
         )
+    refuse_mixed_labels(numbers, name)
     return np.asarray(codes, dtype=np.int64)
+
+
+def refuse_mixed_labels(labels: Iterable[Any], name: str) -> None:
+    """Refuse labels of which a text and a number are written alike, such as "1" and 1.
+
+    Args:
+        labels: The distinct labels.
+        name: Their name, for the message.
+
+    Raises:
+        ValueError: If there are such labels.
+    """
+    texts: set[str] = set()
+    others: set[Any] = set()
+    for label in labels:
+        (texts if isinstance(label, str) else others).add(label)
+    alike = [label for label in others if str(label) in texts] if texts and others else []
+    if alike:
+        raise ValueError(
+            f"{name} holds both the text {str(alike[0])!r} and {alike[0]!r}, which would be two "
+            "different labels; convert all labels to one type, such as by .astype(str)"
+        )

@@ -180,7 +180,7 @@ def _fact_names(frame: pd.DataFrame, facts: list[str]) -> "pd.Series[Any]":
 
 def _refuse_unused(facts: list[str], score: str) -> None:
     """Refuse names of columns that nothing reads where each row is a pair."""
-    for role, column, default in (("fact", "/".join(facts), "item"), ("correct", score, "correct")):
+    for role, column, default in (("item", "/".join(facts), "item"), ("score", score, "correct")):
         if column != default:
             raise ValueError(
                 f"{role}={column!r} is for rows of one condition each, and without `condition` "
@@ -337,10 +337,7 @@ def outcomes_frame(
         pairs, default_fact = _pair_rows(frame, first, second, condition, score, facts)
         counts = default_fact.groupby(default_fact, sort=False).cumcount() + 1
         default_id = [f"{f}/{n}" for f, n in zip(default_fact, counts, strict=True)]
-    if pair is not None or "pair" in pairs:
-        ids = _identifiers(pairs, pair or "pair")
-    else:
-        ids = default_id
+    ids = _identifiers(pairs, pair or "pair") if pair is not None or "pair" in pairs else default_id
     if cluster is not None or "item" in pairs:
         clusters = _identifiers(pairs, cluster or "item")
     else:

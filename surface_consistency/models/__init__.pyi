@@ -1,4 +1,5 @@
 from .encoders import Encoder as Encoder, SentenceEncoder as SentenceEncoder
+from .minimal import MinimalRunner as MinimalRunner
 from .options import MultipleChoiceRunner as MultipleChoiceRunner, option_scores as option_scores
 from .registry import load_runner as load_runner
 from .runner import FakeRunner as FakeRunner, Runner as Runner

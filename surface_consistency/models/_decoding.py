@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import JsonValue
 
 from surface_consistency.models.reasoning import ReasoningTags
+from surface_consistency.models.runner import cut_at_stop
 from surface_consistency.schemas.prompts import GenerationParams
 
 if TYPE_CHECKING:
@@ -107,22 +108,6 @@ def model_context(model: "PreTrainedModel") -> int | None:
     config = model.config.get_text_config()
     values = (getattr(config, name, None) for name in _CONTEXT_NAMES)
     return next((value for value in values if isinstance(value, int) and value > 0), None)
-
-
-def cut_at_stop(text: str, stop: Sequence[str]) -> str | None:
-    r"""Cut a continuation before its first stop string; None when it holds none.
-
-    Line breaks before the answer never stop it, so an answer after a blank line is kept.
-
-    Examples:
-        >>> cut_at_stop("\n\nLondon\nQ: Who", ["\n"])
-        '\n\nLondon'
-        >>> cut_at_stop(" London", ["\n"]) is None
-        True
-    """
-    start = len(text) - len(text.lstrip("\n"))
-    ends = [end for end in (text.find(item, start) for item in stop) if end >= 0]
-    return text[: min(ends)] if ends else None
 
 
 @dataclass(kw_only=True, eq=False)

@@ -101,6 +101,13 @@ class MultipleChoiceRunner(Runner):
         """
         requests = [request for prompt in prompts for request in self._requests(prompt)]
         scored = {score.request_id: score for score in self._runner.score(requests)}
+        if scored.keys() != {request.id for request in requests}:
+            raise RunnerError(
+                f"runner {self.name!r} gave log-probabilities of {len(scored)} texts for "
+                f"{len(requests)} requests or under other ids, the first request being "
+                f"{requests[0].id!r}; yield one `ScoredText` per request, with "
+                "`request_id=request.id`"
+            )
         for prompt in prompts:
             options = prompt.options or ()
             scores = tuple(

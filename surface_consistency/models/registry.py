@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import AfterValidator
 
-from surface_consistency.errors import RunnerError
+from surface_consistency.errors import MissingDependencyError, RunnerError, SurfaceConsistencyError
 from surface_consistency.plugins import Plugins
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ _RUNNERS: Final = Plugins(
     built_in={
         "fake": "surface_consistency.models.runner:FakeRunner",
         "lookup": "surface_consistency.studies.audit.study:LookupModel",
+        "minimal": "surface_consistency.models.minimal:MinimalRunner",
         "openai": "surface_consistency.models.server.openai_compatible:OpenAICompatibleRunner",
         "stored": "surface_consistency.models.stored:StoredRunner",
         "stored-scores": "surface_consistency.models.stored_scores:StoredScores",
@@ -71,8 +72,9 @@ def load_runner(
         The runner.
 
     Raises:
-        RunnerError: If there is no such runner, it does not take these options, or what it makes
-            is not a runner.
+        RunnerError: If there is no such runner, it does not take these options, it cannot be
+            made, or what it makes is not a runner.
+        MissingDependencyError: If torch or transformers is needed and not installed.
 
     Examples:
         >>> load_runner("stored", model={"q1": "London"}).name
@@ -98,8 +100,15 @@ def load_runner(
     _check_arguments(spec, factory, arguments, given)
     try:
         made = factory(*arguments, **given)
-    except TypeError as error:
-        raise RunnerError(f"runner {spec!r} cannot be made: {error}") from error
+    except SurfaceConsistencyError:
+        raise
+    except Exception as error:
+        # A runner is anyone's code: every error is reported in the same form.
+        if isinstance(error, ImportError) and error.name in ("torch", "transformers"):
+            raise MissingDependencyError(f"runner {spec!r}", error.name, "inference") from error
+        raise RunnerError(
+            f"runner {spec!r} cannot be made: {type(error).__name__}: {error}"
+        ) from error
     if not isinstance(made, Runner):
         raise RunnerError(
             f"runner {spec!r} made a {type(made).__name__}, which is not a Runner; derive its "

@@ -18,9 +18,10 @@ BATCH_SIZE: Final = 32
 class Runner(ABC):
     """Queries a model. Resuming, progress and smaller batches when memory is full are built in.
 
-    A subclass sets `name` and defines `fingerprint` and `generate`; it overrides the other methods
-    that it supports. Register it under the entry point group `surface_consistency.runners`, or name
-    it as `module:attribute`.
+    A subclass sets `name` and defines `fingerprint` and at least one of `generate`, for answers
+    that are written, and `score`, for options. It overrides the other methods that it supports.
+    Register it under the entry point group `surface_consistency.runners`, or name it as
+    `module:attribute`.
 
     Examples:
         >>> class Shouting(Runner):
@@ -36,8 +37,8 @@ class Runner(ABC):
         ['HEY']
     """
 
-    name: str
-    """Short name, such as "transformers"."""
+    name: str = "unnamed"
+    """Short name for messages, such as "transformers"."""
 
     is_stored: bool = False
     """Whether answers are stored and not computed, so that a repeated prompt shows no noise."""
@@ -53,7 +54,6 @@ class Runner(ABC):
             Plain JSON values. A run is resumed only under an equal fingerprint.
         """
 
-    @abstractmethod
     def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
         """Answer one batch.
 
@@ -67,8 +67,14 @@ class Runner(ABC):
 
         Raises:
             RunnerOutOfMemoryError: If the batch is too large; it is sent again in halves.
-            RunnerError: If the run cannot continue.
+            RunnerError: If the run cannot continue, or if the runner does not define this method,
+                as by default.
         """
+        self._refuse(
+            "generate",
+            f"which prompts without options need ({len(prompts)}, such as {prompts[0].id!r}); set "
+            "`read` to multiple-choice or log-odds, or use the runner transformers",
+        )
 
     def plan(
         self, prompts: Sequence[Prompt], params: GenerationParams
@@ -136,7 +142,8 @@ class Runner(ABC):
         """
         self._refuse(
             "score",
-            "so options cannot be compared; set `read` to generate, or use the runner transformers",
+            "which prompts with options need; set `read` to generate, or use the runner "
+            "transformers",
         )
 
     def render(self, prompt: Prompt) -> str:
@@ -157,6 +164,27 @@ class Runner(ABC):
     def _refuse(self, method: str, consequence: str) -> NoReturn:
         """Report a method that the runner does not define."""
         raise RunnerError(f"runner {self.name!r} does not define `{method}`, {consequence}")
+
+
+def cut_at_stop(text: str, stop: Sequence[str]) -> str | None:
+    r"""Cut an answer before its first stop string.
+
+    Args:
+        text: The text that the model wrote. Line breaks before the answer do not end it.
+        stop: The stop strings, as in `GenerationParams.stop`.
+
+    Returns:
+        The text before the first stop string; None if the text contains none.
+
+    Examples:
+        >>> cut_at_stop("\n\nLondon\nQ: Who", ["\n"])
+        '\n\nLondon'
+        >>> cut_at_stop(" London", ["\n"]) is None
+        True
+    """
+    start = len(text) - len(text.lstrip("\n"))
+    ends = [end for end in (text.find(item, start) for item in stop) if end >= 0]
+    return text[: min(ends)] if ends else None
 
 
 class FakeRunner(Runner):

@@ -32,7 +32,8 @@ class StoredRunner(Runner):
         prediction: Column of the text; None for the usual names.
         strip_prompt: Whether the prompt is cut off a text that begins with it; else such a text is
             refused.
-        missing: "drop" excludes a blank text as a missing prediction; "wrong" counts it as incorrect.
+        missing: "drop" excludes a blank text as a missing prediction; "wrong" counts it as
+            incorrect.
         filter: Filter of samples of lm-evaluation-harness; None for the unfiltered text.
 
     Raises:

@@ -15,9 +15,7 @@ from surface_consistency.results.archives import packed_rows
 from surface_consistency.results.rows import question_of
 from surface_consistency.results.samples import is_sample, log_probability, sample_options
 from surface_consistency.rows.readers import Place
-from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.jsonl import describe_validation_error
-from surface_consistency.schemas.prompts import GenerationParams, Prompt
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 
 _FIELDS = ("log_probabilities", "token_ids", "tokens", "n_context_tokens", "is_greedy", "boundary")
@@ -82,21 +80,6 @@ class StoredScores(Runner):
             "sha256": file_digest(self._file),
             "n_scores": len(self._by_key),
         }
-
-    def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
-        """Refuse to write: log-probabilities are no texts.
-
-        Args:
-            prompts: Without effect.
-            params: Without effect.
-
-        Raises:
-            RunnerError: Always; says how they are read.
-        """
-        raise RunnerError(
-            "stored log-probabilities choose among options and write nothing; read answers with "
-            "`read=multiple-choice` or log-odds, or score stored texts with `runner=stored`"
-        )
 
     def score(self, requests: Sequence[ScoringRequest]) -> Iterator[ScoredText]:
         """Look log-probabilities up; see `Runner.score`.

@@ -1,4 +1,4 @@
-"""The reference runner: causal language models of transformers."""
+"""The fast runner of causal language models of transformers; `minimal` is the plain one."""
 
 import copy
 import os

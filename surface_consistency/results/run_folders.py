@@ -64,6 +64,7 @@ def run_part(path: Path) -> Part:
     samples = pd.DataFrame(parts).assign(
         task=manifest["study"], model=manifest["model"], content=content
     )
+    further = further.rename(columns={"item": "fact"})
     samples = samples.join(further.drop(columns=samples.columns, errors="ignore"))
     scores = verdicts["correct"].astype("Float64").to_numpy(dtype=float, na_value=np.nan)
     return Part(samples, {"correct": (np.arange(len(samples)), scores)})

@@ -145,7 +145,7 @@ def _opencompass_item(item: Cells) -> Flats:
         yield Flat(parts, {} if verdict is None else {"correct": score}, {})
 
 
-_VERDICTS: Final = ("correct", "correct", "cascade_correct")
+_VERDICTS: Final = ("correct", "is_correct", "cascade_correct")
 
 
 def _replica(cell: object, number: int) -> object:
@@ -268,7 +268,7 @@ def lmms_eval_fields(row: Cells) -> Cells:
 
 
 def eee_scores(row: Cells, whole: Cells) -> Cells:
-    """Read the score of Every Eval Ever; `correct` is what converters made of it."""
+    """Read the score of Every Eval Ever; `is_correct` is what converters made of it."""
     result = row.get("evaluation_result_id") or "score"
     name = str(result).removeprefix(f"{row.get('evaluation_name')}.")
     return {name: at(row, "evaluation.score")}

@@ -81,8 +81,9 @@ def resolve_columns(
             field, or an override names a field that is not declared or a column that is not there.
 
     Examples:
-        >>> resolve_columns(["Question", "gold"], REDIRECTQA_COLUMNS, overrides={"references": "gold"})
-        {'answers': 'gold', 'question': 'Question'}
+        >>> named = {"references": "gold"}
+        >>> resolve_columns(["Question", "gold"], REDIRECTQA_COLUMNS, overrides=named)
+        {'references': 'gold', 'question': 'Question'}
     """
     resolved: dict[str, str] = {}
     for field, column in (overrides or {}).items():

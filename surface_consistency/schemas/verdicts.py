@@ -1,12 +1,17 @@
 """Whether an answer is right, by which rule or judge, and why not where nobody could tell."""
 
+from typing import ClassVar
+
 from pydantic import model_validator
 
 from surface_consistency.schemas._record import NonEmpty, Record
+from surface_consistency.truth import NoTruthValue
 
 
-class Verdict(Record):
+class Verdict(NoTruthValue, Record):
     """The judgement of one answer. Studies whose judges say more add fields."""
+
+    truth: ClassVar[str] = "verdict.correct"
 
     target_id: NonEmpty
     """What was judged: a question, or one fact of a longer answer."""

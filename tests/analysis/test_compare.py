@@ -83,7 +83,7 @@ def test_epochs_are_averaged_and_tell_how_far_a_model_differs_from_itself():
     right["item"] += np.arange(24) // 8 * 10
     two = pd.concat([right, right.assign(model="n", score=1 - right["score"])])
     noise = compare_results(two).noise.set_index("model")
-    forms = forms_by(right, item="item", form="epoch", correct="score")
+    forms = forms_by(right, item="item", form="epoch", score="score")
     expected = 1 - forms["consistency"].iloc[0]
     assert noise["flip_rate"].to_dict() == pytest.approx({"m": expected, "n": expected})
 
@@ -92,7 +92,7 @@ def test_a_missing_score_is_wrong_only_where_that_is_asked_for():
     alpha = next(FILES.glob("lm_eval/0.4.13/alpha/*mc*"))
     files = [alpha, FILES / "traps" / "lm_eval_beta_one_score_null.jsonl"]
 
-    for missing, n_items in (("missing", 5), ("wrong", 6)):
+    for missing, n_items in (("drop", 5), ("wrong", 6)):
         compared = compare_results(files, settings=ComparisonSettings(missing=missing))
         assert compared.metrics["acc"].n_items == n_items
 

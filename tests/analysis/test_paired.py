@@ -27,12 +27,12 @@ pytestmark = pytest.mark.filterwarnings(
 FILE = {"first": "canonical", "second": "redirect", "cluster": "triplet_id"}
 LONG = {"first": "short", "second": "long", "condition": "condition"}
 RATES = ["consistency", "signed_alignment", "flip_rate", "accuracy_difference"]
-TEST = ["statistic", "p_value", "method", "p_value_holm"]
+TEST = ["statistic", "p_value", "test", "p_value_holm"]
 KEYS = [
     *("both", "first_only", "second_only", "neither", "n"),
     *RATES,
     *("n_missing", "n_clusters"),
-    *(f"mcnemar_{name}" for name in TEST),
+    *TEST,
     *(f"{name}_{end}" for name in RATES for end in ("low", "high")),
 ]
 
@@ -151,7 +151,12 @@ def repeated_measures():
     for condition, shift in (("short", 0.0), ("long", -0.1)):
         right = rng.random((50, 3)) < np.clip(ease + shift, 0, 1)
         rows += [
-            {"item": item, "seed": seed, "condition": condition, "correct": int(right[item, seed])}
+            {
+                "question": item,
+                "seed": seed,
+                "condition": condition,
+                "correct": int(right[item, seed]),
+            }
             for item in range(50)
             for seed in range(3)
         ]
@@ -159,10 +164,12 @@ def repeated_measures():
 
 
 def test_repeated_measures_are_told_to_name_their_cluster():
-    with pytest.raises(ValueError, match="name item through `cluster`, so that they are resampled"):
-        compare(repeated_measures(), item=("item",), **LONG)
-    rows = [row | {"id": f"{row['item']}-{row['seed']}"} for row in repeated_measures()]
-    assert compare(rows, item=("item", "id"), **LONG)[0]["n_clusters"] == 150
+    with pytest.raises(
+        ValueError, match="name question through `cluster`, so that they are resampled"
+    ):
+        compare(repeated_measures(), item=("question",), **LONG)
+    rows = [row | {"id": f"{row['question']}-{row['seed']}"} for row in repeated_measures()]
+    assert compare(rows, item=("question", "id"), **LONG)[0]["n_clusters"] == 150
 
 
 def test_repeated_measures_show_how_many_clusters_there_are():
@@ -171,10 +178,10 @@ def test_repeated_measures_show_how_many_clusters_there_are():
 
     with pytest.warns(
         SurfaceConsistencyWarning,
-        match=r"150 facts, named by item and seed, .* share 50 values of 'item'.*`cluster=item`",
+        match=r"150 facts, named by question and seed, .* share 50 values .*`cluster=question`",
     ):
-        alone = compare(rows, item=("item", "seed"), **LONG)[0]
-    items = compare(rows, item=("item", "seed"), cluster="item", **LONG)[0]
+        alone = compare(rows, item=("question", "seed"), **LONG)[0]
+    items = compare(rows, item=("question", "seed"), cluster="question", **LONG)[0]
 
     assert (alone["n_clusters"], items["n_clusters"]) == (150, 50)
     assert alone["p_value"] != items["p_value"]
@@ -187,9 +194,9 @@ def test_repeated_measures_show_how_many_clusters_there_are():
     assert " 50 " in line
 
 
-@pytest.mark.parametrize("named", [{"item": ("item",)}, {"score": "right"}])
+@pytest.mark.parametrize("named", [{"item": ("fact",)}, {"score": "right"}])
 def test_names_for_rows_of_one_condition_are_not_passed_over(named):
-    rows = [{"item": n // 3, "right": 1, "a": 1, "b": n % 2} for n in range(9)]
+    rows = [{"fact": n // 3, "right": 1, "a": 1, "b": n % 2} for n in range(9)]
 
     with pytest.raises(ValueError, match=r"without `condition` every row is a pair.*`cluster`"):
         compare(rows, first="a", second="b", **named)

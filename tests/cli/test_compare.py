@@ -35,7 +35,7 @@ def test_two_files_of_a_tool_need_no_option(capsys):
     assert said in out
     assert "3/2/0/1" in out
     assert "clusters: items, each on its own" in out
-    assert main(["compare", *NEMO, "--label", "a", "b", "--json"]) == 0
+    assert main(["compare", *NEMO, "--names", "a", "b", "--json"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
     (row,) = json.loads(line)["differences"]
     assert (row["model"], row["reference"]) == ("b", "a")

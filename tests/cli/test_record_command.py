@@ -233,6 +233,22 @@ def test_a_field_has_one_flag(field, flag):
     assert flag_of(field, Asked.model_fields[field]) == flag
 
 
+def test_a_rare_field_of_one_name_and_type_is_set_by_the_same_option():
+    class First(Settings):
+        seed: int = 0
+
+    class Second(Settings):
+        seed: Rare[int] = 0
+
+    seen = []
+    function = record_command(
+        lambda first, second: seen.append((first, second)), first=First, second=Second
+    )
+    run_app(App(name="sc", default_command=function), ["--seed", "3"])
+
+    assert seen == [(First(seed=3), Second(seed=3))]
+
+
 def test_options_of_one_name_and_records_within_settings_are_refused():
     class Out(Settings):
         out: str = ""

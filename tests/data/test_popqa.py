@@ -60,12 +60,12 @@ def test_load_popqa_reads_the_released_file(tsv):
 
     assert rows["id"].iloc[0].startswith("4222362:original:")
     assert rows.iloc[0].drop("id").dropna().to_dict() == {
-        **{"fact_id": "4222362", "relation": "occupation", "template": "original"},
+        **{"item": "4222362", "relation": "occupation", "template": "original"},
         **{"subject_id": "Q5300000", "subject_name": "George Rankin", "subject_pageviews": 142},
         **{"subject_aliases": ("George Rankin I",), "surface": "George Rankin"},
         **{"object_id": "Q82955", "object_name": "politician", "object_pageviews": 25692},
         "object_aliases": ("polit.", 'homme "d\'État"'),
-        "answers": ("politician", "political leader"),
+        "references": ("politician", "political leader"),
         "question": "What is George Rankin's occupation?",
         **{"is_canonical": True, "categories": (), "types": ()},
     }
@@ -98,7 +98,7 @@ def test_rows_that_lost_a_name_are_refused(tsv, tmp_path):
 def test_the_object_leads_the_accepted_answers_if_it_is_among_them(obj, listed, answers):
     data = load_popqa([row(1, "A", obj, possible_answers=json.dumps(listed))])
 
-    assert data.rows["answers"].tolist() == [answers]
+    assert data.rows["references"].tolist() == [answers]
     assert match_columns([f"a {answers[-1]}"], [answers]).is_match == [True]
 
 
@@ -111,7 +111,7 @@ def test_missing_answers_are_kept_and_counted(empty):
         data = load_popqa([row(1, "A", "politician", possible_answers=empty), ROWS[0]])
 
     assert caught[0].filename == __file__
-    assert data.rows["answers"].iloc[0] == ()
+    assert data.rows["references"].iloc[0] == ()
 
 
 def test_uris_that_are_no_items_are_left_out():

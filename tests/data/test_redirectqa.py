@@ -21,7 +21,7 @@ def without(*columns):
 
 
 def first_answers(rows, **options):
-    return load_redirectqa(rows, **options).rows["answers"].iloc[0]
+    return load_redirectqa(rows, **options).rows["references"].iloc[0]
 
 
 def test_load_redirectqa_reads_release_v1(rows):
@@ -61,7 +61,7 @@ def test_columns_of_an_earlier_release_are_read(rows):
     ]
     for row in (old[0], old[2]):
         row["category"] = None
-    names = {"surface": "surface", "redirect_title": "title", "answers": "answers"}
+    names = {"surface": "surface", "redirect_title": "title", "references": "answers"}
 
     data = load_redirectqa(
         old, columns=names | {"subject_title": "subject", "categories": "category"}
@@ -70,8 +70,8 @@ def test_columns_of_an_earlier_release_are_read(rows):
     assert (len(data.rows), len(data.pairs)) == (5, 3)
     assert set(data.rows["template"]) == {"original"}
     assert data.pairs["categories"].iloc[0] == ("Redirects_from_personal_names",)
-    assert data.rows["fact_id"].iloc[0] == "Q154216|place_of_birth|London"
-    assert data.rows["answers"].iloc[0] == ("London", "London, UK")
+    assert data.rows["item"].iloc[0] == "Q154216|place_of_birth|London"
+    assert data.rows["references"].iloc[0] == ("London", "London, UK")
 
 
 FIRST, TWO = range(4), range(2)
@@ -94,24 +94,24 @@ FILLED = {"relation": "place_of_birth", "object_id": "Q84", "subject_pageviews":
         (
             10,
             {FIRST: {"possible_answers": ["London, UK", "The City", "London", "The City"]}},
-            {"answers": (*BOTH, "The City")},
+            {"references": (*BOTH, "The City")},
         ),
-        (4, {FIRST: ALIASES}, {"answers": ("London", "alias"), "object_aliases": ("alias",)}),
+        (4, {FIRST: ALIASES}, {"references": ("London", "alias"), "object_aliases": ("alias",)}),
         (
             4,
             {FIRST: ALIASES | {"o_wiki_title": "London_(city)", "object_surface": ...}},
-            {"answers": ("London", "alias")},
+            {"references": ("London", "alias")},
         ),
         # Answers are trimmed.
         (
             10,
             {FIRST: {"object_surface": " London ", "possible_answers": SPACED}},
-            {"answers": BOTH},
+            {"references": BOTH},
         ),
         (
             4,
             {FIRST: ALIASES | {"object_surface": " London ", "object_aliases": SPACED}},
-            {"answers": BOTH},
+            {"references": BOTH},
         ),
         # The release's own mark decides, whatever else stands in the row.
         (10, {TWO: MARKED}, PLAIN),
@@ -128,7 +128,7 @@ FILLED = {"relation": "place_of_birth", "object_id": "Q84", "subject_pageviews":
                 range(2, 3): {"object_surface": None, "possible_answers": [*BOTH[::-1]]},
                 range(1, 2): {"subject_wiki_title": "Cat Stevens"},
             },
-            {"answers": BOTH},
+            {"references": BOTH},
         ),
     ],
 )
@@ -143,8 +143,8 @@ def test_cells_of_the_first_row_are_read(n_rows, changes, expected, rows):
     found = frame.astype(object).where(frame.notna(), None).iloc[0]
 
     assert {column: found[column] for column in expected} == expected
-    of_fact = frame[frame["fact_id"] == found["fact_id"]]
-    assert set(of_fact["answers"]) == {found["answers"]}
+    of_fact = frame[frame["item"] == found["item"]]
+    assert set(of_fact["references"]) == {found["references"]}
 
 
 @pytest.mark.parametrize("empty", [None, [], "", "[]", [""]])
@@ -159,7 +159,7 @@ def test_missing_answers_are_kept_and_counted(empty, rows):
         data = load_redirectqa(rows)
 
     assert len(caught) == 1
-    assert data.rows[["answers", "object_name"]].iloc[0].tolist() == [(), "London"]
+    assert data.rows[["references", "object_name"]].iloc[0].tolist() == [(), "London"]
 
 
 def test_object_without_name_or_answers_is_kept(rows):
@@ -260,7 +260,7 @@ def test_select_keeps_pairs_whole(rows):
     both = data.select(templates=["original"], relations=["occupation"], limit=5)
 
     assert (len(original.rows), len(original.pairs)) == (5, 3)
-    assert set(first.rows["fact_id"]) == {"230395"}
+    assert set(first.rows["item"]) == {"230395"}
     assert len(first.pairs) == 2
     assert both.pairs["relation"].tolist() == ["occupation"] * 2
     assert len({part.source.digest for part in (data, original, first, both)}) == 4
@@ -270,16 +270,16 @@ def test_select_keeps_pairs_whole(rows):
 def test_limit_spreads_over_relations():
     """One fact per relation, then the next, each under all its names, in the order of the whole."""
     rows = load_sample().rows
-    facts = dict(zip(rows["fact_id"], rows["relation"], strict=True))
+    facts = dict(zip(rows["item"], rows["relation"], strict=True))
 
     for limit in (1, 5, 16, 40, len(facts)):
         part = load_sample().select(limit=limit).rows
-        kept = dict(zip(part["fact_id"], part["relation"], strict=True))
+        kept = dict(zip(part["item"], part["relation"], strict=True))
         counts = Counter(kept.values())
         assert list(kept) == [fact for fact in facts if fact in kept]
         assert len(kept) == limit
         assert set(kept.values()) == set(rows["relation"].unique()[:limit])
-        assert part["id"].tolist() == rows.loc[rows["fact_id"].isin(kept), "id"].tolist()
+        assert part["id"].tolist() == rows.loc[rows["item"].isin(kept), "id"].tolist()
         for relation, count in counts.items():
             of_relation = [fact for fact, name in facts.items() if name == relation]
             assert [fact for fact in of_relation if fact in kept] == of_relation[:count]

@@ -92,11 +92,11 @@ def naive(original):
             row["subject_surface"], template=row["template"]
         )
         made[f"{fact}:{row['template']}:{name}"] = {
-            "fact_id": fact,
+            "item": fact,
             "subject_id": row["subject_id"],
             "relation": row["relation"],
             "object_id": row["object_id"],
-            "answers": tuple(dict.fromkeys([row["object_surface"], *row["object_aliases"]])),
+            "references": tuple(dict.fromkeys([row["object_surface"], *row["object_aliases"]])),
             "template": row["template"],
             "question": question,
             "surface": row["subject_surface"],
@@ -122,12 +122,12 @@ def test_frame_equals_a_naive_implementation(layout, seed):
 
     columns = list(next(iter(expected.values())))
     found = [dict(zip(columns, cells, strict=True)) for cells in plain_values(data.rows, columns)]
-    lost = {"no fact": "fact_id", "no subject item": "subject_id"}.get(layout)
+    lost = {"no fact": "item", "no subject item": "subject_id"}.get(layout)
     if lost is not None:
         stated = [row[lost] for row in expected.values()]
         assert len(set(zip(stated, data.rows[lost], strict=True))) == len(set(stated))
         found = [one | {lost: name} for one, name in zip(found, stated, strict=True)]
-    if lost != "fact_id":
+    if lost != "item":
         assert data.rows["id"].tolist() == list(expected)
     for one in found:
         one["types"] = tuple(sorted(one["types"]))
@@ -148,8 +148,8 @@ def test_items_and_pairs_do_not_depend_on_the_order_of_rows(seed):
     ]
 
     assert plain.source.digest == shuffled.source.digest
-    for name, key in (("items", "target_id"), ("pairs", "pair_id")):
+    for name, key in (("items", "target_id"), ("pairs", "pair")):
         frames = [getattr(plan, name).sort_values(key).reset_index(drop=True) for plan in plans]
         pd.testing.assert_frame_equal(*frames)
     assert plans[1].items["target_id"].tolist() == shuffled.rows["id"].tolist()
-    assert plans[1].pairs["pair_id"].tolist() == shuffled.pairs["id"].tolist()
+    assert plans[1].pairs["pair"].tolist() == shuffled.pairs["id"].tolist()

@@ -24,7 +24,7 @@ from surface_consistency.errors import (
         (("question",), r"'question' under question\. .*set `ask_by_template=True`$"),
         (
             ("possible_answers",),
-            r"'answers' under possible_answers; 'object_al.*Its columns are triplet_id, "
+            r"'references' under possible_answers; 'object_al.*Its columns are triplet_id, "
             r".*To accept the object's name alone, name its column there$",
         ),
     ],
@@ -209,18 +209,18 @@ def test_a_release_with_other_names_is_refused_until_they_are_named(rows):
     source = fake_release(rows)
     given = {}
 
-    for field, column in [("answers", "gold_surfaces"), ("question", "instruction")]:
+    for field, column in [("references", "gold_surfaces"), ("question", "instruction")]:
         with pytest.raises(ColumnNotFoundError, match=rf"instruction.*columns=\{{'{field}': 'NA"):
             load_redirectqa(source, columns=given)
         given[field] = column
     data = load_redirectqa(source, columns=given)
 
     assert data.rows["question"].tolist() == [row["question"] for row in rows]
-    assert data.rows["answers"].iloc[0] == ("London", "London, UK")
+    assert data.rows["references"].iloc[0] == ("London", "London, UK")
     assert data.rows["object_name"].iloc[0] == "London"
     assert data.source.digest == load_redirectqa(rows).source.digest
-    alone = load_redirectqa(source, columns=given | {"answers": "target"})
-    assert alone.rows["answers"].iloc[0] == ("London",)
+    alone = load_redirectqa(source, columns=given | {"references": "target"})
+    assert alone.rows["references"].iloc[0] == ("London",)
     with pytest.raises(ColumnNotFoundError, match="no field 'gold'; the fields are triple"):
         load_redirectqa(rows, columns={"gold": "possible_answers"})
 
@@ -232,7 +232,7 @@ def test_a_release_with_other_names_is_refused_until_they_are_named(rows):
 def test_rows_that_differ_are_no_repetition(rows, known, listed):
     """Two wordings under unknown names are refused with their names, where half the rows went."""
     source = fake_release(rows, known=known)
-    given = {} if "possible_answers" in known else {"answers": "gold_surfaces"}
+    given = {} if "possible_answers" in known else {"references": "gold_surfaces"}
 
     with pytest.raises(
         DataError,

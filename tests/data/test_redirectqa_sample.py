@@ -19,13 +19,13 @@ def test_sample_covers_the_vocabulary():
     """At least 60 facts over all relations, 1 to 4 redirects each, all categories present."""
     data = load_sample()
     original = data.pairs[data.pairs["template"] == "original"]
-    n_redirects = original.groupby("fact_id").size()
+    n_redirects = original.groupby("item").size()
 
-    assert data.rows["fact_id"].nunique() == len(n_redirects) >= 60
+    assert data.rows["item"].nunique() == len(n_redirects) >= 60
     assert set(data.rows["relation"]) == set(RELATIONS)
     assert n_redirects.between(1, 4).all()
     assert set(data.pairs["categories"].explode()) == set(CATEGORIES)
-    assert data.rows["answers"].map(bool).all()
+    assert data.rows["references"].map(bool).all()
     assert data.unpaired.empty
 
 

@@ -50,7 +50,7 @@ def knows(known, *, right=-0.1, wrong=-5.0):
 
 
 def plan_of(rows, **columns):
-    frame = pd.DataFrame(rows, columns=["target_id", "prompt_id", "item", "answers"])
+    frame = pd.DataFrame(rows, columns=["target_id", "prompt_id", "item", "references"])
     target_ids = dict.fromkeys(("pair", "first_target", "second_target"), frame["target_id"])
     pairs = frame[["item"]].assign(**target_ids | columns)
     prompts = [Prompt(id=name, text=f"Q: {name}? A:") for name in frame["prompt_id"].unique()]
@@ -149,7 +149,7 @@ def log_odds(ahead, facts, first, second):
         for odds in ahead
     ]
     targets = {"target_id": names, "prompt_id": names, "item": facts, "scores": scores}
-    answered = pd.DataFrame(targets | {"answers": [["Rome", "Roma"]] * len(names)})
+    answered = pd.DataFrame(targets | {"references": [["Rome", "Roma"]] * len(names)})
     pairs = pd.DataFrame({"first_target": list(first), "second_target": list(second)})
     conditions = ("title", "redirect")
     return reference_log_odds(answered, pairs, prompts, conditions=conditions, cluster="item")
@@ -277,7 +277,7 @@ def test_a_field_that_nothing_tells_is_missed_before_anything_is_asked():
 
 def test_targets_of_another_kind_are_refused():
     items = pd.DataFrame({"target_id": ["t"], "prompt_id": ["q"]})
-    with pytest.raises(DataError, match="the items of a plan: column 'answers' must hold lists"):
+    with pytest.raises(DataError, match="the items of a plan: column 'references' must hold lists"):
         plan_of([("t1", "q1", "f1", "Rome")])
     with pytest.raises(ColumnNotFoundError, match="no column 'answers', 'item' of ItemRow"):
         Plan(data=None, groups={}, items=items, pairs=pd.DataFrame())

@@ -199,10 +199,19 @@ def answering(*ids):
     ("ids", "message"),
     [
         (["q0"], r"'fake' gave no generation for prompts 'q1', 'q2', 'q3', 'q4', 'q5' and 4 more"),
-        ([f"q{n}" for n in range(9)], r"gave no generation for prompt 'q9'; it must answer every"),
-        (["q0", "other"], r"answered prompt 'other', which it was not asked in this batch"),
-        (["q0", "q0"], r"answered prompt 'q0', which it was not asked .* or answered before"),
-        ([{"id": "q0"}], r"yielded a dict; expected surface_consistency\.schemas\.Generation"),
+        (
+            [f"q{n}" for n in range(9)],
+            r"gave no generation for prompt 'q9'; yield one for every prompt",
+        ),
+        (
+            ["q0", "other"],
+            r"answered prompt 'other', which is not in this batch or has an answer already",
+        ),
+        (["q0", "q0"], r"answered prompt 'q0', which is not in .* and the same command resumes"),
+        (
+            [{"id": "q0"}],
+            r"yielded a dict for prompt 'q0' \('Q: 0\? A:'\) and 9 more; yield objects",
+        ),
     ],
 )
 def test_runners_that_break_the_protocol_are_named(prompts, log, ids, message):
@@ -287,7 +296,9 @@ def test_progress_is_told_after_each_batch(prompts, log, capsys):
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("error", [TypeError("no length"), ValueError("went away"), KeyError("x")])
+@pytest.mark.parametrize(
+    "error", [TypeError("no length"), ValueError("went away"), KeyError("x"), OSError("no route")]
+)
 def test_a_runner_that_fails_is_named_and_what_it_gave_is_kept(log, error):
     def handler(prompt):
         if prompt.id == "p2":
@@ -296,9 +307,13 @@ def test_a_runner_that_fails_is_named_and_what_it_gave_is_kept(log, error):
 
     prompts = [Prompt(id=f"p{number}", text=str(number)) for number in range(4)]
 
-    message = rf"runner 'fake' failed on .*'p2'.*: {type(error).__name__}"
-    with pytest.raises(RunnerError, match=message):
+    message = (
+        rf"runner 'fake' failed on prompt 'p2' \('2'\) and 1 more: {type(error).__name__}: .*; the "
+        "answers so far are stored, and the same command resumes"
+    )
+    with pytest.raises(RunnerError, match=message) as raised:
         run(FakeRunner(handler), prompts, log)
+    assert raised.value.__cause__ is error
 
     assert set(logged(log)) == {"p0", "p1"}
 

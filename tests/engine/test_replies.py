@@ -56,7 +56,7 @@ def test_the_reasoning_of_a_long_slaq_answer_is_not_judged(tmp_path):
     settings = SlaqSettings(limit=3, repeat=0)
     accepted = (
         study.plan(data, settings)
-        .items.groupby("prompt_id")["answers"]
+        .items.groupby("prompt_id")["references"]
         .agg(lambda lists: ", ".join(answers[0] for answers in lists))
     )
     runner = FakeRunner(

@@ -66,8 +66,9 @@ FORMS = ("run", "forms", "--source", "forms.csv", "--repeat", "2")
 WEIGHTS = ("run", "unlearning", "--source", "facts.csv", "--repeat", "2")
 COMPARE = ("compare", "v.csv", "--first", "a", "--second", "b")
 MODELS = ("compare", "v.csv", "--label", "a", "b", "--out", "run")
-BUILD = ("build", "redirectqa", "--dumps", str(MINI), "--no-checksums", "--quiet", "--out", "built")
-POPQA = ("build", "popqa", "--dumps", str(MINI), "--no-checksums", "--quiet", "--out", "built")
+DUMPS = ("--source", str(MINI), "--no-checksums", "--quiet", "--out", "built")
+BUILD = ("build", "redirectqa", *DUMPS)
+POPQA = ("build", "popqa-redirect", *DUMPS)
 PREDICTIONS = ("score", "--predictions", "p.jsonl", "--source", "sample")
 SCORER = ("--runner", "tests.faults.plugins:Scorer", "--label", "echo")
 LINKING = ("run", "linking", "--source", "sample", "--limit", "2", "--repeat", "2", *SCORER)
@@ -81,7 +82,8 @@ NGRAMS = ("count", "ngrams", "--data", "texts.jsonl", "--n", "2", *COUNT)
 WRITER = ("--runner", "tests.faults.plugins:Writer", "--label", "writer")
 SHORT = ("--min-words", "10", "--min-characters", "10")
 ARTICLES = ("build", "articles", "--pages", "wiki.xml", "--categories", "Planets", *SHORT)
-TOPICS = ("build", "slaq", "--articles", "articles.jsonl", *SHORT, *WRITER)
+FEW = ("--styles", "cloze", "--topologies", "base")
+TOPICS = ("build", "topics", "--articles", "articles.jsonl", *SHORT, *WRITER)
 PARAPHRASES = ("build", "paraphrases", "--source", "sample", "--limit", "2", *WRITER)
 REVIEWED = ("--review", "written/review.csv", "--out", "built")
 
@@ -233,13 +235,19 @@ COMMANDS = {
     ),
     "count ngrams": Command((*NGRAMS, "--out", "counted"), run=None),
     "build redirectqa": Command(BUILD, run=None),
-    "build popqa": Command((*POPQA, "--popqa", "popqa.jsonl"), run=None),
-    "build audit": Command(
-        ("build", "audit", "--out", "built", "--styles", "cloze", "--topologies", "base"), run=None
+    "build popqa-redirect": Command((*POPQA, "--popqa", "popqa.jsonl"), run=None),
+    "build slaq": Command(
+        ("build", "slaq", "--source", "topics.jsonl", "--out", "built"), run=None
     ),
+    "build lmlm-audit": Command(
+        ("build", "lmlm-audit", "--source", "audited", "--out", "built"),
+        before=(("build", "audit", "--out", "audited", *FEW),),
+        run=None,
+    ),
+    "build audit": Command(("build", "audit", "--out", "built", *FEW), run=None),
     "build articles": Command((*ARTICLES, "--out", "built/articles.jsonl"), run=None),
-    "build slaq": Command((*TOPICS, "--out", "built"), run=None),
-    "build slaq --review": Command(
+    "build topics": Command((*TOPICS, "--out", "built"), run=None),
+    "build topics --review": Command(
         (*TOPICS, *REVIEWED), before=((*TOPICS, "--out", "written"),), run=None
     ),
     "build paraphrases": Command((*PARAPHRASES, "--out", "built"), run=None),
@@ -577,6 +585,7 @@ def _prepare(home):
 
     from surface_consistency.data.redirectqa import load_sample
     from surface_consistency.data.slaq import load_slaq_sample
+    from surface_consistency.data.slaq_rows import to_slaq_rows
 
     rows = ["item,a,b,kind", *(f"{i},{i % 2},{int(i % 3 > 0)},k{i % 2}" for i in range(12))]
     (home / "v.csv").write_text("\n".join(rows) + "\n")
@@ -592,6 +601,7 @@ def _prepare(home):
     _write(home / "popqa.jsonl", [_POPQA])
     topics = load_slaq_sample().topics[:2]
     _write(home / "articles.jsonl", [_article(topic) for topic in topics])
+    _write(home / "topics.jsonl", [row.model_dump() for row in to_slaq_rows(topics)])
     (home / "wiki.xml").write_text(_WIKI, encoding="utf-8")
     names = {one.triple.subject.name.replace(" ", "_") for one in questions}
     numbers = {f"http://dbpedia.org/resource/{name}": np.arange(3) for name in sorted(names)}

@@ -35,7 +35,7 @@ def _model(name, rows, knows):
         leans = (0.4 if known else -0.4) + _WEIGHTS[row["form"]]
         others = ("Paris", "Asia", "peso", "Oslo")
         wrong = others[int(4 * _chance(row["item"]))]
-        return row["answers"][0] if leans + wavers > 0 else f"perhaps {wrong}"
+        return row["references"][0] if leans + wavers > 0 else f"perhaps {wrong}"
 
     return FakeRunner(answer, name=name)
 

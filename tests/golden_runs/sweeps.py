@@ -36,7 +36,7 @@ def compare_runs(home: Path) -> GoldenRun:
         options = {"scoring": RuleScoring(**RULE), "model": "ada"}
         scored_run(RedirectQAStudy(), data, runner, home / name, settings, **options)
     compared = compare_results(
-        [home / "before", home / "after"], ResultColumns(label=("before", "after"))
+        [home / "before", home / "after"], ResultColumns(names=("before", "after"))
     )
     page, tables = comparison_page(compared)
     frames = {f"tables/{name}": table for name, table in tables.items()}
@@ -63,17 +63,22 @@ def compare_page(home: Path) -> GoldenRun:
 def compare_models(home: Path) -> GoldenRun:
     """Three models on the redirects of the first golden run; the third is bob, who forgets some."""
     frame = pd.read_csv(OUTCOMES)
-    names = {"pair": "item", "second_correct": "score", "second_prediction": "prediction"}
+    names = {
+        "pair": "item",
+        "item": "fact",
+        "second_correct": "score",
+        "second_prediction": "prediction",
+    }
     rows = frame.rename(columns=names).assign(
         task=frame["template"], question=frame["second_surface"]
     )
-    columns = ["task", "model", "item", "score", "prediction", "question", "item", "types"]
+    columns = ["task", "model", "item", "score", "prediction", "question", "fact", "types"]
     third = rows[rows["model"] == "bob"].assign(model="bob-8bit")
     third.loc[third.index[::4], "score"] = False
     pd.concat([rows, third])[columns].to_csv(home / "answers.csv", index=False)
     compared = compare_results(
         home / "answers.csv",
-        ResultColumns(cluster=("item",)),
+        ResultColumns(cluster=("fact",)),
         ComparisonSettings(baseline="ada", margin=0.05),
         TableSettings(by=("types",), separator=";"),
     )

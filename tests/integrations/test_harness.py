@@ -256,7 +256,7 @@ def test_slaq_pairs_short_with_long_answers(monkeypatch):
     task = PairedTask.load("slaq", {"source": "sample"})
     topic = task.documents[0].cluster
     n = sum(document.cluster == topic for document in task.documents)
-    answers = task.targets.set_index("prompt_id")["answers"]
+    answers = task.targets.set_index("prompt_id")["references"]
     texts = {
         task.prompt(name, chat=False).text: str(answers[name][0])
         for name in answers.index[~answers.index.duplicated(keep=False)]
@@ -280,7 +280,7 @@ def slaq():
     for name, part in task.targets.groupby("prompt_id"):
         known = [
             f"It is {right[0]}."
-            for target, right in zip(part["target_id"], part["answers"], strict=True)
+            for target, right in zip(part["target_id"], part["references"], strict=True)
             if hashlib.sha256(target.encode()).digest()[0] % 3
         ]
         answers[task.prompt(name, chat=False).text] = " ".join(known) or "Nothing."

@@ -74,7 +74,10 @@ def log(tmp_path_factory: pytest.TempPathFactory):
 def test_entry_point_is_that_of_the_installed_package():
     (point,) = [p for p in entry_points(group="inspect_ai") if p.name == "surface_consistency"]
 
-    assert set(point.load()) == {"redirectqa", "slaq", "forms", "paired_verdicts", "paired_numbers"}
+    assert set(point.load()) == {
+        *("redirectqa", "slaq", "forms", "paired_verdicts", "paired_numbers"),
+        *("match", "consistency"),
+    }
 
 
 @pytest.mark.parametrize("name", ["redirectqa", "slaq"])

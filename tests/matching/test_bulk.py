@@ -2,10 +2,11 @@ import math
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from surface_consistency.matching import RULES, BoundaryRule, bulk, match, match_columns
+from surface_consistency.matching import RULES, BoundaryRule, bulk, match, match_columns, match_many
 from surface_consistency.matching.bulk import AnswerSets
 from surface_consistency.matching.fuzzy import FuzzyRule
 from surface_consistency.matching.popqa import PopqaRule
@@ -27,7 +28,9 @@ WITH_OPTIONS = [
 
 
 def rows_of(columns):
-    return list(zip(columns.is_match, columns.answer, columns.score, columns.reason, strict=True))
+    return list(
+        zip(columns.is_match, columns.reference, columns.score, columns.reason, strict=True)
+    )
 
 
 @pytest.mark.parametrize("rule", WITH_OPTIONS, ids=lambda rule: rule.name)
@@ -46,7 +49,7 @@ def test_match_columns_agrees_with_the_single_form(rule, rows):
             assert reason == ("no prediction" if prediction is None else "no accepted answers")
         else:
             single = match(prediction, answers, rule=rule)
-            assert (is_match, answer, score) == (single.is_match, single.answer, single.score)
+            assert (is_match, answer, score) == (single.is_match, single.reference, single.score)
             assert reason is None
 
 
@@ -61,8 +64,8 @@ def test_match_columns_agrees_with_the_single_form_over_many_chunks(rule):
     columns = match_columns(predictions, answers, rule=rule)
 
     singles = [match(p, a, rule=rule) for p, a in zip(predictions, answers, strict=True)]
-    found = zip(columns.is_match, columns.answer, columns.score.tolist(), strict=True)
-    assert [*found] == [(single.is_match, single.answer, single.score) for single in singles]
+    found = zip(columns.is_match, columns.reference, columns.score.tolist(), strict=True)
+    assert [*found] == [(single.is_match, single.reference, single.score) for single in singles]
 
 
 def test_match_columns_is_counting_what_it_leaves_out():
@@ -88,9 +91,9 @@ def test_match_columns_takes_what_pandas_and_numpy_hold():
     )
 
     assert columns.is_match == [True, None, None]
-    assert columns.answer[0] == "Paris"
+    assert columns.reference[0] == "Paris"
     assert without.reason == ["no accepted answers"] * 2
-    assert (arrays.is_match, arrays.answer) == ([True, False], ["Paris", None])
+    assert (arrays.is_match, arrays.reference) == ([True, False], ["Paris", None])
 
 
 def test_match_columns_is_sound_when_answer_lists_are_made_on_the_fly():
@@ -108,18 +111,18 @@ def test_match_columns_is_sound_when_answer_lists_are_made_on_the_fly():
 
 
 RAISE = {"on_missing": "raise", "first_row": 10}
-BLANK = "row 4999: `answers` must not be blank, got"
+BLANK = "row 4999: `references` must not be blank, got"
 
 
 test_match_columns_refuses_what_it_cannot_judge = refusals(
     lambda predictions, answers, options: match_columns(predictions, answers, **options),
-    (["x", None], [["x"]] * 2, RAISE, "row 11: no prediction; give one, or leave"),
-    (["x", "x"], [["x"], []], RAISE, "row 11: no accepted answers; give one"),
+    (["x", None], [["x"]] * 2, RAISE, "row 11: no prediction; exclude the row, or pass ''"),
+    (["x", "x"], [["x"], []], RAISE, "row 11: no accepted answers"),
     ([5], [["x"]], {}, TypeError, "row 0: `predictions` must be strings or None, got int"),
-    (["x"], ["Paris"], {}, TypeError, "row 0: `answers` must be lists of strings, got 'Par"),
-    (["x"], [7], {}, TypeError, "row 0: `answers` must be lists of strings, got 7"),
-    (["x"], [["Paris", None]], {}, TypeError, "row 0: `answers` must be strings, got None"),
-    (["x", "y"], [["x"]], {}, "one entry a row, got 2 and 1"),
+    (["x"], ["Paris"], {}, TypeError, "row 0: `references` must be lists of strings, got 'Par"),
+    (["x"], [7], {}, TypeError, "row 0: `references` must be lists of strings, got 7"),
+    (["x"], [["Paris", None]], {}, TypeError, "row 0: `references` must be strings, got None"),
+    (["x", "y"], [["x"]], {}, "one entry per row, got 2 and 1"),
     ([], [], {"on_missing": "drop"}, "must be 'unscored' or 'raise', got 'drop'"),
     *(
         ([None, "x"] * 2500, [None, []] + [["x"]] * 4997 + [["x", blank]], {}, BLANK)
@@ -150,3 +153,43 @@ def test_answer_sets_are_prepared_once_for_all_models(monkeypatch):
         match_columns([prediction] * 3, [["Paris"], ["Paris"], ["Rome"]], rule="boundary")
 
     assert prepared == [("Paris",), ("Rome",)]
+
+
+COLUMNS = {
+    "list": list,
+    "array": lambda texts: np.array(texts, dtype=object),
+    "pandas": pd.Series,
+    "arrow": pa.array,
+    "chunked": lambda texts: pa.chunked_array([texts[:1], texts[1:]]),
+    "Arrow in pandas": lambda texts: pd.Series(texts, dtype=pd.ArrowDtype(pa.array(texts).type)),
+}
+
+
+@pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
+def test_match_many_scores_columns_of_every_type_as_match_does(column):
+    predictions = ["It is Paris.", "Bonn", ""]
+    lists = [["Paris"], ["Berlin", "Bonn"], ["Rome"]]
+    found = match_many(column(predictions), column(lists), rule="boundary")
+
+    assert found.dtype == bool
+    assert found.tolist() == [
+        bool(match(one, many, rule="boundary"))
+        for one, many in zip(predictions, lists, strict=True)
+    ]
+    firsts = column([one[0] for one in lists])
+    assert match_many(column(predictions), firsts).tolist() == [True, False, False]
+
+
+test_match_many_refuses_what_has_no_score = refusals(
+    match_many,
+    (["a", None], [["a"], ["b"]], "row 1: no prediction; exclude the row, or pass ''"),
+    (["a"], [[]], "row 0: no accepted answers"),
+    (["a"], [None], "row 0: no accepted answers"),
+    (["a", "b"], ["a"], "one entry per row, got 2 and 1"),
+    (["a"], "a", TypeError, "one entry per prediction, got the string 'a'"),
+)
+
+
+def test_many_matches_have_no_truth_value():
+    with pytest.raises(TypeError, match=r"test all\(columns.is_match\), or len\(columns\)"):
+        bool(match_columns(["a"], [["a"]]))

@@ -20,7 +20,7 @@ def test_every_gold_is_matched_by_itself_and_among_other_answers(gold_answers, r
     assert len(gold_answers) > 300
     others = gold_answers[:60]
 
-    lost = [gold for gold in gold_answers if match(gold, [gold], rule=rule).answer != gold]
+    lost = [gold for gold in gold_answers if match(gold, [gold], rule=rule).reference != gold]
     cut = [gold for gold in gold_answers if not match(first_line(gold), [gold], rule=rule).is_match]
     among = match_columns(gold_answers, [[*others, g, *others] for g in gold_answers], rule=rule)
 
@@ -50,7 +50,7 @@ def test_every_text_is_matched_by_itself(rule, answer):
     if rule == "squad_f1" and match(answer, ["the"], rule="squad_em").is_match:
         assert found.score == 0.0, "nothing is left of it, and SQuAD's script gives 0"
         return
-    assert (found.is_match, found.answer, found.score) == (True, answer, 1.0)
+    assert (found.is_match, found.reference, found.score) == (True, answer, 1.0)
 
 
 @RULE
@@ -63,7 +63,7 @@ def test_every_match_is_well_formed_and_one_more_answer_loses_none(rule, predict
 
     assert before.rule == rule
     assert 0.0 <= before.score <= 1.0
-    assert before.answer in answers if before.is_match else before.answer is None
+    assert before.reference in answers if before.is_match else before.reference is None
     for longer in ([*answers, more], [more, *answers]):
         after = match(prediction, longer, rule=rule)
         assert after.is_match >= before.is_match

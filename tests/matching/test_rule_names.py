@@ -9,7 +9,9 @@ from tests.distributions import install
 
 
 def test_match_is_the_papers_rule_by_default():
-    assert match("Tirana", ["Iran"]) == Match(is_match=True, answer="Iran", score=1.0, rule="popqa")
+    assert match("Tirana", ["Iran"]) == Match(
+        is_match=True, reference="Iran", score=1.0, rule="popqa"
+    )
     with pytest.raises(ValueError, match=r"one of popqa, exact, boundary, .*; got 'contains'"):
         match("x", ["x"], rule="contains")
     with pytest.raises(TypeError, match="`rule` must be a name or a Rule, got function"):

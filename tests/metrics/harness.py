@@ -156,6 +156,38 @@ def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
 def _paired(rows: pd.DataFrame) -> dict[str, Any]:
     verdicts = list(zip(rows["first_correct"], rows["second_correct"], strict=True))
     return {
@@ -257,7 +289,7 @@ def _agreement(facts: list[list[Any]]) -> float:
 def _formed(rows: pd.DataFrame) -> dict[str, Any]:
     facts = _of_facts(rows)
     return {
-        "n_facts": len(facts),
+        "n_items": len(facts),
         "n_forms": len(rows),
         "n_clusters": rows["topic"].nunique(),
         "accuracy": np.mean([np.mean(fact) for fact in facts]),
@@ -316,7 +348,7 @@ _BETWEEN = {"by": "within", "drops": False}
 _RATES = sorted(PAIRED_RATES, key="flip_rate".__ne__)
 _SAME_PAIRS = functools.partial(_MODELS, pair="pair", rate=_RATES)
 _GROUPS = functools.partial(group_difference_by, value="value", group="member")
-_LINKS = functools.partial(linking_by, correct="second_correct")
+_LINKS = functools.partial(linking_by, score="second_correct")
 _VALUES = functools.partial(correlation_by, x="value", y="score")
 _CORRELATED = {"coefficient": "p_value"}
 

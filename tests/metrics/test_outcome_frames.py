@@ -136,12 +136,12 @@ def test_facts_named_by_columns_are_kept_apart(long):
         for form in ("one", "two")
     ]
 
-    frame = outcomes_frame(rows, first="one", second="two", condition="form", fact=["x", "y"])
+    frame = outcomes_frame(rows, first="one", second="two", condition="form", item=["x", "y"])
 
     assert frame["item"].nunique() == 2
     assert frame["first_correct"].tolist() == [False, True]
     both = pd.concat([long.assign(template="a"), long.assign(template="b")])
-    frame = outcomes_frame(both, **CONDITIONS, fact=["item", "template"])
+    frame = outcomes_frame(both, **CONDITIONS, item=["item", "template"])
     assert frame["pair"].nunique() == len(frame) == 6
     assert frame["item"].tolist() == ["Q1", "Q1", "Q2"] * 2
 
@@ -196,10 +196,10 @@ test_outcomes_frame_rejects_names = refusals(
     ({"pair": "id"}, "column='id' is not among"),
     ({"within": "model"}, "within='model' is not among"),
     ({"condition": "form"}, "condition='form' is not among"),
-    (IDS, "correct='correct' is not among"),
-    (IDS | {"correct": "redirect"}, "fact='item' is not among"),
+    (IDS, "score='correct' is not among"),
+    (IDS | {"score": "redirect"}, "item='item' is not among"),
     ({"second": "canonical"}, ValueError, "first and second must differ"),
-    ({"fact": "triplet_id"}, ValueError, "fact='triplet_id' is for rows of one condition each"),
+    ({"item": "triplet_id"}, ValueError, "item='triplet_id' is for rows of one condition each"),
     error=ColumnNotFoundError,
     fixture="wide",
 )
@@ -265,7 +265,7 @@ def test_an_empty_category_of_arrow_is_a_missing_verdict():
     assert read.dropna().tolist() == [True, False, True]
 
 
-@pytest.mark.parametrize("column", ["triplet_id", "Subject", "topic-id", "item"])
+@pytest.mark.parametrize("column", ["triplet_id", "Subject", "topic-id", "fact_id"])
 def test_rows_that_share_a_fact_are_told(wide, column):
     """Without a cluster each row counts for itself; a name of something else may repeat."""
     plain = wide.drop(columns="triplet_id").assign(template_id=[1, 1, 2, 2])
@@ -285,17 +285,17 @@ def test_rows_that_share_a_fact_are_told(wide, column):
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "string", "Float64", "datetime64[ns]", "object"])
-@pytest.mark.parametrize("role", ["pair", "cluster", "fact"])
+@pytest.mark.parametrize("role", ["pair", "cluster", "item"])
 def test_ids_of_every_type_are_read_and_gaps_refused(wide, long, dtype, role):
     """An id that is missing is named by its row, and is no crash."""
-    source, names = (long, CONDITIONS) if role == "fact" else (wide, WIDE)
+    source, names = (long, CONDITIONS) if role == "item" else (wide, WIDE)
     ids = pd.Series(range(3, len(source) + 3), dtype="Int64")
 
     with pytest.raises(ValueError, match="column 'own' is empty in row 2"):
         outcomes_frame(
             source.assign(own=ids.mask(ids == 4).astype(dtype)), **names, **{role: "own"}
         )
-    if role != "fact" and dtype in ("Int64", "string", "Float64"):
+    if role != "item" and dtype in ("Int64", "string", "Float64"):
         frame = outcomes_frame(wide.assign(own=ids.astype(dtype)), **WIDE, **{role: "own"})
         column = {"pair": "pair", "cluster": "item"}[role]
         assert [float(name) for name in frame[column]] == [3, 4, 5, 6]

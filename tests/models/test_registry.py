@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from surface_consistency.errors import RunnerError
+from surface_consistency.errors import MissingDependencyError, RunnerError
 from surface_consistency.models.registry import GROUP, load_runner
 from surface_consistency.models.runner import FakeRunner
 from surface_consistency.models.stored import StoredRunner
@@ -28,6 +28,14 @@ class Loud(Runner):
 class Mute:
     name = "mute"
 
+class Torn(Loud):
+    def __init__(self, model):
+        raise KeyError(model)
+
+class Nameless(Runner):
+    def generate(self, prompts, params):
+        return iter(())
+
 ready = Loud("built in")
 nothing = None
 """
@@ -39,7 +47,9 @@ def third_party(tmp_path, monkeypatch):
     (tmp_path / "loudpkg.py").write_text(MODULE)
     install(tmp_path, "loud_Runners", GROUP, {"loud": "loudpkg:Loud"})
     monkeypatch.syspath_prepend(str(tmp_path))
-    with importable(*(f"loudpkg:{name}" for name in ("Loud", "Mute", "nothing", "ready"))):
+    with importable(
+        *(f"loudpkg:{name}" for name in ("Loud", "Mute", "Nameless", "Torn", "nothing", "ready"))
+    ):
         yield tmp_path
     sys.modules.pop("loudpkg", None)
 
@@ -66,10 +76,7 @@ def test_a_runner_that_is_ready_made_is_used_as_it_is(third_party):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        (
-            "nope",
-            "'nope'; available: fake, lookup, openai, stored, stored-scores.*module:attribute",
-        ),
+        ("nope", "'nope'; available: fake, lookup, minimal, openai, stored.*module:attribute"),
         ("loud-runners:nope", r"no runner 'loud-runners:nope'; available: .*loud_Runners:loud"),
         ("loudpkg:Mute", r"made a Mute, which is not a Runner; derive its class from"),
         ("loudpkg:nothing", r"'loudpkg:nothing' is a NoneType; expected a runner, or a class"),
@@ -79,6 +86,20 @@ def test_a_runner_that_is_ready_made_is_used_as_it_is(third_party):
 def test_load_runner_rejects_what_is_no_runner(third_party, spec, message):
     with pytest.raises(RunnerError, match=message):
         load_runner(spec)
+
+
+def test_a_runner_that_cannot_be_made_is_named(third_party):
+    with pytest.raises(RunnerError, match="'loudpkg:Torn' cannot be made: KeyError: 'm'") as raised:
+        load_runner("loudpkg:Torn", model="m")
+    assert isinstance(raised.value.__cause__, KeyError)
+    with pytest.raises(RunnerError, match=r"'loudpkg:Nameless' cannot be made: .*fingerprint"):
+        load_runner("loudpkg:Nameless")
+
+
+def test_a_runner_without_torch_names_the_extra(third_party, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingDependencyError, match=r"'minimal' needs torch, .*\[inference\]"):
+        load_runner("minimal", model="m")
 
 
 def test_load_runner_rejects_options_and_models_of_the_wrong_kind(third_party):

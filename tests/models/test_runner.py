@@ -5,9 +5,11 @@ import pytest
 from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.engine.run import run_study
 from surface_consistency.errors import RunnerError
+from surface_consistency.models.options import MultipleChoiceRunner
 from surface_consistency.models.runner import FakeRunner, Runner
 from surface_consistency.models.stored import StoredRunner
 from surface_consistency.schemas import Generation, GenerationParams, Message, Prompt
+from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 
 PARAMS = GenerationParams()
@@ -61,13 +63,51 @@ def test_by_default_batches_have_32_prompts_and_stay_as_they_are():
     ("method", "arguments", "says"),
     [
         ("fits", (Prompt(id="q", text="a"), PARAMS), "so demonstrations cannot be dropped"),
-        ("score", ([],), "so options cannot be compared; set `read` to generate"),
+        ("score", ([],), "which prompts with options need; set `read` to generate"),
         ("render", (CHAT,), "so answers to conversations cannot be scored"),
     ],
 )
 def test_methods_that_a_runner_does_not_define_are_refused(method, arguments, says):
     with pytest.raises(RunnerError, match=f"runner 'echo' does not define `{method}`, {says}"):
         getattr(Echo(), method)(*arguments)
+
+
+class Scorer(Runner):
+    """Scores a text by its length and writes no answers."""
+
+    name = "scorer"
+    n_left_out = 0
+
+    def fingerprint(self):
+        return {"runner": "scorer"}
+
+    def score(self, requests):
+        for request in requests[self.n_left_out :]:
+            value = -float(len(request.continuation))
+            yield ScoredText(request_id=request.id, log_probabilities=[value])
+
+
+def test_a_runner_without_generate_chooses_among_options():
+    prompt = Prompt(id="q", text="Q: x A:", options=(" longer", " short"))
+
+    (answer,) = MultipleChoiceRunner(Scorer()).generate([prompt], PARAMS)
+
+    assert answer.text == " short"
+
+
+def test_a_runner_without_generate_is_refused_where_answers_are_written(tmp_path):
+    message = r"'scorer' does not define `generate`, which prompts without options need \(\d+, such"
+    with pytest.raises(RunnerError, match=message):
+        run_study(RedirectQAStudy(), load_sample(), Scorer(), tmp_path, model="m")
+    assert not list(tmp_path.iterdir())
+
+
+def test_scores_under_other_ids_are_refused():
+    runner, prompt = Scorer(), Prompt(id="q", text="Q:", options=(" a", " b"))
+    runner.n_left_out = 1
+
+    with pytest.raises(RunnerError, match=r"'scorer' gave log-probabilities of 1 texts for 2 requ"):
+        list(MultipleChoiceRunner(runner).generate([prompt], PARAMS))
 
 
 def test_what_is_no_runner_is_refused(tmp_path):

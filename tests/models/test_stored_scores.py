@@ -162,5 +162,8 @@ def test_files_that_hold_nothing_are_named_and_none_writes(tmp_path):
     with pytest.raises(DataError, match=r"holds no log-probabilities; it is empty"):
         StoredScores(rows_file(tmp_path / "empty.jsonl"))
     runner = StoredScores(rows_file(tmp_path / "s.jsonl", sample("c", **{" a": (-1.0, False)})))
-    with pytest.raises(RunnerError, match=r"write nothing; read answers with `read=multiple-cho"):
+    with pytest.raises(
+        RunnerError,
+        match="'stored-scores' does not define `generate`, which prompts without options need",
+    ):
         list(runner.generate([Prompt(id="q", text="c")], PARAMS))

@@ -1,4 +1,4 @@
-"""The reference runner on tiny random models: its answers are those of prompts asked one by one."""
+"""The fast runner on tiny random models: its answers are those of prompts asked one by one."""
 
 import functools
 import json

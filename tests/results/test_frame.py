@@ -196,9 +196,9 @@ OLD = "lm_eval/0.4.0-0.4.2/*"
         (MC, {"metrics": ["f1"]}, r"'f1' holds lists.*name another by `metrics`: acc"),
         (MC, {"metrics": ["em"]}, r"has no metric 'em'; name one of acc, acc_norm by"),
         ("lm_eval/0.4.13/alpha/*gen*", {"filter": "loose"}, "filter 'loose'; name one of: f"),
-        (OLD, {"label": ["a", "b", "c"]}, r"`label` names a, b, c for 2 files; give one name"),
-        ("promptfoo/results.json", {"label": ["a", "b"]}, "2 labels, a, b, name neither .*, beta"),
-        ("promptfoo/results.json", {"label": ["a"]}, r"2 models \(alpha, beta\), which one label"),
+        (OLD, {"names": ["a", "b", "c"]}, r"`names` names a, b, c for 2 files; give one name"),
+        ("promptfoo/results.json", {"names": ["a", "b"]}, "2 labels, a, b, name neither .*, beta"),
+        ("promptfoo/results.json", {"names": ["a"]}, r"2 models \(alpha, beta\), which one label"),
     ],
 )
 def test_what_no_file_has_is_refused_with_what_there_is(read, pattern, columns, message):
@@ -307,7 +307,7 @@ def test_epochs_of_every_eval_ever_that_share_their_mean_are_no_repeats():
     row = {"evaluation_id": "e", "evaluation_name": "t", "sample_id": "q1", "model_id": "m"}
 
     def read(*scores):
-        told = [{"evaluation": {"score": score, "correct": True}} for score in scores]
+        told = [{"evaluation": {"score": score, "is_correct": True}} for score in scores]
         epochs = [{"metadata": {"epoch": str(number)}} for number in (1, 2)]
         return read_results([row | one | of for one, of in zip(told, epochs, strict=True)])
 
@@ -354,7 +354,7 @@ def test_two_files_of_one_model_are_told_apart_by_their_paths(tmp_path):
 
 
 def test_labels_and_named_columns_go_before_those_of_a_tool(read):
-    labelled = read(both("lm_eval/0.4.0-0.4.2/*{}*"), label=["old", "new"]).frame
+    labelled = read(both("lm_eval/0.4.0-0.4.2/*{}*"), names=["old", "new"]).frame
     frame = read(["lm_eval/0.4.13/alpha/*mc*"], item=["id"], form="topic", cluster=["topic"]).frame
 
     assert list(dict.fromkeys(labelled["model"])) == ["old", "new"]

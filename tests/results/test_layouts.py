@@ -169,7 +169,7 @@ EEE = {
     **{"schema_version": "0.3.0", "evaluation_id": "e", "model_id": "our/alpha"},
     **{"evaluation_name": "forms", "sample_id": "q1", "metadata": {"topic": "cap"}},
     "input": {"raw": ASKED, "formatted": f"Q: {ASKED}", "reference": ["Lima"]},
-    **{"output": {"raw": ["Lima"]}, "evaluation": {"score": 1.0, "correct": True}},
+    **{"output": {"raw": ["Lima"]}, "evaluation": {"score": 1.0, "is_correct": True}},
 }
 RESULTS = [promptfoo("alpha", 0), promptfoo("", 2)]
 LAID_OUT = {

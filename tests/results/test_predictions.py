@@ -276,7 +276,7 @@ def match(path, asked=GEORGIA, **settings):
 POPQA = {
     **{"": "12", "id": "4222362", "subj": "Georgia", "prop": "capital", "obj": "Tbilisi"},
     **{"s_pop": "9", "o_pop": "3", "question": "What is the capital of Georgia?"},
-    **{"possible_answers": '["Tbilisi", "Tiflis"]', "correct": "True"},
+    **{"possible_answers": '["Tbilisi", "Tiflis"]', "is_correct": "True"},
 }
 
 
@@ -451,15 +451,15 @@ def test_one_question_with_two_predictions_is_a_conflict(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("blank", "told", "expected"),
+    ("missing", "told", "expected"),
     [
-        ({}, "set `blank` to wrong", ["London", None, None, None]),
-        ({"blank": "wrong"}, "they count as wrong", ["London", "", " \n", None]),
+        ({}, "set `missing` to wrong", ["London", None, None, None]),
+        ({"missing": "wrong"}, "they count as incorrect", ["London", "", " \n", None]),
     ],
 )
-def test_blank_predictions_are_counted_and_missing_unless_asked_otherwise(blank, told, expected):
+def test_blank_predictions_are_counted_and_missing_unless_asked_otherwise(missing, told, expected):
     with pytest.warns(UnscoredWarning, match=f"^2 of 3 predictions are blank; (.*)?{told}"):
-        found = answers_only(["London", "", " \n", None], None, PredictionSettings(**blank))
+        found = answers_only(["London", "", " \n", None], None, PredictionSettings(**missing))
     assert found == expected
 
 

@@ -88,7 +88,7 @@ def test_a_column_for_each_model_is_told_by_its_verdicts_and_said():
 
 def test_columns_of_scores_may_be_models_or_metrics_so_that_is_asked():
     rows, names = [{"fact": "f1", "gpt": 0.3, "llama": 0.7}], ["gpt", "llama"]
-    wide = read_results(rows, ResultColumns(label=names))
+    wide = read_results(rows, ResultColumns(names=names))
     long = read_results(rows, ResultColumns(metrics=names))
 
     scored = {("gpt", 0.3), ("llama", 0.7)}

@@ -24,14 +24,14 @@ def test_released_columns_come_first_and_none_is_a_candidate_of_two_fields():
     [
         # A column under another writing of its name is found.
         *(
-            ([column], {}, {"answers": column})
+            ([column], {}, {"references": column})
             for column in ("possibleAnswers", "Possible Answers", "POSSIBLE-ANSWERS")
         ),
         # An exact name goes before another writing; unknown names are no candidates.
         (
             ["answer", "Question", "question", "possible_answers"],
             {},
-            {"answers": "possible_answers", "question": "question"},
+            {"references": "possible_answers", "question": "question"},
         ),
         # An override wins, also where two columns could be the field.
         (["obj", "object_surface"], {"overrides": {"object": "obj"}}, {"object": "obj"}),

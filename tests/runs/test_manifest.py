@@ -44,8 +44,8 @@ def test_manifest_reads_back_from_json_and_its_signature_is_one_line():
 @pytest.mark.parametrize(
     ("version", "told"),
     [
-        (1, r"an earlier version .*\(manifest version 1, this package reads 3\); run again"),
-        (4, r"a newer version .*\(manifest version 4, this package reads 3\); update"),
+        (1, r"an earlier version .*\(manifest version 1, this package reads 4\); run again"),
+        (5, r"a newer version .*\(manifest version 5, this package reads 4\); update"),
     ],
 )
 def test_manifest_of_another_version_names_the_remedy(version, told):

@@ -7,6 +7,7 @@ from surface_consistency_build.writers.slaq_written import WrittenFact, WrittenT
 
 from surface_consistency.data.redirectqa_release import RedirectQARow
 from surface_consistency.data.slaq_records import SlaqArticle
+from surface_consistency.engine.features import make_features
 from surface_consistency.schemas import Entity, FactualTriple, QuestionRealization, SurfaceForm
 from surface_consistency.taxonomy import RELATIONS
 from tests.made_data import slaq_row
@@ -65,7 +66,7 @@ def built_rows():
         for template in ("original", "paraphrase"):
             question = relation.question(row["subject_surface"], template=template)
             own = {"template": template, "question": question, "object_aliases": ("London", "NA")}
-            rows.append(RedirectQARow(**row, **own))
+            rows.append(RedirectQARow(**row, **own).model_dump(mode="json"))
     return rows
 
 
@@ -91,7 +92,7 @@ def subset(built_rows):
         return Subset(
             name=name,
             splits={"test": built_rows} if splits is None else splits,
-            record=RedirectQARow,
+            features=make_features(RedirectQARow),
             key=("triplet_id", "subject_surface", "template"),
             **options,
         )

@@ -37,7 +37,9 @@ def text(sentence):
 
 def accuracy(**cells):
     """The sentence on the accuracy under title and redirect."""
-    options = {name: cells.pop(name) for name in ("correction", "level", "kind") if name in cells}
+    options = {
+        name: cells.pop(name) for name in ("correction", "confidence", "kind") if name in cells
+    }
     options |= {"p": "p", "clusters": "facts"}
     names = ("accuracy of ada", "title", "redirect", "under the {}")
     return text(difference(row(**cells), "d", *names, **options))

@@ -1,226 +1,241 @@
-"""What the builders share: their cache and its key, errors told plainly, rows from dumps."""
+"""What the builders share: rows of a source, written as they are, and rows built from dumps.
+
+A builder is a class of `datasets`: its columns, types and rows. `build_dataset` makes it, and
+writes what it yields as a folder with a card.
+"""
 
 import json
-import os
 from abc import abstractmethod
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Final
 
 import datasets
+import pyarrow as pa
+from huggingface_hub import metadata_load
+from pydantic import JsonValue
 
 from surface_consistency import __version__
+from surface_consistency.data.sources import OpenSource, open_source
 from surface_consistency.engine.features import make_features
-from surface_consistency.errors import DataError, SurfaceConsistencyError
-from surface_consistency_build.cards.dataset_build import ROW_KEY
-from surface_consistency_build.wikimedia.construction._work_folder import files_digest
-from surface_consistency_build.wikimedia.construction.build import BuildResult
-from surface_consistency_build.wikimedia.construction.dump_files import DumpPlan
-from surface_consistency_build.wikimedia.construction.rows import BuiltRow
+from surface_consistency.errors import DataError
+from surface_consistency.rows.cells import RowCells, count_of, strings_of, text_of
+from surface_consistency.schemas import Record
+from surface_consistency.schemas.settings import Settings
+from surface_consistency_build.builders.settings import RowsSettings
+from surface_consistency_build.cards.build_records import BuildManifest, Row
+from surface_consistency_build.cards.dataset_card import CardText, stated_license
+from surface_consistency_build.cards.dataset_folder import Subset
+from surface_consistency_build.wikimedia.construction.progress import BuildHook
 
-
-def only_split(**arguments: object) -> list[datasets.SplitGenerator]:
-    """Offer the one split of a release.
-
-    Args:
-        arguments: What `_generate_examples` is called with.
-
-    Returns:
-        The split "test", alone.
-    """
-    return [datasets.SplitGenerator(name=datasets.Split.TEST, gen_kwargs=arguments)]
-
-
-def prepared(builder: datasets.DatasetBuilder) -> datasets.Dataset:
-    """Build a data set, or take it from the cache when nothing changed.
-
-    Args:
-        builder: A builder with a split "test".
-
-    Returns:
-        The rows.
-
-    Raises:
-        SurfaceConsistencyError: Whatever is wrong, as it was raised.
-    """
-    try:
-        builder.download_and_prepare()
-    except datasets.exceptions.DatasetGenerationError as error:
-        if isinstance(error.__cause__, SurfaceConsistencyError):
-            raise error.__cause__ from None
-        raise
-    return builder.as_dataset(split=datasets.Split.TEST)
+_VERSION: Final = "1.0.0"
 
 
 @dataclass
-class DumpsConfig(datasets.BuilderConfig):  # type: ignore[misc]
-    """One way to build rows from dumps."""
+class BuildConfig(datasets.BuilderConfig):  # type: ignore[misc]
+    """One configuration of a data set."""
 
-    wiki: str = "enwiki"
-    """Name of a wiki's configuration, or a TOML or JSON file with one."""
+    source: str = ""
+    """Where the rows come from."""
 
-    route: Literal["sql", "xml", "uncategorised"] | None = None
-    """Where redirects and their categories come from; None for the wiki's best."""
-
-    seed: int = 0
-    """Seed of the draws."""
-
-    category_cap: int | None = None
-    """Instances at which a category is down-sampled; None for no balancing."""
+    settings: Settings = field(default_factory=RowsSettings)
+    """How they are built."""
 
 
-class BuiltRowsBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
-    """A builder whose rows come from a build over the dumps in `data_dir`; `keyed` makes one."""
+class RowsBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
+    """A builder of one data set; `build_dataset` makes it and writes its rows."""
+
+    VERSION = datasets.Version(_VERSION)
+    BUILDER_CONFIG_CLASS: ClassVar[type[BuildConfig]] = BuildConfig
 
     NAME: ClassVar[str]
-    """Name of the data set, and of its cache."""
+    """Name of the data set."""
 
-    HOMEPAGE = ""
+    SETTINGS: ClassVar[type[Settings]] = RowsSettings
+    """The record of its settings."""
 
-    result: BuildResult | None = None
-    """What the build left out, once it has run; None when the rows came from the cache."""
+    DEFAULTS: ClassVar[tuple[str, ...]] = ()
+    """Configurations that are built if none is named; empty for the default one."""
 
-    @classmethod
-    def keyed(
-        cls,
-        data_dir: str | os.PathLike[str],
-        cache_dir: str | os.PathLike[str],
-        name: str | None,
-        options: dict[str, object],
-    ) -> Self:
-        """Make the builder of one configuration, its cache keyed by all that decides its rows.
+    record: type[Record]
+    """The record of its columns."""
 
-        Args:
-            data_dir: Folder of dump files.
-            cache_dir: Where rows, and what was staged for them, are kept.
-            name: Configuration; the default one when None.
-            options: Fields of the configuration that differ from it.
+    KEY: ClassVar[tuple[str, ...]] = ()
+    """Columns that no two rows share; not checked when empty."""
 
-        Returns:
-            The builder, with a hash over the dumps' content, the configuration, other sources and
-            the versions of builder and package.
+    progress: BuildHook | None = None
+    """Called while dumps are read and before each step."""
 
-        Raises:
-            SourceNotFoundError: If a dump is missing; names each and where to fetch it.
-            ValueError: If there is no such configuration.
-        """
-        arguments = {
-            "cache_dir": os.fspath(cache_dir),
-            "config_name": name,
-            "dataset_name": cls.NAME,
-            "data_dir": os.fspath(Path(data_dir).resolve()),
-            **options,
-        }
-        builder = cls(**arguments)
-        settings = {k: value for k, value in asdict(builder.config).items() if k != "data_dir"}
-        plan = builder.plan(data_dir)
-        digest = files_digest(
-            plan.files.paths,
-            *(str(cls.VERSION), __version__, repr(sorted(settings.items()))),
-            *(plan.config.model_dump_json(), *builder.other_sources()),
-        )
-        return cls(**arguments, hash=digest)
+    WHERE: ClassVar[str]
+    """Where a source can be found, for messages."""
 
-    @abstractmethod
-    def plan(self, data_dir: str | os.PathLike[str]) -> DumpPlan:
-        """Find the dumps of the configuration.
+    def download_and_prepare(self, output_dir: str | None = None, **options: Any) -> None:  # noqa: ANN401 - those of `datasets`
+        """Build the rows again, since the cache has no key for the source's content."""
+        self.info.features, self.info.splits = self._info().features, None
+        options["download_mode"] = datasets.DownloadMode.FORCE_REDOWNLOAD
+        super().download_and_prepare(output_dir, **options)
 
-        Args:
-            data_dir: Folder of dump files.
-
-        Returns:
-            What was found and what is missing.
-        """
-
-    @abstractmethod
-    def run(self, data_dir: str, work: str) -> BuildResult:
-        """Build with the configuration's settings.
-
-        Args:
-            data_dir: Folder of dump files.
-            work: Folder for what is staged.
-
-        Returns:
-            The rows and what was left out on the way.
-        """
-
-    def other_sources(self) -> tuple[str, ...]:
-        """Name the content of what is read beside the dumps.
-
-        Returns:
-            Digests; none by default.
-        """
-        return ()
+    @property
+    def split(self) -> str:
+        """Name of the split."""
+        return getattr(self.config.settings, "split", "test")
 
     def _info(self) -> datasets.DatasetInfo:
-        """Describe the columns and the licence of the rows."""
-        return datasets.DatasetInfo(
-            description=self.config.description,
-            features=make_features(BuiltRow),
-            homepage=self.HOMEPAGE,
-            license="cc-by-sa-4.0",
-        )
+        """Describe the columns."""
+        return datasets.DatasetInfo(features=make_features(self.record))
 
     def _split_generators(
         self, dl_manager: datasets.DownloadManager
     ) -> list[datasets.SplitGenerator]:
-        """Offer the one split of the release."""
-        require_hash(self)
-        work = os.fspath(work_folder(self._cache_dir_root, self.config.wiki))
-        return only_split(data_dir=self.config.data_dir, work=work)
+        """Offer the one split."""
+        return [datasets.SplitGenerator(name=self.split, gen_kwargs={})]
 
-    def _generate_examples(self, data_dir: str, work: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Build, and yield the validated rows under their keys."""
-        self.result = self.run(data_dir, work)
-        yield from keyed_rows(self.result)
+    def _generate_examples(self) -> Iterator[tuple[str, Row]]:
+        """Yield the rows under keys that no two share."""
+        yield from ((str(number), row) for number, row in enumerate(self.rows()))
 
+    @abstractmethod
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows.
 
-def keyed_rows(result: BuildResult) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the rows of a build under their keys, as `datasets` takes them.
+        Yields:
+            Value by column, all columns in each row.
+        """
 
-    Args:
-        result: A finished build; its rows are checked against their record as they are read.
+    @abstractmethod
+    def card(self) -> CardText:
+        """Write the card's text.
 
-    Yields:
-        Key and row.
+        Returns:
+            The text.
+        """
 
-    Raises:
-        DataError: If two rows have one key, which `datasets` would accept.
-    """
-    seen: set[str] = set()
-    for row in result.rows():
-        key = json.dumps([getattr(row, name) for name in ROW_KEY], ensure_ascii=False)
-        if key in seen:
-            raise DataError(f"two rows have the key {key} ({', '.join(ROW_KEY)})")
-        seen.add(key)
-        yield key, row.model_dump(mode="json")
+    def options(self) -> dict[str, JsonValue]:
+        """List what decides the rows, for the folder and its card.
 
+        Returns:
+            Value by name.
+        """
+        source = Path(self.config.source)
+        shown = source.name if source.exists() else self.config.source
+        return {"source": shown, **self.config.settings.model_dump(mode="json")}
 
-def require_hash(builder: datasets.DatasetBuilder) -> None:
-    """Refuse a builder whose cache would outlive a change of its sources.
+    def claim(self) -> dict[str, JsonValue]:
+        """List what a folder is known by, so that no other data set replaces it.
 
-    Args:
-        builder: The builder.
+        Returns:
+            Value by name.
+        """
+        return {"builder": self.NAME, **self.options()}
 
-    Raises:
-        ValueError: If it was made without a hash.
-    """
-    if builder.hash is None:
-        raise ValueError(
-            f"{type(builder).__name__} has no hash, so its cache would outlive a change of the "
-            "sources; make it with the function beside it"
+    def subset(self, name: str) -> Subset:
+        """Describe the configuration of the folder.
+
+        Args:
+            name: Its name.
+
+        Returns:
+            Its rows, columns and records.
+        """
+        manifest = BuildManifest(
+            builder=self.NAME,
+            builder_version=_VERSION,
+            package_version=__version__,
+            options=self.options(),
+        )
+        return self._subset(name, self.rows(), manifest=manifest)
+
+    def _subset(self, name: str, rows: Iterator[Row], **records: Any) -> Subset:  # noqa: ANN401 - fields of `Subset`
+        """Describe rows by the columns of the builder."""
+        return Subset(
+            name=name,
+            splits={self.split: rows},
+            features=self.info.features,
+            meanings={
+                name: known.description
+                for name, known in self.record.model_fields.items()
+                if known.description and name in self.info.features
+            },
+            key=self.KEY,
+            **records,
         )
 
 
-def work_folder(cache_dir: str | os.PathLike[str], wiki: str) -> Path:
-    """Name the folder of what is staged: one a wiki, so that configurations share it.
+class SourceBuilder(RowsBuilder):
+    """Rows of a file, folder or hub repository: checked by a loader, then written as they are.
 
-    Args:
-        cache_dir: Where builders keep their rows.
-        wiki: Name of a wiki, or file of its configuration.
-
-    Returns:
-        The folder.
+    The columns of the record get its types (in CSV files every cell is text). Other columns are
+    kept with the types of their values. Rows that repeat another in every cell are dropped.
     """
-    return Path(cache_dir, "dumps-work", Path(wiki).stem.partition("-")[0])
+
+    READERS: ClassVar[Mapping[str, Callable[[object], object]]] = {}
+    """Column of the record to the reader of its cells, if that of its type is not enough."""
+
+    def _info(self) -> datasets.DatasetInfo:
+        """Check the source, read it, and describe its columns."""
+        self.check()
+        self._opened = open_source(self.config.source, split=self.split)
+        known = make_features(self.record)
+        read = [self._typed(place, row, known) for place, row in self._opened.rows]
+        names = dict.fromkeys(name for row in read for name in row)
+        self._rows = [{name: row.get(name) for name in names} for row in read]
+        try:
+            features = datasets.Features.from_arrow_schema(
+                pa.schema(
+                    [
+                        (name, pa.array([row[name] for row in self._rows]).type)
+                        for name in names
+                        if name not in known
+                    ]
+                )
+            )
+        except (pa.ArrowException, TypeError) as error:
+            raise DataError(f"{self._opened.id}: a column mixes types: {error}") from error
+        columns = {name: known[name] if name in known else features[name] for name in names}
+        return datasets.DatasetInfo(features=datasets.Features(columns))
+
+    def _typed(self, place: Any, row: Row, known: datasets.Features) -> dict[str, object]:  # noqa: ANN401 - a place
+        """Read the columns of the record by their types."""
+        cells = RowCells({name: name for name in row}, place, row)
+        return {
+            name: cells.read(name, self.READERS.get(name, _reader_of(known[name])))
+            if name in known
+            else value
+            for name, value in row.items()
+        }
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows of the source, each once; see `RowsBuilder.rows`."""
+        seen = {json.dumps(row, default=str): row for row in self._rows}
+        yield from seen.values()
+
+    @abstractmethod
+    def check(self) -> None:
+        """Load the source with the loader of the data set, which names what is wrong."""
+
+    @abstractmethod
+    def base_card(self) -> CardText:
+        """Write the card's text for a source that states no licence."""
+
+    def card(self) -> CardText:
+        """Write the card's text, with the licence that the source states."""
+        return stated_license(self.base_card(), _license_of(self._opened))
+
+
+def _reader_of(feature: object) -> Callable[[object], object]:
+    """Choose the reader of a column's cells; what has the type already is not changed."""
+    if isinstance(feature, datasets.List):
+        return lambda value: value if isinstance(value, list | None) else list(strings_of(value))
+    if getattr(feature, "dtype", None) == "int64":
+        return count_of
+    return lambda value: value if isinstance(value, str) else text_of(value)
+
+
+def _license_of(opened: OpenSource) -> str | None:
+    """Read the licence that the card of a source states."""
+    card = None if opened.folder is None else opened.folder / "README.md"
+    if card is None or not card.is_file():
+        return None
+    named = (metadata_load(card) or {}).get("license")
+    return named if isinstance(named, str) and named != "unknown" else None

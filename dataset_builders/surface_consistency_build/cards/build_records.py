@@ -4,10 +4,10 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final
 
 from pydantic import Field, JsonValue
 
@@ -16,7 +16,8 @@ from surface_consistency.schemas import Record
 from surface_consistency.schemas._record import Items, NonEmpty
 from surface_consistency.taxonomy import CANONICAL_LABEL, types_of
 
-R = TypeVar("R", bound=Record)
+Row = Mapping[str, Any]
+"""A row by column name, in plain Python values."""
 
 _CATEGORY_FIELDS = ("subject_surface_category", "object_surface_category")
 _SURFACE_FIELDS = (
@@ -56,8 +57,8 @@ class BuildManifest(Record):
     package_version: NonEmpty
     """Version of this package."""
 
-    seed: int
-    """Seed of all draws."""
+    seed: int | None = None
+    """Seed of all draws; None if nothing was drawn."""
 
     options: dict[str, JsonValue] = Field(default_factory=dict)
     """What else was settled, by name."""
@@ -112,6 +113,9 @@ class RowCounts:
     rows: Counter[str] = field(default_factory=Counter)
     """Split to rows."""
 
+    n_bytes: Counter[str] = field(default_factory=Counter)
+    """Split to bytes of its rows in memory."""
+
     facts: Counter[str] = field(default_factory=Counter)
     """Split to distinct facts."""
 
@@ -133,7 +137,7 @@ class RowCounts:
     templates: Counter[str] = field(default_factory=Counter)
     """Wording to rows."""
 
-    def watch(self, split: str, rows: Iterable[R]) -> Iterator[R]:
+    def watch(self, split: str, rows: Iterable[Row]) -> Iterator[Row]:
         """Pass rows on and count them.
 
         Args:
@@ -152,16 +156,16 @@ class RowCounts:
         for number, row in enumerate(rows, start=1):
             self._check(split, row, number, keys)
             self.rows[split] += 1
-            if isinstance(template := getattr(row, "template", None), str):
+            if isinstance(template := row.get("template"), str):
                 self.templates[template] += 1
             self._count(split, row, facts, instances)
             yield row
 
-    def _check(self, split: str, row: Record, number: int, keys: dict[bytes, int]) -> None:
+    def _check(self, split: str, row: Row, number: int, keys: dict[bytes, int]) -> None:
         """Refuse a row whose key was seen."""
         if not self.key:
             return
-        key = tuple(getattr(row, name) for name in self.key)
+        key = tuple(row[name] for name in self.key)
         first = keys.setdefault(_short(key), number)
         if first != number:
             shown = ", ".join(
@@ -172,16 +176,16 @@ class RowCounts:
                 "drop one of them, or name more fields as the key"
             )
 
-    def _count(self, split: str, row: Record, facts: set[Hashable], instances: set[bytes]) -> None:
+    def _count(self, split: str, row: Row, facts: set[Hashable], instances: set[bytes]) -> None:
         """Count a row's fact and surface form, the first time that they come by."""
-        fact = getattr(row, "triplet_id", None)
+        fact = row.get("triplet_id")
         if fact is None:
             return
-        instance = _short((fact, *(getattr(row, name, None) for name in _SURFACE_FIELDS)))
+        instance = _short((fact, *(row.get(name) for name in _SURFACE_FIELDS)))
         if fact not in facts:
             facts.add(fact)
             self.facts[split] += 1
-            self.relations[str(getattr(row, "relation", None))] += 1
+            self.relations[str(row.get("relation"))] += 1
         if instance in instances:
             return
         instances.add(instance)
@@ -189,12 +193,12 @@ class RowCounts:
             dict.fromkeys(
                 label
                 for name in _CATEGORY_FIELDS
-                for label in getattr(row, name, ())
+                for label in row.get(name) or ()
                 if label != CANONICAL_LABEL
             )
         )
         is_redirect = bool(labels) or any(
-            getattr(row, name, None) is not None for name in _SURFACE_FIELDS[1::2]
+            row.get(name) is not None for name in _SURFACE_FIELDS[1::2]
         )
         (self.redirects if is_redirect else self.canonical)[split] += 1
         self.categories.update(labels)

@@ -5,15 +5,18 @@ what the cards of RedirectQA and its relatives say besides.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import JsonValue
 
 from surface_consistency.taxonomy import RELATIONS, TYPES, parse_category
 from surface_consistency_build.cards.build_records import BuildManifest, RowCounts
 from surface_consistency_build.wikimedia.construction.progress import StepCount
+
+if TYPE_CHECKING:
+    import datasets
 
 _TEMPLATE: Final = Path(__file__).with_name("dataset_card.md.jinja")
 _SIZES: Final = (
@@ -24,7 +27,7 @@ _SIZES: Final = (
     (10_000_000, "1M<n<10M"),
 )
 _PAPERS: Final = Path(__file__).with_name("dataset_papers.bib")
-"""BibTeX of RedirectQA's paper, a blank line, and that of PopQA's."""
+"""BibTeX of the papers of RedirectQA, PopQA, SLAQ and the audit, separated by blank lines."""
 
 _SUMMARY: Final = """
 Facts of Wikidata, asked under the title of the subject's Wikipedia article and under titles of
@@ -46,6 +49,36 @@ _LICENSES: Final = """
 """
 _WORDINGS_LICENSE: Final = "- Question templates in English, adapted from PopQA's: MIT.\n"
 _POPQA_LICENSE: Final = "- Questions and accepted answers from PopQA: MIT.\n"
+_SLAQ_SUMMARY: Final = """
+Topics of SLAQ (arXiv 2510.11218, figure 6), one row each: five short questions with their answers,
+one long question that lists the five, and one long answer. The columns are those of the release.
+"""
+_SLAQ_LICENSE: Final = """
+The licence of the rows is not known. The paper announces "an open scientific license" (appendix
+A.1) and does not name it, and the source of these rows states none. Ask the authors of SLAQ before
+you publish the rows.
+"""
+_TOPICS_SUMMARY: Final = """
+Topics that a model wrote from articles, with `surface-consistency`, in the columns of SLAQ (arXiv
+2510.11218): five short questions with their answers, one long question that lists the five, and one
+long answer.
+"""
+_TOPICS_LICENSE: Final = """
+No licence is stated: the questions and answers were written from articles by a model. The licence
+of the articles (CC BY-SA 4.0 for Wikipedia) and the terms of the model apply. State the licence
+here before you publish the rows.
+"""
+_AUDIT_SUMMARY: Final = """
+Databases from which single facts are deleted, and the prompts that query these facts: the setting
+of the audit of forgetting (arXiv 2607.00605). The same facts are stored in several topologies. The
+configuration `prompts` has one row per prompt, with the domain, the topology and the prompt style;
+`triplets` has one row per entry of a database.
+"""
+_AUDIT_LICENSE: Final = """
+The authors publish databases and prompts under the MIT licence (repository raeesiarya/LMLMAudit);
+the wordings of the prompts that `surface-consistency` writes are theirs. Databases from other
+tables of facts keep the licence of these tables.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +123,15 @@ class CardSubset:
     data_files: Mapping[str, str]
     """Split to the pattern of its files."""
 
-    columns: Mapping[str, str]
-    """Column to its type."""
+    features: "datasets.Features"
+    """Columns and their types."""
+
+    n_bytes: int
+    """Size of the files."""
+
+    digest: str
+    """Digest of the files. `datasets` does not look at the content of local files: it finds rows in
+    its cache by the card, which therefore changes with the rows."""
 
     meanings: Mapping[str, str] = field(default_factory=dict)
     """Column to what it holds, in Markdown; not shown when empty."""
@@ -120,12 +160,13 @@ def render_card(text: CardText, subsets: Sequence[CardSubset], *, default: str) 
     names = [subset.name for subset in subsets]
     if default not in names:
         raise ValueError(f"the default {default!r} is none of the subsets ({', '.join(names)})")
+    from datasets.info import DatasetInfosDict
     from huggingface_hub import DatasetCard, DatasetCardData
 
     n_rows = sum(subset.counts.rows.total() for subset in subsets)
     data = DatasetCardData(
         pretty_name=text.pretty_name,
-        language=list(text.languages),
+        language=list(text.languages) or None,
         license=text.license,
         task_categories=list(text.task_categories),
         size_categories=next((name for top, name in _SIZES if n_rows < top), "n>10M"),
@@ -133,6 +174,7 @@ def render_card(text: CardText, subsets: Sequence[CardSubset], *, default: str) 
         configs=[
             {
                 "config_name": subset.name,
+                "description": f"rows {subset.digest}",
                 **({"default": True} if subset.name == default else {}),
                 "data_files": [
                     {"split": split, "path": path} for split, path in subset.data_files.items()
@@ -141,12 +183,15 @@ def render_card(text: CardText, subsets: Sequence[CardSubset], *, default: str) 
             for subset in subsets
         ],
     )
+    infos = {subset.name: _info(subset) for subset in subsets}
+    DatasetInfosDict(infos).to_dataset_card_data(data)
     card = DatasetCard.from_template(
         data,
         template_path=str(_TEMPLATE),
         text=text,
         subsets=subsets,
         default=default,
+        split=next(iter(subsets[names.index(default)].data_files)),
         table=markdown_table,
         splits=_split_rows,
         types=_type_rows,
@@ -205,7 +250,7 @@ def redirectqa_card(
         languages=tuple(languages),
         license="cc-by-sa-4.0",
         license_notes=_LICENSES.rstrip() + "\n" + (_WORDINGS_LICENSE if "en" in languages else ""),
-        citation=_citation(with_popqa="en" in languages),
+        citation=_citation(0, 1) if "en" in languages else _citation(0),
         tags=("factual-consistency", "entity", "wikipedia-redirects", "wikidata"),
     )
 
@@ -225,15 +270,85 @@ def popqa_redirect_card(*, pretty_name: str = "PopQA with redirects") -> CardTex
         languages=("en",),
         license="cc-by-sa-4.0",
         license_notes=_LICENSES.rstrip() + "\n" + _POPQA_LICENSE,
-        citation=_citation(with_popqa=True),
+        citation=_citation(0, 1),
         tags=("factual-consistency", "entity", "wikipedia-redirects", "popqa"),
     )
 
 
-def _citation(*, with_popqa: bool) -> str:
-    """Read the papers to cite."""
-    redirectqa, popqa = _PAPERS.read_text(encoding="utf-8").split("\n\n")
-    return f"\n{redirectqa}\n\n{popqa}" if with_popqa else f"\n{redirectqa}\n"
+def _citation(*places: int) -> str:
+    """Read the papers to cite, by their places in the file."""
+    papers = _PAPERS.read_text(encoding="utf-8").strip().split("\n\n")
+    return "\n\n".join(papers[place] for place in places)
+
+
+def slaq_card(*, pretty_name: str = "SLAQ") -> CardText:
+    """Write the card's text for topics of SLAQ.
+
+    Args:
+        pretty_name: Name for people.
+
+    Returns:
+        The text.
+    """
+    return CardText(
+        pretty_name=pretty_name,
+        summary=_SLAQ_SUMMARY,
+        languages=("en",),
+        license="unknown",
+        license_notes=_SLAQ_LICENSE,
+        citation=_citation(2),
+        tags=("factual-consistency", "short-and-long-answers"),
+    )
+
+
+def written_topics_card() -> CardText:
+    """Write the card's text for topics that a model wrote from articles.
+
+    Returns:
+        The text.
+    """
+    return replace(
+        slaq_card(pretty_name="Topics in the layout of SLAQ"),
+        summary=_TOPICS_SUMMARY,
+        license="other",
+        license_notes=_TOPICS_LICENSE,
+    )
+
+
+def audit_card(*, pretty_name: str = "Databases for auditing forgetting") -> CardText:
+    """Write the card's text for databases of the audit of forgetting and their prompts.
+
+    Args:
+        pretty_name: Name for people.
+
+    Returns:
+        The text.
+    """
+    return CardText(
+        pretty_name=pretty_name,
+        summary=_AUDIT_SUMMARY,
+        languages=("en",),
+        license="mit",
+        license_notes=_AUDIT_LICENSE,
+        citation=_citation(3),
+        tags=("unlearning", "retrieval", "knowledge-bases"),
+    )
+
+
+def stated_license(text: CardText, license_id: str | None) -> CardText:
+    """Use the licence that the card of the source states.
+
+    Args:
+        text: The card's text.
+        license_id: Identifier of the licence; None if the source states none.
+
+    Returns:
+        The text with that licence, or as it was.
+    """
+    if license_id is None:
+        return text
+    notes = f"The card of the source states the licence `{license_id}` for its rows."
+    return replace(text, license=license_id, license_notes=notes)
 
 
 _Cells = Iterator[tuple[object, ...]]
@@ -242,7 +357,8 @@ _Cells = Iterator[tuple[object, ...]]
 def _split_rows(counts: RowCounts) -> _Cells:
     """Count rows, facts and instances by split."""
     for name, n_rows in counts.rows.items():
-        yield name, n_rows, counts.facts[name], counts.canonical[name], counts.redirects[name]
+        numbers = (counts.facts[name], counts.canonical[name], counts.redirects[name])
+        yield name, n_rows, *(numbers if counts.facts else ())
 
 
 def _type_rows(counts: RowCounts) -> _Cells:
@@ -281,9 +397,36 @@ def _in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:
 
 
 def _column_rows(subset: CardSubset) -> _Cells:
-    """List the columns, with what they hold where that is known."""
-    for name, kind in subset.columns.items():
+    """List the columns, with what they contain if that is known."""
+    for name, feature in subset.features.items():
+        kind = _type_name(feature)
         yield (name, kind, subset.meanings.get(name, "")) if subset.meanings else (name, kind)
+
+
+def _type_name(feature: object) -> str:
+    """Name a column's type for people."""
+    inner = getattr(feature, "feature", None)
+    return (
+        f"list of {_type_name(inner)}"
+        if inner is not None
+        else str(getattr(feature, "dtype", feature))
+    )
+
+
+def _info(subset: CardSubset) -> "datasets.DatasetInfo":
+    """Describe types and sizes for `datasets`."""
+    import datasets
+
+    splits = datasets.SplitDict(dataset_name=subset.name)
+    for name, n_rows in subset.counts.rows.items():
+        n_bytes = subset.counts.n_bytes[name]
+        splits.add(datasets.SplitInfo(name, num_bytes=n_bytes, num_examples=n_rows))
+    return datasets.DatasetInfo(
+        features=subset.features,
+        splits=splits,
+        download_size=subset.n_bytes,
+        dataset_size=subset.counts.n_bytes.total(),
+    )
 
 
 def _attrition_rows(subset: CardSubset) -> _Cells:
@@ -296,7 +439,8 @@ def _setting_rows(manifest: BuildManifest) -> _Cells:
     """List the settings of a build; tables among them stand in `build.json` alone."""
     yield "builder", f"{manifest.builder} {manifest.builder_version}"
     yield "package", f"surface-consistency {manifest.package_version}"
-    yield "seed", manifest.seed
+    if manifest.seed is not None:
+        yield "seed", manifest.seed
     for name, value in manifest.options.items():
         if not isinstance(value, dict):
             yield name, _plain(value)

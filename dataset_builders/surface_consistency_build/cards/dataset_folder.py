@@ -5,29 +5,32 @@ settings made, is replaced unasked.
 """
 
 import csv
+import hashlib
 import io
 import json
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import JsonValue
 
 from surface_consistency.data.redirectqa_release import CATEGORY_TYPES_PATH
-from surface_consistency.engine.features import make_features, to_parquet
 from surface_consistency.errors import DataError, RecordError, RunError
 from surface_consistency.reading import parse_json, read_document
 from surface_consistency.runs.files import write_text
-from surface_consistency.schemas import Record
+from surface_consistency.schemas.jsonl import atomic_path
 from surface_consistency.taxonomy import CATEGORIES, TYPES
-from surface_consistency_build.cards.build_records import BuildManifest, RowCounts
+from surface_consistency_build.cards.build_records import BuildManifest, Row, RowCounts, file_digest
 from surface_consistency_build.cards.dataset_card import CardSubset, CardText, render_card
 from surface_consistency_build.wikimedia.construction.progress import StepCount
+
+if TYPE_CHECKING:
+    import datasets
 
 _SHARD_NAME: Final = re.compile(r"(?P<split>[^-]+)-\d{5}-of-\d{5}\.parquet")
 BUILD_METADATA_FILES: Final = ("attrition.csv", "build.json")
@@ -37,6 +40,7 @@ _CARD: Final = "README.md"
 _RECORD: Final = ".surface-consistency.json"
 _SUBSETS: Final = "subsets"
 _SHOWN: Final = 3
+_ROW_GROUP: Final = 8_192
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _ATTRITION: Final = tuple(StepCount.model_fields)
 
@@ -48,11 +52,14 @@ class Subset:
     name: str
     """Its name: letters, digits, dots, dashes and underscores."""
 
-    splits: Mapping[str, Iterable[Record]]
+    splits: Mapping[str, Iterable[Row]]
     """Split to rows; each is read once."""
 
-    record: type[Record]
-    """Class of the rows; its fields are the columns."""
+    features: "datasets.Features"
+    """Columns of the rows, and their types."""
+
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    """Column to what it contains, for the card; columns without a description are listed too."""
 
     key: tuple[str, ...] = ()
     """Fields that no two rows of a split may share; not checked when empty."""
@@ -102,8 +109,8 @@ def write_folder(
         What was written.
 
     Raises:
-        DataError: If a split has no rows, two rows share their key, or a name cannot be a folder's.
-        TypeError: If a row is of another class than its subset says.
+        DataError: If a split has no rows, two rows share their key, a row has other columns or
+            types than its subset says, or a name cannot be a folder's.
         ValueError: If there are no subsets, two of one name, or `rows_per_shard` is below 1.
     """
     names = [subset.name for subset in subsets]
@@ -116,8 +123,9 @@ def write_folder(
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     shown = [_write_subset(place, subset, rows_per_shard) for subset in subsets]
-    labels = ((label, TYPES[category.type].label) for label, category in CATEGORIES.items())
-    _write(place / CATEGORY_TYPES_PATH, _csv(("redirect_category", "type"), labels))
+    if any("subject_surface_category" in subset.features for subset in subsets):
+        labels = ((label, TYPES[category.type].label) for label, category in CATEGORIES.items())
+        _write(place / CATEGORY_TYPES_PATH, _csv(("redirect_category", "type"), labels))
     _write(place / _CARD, render_card(card, shown, default=default or names[0]))
     return PublishedFolder(
         folder=place,
@@ -141,8 +149,8 @@ def reserve_output_dir(
         folder: The folder.
         settings: What decides its rows, by name; values that JSON can hold.
         subsets: Names of the subsets that will be written.
-        overwrite: Whether a finished data set of other settings, and a card of somebody else's,
-            may be replaced; other files are left alone.
+        overwrite: Whether a finished data set of other settings, and a card of other origin, may be
+            replaced: files of its other subsets are removed. Foreign files are not changed.
 
     Returns:
         The folder.
@@ -154,13 +162,18 @@ def reserve_output_dir(
     place = make_folder(folder, "out")
     record = place / _RECORD
     wanted: dict[str, JsonValue] = {**settings, _SUBSETS: list(subsets)}
+    known = _recorded(record)
+    listed = known.get(_SUBSETS)
+    earlier = listed if isinstance(listed, list) else []
     if not overwrite:
-        known = _recorded(record)
-        earlier = known.get(_SUBSETS)
-        _refuse_foreign(place, earlier if isinstance(earlier, list) else [])
+        _refuse_foreign(place, earlier)
         if known and (place / _CARD).exists():
             _refuse_others(place, known, wanted)
-    record.write_text(json.dumps(wanted, ensure_ascii=False), encoding="utf-8")
+    gone = [name for name in earlier if name not in subsets]
+    for file in list(_files(place)):
+        if _is_ours(file, gone):
+            (place / file).unlink()
+    write_text(record, json.dumps(wanted, ensure_ascii=False))
     return place
 
 
@@ -266,9 +279,12 @@ def _write_subset(place: Path, subset: Subset, rows_per_shard: int) -> CardSubse
             stale.unlink()
     counts = RowCounts(key=subset.key)
     for split, rows in subset.splits.items():
-        watched = counts.watch(split, _of_class(rows, subset))
-        if not _write_shards(target, split, watched, subset.record, rows_per_shard):
+        watched = counts.watch(split, rows)
+        counts.n_bytes[split] = _write_shards(target, split, watched, subset, rows_per_shard)
+        if not counts.n_bytes[split]:
             raise DataError(f"subset {subset.name!r} has no rows in split {split!r}")
+    shards = sorted(file for file in target.iterdir() if _SHARD_NAME.fullmatch(file.name))
+    digest = hashlib.sha256("".join(file_digest(file, "sha256") for file in shards).encode())
     records = place / "metadata" / subset.name
     if subset.attrition:
         _write(
@@ -282,54 +298,56 @@ def _write_subset(place: Path, subset: Subset, rows_per_shard: int) -> CardSubse
         name=subset.name,
         counts=counts,
         data_files={split: f"{subset.name}/{split}-*.parquet" for split in subset.splits},
-        columns={name: _type_name(kind) for name, kind in make_features(subset.record).items()},
-        meanings={
-            name: known.description
-            for name, known in subset.record.model_fields.items()
-            if known.description
-        },
+        features=subset.features,
+        n_bytes=sum(file.stat().st_size for file in shards),
+        digest=digest.hexdigest(),
+        meanings=subset.meanings,
         attrition=subset.attrition,
         manifest=subset.manifest,
     )
 
 
-def _of_class(rows: Iterable[Record], subset: Subset) -> Iterator[Record]:
-    """Refuse rows of another class, whose fields would be cast or dropped."""
-    for row in rows:
-        if type(row) is not subset.record:
-            raise TypeError(
-                f"subset {subset.name!r} has {subset.record.__name__} rows, "
-                f"got {type(row).__name__}"
-            )
-        yield row
-
-
 def _write_shards(
-    target: Path, split: str, rows: Iterator[Record], record: type[Record], rows_per_shard: int
+    target: Path, split: str, rows: Iterator[Row], subset: Subset, rows_per_shard: int
 ) -> int:
-    """Write files of so many rows; their number goes into their names once it is known."""
+    """Write files of so many rows, named by their number; return the bytes of the rows."""
     parts: list[Path] = []
+    n_bytes = 0
     try:
         for first in rows:
             part = target / f".{split}-{len(parts):05d}.unnamed"
-            to_parquet(part, chain([first], islice(rows, rows_per_shard - 1)), record)
+            n_bytes += _write_shard(part, chain([first], islice(rows, rows_per_shard - 1)), subset)
             parts.append(part)
         for number, part in enumerate(parts):
             part.replace(target / f"{split}-{number:05d}-of-{len(parts):05d}.parquet")
     finally:
         for part in parts:
             part.unlink(missing_ok=True)
-    return len(parts)
+    return n_bytes
 
 
-def _type_name(feature: object) -> str:
-    """Name a column's type for people."""
-    inner = getattr(feature, "feature", None)
-    return (
-        f"list of {_type_name(inner)}"
-        if inner is not None
-        else str(getattr(feature, "dtype", feature))
-    )
+def _write_shard(path: Path, rows: Iterator[Row], subset: Subset) -> int:
+    """Write one file; a row that would be cast or lose a column is an error."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema, names, n_bytes = subset.features.arrow_schema, subset.features.keys(), 0
+    with atomic_path(path) as part, pq.ParquetWriter(part, schema) as writer:
+        while items := list(islice(rows, _ROW_GROUP)):
+            if other := next((row.keys() ^ names for row in items if row.keys() != names), None):
+                raise DataError(
+                    f"subset {subset.name!r}: a row lacks or adds {', '.join(sorted(other))}; its "
+                    f"columns are {', '.join(names)}"
+                )
+            try:
+                table = pa.Table.from_pylist(items, schema=schema)
+            except (pa.ArrowException, TypeError, ValueError) as error:
+                raise DataError(
+                    f"subset {subset.name!r}: a cell has another type: {error}"
+                ) from error
+            writer.write_table(table)
+            n_bytes += table.nbytes
+    return n_bytes
 
 
 def _csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

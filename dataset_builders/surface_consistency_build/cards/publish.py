@@ -33,13 +33,19 @@ class Upload:
     sha256: str
     """Its checksum."""
 
+    n_rows: int | None
+    """Its rows; None if it is not a file of rows."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishPlan:
     """What is uploaded, or would be."""
 
-    repo_id: str
-    """The repository, `owner/name`."""
+    folder: Path
+    """The folder that is uploaded."""
+
+    repo_id: str | None
+    """The repository, `owner/name`; None if none was named."""
 
     uploads: tuple[Upload, ...]
     """The files, by path."""
@@ -63,20 +69,19 @@ class PublishPlan:
         """Lay the plan out for people.
 
         Yields:
-            A line a file, and one or two that say what became of them.
+            One line per file: checksum, size, path and rows; then one line with the destination.
         """
         for upload in self.uploads:
-            yield f"{upload.sha256}  {upload.n_bytes:>14,}  {upload.path}"
-        done = "uploaded" if self.is_done else "would upload"
+            rows = "" if upload.n_rows is None else f"  {upload.n_rows:,} rows"
+            yield f"{upload.sha256}  {upload.n_bytes:>14,}  {upload.path}{rows}"
         total = f"{len(self.uploads)} files, {self.total_bytes:,} bytes"
-        yield f"{done} {total} to {self.url or self.repo_id}"
-        if not self.is_done:
-            yield "nothing was uploaded; add --no-dry-run to do it"
+        target = self.url or self.repo_id or "a repository that `push_to` names"
+        yield f"{'uploaded' if self.is_done else 'a push would upload'} {total} to {target}"
 
 
 def publish_folder(
     folder: str | os.PathLike[str],
-    repo_id: str,
+    repo_id: str | None,
     *,
     dry_run: bool = True,
     private: bool = True,
@@ -92,7 +97,8 @@ def publish_folder(
 
     Args:
         folder: The folder; its card must name its data files.
-        repo_id: The data set repository, `owner/name`; made if there is none.
+        repo_id: The data set repository, `owner/name`, which is created if it does not exist;
+            None lists what any push would upload.
         dry_run: Whether to show only.
         private: Whether a repository that is made is private.
         revision: Branch; the main one when None.
@@ -108,7 +114,10 @@ def publish_folder(
         ValueError: If `repo_id` is no `owner/name`.
     """
     place = Path(folder)
-    check_repo_id(repo_id)
+    if repo_id is not None:
+        check_repo_id(repo_id)
+    import pyarrow.parquet as pq
+
     names = _list_files(place)
     patterns = _data_patterns(place / _CARD)
     _check_data_files(place, names, patterns)
@@ -119,12 +128,13 @@ def publish_folder(
             path=name,
             n_bytes=(place / name).stat().st_size,
             sha256=file_digest(place / name, "sha256"),
+            n_rows=pq.read_metadata(place / name).num_rows if name.endswith(".parquet") else None,
         )
         for name in names
     )
     replaced = tuple(f"{name}/*.parquet" for name in sorted(folders))
     url = None
-    if not dry_run:
+    if repo_id is not None and not dry_run:
         if api is None:
             import huggingface_hub
 
@@ -141,12 +151,34 @@ def publish_folder(
         )
         url = getattr(commit, "commit_url", None)
     return PublishPlan(
+        folder=place,
         repo_id=repo_id,
         uploads=uploads,
         replaced=replaced,
-        is_done=not dry_run,
+        is_done=repo_id is not None and not dry_run,
         url=url if isinstance(url, str) else None,
     )
+
+
+def check_push(repo_id: str, *, dry_run: bool) -> None:
+    """Refuse an upload that cannot succeed, before hours go into its data.
+
+    Args:
+        repo_id: The repository.
+        dry_run: Whether the uploads are listed only, which needs no token.
+
+    Raises:
+        ValueError: If `repo_id` is not `owner/name`.
+        DataError: If there is no token.
+    """
+    from huggingface_hub import get_token
+
+    check_repo_id(repo_id)
+    if not dry_run and get_token() is None:
+        raise DataError(
+            f"cannot upload to {repo_id} without a token of the hub; log in with `hf auth login`, "
+            "set HF_TOKEN, or list the uploads with dry_run=True"
+        )
 
 
 def check_repo_id(repo_id: str) -> None:

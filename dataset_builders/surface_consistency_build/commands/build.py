@@ -10,9 +10,9 @@ from typing import Annotated, Any, Final
 from cyclopts import App, Parameter
 from pydantic import Field
 
+import surface_consistency_build
 from surface_consistency.cli.options import Out
 from surface_consistency.cli.record_command import record_command
-from surface_consistency.data.popqa import load_popqa
 from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.models.registry import load_runner
 from surface_consistency.schemas.jsonl import write_jsonl
@@ -24,14 +24,12 @@ from surface_consistency_build.builders.audit_databases.databases import build_a
 from surface_consistency_build.builders.audit_databases.fact_tables import DOMAINS, read_fact_table
 from surface_consistency_build.builders.audit_databases.styles import AUDIT_STYLES, style_writers
 from surface_consistency_build.builders.audit_databases.topologies import PUBLISHED_TOPOLOGIES
-from surface_consistency_build.cards.dataset_build import (
+from surface_consistency_build.builders.settings import (
     BuildSettings,
     DumpSettings,
-    write_popqa_redirect,
-    write_redirectqa,
+    PopQASettings,
+    RowsSettings,
 )
-from surface_consistency_build.cards.dataset_folder import PublishedFolder
-from surface_consistency_build.cards.publish import check_repo_id, publish_folder
 from surface_consistency_build.wikimedia.construction.dump_files import DumpPlan
 from surface_consistency_build.wikimedia.construction.progress import BuildProgress
 from surface_consistency_build.writers.paraphrases import ParaphraseSettings, ParaphraseWriting
@@ -46,6 +44,7 @@ from surface_consistency_build.writers.writer import Writing
 _SECONDS_ON_TERMINAL: Final = 1.0
 _SECONDS_IN_LOG: Final = 60.0
 _Dumps = Annotated[Path, Parameter(help="Folder of dump files.")]
+_Source = Annotated[str, Parameter(help="File, folder or hub id of the rows.")]
 _Review = Annotated[
     Path | None, Parameter(help="Review sheet to apply, filled in; no model is queried.")
 ]
@@ -59,28 +58,25 @@ _Plan = Annotated[
 
 
 class WriteSettings(Settings):
-    """Where the work is done and what becomes of it."""
+    """Where the data set is written and uploaded."""
 
     out: str | None = None
     """Folder to write."""
 
-    work: Path | None = None
-    """Folder for what is staged; OUT.work by default."""
+    config: str | None = None
+    """Configuration; the default one, or all of lmlm-audit, if none is given."""
+
+    push_to: str | None = None
+    """Repository OWNER/NAME to upload the folder to."""
+
+    dry_run: bool = False
+    """Print what a push would upload, and upload nothing."""
 
     overwrite: bool = False
     """Whether a data set of other settings in --out is replaced."""
 
-    checksums: bool = True
-    """Whether the card names the SHA-1 of the sources."""
-
     quiet: bool = False
     """Whether to show no progress."""
-
-    push_to_hub: str | None = None
-    """Repository OWNER/NAME for which the uploads are listed."""
-
-    dry_run: bool = True
-    """With --push-to-hub: list only; --no-dry-run uploads."""
 
 
 class AuditSettings(Settings):
@@ -106,13 +102,16 @@ def add(build: App) -> None:
     Args:
         build: The command `build`.
     """
-    build.command(
-        record_command(_redirectqa, build=BuildSettings, target=WriteSettings), name="redirectqa"
-    )
-    build.command(record_command(_popqa, build=DumpSettings, target=WriteSettings), name="popqa")
-    build.command(record_command(_audit, settings=AuditSettings), name="audit")
-    build.command(record_command(_articles, settings=ArticleSettings), name="articles")
-    build.command(record_command(_slaq, settings=TopicSettings, model=ModelSettings), name="slaq")
+    for name, function, records in (
+        ("redirectqa", _redirectqa, {"build": BuildSettings, "target": WriteSettings}),
+        ("popqa-redirect", _popqa, {"build": PopQASettings, "target": WriteSettings}),
+        ("slaq", _slaq, {"rows": RowsSettings, "target": WriteSettings}),
+        ("lmlm-audit", _lmlm_audit, {"target": WriteSettings}),
+        ("audit", _audit, {"settings": AuditSettings}),
+        ("articles", _articles, {"settings": ArticleSettings}),
+        ("topics", _topics, {"settings": TopicSettings, "model": ModelSettings}),
+    ):
+        build.command(record_command(function, **records), name=name)
     build.command(
         record_command(
             _paraphrases, source=RedirectQASource, settings=ParaphraseSettings, model=ModelSettings
@@ -122,51 +121,54 @@ def add(build: App) -> None:
 
 
 def _redirectqa(
-    *, dumps: _Dumps, plan: _Plan = False, build: BuildSettings, target: WriteSettings
+    *,
+    source: Annotated[
+        str, Parameter(help="Folder of dump files; or file, folder or hub id of rows.")
+    ],
+    plan: _Plan = False,
+    build: BuildSettings,
+    target: WriteSettings,
 ) -> None:
-    """Build RedirectQA from dumps of a Wikipedia and Wikidata.
+    """Build RedirectQA from dumps of a Wikipedia and Wikidata, or from rows.
 
     From local dump files into a folder that load_dataset reads, with a card. A stopped build goes
-    on from its finished steps.
+    on from its finished steps. Rows are checked and written as they are.
     """
-    _check(target)
-    files = build.plan(dumps)
-    if plan:
-        _show_plan(files)
-        return
-    written = write_redirectqa(dumps, _out(target, files), builds=[build], **_resources(target))
-    _finish(written, target)
+    _build("redirectqa", source, build, target, plan=plan)
 
 
 def _popqa(
-    *,
-    dumps: _Dumps,
-    popqa: Annotated[str, Parameter(help="Hub id, folder or file.")] = "akariasai/PopQA",
-    revision: Annotated[
-        str | None, Parameter(help="Commit, tag or branch of PopQA's rows.")
-    ] = None,
-    plan: _Plan = False,
-    build: DumpSettings,
-    target: WriteSettings,
+    *, source: _Dumps, plan: _Plan = False, build: PopQASettings, target: WriteSettings
 ) -> None:
     """Augment PopQA with the Wikipedia redirects of its subjects (RedirectQA, appendix B.1)."""
-    _check(target)
-    files = build.plan(dumps, needs_views=False)
-    if plan:
-        _show_plan(files)
-        return
-    out = _out(target, files)
-    rows = load_popqa(popqa, revision=revision)
-    _finish(write_popqa_redirect(rows, dumps, out, build=build, **_resources(target)), target)
+    _build("popqa-redirect", str(source), build, target, plan=plan)
+
+
+def _slaq(*, source: _Source, rows: RowsSettings, target: WriteSettings) -> None:
+    """Build SLAQ, or the half of popular or obscure topics, from rows in its columns."""
+    _build("slaq", source, rows, target)
+
+
+def _lmlm_audit(
+    *,
+    source: Annotated[str, Parameter(help="Folder of databases with their prompts.")],
+    target: WriteSettings,
+) -> None:
+    """Build the prompts and triplets of the audit of forgetting from databases.
+
+    The databases are those that the audit publishes, or those that build audit writes.
+    """
+    _build("lmlm-audit", source, Settings(), target)
 
 
 def _audit(
     *, out: Annotated[Path, Parameter(help="Folder of the databases.")], settings: AuditSettings
 ) -> None:
-    """Build databases of the audit of forgetting, with their prompts.
+    """Build databases of the audit of forgetting, with their prompts, from tables of facts.
 
-    Written are DOMAIN/TOPOLOGY.json and DOMAIN/prompts/TOPOLOGY/prompts_STYLE.jsonl in the
-    published layout, from the tables that come with the package or from your own.
+    Writes DOMAIN/TOPOLOGY.json and DOMAIN/prompts/TOPOLOGY/prompts_STYLE.jsonl in the published
+    layout, which run audit reads, and the same prompts and triplets as Parquet files with a card,
+    which load_dataset reads.
     """
     for name, chosen, known in (
         ("topologies", settings.topologies, TOPOLOGIES),
@@ -188,6 +190,7 @@ def _audit(
             f"{item.path}: {item.n_triplets} triplets, {item.n_facts} facts in "
             f"{len(item.prompt_paths)} prompt styles"
         )
+    surface_consistency_build.build_dataset("lmlm-audit", out, out, overwrite=True)
 
 
 def _articles(
@@ -202,7 +205,7 @@ def _articles(
 ) -> None:
     """Select the articles of a wiki that questions are written on (SLAQ, appendix A.1).
 
-    By category, length and page views. `build slaq` takes the file.
+    By category, length and page views. `build topics` takes the file.
     """
     if out.suffix != ".jsonl":
         raise ValueError(f"--out is a file of JSON lines; call it {out.with_suffix('.jsonl').name}")
@@ -220,7 +223,7 @@ def _articles(
     print(f"articles: {out}")
 
 
-def _slaq(
+def _topics(
     *,
     articles: Annotated[
         Path, Parameter(help="File of articles, or folder of texts; see the guide.")
@@ -290,32 +293,31 @@ def _write(
     print(f"data: {out}")
 
 
-def _check(target: WriteSettings) -> None:
-    """Refuse an upload to nowhere before any work."""
-    if target.push_to_hub is None and not target.dry_run:
-        raise ValueError("--no-dry-run belongs to --push-to-hub OWNER/NAME")
-    if target.push_to_hub is not None:
-        check_repo_id(target.push_to_hub)
-
-
-def _out(target: WriteSettings, plan: DumpPlan) -> Path:
-    """Find where to write, and say what the files that are there decide."""
+def _build(
+    name: str, source: str, settings: Settings, target: WriteSettings, *, plan: bool = False
+) -> None:
+    """Build a data set, or list the dumps that it needs, and print what was written."""
+    if isinstance(settings, DumpSettings) and (plan or not target.quiet):
+        files = settings.plan(source)
+        if plan:
+            _show_plan(files)
+            return
+        for note in () if files.missing else files.notes:
+            print(f"note: {note}", file=sys.stderr)
     if not target.out:
         raise ValueError("--out is needed: the folder to write (or --plan, which writes nothing)")
-    if not target.quiet and not plan.missing:
-        for note in plan.notes:
-            print(f"note: {note}", file=sys.stderr)
-    return Path(target.out)
-
-
-def _resources(target: WriteSettings) -> dict[str, Any]:
-    """Gather where the work is done and who hears of it."""
-    return {
-        "work": target.work,
-        "overwrite": target.overwrite,
-        "checksums": target.checksums,
-        "progress": None if target.quiet else _Lines(),
-    }
+    given = target.model_dump(exclude={"out", "quiet"})
+    progress = None if target.quiet else _Lines()
+    options = settings.model_dump(exclude_unset=True)
+    done = surface_consistency_build.build_dataset(
+        name, source, target.out, **given, progress=progress, **options
+    )
+    for upload in done.uploads:
+        if upload.n_rows is not None:
+            print(f"{upload.path}: {upload.n_rows:,} rows")
+    print(f"folder: {done.folder}\ncard: {done.folder / 'README.md'}")
+    if done.is_done:
+        print(*done.lines(), sep="\n")
 
 
 def _show_plan(plan: DumpPlan) -> None:
@@ -361,17 +363,6 @@ def _duration(seconds: float) -> str:
     if minutes < 2:
         return f"{seconds:.0f} s"
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
-
-
-def _finish(written: PublishedFolder, target: WriteSettings) -> None:
-    """Say what was written, and show or make the upload."""
-    for name, counts in written.counts.items():
-        print(f"{name}: {sum(counts.rows.values()):,} rows")
-    print(f"folder: {written.folder}\ncard: {Path(written.folder) / 'README.md'}")
-    if target.push_to_hub is None:
-        return
-    plan = publish_folder(written.folder, target.push_to_hub, dry_run=target.dry_run)
-    print(*plan.lines(), sep="\n")
 
 
 class _Lines:

@@ -18,14 +18,19 @@ from typing import Final
 from pydantic import Field
 
 from surface_consistency.data.redirectqa import RedirectQA
-from surface_consistency.data.redirectqa_release import question_cells
+from surface_consistency.data.redirectqa_release import RedirectQARow, question_cells
+from surface_consistency.engine.features import make_features
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.rows.readers import Place
-from surface_consistency.runs.files import write_text
 from surface_consistency.schemas import Message, Prompt, QuestionRealization
 from surface_consistency.taxonomy import RELATIONS, TEMPLATES, paraphrase_name
-from surface_consistency.text import padded_words
+from surface_consistency.text import guess_language, padded_words
+from surface_consistency_build.cards.dataset_card import redirectqa_card
+from surface_consistency_build.cards.dataset_folder import Subset, write_folder
 from surface_consistency_build.writers import writer
+
+_PRETTY_NAME: Final = "RedirectQA with paraphrases"
+_SUBSET: Final = "paraphrased"
 
 DROP_REASONS: Final[Mapping[str, str]] = {
     "name": "the name does not stand in it exactly once",
@@ -216,7 +221,8 @@ class ParaphraseWriting(writer.Writing[WordingDraft, ParaphraseSettings]):
                 "); write better ones under `corrected` in the review sheet, or query a model that "
                 "follows instructions"
             )
-        folder.mkdir(parents=True, exist_ok=True)
+        import datasets
+
         draft_of = {fact: draft for draft in self.drafts for fact in draft.facts}
         rows = []
         for question in self.questions:
@@ -231,8 +237,17 @@ class ParaphraseWriting(writer.Writing[WordingDraft, ParaphraseSettings]):
                 if draft is not None and triple.id not in one.refused_facts:
                     text = one.text.replace(draft.name, question.surface.text)
                     rows.append(cells | {"template": paraphrase_name(number), "question": text})
-        lines = (f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-        write_text(folder / "test.jsonl", "".join(lines))
+        features = datasets.Features(
+            make_features(RedirectQARow)
+            | {
+                "triplet_id": datasets.Value("string"),
+                "possible_answers": datasets.List(datasets.Value("string")),
+            }
+        )
+        language = guess_language([question.question for question in self.questions])
+        card = redirectqa_card((language,) if language else (), pretty_name=_PRETTY_NAME)
+        subset = Subset(name=_SUBSET, splits={"test": rows}, features=features)
+        write_folder(folder, [subset], card=card)
         few = [draft.wording for draft in self.drafts if len(draft.taken) < draft.number]
         return writer.WritingSummary(
             counts={"wordings": len(self.drafts), "paraphrases": n_taken, "rows": len(rows)},

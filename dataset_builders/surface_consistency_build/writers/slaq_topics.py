@@ -13,7 +13,8 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field
 
 from surface_consistency.data.slaq_records import SlaqArticle, SlaqTopic
-from surface_consistency.data.slaq_rows import write_slaq_csv
+from surface_consistency.data.slaq_rows import SlaqRow, to_slaq_rows
+from surface_consistency.engine.features import make_features
 from surface_consistency.engine.judging.prompts import (
     OWN_WORDS,
     fill_holes,
@@ -23,6 +24,8 @@ from surface_consistency.engine.judging.prompts import (
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.rows.readers import Place
 from surface_consistency.schemas import DataSource, Message, Prompt
+from surface_consistency_build.cards.dataset_card import written_topics_card
+from surface_consistency_build.cards.dataset_folder import Subset, write_folder
 from surface_consistency_build.writers import writer
 from surface_consistency_build.writers.slaq_articles import is_long_enough
 from surface_consistency_build.writers.slaq_rules import Violation, check_topic
@@ -153,9 +156,10 @@ class TopicDraft(writer.Draft):
 class TopicWriting(writer.Writing[TopicDraft, TopicSettings]):
     """The writing of topics.
 
-    `write` and `apply` write `test.csv`, the topics that break no rule or that the reviewer
-    accepted, in the columns of `load_slaq`. `write` also writes `doubtful.csv`, the complete topics
-    that break a rule.
+    `write` and `apply` write Parquet files with a card, in the columns of `load_slaq`: the split
+    `test` contains the topics that break no rule or that the reviewer accepted. `write` also writes
+    the split `doubtful`, the complete topics that break a rule. A split without topics is not
+    written.
 
     Args:
         articles: Articles with different titles, cleaned, such as those of `read_articles`.
@@ -223,12 +227,18 @@ class TopicWriting(writer.Writing[TopicDraft, TopicSettings]):
                 topics.append(topic)
         if is_reviewed and not topics:
             raise DataError(f"no topic is left after the review: {next(iter(left_out.values()))}")
-        folder.mkdir(parents=True, exist_ok=True)
-        write_slaq_csv(folder / "test.csv", topics)
-        if is_reviewed:
-            return writer.WritingSummary(counts={"topics": len(topics)}, left_out=left_out)
-        write_slaq_csv(folder / "doubtful.csv", doubtful)
-        counts = {"topics": len(topics), "doubtful topics": len(doubtful)}
+        splits = {"test": topics, "doubtful": doubtful}
+        rows = {
+            split: [row.model_dump(mode="json") for row in to_slaq_rows(given)]
+            for split, given in splits.items()
+            if given
+        }
+        if rows:
+            subset = Subset(name="all", splits=rows, features=make_features(SlaqRow))
+            write_folder(folder, [subset], card=written_topics_card())
+        counts = {"topics": len(topics)}
+        if not is_reviewed:
+            counts["doubtful topics"] = len(doubtful)
         return writer.WritingSummary(counts=counts, left_out=left_out)
 
 

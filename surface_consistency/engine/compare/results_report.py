@@ -99,7 +99,11 @@ class ComparisonReport:
         self.quantity = f"{base} ({metric})" if metric else base
         low, high = self.result.scale
         self._reach = high - low
-        self._words: dict[str, Any] = {"kind": self.kind, "unit": "items", "level": self.confidence}
+        self._words: dict[str, Any] = {
+            "kind": self.kind,
+            "unit": "items",
+            "confidence": self.confidence,
+        }
         self.groups = self.result.groups
         self.is_of_right = self.result.is_verdicts and not compared.settings.lower_is_better
         self.has_flips = self.is_of_right and len(compared.models) == 2 and self.n_tasks == 1

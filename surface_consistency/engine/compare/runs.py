@@ -118,7 +118,9 @@ def read_runs(
     paths = [run.folder.path for run in runs]
     results = read_results(paths, ResultColumns(names=labels, metrics=columns.metrics))
     groups, by = _groups(runs, study)
-    cluster = _cluster(study, columns.cluster, groups)
+    named = _cluster(study, columns.cluster, groups)
+    # In results an item is a prompt, and the item of a study is the fact of its prompts.
+    cluster = "fact" if named == "item" else named
     frame = results.frame
     described = groups.reindex(frame["item"])
     added = {name: pd.Series(described[name].map(label_list).array) for name in by}
@@ -126,9 +128,9 @@ def read_runs(
     if frame["question"].isna().all():
         asked = pd.concat([_questions(run) for run in runs])
         added["question"] = asked[~asked.index.duplicated()].reindex(frame["item"]).array
-    if cluster != "item":
+    if named != "item":
         known = pd.Series(described[cluster].array)
-        added[cluster] = known.where(known.notna(), frame["item"]).astype(str)
+        added[cluster] = known.where(known.notna(), frame["fact"]).astype(str)
     if len({str((run.manifest.model, run.manifest.runner)) for run in runs}) == 1:
         notes.append(
             "the runs tell of no difference between their models, so that flips may be noise alone"
@@ -139,7 +141,7 @@ def read_runs(
         study=study,
         by=by,
         cluster=cluster,
-        cluster_note=f"{study.design.clusters[cluster]}, as the study has them",
+        cluster_note=f"{study.design.clusters[named]}, as the study has them",
         notes=tuple(dict.fromkeys(notes)),
     )
 

@@ -137,7 +137,7 @@ class RuleJudge:
             {
                 "prediction": pd.Series(predictions, dtype=TEXT),
                 "correct": pd.array(matched.is_match, dtype="boolean"),
-                "matched_answer": pd.Series(matched.answer, dtype=TEXT),
+                "matched_answer": pd.Series(matched.reference, dtype=TEXT),
                 "score": matched.score,
                 "reason": pd.Series(matched.reason, dtype=TEXT),
             }

@@ -288,7 +288,9 @@ def _provenance(report: Report, run: Run) -> Provenance:
     scoring = {} if run.scoring is None else run.scoring.settings
     reported = report.settings.model_dump(mode="json", exclude={"page"})
     reported["cluster"] = report.cluster
-    settings = {**manifest.source, **manifest.settings, **scoring, **reported}
+    # The report's seed is shown beside that of the run.
+    renamed = {"report_seed" if name == "seed" else name: value for name, value in reported.items()}
+    settings = {**manifest.source, **manifest.settings, **scoring, **renamed}
     shown: dict[str, object] = {
         "model": manifest.model,
         "data": manifest.data.id,

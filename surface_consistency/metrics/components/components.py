@@ -1,14 +1,21 @@
 """Components of a model: their importance for a token, minimal sets of them, and their overlap."""
 
 import math
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Set
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.metrics._inputs import Floats, check_choice, warn_undefined
+from surface_consistency.metrics._inputs import (
+    Floats,
+    check_choice,
+    plain,
+    plain_list,
+    warn_undefined,
+)
+from surface_consistency.truth import NoTruthValue
 
 ImportanceForm: TypeAlias = Literal["signed", "magnitude"]
 """With the sign of the change (eq. 6), or without it (section 2 of the paper)."""
@@ -85,7 +92,7 @@ def finite_array(
     values: npt.ArrayLike, name: str, shape: str, *, what: str, kinds: str = "iuf"
 ) -> Floats:
     """Return numbers of a shape such as "(n_tokens, n_components)", some and all finite."""
-    array = np.asarray(values)
+    array = np.asarray(plain(values))
     if array.dtype.kind not in kinds and array.size:
         raise TypeError(f"{name} must hold {what}; got dtype {array.dtype}")
     if array.ndim != shape.count("n_") or 0 in array.shape:
@@ -109,14 +116,16 @@ def containment(first: Collection[Hashable], second: Collection[Hashable]) -> fl
     |C1 and C2| / min(|C1|, |C2|).
 
     Args:
-        first: Components of one answer token, such as `MinimalComponentsResult.components`.
-        second: Components of another.
+        first: Components of one answer token, such as `MinimalComponentsResult.components`; or a
+            boolean mask over the components of the model.
+        second: Components of another, or a mask of the same length.
 
     Returns:
         The containment, in [0, 1]; higher is more alike, 1 where one set holds the other.
 
     Raises:
         TypeError: When an argument is a string.
+        ValueError: When one argument is a mask and the other is not, or their lengths differ.
 
     Notes:
         Symmetric. An empty set makes it NaN, with an `UndefinedMetricWarning`. Repeated components
@@ -139,14 +148,16 @@ def intersection_over_union(first: Collection[Hashable], second: Collection[Hash
     |C1 and C2| / |C1 or C2|, the Jaccard index.
 
     Args:
-        first: Components of one answer token, such as `MinimalComponentsResult.components`.
-        second: Components of another.
+        first: Components of one answer token, such as `MinimalComponentsResult.components`; or a
+            boolean mask over the components of the model.
+        second: Components of another, or a mask of the same length.
 
     Returns:
         The overlap, in [0, 1]; higher is more alike, 1 for equal sets.
 
     Raises:
         TypeError: When an argument is a string.
+        ValueError: When one argument is a mask and the other is not, or their lengths differ.
 
     Notes:
         Symmetric. Two empty sets make it NaN, with an `UndefinedMetricWarning`; one makes it 0.
@@ -166,10 +177,26 @@ def intersection_over_union(first: Collection[Hashable], second: Collection[Hash
 def _sets(
     first: Collection[Hashable], second: Collection[Hashable]
 ) -> tuple[set[Hashable], set[Hashable]]:
+    """Return two sets of components, from collections or from two masks over all components."""
     for name, components in (("first", first), ("second", second)):
         if isinstance(components, str | bytes):
             raise TypeError(f"{name} must be a collection of components; got {components!r}")
-    return set(first), set(second)
+    ours, theirs = (plain_list(components) for components in (first, second))
+    are_masks = [any(isinstance(one, bool | np.bool_) for one in part) for part in (ours, theirs)]
+    if not any(are_masks):
+        return set(ours), set(theirs)
+    if (
+        not all(isinstance(one, bool | np.bool_) for one in (*ours, *theirs))
+        or len(ours) != len(theirs)
+        or isinstance(first, Set)
+        or isinstance(second, Set)
+    ):
+        raise ValueError(
+            "first and second must both list components, or both be boolean masks with one value "
+            f"per component of the model; got {len(ours)} and {len(theirs)} values of which some "
+            "are booleans; list the components of a mask by numpy.flatnonzero(mask)"
+        )
+    return {*np.flatnonzero(ours).tolist()}, {*np.flatnonzero(theirs).tolist()}
 
 
 def _share(name: str, part: int, whole: int) -> float:
@@ -184,8 +211,10 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class MinimalComponentsResult:
+class MinimalComponentsResult(NoTruthValue):
     """Result of `minimal_components`."""
+
+    truth = "result.is_reached, or len(result.components)"
 
     components: tuple[int, ...]
     """Indices of the selected components, the most important first."""

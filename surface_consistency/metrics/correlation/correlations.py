@@ -122,7 +122,14 @@ def _warned(
     check_correlation_method(method)
     _inputs.check_same_index(x=x, y=y, controls=controls)
     vectors = {"x": _inputs.numeric_vector(x, "x"), "y": _inputs.numeric_vector(y, "y")}
-    vectors |= {} if controls is None else _inputs.as_columns(controls, "controls")
+    held = {} if controls is None else _inputs.as_columns(controls, "controls")
+    n, n_rows = vectors["x"].size, next(iter(held.values()), vectors["x"]).size
+    if len(held) == n != n_rows:
+        raise ValueError(
+            f"controls has one row per variable, {n_rows} in all, and must have one row per value "
+            f"of x, {n}: pass numpy.column_stack(controls)"
+        )
+    vectors |= held
     columns = [*_inputs.complete_rows(vectors, missing=missing)[0].values()]
     coefficient, _, reason = _correlated(_ranked(columns, method))
     if reason:

@@ -13,6 +13,7 @@ from surface_consistency.metrics._inputs import (
     Integers,
     check_confidence_level,
     label_codes,
+    plain,
     warn_undefined,
 )
 from surface_consistency.metrics.correlation._correlations import average_ranks
@@ -65,8 +66,8 @@ def clustered_auc(
         0.75
     """
     check_confidence_level(confidence)
-    values = np.asarray(scores, dtype=np.float64)
-    marks = np.asarray(labels, dtype=np.float64)
+    values = np.asarray(plain(scores), dtype=np.float64)
+    marks = np.asarray(plain(labels), dtype=np.float64)
     if values.shape != marks.shape or values.ndim != 1:
         raise ValueError(
             "scores and labels must have equal lengths, one entry an example; got shapes "

@@ -92,8 +92,8 @@ def forgetting_by(
         del_on: Column of verdicts with the fact deleted and retrieval on.
         del_off: Column of verdicts with the fact deleted and retrieval off.
         full: Column of verdicts with the database whole; None where it was not asked.
-        gold_retrieved: Column that says whether a retained candidate was gold-equivalent; None without
-            traces.
+        gold_retrieved: Column that says whether a retained candidate was gold-equivalent; None
+            without traces.
         cluster: Column of what intervals take as a whole: the fact, since it stands under several
             prompts; None takes each row for a cluster of its own.
         test: Form of the test of DEL-ON against DEL-OFF, as in `paired_by`.
@@ -103,9 +103,9 @@ def forgetting_by(
 
     Returns:
         One row a group, sorted by label: the columns `by`; both (a), first_only (b), second_only
-        (c), neither (d); artifacts (with `gold_retrieved`), full_correct and full_flag (with `full`, see
-        `contamination_flags`); n, n_clusters, few_clusters (whether they are fewer than 20),
-        not_inferred (why intervals and test are NaN), n_missing, n_undefined; `<rate>`,
+        (c), neither (d); artifacts (with `gold_retrieved`), full_correct and full_flag (with
+        `full`, see `contamination_flags`); n, n_clusters, few_clusters (whether they are fewer than
+        20), not_inferred (why intervals and test are NaN), n_missing, n_undefined; `<rate>`,
         `<rate>_low`, `<rate>_high` for leakage, retrieval_mediated, interference, del_on_accuracy,
         accuracy_difference (L less p(DEL-ON), which the test is of), and as far as known
         artifact_rate, full_accuracy and the rates given FULL; statistic, p_value,

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.metrics._groups import cluster_codes, plain_label
-from surface_consistency.metrics._inputs import Integers
+from surface_consistency.metrics._inputs import Integers, refuse_mixed_labels
 
 
 class FactCodes(NamedTuple):
@@ -23,6 +23,8 @@ def fact_codes(frame: pd.DataFrame, facts: list[str], cluster: str | None) -> Fa
         if frame[column].isna().any():
             row = int(np.argmax(frame[column].isna()))
             raise ValueError(f"column {column!r} names no fact in row {row}: fill it in")
+        if frame[column].dtype == object:
+            refuse_mixed_labels(frame[column].unique(), f"column {column!r}")
     codes = frame.groupby(facts, sort=False, observed=True).ngroup()
     numbers: Integers = np.asarray(codes, dtype=np.int64)
     clusters = numbers if cluster is None else cluster_codes(frame, cluster)

@@ -63,8 +63,8 @@ def forms_by(
             would give; "sample", what other facts in other forms like these would give, where all
             facts share their forms, as languages or prompts. Forms that are templates of a relation
             are others in each: there `cluster` names the relation, and covers both.
-        of: Adds all_correct_of, the share of facts that are right in so many forms drawn from theirs,
-            which may be compared between sets of unequal size; at least 1.
+        of: Adds all_correct_of, the share of facts that are right in so many forms drawn from
+            theirs, which may be compared between sets of unequal size; at least 1.
         intervals: How intervals are made; each group derives its own seed.
         missing: "drop" leaves out forms without a verdict, with a count in `n_missing` and an
             `UnscoredWarning`; "raise" refuses them.
@@ -75,9 +75,9 @@ def forms_by(
         few_clusters (whether they are fewer than 20), not_inferred (why intervals are NaN; empty
         where none is), n_undefined (the most resamples that left any
         metric undefined); and `<metric>`,
-        `<metric>_low`, `<metric>_high` for accuracy, all_correct, all_incorrect, all_agree, consistency,
-        form_share, intraclass_correlation, and with `of` all_correct_of, to which facts with fewer
-        forms do not belong.
+        `<metric>_low`, `<metric>_high` for accuracy, all_correct, all_incorrect, all_agree,
+        consistency, form_share, intraclass_correlation, and with `of` all_correct_of, to which
+        facts with fewer forms do not belong.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame; the message lists those seen.

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from surface_consistency.metrics import _inputs
 from surface_consistency.metrics.uncertainty.cluster_bounds import Link, Part
+from surface_consistency.truth import NoTruthValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +101,7 @@ The order is the order of the columns that `paired_by` returns.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairedTable:
+class PairedTable(NoTruthValue):
     """Counts of paired verdicts, with the rates that follow from them.
 
     Rates are fractions in [0, 1], or in [-1, 1] where their docstring says so.
@@ -130,6 +131,8 @@ class PairedTable:
         >>> round(table.accuracy_difference, 3)
         -0.153
     """
+
+    truth = "a rate or a count, such as table.n or table.flip_rate"
 
     both: int
     """Pairs right under both conditions (a)."""
@@ -267,19 +270,24 @@ def paired_table(
 
 
 def consistency(
-    first: npt.ArrayLike, second: npt.ArrayLike, *, missing: _inputs.MissingPolicy = "raise"
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    *more: npt.ArrayLike,
+    missing: _inputs.MissingPolicy = "raise",
 ) -> float:
     """Return the proportion of pairs with equal verdicts.
 
     Args:
         first: Verdicts under the first condition, as in `paired_table`.
         second: Verdicts of the same pairs under the second condition.
+        more: Not accepted; more than two forms of an item need a frame.
         missing: "raise" refuses missing verdicts; "drop" leaves such pairs out.
 
     Returns:
         The consistency, in [0, 1], which is 1 minus `flip_rate`; higher is more consistent.
 
     Raises:
+        TypeError: When there are more than two arrays.
         ValueError: For what `paired_table` refuses.
 
     Notes:
@@ -294,23 +302,29 @@ def consistency(
         >>> consistency([1, 1, 0, 0], [1, 0, 0, 0])
         0.75
     """
+    _refuse_more(more)
     return share_of_cells((0, 3), first, second, missing=missing)
 
 
 def flip_rate(
-    first: npt.ArrayLike, second: npt.ArrayLike, *, missing: _inputs.MissingPolicy = "raise"
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    *more: npt.ArrayLike,
+    missing: _inputs.MissingPolicy = "raise",
 ) -> float:
     """Return the proportion of pairs whose verdicts differ, 1 minus `consistency`.
 
     Args:
         first: Verdicts under the first condition, as in `paired_table`.
         second: Verdicts of the same pairs under the second condition.
+        more: As in `consistency`.
         missing: As in `consistency`.
 
     Returns:
         The flip rate, in [0, 1]; lower is more consistent.
 
     Raises:
+        TypeError: When there are more than two arrays.
         ValueError: For what `paired_table` refuses.
 
     Notes:
@@ -323,6 +337,7 @@ def flip_rate(
         >>> flip_rate([1, 1, 0, 0], [1, 0, 0, 0])
         0.25
     """
+    _refuse_more(more)
     return share_of_cells((1, 2), first, second, missing=missing)
 
 
@@ -359,6 +374,15 @@ def consistency_given(
     """
     among = (0, 1) if first_correct else (2, 3)
     return share_of_cells((0, 3), first, second, among=among, missing=missing)
+
+
+def _refuse_more(more: tuple[npt.ArrayLike, ...]) -> None:
+    """Refuse a third condition."""
+    if more:
+        raise TypeError(
+            f"got {2 + len(more)} arrays, but the rate is one of two conditions; for more forms of "
+            "an item use surface_consistency.consistency(df) with the columns item, form and score"
+        )
 
 
 def share_of_cells(

@@ -13,7 +13,7 @@ def _token_rows(log_likelihoods: Sequence[Sequence[float | None]]) -> list[_inpu
     rows = []
     for index, tokens in enumerate(log_likelihoods):
         values = [np.nan if _inputs.is_missing(value) else value for value in tokens]
-        row = np.asarray(values, dtype=np.float64)
+        row = np.asarray(_inputs.plain(values), dtype=np.float64)
         if row.ndim != 1:
             raise ValueError(
                 f"log_likelihoods[{index}] must hold one number a token; got shape {row.shape}"
@@ -309,13 +309,13 @@ def neighbourhood_score(
         >>> neighbourhood_score([2.0, 3.0], [[2.5, 3.5], [3.0]]).tolist()
         [-1.0, 0.0]
     """
-    own = np.asarray(losses, dtype=np.float64)
+    own = np.asarray(_inputs.plain(losses), dtype=np.float64)
     if own.ndim != 1 or own.size != len(neighbour_losses):
         raise ValueError(
             "losses must hold one loss a text, and neighbour_losses one row a text; got shape "
             f"{own.shape} and {len(neighbour_losses)} rows"
         )
-    rows = [np.asarray(row, dtype=np.float64) for row in neighbour_losses]
+    rows = [np.asarray(_inputs.plain(row), dtype=np.float64) for row in neighbour_losses]
     for index, row in enumerate(rows):
         if not (np.isfinite(own[index]) and np.isfinite(row).all()):
             raise ValueError(f"text {index} has a loss that is not finite: leave it out first")
@@ -325,7 +325,7 @@ def neighbourhood_score(
 
 def _with_warning(values: list[float], lacking: str) -> _inputs.Floats:
     """Return the values, and say how many are NaN for lack of something."""
-    scores = np.asarray(values, dtype=np.float64)
+    scores = np.asarray(_inputs.plain(values), dtype=np.float64)
     undefined = int(np.count_nonzero(np.isnan(scores)))
     if undefined:
         _inputs.warn_undefined(

@@ -92,7 +92,7 @@ def _complete(
     scores: npt.ArrayLike, correct: npt.ArrayLike, missing: _inputs.MissingPolicy
 ) -> tuple[_inputs.Floats, _inputs.Codes, _inputs.Flags]:
     """Return scores, verdict codes, and where both are there."""
-    values = np.asarray(scores, dtype=np.float64)
+    values = np.asarray(_inputs.plain(scores), dtype=np.float64)
     codes = _inputs.verdict_codes(correct, "correct")
     if values.ndim != 1:
         raise ValueError(f"scores must be one-dimensional; got shape {values.shape}")

@@ -66,6 +66,7 @@ def _codes(
 def _array(values: npt.ArrayLike, name: str, shapes: dict[int, str]) -> npt.NDArray[np.generic]:
     """Return an array of numbers, or of objects where the input is not of one kind."""
     expected = " or ".join(shapes.values())
+    values = _inputs.plain(values)
     if isinstance(values, np.ma.MaskedArray):
         # `tolist` turns masked entries into None, where `asarray` would lay them bare.
         values = values.tolist()

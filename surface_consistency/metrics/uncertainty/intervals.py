@@ -85,13 +85,13 @@ class Intervals:
             for kappa and odds; a jackknife t interval of any other function. It is of the same t as
             the p-value beside it. "percentile" takes the quantiles of resamples.
         resamples: Number of resamples, at least 1; 1,000 or more to be of use. "auto" takes none.
-        seed: Seed of all that is drawn, at least 0, which gives the same numbers again; generator to
-            draw from; or None for fresh entropy.
+        seed: Seed of the resamples, at least 0, which gives the same numbers again; a generator; or
+            None for fresh entropy.
 
     Raises:
         TypeError: When `resamples` is no integer or `seed` no seed, generator or None.
-        ValueError: When `confidence` is not in (0, 1), `method` is unknown, `resamples` is less than 1
-            or `seed` less than 0.
+        ValueError: When `confidence` is not in (0, 1), `method` is unknown, `resamples` is less
+            than 1 or `seed` less than 0.
 
     Notes:
         Functions of frames derive a seed for each group from `seed` and the group's labels, so that

@@ -10,9 +10,8 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.models._decoding import cut_at_stop
 from surface_consistency.models.reasoning import separate_reasoning
-from surface_consistency.models.runner import Runner
+from surface_consistency.models.runner import Runner, cut_at_stop
 from surface_consistency.models.server._replies import is_filtered, read_reply, served_model
 from surface_consistency.redaction import Redactor
 from surface_consistency.schemas.generations import Generation

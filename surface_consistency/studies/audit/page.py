@@ -249,7 +249,7 @@ def _after_deletion(row: Row) -> Iterator[say.Sentence]:
             "retrieval off",
             "retrieval on",
             "with {}",
-            p="clustered_p_value",
+            p="p_value",
             unit="prompts",
             clusters="facts",
         )
@@ -371,7 +371,7 @@ def _square_facts(row: Row) -> list[paired.Fact]:
         ("retrieval-mediated", interval_value(row, "retrieval_mediated"), "R"),
         ("interference", interval_value(row, "interference"), "I"),
         ("retrieval on minus off", effect, "R − I"),
-        ("test of R − I", paired.p_value_of(row, "clustered_p_value"), "t, clustered by fact"),
+        ("test of R − I", paired.p_value_of(row, "p_value"), "t, clustered by fact"),
     ]
 
 

@@ -27,7 +27,7 @@ from surface_consistency.metrics.forgetting.forgetting_groups import (
     FULL_RATES,
     TRACE_RATES,
 )
-from surface_consistency.metrics.paired.mcnemar_tests import TEST_COLUMNS, run_test
+from surface_consistency.metrics.paired.mcnemar_tests import run_test
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS
 from surface_consistency.runs.files import write_csv, write_text
 from surface_consistency.runs.folder import RunFolder
@@ -183,10 +183,10 @@ def score_published_results(
     Returns:
         "per_state" and "cross_state": the tables of the published audit, the label as their
         `prompt_file`. "outcomes": one row a fact and condition that was asked in DEL-ON or
-        DEL-OFF, with database, style, fact_id, pair, subject, relation, gold_object, prompt,
+        DEL-OFF, with database, style, item, pair, subject, relation, gold_object, prompt,
         full_correct, first_correct (DEL-ON), second_correct (DEL-OFF; each None where it was not
-        asked) and gold_retrieved (None without a trace), as `metrics.forgetting_by`, `paired_by` and
-        `compare` take them.
+        asked) and gold_retrieved (None without a trace), as `metrics.forgetting_by`, `paired_by`
+        and `compare` take them.
 
     Raises:
         SourceNotFoundError: If a file is missing.
@@ -210,8 +210,9 @@ def score_published_results(
                 "results of one run"
             )
         pairs = _paired_results(rows, keys).assign(database=database or label, style=style or label)
-        pairs["pair"] = [f"{label}/{fact}/{place}" for place, fact in enumerate(pairs["fact_id"])]
-        pairs["fact_id"] = [f"{database or label}/{fact}" for fact in pairs["fact_id"]]
+        pairs = pairs.rename(columns={"fact_id": "item"})
+        pairs["pair"] = [f"{label}/{fact}/{place}" for place, fact in enumerate(pairs["item"])]
+        pairs["item"] = [f"{database or label}/{fact}" for fact in pairs["item"]]
         outcomes.append(pairs)
         head = {"prompt_file": label, "database_path": database or label}
         per_state += _state_means(rows, head)
@@ -302,7 +303,8 @@ def published_tables(
         "topology", "domain", "style"), `label` and `subset` ("published" for all databases, "clean"
         without the contaminated ones): the counts, n_databases, full_accuracy, leakage,
         retrieval_mediated, interference, del_on_accuracy, artifact_rate, leakage_plus_mediated,
-        identity_residual, McNemar's test. "states": exact match and token F1, weighted by facts, by
+        identity_residual, McNemar's test (`mcnemar_statistic`, `mcnemar_p_value` and
+        `mcnemar_method`). "states": exact match and token F1, weighted by facts, by
         slice, label, subset and state.
 
     Raises:
@@ -407,7 +409,9 @@ def _headline(cells: pd.DataFrame) -> dict[str, Any]:
         **rates,
         "leakage_plus_mediated": rates["leakage"] + rates["retrieval_mediated"],
         "identity_residual": decomposition_residual(del_on=rates["del_on_accuracy"], **parts),
-        **{name: test[name] for name in TEST_COLUMNS},
+        "mcnemar_statistic": test["statistic"],
+        "mcnemar_p_value": test["p_value"],
+        "mcnemar_method": test["test"],
     }
 
 

@@ -5,7 +5,7 @@ the fact deleted (DEL-ON), and with the fact deleted and retrieval off (DEL-OFF)
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import lru_cache
 from inspect import signature
@@ -22,7 +22,6 @@ from surface_consistency.errors import RunnerError
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import load_runs
-from surface_consistency.schemas import GenerationParams, Prompt
 from surface_consistency.schemas.outcomes import PairedOutcome
 from surface_consistency.studies.audit.conditions import AuditData, find_conditions
 from surface_consistency.studies.audit.judge import AuditJudge, AuditVerdict
@@ -92,10 +91,6 @@ class LookupModel(Runner):
             f"the model {self._model} looks facts up in the store of an audit; use the study "
             "audit, or choose another `runner`"
         )
-
-    def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> NoReturn:
-        """Refuse: the answers depend on the store."""
-        self.fingerprint()
 
     def with_store(self, source: AuditFactStore) -> LookupRunner:
         """Load the model, or share the memory of the one that was loaded.

@@ -45,7 +45,11 @@ _EFFECT: Final = {
     "both_rate": CountRatio(numerator=(1, 0, 0, 0), denominator=_ALL),
     "neither_rate": CountRatio(numerator=(0, 0, 0, 1), denominator=_ALL),
 }
-_TEST: Final = {"statistic": "clustered_statistic", "p_value": "clustered_p_value"}
+_PUBLISHED_TEST: Final = {
+    "statistic": "mcnemar_statistic",
+    "p_value": "mcnemar_p_value",
+    "test": "mcnemar_method",
+}
 GUARDS: Final = ("contamination", "databases", "fit", "closure")
 """Names of the checks that are read."""
 
@@ -80,11 +84,11 @@ def audit_tables(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
     Returns:
         By name. "overall", "by_topology", "by_domain", "by_style", "by_database" and
-        "by_condition": columns of `metrics.forgetting_by`, with facts as clusters,
+        "by_condition": columns of `metrics.forgetting_by`, with facts as clusters and McNemar's
+        test as published (`mcnemar_statistic`, `mcnemar_p_value`, `mcnemar_method`);
         `retrieval_effect`, which is R - I, with its interval and the p-value of the same t over
-        facts, as of `paired_by` (`clustered_statistic`,
-        `clustered_p_value`, and with Holm's correction over the rows of a model
-        `clustered_p_value_holm`) and `detectable_difference`, the smallest effect that it
+        facts, as of `paired_by` (`statistic`, `p_value`, `test`, and with Holm's correction over
+        the rows of a model `p_value_holm`) and `detectable_difference`, the smallest effect that it
         finds with a probability of 80 %; `both_rate` and `neither_rate`, the shares a / n and d / n
         beside R and I; `identity_residual`, which is
         p(DEL-ON) - (L + R - c/n), `artifacts_equal_del_on`, and `closure_is_complete`,
@@ -216,7 +220,7 @@ def _rates(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
         gold_retrieved=known.get("gold_retrieved"),
         # As published; the clustered form stands beside it.
         test="independent",
-    )
+    ).rename(columns=_PUBLISHED_TEST)
     is_counted = frame[[*known]].notna().all(axis=1)
     effect = with_detectable(
         paired_by(
@@ -225,10 +229,10 @@ def _rates(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
             rates=_EFFECT,
         ),
         "retrieval_effect",
-    ).rename(columns=_TEST)
+    )
     told = ("retrieval_effect", "both_rate", "neither_rate")
     bounds = [f"{name}{end}" for name in told for end in ("", "_low", "_high")]
-    table = table.join(effect[[*bounds, *_TEST.values(), "detectable_difference"]])
+    table = table.join(effect[[*bounds, *_PUBLISHED_TEST, "detectable_difference"]])
     groups = dict(iter(frame.groupby(keys, sort=False)))
     order = {key: place for place, key in enumerate(groups)}
     places = list(table[keys].itertuples(index=False, name=None))
@@ -244,7 +248,7 @@ def _rates(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
         ]
     )
     table = pd.concat([table, extra], axis=1)
-    table = with_adjusted_p_values(table, column="clustered_p_value", within="model")
+    table = with_adjusted_p_values(table, column="p_value", within="model")
     _fill_accuracies(table, frame, keys)
     return table
 

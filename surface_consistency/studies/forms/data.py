@@ -190,7 +190,7 @@ def forms_of(
     """
     missing: dict[str, Any] = {"choices": [()] * len(rows), "rest": "", "relation": None}
     rows = rows.assign(**{key: x for key, x in missing.items() if key not in rows})
-    rows = rows.assign(answers=rows["references"].map(tuple)).reset_index(drop=True)
+    rows = rows.assign(references=rows["references"].map(tuple)).reset_index(drop=True)
     described = _described(rows, name, revision)
     return Forms(rows=rows, source=described, layout=layout, wordings="shared", needs_two=needs_two)
 

@@ -89,8 +89,8 @@ def form_tables(outcomes: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
         outcomes: Outcomes of each model by its label.
 
     Returns:
-        "forms", "variance", "spread", "correct_counts" and "form_answers"; "form_pairs" of at most 30
-        forms; "samples" if answers were sampled repeatedly; "models_forms" of several models.
+        "forms", "variance", "spread", "correct_counts" and "form_answers"; "form_pairs" of at most
+        30 forms; "samples" if answers were sampled repeatedly; "models_forms" of several models.
         Tables without rows are omitted.
     """
     frames = {label: long_frame(frame) for label, frame in outcomes.items()}

@@ -217,7 +217,7 @@ class LinkingStudy(Study):
         targets = asked.assign(
             target_id=names,
             prompt_id=names,
-            answers=pd.Series([["yes" if one else "no"] for one in is_true], index=asked.index),
+            references=pd.Series([["yes" if one else "no"] for one in is_true], index=asked.index),
             question=_questions(asked),
         )[_TARGETS]
 

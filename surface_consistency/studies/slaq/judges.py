@@ -106,7 +106,9 @@ class MatcherJudge:
                 "prediction": pd.Series(texts.to_numpy(), dtype=TEXT),
                 "correct": correct,
                 "is_recalled": pd.arrays.BooleanArray(is_told, ~is_told),
-                "matched_answer": pd.Series([judged.answer[place] for place in best], dtype=TEXT),
+                "matched_answer": pd.Series(
+                    [judged.reference[place] for place in best], dtype=TEXT
+                ),
                 "score": judged.score[best],
                 "reason": reason.mask(reason == ""),
             }
@@ -184,7 +186,7 @@ def matcher_agreement(
     if form is not None:
         labelled = labelled[labelled["form"] == form].reset_index(drop=True)
     targets = labelled.assign(
-        text=labelled["answer"], answers=labelled["reference"].map(lambda reference: [reference])
+        text=labelled["answer"], references=labelled["reference"].map(lambda reference: [reference])
     )
     judge = MatcherJudge(rule, entities_only=entities_only, part=part)
     right = judge.judge(targets)["correct"]

@@ -288,4 +288,4 @@ def with_answers(
     column = questions["references"].tolist()
     for number, row in enumerate(np.flatnonzero(is_forget)):
         column[row] = (given[number],) if number in given else None
-    return questions.assign(answers=pd.Series(column, index=questions.index, dtype=object))
+    return questions.assign(references=pd.Series(column, index=questions.index, dtype=object))

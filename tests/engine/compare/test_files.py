@@ -164,8 +164,7 @@ def test_read_verdicts_rejects_bad_input(tmp_path, caplog, source, options, erro
 
 
 @pytest.mark.parametrize(
-    ("header", "label"),
-    [("Form ,fact_ID,Correct", "Canonical "), ("form,item, correct", "canonical")],
+    ("header", "label"), [("Form ,Item,Correct", "Canonical "), ("form,item, correct", "canonical")]
 )
 def test_near_names_of_columns_and_conditions_are_read(tmp_path, header, label):
     """Case and white space do not matter where nothing else bears the name."""
@@ -238,13 +237,13 @@ def test_conditions_are_called_as_their_columns_their_label_or_as_a_file_of_ours
 
     for source, options, expected in (
         (rows, {"first": "a", "second": "b"}, ["a", "b"]),
-        (rows, {"first": "a", "second": "b", "label": ("old", "new")}, ["old", "new"]),
+        (rows, {"first": "a", "second": "b", "names": ("old", "new")}, ["old", "new"]),
         ([ours] * 2, own, ["title", "redirect"]),
     ):
         found = read_verdicts(source, options)[called]
         assert found.drop_duplicates().values.tolist() == [expected]
-    with pytest.raises(DataError, match="`label` names the two conditions; got one"):
-        read_verdicts(rows, {"first": "a", "second": "b", "label": ("one",)})
+    with pytest.raises(DataError, match="`names` names the two conditions; got one"):
+        read_verdicts(rows, {"first": "a", "second": "b", "names": ("one",)})
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
@@ -254,7 +253,7 @@ def test_the_page_shows_the_answers_of_the_file_and_else_no_browser(tmp_path):
     pages = {}
     for name, more in (("bare", {}), ("told", told)):
         file = write_jsonl(tmp_path / f"{name}.jsonl", [row | more for row in rows])
-        words = ["compare", str(file), "--first", "a", "--second", "b", "--label", "old", "new"]
+        words = ["compare", str(file), "--first", "a", "--second", "b", "--names", "old", "new"]
         assert main([*words, "--out", str(tmp_path / name)]) == 0
         pages[name] = (tmp_path / name / "report.html").read_text(encoding="utf-8")
 

@@ -106,7 +106,7 @@ def test_the_command_has_a_table_of_each_condition_and_the_settings_of_the_model
 ):
     words = ["compare", str(runs / "before"), str(runs / "after"), "--out", str(tmp_path / "page")]
 
-    assert main([*words, "--label", "bf16", "int8"]) == 0
+    assert main([*words, "--names", "bf16", "int8"]) == 0
 
     text = capsys.readouterr().out
     assert "Lost (of known, %)" in text
@@ -116,7 +116,7 @@ def test_the_command_has_a_table_of_each_condition_and_the_settings_of_the_model
     assert "quantization" in html
     assert "No noise floor" not in html
 
-    assert main([*words[:3], "--label", "bf16", "int8", "--by", "condition", "--json"]) == 0
+    assert main([*words[:3], "--names", "bf16", "int8", "--by", "condition", "--json"]) == 0
     groups = pd.DataFrame(json.loads(capsys.readouterr().out)["groups"])
     table = pd.read_csv(tmp_path / "page" / "tables" / "by_condition.csv")
     numbers = groups.columns.intersection(table.columns).drop("not_inferred")
@@ -133,14 +133,14 @@ def test_a_folder_of_runs_is_read_run_by_run(runs):
     wrong = results.frame[results.frame["score"] == 0].iloc[0]
     assert (wrong["prediction"], wrong["task"]) == ("dunno", "redirectqa")
     assert wrong["references"]
-    assert "item" in results.clusters
+    assert "fact" in results.clusters
 
 
 @pytest.mark.parametrize(
     ("version", "told"),
     [
-        (2, r"an earlier version .*\(manifest version 2, this package reads 3\); run again"),
-        (4, r"a newer version .*\(manifest version 4, this package reads 3\); update"),
+        (3, r"an earlier version .*\(manifest version 3, this package reads 4\); run again"),
+        (5, r"a newer version .*\(manifest version 5, this package reads 4\); update"),
     ],
 )
 def test_a_run_folder_of_another_version_is_refused(runs, tmp_path, version, told):
@@ -236,9 +236,9 @@ def test_verdicts_from_elsewhere_are_no_runs(tmp_path):
     ("words", "message"),
     [
         (["{before}"], "all results are of one model"),
-        (["{before}", "{after}", "--first", "x"], "name models of files and runs by --label"),
-        (["{before}", "{after}", "--label", "x"], "--label names x for 2 files; give one name a"),
-        (["{before}", "{after}", "--label", "x", "x"], "--label gives two runs one name"),
+        (["{before}", "{after}", "--first", "x"], "name models of files and runs by --names"),
+        (["{before}", "{after}", "--names", "x"], "--names names x for 2 files; give one name a"),
+        (["{before}", "{after}", "--names", "x", "x"], "--names gives two runs one name"),
         (["{before}", "{after}", "--item", "x", "--score", "y"], "--item, --score: runs say"),
     ],
 )

@@ -176,6 +176,6 @@ def test_linking_is_judged_by_a_model_and_by_people(data, judging, monkeypatch, 
 
 def test_a_judge_that_knows_no_question_is_refused():
     judge = OverrulingJudge(RuleJudge("exact"), RuleJudge("popqa"), Verdict)
-    targets = pd.DataFrame({"target_id": ["t"], "answers": [["a"]], "text": ["a"]})
+    targets = pd.DataFrame({"target_id": ["t"], "references": [["a"]], "text": ["a"]})
     with pytest.raises(ColumnNotFoundError, match="the column question, which"):
         judge.judge(targets)

@@ -114,7 +114,7 @@ def test_empty_answers_are_told_with_the_remedy():
 
 def test_outputs_that_begin_with_a_newline_are_warned_of():
     """Their first line is empty, the first line of text is not; blank outputs are no such fault."""
-    targets = pd.DataFrame({"text": ["\nParis"] * 9 + ["Paris"], "answers": [["Paris"]] * 10})
+    targets = pd.DataFrame({"text": ["\nParis"] * 9 + ["Paris"], "references": [["Paris"]] * 10})
 
     with pytest.warns(SurfaceConsistencyWarning, match="9 of 10 outputs begin with a blank line"):
         lines = RuleJudge().judge(targets)
@@ -123,7 +123,7 @@ def test_outputs_that_begin_with_a_newline_are_warned_of():
     assert lines["correct"].sum() == 1
     assert found["correct"].all()
     assert set(found["prediction"]) == {"Paris"}
-    blank = pd.DataFrame({"text": ["\n", ""], "answers": [["Paris"]] * 2})
+    blank = pd.DataFrame({"text": ["\n", ""], "references": [["Paris"]] * 2})
     assert not RuleJudge().judge(blank)["correct"].any()
 
 

@@ -55,7 +55,7 @@ class ShoutingStudy(Study):
         ]
         targets = pd.DataFrame(asked, columns=["target_id", "question", "item"])
         targets["prompt_id"] = targets["target_id"]
-        targets["answers"] = [[data[country]] for country in targets["item"]]
+        targets["references"] = [[data[country]] for country in targets["item"]]
         pairs = pd.DataFrame(
             [
                 {

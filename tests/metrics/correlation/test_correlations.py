@@ -433,5 +433,5 @@ test_bad_arguments_are_rejected = refusals(
     (lambda: of_matrix(controls=1), "different rows"),
     (lambda: of_matrix(x=0.0), TypeError, "cannot be interpreted as an integer"),
     (lambda: correlation_interval(0.5, df=9, method="kendall"), "method must be"),
-    (lambda: correlation_interval(0.5, df=9, confidence=0), "confidence_le"),
+    (lambda: correlation_interval(0.5, df=9, confidence=0), "confidence must"),
 )

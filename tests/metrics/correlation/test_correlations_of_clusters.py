@@ -142,7 +142,7 @@ def test_percentile_interval_agrees_with_scipy_on_single_rows():
         partial,
         paired=True,
         vectorized=True,
-        resamples=4000,
+        n_resamples=4000,
         batch=100,
         method="percentile",
         random_state=np.random.default_rng(0),

@@ -14,7 +14,7 @@ from surface_consistency.metrics import (
     forms_by,
     variance_shares_by,
 )
-from surface_consistency.metrics.forms.form_spread import expected_range, correct_counts_by
+from surface_consistency.metrics.forms.form_spread import correct_counts_by, expected_range
 from tests.metrics.harness import long
 from tests.refusals import refusals
 

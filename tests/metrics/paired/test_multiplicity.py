@@ -82,7 +82,7 @@ def test_families_of_a_table_are_adjusted_apart():
 
     table = with_adjusted_p_values(rows, within="model", method="benjamini-hochberg")
 
-    assert list(table.columns) == [*rows.columns, "mcnemar_p_value_benjamini_hochberg"]
+    assert list(table.columns) == [*rows.columns, "p_value_benjamini_hochberg"]
     for _, part in table.groupby("model"):
         expected = adjust_p_values(part["p_value"], method="benjamini-hochberg")
         assert part.iloc[:, -1].tolist() == expected.tolist()

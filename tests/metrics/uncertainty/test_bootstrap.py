@@ -81,7 +81,7 @@ def test_percentiles_agree_with_scipy_on_single_rows():
     reference = stats.bootstrap(
         (values,),
         np.mean,
-        resamples=40_000,
+        n_resamples=40_000,
         batch=2000,
         method="percentile",
         rng=np.random.default_rng(7),
@@ -132,7 +132,7 @@ def test_bootstrap_follows_its_seed_and_level():
     def drawn(method="percentile", **options):
         return cluster_bootstrap(counts, consistency, intervals=Intervals(method=method, **options))
 
-    assert drawn(rng=1) == drawn(rng=np.random.default_rng(1)) != drawn(rng=2)
+    assert drawn(seed=1) == drawn(seed=np.random.default_rng(1)) != drawn(seed=2)
     for method in ("auto", "percentile"):
         narrow, wide = drawn(method, confidence=0.5), drawn(method, confidence=0.99)
         assert wide[1] < narrow[1] < narrow[2] < wide[2]

@@ -8,7 +8,7 @@ from surface_consistency.studies.audit.attribution import attribute
 NAMES = {"subject": "United States", "relation": "Capital", "gold_object": "Washington, D.C."}
 NAMES |= {"subject_aliases": ("USA",), "object_aliases": ("Washington DC",)}
 TEXT = "What is the capital of the United States?"
-FACT = AuditPrompt(prompt_id=0, item=0, prompt_text=TEXT, **NAMES)
+FACT = AuditPrompt(prompt_id=0, fact_id=0, prompt_text=TEXT, **NAMES)
 STATES_IT = ("USA", "Capital", "Washington DC", (True, True, True))
 DECOY = ("Government of United States", "Seat", "Washington, D.C.", (False, False, True))
 NEIGHBOUR = ("United States", "Largest City", "New York", (True, False, False))

@@ -122,9 +122,9 @@ def test_sampled_draws_the_same_facts_in_every_style(databases):
 
     facts = [prompt.fact_id for prompt in drawn.prompts]
     assert len(set(facts)) == 4
-    assert facts == sorted(facts, key=[one.item for one in base.prompts].index)
+    assert facts == sorted(facts, key=[one.fact_id for one in base.prompts].index)
     assert {prompt.fact_id for prompt in cloze.sampled(4, seed=1).prompts} == set(facts)
-    others = [{one.item for one in base.sampled(4, seed=seed).prompts} for seed in range(2, 9)]
+    others = [{one.fact_id for one in base.sampled(4, seed=seed).prompts} for seed in range(2, 9)]
     assert any(other != set(facts) for other in others)
     assert fit_of(drawn)["n_prompts"] == len(facts)
     assert base.sampled(None, seed=0) is base.sampled(99, seed=0) is base

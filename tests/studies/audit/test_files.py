@@ -102,7 +102,7 @@ def test_read_database_rejects_a_missing_file(tmp_path):
 
 ROW = {
     "prompt_id": "7",
-    "item": "usa-capital",
+    "fact_id": "usa-capital",
     "subject": "USA",
     "gold_object": "Washington",
     "prompt_text": "What is the capital of USA?",
@@ -144,6 +144,6 @@ def test_prompts_are_read_under_the_names_that_the_audit_reads(tmp_path):
     [prompt] = read_audit_prompts(path, database=database)
 
     assert prompt.prompt_id == 7
-    assert prompt.fact_id == read_audit_prompts(path, database=database)[0].item > 10**6
+    assert prompt.fact_id == read_audit_prompts(path, database=database)[0].fact_id > 10**6
     assert prompt.object_aliases == ("Washington, D.C.", "DC")
     assert (prompt.relation, prompt.relation_aliases) == ("Capital", ("Seat of Government",))

@@ -97,7 +97,7 @@ def test_a_model_judges_in_every_state_and_is_held_against_the_rule(answered, sc
     with pytest.warns(UnscoredWarning, match="12 of 156"):
         score(answered, scoring=LLM)
     assert (log.read_text(), len(judge.asked)) == (lines, asked)
-    told = pd.DataFrame({"question": ["Q?"], "answers": [["Paris", "Lutetia", "Paname"]]})
+    told = pd.DataFrame({"question": ["Q?"], "references": [["Paris", "Lutetia", "Paname"]]})
     assert facts_of(told)[0].answer == "Paris (or: Lutetia; Paname)"
     score(answered)
     assert _titles(page_of(answered, study)) == ["Exact match by topology and state", "Exact match"]
@@ -270,6 +270,6 @@ def test_a_run_as_published_yields_the_published_numbers(data_files, tmp_path, s
     headline = tables["headline"].query("label == 'released' and subset == 'published'")
     released = headline.iloc[0]
     assert released["leakage_plus_mediated"] == pytest.approx(0.00667, abs=5e-6)
-    assert (released["n"], released["p_value"]) == (600, 0.125)
+    assert (released["n"], released["mcnemar_p_value"]) == (600, 0.125)
     chips = dict(page_of(folder, study).finding.facts)
     assert chips["protocol"] == "as published"

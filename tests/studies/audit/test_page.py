@@ -206,9 +206,9 @@ def test_bars_agree_with_the_published_counts(audit_run, data_files):
         assert drawn[topology][:3] == row[["both", "first_only", "second_only"]].tolist()
     assert drawn["noise"][1:3] == [418, 3]
     assert table.loc["noise", "artifact_rate"] == pytest.approx(420 / 3120)
-    assert table.loc["released", "p_value"] == pytest.approx(0.125)
+    assert table.loc["released", "mcnemar_p_value"] == pytest.approx(0.125)
     released = table.loc["released"]
-    assert released["clustered_p_value"] == pytest.approx(0.0454, abs=1e-4)
+    assert released["p_value"] == pytest.approx(0.0454, abs=1e-4)
     assert released["retrieval_effect_high"] * released["retrieval_effect_low"] > 0.0
     counts = audit_tables(frame.head(50))["attribution"]
     assert not counts["count"].any()

@@ -63,7 +63,7 @@ def test_published_tables_agree_with_the_headline_numbers(
     assert found["identity_residual"] == pytest.approx(0, abs=1e-12)
     assert found["test"] == ("exact" if label == "released" else "corrected")
     if statistic is not None:
-        assert found["statistic"] == pytest.approx(statistic, abs=5e-5)
+        assert found["mcnemar_statistic"] == pytest.approx(statistic, abs=5e-5)
     assert served["n"] == clean[0]
     if clean[1] is not None:
         assert served["leakage_plus_mediated"] == pytest.approx(clean[1], abs=5e-6)

@@ -37,7 +37,7 @@ from tests.studies.audit.conftest import STYLES, Asking
 
 KNOWN = {("Corvia", "Capital"): "Tallow"}
 FEW = ReportSettings(resamples=50, answers=20)
-ROW = """item subject subject_aliases relation relation_aliases state prompt ground_truth
+ROW = """fact_id subject subject_aliases relation relation_aliases state prompt ground_truth
 object_aliases model_output retrieval_trace raw_output"""
 TRACE = """state retrieval_enabled lookup_query threshold all_candidates deleted_candidates
 retained_candidates selected_candidate selected_value error"""
@@ -104,7 +104,7 @@ def test_the_published_metric_on_result_rows_gives_the_published_tables(audit, s
     assert sorted(files) == sorted(f"lands/{t}/{s}" for t in ("base", "noise") for s in STYLES)
     rows = [json.loads(line) for line in files["lands/noise/cloze"].read_text().splitlines()]
     assert len(rows) == 14 * 3
-    by_state = {row["state"]: row for row in rows if row["item"] == 0}
+    by_state = {row["state"]: row for row in rows if row["fact_id"] == 0}
     trace, off = (by_state[state]["retrieval_trace"] for state in ("DEL-ON", "DEL-OFF"))
     assert (set(rows[0]), set(trace)) == (set(ROW.split()), set(TRACE.split()))
     assert trace["deleted_candidates"][0]["object"] == trace["selected_value"] == "Lumo"
@@ -130,7 +130,7 @@ def test_the_published_metric_on_result_rows_gives_the_published_tables(audit, s
 
 
 def test_score_published_results_rejects_two_answers_to_one_prompt(tmp_path):
-    row = {"item": "a-1", "subject": "USA", "relation": "Capital", "state": "FULL"}
+    row = {"fact_id": "a-1", "subject": "USA", "relation": "Capital", "state": "FULL"}
     row |= {"prompt": "?", "ground_truth": "Washington, D.C.", "model_output": "washington d.c"}
     path = tmp_path / "prompts_cloze_results.jsonl"
     path.write_text(json.dumps(row) + "\n", "utf-8")

@@ -32,7 +32,7 @@ def test_choices_and_an_index_are_an_answer():
         {"item": "a", "form": form, "question": form, "choices": ["no", "yes"], "answer_index": 1}
         for form in ("x", "y")
     ]
-    assert load_forms(rows).rows["answers"].tolist() == [("yes",), ("yes",)]
+    assert load_forms(rows).rows["references"].tolist() == [("yes",), ("yes",)]
 
 
 CHOSEN = {"item": "a", "form": "x", "question": "x", "choices": ["no"], "answer_index": 1}
@@ -80,8 +80,8 @@ def test_no_item_with_two_forms_is_an_error():
 
 
 def test_which_of_two_columns_holds_the_answers_can_be_said():
-    data = load_forms(BOTH, columns={"answers": "possible_answers"})
-    assert data.rows["answers"].tolist() == [("no",)] * 4
+    data = load_forms(BOTH, columns={"references": "possible_answers"})
+    assert data.rows["references"].tolist() == [("no",)] * 4
 
 
 def test_rows_without_answers_are_counted():

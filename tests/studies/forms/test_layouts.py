@@ -62,7 +62,7 @@ def test_popqa_robustness(tmp_path):
     data, rows = read(tmp_path, "popqa-robustness")
 
     assert data.wordings == "own"
-    assert rows.loc[("41", "3"), "answers"] == ("politician", "pol")
+    assert rows.loc[("41", "3"), "references"] == ("politician", "pol")
     assert rows["kind"].tolist() == ["original", "simple", "paraphrase"]
     assert data.layout.reference == "0"
 
@@ -91,7 +91,7 @@ def test_pararel_joins_templates_and_tells_its_licence_and_which_answers_it_merg
     assert all(layout.licence for layout in presets().values())
     rows = data.rows.set_index(["item", "form"])
     assert data.wordings == "templates"
-    assert rows.loc[("P37 Finland", "pattern 0"), "answers"] == ("Finnish", "Swedish")
+    assert rows.loc[("P37 Finland", "pattern 0"), "references"] == ("Finnish", "Swedish")
     assert rows.loc[("P37 France", "pattern 1"), "question"] == "In France, people speak "
     assert rows.loc[("P37 France", "pattern 1"), "rest"] == " ."
     assert set(rows["relation"]) == {"P37"}
@@ -151,7 +151,7 @@ def test_klar_parts_lines_at_their_last_colon(tmp_path):
     _, rows = read(tmp_path, "klar")
 
     assert rows.loc[("1", "zh"), "question"] == "万塔位于哪个大洲？答案是："
-    assert rows.loc[("1", "zh"), "answers"] == ("欧洲",)
+    assert rows.loc[("1", "zh"), "references"] == ("欧洲",)
 
 
 @pytest.mark.filterwarnings(TOLD)
@@ -171,7 +171,10 @@ def test_mkqa_leaves_out_what_has_no_answer(tmp_path):
     with pytest.warns(UnscoredWarning, match="2 rows of .* have no accepted answer"):
         rows = load_forms(str(tmp_path), preset="mkqa").rows.set_index(["item", "form"])
 
-    assert rows.loc[("1", "fr"), ["question", "answers"]].tolist() == ["combien 1", ("4", "four")]
+    assert rows.loc[("1", "fr"), ["question", "references"]].tolist() == [
+        "combien 1",
+        ("4", "four"),
+    ]
 
 
 def test_global_mmlu_asks_with_letters(tmp_path):
@@ -185,7 +188,7 @@ def test_global_mmlu_asks_with_letters(tmp_path):
     question = "Q sw\nA. AA\nB. BB\nC. CC\nD. DD\nAnswer:"
     assert rows.loc[("anatomy/1", "sw"), "question"] == question
     assert rows.loc[("anatomy/1", "sw"), "choices"] == ("A", "B", "C", "D")
-    assert rows["answers"].tolist() == [("C",)] * 2
+    assert rows["references"].tolist() == [("C",)] * 2
 
 
 def test_counterfact_has_the_rewrite_and_two_paraphrases(tmp_path):
@@ -207,7 +210,7 @@ def test_reversal_curse_asks_both_directions(tmp_path):
     item = "Sasha Calle mother Samira Calle"
 
     assert rows.loc[(item, "forward"), "question"] == "Who is Sasha Calle's mother?"
-    assert rows.loc[(item, "backward"), "answers"] == ("Sasha Calle",)
+    assert rows.loc[(item, "backward"), "references"] == ("Sasha Calle",)
     assert rows["cluster"].tolist() == ["Sasha Calle"] * 2
 
 

@@ -135,7 +135,7 @@ def test_a_further_paraphrase_borrows_the_first_of_relations_that_have_no_such()
     assert {BY_QUESTION[one.question].relation for one in drawn} == set(names[1:])
 
 
-MUTE = ALL.assign(answers=[()] * len(ALL))
+MUTE = ALL.assign(references=[()] * len(ALL))
 OF_ONE_SUBJECT = ALL[ALL["subject_id"] == "Q0"]
 
 

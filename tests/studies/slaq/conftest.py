@@ -28,7 +28,7 @@ def task():
             {
                 "target_id": [f"{prompt_id}/{k}" for k in range(1, n + 1)],
                 "prompt_id": prompt_id,
-                "answers": [[reference] for reference in REFERENCES[:n]],
+                "references": [[reference] for reference in REFERENCES[:n]],
                 "item": [f"punic/{k}" for k in range(1, n + 1)],
                 "form": form,
                 "topic": "The Punic Wars",

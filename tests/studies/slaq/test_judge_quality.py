@@ -47,10 +47,7 @@ def test_recall_is_compared_apart_from_correctness(scored):
 )
 def test_scores_that_cannot_be_corrected_are_left_alone(scored, is_turned, message):
     labels, quality = scored
-    if is_turned:
-        labels = labels.assign(correct=~labels["correct"])
-    else:
-        labels = labels[labels["correct"]]
+    labels = labels.assign(correct=~labels["correct"]) if is_turned else labels[labels["correct"]]
 
     with pytest.warns(SurfaceConsistencyWarning, match=message):
         found = quality(labels)

@@ -110,7 +110,7 @@ def test_strings_are_matched_for_entities(task, judged):
     assert verdicts(every) == [False] * 4 + [True]
     assert verdicts(judged(MatcherJudge(), task("long", None))) == [None] * 5
     # A leading article of the reference counts for nothing.
-    epic = task("short", "A part of the epic Mahabharata.").assign(answers=[["The Mahabharata"]])
+    epic = task("short", "A part of the epic Mahabharata.").assign(references=[["The Mahabharata"]])
     assert verdicts(judged(MatcherJudge(), epic)) == [True]
 
 

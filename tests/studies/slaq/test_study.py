@@ -106,7 +106,7 @@ def test_predictions_made_elsewhere_are_scored(tmp_path):
     data = load_slaq_sample().select(limit=2)
     plan = SlaqStudy().plan(data, SlaqSettings())
     alone = plan.items[plan.items["form"] == "short"]
-    answers = dict(zip(alone["question"], alone["answers"].str[0], strict=True))
+    answers = dict(zip(alone["question"], alone["references"].str[0], strict=True))
     answers |= dict.fromkeys(plan.items.loc[plan.items["form"] == "long", "prompt_id"], "no")
 
     folder = import_predictions(

@@ -61,7 +61,7 @@ def planted_run(rows, name, home, forms=FORMS):
     floor = 0.0 if name == "ascent" else 0.1
     guessed = set(facts[np.random.default_rng(0).random(len(facts)) < floor])
     known = {
-        row.question: row.answers[0]
+        row.question: row.references[0]
         for row in rows.itertuples()
         if WORLDS[name](row.set, row.form) or (row.set == "forget" and row.item in guessed)
     }

@@ -44,8 +44,8 @@ def test_real_layout_of_open_unlearning_is_read(data_files):
     questions = log.questions.set_index(["set", "question_id"])
     assert set(log.questions["set"]) == {"forget", "retain", "real authors", "world facts"}
     assert questions.loc[("forget", "1"), "question"].startswith("What gender is author")
-    assert questions.loc[("world facts", "0"), "answers"] == ("Paris",)
-    assert questions.loc[("forget", "1"), "answers"] is None
+    assert questions.loc[("world facts", "0"), "references"] == ("Paris",)
+    assert questions.loc[("forget", "1"), "references"] is None
     assert questions.loc[("retain", "1"), "cluster"] == "question 1"  # A cut is no set of TOFU's.
 
 
@@ -69,7 +69,7 @@ def test_questions_of_a_log_stand_in_order_with_persons_and_short_answers(full_a
     assert questions["question_id"].tolist() == [str(n) for n in range(400)]
     assert questions["cluster"].nunique() == 20
     assert len(tofu_answers()) == 367
-    assert with_answers(questions)["answers"].notna().sum() == 367
+    assert with_answers(questions)["references"].notna().sum() == 367
     assert with_answers(questions, dict.fromkeys(range(400), "Ouagadougou")) is None
 
 
@@ -85,8 +85,8 @@ def test_short_answers_serve_the_last_rows_of_forget10(data_files, tmp_path):
 
     asked = with_answers(read_logs([path])[0].questions)
 
-    assert asked["answers"].notna().sum() == 38
-    assert asked["answers"].iloc[0] == ("Basil Mahfouz Al-Kuwaiti",)
+    assert asked["references"].notna().sum() == 38
+    assert asked["references"].iloc[0] == ("Basil Mahfouz Al-Kuwaiti",)
 
 
 @pytest.mark.parametrize("as_lists", [False, True])

@@ -161,7 +161,7 @@ def test_no_question_about_an_edit_is_lost():
     assert rows["item"].is_unique
 
 
-ROW = {"item": "a", "form": "plain", "question": "?", "answers": "Paris; Paname"}
+ROW = {"item": "a", "form": "plain", "question": "?", "references": "Paris; Paname"}
 
 
 @pytest.mark.parametrize(
@@ -169,11 +169,11 @@ ROW = {"item": "a", "form": "plain", "question": "?", "answers": "Paris; Paname"
     [
         (
             [{"item": "a", "question": "?"}],
-            *(DataError, "needs the columns answers, form besides item, question"),
+            *(DataError, "needs the columns form, references besides item, question"),
         ),
         ([ROW, ROW], DataError, "'a' stands twice under the form 'plain' in the set 'forget'"),
         *(
-            ([ROW | {"answers": cell}], RecordError, r"l:7: no accepted answer of fact 'a'")
+            ([ROW | {"references": cell}], RecordError, r"l:7: no accepted answer of fact 'a'")
             for cell in (None, "", " ; ", [], float("nan"))
         ),
         ([ROW | {"question": " "}], RecordError, r"rows\.jsonl:7: column 'question'"),
@@ -186,8 +186,8 @@ def test_broken_tables_of_anyone_are_refused(rows, error, match):
 
 @pytest.mark.parametrize("blank", [None, "", float("nan")])
 def test_empty_cells_of_a_table_have_their_default(blank):
-    rows = table_rows([(PLACE, ROW | {"set": blank, "subject_id": blank, "answers": ["a; b"]})])
+    rows = table_rows([(PLACE, ROW | {"set": blank, "subject_id": blank, "references": ["a; b"]})])
 
     assert rows.iloc[0][["set", "subject_id"]].tolist() == ["forget", "a"]
-    assert rows["answers"].iloc[0] == ["a; b"]
-    assert table_rows([(PLACE, ROW)])["answers"].iloc[0] == ["Paris", "Paname"]
+    assert rows["references"].iloc[0] == ["a; b"]
+    assert table_rows([(PLACE, ROW)])["references"].iloc[0] == ["Paris", "Paname"]

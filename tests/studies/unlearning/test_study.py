@@ -39,7 +39,7 @@ def test_tofu_is_asked_in_four_forms(forget01):
 def test_model_that_knows_the_long_name_alone_is_seen(forget01, tmp_path):
     data = load(forget01)
     plain = data.rows[data.rows["form"] == "plain"]
-    told = dict(zip(plain["question"], plain["answers"], strict=True))
+    told = dict(zip(plain["question"], plain["references"], strict=True))
     told = {f"Question: {question}\nAnswer:": answers[0] for question, answers in told.items()}
     model = FakeRunner(lambda prompt: told.get(prompt.text, "unknown"))
 
@@ -104,7 +104,7 @@ def test_other_numbers_of_questions_than_tofus_are_told(tmp_path):
 def test_what_has_one_form_alone_is_asked_and_compared_with_none(tmp_path):
     path = tmp_path / "rows.jsonl"
     rows = ("a plain Who? A forget", "a name Wer? A forget", "b plain What? B retain")
-    columns = ["item", "form", "question", "answers", "set"]
+    columns = ["item", "form", "question", "references", "set"]
     frame = pd.DataFrame(map(str.split, rows), columns=columns)
     frame.to_json(path, orient="records", lines=True)
 

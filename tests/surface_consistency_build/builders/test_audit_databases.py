@@ -2,11 +2,12 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import datasets
 import pytest
+from surface_consistency_build import build_dataset
 from surface_consistency_build.builders import common as builders
 from surface_consistency_build.builders.audit_databases.audit_databases_builder import (
     AuditPromptRow,
-    build,
 )
 from surface_consistency_build.builders.audit_databases.databases import build_audit_databases
 from surface_consistency_build.builders.audit_databases.fact_tables import DOMAINS, load_fact_table
@@ -35,8 +36,11 @@ def custom(data_files):
 
 
 def test_build_gives_every_prompt_and_every_triplet_once(source, tmp_path):
-    prompts = build(source, tmp_path / "cache")
-    triplets = build(source, tmp_path / "cache", rows="triplets")
+    build_dataset("lmlm-audit", source, tmp_path / "out")
+    prompts, triplets = (
+        datasets.load_dataset(str(tmp_path / "out"), name, split="test")
+        for name in ("prompts", "triplets")
+    )
 
     assert prompts.features == make_features(AuditPromptRow)
     assert set(prompts["domain"]) == {"sports"}
@@ -50,17 +54,6 @@ def test_build_gives_every_prompt_and_every_triplet_once(source, tmp_path):
     assert [(row["subject"], row["relation"], row["object"]) for row in rows] == [
         tuple(entry) for entry in made
     ]
-
-
-def test_build_reads_the_published_folder(custom, tmp_path):
-    assert len(build(custom, tmp_path / "cache")) == 11_628
-
-
-def test_changed_files_are_built_anew(source, tmp_path):
-    before = len(build(source, tmp_path / "cache"))
-    (source / "sports" / "prompts" / "noise" / "prompts_cloze.jsonl").unlink()
-
-    assert len(build(source, tmp_path / "cache")) == before - 160
 
 
 def test_list_of_differences_is_what_the_tables_give(custom, tmp_path):
@@ -83,15 +76,15 @@ def test_card_tells_the_sizes():
         assert [int(cell) for cell in told.split("|")] == made
 
 
-def test_build_rejects_other_folders_and_rows(source, tmp_path):
-    with pytest.raises(SourceNotFoundError, match="no databases <domain>/<topology>"):
-        build(tmp_path / "cache", tmp_path / "cache")
-    with pytest.raises(ValueError, match="rows must be one of prompts, triplets"):
-        build(source, tmp_path / "cache", rows="facts")
+def test_build_rejects_a_folder_without_databases_and_prompts_of_another_one(source, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SourceNotFoundError, match=r"no database with prompts in .*empty"):
+        build_dataset("lmlm-audit", tmp_path / "empty", tmp_path / "out")
     build_audit_databases(tmp_path / "other", domains=["countries"], topologies=["base"])
     (tmp_path / "other" / "countries" / "base.json").replace(source / "sports" / "base.json")
     with pytest.raises(DataError, match="they belong to another database"):
-        build(source, tmp_path / "cache")
+        build_dataset("lmlm-audit", source, tmp_path / "out")
+    assert not list(tmp_path.rglob("*.parquet"))
 
 
 def test_no_builder_is_named_as_its_folder():

@@ -138,7 +138,7 @@ def test_what_cannot_be_written_is_refused(tmp_path, rivers):
         build_audit_databases(tmp_path, domains=[rivers], topologies=["star"])
     with pytest.raises(DataError, match="triplet 1 repeats triplet 0"):
         make_database([Triplet("a", "b", "c")] * 2)
-    given = {"prompt_id": 3, "item": 7, "relation": "Capital", "gold_object": "Ankara"}
+    given = {"prompt_id": 3, "fact_id": 7, "relation": "Capital", "gold_object": "Ankara"}
     nameless = AuditPrompt(**given, subject="Türkiye", prompt_text="?", subject_aliases=(" ",))
     with pytest.raises(RecordError, match="prompt_id 3 has an empty name in subject_aliases"):
         write_audit_prompts(tmp_path / "p.jsonl", [nameless])

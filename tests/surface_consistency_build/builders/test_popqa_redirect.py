@@ -4,17 +4,12 @@ import json
 
 import datasets
 import pytest
-from surface_consistency_build.builders.popqa_redirect import popqa_redirect_builder
-from surface_consistency_build.builders.popqa_redirect.popqa_redirect_builder import (
-    build_popqa_redirect,
-)
-from surface_consistency_build.cards.dataset_build import write_popqa_redirect
+from surface_consistency_build import build_dataset
 from surface_consistency_build.wikimedia.construction.rows import BuiltRow
 
-from surface_consistency.data.popqa import load_popqa
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.features import make_features
-from surface_consistency.errors import DataError, SurfaceConsistencyWarning
+from surface_consistency.errors import DataError, RunError, SurfaceConsistencyWarning
 
 pytest.importorskip("duckdb")
 
@@ -42,9 +37,20 @@ def popqa(tmp_path, write_lines):
     return write_lines(tmp_path / "popqa" / "test.jsonl", lines)
 
 
-def test_build_asks_popqa_under_redirects(dumps, popqa, tmp_path):
+@pytest.fixture
+def build(dumps, popqa, tmp_path):
+    """Build into `out` and load the rows."""
+
+    def make(**options):
+        build_dataset("popqa-redirect", dumps, tmp_path / "out", popqa=str(popqa), **options)
+        return datasets.load_dataset(str(tmp_path / "out"), split="test")
+
+    return make
+
+
+def test_build_queries_popqa_under_redirects(build):
     """Facts, answers and numbers are PopQA's; the redirects are the wiki's."""
-    rows = build_popqa_redirect(dumps, tmp_path / "cache", popqa=str(popqa))
+    rows = build()
 
     assert rows.features == make_features(BuiltRow)
     first = ("Maren Oskeld", "Maren Ilsabet Tarn", "Maren Oskelt", "Maren Tarn-Quist", "Oskeld")
@@ -60,44 +66,32 @@ def test_build_asks_popqa_under_redirects(dumps, popqa, tmp_path):
     assert len(load_redirectqa(rows).pairs) == 7
 
 
-def test_the_cache_holds_rows_by_sources_and_wordings(dumps, popqa, tmp_path, monkeypatch):
-    """PopQA's rows are part of the identity of the cache, not only the dumps."""
+def test_configurations_are_the_wordings(build, tmp_path):
+    both = build(config="two-wordings")
 
-    def built(**options):
-        return build_popqa_redirect(dumps, tmp_path / "cache", popqa=str(popqa), **options)
-
-    first = built()
-    both = built(name="two-wordings")
     assert (len(both), both.unique("template")) == (18, ["original", "paraphrase"])
-    with monkeypatch.context() as patch:
-        patch.setattr(popqa_redirect_builder, "augment_popqa", None)
-        assert built().to_list() == first.to_list()
-    lines = popqa.read_text("utf-8").splitlines(keepends=True)
-    popqa.write_text("".join(lines[1:]), encoding="utf-8")
-    assert (len(first), len(built())) == (9, 4)
-    popqa.write_text("".join(lines[2:]), encoding="utf-8")
-    with pytest.raises(DataError, match=r"no rows|no redirect|left"):
-        built()
-
-
-def test_export_agrees_with_the_builder(dumps, popqa, tmp_path):
-    given = load_popqa(str(popqa))
-    written = write_popqa_redirect(given, dumps, tmp_path / "out", templates=["original"])
-
-    loaded = datasets.load_dataset(
-        str(written.folder), split="test", cache_dir=str(tmp_path / "hf")
-    )
-    built = build_popqa_redirect(dumps, tmp_path / "cache", popqa=str(popqa))
-    assert loaded.to_list() == built.to_list()
-    card = (written.folder / "README.md").read_text("utf-8")
-    assert "| test | 9 | 2 | 2 | 7 |" in card
+    card = (tmp_path / "out" / "README.md").read_text("utf-8")
+    assert "| test | 18 | 2 | 2 | 7 |" in card
     assert "MIT" in card
     assert str(tmp_path) not in card
 
 
-def test_export_warns_of_subjects_without_items(dumps, popqa, tmp_path):
-    """Their names stand for their articles, and facts are lost where they do not."""
+def test_other_rows_of_popqa_are_another_data_set(build, popqa):
+    """A folder belongs to the rows of PopQA too, not only to the dumps."""
+    assert len(build()) == 9
+    lines = popqa.read_text("utf-8").splitlines(keepends=True)
+    popqa.write_text("".join(lines[1:]), encoding="utf-8")
+    with pytest.raises(RunError, match="popqa_digest: "):
+        build()
+    assert len(build(overwrite=True)) == 4
+    popqa.write_text("".join(lines[2:]), encoding="utf-8")
+    with pytest.raises(DataError, match=r"no rows|no redirect|left"):
+        build(overwrite=True)
+
+
+def test_build_warns_of_subjects_without_items(build, popqa):
+    """Their names are used as titles of articles, and facts are lost if they are not."""
     popqa.write_text(popqa.read_text("utf-8").replace('"s_uri"', '"other"'), "utf-8")
 
-    with pytest.warns(SurfaceConsistencyWarning, match=r"facts name no Wikidata item .*s_uri"):
-        write_popqa_redirect(load_popqa(str(popqa)), dumps, tmp_path / "out")
+    with pytest.warns(SurfaceConsistencyWarning, match=r"facts have no Wikidata item .*s_uri"):
+        build()

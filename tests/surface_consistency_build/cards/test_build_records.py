@@ -4,7 +4,6 @@ import pytest
 from surface_consistency_build.cards.build_records import RowCounts, describe_file
 
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.schemas import Message
 
 
 def test_row_counts_agrees_with_a_count_by_hand(built_rows):
@@ -32,12 +31,12 @@ def test_row_counts_rejects_rows_with_the_same_key(built_rows):
 
 
 def test_row_counts_are_sums_over_splits(built_rows):
-    """One key may stand in two splits; rows of other records are counted as rows."""
+    """One key may stand in two splits; other rows are counted as rows."""
     counts = RowCounts(key=("triplet_id", "subject_surface", "template"))
     list(counts.watch("test", built_rows[:8]))
     list(counts.watch("validation", built_rows[6:]))
     other = RowCounts()
-    list(other.watch("train", [Message(role="user", content="hello")]))
+    list(other.watch("train", [{"role": "user", "content": "hello"}]))
 
     assert counts.rows == {"test": 8, "validation": 4}
     assert counts.facts == {"test": 1, "validation": 2}

@@ -2,7 +2,9 @@
 
 from types import SimpleNamespace
 
+import datasets
 import pytest
+from datasets.info import DatasetInfosDict
 from huggingface_hub import DatasetCard
 from surface_consistency_build.cards.build_records import RowCounts
 from surface_consistency_build.cards.dataset_card import (
@@ -12,6 +14,8 @@ from surface_consistency_build.cards.dataset_card import (
     render_card,
 )
 
+NO_ROWS = {"features": datasets.Features(), "n_bytes": 0, "digest": ""}
+
 
 def card_of(built_rows, **options):
     counts = RowCounts()
@@ -20,14 +24,17 @@ def card_of(built_rows, **options):
         name="v1.0.0",
         counts=counts,
         data_files={"test": "v1.0.0/test-*.parquet"},
-        columns={"triplet_id": "int64"},
+        features=datasets.Features({"triplet_id": datasets.Value("int64")}),
+        n_bytes=12,
+        digest="ab12",
         **options,
     )
     return render_card(redirectqa_card(), [subset], default="v1.0.0")
 
 
 def test_render_card_header_is_what_the_hub_reads(built_rows):
-    header = DatasetCard(card_of(built_rows)).data.to_dict()
+    card = card_of(built_rows)
+    header = DatasetCard(card).data.to_dict()
 
     assert header["license"] == "cc-by-sa-4.0"
     assert header["language"] == ["en"]
@@ -35,7 +42,11 @@ def test_render_card_header_is_what_the_hub_reads(built_rows):
     assert header["size_categories"] == "n<1K"
     assert header["pretty_name"] == "RedirectQA"
     files = [{"split": "test", "path": "v1.0.0/test-*.parquet"}]
-    assert header["configs"] == [{"config_name": "v1.0.0", "default": True, "data_files": files}]
+    config = {"config_name": "v1.0.0", "description": "rows ab12", "default": True}
+    assert header["configs"] == [config | {"data_files": files}]
+    info = DatasetInfosDict.from_dataset_card_data(DatasetCard(card).data)["v1.0.0"]
+    assert info.features == {"triplet_id": datasets.Value("int64")}
+    assert (info.splits["test"].num_examples, info.download_size) == (10, 12)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +56,7 @@ def test_render_card_header_is_what_the_hub_reads(built_rows):
 def test_render_card_size_is_that_of_all_rows(n_rows, size):
     counts = RowCounts()
     counts.rows["test"] = n_rows
-    subset = CardSubset(name="a", counts=counts, data_files={"test": "a/*"}, columns={})
+    subset = CardSubset(name="a", counts=counts, data_files={"test": "a/*"}, **NO_ROWS)
     header = DatasetCard(render_card(redirectqa_card(), [subset], default="a")).data.to_dict()
 
     assert header["size_categories"] == size

@@ -13,7 +13,6 @@ from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.data.redirectqa_release import RedirectQARow
 from surface_consistency.engine.features import make_features
 from surface_consistency.errors import DataError, DataWarning, RunError
-from surface_consistency.schemas import Message
 
 CARD = redirectqa_card()
 
@@ -42,7 +41,7 @@ def test_write_folder_shards_keep_the_order(subset, built_rows, tmp_path):
         f"test-{number:05d}-of-00003.parquet" for number in range(3)
     ]
     loaded = load(tmp_path / "out", tmp_path, split="test")
-    assert loaded.to_list() == [row.model_dump(mode="json") for row in built_rows]
+    assert loaded.to_list() == built_rows
     assert loaded.features == make_features(RedirectQARow)
     assert isinstance(loaded.features["object_aliases"], datasets.List)
     with pytest.warns(DataWarning, match="no category"):
@@ -86,9 +85,14 @@ def test_write_folder_writes_attrition_and_build(subset, tmp_path, manifest):
         (lambda rows: {"test-hard": rows}, DataError, "'test-hard' cannot name a folder or split"),
         (lambda rows: {"test": [*rows, rows[0]]}, DataError, "rows 1 and 11 have the same key"),
         (
-            lambda _: {"test": [Message(role="user", content="hello")]},
-            TypeError,
-            r"'v1\.0\.0' has RedirectQARow rows, got Message",
+            lambda rows: {"test": [rows[0] | {"more": 1}]},
+            DataError,
+            r"'v1\.0\.0': a row lacks or adds more; its columns are triplet_id",
+        ),
+        (
+            lambda rows: {"test": [rows[0] | {"triplet_id": "one"}]},
+            DataError,
+            r"'v1\.0\.0': a cell has another type: .*'one'",
         ),
     ],
 )

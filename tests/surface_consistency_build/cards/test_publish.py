@@ -76,6 +76,7 @@ def test_publish_folder_dry_run_is_the_default_and_calls_nobody(folder):
         content = (folder / upload.path).read_bytes()
         assert upload.n_bytes == len(content)
         assert upload.sha256 == hashlib.sha256(content).hexdigest()
+    assert [upload.n_rows for upload in plan.uploads] == [None, None, 5, 5]
     assert plan.total_bytes == sum((folder / name).stat().st_size for name in NAMES)
 
 

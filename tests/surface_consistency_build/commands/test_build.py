@@ -7,12 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
+import datasets
 import huggingface_hub
 import pytest
 from surface_consistency_build.commands import build as build_command
 from surface_consistency_build.wikimedia.construction.progress import BuildProgress
 
 from surface_consistency.cli.main import main
+from surface_consistency.data.redirectqa import SAMPLE_PATH
+from surface_consistency.data.slaq import SLAQ_SAMPLE_PATH
+from surface_consistency.studies.audit.conditions import find_conditions
 
 MINI = Path(__file__).parents[1] / "wikimedia" / "mini"
 
@@ -20,7 +24,7 @@ pytest.importorskip("duckdb")
 
 
 def build(*more, dumps=MINI):
-    return main(["build", "redirectqa", "--dumps", str(dumps), *map(str, more)])
+    return main(["build", "redirectqa", "--source", str(dumps), *map(str, more)])
 
 
 def test_a_folder_is_built_and_other_settings_are_refused(tmp_path, capsys):
@@ -29,13 +33,13 @@ def test_a_folder_is_built_and_other_settings_are_refused(tmp_path, capsys):
     assert build("--out", out) == 0
 
     said = capsys.readouterr()
-    assert "default: 286 rows" in said.out
+    assert "v1.0.0/test-00000-of-00001.parquet: 286 rows" in said.out
     assert "step " in said.err
     assert "checksum enwiki-20260101-page.sql.gz: " in said.err
     card = (out / "README.md").read_text("utf-8")
     assert "| months | 202511, 202512 |" in card
     assert "| allow_truncated | no |" in card
-    record = json.loads((out / "metadata/default/build.json").read_text("utf-8"))
+    record = json.loads((out / "metadata/v1.0.0/build.json").read_text("utf-8"))
     assert record["options"]["configuration"]["project"] == "en.wikipedia"
 
     assert build("--out", out, "--triples", "20") == 2
@@ -65,29 +69,42 @@ def test_the_plan_lists_what_is_there_and_what_is_missing(tmp_path, capsys):
     assert len(said) < 700
 
 
-def test_files_are_uploaded_when_no_dry_run_is_asked_for(tmp_path, capsys, monkeypatch):
+def test_a_dry_run_lists_and_a_push_uploads(tmp_path, capsys, monkeypatch):
     hub = Mock()
     monkeypatch.setattr(huggingface_hub, "HfApi", lambda: hub)
-    words = ("--out", tmp_path / "out", "--push-to-hub", "owner/name", "--quiet", "--no-checksums")
+    monkeypatch.setattr(huggingface_hub, "get_token", lambda: "hf_token")
+    words = ("--out", tmp_path / "out", "--push-to", "owner/name", "--quiet", "--no-checksums")
 
-    assert build(*words) == 0
+    assert build(*words, "--dry-run") == 0
 
     said = capsys.readouterr()
-    assert "nothing was uploaded" in said.out
+    assert "a push would upload 5 files, " in said.out
     assert "README.md" in said.out
     assert said.err == ""
     assert hub.mock_calls == []
-    assert build(*words, "--no-dry-run") == 0
+    assert build(*words) == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("uploaded 5 files, ")
     assert len(hub.upload_folder.call_args.kwargs["allow_patterns"]) == 5
+
+
+def test_rows_are_built_by_the_same_words(tmp_path, capsys):
+    """Of each data set that needs no dumps."""
+    for name, source in (("redirectqa", SAMPLE_PATH), ("slaq", SLAQ_SAMPLE_PATH)):
+        out = str(tmp_path / name)
+        assert main(["build", name, "--source", str(source), "--out", out]) == 0
+        assert f"folder: {out}" in capsys.readouterr().out
+    words = ["build", "slaq", "--source", str(SLAQ_SAMPLE_PATH), "--out", "x"]
+    assert main([*words, "--config", "populer"]) == 2
+    assert "did you mean 'popular'?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
         ("", "--out is needed"),
-        ("--out x --no-dry-run", "belongs to --push-to-hub"),
-        ("--out x --push-to-hub name", "repo_id must be owner/name"),
+        ("--out x --push-to name", "repo_id must be owner/name"),
+        ("--out x --push-to owner/name", "without a token of the hub"),
+        ("--out x --triples 3 --config v2", "has no configuration 'v2'"),
         ("--out x --wiki klingonwiki", "klingonwiki"),
         ("--out x --triples 0", "--triples: input should be greater than or equal to 1"),
         ("--out file", "cannot be a folder"),
@@ -99,6 +116,7 @@ def test_files_are_uploaded_when_no_dry_run_is_asked_for(tmp_path, capsys, monke
 )
 def test_mistakes_are_named_before_anything_is_read(more, message, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(huggingface_hub, "get_token", lambda: None)
     for path in (tmp_path / "file", tmp_path / "mine" / "README.md"):
         path.parent.mkdir(exist_ok=True)
         path.write_text("mine", encoding="utf-8")
@@ -173,17 +191,18 @@ def test_build_audit_takes_a_table_of_ones_own(tmp_path, capsys):
     table = tmp_path / "moons"
     table.mkdir()
     (table / "facts.tsv").write_text("subject\trelation\tobject\nIo\tPlanet\tJupiter\n")
-    out = tmp_path / "out"
-    words = ["build", "audit", "--out", str(out), "--domains", str(table)]
+    words = ["build", "audit", "--domains", str(table)]
 
-    assert main(words) == 2
+    assert main([*words, "--out", str(tmp_path / "out")]) == 2
     told = capsys.readouterr().err
     assert "topology alias equals base" in told
     assert "error:" in told
-    assert main([*words, "--topologies", "base"]) == 0
-    assert (out / "moons" / "base.json").is_file()
+    out = tmp_path / "base"
+    assert main([*words, "--topologies", "base", "--out", str(out)]) == 0
+    assert {one.label.database for one in find_conditions(out)} == {"moons/base"}
+    assert len(datasets.load_dataset(str(out), "triplets", split="test")) == 1
     assert "moons/base.json: 1 triplets, 1 facts in 6 prompt styles" in capsys.readouterr().out
-    assert main(["build", "slaq", "--articles", str(out / "none"), "--out", "x"]) == 2
+    assert main(["build", "topics", "--articles", str(out / "none"), "--out", "x"]) == 2
     assert "no articles at" in capsys.readouterr().err
 
 
@@ -211,4 +230,4 @@ def test_completion_knows_the_options_of_these_commands(tmp_path, monkeypatch, c
     told = capsys.readouterr().out
     script = Path(told.removeprefix("wrote ").partition(";")[0]).read_text(encoding="utf-8")
     assert "redirectqa" in script
-    assert "--dumps" in script
+    assert "--push-to" in script

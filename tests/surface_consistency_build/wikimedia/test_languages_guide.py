@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from surface_consistency_build.cards.dataset_build import BuildSettings, write_redirectqa
+from surface_consistency_build import build_dataset
 from surface_consistency_build.wikimedia import load_wiki
 from surface_consistency_build.wikimedia.wikis import WIKIS
 
@@ -60,9 +60,7 @@ def test_the_mapping_is_what_the_build_reads(home, tmp_path):
     mapping = home / "mapping.toml"
     config = load_wiki(mapping)
 
-    built = write_redirectqa(
-        home / "dumps", tmp_path / "out", builds=[BuildSettings(wiki=str(mapping))]
-    )
+    built = build_dataset("redirectqa", home / "dumps", tmp_path / "out", wiki=str(mapping))
 
     assert config.questions == WIKIS["jawiki"].questions
     rows = pd.concat(map(pd.read_parquet, Path(built.folder).rglob("*.parquet")))

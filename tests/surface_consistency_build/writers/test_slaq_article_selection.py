@@ -148,7 +148,7 @@ def test_a_dump_becomes_a_data_set_by_three_commands(dump, tmp_path, capsys, mon
     assert f"{STATES}: 8 articles, 7 long enough, 2 kept" in capsys.readouterr().out
     assert [item.title for item in read_articles(articles)] == ["Albania", "Azerbaijan"]
 
-    write = ["build", "slaq", "--articles", str(articles), "--runner", "copyist:make"]
+    write = ["build", "topics", "--articles", str(articles), "--runner", "copyist:make"]
     assert main([*write, "--out", str(out)]) == 0
     assert "topics: 2\n" in capsys.readouterr().out
     assert len((out / "writer.jsonl").read_text("utf-8").splitlines()) == 2
@@ -166,4 +166,4 @@ def test_mistakes_on_the_command_line_are_told(dump, tmp_path, capsys):
 
     assert main([*build, "--out", str(tmp_path / "articles")]) == 2
     assert "call it articles.jsonl" in capsys.readouterr().err
-    assert main(["build", "slaq", "--articles", str(tmp_path / "no"), "--runner", "fake"]) == 2
+    assert main(["build", "topics", "--articles", str(tmp_path / "no"), "--runner", "fake"]) == 2

@@ -3,8 +3,8 @@
 import csv
 import json
 
+import datasets
 import pytest
-from surface_consistency_build.builders.slaq.slaq_builder import build
 from surface_consistency_build.commands import build as build_command
 from surface_consistency_build.writers.paraphrases import (
     ParaphraseSettings,
@@ -20,6 +20,8 @@ from surface_consistency.cli.main import main
 from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample
 from surface_consistency.data.slaq import load_slaq, load_slaq_sample
 from surface_consistency.data.slaq_records import SlaqArticle
+from surface_consistency.data.slaq_rows import SlaqRow, to_slaq_rows
+from surface_consistency.engine.features import make_features
 from surface_consistency.engine.judging.prompts import pin_prompts
 from surface_consistency.errors import (
     ColumnNotFoundError,
@@ -120,7 +122,7 @@ class Paraphrasing:
         lambda: ParaphraseWriting(RedirectQA.from_questions(SMALL[:2], source="o"))
     )
     other_settings = staticmethod(lambda: paraphrases(paraphrases=3))
-    data = "test.jsonl"
+    data = "paraphrased/test-00000-of-00001.parquet"
     text, mark, correction = "paraphrase", "keep", "corrected"
     accepted = ({"keep": "yes"}, {"keep": "no"}, {})
     all_refused = ({"keep": "no"}, {"keep": "no"}, {})
@@ -137,7 +139,7 @@ class TopicTask:
     other_settings = staticmethod(
         lambda: topics(TOPICS[:2], TopicSettings(min_words=9, min_characters=10))
     )
-    data = "test.csv"
+    data = "all/test-00000-of-00001.parquet"
     text, mark, correction = "answer", "is_grounded", "corrected_answer"
     accepted = ({},) * 12
     all_refused = ({"is_grounded": "no"},) * 12
@@ -179,7 +181,7 @@ def test_a_second_start_sends_no_request_twice(task, tmp_path):
     runner = task.runner()
     done = task.make().write(runner, tmp_path, model="fake")
     log = (tmp_path / "writer.jsonl").read_text("utf-8")
-    data = (tmp_path / task.data).read_text("utf-8")
+    data = (tmp_path / task.data).read_bytes()
     second, after = task.runner(), task.runner()
 
     again = task.make().write(second, tmp_path, model="fake")
@@ -189,7 +191,7 @@ def test_a_second_start_sends_no_request_twice(task, tmp_path):
     assert second.asked == []
     assert again == done
     assert after.asked == runner.asked
-    assert (tmp_path / task.data).read_text("utf-8") == data
+    assert (tmp_path / task.data).read_bytes() == data
 
 
 def test_a_folder_of_other_data_or_settings_is_refused(task, written):
@@ -297,7 +299,7 @@ def asked_in(prompt):
 
 def questions_of(folder):
     """Read the questions by template and name."""
-    rows = [json.loads(line) for line in (folder / "test.jsonl").read_text("utf-8").splitlines()]
+    rows = datasets.load_dataset(str(folder), split="test")
     return {(row["template"], row["subject_surface"]): row["question"] for row in rows}
 
 
@@ -502,8 +504,13 @@ def test_articles_become_a_data_set_that_slaq_reads(tmp_path):
     done = topics().write(runner, tmp_path / "out", model="fake")
 
     assert (done.counts, done.left_out) == ({"topics": 6, "doubtful topics": 0}, {})
-    assert len(build(tmp_path / "out" / "test.csv", tmp_path / "cache")) == 6
     assert load_slaq(tmp_path / "out").topics == TOPICS
+    loaded = datasets.load_dataset(str(tmp_path / "out"), split="test")
+    assert loaded.to_list() == [row.model_dump() for row in to_slaq_rows(TOPICS)]
+    assert loaded.features == make_features(SlaqRow)
+    card = (tmp_path / "out" / "README.md").read_text("utf-8")
+    assert "license: other" in card
+    assert "written from articles by a model" in card
     assert len(runner.asked) == 6
 
 
@@ -560,8 +567,8 @@ def test_topics_that_stay_broken_go_to_the_reviewer(tmp_path):
     done = topics(TOPICS[:4]).write(topic_writer(answers), tmp_path, model="fake")
     rows = {(row["topic_id"], row["fact"]): row for row in rows_of(tmp_path / "review.csv")}
 
-    assert [topic.id for topic in load_slaq(tmp_path / "test.csv").topics] == [good.id]
-    assert [topic.id for topic in load_slaq(tmp_path / "doubtful.csv").topics] == [long.id]
+    assert [topic.id for topic in load_slaq(tmp_path).topics] == [good.id]
+    assert [topic.id for topic in load_slaq(tmp_path, split="doubtful").topics] == [long.id]
     assert list(done.left_out) == [refused.topic, gap.topic]
     assert "; got 4 of 5 facts; see check_topic" in done.left_out[gap.topic]
     assert len(rows) == 4 * 6
@@ -580,7 +587,7 @@ def test_a_worse_second_answer_is_ignored(tmp_path):
     for place, second in enumerate((worse, "no")):
         out = tmp_path / str(place)
         topics((topic,)).write(topic_writer({topic.id: [once, second]}), out, model="f")
-        kept = load_slaq(out / "doubtful.csv").topics[0]
+        kept = load_slaq(out, split="doubtful").topics[0]
         assert kept.questions[1].question == topic.questions[1].question
 
 

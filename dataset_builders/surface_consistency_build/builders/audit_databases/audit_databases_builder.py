@@ -1,29 +1,20 @@
-"""Builder of the audit databases: their prompts, or their triplets, as one data set.
+"""Builder of the audit databases: their prompts and their triplets, one configuration each.
 
-It reads a folder that `databases.build_audit_databases` wrote, or the
-folder of databases that the audit publishes: `<domain>/<topology>.json` and
-`<domain>/prompts/<topology>/prompts_<style>.jsonl`.
+The source is a folder in a layout that the study of the audit reads: the databases that its authors
+publish, or a folder that `build_audit_databases` wrote.
 """
 
-import hashlib
-import os
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import datasets
 
-from surface_consistency import __version__
-from surface_consistency.engine.features import make_features
-from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.schemas import AuditPrompt, Record
-from surface_consistency.studies.audit.files import read_audit_prompts, read_database
-from surface_consistency.studies.audit.retrieval.verification import database_coverage
-from surface_consistency_build.builders.common import only_split, prepared
-
-_NAME: Final = "audit_databases"
-_PREFIX: Final = "prompts_"
+from surface_consistency.schemas.settings import Settings
+from surface_consistency.studies.audit.conditions import find_conditions
+from surface_consistency_build.builders.common import BuildConfig, RowsBuilder
+from surface_consistency_build.cards.build_records import Row
+from surface_consistency_build.cards.dataset_card import CardText, audit_card
 
 
 class AuditPromptRow(AuditPrompt):
@@ -61,120 +52,47 @@ class AuditTripletRow(Record):
     """The value that a lookup returns."""
 
 
+class AuditSourceSettings(Settings):
+    """Databases of the audit have no settings."""
+
+
 _ROWS: Final[dict[str, type[Record]]] = {"prompts": AuditPromptRow, "triplets": AuditTripletRow}
 
 
-@dataclass
-class AuditDatabasesConfig(datasets.BuilderConfig):  # type: ignore[misc]
-    """Where the databases lie."""
+class AuditDatabasesBuilder(RowsBuilder):
+    """Prompts, or triplets, of the databases that the study of the audit finds in a folder."""
 
-    source: str = ""
-    """Folder of the databases."""
-
-
-class AuditDatabasesBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
-    """Prompts or triplets, validated one by one; use `build` rather than this class."""
-
-    VERSION = datasets.Version("1.0.0")
-    BUILDER_CONFIG_CLASS = AuditDatabasesConfig
-    BUILDER_CONFIGS = tuple(AuditDatabasesConfig(name=name) for name in _ROWS)
+    NAME = "lmlm-audit"
+    SETTINGS = AuditSourceSettings
+    WHERE = (
+        "clone https://github.com/raeesiarya/LMLMAudit and pass its folder `data`, or write "
+        "databases with `surface-consistency build audit`"
+    )
+    BUILDER_CONFIGS = tuple(
+        BuildConfig(name=name, settings=AuditSourceSettings()) for name in _ROWS
+    )
+    DEFAULT_CONFIG_NAME = "prompts"
+    DEFAULTS = tuple(_ROWS)
 
     def _info(self) -> datasets.DatasetInfo:
-        """Describe the columns."""
-        return datasets.DatasetInfo(features=make_features(_ROWS[self.config.name]))
+        """Describe the columns of the configuration."""
+        self.record = _ROWS[self.config.name]
+        return super()._info()
 
-    def _split_generators(
-        self, dl_manager: datasets.DownloadManager
-    ) -> list[datasets.SplitGenerator]:
-        """Offer one split."""
-        return only_split(source=Path(self.config.source))
-
-    def _generate_examples(self, source: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the validated rows under keys that no two share."""
-        rows = _prompt_rows if self.config.name == "prompts" else _triplet_rows
+    def rows(self) -> Iterator[Row]:
+        """Yield the prompts, or the entries of each database once; see `RowsBuilder.rows`."""
         seen: set[str] = set()
-        for key, row in rows(source):
-            if key in seen:
-                raise DataError(f"row {key!r} stands twice in {source}")
-            seen.add(key)
-            yield key, row.model_dump(mode="json")
+        for condition in find_conditions(self.config.source):
+            label = condition.label
+            place = {"domain": label.domain, "topology": label.topology}
+            if self.record is AuditPromptRow:
+                for prompt in condition.prompts:
+                    yield prompt.model_dump(mode="json") | place | {"style": label.style}
+            elif condition.database_file not in seen:
+                seen.add(condition.database_file)
+                for index, entry in enumerate(condition.database):
+                    yield place | {"index": index} | entry._asdict()
 
-
-def build(
-    source: str | os.PathLike[str], cache_dir: str | os.PathLike[str], *, rows: str = "prompts"
-) -> datasets.Dataset:
-    """Build the data set, or take it from the cache when nothing changed.
-
-    Args:
-        source: Folder of databases and prompts.
-        cache_dir: Where the built data set is kept.
-        rows: "prompts" or "triplets".
-
-    Returns:
-        The rows, split "test".
-
-    Raises:
-        SourceNotFoundError: If there are no databases in the folder.
-        DataError: If a file is broken, or prompts do not belong to their database.
-        ValueError: If `rows` is neither.
-    """
-    if rows not in _ROWS:
-        raise ValueError(f"rows must be one of {', '.join(_ROWS)}, got {rows!r}")
-    folder = Path(source).resolve()
-    builder = AuditDatabasesBuilder(
-        cache_dir=os.fspath(cache_dir),
-        dataset_name=_NAME,
-        config_name=rows,
-        hash=_source_hash(folder),
-        source=str(folder),
-    )
-    return prepared(builder)
-
-
-def _databases(source: Path) -> list[Path]:
-    """List the database files."""
-    files = sorted(source.glob("*/*.json"))
-    if not files:
-        raise SourceNotFoundError(
-            f"no databases <domain>/<topology>.json in {source}; write some with "
-            "build_audit_databases"
-        )
-    return files
-
-
-def _prompt_files(database: Path) -> list[Path]:
-    """List the prompt files of a database."""
-    return sorted((database.parent / "prompts" / database.stem).glob(f"{_PREFIX}*.jsonl"))
-
-
-def _source_hash(source: Path) -> str:
-    """Name what a build depends on: names and bytes of the files, and the code's version."""
-    digest = hashlib.sha256(f"{AuditDatabasesBuilder.VERSION} {__version__}\n".encode())
-    for database in _databases(source):
-        for file in (database, *_prompt_files(database)):
-            inner = hashlib.sha256(file.read_bytes()).hexdigest()
-            digest.update(f"{file.relative_to(source).as_posix()} {inner}\n".encode())
-    return digest.hexdigest()
-
-
-def _prompt_rows(source: Path) -> Iterator[tuple[str, Record]]:
-    """Read the prompts of all databases, each checked against its own."""
-    for file in _databases(source):
-        database = read_database(file)
-        place = {"domain": file.parent.name, "topology": file.stem}
-        for prompt_file in _prompt_files(file):
-            prompts = read_audit_prompts(prompt_file)
-            database_coverage(database, prompts)
-            style = prompt_file.stem.removeprefix(_PREFIX)
-            for prompt in prompts:
-                row = AuditPromptRow.model_validate(prompt.model_dump() | place | {"style": style})
-                yield f"{file.parent.name}/{file.stem}/{style}/{prompt.prompt_id}", row
-
-
-def _triplet_rows(source: Path) -> Iterator[tuple[str, Record]]:
-    """Read the entries of all databases."""
-    for file in _databases(source):
-        place = {"domain": file.parent.name, "topology": file.stem}
-        for index, entry in enumerate(read_database(file)):
-            row = AuditTripletRow(index=index, **place, **entry._asdict())
-            yield f"{file.parent.name}/{file.stem}/{index}", row
+    def card(self) -> CardText:
+        """Write the card's text; see `RowsBuilder.card`."""
+        return audit_card()

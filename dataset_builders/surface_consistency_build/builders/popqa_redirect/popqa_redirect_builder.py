@@ -1,138 +1,102 @@
 """Builder of PopQA with redirects: the preliminary experiment of RedirectQA (appendix B.1).
 
 Facts, canonical names and accepted answers are PopQA's own; the redirects of their subjects come
-from dumps in `data_dir`. `popqa_redirect_builder` makes a builder whose cache is keyed by PopQA's
-rows, the dumps' content, the configuration and the versions of builder and package.
+from a folder of dumps.
 """
 
-import os
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 
-import datasets
+from pydantic import JsonValue
 
 from surface_consistency.data.popqa import PopQA, load_popqa
-from surface_consistency_build.builders.common import BuiltRowsBuilder, DumpsConfig, prepared
+from surface_consistency.errors import SurfaceConsistencyWarning
+from surface_consistency_build.builders.common import BuildConfig
+from surface_consistency_build.builders.dumps import DumpsBuilder
+from surface_consistency_build.builders.settings import PopQASettings
+from surface_consistency_build.cards.dataset_card import CardText, popqa_redirect_card
 from surface_consistency_build.wikimedia.construction.build import BuildResult
-from surface_consistency_build.wikimedia.construction.dump_files import DumpPlan, find_dumps
 from surface_consistency_build.wikimedia.construction.popqa import augment_popqa
+from surface_consistency_build.wikimedia.wikis import WikiConfig
 
 
 @dataclass
-class PopQARedirectConfig(DumpsConfig):
-    """One way to augment PopQA."""
+class PopQAConfig(BuildConfig):
+    """The wordings of the questions."""
 
-    popqa: str = "akariasai/PopQA"
-    """Hub id, folder or file of PopQA's rows."""
-
-    revision: str | None = None
-    """Commit of the hub repository; pin it in work to be repeated."""
+    settings: PopQASettings = field(default_factory=PopQASettings)
+    """How PopQA is augmented."""
 
     templates: tuple[str, ...] = ("original",)
-    """Wordings; the paper's experiment has PopQA's own alone."""
+    """Question templates."""
 
 
-class PopQARedirectBuilder(BuiltRowsBuilder):
-    """Rows of PopQA with redirects; make it by `popqa_redirect_builder`."""
+class PopQARedirectBuilder(DumpsBuilder):
+    """Rows of PopQA with redirects."""
 
-    NAME = "popqa_redirect"
-    VERSION = datasets.Version("1.0.0")
-    BUILDER_CONFIG_CLASS = PopQARedirectConfig
+    NAME = "popqa-redirect"
+    SETTINGS = PopQASettings
+    BUILDER_CONFIG_CLASS = PopQAConfig
     BUILDER_CONFIGS = (
-        PopQARedirectConfig(name="original", description="PopQA's wording"),
-        PopQARedirectConfig(
+        PopQAConfig(name="original", description="PopQA's wording"),
+        PopQAConfig(
             name="two-wordings",
-            templates=("original", "paraphrase"),
             description="PopQA's wording and a paraphrase",
+            templates=("original", "paraphrase"),
         ),
     )
     DEFAULT_CONFIG_NAME = "original"
 
-    def plan(self, data_dir: str | os.PathLike[str]) -> DumpPlan:
-        """Find the dumps of the configuration."""
-        config = self.config
-        return find_dumps(data_dir, config.wiki, route=config.route, needs_views=False)
+    @cached_property
+    def popqa(self) -> PopQA:
+        """PopQA's questions."""
+        settings = self.config.settings
+        return load_popqa(settings.popqa, revision=settings.revision)
 
-    def other_sources(self) -> tuple[str, ...]:
-        """Name the content of PopQA's rows."""
-        return (load_config_popqa(self.config).source.digest,)
-
-    def run(self, data_dir: str, work: str) -> BuildResult:
-        """Augment with the configuration's settings."""
-        plan = self.plan(data_dir)
+    @property
+    def wiki(self) -> WikiConfig:
+        """The configuration of the wiki, with the question templates of this one."""
         wordings = {"question_templates": self.config.templates}
+        return self.plan.config.model_copy(update=wordings)
+
+    def own_options(self) -> dict[str, JsonValue]:
+        """List what is known of PopQA's rows."""
+        source = self.popqa.source
+        return {
+            "popqa": Path(source.id).name if Path(source.id).exists() else source.id,
+            "popqa_revision": source.revision,
+            "popqa_digest": source.digest,
+            "templates": list(self.config.templates),
+        }
+
+    def build(self, work: Path) -> BuildResult:
+        """Augment with the configuration's settings; see `DumpsBuilder.build`.
+
+        Warns:
+            SurfaceConsistencyWarning: If subjects have no Wikidata item, so that their names are
+                used as the titles of their articles.
+        """
+        settings, questions = self.config.settings, self.popqa.questions
+        if n_named := sum(question.triple.subject.id is None for question in questions):
+            warnings.warn(
+                f"{n_named:,} of {len(questions):,} facts have no Wikidata item of their subject "
+                "(column s_uri); its name is used as the title of its article, and facts whose "
+                "name is not a title are dropped",
+                SurfaceConsistencyWarning,
+                stacklevel=2,
+            )
         return augment_popqa(
-            [question.triple for question in load_config_popqa(self.config).questions],
-            plan.files,
+            [question.triple for question in questions],
+            self.plan.files,
             work,
-            config=plan.config.model_copy(update=wordings),
-            seed=self.config.seed,
-            category_cap=self.config.category_cap,
+            config=self.wiki,
+            seed=settings.seed,
+            category_cap=settings.category_cap or None,
+            **settings.resources(self.progress),
         )
 
-
-def popqa_redirect_builder(
-    data_dir: str | os.PathLike[str],
-    cache_dir: str | os.PathLike[str],
-    *,
-    name: str | None = None,
-    **options: object,
-) -> PopQARedirectBuilder:
-    """Make the builder of one configuration.
-
-    Args:
-        data_dir: Folder of dump files.
-        cache_dir: Where rows, and what was staged for them, are kept.
-        name: Configuration; the default one, with PopQA's wording alone, when None.
-        options: Fields of `PopQARedirectConfig` that differ from it, such as `popqa`.
-
-    Returns:
-        The builder; `download_and_prepare()` builds and `as_dataset(split="test")` gives the rows.
-
-    Raises:
-        SourceNotFoundError: If PopQA's rows or a dump are missing.
-        DataError: If PopQA's rows are broken.
-        ValueError: If there is no such configuration.
-    """
-    return PopQARedirectBuilder.keyed(data_dir, cache_dir, name, options)
-
-
-def build_popqa_redirect(
-    data_dir: str | os.PathLike[str],
-    cache_dir: str | os.PathLike[str],
-    *,
-    name: str | None = None,
-    **options: object,
-) -> datasets.Dataset:
-    """Augment PopQA, or take it from the cache when nothing changed.
-
-    Args:
-        data_dir: Folder of dump files.
-        cache_dir: Where rows, and what was staged for them, are kept.
-        name: Configuration; the default one when None.
-        options: Fields of `PopQARedirectConfig` that differ from it, such as `popqa`.
-
-    Returns:
-        The rows, split "test".
-
-    Raises:
-        SourceNotFoundError: If PopQA's rows or a dump are missing.
-        DataError: If PopQA's rows or a dump are broken, or no fact has a redirect.
-        ValueError: If there is no such configuration.
-    """
-    return prepared(popqa_redirect_builder(data_dir, cache_dir, name=name, **options))
-
-
-def load_config_popqa(config: PopQARedirectConfig) -> PopQA:
-    """Load the rows of PopQA that a configuration names.
-
-    Args:
-        config: The configuration.
-
-    Returns:
-        The questions.
-
-    Raises:
-        SourceNotFoundError: If the source is missing or out of reach.
-        DataError: If its rows are broken.
-    """
-    return load_popqa(config.popqa, revision=config.revision)
+    def card(self) -> CardText:
+        """Write the card's text; see `RowsBuilder.card`."""
+        return popqa_redirect_card()

@@ -4,14 +4,14 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from pydantic import ValidationError
 
-from surface_consistency.errors import RunError, SourceNotFoundError
+from surface_consistency.errors import RunError
 from surface_consistency.runs.files import write_text
 from surface_consistency.runs.locks import FileLock
 from surface_consistency.schemas._record import Items, Record
@@ -41,27 +41,6 @@ def file_digest(path: Path) -> str:
         content.seek(size - _EDGE)
         digest.update(content.read())
     return digest.hexdigest()
-
-
-def files_digest(paths: Iterable[str | os.PathLike[str]], *extra: str) -> str:
-    """Name the content of dumps, for the identity of a cache.
-
-    Args:
-        paths: The files; their order does not count, nor the folder they lie in.
-        extra: Whatever else the identity depends on, such as versions.
-
-    Returns:
-        A SHA-256 over names and `file_digest`.
-
-    Raises:
-        SourceNotFoundError: If a file is not there.
-    """
-    total = hashlib.sha256("\n".join(extra).encode())
-    for path in sorted(map(Path, paths), key=lambda path: path.name):
-        if not path.is_file():
-            raise SourceNotFoundError(f"no file {path}; name the files that the build reads")
-        total.update(f"\n{path.name} {path.stat().st_size} {file_digest(path)}".encode())
-    return total.hexdigest()
 
 
 def digest_of(name: str, settings: Mapping[str, object], inputs: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from surface_consistency.models._decoding import cut_at_stop
+from surface_consistency.models.runner import cut_at_stop
 from surface_consistency.schemas.memory import Lookup, LookupQuery
 from surface_consistency.schemas.prompts import Prompt
 from surface_consistency.studies.audit.lookup.fact_store import (

@@ -139,7 +139,7 @@ def closure_counts(left: pd.DataFrame) -> dict[str, Any]:
         left: Result of `verify_closures`.
 
     Returns:
-        n_facts; closure_is_complete, whether no entry that states a fact remains; n_incomplete, the
+        n_items; closure_is_complete, whether no entry that states a fact remains; n_incomplete, the
         facts that a remaining entry states; n_absent, those whose deletion deletes nothing;
         n_shared_surface, those whose object stays readable under another relation of the subject;
         n_shared_by_punctuation, those of which that holds only because the published key drops
@@ -152,7 +152,7 @@ def closure_counts(left: pd.DataFrame) -> dict[str, Any]:
     n_doubtful, n_absent = int(is_doubtful.sum()), int(left["n_deleted"].eq(0).sum())
     doubtful = f" ({n_doubtful} by an alias of two things alone)" if n_doubtful else ""
     return {
-        "n_facts": len(left),
+        "n_items": len(left),
         "closure_is_complete": n["remaining"] == 0,
         "n_incomplete": n["remaining"],
         "n_absent": n_absent,

@@ -17,7 +17,7 @@ TEXTS = st.text("aAbB .,'-$1é<|>\n", max_size=20)
 
 def prompt(gold, *aliases):
     fact = {"subject": "S", "relation": "R", "gold_object": gold, "object_aliases": aliases}
-    return AuditPrompt(prompt_id=0, item=0, prompt_text="What?", **fact)
+    return AuditPrompt(prompt_id=0, fact_id=0, prompt_text="What?", **fact)
 
 
 def published(text, target):

@@ -86,6 +86,6 @@ def fact():
         names = {"subject": subject, "relation": relation, "gold_object": gold}
         names |= {"subject_aliases": tuple(subjects), "relation_aliases": tuple(relations)}
         names |= {"prompt_text": "?", "object_aliases": tuple(objects)}
-        return AuditPrompt(prompt_id=0, item=0, **names)
+        return AuditPrompt(prompt_id=0, fact_id=0, **names)
 
     return target

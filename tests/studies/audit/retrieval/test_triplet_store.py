@@ -15,7 +15,7 @@ from surface_consistency.studies.audit.retrieval.triplets import content_digest
 from surface_consistency.text import folded, token_key
 
 TARGET = AuditPrompt(
-    **{"prompt_id": 0, "item": 0, "prompt_text": "?"},
+    **{"prompt_id": 0, "fact_id": 0, "prompt_text": "?"},
     **{"subject": "Republic of Chad", "subject_aliases": ("Chad",)},
     **{"relation": "capital city", "relation_aliases": ("capital",)},
     **{"gold_object": "N'Djamena", "object_aliases": ("Fort Lamy",)},

@@ -130,7 +130,7 @@ def test_many_facts_are_checked_as_each_alone(published):
     for fact, closure, item in zip(facts, closures, left.to_dict("records"), strict=True):
         alone = verify_closures(database, [fact], [closure], groups=groups)
         assert alone.to_dict("records") == [item]
-    assert closure_counts(verify_closures(database, [], []))["n_facts"] == 0
+    assert closure_counts(verify_closures(database, [], []))["n_items"] == 0
 
 
 def test_names_that_no_group_knows_are_one_with_those_of_their_key(make, fact):

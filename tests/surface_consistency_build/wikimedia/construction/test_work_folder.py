@@ -4,51 +4,23 @@ import os
 import numpy as np
 import pytest
 from surface_consistency_build.wikimedia.construction import _work_folder
-from surface_consistency_build.wikimedia.construction._work_folder import files_digest
 
-from surface_consistency.errors import RunError, SourceNotFoundError
-
-
-@pytest.fixture
-def files(tmp_path):
-    """Two small dumps."""
-    for name, content in (
-        ("enwiki-20260101-page.sql.gz", b"abc"),
-        ("pageviews-202412-user.bz2", b"defg"),
-    ):
-        (tmp_path / name).write_bytes(content)
-    return sorted(tmp_path.iterdir())
-
-
-def test_files_digest_is_that_of_names_content_and_versions(files, tmp_path):
-    seen = [files_digest(files, "1.0.0")]
-    assert files_digest(reversed(files), "1.0.0") == seen[0]
-
-    seen.append(files_digest(files, "1.0.1"))
-    seen.append(files_digest(files[:1], "1.0.0"))
-    files[0].write_bytes(b"abd")
-    seen.append(files_digest(files, "1.0.0"))
-    moved = files[0].rename(tmp_path / "enwiki-20260201-page.sql.gz")
-    seen.append(files_digest([moved, files[1]], "1.0.0"))
-
-    assert len(set(seen)) == 5
-    with pytest.raises(SourceNotFoundError, match=r"no file .*absent; name the files"):
-        files_digest([tmp_path / "absent"])
+from surface_consistency.errors import RunError
 
 
 @pytest.mark.parametrize("place", [0, (1 << 20) + 5, -1])
-def test_files_digest_sees_a_change_in_a_large_file(tmp_path, place, monkeypatch):
+def test_file_digest_sees_a_change_in_a_large_file(tmp_path, place, monkeypatch):
     """Head, blocks between and tail count where a file is too large to be read whole."""
     monkeypatch.setattr(_work_folder, "_WHOLE", 1 << 20)
     content = bytearray(np.random.default_rng(0).bytes(8 << 20))
     path = tmp_path / "enwiki-20260101-page.sql.gz"
     path.write_bytes(content)
-    before = files_digest([path])
+    before = _work_folder.file_digest(path)
 
     content[place] ^= 1
     path.write_bytes(content)
 
-    assert files_digest([path]) != before
+    assert _work_folder.file_digest(path) != before
 
 
 @pytest.mark.skipif(os.name != "posix", reason="locks are taken by flock")

@@ -1,0 +1,3 @@
+from .builders.build_dataset import build_dataset as build_dataset
+
+__version__: str

@@ -1,0 +1,119 @@
+"""inspect_ai: the matching rules as a scorer, and rates over forms as a metric of any scorer.
+
+- `match(rule="popqa", region="whole")` scores an answer C if the rule accepts it for one of the
+  targets, else I. `region` is the part of the answer that is matched.
+- `consistency(item="item", form="form", cluster=None)` groups the scores of any scorer by
+  `metadata[item]` and `metadata[form]` of their samples.
+
+Both are made on first use, so that this module can be imported without the tool.
+"""
+
+import math
+import warnings
+from functools import cache
+from typing import Any, Final
+
+from surface_consistency.errors import DataError, UndefinedMetricWarning
+from surface_consistency.integrations.extras import check_tool
+from surface_consistency.integrations.form_scores import form_rates
+from surface_consistency.matching import resolve_rule
+from surface_consistency.matching.rule import AnswerSpan
+from surface_consistency.matching.verdict_records import answer_span
+
+_FEATURE: Final = "The integration with inspect_ai"
+_CORRECT: Final[dict[str | float, int]] = {"C": 1, "I": 0, "N": 0, 1: 1, 0: 0}
+
+
+@cache
+def register() -> dict[str, Any]:
+    """Register the scorer and the metric with inspect_ai.
+
+    Returns:
+        The scorer `match` and the metric `consistency`, by name.
+
+    Raises:
+        MissingDependencyError: If inspect_ai is not installed.
+        MissingDependencyError: If its version is too old or too new.
+    """
+    check_tool(_FEATURE, "inspect-ai", "inspect")
+    from inspect_ai import scorer as tool
+    from inspect_ai.solver import TaskState
+
+    @tool.scorer(metrics=[tool.accuracy(), tool.stderr()])
+    def match(rule: str = "popqa", region: AnswerSpan = "whole") -> tool.Scorer:
+        """Score answers by a matching rule."""
+        chosen = resolve_rule(rule)
+        answer_span("", region=region)
+
+        async def score(state: TaskState, target: tool.Target) -> tool.Score:
+            answer = answer_span(state.output.completion, region=region)
+            is_match = chosen(answer, list(target)).is_match
+            return tool.Score(value=tool.CORRECT if is_match else tool.INCORRECT, answer=answer)
+
+        return score
+
+    @tool.metric
+    def consistency(
+        item: str = "item", form: str = "form", cluster: str | None = None
+    ) -> tool.Metric:
+        """Compute consistency, flip rate and all_correct over the forms of each item."""
+        keys = (item, form, cluster or item)
+
+        def compute(scores: list[tool.SampleScore]) -> dict[str, float]:
+            correct = [_correct(score) for score in scores]
+            row = form_rates([[*(_label(s, k) for k in keys), bool(_correct(s))] for s in scores])
+            numbers = {}
+            for end, opposite in (("", ""), ("_low", "_high"), ("_high", "_low")):
+                numbers[f"consistency{end}"] = row[f"consistency{end}"]
+                numbers[f"flip_rate{end}"] = 1 - row[f"consistency{opposite}"]
+                numbers[f"all_correct{end}"] = row[f"all_correct{end}"]
+            if None in correct:
+                _warn_graded(scores[correct.index(None)])
+                numbers = dict.fromkeys(numbers, math.nan)
+            numbers |= {"n_items": row["n_items"], "n_single": row["n_single"]}
+            numbers["n_clusters"] = row["n_clusters"]
+            return {name: float(number) for name, number in numbers.items()}
+
+        return compute
+
+    return {"match": match, "consistency": consistency}
+
+
+def __getattr__(name: str) -> object:
+    """Make the scorer and the metric when they are first named."""
+    if name not in ("match", "consistency"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return register()[name]
+
+
+def _label(score: Any, key: str) -> object:  # noqa: ANN401 - a SampleScore
+    """Return the metadata of a sample under a key."""
+    metadata = score.sample_metadata or {}
+    if key not in metadata:
+        raise DataError(
+            f"sample {score.sample_id!r} has no metadata {key!r}; add it, or name another key by "
+            f"consistency(item=..., form=..., cluster=...). Keys: {', '.join(metadata) or 'none'}"
+        )
+    return metadata[key]
+
+
+def _correct(score: Any) -> int | None:  # noqa: ANN401 - a SampleScore
+    """Return the score of a sample, reduced over its epochs, as 0 or 1; None if it is graded."""
+    value = score.score.value
+    if not isinstance(value, str | int | float):
+        raise DataError(
+            f"sample {score.sample_id!r} has the score {value!r}, which is not one value; give the "
+            "metric to one of its keys: metrics={KEY: [consistency()]}"
+        )
+    return _CORRECT.get(value)
+
+
+def _warn_graded(score: Any) -> None:  # noqa: ANN401 - a SampleScore
+    """Warn that the rates are NaN because of the score of a sample."""
+    warnings.warn(
+        f"sample {score.sample_id!r} has the score {score.score.value!r}; consistency is NaN, as "
+        "it is defined for 1 and 0 (C and I). With several epochs use Epochs(N, 'mode'), or "
+        "epochs_reducer='mode' in inspect_ai.score; give a graded score a threshold in its scorer",
+        UndefinedMetricWarning,
+        stacklevel=3,
+    )

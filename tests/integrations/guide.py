@@ -1,0 +1,28 @@
+"""The files of the guide on own tasks, beside questions of the bundled sample for a tiny model."""
+
+import json
+import re
+from pathlib import Path
+
+from surface_consistency.data.redirectqa import load_sample
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "integrations.md"
+FILE = re.compile(r"^`([\w.]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+N_ITEMS = 16
+
+
+def write_files(folder: Path) -> None:
+    """Write the files as in the guide, but more questions, with references that some answers hit.
+
+    Half of the references are single letters, since the answers of a random model are no words.
+    """
+    for name, text in FILE.findall(GUIDE.read_text(encoding="utf-8")):
+        (folder / name).write_text(text, encoding="utf-8")
+    rows = [
+        {"item": f"i{number}", "form": form, "question": text, "references": ["Kyiv", "at"]}
+        for number, question in enumerate(load_sample().questions[:N_ITEMS])
+        for form, text in (("title", question.question), ("alias", question.question.lower()))
+    ]
+    shown = (folder / "capitals.jsonl").read_text(encoding="utf-8").splitlines()
+    assert all(json.loads(line).keys() == rows[0].keys() for line in shown)
+    (folder / "capitals.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
