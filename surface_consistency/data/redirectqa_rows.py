@@ -7,7 +7,6 @@ templates are settled, and rows that contradict each other are refused with thei
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from itertools import chain, islice
 from typing import Any, Final
 
 import numpy as np
@@ -72,7 +71,6 @@ _NEEDED: Final = ("triple_id", "surface")
 """Fields that no row may leave empty."""
 
 _NO_CELL: Final = hash(repr(None))
-_BATCH: Final = 8_192
 
 
 def read_questions(
@@ -137,64 +135,27 @@ def read_questions(
 
 def _read_cells(rows: Iterable[Row], fields: Mapping[str, str]) -> tuple[pd.DataFrame, list[Place]]:
     """Read the cells of all rows: a column per field, then a hash per cell of unread columns."""
-    parsers = {name: _Parser(parse) for name, parse in _CELLS.items() if name in fields}
-    columns: dict[str, list[Any]] = {name: [] for name in parsers}
+    parsers = [(name, parse) for name, parse in _CELLS.items() if name in fields]
+    columns: dict[str, list[Any]] = {name: [] for name, _ in parsers}
     unread: dict[str, array[int]] = {}
     places: list[Place] = []
     of_fields = frozenset(fields.values())
-    remaining = iter(rows)
-    while batch := list(islice(remaining, _BATCH)):
-        try:
-            for name, parser in parsers.items():
-                values = list(map(parser, [row.get(fields[name]) for _, row in batch]))
-                if name in _NEEDED and None in values:
-                    raise ValueError
-                columns[name] += values
-        except ValueError:
-            _name_broken_cell(batch, fields)
-            raise
-        for name in dict.fromkeys(chain.from_iterable(row for _, row in batch)):
+    # Equal values are one object, because the rows of a fact repeat most of their cells.
+    known: dict[object, object] = {}
+    for place, row in rows:
+        cells = RowCells(fields, place, row)
+        for name, parse in parsers:
+            value = cells.needed(name, parse) if name in _NEEDED else cells.read(name, parse)
+            columns[name].append(value if name == "question" else known.setdefault(value, value))
+        for name in row:
             if name not in of_fields and name not in unread:
                 unread[name] = array("q", [_NO_CELL]) * len(places)
         for name, sums in unread.items():
-            sums.extend(hash(repr(row.get(name))) for _, row in batch)
-        places += [place for place, _ in batch]
+            sums.append(hash(repr(row.get(name))))
+        places.append(place)
     empty = {name: [parse(None)] * len(places) for name, parse in _CELLS.items()}
     raw = pd.DataFrame({name: _column(values) for name, values in (empty | columns).items()})
     return raw.assign(**{name: np.array(sums) for name, sums in unread.items()}), places
-
-
-class _Parser:
-    """Parses cells; equal cells are parsed once and share their value."""
-
-    def __init__(self, parse: Callable[[object], Any]) -> None:
-        self._parse = parse
-        self._known: dict[object, Any] = {}
-
-    def __call__(self, cell: object) -> Any:  # noqa: ANN401 - what the parser returns
-        """Parse a cell."""
-        key: object = cell
-        if isinstance(cell, list):
-            key = tuple(cell)
-            if not {*map(type, cell)} <= {str}:
-                return self._parse(cell)
-        elif cell is not None and type(cell) not in (str, int):
-            return self._parse(cell)
-        value = self._known.get(key, self)
-        if value is self:
-            value = self._known[key] = self._parse(cell)
-        return value
-
-
-def _name_broken_cell(batch: Iterable[Row], fields: Mapping[str, str]) -> None:
-    """Raise the error of the first cell that cannot be parsed, with its place."""
-    for place, row in batch:
-        cells = RowCells(fields, place, row)
-        for name, parse in _CELLS.items():
-            if name in _NEEDED and name in fields:
-                cells.needed(name, parse)
-            else:
-                cells.read(name, parse)
 
 
 def _stated_facts(

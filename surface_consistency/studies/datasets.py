@@ -5,9 +5,9 @@ Every set is read by the loader of its study: a run and `load_dataset` have the 
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -311,21 +311,15 @@ def _load_rows(name: str, opened: OpenSource, options: Mapping[str, Any]) -> Fac
             rows.append(row)
             yield place, row
 
-    opened = replace(opened, rows=kept(opened.rows))
-    content: Any
-    if name == "redirectqa":
-        content = load_redirectqa(opened, **options)
-        prompts = _redirectqa_prompts(content)
-    elif name == "slaq":
-        content = load_slaq(opened, **options)
-        prompts = _slaq_prompts(content)
-    elif name == "popqa":
-        content = load_popqa(opened, **options)
-        prompts = _popqa_prompts(content)
-    else:
-        content = load_forms(opened, preset=name, **options)
-        prompts = _forms_prompts(content)
-    prompts = prompts.assign(references=prompts["references"].map(list))
+    loaders: Mapping[str, tuple[Callable[..., Any], Callable[[Any], pd.DataFrame]]] = {
+        "redirectqa": (load_redirectqa, _redirectqa_prompts),
+        "slaq": (load_slaq, _slaq_prompts),
+        "popqa": (load_popqa, _popqa_prompts),
+    }
+    load, list_prompts = loaders.get(name, (partial(load_forms, preset=name), _forms_prompts))
+    content: Any = load(replace(opened, rows=kept(opened.rows)), **options)
+    prompts = list_prompts(content)
+    prompts["references"] = prompts["references"].map(list)
     return FactDataset(
         name=name, content=content, source=content.source, prompts=prompts, rows=rows
     )
