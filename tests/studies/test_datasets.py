@@ -230,7 +230,7 @@ def test_example_has_the_labelled_answers():
     lines = (SAMPLES / "slaq_answers" / "answers.jsonl").read_text(encoding="utf-8").splitlines()
     labels = [label for line in lines for label in json.loads(line)["labels"]]
     assert len(answers) == len(labels) == 480
-    assert answers["correct"].sum() == sum(label["is_correct"] for label in labels) == 46
+    assert answers["correct"].sum() == sum(label["correct"] for label in labels) == 46
     assert not answers.duplicated(["item", "form"]).any()
     assert (answers["item"].nunique(), answers["topic"].nunique()) == (120, 24)
     assert set(answers["form"]) == {"short", "long 1", "long 2", "long 3"}

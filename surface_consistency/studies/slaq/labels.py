@@ -41,8 +41,7 @@ def load_labelled_answers() -> pd.DataFrame:
     facts = load_slaq_sample().rows[["item", "topic", "question", "answer", "is_entity"]]
     facts = facts.rename(columns={"item": "question_id", "answer": "reference"})
     joined = labels.merge(facts, on="question_id", how="left", validate="many_to_one")
-    joined = joined.rename(columns={"question_id": "item", "is_correct": "correct"})
-    joined = joined.astype({"slot": "Int64"})
+    joined = joined.rename(columns={"question_id": "item"}).astype({"slot": "Int64"})
     joined["note"] = joined["note"].fillna("")
     return joined[
         [
