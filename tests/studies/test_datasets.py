@@ -236,6 +236,20 @@ def test_example_has_the_labelled_answers():
     assert set(answers["form"]) == {"short", "long 1", "long 2", "long 3"}
 
 
+def test_example_reproduces_the_numbers_of_its_description():
+    """Computed from the labels by the unbiased agreement of two random forms, by hand .9139."""
+    answers = sc.load_example()
+
+    row = sc.forms_by(answers, item="item", form="form", score="correct", cluster="topic").iloc[0]
+
+    n_correct = answers.groupby("item")["correct"].sum()
+    agreement = 1 - (n_correct * (4 - n_correct) / 6).mean()
+    assert row["consistency"] == pytest.approx(agreement)
+    assert row["consistency"] == pytest.approx(0.9139, abs=5e-5)
+    assert row["all_correct"] == pytest.approx((n_correct == 4).mean())
+    assert (row["n_items"], row["n_clusters"]) == (120, 24)
+
+
 @pytest.mark.parametrize("name", ["redirectqa", "popqa", "lmlm-audit"])
 def test_correct_predictions_are_scored_as_correct_in_all_pairs(name):
     data = sc.load_dataset(name, source="sample")
