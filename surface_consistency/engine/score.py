@@ -503,8 +503,10 @@ def named_texts(
         DataError: If an id occurs twice, or texts alone are not confirmed by `in_order`.
         ColumnNotFoundError: If no column, or more than one, is that of the ids or of the texts.
     """
-    if isinstance(predictions, str):
-        raise TypeError("predictions is one string; pass a mapping from id to text")
+    if isinstance(predictions, str) or not isinstance(predictions, Iterable):
+        raise TypeError(
+            f"predictions is one {type(predictions).__name__}; pass a mapping from id to text"
+        )
     if isinstance(predictions, Mapping):
         names, texts = list(predictions), list(predictions.values())
     else:

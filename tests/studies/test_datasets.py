@@ -175,11 +175,16 @@ def test_preset_reads_rows_in_memory():
         "paraphrase_prompts": ["Paris lies in", "Paris is a city of"],
     }
 
-    frame = sc.load_dataset("counterfact", source=[record]).to_pandas()
+    data = sc.load_dataset("counterfact", source=[record])
+    frame = data.to_pandas()
 
     assert frame["id"].tolist() == ["1 | rewrite", "1 | paraphrase 1", "1 | paraphrase 2"]
     assert frame["references"].tolist() == [["France"]] * 3
     assert frame["case_id"].tolist() == [1] * 3
+    texts = dict(zip(frame["id"], ["France", "Japan", "France"], strict=True))
+    outcomes = sc.score_predictions(data, texts, model="m")
+    assert outcomes["first_correct"].tolist() == [True, True]
+    assert outcomes["second_correct"].tolist() == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -321,7 +326,8 @@ def test_text_of_a_prompt_does_not_name_a_state_of_the_audit(audit):
     [
         (["x"], {}, DataError, r"1 texts do not name the prompts .* or pass in_order=True"),
         (["x"], {"in_order": True}, DataError, "1 predictions for 584 prompts; pass one per"),
-        ("x", {}, TypeError, "predictions is one string; pass a mapping"),
+        ("x", {}, TypeError, "predictions is one str; pass a mapping"),
+        (5, {}, TypeError, "predictions is one int; pass a mapping"),
         ({}, {}, DataError, "0 of 0 predictions belong to no prompt .*'no id'"),
         ({"z": "x"}, {}, DataError, "1 of 1 predictions belong to no prompt .* such as 'z'"),
         ({"z": 1}, {}, TypeError, r"a prediction is text or None, got int \(1\)"),
