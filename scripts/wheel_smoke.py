@@ -8,15 +8,17 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import surface_consistency
-from surface_consistency import paired, score_predictions
-from surface_consistency.data.redirectqa import load_sample
+from surface_consistency import load_dataset, paired, score_predictions
 from surface_consistency.models import FakeRunner
 
 home = Path(surface_consistency.__file__)
 if "site" not in home.parts or Path(__file__).parent not in home.parents:
     raise SystemExit(f"the package came from {home}, not from the wheel")
-sample = load_sample()
-answers = {q.id: q.triple.answers[0] if q.surface.is_canonical else "?" for q in sample.questions}
+sample = load_dataset("redirectqa", source="sample")
+answers = {
+    row["id"]: row["references"][0] if row["form"].endswith("canonical") else "?"
+    for row in sample.to_dataset()
+}
 frame = score_predictions(sample, answers, model="canonical only")
 table = paired(frame, by=["template"]).to_frame()
 if not (table["first_accuracy"].eq(1.0).all() and table["second_accuracy"].eq(0.0).all()):

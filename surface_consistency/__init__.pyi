@@ -23,8 +23,12 @@ from .analysis.measures import (
 )
 from .analysis.models import compare as compare
 from .analysis.result import Result as Result
-from .data.popqa import load_popqa as load_popqa
-from .data.redirectqa import load_redirectqa as load_redirectqa
-from .data.slaq import load_slaq as load_slaq
+from .matching.bulk import match_many as match_many
 from .matching.rules import match as match
-from .studies.redirectqa.study import score_predictions as score_predictions
+from .studies.datasets import (
+    FactDataset as FactDataset,
+    list_datasets as list_datasets,
+    load_dataset as load_dataset,
+    load_example as load_example,
+    score_predictions as score_predictions,
+)

@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.data.questions import (
@@ -73,6 +75,9 @@ class RedirectQA:
 
     card_language: str | None = None
     """The one language that the source's card names; None if it names none or several."""
+
+    source_rows: npt.NDArray[np.int64] | None = None
+    """Number of the source's row of each question, from 0; None if the rows come from memory."""
 
     @cached_property
     def language(self) -> str | None:
@@ -262,10 +267,11 @@ def load_redirectqa(
         check_category_types(opened.folder)
     late = refuse_late_columns(opened.rows, opened.columns, REDIRECTQA_COLUMNS, overrides=columns)
     with pause_gc():
-        rows, n_rows = read_questions(late, fields, ask_by_template=ask_by_template)
+        rows, n_rows, numbers = read_questions(late, fields, ask_by_template=ask_by_template)
     data = RedirectQA.from_rows(
         rows, source=opened.id, revision=opened.revision, card_language=card_language(opened.folder)
     )
+    data = replace(data, source_rows=numbers)
     for category, message in _notes(data, n_rows, fields):
         warnings.warn(message, category, stacklevel=2)
     return data

@@ -75,7 +75,7 @@ _NO_CELL: Final = hash(repr(None))
 
 def read_questions(
     rows: Iterable[Row], fields: Mapping[str, str], *, ask_by_template: bool = False
-) -> tuple[pd.DataFrame, int]:
+) -> tuple[pd.DataFrame, int, npt.NDArray[np.int64]]:
     """Read rows as questions.
 
     Args:
@@ -85,8 +85,9 @@ def read_questions(
             templates.
 
     Returns:
-        The questions, columns of `QUESTION_COLUMNS`, in order; and the number of rows. A row that
-        repeats another in all columns adds no question.
+        The questions, columns of `QUESTION_COLUMNS`, in order; the number of rows; and the number
+        of the row of each question, from 0. A row that repeats another in all columns adds no
+        question.
 
     Raises:
         RecordError: If a cell has a wrong type or is not Unicode, or a relation or question is
@@ -129,7 +130,7 @@ def read_questions(
         _refuse_differing(made, compared, places)
         made = made[~again]
     _refuse_two_canonical(made, places)
-    return typed_questions(made.reset_index(drop=True)), len(raw)
+    return typed_questions(made.reset_index(drop=True)), len(raw), made.index.to_numpy()
 
 
 def _read_cells(rows: Iterable[Row], fields: Mapping[str, str]) -> tuple[pd.DataFrame, list[Place]]:
@@ -345,7 +346,8 @@ def _refuse_two_canonical(made: pd.DataFrame, places: Sequence[Place]) -> None:
 
 def _column(values: Iterable[Any]) -> pd.Series:
     """Make a column of plain Python values, tuples and None among them."""
-    return pd.Series(list(values), dtype=object)
+    listed = list(values)
+    return pd.Series(np.fromiter(listed, dtype=object, count=len(listed)), dtype=object)
 
 
 def _key(value: str | tuple[str, ...]) -> str | frozenset[str]:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -53,6 +53,9 @@ class Slaq:
 
     source: DataSource
     """Where they came from, and the digest of exactly these; its questions are the short ones."""
+
+    source_rows: Mapping[str, int] = field(default_factory=dict)
+    """Number of the source's row of each topic, from 0; empty if the rows come from memory."""
 
     @classmethod
     def from_rows(cls, rows: pd.DataFrame, *, source: str, revision: str | None = None) -> "Slaq":
@@ -176,16 +179,18 @@ def load_slaq(
         opened.columns, SLAQ_COLUMNS, overrides=columns, required=SLAQ_REQUIRED
     )
     known: dict[object, tuple[Place, list[dict[str, object]]]] = {}
+    source_rows: dict[str, int] = {}
     faults: list[str] = []
     marked: list[str] = []
     n_rows = 0
     late = refuse_late_columns(opened.rows, opened.columns, SLAQ_COLUMNS, overrides=columns)
-    for n_rows, (place, row) in enumerate(late, start=1):  # noqa: B007 - counted to the end
+    for n_rows, (place, row) in enumerate(late, start=1):
         try:
             facts, is_marked = facts_of(RowCells(fields, place, row), clean_html=clean_html)
         except RecordError as error:
             faults.append(str(error))
             continue
+        source_rows.setdefault(str(facts[0]["topic_id"]), n_rows - 1)
         first, same = known.setdefault(facts[0]["topic_id"], (place, facts))
         if same != facts:
             faults.append(
@@ -216,11 +221,12 @@ def load_slaq(
         warnings.warn(str(note), SurfaceConsistencyWarning, stacklevel=2)
     rows = _typed([fact for _, facts in known.values() for fact in facts])
     halves = _halves(rows.drop_duplicates("topic_id"))
-    return Slaq.from_rows(
+    data = Slaq.from_rows(
         rows.assign(popularity=rows["topic_id"].map(halves).astype(rows["topic"].dtype)),
         source=opened.id,
         revision=opened.revision,
     )
+    return replace(data, source_rows=source_rows)
 
 
 def load_slaq_sample() -> Slaq:

@@ -9,12 +9,11 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
 
+import pandas as pd
+
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.reading import first_names
 from surface_consistency.rows.readers import FORMATS, Place, Row, read_rows
-
-Source = str | os.PathLike[str] | Iterable[Mapping[str, object]] | Mapping[str, object]
-"""Hub id, folder, file, `datasets` object (one split or all of them) or rows as dictionaries."""
 
 _LOOKED_AT: Final = 1000
 _BATCH: Final = 1000
@@ -47,14 +46,20 @@ class OpenSource:
     """The rows, not yet read."""
 
 
+Source = str | os.PathLike[str] | Iterable[Mapping[str, object]] | Mapping[str, object] | OpenSource
+"""Hub id, folder, file, `datasets` object (one split or all of them), data frame or rows as
+dictionaries; or a source that is open already."""
+
+
 def open_source(source: Source, *, revision: str | None = None, split: str = "test") -> OpenSource:
     """Find a source, its split and its columns; read no further than needed for that.
 
     Args:
         source: A hub id; a folder in the layout of a hub repository or one written by
             `save_to_disk`; a file (`.parquet`, `.jsonl`, `.json`, `.csv`, `.tsv`); a `Dataset`,
-            `IterableDataset` or dictionary of them; or rows as dictionaries. A path that exists is
-            taken before a hub id of the same spelling.
+            `IterableDataset` or dictionary of them; a data frame; or rows as dictionaries. A path
+            that exists is taken before a hub id of the same spelling. An open source is returned
+            as it is.
         revision: Branch, tag or commit of a hub repository.
         split: Which split of a repository, folder or dictionary of splits; without effect where the
             source is one file or one `Dataset`.
@@ -68,6 +73,8 @@ def open_source(source: Source, *, revision: str | None = None, split: str = "te
         ValueError: If `revision` is given for something that is no hub repository.
         TypeError: If `source` is none of these things.
     """
+    if isinstance(source, OpenSource):
+        return source
     if isinstance(source, str | os.PathLike):
         name = os.fspath(source)
         path = Path(name).expanduser()
@@ -200,11 +207,14 @@ def _no_split(split: str, name: str, described: list[str], *names: str) -> Sourc
 
 
 def rows_in_memory(source: object, name: str) -> Iterator[Row]:
-    """Number the rows of a `datasets` object or of any iterable of dictionaries."""
-    if not isinstance(source, Iterable) or hasattr(source, "iloc"):
+    """Number the rows of a `datasets` object, a data frame or any iterable of dictionaries."""
+    if isinstance(source, pd.DataFrame):
+        plain = source.astype(object)
+        source = plain.where(plain.notna(), None).to_dict("records")
+    if not isinstance(source, Iterable):
         raise TypeError(
-            "source must be a hub id, a path, a datasets object or rows as dictionaries, got "
-            f"{type(source).__name__}; a pandas frame goes in as frame.to_dict('records')"
+            "source must be a hub id, a path, a datasets object, a data frame or rows as "
+            f"dictionaries, got {type(source).__name__}"
         )
     for number, row in enumerate(_unbatched(source), start=1):
         if not isinstance(row, Mapping):

@@ -3,16 +3,18 @@
 import hashlib
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, NoReturn, cast
 
 import pandas as pd
 
 from surface_consistency.data.selection import pause_gc
+from surface_consistency.data.sources import rows_in_memory
 from surface_consistency.engine.choices import reference_log_odds
 from surface_consistency.engine.judging.judges import export_labels, judge_targets
 from surface_consistency.engine.judging.labels import agreement_by_kind
@@ -28,11 +30,18 @@ from surface_consistency.engine.study import (
     pair_outcomes,
     study_of,
 )
-from surface_consistency.errors import DataError, RunError, UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    RunError,
+    UndefinedMetricWarning,
+    UnscoredWarning,
+)
 from surface_consistency.matching.verdict_records import COMPARED_RULES, rule_agreement
 from surface_consistency.metrics import paired_by
 from surface_consistency.models.reasoning import separate_stored
-from surface_consistency.results.columns import PredictionSettings
+from surface_consistency.reading import find_column, first_names
+from surface_consistency.results.columns import USUAL, PredictionSettings
 from surface_consistency.results.predictions import (
     Predictions,
     QuestionIndex,
@@ -59,6 +68,7 @@ _UNANSWERED: Final = ("error", "unclosed_reasoning")
 """How a reply ends that is no answer and no refusal to give one."""
 
 _ROWS_AT_ONCE = 8_192
+_PROMPT_IDS: Final = ("prompt_id", "target_id", "question_id")
 
 
 def import_predictions(
@@ -323,7 +333,7 @@ def _score(
         export_labels(scoring, beside, scored.shown, kind=study.design.kind, fill=[*fill])
         study.report.export(replace(scored, folder=beside))
         write_frame(beside.outcomes, outcomes, study.records.outcome)
-    _warn_unscored(verdicts)
+    warn_unscored(verdicts)
     return outcomes
 
 
@@ -421,7 +431,7 @@ def retest_flip_rate(
 
 def align_predictions(
     targets: pd.DataFrame,
-    predictions: Mapping[str, str] | Sequence[str | None] | Predictions,
+    predictions: Mapping[str, str | None] | Sequence[str | None] | Predictions,
     *,
     reading: PredictionSettings | None = None,
 ) -> pd.Series:
@@ -436,16 +446,13 @@ def align_predictions(
         Text by prompt id, missing where there is none; lone surrogates are replaced.
 
     Raises:
-        TypeError: If the predictions are one string.
-        DataError: If a sequence has another length than the prompts, no key of a mapping is the id
-            or the text of a question, or outputs begin with their prompts and these are not to be
-            cut off.
+        DataError: If a sequence has another length than the prompts, a key of a mapping is neither
+            the id of a prompt nor the text of its question, or outputs begin with their prompts and
+            these are not to be cut off.
 
     Warns:
-        UnscoredWarning: If predictions belong to no prompt, or are blank.
+        UnscoredWarning: If predictions of a file belong to no prompt, or are blank.
     """
-    if isinstance(predictions, str):
-        raise TypeError("predictions is one string; give a mapping, or one text for each question")
     ids = targets["prompt_id"].drop_duplicates()
     questions: list[str | None] | None = None
     if "question" in targets:
@@ -466,32 +473,134 @@ def align_predictions(
         texts = list(map(_writable, predictions))
     else:
         raise DataError(
-            f"{len(predictions)} predictions for {len(ids)} questions; give one for each question, "
-            "or a mapping from question id to text"
+            f"{len(predictions):,} predictions for {len(ids):,} prompts; pass one per prompt, or a "
+            "mapping from id to text"
         )
     texts = answers_only(texts, questions, reading or PredictionSettings())
     return pd.Series(texts, index=ids.to_numpy(), dtype=TEXT)
 
 
+def named_texts(
+    predictions: Any,  # noqa: ANN401 - each kind is described below
+    *,
+    in_order: bool,
+) -> Mapping[str, str | None] | Sequence[str | None]:
+    """Bring predictions in memory under the names of their prompts.
+
+    Args:
+        predictions: Mapping from id to text, or from the text of a question; data frame,
+            `datasets.Dataset` or rows as dictionaries with a column of ids (id, prompt_id,
+            target_id or question_id, else question) and one of texts (prediction or pred, else
+            another name of `columns.USUAL`); or texts alone. Whole numbers are ids too.
+        in_order: Whether texts alone are in the order of the prompts.
+
+    Returns:
+        Text by id or question; or the texts, if they are in order.
+
+    Raises:
+        TypeError: If the predictions or a text are of another type.
+        ValueError: If `in_order` is set for predictions with ids.
+        DataError: If an id occurs twice, or texts alone are not confirmed by `in_order`.
+        ColumnNotFoundError: If no column, or more than one, is that of the ids or of the texts.
+    """
+    if isinstance(predictions, str) or not isinstance(predictions, Iterable):
+        raise TypeError(
+            f"predictions is one {type(predictions).__name__}; pass a mapping from id to text"
+        )
+    if isinstance(predictions, Mapping):
+        names, texts = list(predictions), list(predictions.values())
+    else:
+        is_table = isinstance(predictions, pd.DataFrame) or hasattr(predictions, "with_format")
+        listed = predictions if is_table else list(predictions)
+        if not is_table and not any(isinstance(row, Mapping) for row in listed):
+            return _checked_texts(listed) if in_order else _refuse_order(len(listed))
+        rows = [row for _, row in rows_in_memory(listed, "predictions")]
+        columns = list(dict.fromkeys(name for row in rows for name in row))
+        item = _only_column(columns, (("id",), _PROMPT_IDS, ("question",)), "ids of the prompts")
+        kinds = (USUAL["prediction"][:2], USUAL["prediction"][2:])
+        text = _only_column(columns, kinds, "texts")
+        names, texts = [row.get(item) for row in rows], [row.get(text) for row in rows]
+    if in_order:
+        raise ValueError(
+            "in_order=True is for texts alone, and these predictions have ids; omit it"
+        )
+    named = dict(zip(map(_as_name, names), _checked_texts(texts), strict=True))
+    if len(named) < len(names):
+        twice = next(name for name, n in Counter(map(_as_name, names)).items() if n > 1)
+        raise DataError(f"two predictions have the id {twice!r}; keep one prediction per prompt")
+    return named
+
+
+def _only_column(columns: Sequence[str], kinds: Iterable[tuple[str, ...]], what: str) -> str:
+    """Find the one column of the first kind of names that is there."""
+    kinds = list(kinds)
+    for kind in kinds:
+        found = list(dict.fromkeys(own for name in kind if (own := find_column(name, columns))))
+        if len(found) > 1:
+            raise ColumnNotFoundError(
+                f"columns {' and '.join(map(repr, found))} of the predictions could each be the "
+                f"{what}; rename the one that is to {kinds[0][0]!r}, or drop the other"
+            )
+        if found:
+            return found[0]
+    raise ColumnNotFoundError(
+        f"no column of the predictions is that of the {what}; looked for "
+        f"{', '.join(chain.from_iterable(kinds))}; saw {first_names(columns)}; rename it to "
+        f"{kinds[0][0]!r}, or pass the texts alone with in_order=True if they are in the order of "
+        "the prompts"
+    )
+
+
+def _as_name(name: object) -> str:
+    """Read an id; whole numbers of NumPy are ids as well."""
+    name = name.item() if hasattr(name, "item") else name
+    if isinstance(name, bool) or not isinstance(name, str | int):
+        raise TypeError(
+            f"the id of a prediction is text or a whole number, got {name!r}; fill it in or drop "
+            "the row"
+        )
+    return str(name)
+
+
+def _checked_texts(texts: Iterable[object]) -> list[str | None]:
+    """Accept text and None alone."""
+    texts = [None if isinstance(text, float) and text != text else text for text in texts]
+    strange = next((text for text in texts if not isinstance(text, str | None)), None)
+    if strange is not None:
+        raise TypeError(
+            f"a prediction is text or None, got {type(strange).__name__} ({str(strange)[:60]}); "
+            "pass one text per prompt"
+        )
+    return texts  # type: ignore[return-value]
+
+
+def _refuse_order(n_texts: int) -> NoReturn:
+    """Refuse texts that do not name their prompts."""
+    raise DataError(
+        f"{n_texts:,} texts do not name the prompts that they belong to; pass a mapping from id to "
+        "text, or rows with the columns id and prediction; or pass in_order=True if the texts are "
+        "in the order of the prompts"
+    )
+
+
 def _by_name(
-    ids: "pd.Series[str]", questions: list[str | None] | None, predictions: Mapping[str, str]
+    ids: "pd.Series[str]", questions: list[str | None] | None, predictions: Mapping[str, str | None]
 ) -> list[str | None]:
     """Find the prediction of each prompt in a mapping from id or question."""
     asked = zip(ids, questions or repeat(None), strict=False)
     found = [[key for key in names if key is not None and key in predictions] for names in asked]
     known = set(chain.from_iterable(found))
-    if not known:
-        raise DataError(
-            "no prediction belongs to a question: keys are question ids such as "
-            f"{ids.iloc[0]!r} or question texts, got {next(iter(predictions), 'no key')!r}"
-        )
     foreign = [key for key in predictions if key not in known]
-    if foreign:
-        warnings.warn(
-            f"{len(foreign)} of {len(predictions)} predictions belong to no question of the data "
-            f"and were left out, the first under {foreign[0]!r}",
-            UnscoredWarning,
-            stacklevel=4,
+    if foreign or not predictions:
+        raise DataError(
+            f"{len(foreign):,} of {len(predictions):,} predictions belong to no prompt of the "
+            f"data, such as {next(iter(foreign), 'no id')!r}; ids are such as {ids.iloc[0]!r}. "
+            "Correct the ids, or drop these predictions"
+        )
+    differing = next((keys for keys in found if len({predictions[key] for key in keys}) > 1), None)
+    if differing is not None:
+        raise DataError(
+            f"{differing[0]!r} and {differing[1]!r} are one prompt, with two predictions; keep one"
         )
     return [_writable(predictions[keys[0]]) if keys else None for keys in found]
 
@@ -581,8 +690,8 @@ def _cut_answers(
     """Count wrong answers that end at the limit of tokens within an accepted answer."""
     if "references" not in answered:
         return {}
-    wrong = set(verdicts.loc[verdicts["correct"].eq(False).fillna(False), "target_id"])
-    is_cut = answered["finish_reason"].eq("length") & answered["target_id"].isin(wrong)
+    is_wrong = verdicts["correct"].eq(False).fillna(False).to_numpy(bool)
+    is_cut = answered["finish_reason"].eq("length").to_numpy(bool) & is_wrong
     n_cut = 0
     for text, accepted in answered.loc[is_cut, ["text", "references"]].itertuples(index=False):
         # A letter of several tokens may be cut too; what goes on in another line is whole.
@@ -622,7 +731,7 @@ def _refuse_no_verdict(verdicts: pd.DataFrame, judge: str) -> None:
         )
 
 
-def _warn_unscored(verdicts: pd.DataFrame) -> None:
+def warn_unscored(verdicts: pd.DataFrame) -> None:
     """Say how many targets have no verdict, and why."""
     reasons = verdicts["reason"].dropna()
     if reasons.empty:

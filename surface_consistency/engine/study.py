@@ -153,12 +153,12 @@ class Study(ABC):
             DataError: If nothing is left to ask.
         """
 
-    def judge(self, scoring: Any, folder: RunFolder) -> judges.Judge:  # noqa: ANN401 - own record
+    def judge(self, scoring: Any, folder: RunFolder | None) -> judges.Judge:  # noqa: ANN401 - own
         """Make the judge of the study itself, with which models and people are compared.
 
         Args:
             scoring: An instance of `records.scoring`.
-            folder: The run.
+            folder: The run; None for answers that are in no run.
 
         Returns:
             The judge.

@@ -152,12 +152,6 @@ def test_single_unnamed_file_is_the_train_split(tmp_path, rows, write_lines):
             for source in ([{"a": 1}], {"test": [{"a": 1}]})
         ),
         (5, {}, TypeError, r"source must be a hub id, a path, .*got int"),
-        (
-            datasets.Dataset.from_list([{"a": 1}]).to_pandas(),
-            {},
-            TypeError,
-            r"got DataFrame; a pandas frame goes in as frame\.to_dict",
-        ),
         (["a.jsonl"], {}, TypeError, r"row 1 must be a dictionary, got str"),
         ({"test": "a.jsonl"}, {}, TypeError, r"source\['test'\] must hold rows, got str"),
         ({"id": 1, "name": "x"}, {}, SourceNotFoundError, r"its splits: id, name"),

@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pytest
 
 from surface_consistency.data.slaq import load_slaq_sample
@@ -13,8 +14,9 @@ from surface_consistency.models import FakeRunner
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import read_generations
 from surface_consistency.schemas import Generation
+from surface_consistency.studies.datasets import FactDataset, score_predictions
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
-from surface_consistency.studies.redirectqa.study import RedirectQAStudy, score_predictions
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.studies.slaq.settings import SlaqScoring, SlaqSettings
 from surface_consistency.studies.slaq.study import SlaqStudy
 
@@ -98,7 +100,10 @@ def test_stored_reasoning_are_not_judged(data, tmp_path):
 
     folder = imported(data, predictions, tmp_path)
 
-    for frame in (score_run(folder), score_predictions(data, predictions, model="m")):
+    made = FactDataset(
+        name="redirectqa", content=data, source=data.source, prompts=pd.DataFrame(), rows=()
+    )
+    for frame in (score_run(folder), score_predictions(made, predictions, model="m")):
         assert frame["first_correct"].eq(False).all()
         assert set(frame["first_prediction"]) == {"I do not know."}
     n = len(predictions)

@@ -24,16 +24,22 @@ from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.runs.log import lock_log
 from surface_consistency.schemas import Generation, Verdict
-from surface_consistency.studies.redirectqa.study import (
-    RedirectOutcome,
-    RedirectQAStudy,
-    score_predictions,
-)
+from surface_consistency.studies.datasets import FactDataset, score_predictions as score_dataset
+from surface_consistency.studies.redirectqa.study import RedirectOutcome, RedirectQAStudy
 
 
 def import_predictions(data, predictions, out, *, origin="p.jsonl"):
     study = RedirectQAStudy()
     return scoring.import_predictions(study, data, predictions, out, model="m", origin=origin)
+
+
+def score_predictions(data, predictions, **options):
+    """Score predictions on questions that are loaded already, in the columns of a run."""
+    made = FactDataset(
+        name="redirectqa", content=data, source=data.source, prompts=pd.DataFrame(), rows=()
+    )
+    frame = score_dataset(made, predictions, model="m", **options)
+    return frame.rename(columns={"type": "types", "category": "categories"})
 
 
 @pytest.fixture
@@ -57,7 +63,7 @@ def predictions(data):
 
 
 def test_score_predictions_fills_one_row_a_pair(data, predictions):
-    frame = score_predictions(data, predictions, model="m")
+    frame = score_predictions(data, predictions)
 
     assert list(frame.columns) == list(RedirectOutcome.model_fields)
     assert list(frame["pair"]) == list(data.pairs["id"])
@@ -71,16 +77,15 @@ def test_score_predictions_fills_one_row_a_pair(data, predictions):
     assert set(frame["first_prediction"]) == {q.triple.answers[-1] for q in data.questions}
     by_text = {q.question: predictions[q.id] for q in data.questions}
     in_order = [predictions[q.id] for q in data.questions]
-    for same in (by_text, in_order):
-        pd.testing.assert_frame_equal(score_predictions(data, same, model="m"), frame)
+    pd.testing.assert_frame_equal(score_predictions(data, by_text), frame)
+    pd.testing.assert_frame_equal(score_predictions(data, in_order, in_order=True), frame)
 
 
 def test_score_predictions_leaves_missing_ones_unjudged(data, predictions):
     del predictions[data.pairs["canonical_id"].iloc[0]]
-    predictions["elsewhere"] = "x"
 
-    with pytest.warns(UnscoredWarning, match="1 of 24 .* belong to no question .*'elsewhere'"):
-        frame = score_predictions(data, predictions, model="m")
+    with pytest.warns(UnscoredWarning, match="1 of 24 answers have no verdict"):
+        frame = score_predictions(data, predictions)
 
     missing = frame["first_correct"].isna()
     assert missing.sum() == 2
@@ -93,24 +98,10 @@ def test_score_predictions_takes_half_a_character(data, predictions):
     predictions[asked.id] = f"{asked.triple.answers[0]} \ud83d"
     in_order = [predictions[q.id] for q in data.questions]
 
-    frame = score_predictions(data, predictions, model="m")
+    frame = score_predictions(data, predictions)
 
-    pd.testing.assert_frame_equal(score_predictions(data, in_order, model="m"), frame)
+    pd.testing.assert_frame_equal(score_predictions(data, in_order, in_order=True), frame)
     assert frame.loc[frame["item"] == asked.triple.id, "first_correct"].all()
-
-
-@pytest.mark.parametrize(
-    ("predictions", "error", "message"),
-    [
-        ({}, DataError, "got 'no key'"),
-        ({"a": "x"}, DataError, r"no prediction belongs to a question: .* got 'a'"),
-        ("x" * 24, TypeError, "predictions is one string"),
-        (["x"] * 3, DataError, "3 predictions for 24 questions"),
-    ],
-)
-def test_score_predictions_rejects_what_names_no_question(data, predictions, error, message):
-    with pytest.raises(error, match=message):
-        score_predictions(data, predictions, model="m")
 
 
 FAILED = Generation(prompt_id="a", text=None, finish_reason="error", error="server is down")
@@ -135,7 +126,7 @@ def test_score_run_rejects_a_run_that_cannot_be_judged(run, name, content, error
 def test_import_and_score_write_the_files_of_a_run(data, predictions, run):
     frame = score_run(run)
 
-    pd.testing.assert_frame_equal(frame, score_predictions(data, predictions, model="m"))
+    pd.testing.assert_frame_equal(frame, score_predictions(data, predictions))
     stored = list(read_parquet(run.outcomes, RedirectOutcome))
     assert [item.pair for item in stored] == list(frame["pair"])
     verdicts = list(read_parquet(run.verdicts, Verdict))

@@ -1,14 +1,15 @@
 """Answers that are right or wrong by the hash of the question, so that verdicts are known."""
 
 import hashlib
+from dataclasses import replace
 
 import pandas as pd
 
-from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.metrics import paired_by
-from surface_consistency.studies.redirectqa.study import score_predictions
+from surface_consistency.studies.datasets import load_dataset, score_predictions
 
-DATA = load_sample().select(templates="original")
+SAMPLE = load_dataset("redirectqa", source="sample")
+DATA = SAMPLE.content.select(templates="original")
 BY_QUESTION = {question.question: question for question in DATA.questions}
 
 
@@ -27,7 +28,7 @@ def expected(limit: int | None = None) -> pd.Series:
     """The row of `paired_by` over all pairs of the sample, or of so many facts."""
     data = DATA if limit is None else DATA.select(limit=limit)
     replies = {question.question: reply(question.question) for question in data.questions}
-    outcomes = score_predictions(data, replies, model="planted")
+    outcomes = score_predictions(replace(SAMPLE, content=data), replies, model="planted")
     return paired_by(outcomes, cluster="subject_id").iloc[0]
 
 

@@ -196,7 +196,11 @@ OLD = "lm_eval/0.4.0-0.4.2/*"
         (MC, {"metrics": ["f1"]}, r"'f1' holds lists.*name another by `metrics`: acc"),
         (MC, {"metrics": ["em"]}, r"has no metric 'em'; name one of acc, acc_norm by"),
         ("lm_eval/0.4.13/alpha/*gen*", {"filter": "loose"}, "filter 'loose'; name one of: f"),
-        (OLD, {"names": ["a", "b", "c"]}, r"`names` gives a, b, c for 2 files or tables; give one name"),
+        (
+            OLD,
+            {"names": ["a", "b", "c"]},
+            r"`names` gives a, b, c for 2 files or tables; give one name",
+        ),
         ("promptfoo/results.json", {"names": ["a", "b"]}, "2 labels, a, b, name neither .*, beta"),
         ("promptfoo/results.json", {"names": ["a"]}, r"2 models \(alpha, beta\), which one label"),
     ],

@@ -188,9 +188,9 @@ class AuditStudy(Study):
         make = self._retrievers(settings.retriever[0], settings.index_cache)
         return plan_audit(data, settings, make)
 
-    def judge(self, scoring: AuditScoring, folder: RunFolder) -> AuditJudge:
+    def judge(self, scoring: AuditScoring, folder: RunFolder | None) -> AuditJudge:
         """Make the judge, who knows how many facts the model was shown."""
-        n_facts = folder.read_manifest().runner.get("n_facts")
+        n_facts = folder and folder.read_manifest().runner.get("n_facts")
         return AuditJudge(
             cleaner=scoring.cleaner,
             equivalence=scoring.equivalence,

@@ -29,7 +29,6 @@ from surface_consistency.rows.cells import (
     text_of,
 )
 from surface_consistency.rows.columns import refuse_late_columns, resolve_columns
-from surface_consistency.rows.readers import Place
 from surface_consistency.schemas import DataSource
 from surface_consistency.studies.forms.layouts import (
     Layout,
@@ -68,7 +67,8 @@ class Forms:
     rows: pd.DataFrame
     """One row an item and form: item, form, question, rest (what stands behind the answer in a
     sentence with a gap), answers (a tuple), choices (a tuple, empty for none), kind, relation,
-    cluster (None where not known) and is_reference (None where the source does not say)."""
+    cluster (None where not known), is_reference (None where the source does not say) and
+    source_row (the number of the source's row, from 0)."""
 
     source: DataSource
     """Where they came from, and the digest of exactly these."""
@@ -125,8 +125,8 @@ def load_forms(
     Args:
         source: Hub id, folder, file, `datasets` object or rows as dictionaries, with the columns of
             `FORMS_COLUMNS`: item, form, question, and answers (one or a list) or choices and
-            answer_index, from 0. "sample" is the bundled sample. With a preset a folder or file in
-            its layout, or "" for its hub repository.
+            answer_index, from 0. "sample" is the bundled sample. With a preset a folder, file
+            or rows in its layout, or "" for its hub repository.
         preset: Layout of a known data set, see `presets`.
         columns: Field to column, where rows of one's own use other names.
         wordings: As for `FormsSource`.
@@ -150,16 +150,13 @@ def load_forms(
     """
     is_sample = source == "sample" and not Path("sample").exists()
     if preset is not None:
-        if columns or not isinstance(source, str):
-            raise DataError(
-                "a preset names its columns and reads folders, files and hub ids; leave out "
-                "`column`, or the preset"
-            )
+        if columns:
+            raise DataError("a preset names its columns; leave out `column`, or the preset")
         layout = find_preset(preset)
-        name, commit, rows = layout_rows(layout, source, revision=revision, split=split)
+        opened = layout_rows(layout, source, revision=revision, split=split)
         records = _merged(
-            (place, RowCells(_FIELDS, place, form))
-            for place, row in rows
+            (number, RowCells(_FIELDS, place, form))
+            for number, (place, row) in enumerate(opened.rows)
             for form in forms_of_row(layout, row, place)
         )
     else:
@@ -167,7 +164,6 @@ def load_forms(
             raise DataError("no source is named; give `source`, or `preset` for a known data set")
         layout = Layout()
         opened = open_source(_SAMPLE if is_sample else source, revision=revision, split=split)
-        name, commit = SAMPLE_ID if is_sample else opened.id, opened.revision
         required = ("item", "form", "question", ("references", "choices"))
         usual = {
             field: names if find_column(field, opened.columns) is None else (field,)
@@ -177,9 +173,12 @@ def load_forms(
             opened.columns, usual, overrides=columns, required=required, spelled=_as_flag
         )
         late = refuse_late_columns(opened.rows, opened.columns, usual, overrides=columns)
-        records = _merged((place, RowCells(fields, place, row)) for place, row in late)
+        records = _merged(
+            (number, RowCells(fields, place, row)) for number, (place, row) in enumerate(late)
+        )
+    name = SAMPLE_ID if is_sample and preset is None else opened.id
     with pause_gc():
-        return _forms(records, name, commit, layout, wordings)
+        return _forms(records, name, opened.revision, layout, wordings)
 
 
 def forms_of(
@@ -218,11 +217,11 @@ class _Merged:
     n_unanswered: int = 0
 
 
-def _merged(rows: Iterable[tuple[Place, RowCells]]) -> _Merged:
-    """Read rows; those of one question accept the answers of each other."""
+def _merged(rows: Iterable[tuple[int, RowCells]]) -> _Merged:
+    """Read numbered rows; those of one question accept the answers of each other."""
     merged = _Merged({})
-    for place, cells in rows:
-        record = _record(cells)
+    for number, cells in rows:
+        record = _record(cells) | {"source_row": number}
         if not record["references"]:
             merged.n_unanswered += 1
             continue
@@ -231,7 +230,7 @@ def _merged(rows: Iterable[tuple[Place, RowCells]]) -> _Merged:
             continue
         if known["question"] != record["question"]:
             raise RecordError(
-                f"{place}: item {record['item']!r} has another question under form "
+                f"{cells.place}: item {record['item']!r} has another question under form "
                 f"{record['form']!r} already ({known['question']!r}); each form of an item "
                 "has one: name one of the forms otherwise, or number the items apart"
             )
@@ -282,7 +281,7 @@ def _forms(
     merged: _Merged, name: str, revision: str | None, layout: Layout, wordings: Wordings | None
 ) -> Forms:
     """Lay the items out, leave out what cannot be compared, and say so."""
-    rows = pd.DataFrame(list(merged.records.values()), columns=[*_FIELDS])
+    rows = pd.DataFrame(list(merged.records.values()), columns=[*_FIELDS, "source_row"])
     rows = rows.drop(columns="answer_index").astype(object)
     rows = rows.where(rows.notna(), None)
     rows["choices"] = _without_right_ones(rows)

@@ -1,5 +1,6 @@
 """Rows of any layout to items in forms: a table of names says which cell is what."""
 
+import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,7 +8,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from surface_consistency.data.sources import fetch_repository, is_hub_id, open_source
+from surface_consistency.data.sources import (
+    OpenSource,
+    Source,
+    fetch_repository,
+    is_hub_id,
+    open_source,
+)
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
 from surface_consistency.reading import read_lines
 from surface_consistency.rows.readers import Place, Row, read_rows
@@ -134,38 +141,42 @@ def find_preset(name: str) -> Layout:
 
 
 def layout_rows(
-    layout: Layout, source: str, *, revision: str | None = None, split: str = "test"
-) -> tuple[str, str | None, Iterator[Row]]:
+    layout: Layout, source: Source, *, revision: str | None = None, split: str = "test"
+) -> OpenSource:
     """Find the rows of a source in the layout of a data set, templates joined.
 
     Args:
         layout: The layout.
-        source: Folder, file or hub id; "" for the layout's own repository.
+        source: Folder, file, hub id, or rows in memory; "" for the layout's own repository.
         revision: Commit of the hub repository.
         split: Split of the hub repository, for layouts without files.
 
     Returns:
-        Name of the source, its commit, and the rows with their places.
+        The source, whose rows also have the columns that paths and templates give.
 
     Raises:
         SourceNotFoundError: If there are no such files, or the repository is gated or out of reach.
         DataError: If neither a source nor a repository is named.
     """
-    name = source or layout.source
+    if not isinstance(source, str | os.PathLike):
+        return open_source(source, revision=revision, split=split)
+    name = os.fspath(source) or layout.source
     if not name:
         raise DataError(
             f"this preset has no repository on the hub: download the data and name the folder with "
             f"`source` ({layout.files})"
         )
-    if not layout.files or Path(name).is_file():
-        opened = open_source(name, revision=revision, split=split)
-        return opened.id, opened.revision, opened.rows
-    if Path(name).is_dir():
-        return name, None, _folder_rows(layout, Path(name))
-    if not is_hub_id(name):
-        raise SourceNotFoundError(f"no file or folder {name!r} (in {Path.cwd()}); check the path")
-    fetched = fetch_repository(name, revision=revision)
-    return name, fetched.revision, _folder_rows(layout, fetched.folder)
+    path, commit = Path(name), None
+    if not layout.files or path.is_file():
+        return open_source(name, revision=revision, split=split)
+    if not path.is_dir():
+        if not is_hub_id(name):
+            raise SourceNotFoundError(
+                f"no file or folder {name!r} (in {Path.cwd()}); check the path"
+            )
+        path, commit = fetch_repository(name, revision=revision)
+    rows = _folder_rows(layout, path)
+    return OpenSource(id=name, revision=commit, folder=None, columns=(), rows=rows)
 
 
 def _folder_rows(layout: Layout, folder: Path) -> Iterator[Row]:

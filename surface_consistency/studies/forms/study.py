@@ -159,9 +159,11 @@ class FormsStudy(Study):
             settings=settings,
         )
 
-    def judge(self, scoring: RuleScoring, folder: RunFolder) -> Judge:
+    def judge(self, scoring: RuleScoring, folder: RunFolder | None) -> Judge:
         """Judge by the rule; an option that was chosen, by whether it is the right one."""
-        settings = folder.read_manifest().settings if folder.manifest.is_file() else {}
+        settings: Mapping[str, Any] = {}
+        if folder is not None and folder.manifest.is_file():
+            settings = folder.read_manifest().settings
         if settings.get("read", "generate") != "generate":
             return RuleJudge("exact", region="whole")
         return super().judge(scoring, folder)

@@ -218,7 +218,7 @@ class LexicalStudy(Study):
             },
         )
 
-    def judge(self, scoring: LexicalScoring, folder: RunFolder) -> LexicalJudge:
+    def judge(self, scoring: LexicalScoring, folder: RunFolder | None) -> LexicalJudge:
         """Make the judge of a run; see `Study.judge`."""
         return LexicalJudge(scoring.option_score)
 

@@ -250,13 +250,15 @@ class LinkingStudy(Study):
             checks={"examples": _counts(examples)},
         )
 
-    def judge(self, scoring: LinkingScoring, folder: RunFolder) -> LinkingJudge:
+    def judge(self, scoring: LinkingScoring, folder: RunFolder | None) -> LinkingJudge:
         """Make the judge of a run, with the log-odds of its wordings for nothing.
 
         Raises:
             DataError: If calibrated log-odds are asked for and the run has none, or an answer has
-                more or fewer scores than the question has options.
+                more or fewer scores than the question has options, or there is no run.
         """
+        if folder is None:
+            raise DataError("linking reads the scores of its options from a run; pass its folder")
         answers = folder.read_answers([_CALIBRATION])
         check_scores_of_options(
             answers["prompt_id"], repeat(_WORDS, len(answers)), answers["scores"]

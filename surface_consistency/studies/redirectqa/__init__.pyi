@@ -1,1 +1,1 @@
-from .study import RedirectQAStudy as RedirectQAStudy, score_predictions as score_predictions
+from .study import RedirectQAStudy as RedirectQAStudy

@@ -4,7 +4,7 @@ The protocol is section 3.1 of RedirectQA (arXiv 2604.21882).
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,6 @@ from surface_consistency.data.questions import questions_of
 from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample
 from surface_consistency.data.selection import warn_limited
 from surface_consistency.engine.design import Design, Report, bibtex
-from surface_consistency.engine.judging.judges import RuleJudge, judge_targets
 from surface_consistency.engine.paired.checks import PAIRED_CHECKS, Tables
 from surface_consistency.engine.paired.page import (
     PAIRED_SECTIONS,
@@ -25,17 +24,12 @@ from surface_consistency.engine.paired.page import (
     checks_section,
 )
 from surface_consistency.engine.plan import Plan, PromptGroup
-from surface_consistency.engine.score import align_predictions
-from surface_consistency.engine.study import Study, pair_outcomes
+from surface_consistency.engine.study import Study
 from surface_consistency.errors import DataError, DataWarning, SurfaceConsistencyWarning
-from surface_consistency.matching.rule import AnswerSpan
-from surface_consistency.models.reasoning import separate_stored
 from surface_consistency.models.runner import Runner
 from surface_consistency.report.page import Answer, Check
 from surface_consistency.report.texts import Texts
-from surface_consistency.results.columns import PredictionSettings
 from surface_consistency.rows.readers import read_rows
-from surface_consistency.runs.answers import join_answers
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import GenerationParams, PairedOutcome, Prompt
 from surface_consistency.schemas._record import Items, NonEmpty
@@ -235,45 +229,6 @@ def question_targets(data: RedirectQA) -> pd.DataFrame:
     targets = data.rows[["id", *names]].rename(columns={"id": "target_id"})
     targets.insert(1, "prompt_id", targets["target_id"])
     return targets
-
-
-def score_predictions(
-    data: RedirectQA,
-    predictions: Mapping[str, str] | Sequence[str | None],
-    *,
-    model: str,
-    rule: str = "popqa",
-    region: AnswerSpan = "first_line",
-    settings: RedirectQASettings | None = None,
-    reading: PredictionSettings | None = None,
-) -> pd.DataFrame:
-    """Score anyone's predictions on RedirectQA.
-
-    Args:
-        data: The questions and their pairs.
-        predictions: Generated text by question id or by question text; or one text per question,
-            in the order of `data.rows`, None where there is none.
-        model: Label of the model in the frame.
-        rule: Name of the matching rule, one of `matching.RULES`.
-        region: "first_line", as the papers do, "first_text_line" or "whole".
-        settings: How reasoning is told from answers; None for the tags that are known.
-        reading: What becomes of prompts in the outputs and of blanks; None for the defaults.
-
-    Returns:
-        The outcomes frame: one row a canonical-redirect pair, columns of `RedirectOutcome`. A pair
-        with a question that has no prediction has a missing verdict.
-
-    Raises:
-        DataError: If a sequence has another length than the questions, or no key of a mapping is
-            the id or the text of a question.
-    """
-    study = RedirectQAStudy()
-    targets = question_targets(data)
-    texts = align_predictions(targets, predictions, reading=reading)
-    params = (settings or RedirectQASettings()).with_reasoning(GenerationParams())
-    answered = join_answers(targets, separate_stored(texts, params))
-    verdicts = judge_targets(RuleJudge(rule, region=region), answered, study.records.verdict)
-    return pair_outcomes(study, _pairs(data), verdicts, model=model)
 
 
 def _pairs(data: RedirectQA) -> pd.DataFrame:

@@ -151,7 +151,7 @@ class SlaqStudy(Study):
             pairs=_pairs(targets),
         )
 
-    def judge(self, scoring: SlaqScoring, folder: RunFolder) -> Judge:
+    def judge(self, scoring: SlaqScoring, folder: RunFolder | None) -> Judge:
         """Make the matcher; see `Study.judge`."""
         return MatcherJudge(
             scoring.judge_rule, entities_only=not scoring.all_facts, part=scoring.judge_part

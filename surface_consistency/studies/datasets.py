@@ -1,0 +1,565 @@
+"""The data sets by name, one row per prompt, and the scores of predictions made elsewhere.
+
+Every set is read by the loader of its study: a run and `load_dataset` have the same prompts.
+"""
+
+import os
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import pandas as pd
+
+from surface_consistency.data.popqa import PopQA, load_popqa
+from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa
+from surface_consistency.data.redirectqa_release import RedirectQARow
+from surface_consistency.data.slaq import Slaq, load_slaq
+from surface_consistency.data.slaq_rows import SlaqRow
+from surface_consistency.data.sources import OpenSource, Source, open_source
+from surface_consistency.engine.judging.judges import judge_targets
+from surface_consistency.engine.score import align_predictions, named_texts, warn_unscored
+from surface_consistency.engine.settings import JudgeScoring, StudySettings
+from surface_consistency.engine.study import find_study, make_plan, pair_outcomes
+from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
+from surface_consistency.models.reasoning import separate_stored
+from surface_consistency.reading import find_column, first_names
+from surface_consistency.results.columns import PredictionSettings
+from surface_consistency.rows.readers import Row, python_values
+from surface_consistency.runs.answers import join_answers
+from surface_consistency.runs.frames import arrow_schema
+from surface_consistency.schemas import DataSource, GenerationParams, PairedOutcome
+from surface_consistency.schemas._record import NonEmpty, Record
+from surface_consistency.studies.forms.data import Forms, forms_of, load_forms
+from surface_consistency.studies.forms.layouts import Layout, layout_rows, presets
+from surface_consistency.text import did_you_mean
+
+if TYPE_CHECKING:
+    import datasets
+    import pyarrow as pa
+
+PROMPT_COLUMNS: Final = ("id", "item", "form", "question", "references")
+"""Columns that every data set has, before its own."""
+
+_ROOT: Final = Path(__file__).parents[1]
+_STATES: Final = ("FULL", "DEL-ON", "DEL-OFF")
+_STUDIES: Final = {"redirectqa": "redirectqa", "slaq": "slaq", "lmlm-audit": "audit"}
+_KNOWN_BY: Final = {
+    "redirectqa": ("subject_surface", "subject_surface_category"),
+    "slaq": ("ShortQ1", "LongQ"),
+    "popqa": ("subj", "prop", "possible_answers"),
+}
+"""Columns by which rows in memory are recognised."""
+
+
+class KnownDataset(Record):
+    """What is known of a data set before it is loaded."""
+
+    hub: str = ""
+    """Hub repository; "" if there is none."""
+
+    url: str = ""
+    """Where to get the data otherwise."""
+
+    paper: str = ""
+    """The paper that describes it."""
+
+    licence: str = ""
+    """Licence of the data."""
+
+    rows: int | None = None
+    """Number of rows of the release; None if it is not recorded."""
+
+    description: NonEmpty
+    """What it contains."""
+
+    sample: str = ""
+    """File or folder of the bundled rows; "" if none are bundled."""
+
+
+@cache
+def known_datasets() -> Mapping[str, KnownDataset]:
+    """Read what is known of the data sets.
+
+    Returns:
+        The descriptions by name.
+    """
+    tables = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    for name, layout in presets().items():
+        tables[name]["licence"] = layout.licence
+    return {name: KnownDataset.model_validate(table) for name, table in tables.items()}
+
+
+def list_datasets() -> pd.DataFrame:
+    """List the data sets that `load_dataset` knows by name.
+
+    Returns:
+        One row per data set: name; hub, its repository ("" if there is none); paper; licence; rows,
+        the number of rows of the release, missing if it is not recorded; description; has_sample,
+        whether `source="sample"` loads bundled rows.
+
+    Examples:
+        >>> list_datasets()["name"].head(4).tolist()
+        ['redirectqa', 'slaq', 'popqa', 'lmlm-audit']
+    """
+    rows = [
+        {"name": name, **known.model_dump(exclude={"url", "sample"}), "has_sample": known.sample}
+        for name, known in known_datasets().items()
+    ]
+    columns = ["name", "hub", "paper", "licence", "rows", "description", "has_sample"]
+    return pd.DataFrame(rows, columns=columns).astype({"rows": "Int64", "has_sample": bool})
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FactDataset:
+    """A data set of facts, one row per prompt."""
+
+    name: str
+    """Name of the data set."""
+
+    content: Any
+    """What the study of the data set plans from."""
+
+    source: DataSource
+    """Where the rows came from, and the digest of exactly these."""
+
+    prompts: pd.DataFrame
+    """The columns `PROMPT_COLUMNS` and source_row, the place of the source's row in `rows`."""
+
+    rows: Sequence[Mapping[str, object]]
+    """The rows of the source as they were read."""
+
+    def __len__(self) -> int:
+        """Return the number of prompts."""
+        return len(self.prompts)
+
+    def __repr__(self) -> str:
+        """Summarise the content."""
+        n_items = self.prompts["item"].nunique()
+        return (
+            f"<FactDataset {self.name!r} from {self.source.id!r}: {len(self):,} prompts, "
+            f"{n_items:,} items>"
+        )
+
+    @cached_property
+    def _table(self) -> "pa.Table":
+        """The prompts and the columns of the source, nothing dropped."""
+        import pyarrow as pa
+
+        record = {"redirectqa": RedirectQARow, "slaq": SlaqRow}.get(self.name)
+        released = pa.schema([]) if record is None else arrow_schema(record)
+        columns: dict[str, Any] = {name: self.prompts[name].tolist() for name in PROMPT_COLUMNS}
+        rows = [self.rows[place] for place in self.prompts["source_row"]]
+        for name in dict.fromkeys(name for row in self.rows for name in row):
+            values = [row.get(name) for row in rows]
+            own = str(name)
+            if own in PROMPT_COLUMNS:
+                if values == columns[own]:
+                    continue
+                own = f"source_{own}"
+            try:
+                columns[own] = pa.array(values)
+                if own in released.names:
+                    columns[own] = _cast(columns[own], released.field(own).type)
+            except pa.ArrowException as error:
+                raise DataError(
+                    f"column {name!r} of {self.source.id} has values of several types, which no "
+                    f"data set can store ({error}); convert them to text in the source"
+                ) from error
+        return pa.table(columns)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the prompts as a data frame.
+
+        Returns:
+            One row per prompt: id, item, form, question and references (a list of str), then the
+            columns of the source as they are, with the types of the release. A column of the
+            source that has one of these names and other values is called `source_<name>`.
+        """
+        import pyarrow as pa
+
+        dtypes = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
+        return pd.DataFrame(
+            {
+                name: pd.Series(python_values(column), dtype=object)
+                if pa.types.is_nested(column.type)
+                else column.to_pandas(types_mapper=dtypes.get)
+                for name, column in zip(self._table.column_names, self._table.columns, strict=True)
+            }
+        )
+
+    def to_dataset(self) -> "datasets.Dataset":
+        """Return the prompts as a `datasets.Dataset`, with the columns of `to_pandas`."""
+        import datasets
+
+        return datasets.Dataset(self._table)
+
+
+def _cast(values: "pa.Array", wanted: "pa.DataType") -> "pa.Array":
+    """Give a column the type that it has in the release, if its values allow it."""
+    import pyarrow as pa
+
+    try:
+        return values.cast(wanted)
+    except pa.ArrowException:
+        return values
+
+
+def load_dataset(
+    name: str,
+    source: Source | None = None,
+    *,
+    split: str | None = None,
+    revision: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    **options: Any,  # noqa: ANN401 - the further options of the loader
+) -> FactDataset:
+    """Load a data set by its name.
+
+    Args:
+        name: A name of `list_datasets`, or the hub id of one.
+        source: Hub id, folder, file, data frame, `datasets` object or rows as dictionaries in the
+            columns of this data set; "sample" for the bundled rows, if no file has that name; the
+            hub repository of the data set by default.
+        split: Split of a repository, folder or dictionary of splits; "test" by default.
+        revision: Branch, tag or commit of a hub repository.
+        columns: Field to column, if the source uses other names.
+        options: Further options of the loader: `ask_by_template` of redirectqa, `clean_html` of
+            slaq, `wordings` of the presets of forms, and `domains`, `topologies`, `styles` and
+            `max_missing` of lmlm-audit.
+
+    Returns:
+        The data set.
+
+    Raises:
+        DataError: If there is no data set of that name, no sample of it is bundled, or rows are
+            broken.
+        SourceNotFoundError: If the source or the split is missing, gated or out of reach, or the
+            data set is not on the hub and no source is given.
+        ColumnNotFoundError: If a needed column is missing.
+
+    Examples:
+        >>> data = load_dataset("slaq", source="sample")
+        >>> len(data), data.to_pandas()["references"][0]
+        (240, ['Christiaan Huygens'])
+    """
+    name = _resolved(name)
+    known = known_datasets()[name]
+    is_sample = isinstance(source, str) and source == "sample" and not Path(source).exists()
+    if is_sample:
+        source = _sample_path(name, known)
+    elif source is None:
+        if not known.hub:
+            where = f" from {known.url}" if known.url else ""
+            sample = ', or pass source="sample" for the bundled rows' if known.sample else ""
+            raise SourceNotFoundError(
+                f"{name} is not on the hub; download it{where} ({known.paper}) and pass "
+                f'source="FOLDER"{sample}'
+            )
+        source = known.hub
+    if (is_sample or name == "lmlm-audit") and (columns or revision or split):
+        raise ValueError(
+            f"the {'bundled sample' if is_sample else 'layout'} of {name} is known; omit columns, "
+            "revision and split"
+        )
+    if name == "lmlm-audit":
+        data = _load_audit("sample" if is_sample else source, options)
+    else:
+        layout = presets().get(name, Layout())
+        opened = layout_rows(layout, source, revision=revision, split=split or "test")
+        data = _load_rows(
+            name, opened, options if columns is None else options | {"columns": columns}
+        )
+    if is_sample:
+        named = data.source.model_copy(update={"id": f"{name}-sample"})
+        return replace(data, source=named)
+    return data
+
+
+def _resolved(name: str) -> str:
+    """Find the name of a data set that is given by its name or its hub id."""
+    known = known_datasets()
+    hubs = {one.hub: own for own, one in known.items() if one.hub}
+    if (own := hubs.get(name, name)) not in known:
+        raise DataError(
+            f"no data set {name!r}{did_you_mean(name, [*known, *hubs])}; there are "
+            f"{', '.join(known)}. Rows of another source in the columns of one of these are loaded "
+            f"by load_dataset({next(iter(known))!r}, source=...)"
+        )
+    return own
+
+
+def _sample_path(name: str, known: KnownDataset) -> str:
+    """Find the bundled rows of a data set."""
+    if not known.sample:
+        bundled = [other for other, one in known_datasets().items() if one.sample]
+        raise DataError(
+            f"no sample of {name} is bundled (licence: {known.licence or 'not stated'}); pass the "
+            f"data as source=. Samples are bundled of {', '.join(bundled)}"
+        )
+    return str(_ROOT / known.sample)
+
+
+def _load_rows(name: str, opened: OpenSource, options: Mapping[str, Any]) -> FactDataset:
+    """Load rows by the loader of their data set, and keep them."""
+    rows: list[Mapping[str, object]] = []
+
+    def kept(read: Iterator[Row]) -> Iterator[Row]:
+        for place, row in read:
+            rows.append(row)
+            yield place, row
+
+    loaders: Mapping[str, tuple[Callable[..., Any], Callable[[Any], pd.DataFrame]]] = {
+        "redirectqa": (load_redirectqa, _redirectqa_prompts),
+        "slaq": (load_slaq, _slaq_prompts),
+        "popqa": (load_popqa, _popqa_prompts),
+    }
+    load, list_prompts = loaders.get(name, (partial(load_forms, preset=name), _forms_prompts))
+    content: Any = load(replace(opened, rows=kept(opened.rows)), **options)
+    prompts = list_prompts(content)
+    prompts["references"] = prompts["references"].map(list)
+    return FactDataset(
+        name=name, content=content, source=content.source, prompts=prompts, rows=rows
+    )
+
+
+def _redirectqa_prompts(content: RedirectQA) -> pd.DataFrame:
+    """List the questions; a form is a template with the title of the redirect."""
+    rows = content.rows
+    titles = rows["redirect_title"].fillna(rows["surface"]).mask(rows["is_canonical"], "canonical")
+    shown = rows[["id", "item", "question", "references"]]
+    return shown.assign(form=rows["template"] + " | " + titles, source_row=content.source_rows)
+
+
+def _popqa_prompts(content: PopQA) -> pd.DataFrame:
+    """List the questions under the ids of PopQA."""
+    rows = content.rows[["item", "question", "references"]]
+    return rows.assign(id=rows["item"], form=content.rows["template"], source_row=range(len(rows)))
+
+
+def _forms_prompts(content: Forms) -> pd.DataFrame:
+    """List the items in their forms."""
+    rows = content.rows
+    shown = rows[["item", "form", "question", "references", "source_row"]]
+    return shown.assign(id=[f"{a} | {b}" for a, b in zip(rows["item"], rows["form"], strict=True)])
+
+
+def _slaq_prompts(content: Slaq) -> pd.DataFrame:
+    """List the short questions and the long queries, without the instruction around them.
+
+    The item of a long query is its topic, and its references are the answers in the order asked.
+    """
+    study = find_study("slaq")
+    bare = {f"{form}_instruction": "{question}" for form in ("short", "long")}
+    plan = make_plan(study, content, study.records.settings.model_validate(bare))
+    prompts = [prompt for group in plan.groups.values() for prompt in group.prompts]
+    texts = {one.id: one.messages[-1].content for one in prompts if one.messages}
+    ordered = plan.items.sort_values("slot", kind="stable").groupby("prompt_id")["references"]
+    references = {name: [text for own in lists for text in own] for name, lists in ordered}
+    first = plan.items.drop_duplicates("prompt_id")
+    is_short = first["form"] == "short"
+    return pd.DataFrame(
+        {
+            "id": first["prompt_id"],
+            "item": first["item"].where(is_short, first["topic_id"]),
+            "form": first["form"].where(is_short, "long " + first["order_id"].astype("str")),
+            "question": first["prompt_id"].map(texts),
+            "references": first["prompt_id"].map(references),
+            "source_row": first["topic_id"].map(content.source_rows),
+        }
+    )
+
+
+def _load_audit(source: Source, options: Mapping[str, Any]) -> FactDataset:
+    """Load databases with their prompts; a form is a prompt style in a state of the database."""
+    if not isinstance(source, str | os.PathLike):
+        raise TypeError(
+            "lmlm-audit is read from a folder of databases with their prompts; got "
+            f"{type(source).__name__}"
+        )
+    study = find_study("audit")
+    chosen = {"databases": os.fspath(source), **options}
+    content = study.load(study.records.source.model_validate(chosen))
+    prompts: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
+    for condition in content.conditions:
+        label = condition.label
+        for prompt in condition.prompts:
+            named = {"database": label.database, "domain": label.domain, "style": label.style}
+            own = prompt.model_dump(mode="json")
+            for state in _STATES:
+                prompts.append(
+                    {
+                        "id": f"{label.database}/{label.style}/{prompt.prompt_id}/{state}",
+                        "item": f"{label.database}/{prompt.fact_id}",
+                        "form": f"{label.style} | {state}",
+                        "question": prompt.prompt_text,
+                        "references": [prompt.gold_object, *prompt.object_aliases],
+                        "source_row": len(rows),
+                    }
+                )
+                rows.append({**named, "topology": label.topology, "state": state, **own})
+    plan = make_plan(study, content, _settings_of("lmlm-audit"))
+    return FactDataset(
+        name="lmlm-audit",
+        content=content,
+        source=plan.data,
+        prompts=pd.DataFrame(prompts),
+        rows=rows,
+    )
+
+
+def _settings_of(name: str) -> StudySettings:
+    """Return how a study asks; no retriever of the audit is needed for answers that are there."""
+    records = find_study(_STUDIES.get(name, "forms")).records
+    chosen = {"retriever": ("fuzzy",)} if name == "lmlm-audit" else {}
+    return records.settings.model_validate(chosen)
+
+
+def load_example() -> pd.DataFrame:
+    """Load answers of a small model, to try the metrics on.
+
+    SmolLM2-135M-Instruct answered 120 facts of 24 topics of the bundled sample of SLAQ, each fact
+    alone and in three orders of a long query. `correct` is the label of a reader. The README beside
+    the file describes how the answers were made and labelled; it is no measurement of a larger
+    model.
+
+    Returns:
+        480 rows: item, the fact; form, "short" or "long 1" to "long 3"; topic; question;
+        prediction, the whole answer; references, a list of str; correct, 0 or 1.
+
+    Examples:
+        >>> answers = load_example()
+        >>> len(answers), answers["item"].nunique(), int(answers["correct"].sum())
+        (480, 120, 46)
+    """
+    from surface_consistency.studies.slaq.labels import load_labelled_answers
+
+    answers = load_labelled_answers()
+    order = answers.groupby(["item", "form"]).cumcount() + 1
+    is_short = answers["form"] == "short"
+    return pd.DataFrame(
+        {
+            "item": answers["item"],
+            "form": answers["form"].where(is_short, "long " + order.astype("str")),
+            "topic": answers["topic"],
+            "question": answers["question"],
+            "prediction": answers["answer"],
+            "references": answers["reference"].map(lambda reference: [reference]),
+            "correct": answers["correct"].astype(int),
+        }
+    )
+
+
+def score_predictions(
+    data: FactDataset | Source,
+    predictions: Any,  # noqa: ANN401 - see `named_texts`
+    *,
+    model: str,
+    rule: str | None = None,
+    in_order: bool = False,
+    missing: Literal["drop", "wrong"] = "drop",
+    strip_prompt: bool = False,
+    settings: StudySettings | None = None,
+) -> pd.DataFrame:
+    """Score predictions that were made elsewhere.
+
+    Args:
+        data: What `load_dataset` returned; or rows of RedirectQA, SLAQ or PopQA as they are on the
+            hub, such as what `datasets.load_dataset` returned.
+        predictions: Mapping from id to text; or data frame, `datasets.Dataset` or rows with a
+            column id and a column prediction. The text of a question may take the place of its id.
+            With `in_order`, one text per row of `data.to_pandas()`. None is a missing prediction.
+        model: Label of the model in the frame.
+        rule: Name of the matching rule, one of `matching.RULES`; that of the study by default.
+        in_order: Pair a list of texts with the prompts by its order.
+        missing: "drop" excludes a blank prediction, "wrong" counts it as incorrect.
+        strip_prompt: Cut the prompt off an output that begins with it.
+        settings: Settings of the study, if the prompts were not made by its defaults.
+
+    Returns:
+        The outcomes frame: one row per pair, with the columns study, model, pair, item,
+        first_condition, second_condition, first_correct, second_correct and those of the study,
+        such as type; of lmlm-audit also full, del_on and del_off. The correctness of a prompt
+        without a prediction is missing.
+
+    Raises:
+        DataError: If an id is unknown or occurs twice, or a list is not confirmed by `in_order` or
+            has another length.
+        ColumnNotFoundError: If no column, or more than one, is that of the ids or the texts, or the
+            columns of `data` are those of no data set.
+
+    Warns:
+        UnscoredWarning: If prompts have no prediction or no score, or predictions are blank.
+    """
+    if not isinstance(data, FactDataset):
+        data = _recognised(data)
+    study = find_study(_STUDIES.get(data.name, "forms"))
+    settings = settings or _settings_of(data.name)
+    plan = make_plan(study, _as_forms(data), settings)
+    items = plan.items
+    if data.name == "popqa":
+        items = items.assign(prompt_id=items["item"])
+    # The states of a database have the same prompts, which their ids alone distinguish.
+    named_by = items.drop(columns="question") if "state" in items else items
+    reading = PredictionSettings(missing=missing, strip_prompt=strip_prompt)
+    texts = align_predictions(
+        named_by, named_texts(predictions, in_order=in_order), reading=reading
+    )
+    params = settings.with_reasoning(GenerationParams())
+    answered = join_answers(items, separate_stored(texts, params))
+    judge = study.judge(_scoring_by(study.records.scoring, rule), None)
+    verdicts = judge_targets(judge, answered, study.records.verdict)
+    warn_unscored(verdicts)
+    outcomes = pair_outcomes(study, plan.pairs, verdicts, model=model)
+    if "full_correct" in outcomes:
+        states = {"full": "full", "del_on": "first", "del_off": "second"}
+        outcomes = outcomes.assign(
+            **{name: outcomes[f"{side}_correct"] for name, side in states.items()}
+        )
+    singular = study.design.exploded_names.items()
+    return outcomes.rename(
+        columns={old: new for old, new in singular if old not in PairedOutcome.model_fields}
+    )
+
+
+def _scoring_by(scoring: type[JudgeScoring], rule: str | None) -> JudgeScoring:
+    """Set the rule in the field of a scoring that has one."""
+    if rule is None:
+        return scoring()
+    for field in ("rule", "judge_rule"):
+        if field in scoring.model_fields:
+            return scoring.model_validate({field: rule})
+    raise ValueError(
+        f"rule={rule!r}: the answers of lmlm-audit are scored by its own equivalence; omit rule"
+    )
+
+
+def _as_forms(data: FactDataset) -> Any:  # noqa: ANN401 - what the study plans from
+    """Return what the study plans from; the facts of PopQA are items in one form."""
+    if data.name != "popqa":
+        return data.content
+    rows = data.prompts.assign(
+        kind=None, relation=data.content.rows["relation"], cluster=None, is_reference=True
+    )
+    return forms_of(
+        rows, name=data.source.id, revision=data.source.revision, layout=Layout(), needs_two=False
+    )
+
+
+def _recognised(source: Source) -> FactDataset:
+    """Load rows whose data set their columns name."""
+    opened = open_source(source)
+    fitting = [
+        name
+        for name, needed in _KNOWN_BY.items()
+        if all(find_column(column, opened.columns) for column in needed)
+    ]
+    if len(fitting) != 1:
+        raise ColumnNotFoundError(
+            f"the columns of {opened.id} ({first_names(opened.columns)}) are not those of "
+            f"{', '.join(_KNOWN_BY)}; pass load_dataset(NAME, source=...) as data"
+        )
+    return _load_rows(fitting[0], opened, {})
