@@ -513,7 +513,7 @@ def named_texts(
         is_table = isinstance(predictions, pd.DataFrame) or hasattr(predictions, "with_format")
         listed = predictions if is_table else list(predictions)
         if not is_table and not any(isinstance(row, Mapping) for row in listed):
-            return _checked_texts(listed) if in_order else _refuse_order(len(listed))
+            return _checked_texts(listed) if in_order else _refuse_order(len([*listed]))
         rows = [row for _, row in rows_in_memory(listed, "predictions")]
         columns = list(dict.fromkeys(name for row in rows for name in row))
         item = _only_column(columns, (("id",), _PROMPT_IDS, ("question",)), "ids of the prompts")

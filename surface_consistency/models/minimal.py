@@ -80,8 +80,10 @@ class MinimalRunner(Runner):
             text = decode(new, skip_special_tokens=True, clean_up_tokenization_spaces=False)
             cut = cut_at_stop(text, params.stop)
             is_ended = cut is not None or not {*self._ends}.isdisjoint(new)
-            text, reason = text if cut is None else cut, "stop" if is_ended else "length"
-            yield Generation(prompt_id=prompt.id, text=text, finish_reason=reason)
+            text = text if cut is None else cut
+            yield Generation(
+                prompt_id=prompt.id, text=text, finish_reason="stop" if is_ended else "length"
+            )
 
     def score(self, requests: Sequence[ScoringRequest]) -> Iterator[ScoredText]:
         """Compute the log-probability of each token of a continuation."""

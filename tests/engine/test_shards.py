@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from surface_consistency.models import FakeRunner
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.run import merge_shards, run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.errors import DataError, RunError
+from surface_consistency.models import FakeRunner
 from surface_consistency.runs.log import read_generations
 from surface_consistency.schemas import Generation
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings

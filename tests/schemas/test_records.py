@@ -55,7 +55,7 @@ test_records_refuse_fields_that_contradict_each_other = refusals(
 
 def test_records_that_give_a_reason_are_made():
     verdict = Verdict(**JUDGED, correct=None, reason="no accepted answer")
-    with pytest.raises(TypeError, match="Verdict has no truth value; test verdict.correct"):
+    with pytest.raises(TypeError, match=r"Verdict has no truth value; test verdict\.correct"):
         bool(verdict)
     assert Generation(prompt_id="a", text="", finish_reason="length")
 

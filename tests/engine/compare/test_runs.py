@@ -6,7 +6,6 @@ import shutil
 import pandas as pd
 import pytest
 
-from surface_consistency.models import FakeRunner
 from surface_consistency.analysis.compare import compare_results
 from surface_consistency.cli.main import main
 from surface_consistency.data.redirectqa import load_redirectqa
@@ -16,6 +15,7 @@ from surface_consistency.engine.score import score_run
 from surface_consistency.engine.settings import RuleScoring
 from surface_consistency.errors import DataError, RunError
 from surface_consistency.metrics import paired_table
+from surface_consistency.models import FakeRunner
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.frame import read_results
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings

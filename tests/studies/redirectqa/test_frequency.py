@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surface_consistency.models import FakeRunner
 from surface_consistency.cli.main import main
 from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.engine.report import build_page
 from surface_consistency.engine.run import run_study
 from surface_consistency.errors import ColumnNotFoundError, DataError, SurfaceConsistencyWarning
 from surface_consistency.metrics import frequency_analysis
+from surface_consistency.models import FakeRunner
 from surface_consistency.studies.redirectqa.frequency import FrequencyAnalysis, FrequencySettings
 from surface_consistency.studies.redirectqa.instances import surface_id
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings

@@ -2,10 +2,10 @@
 
 import pytest
 
-from surface_consistency.models import FakeRunner
 from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa
 from surface_consistency.engine.run import run_study, sample_prompts
 from surface_consistency.errors import DataError, DataWarning, RunnerError, UnscoredWarning
+from surface_consistency.models import FakeRunner
 from surface_consistency.models.stored import StoredRunner
 from surface_consistency.schemas import Prompt, read_jsonl
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings

@@ -9,9 +9,9 @@ from surface_consistency_build import build_dataset
 from surface_consistency_build.wikimedia import load_wiki
 from surface_consistency_build.wikimedia.wikis import WIKIS
 
-from surface_consistency.models import FakeRunner
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.run import run_study
+from surface_consistency.models import FakeRunner
 from surface_consistency.schemas import Prompt, read_jsonl
 from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
 from tests.surface_consistency_build.wikimedia import mini_ja
