@@ -4,8 +4,8 @@ Processor time and memory are reported.
 
 Each contender is a process of its own; they take turns. DuckDB and pandas join both Parquet files
 by item, and print the mean difference with its standard error over clusters, which is the minimum
-of what a script does. Processor time is user plus system, on one thread. DuckDB is not a
-dependency: `pip install duckdb`.
+of what a script does. Processor time is user plus system, on one thread. DuckDB is a dependency of
+surface-consistency-build.
 
     python benchmarks/bench_compare.py                    # two files of 4,000,000 rows, 100 files
     python benchmarks/bench_compare.py --rows 100000 --files 20 --rounds 1
