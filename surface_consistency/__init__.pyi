@@ -23,6 +23,7 @@ from .analysis.measures import (
 )
 from .analysis.models import compare as compare
 from .analysis.result import Result as Result
+from .engine.whole import run as run
 from .matching.bulk import match_many as match_many
 from .matching.rules import match as match
 from .studies.datasets import (

@@ -1,0 +1,43 @@
+import pandas as pd
+import pytest
+
+import surface_consistency as sc
+from surface_consistency.models import FakeRunner
+from tests.refusals import refusals
+
+OPTIONS = {"source": "sample", "limit": 8, "shots": 0, "repeat": 0, "progress": False}
+
+
+def write(prompt):
+    """Answer prompts of even length correctly enough to flip."""
+    return "actor" if len(prompt.text or "") % 2 else "London"
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
+def test_run_returns_the_outcomes_that_the_folder_holds_and_resumes(tmp_path):
+    backend = FakeRunner(write)
+    outcomes = sc.run("redirectqa", runner=backend, label="mine", out=tmp_path / "x", **OPTIONS)
+    again = sc.run(
+        "redirectqa",
+        runner=FakeRunner(lambda prompt: pytest.fail("sent again"), name=backend.name),
+        label="mine",
+        out=tmp_path / "x",
+        **OPTIONS,
+    )
+
+    stored = pd.read_parquet(tmp_path / "x" / "outcomes.parquet")
+    assert outcomes["pair"].tolist() == stored["pair"].tolist()
+    assert outcomes["first_correct"].tolist() == again["first_correct"].tolist()
+    assert set(outcomes["model"]) == {"mine"}
+    assert (tmp_path / "x" / "report.html").is_file()
+    assert sc.paired(outcomes).to_frame()["n"].tolist() == [len(outcomes)]
+
+
+test_run_refuses_what_the_command_refuses = refusals(
+    lambda folder, study, options: sc.run(study, out=folder / "x", **options),
+    ("redirectqaa", {}, "did you mean 'redirectqa'"),
+    ("redirectqa", {"limt": 3}, TypeError, r"redirectqa has no option 'limt' \(did you mean 'lim"),
+    ("redirectqa", OPTIONS | {"limit": 0}, "limit"),
+    ("redirectqa", OPTIONS | {"cluster": "nowhere", "runner": FakeRunner(write)}, "cluster"),
+    fixture="tmp_path",
+)
