@@ -109,5 +109,5 @@ def test_extending_guide_works_from_top_to_bottom(folder):
     assert "Capitals" in (folder / "runs" / "capitals" / "report.html").read_text("utf-8")
     assert (folder / "runs" / "capitals" / "checks" / "noise_floor.csv").is_file()
     assert "full name" in (folder / "runs" / "kinds" / "tables" / "by_kind.csv").read_text()
-    assert set(names["EveryOption"]().column) == {"answers"}
+    assert set(names["EveryOption"]().column) == {"references"}
     assert (folder / "with-lengths" / "tables" / "by_length.csv").is_file()

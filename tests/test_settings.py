@@ -64,9 +64,13 @@ def test_every_field_is_one_of_at_most_forty_options_with_its_help(name, monkeyp
     assert len(options) == len(set(options)) <= 40
     rare = "".join(line for line in lines if re.match(rf"[│ *]*{SETTING} ", line))
     found = records(find_study(name)) if name in SMALL else []
-    flags = {key: flag_of(key, info) for one in found for key, info in one.model_fields.items()}
+    # A field with the name of an earlier one shares its option.
+    fields = {key: info for one in found[::-1] for key, info in one.model_fields.items()}
+    flags = {key: flag_of(key, info) for key, info in fields.items()}
     for record in found:
         for field, info in record.model_fields.items():
+            if info is not fields[field]:
+                continue
             flag, text = flags[field], name_flags(" ".join(info.description.split()), flags)
             if RARE in info.metadata:
                 assert re.search(rf"\b{field}\b", rare)

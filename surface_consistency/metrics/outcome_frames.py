@@ -144,7 +144,7 @@ def _pair_rows(
                 f"{role}={value!r} is no value of column {condition!r}"
                 f"{did_you_mean(value, known)}; there are {first_names(known)}"
             )
-    for role, column in (("correct", score), *(("fact", column) for column in facts)):
+    for role, column in (("score", score), *(("item", column) for column in facts)):
         _need_column(frame, column, role)
     verdicts = _verdict_column(frame, score)
     names = _fact_names(frame, facts)

@@ -279,5 +279,5 @@ def test_targets_of_another_kind_are_refused():
     items = pd.DataFrame({"target_id": ["t"], "prompt_id": ["q"]})
     with pytest.raises(DataError, match="the items of a plan: column 'references' must hold lists"):
         plan_of([("t1", "q1", "f1", "Rome")])
-    with pytest.raises(ColumnNotFoundError, match="no column 'answers', 'item' of ItemRow"):
+    with pytest.raises(ColumnNotFoundError, match="no column 'references', 'item' of ItemRow"):
         Plan(data=None, groups={}, items=items, pairs=pd.DataFrame())

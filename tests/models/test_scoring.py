@@ -370,7 +370,9 @@ def test_runners_and_prompts_without_options_are_refused():
     runner = MultipleChoiceRunner(told({}))
     plain = Prompt(id="q", text="a")
 
-    with pytest.raises(RunnerError, match="'fake' does not define `score`, so options cannot be"):
+    with pytest.raises(
+        RunnerError, match="'fake' does not define `score`, which prompts with options need"
+    ):
         MultipleChoiceRunner(FakeRunner({"q": "a"}))
     with pytest.raises(RunnerError, match=r"prompt 'q' has no options"):
         list(runner.generate([plain], GenerationParams()))

@@ -245,7 +245,9 @@ def test_example_reproduces_the_numbers_of_its_description():
     """Computed from the labels by the unbiased agreement of two random forms, by hand .9139."""
     answers = sc.load_example()
 
-    row = sc.forms_by(answers, item="item", form="form", score="correct", cluster="topic").iloc[0]
+    row = sc.metrics.forms_by(
+        answers, item="item", form="form", score="correct", cluster="topic"
+    ).iloc[0]
 
     n_correct = answers.groupby("item")["correct"].sum()
     agreement = 1 - (n_correct * (4 - n_correct) / 6).mean()

@@ -408,7 +408,7 @@ test_bad_arguments_are_rejected = refusals(
     (lambda: correlation([1, 2], [1, None]), r"y\[1\] is missing .*='drop'"),
     (lambda: row_of([1, None], [1, 2], missing="raise"), r"x\[1\] is missing"),
     (lambda: partial([1, 2]), "x and controls must have equal lengths; got 3 and"),
-    (lambda: partial([[1, 2, 3]]), r"x and controls\[:, 0\] must have equal"),
+    (lambda: partial([[1, 2, 3]]), "pass numpy.column_stack"),
     (lambda: partial(np.ones((3, 1, 1))), r"controls must have shape \(n_rows,\)"),
     (lambda: partial(["a", "b", "c"]), TypeError, r"controls\[0\] is 'a', which is no number"),
     (lambda: partial([2, None, 3]), r"controls\[1\] is missing \(in all 1 of 3\)"),

@@ -224,7 +224,7 @@ test_prediction_rejects_bad_input = refusals(
     (alignment, {"aligned": [None] * 360}, r"aligned\[0\] has no verdict"),
     (alignment, {"aligned": [1] * 360}, "aligned must hold both classes"),
     (alignment, {"aligned": np.arange(360) // 5 == 3}, "cannot be held out"),
-    (alignment, {"groups": range(5)}, "one label per pair: got 5 labels for 360"),
+    (alignment, {"groups": range(5)}, "one label per pair; got 5 labels for 360"),
     (alignment, {"groups": [None] * 360}, r"groups\[0\] is None: every pair"),
     (alignment, {"groups": [0] * 360}, "n_folds must lie between 2 and 1"),
     (alignment, {"names": ["a"]}, "names must name 4 features; got 1"),

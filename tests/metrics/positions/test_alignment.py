@@ -221,7 +221,7 @@ def test_alignment_rejects_pairs_without_any_verdict():
         alignment([None], [1], missing="drop")
     with pytest.raises(ValueError, match="has no verdict"):
         alignment([1, None], [1, 1])
-    with pytest.raises(ValueError, match="topics must hold one label a pair"):
+    with pytest.raises(ValueError, match="topics must hold one label per pair"):
         alignment([1], [1], topics=["a", "b"])
 
 

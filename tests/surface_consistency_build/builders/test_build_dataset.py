@@ -222,7 +222,7 @@ STUDIES = Path(studies.__file__).parent
     [
         (SAMPLE_PATH, "test"),
         (SLAQ_SAMPLE_PATH, "test"),
-        (SAMPLE_PATH.with_name("slaq_answers"), "train"),
+        (SAMPLE_PATH.with_name("slaq_answers"), "test"),
         (STUDIES / "forms" / "sample", "test"),
         (STUDIES / "audit" / "sample", "test"),
     ],
