@@ -48,7 +48,7 @@ if find_spec("inspect_ai") is not None:
     (point,) = [p for p in entry_points(group="inspect_ai") if p.name == "surface_consistency"]
     if set(point.load()) != {
         *("redirectqa", "slaq", "forms"),
-        *("paired_verdicts", "paired_numbers"),
+        *("paired_verdicts", "paired_numbers", "match", "consistency"),
     }:
         raise SystemExit("the entry point of inspect_ai does not register the tasks")
 print(f"wheel of surface-consistency {surface_consistency.__version__} works")
