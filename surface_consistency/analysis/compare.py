@@ -324,7 +324,7 @@ def _by_rows(
         read_rows=partial(pd.DataFrame, rows),
         cluster_note=clusters.note if runs is None else runs.cluster_note,
         are_items_clusters=rows["_cluster"].nunique() == rows["_unit"].nunique(),
-        noise=_noise(repeated) if runs is None else runs.noise(),
+        noise=_noise(repeated, table.confidence) if runs is None else runs.noise(),
         passes=_passes(repeated, table),
         flips=_flips(rows, repeated, comparisons, table),
         has_repeats=_varies(frame["repeat"]),
@@ -642,7 +642,7 @@ def _repeated(frame: pd.DataFrame) -> pd.DataFrame:
     return scored[~scored["metric"].isin(graded)]
 
 
-def _noise(repeated: pd.DataFrame) -> pd.DataFrame:
+def _noise(repeated: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Compute the test-retest flip rate of each model."""
     from surface_consistency.metrics.forms.form_groups import forms_by
 
@@ -653,7 +653,7 @@ def _noise(repeated: pd.DataFrame) -> pd.DataFrame:
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         rows = forms_by(
             repeated, by=["model", "metric"], item="_pair", form="repeat", score="score",
-            cluster="_cluster",
+            cluster="_cluster", intervals=Intervals(confidence=confidence),
         )  # fmt: skip
     rows = rows.assign(
         n=rows["n_items"],

@@ -230,8 +230,8 @@ def consistency(
     if confidence == _PAGE_CONFIDENCE and rows.keys in ([], [model]):
         columns = {"form": form, "score": score, "repeat": repeat, "model": model}
         named = {name: one for name, one in columns.items() if one in rows.frame}
-        whole = {} if rows.cluster == item else {"cluster": (rows.cluster,)}
-        page = partial(_write_forms, rows.frame, {"item": (item,), **named, **whole})
+        columns_of_ids = {"item": (item,), "cluster": (rows.cluster,)}
+        page = partial(_write_forms, rows.frame, {**columns_of_ids, **named})
     shown = [
         _Estimate("consistency", "Consistency", "consistency{} of two forms of an item"),
         _Estimate("all_correct", "Correct in all forms", "proportion of items{} correct in all "
@@ -420,8 +420,10 @@ def forgetting(
     given = {"full": full, "del_on": del_on, "del_off": del_off, "gold_retrieved": gold_retrieved}
     scores = {role: find(frame, role, name) for role, name in given.items() if name is not None}
     item = find_optional(frame, "item", item, "item")
+    # A missing trace is not an incorrect answer, whatever a missing score is.
+    answered = [name for role, name in scores.items() if role != "gold_retrieved"]
     rows = prepare(
-        frame, list(scores.values()), [], by, cluster, item, model, None, missing,
+        frame, answered, [], by, cluster, item, model, None, missing,
         binary_reason="forgetting counts correct and incorrect answers",
     )  # fmt: skip
     table = forgetting_by(
@@ -715,14 +717,14 @@ def _noise(
     sides = [
         rows.frame.assign(_side=name, _score=rows.frame[name]) for name in column_names(scores)
     ]
-    known = pd.concat(sides, ignore_index=True)
-    known = known[known["_score"].notna()]
+    answers = pd.concat(sides, ignore_index=True)
+    known = answers[answers["_score"].notna()]
     if known.empty:
         return None
     prompt = [*rows.unit, "_side"]
     k = max(2, int(known.groupby(prompt, sort=False, dropna=False).size().min()))
     table = forms_by(
-        known, by=rows.keys, item=[name for name in prompt if name not in rows.keys], form=repeat,
+        answers, by=rows.keys, item=[name for name in prompt if name not in rows.keys], form=repeat,
         score="_score", cluster=rows.cluster, of=k, intervals=intervals,
     )  # fmt: skip
     table = _complement(table, "test_retest_flip_rate", "consistency", 1.0)
@@ -817,7 +819,10 @@ def _result(
                 what = one.said.replace("{}", of, 1)
                 part = {**row, "n": sum(row[cell] for cell in one.cells), "n_clusters": None}
                 of_row = part if one.cells else row
-                said.append(say.rate(of_row, one.name, what, kind=one.kind, null=null, **words))
+                tested = None if null is None else p
+                said.append(
+                    say.rate(of_row, one.name, what, kind=one.kind, null=null, p=tested, **words)
+                )
         if noise is not None:
             said += _noise_sentences(row, of, between, words)
         said.append(_excluded(row, unit, of))

@@ -22,6 +22,8 @@ from surface_consistency.matching.verdict_records import answer_span
 
 _FEATURE: Final = "The integration with inspect_ai"
 _CORRECT: Final[dict[str | float, int]] = {"C": 1, "I": 0, "N": 0, 1: 1, 0: 0}
+_GRADED: Final = -1
+"""Code of a score that is neither correct nor incorrect."""
 
 
 @cache
@@ -61,14 +63,21 @@ def register() -> dict[str, Any]:
 
         def compute(scores: list[tool.SampleScore]) -> dict[str, float]:
             correct = [_correct(score) for score in scores]
-            row = form_rates([[*(_label(s, k) for k in keys), bool(_correct(s))] for s in scores])
+            labels = [[_label(score, key) for key in keys] for score in scores]
+            graded = [score for score, one in zip(scores, correct, strict=True) if one == _GRADED]
+            row = form_rates(
+                [
+                    [*label, None if one is None else one == 1]
+                    for label, one in zip(labels, correct, strict=True)
+                ]
+            )
             numbers = {}
             for end, opposite in (("", ""), ("_low", "_high"), ("_high", "_low")):
                 numbers[f"consistency{end}"] = row[f"consistency{end}"]
                 numbers[f"flip_rate{end}"] = 1 - row[f"consistency{opposite}"]
                 numbers[f"all_correct{end}"] = row[f"all_correct{end}"]
-            if None in correct:
-                _warn_graded(scores[correct.index(None)])
+            if graded:
+                _warn_graded(graded[0])
                 numbers = dict.fromkeys(numbers, math.nan)
             numbers |= {"n_items": row["n_items"], "n_single": row["n_single"]}
             numbers["n_clusters"] = row["n_clusters"]
@@ -98,14 +107,16 @@ def _label(score: Any, key: str) -> object:  # noqa: ANN401 - a SampleScore
 
 
 def _correct(score: Any) -> int | None:  # noqa: ANN401 - a SampleScore
-    """Return the score of a sample, reduced over its epochs, as 0 or 1; None if it is graded."""
+    """Return the score of a sample over its epochs: 0, 1, `_GRADED`, or None if it is missing."""
     value = score.score.value
     if not isinstance(value, str | int | float):
         raise DataError(
             f"sample {score.sample_id!r} has the score {value!r}, which is not one value; give the "
             "metric to one of its keys: metrics={KEY: [consistency()]}"
         )
-    return _CORRECT.get(value)
+    if value != value:
+        return None
+    return _CORRECT.get(value, _GRADED)
 
 
 def _warn_graded(score: Any) -> None:  # noqa: ANN401 - a SampleScore

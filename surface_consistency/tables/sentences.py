@@ -158,6 +158,7 @@ def rate(
     *,
     kind: Kind = "rate",
     null: float | None = None,
+    p: str | None = None,
     unit: str = "pairs",
     clusters: str = "clusters",
     confidence: float = 0.95,
@@ -171,6 +172,8 @@ def rate(
         kind: How the estimate is formatted.
         null: Value of no effect, such as 0.5 for an area under a curve; the sentence then reports
             whether the estimate differs significantly from it. None reports the estimate alone.
+        p: Column of the p-value of that test, such as one corrected for multiple comparisons; None
+            if the interval is the test.
         unit: What `n` counts, in the plural.
         clusters: What `n_clusters` counts, in the plural.
         confidence: Confidence level of the interval.
@@ -183,13 +186,16 @@ def rate(
         >>> rate(row, "rate", "flip rate", clusters="facts")[-1]
         ' (95 % CI 37.3 to 57.8; 122 pairs, 60 facts).'
     """
-    sign = direction(row, name, null=null or 0.0, confidence=confidence)
+    p_value = None if p is None else row.get(p)
+    sign = direction(row, name, p_value, null=null or 0.0, confidence=confidence)
     if sign is None:
         return not_inferred(row, f"the {quantity}", unit=unit, clusters=clusters)
     beside = ""
     if null is not None:
         words = "significantly" if sign else "not significantly"
-        beside = f"; {words} different from {format_number(null, kind, signed=False)}"
+        corrected = "Holm" if p is not None and p.endswith("_holm") else ""
+        tests = _tests(row, p_value, corrected, confidence)
+        beside = f"{tests}; {words} different from {format_number(null, kind, signed=False)}"
         if not sign:
             beside += f"; {detectable(row, name, kind=kind, confidence=confidence)}"
     return [

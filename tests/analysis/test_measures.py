@@ -43,12 +43,23 @@ def bounds(row, name):
     return [row[f"{name}{end}"] for end in ENDS]
 
 
-@pytest.mark.parametrize("score", ["binary", "graded"])
-def test_accuracy_is_the_mean_of_compare_models(score):
-    values = ONE["correct"] if score == "binary" else ONE["correct"] * 0.5 + ONE["item"] / 200
+@pytest.mark.parametrize(
+    "values",
+    [
+        ONE["correct"],
+        ONE["correct"] * 0.5 + ONE["item"] / 200,
+        ONE["correct"] * 10 + ONE["item"],
+        ONE["correct"] * 10 + ONE["item"] - 30,
+    ],
+    ids=["binary", "graded", "unbounded", "negative"],
+)
+def test_accuracy_is_the_mean_of_compare_models(values):
     frame = ONE.assign(correct=values, id=range(len(ONE)))
-    both = pd.concat([frame.assign(model="a"), frame.assign(model="b")])
-    expected = compare_models(both, item="id", score="correct", cluster="article").models.iloc[0]
+    other = frame.assign(model="b", correct=values.to_numpy()[::-1])
+    models = compare_models(
+        pd.concat([frame.assign(model="a"), other]), item="id", score="correct", cluster="article"
+    ).models
+    (expected,) = models[models["model"] == "a"].to_dict("records")
 
     row = row_of(accuracy(frame, cluster="article"))
 
@@ -76,6 +87,31 @@ def test_repeats_are_averaged_and_give_test_retest_flips_and_pass_k():
     assert row["test_retest_flip_rate"] == pytest.approx(flips)
     assert row["pass_k"] == pytest.approx(np.mean(np.all(runs, axis=0)))
     assert (row["k"], row["n"], row["n_clusters"]) == (3, 180, 60)
+
+
+def test_repeats_of_a_group_are_reported_in_its_own_row():
+    frame = answers().assign(group=lambda rows: np.where(rows["item"] % 2, "b", "a"))
+    frame["correct"] = frame["correct"].where(frame["group"] == "b").astype("Float64")
+
+    first, second = (
+        consistency(frame, by="group", repeat="run").to_frame(all=True).to_dict("records")
+    )
+    alone = row_of(consistency(frame[frame["group"] == "b"], repeat="run"))
+
+    assert np.isnan(first["test_retest_flip_rate"])
+    assert bounds(second, "test_retest_flip_rate") == bounds(alone, "test_retest_flip_rate")
+    assert bounds(second, "pass_k") == bounds(alone, "pass_k")
+
+
+@pytest.mark.parametrize("cluster", [None, "article"])
+def test_the_page_of_consistency_has_the_clusters_of_the_result(cluster, tmp_path):
+    result = consistency(ONE, cluster=cluster)
+
+    result.save(tmp_path)
+
+    first, row = pd.read_csv(tmp_path / "tables" / "forms.csv").iloc[0], row_of(result)
+    assert first["n_clusters"] == row["n_clusters"] == (60 if cluster is None else 20)
+    assert first["consistency_low"] == pytest.approx(row["consistency_low"], abs=1e-9)
 
 
 def test_consistency_of_two_forms_is_that_of_arrays():
@@ -191,6 +227,19 @@ def test_forgetting_without_traces_has_no_artifact_rate_and_says_why():
     assert result.p_title == "p (R − I)"
 
 
+def test_a_missing_trace_is_excluded_from_artifacts_if_missing_scores_are_incorrect():
+    frame = pd.DataFrame(
+        {"fact": range(60), "del_on": [1, 1, None] * 20, "del_off": [1, 0, 0] * 20}
+    ).assign(gold=[None, 0, 0] * 20)
+
+    options = {"full": None, "gold_retrieved": "gold", "cluster": "fact", "missing": "wrong"}
+    row = row_of(forgetting(frame, **options))
+    expected = row_of(forgetting(frame[frame["gold"].notna()], **options))
+
+    assert bounds(row, "artifact_rate") == bounds(expected, "artifact_rate")
+    assert row["artifact_rate"] == 0.5
+
+
 def test_alignment_averages_permutations_then_topics():
     # Topic 0 has two orders, of which the second lacks a score; topic 1 has one.
     frame = pd.DataFrame(
@@ -245,6 +294,23 @@ def test_partial_correlation_is_that_of_pingouin():
     assert row["p_value"] == pytest.approx(expected[p_name])
     assert row["n"] == 90
     assert result.sentences[0].startswith("The partial correlation of x and y given z is ")
+
+
+def test_significance_of_correlations_is_that_of_the_corrected_p_value():
+    rng = np.random.default_rng(8)
+    parts = []
+    for group in "abcdefgh":
+        x = rng.normal(size=60)
+        parts.append(pd.DataFrame({"x": x, "y": 0.3 * x + rng.normal(size=60), "group": group}))
+
+    result = partial_correlation(pd.concat(parts), x="x", y="y", by="group")
+
+    table = result.to_frame(all=True)
+    only_alone = (table["p_value"] < 0.05) & (table["p_value_holm"] > 0.05)
+    assert only_alone.any()
+    for (_, row), sentence in zip(table.iterrows(), result.sentences, strict=False):
+        assert ("not significantly" in sentence) == (row["p_value_holm"] > 0.05), sentence
+        assert "Holm-corrected p" in sentence
 
 
 def test_an_outcomes_frame_needs_no_further_names():

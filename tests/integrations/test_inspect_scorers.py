@@ -10,7 +10,12 @@ import pandas as pd
 import pytest
 
 from surface_consistency import match as match_one, metrics
-from surface_consistency.errors import DataError, MissingDependencyError, UndefinedMetricWarning
+from surface_consistency.errors import (
+    DataError,
+    MissingDependencyError,
+    UndefinedMetricWarning,
+    UnscoredWarning,
+)
 from surface_consistency.integrations import extras, inspect_scorers
 from surface_consistency.matching.verdict_records import answer_span
 from tests.integrations.guide import GUIDE, write_files
@@ -100,6 +105,16 @@ def test_graded_scores_give_nan_and_a_warning_with_the_remedy(value):
         [numbers["consistency"], numbers["flip_rate"], numbers["all_correct_low"]]
     ).all()
     assert numbers["n_items"] == 1
+
+
+def test_a_sample_without_a_score_is_excluded():
+    scores = [sample_score(n, "C", item=str(n // 2), form=n % 2) for n in range(8)]
+    scores.append(sample_score(8, float("nan"), item="0", form=2))
+
+    with pytest.warns(UnscoredWarning, match="1 of 9"):
+        numbers = consistency()(scores)
+
+    assert (numbers["consistency"], numbers["n_items"]) == (1.0, 4)
 
 
 def test_a_single_form_gives_nan_and_counts():

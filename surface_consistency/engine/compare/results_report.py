@@ -216,7 +216,8 @@ class ComparisonReport:
             what = f"flip rate between single repeats of {row['reference']} and {row['model']}"
             yield say.rate(row, "flip_rate", what, **both)
         for row in noise:
-            yield say.repeats([row], of=f" of {row['model']}")
+            of = f" of {row['model']}"
+            yield say.repeats([row], of=of, confidence=self._words["confidence"])
         largest = {row["model"]: row for row in passes}
         for row in largest.values():
             what = f"probability that {row['k']} random repeats of {row['model']} are all correct"

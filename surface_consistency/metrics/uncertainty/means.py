@@ -85,7 +85,7 @@ def mean_by(
         rows.append(
             row
             | {"n": known.size, "n_missing": places.size - known.size}
-            | _mean(values[known], clusters[known], ends, intervals.confidence)
+            | _mean(values[known], clusters[known], ends, intervals.confidence, scale is not None)
         )
     return pd.DataFrame(rows, columns=[*keys, *_COLUMNS])
 
@@ -110,6 +110,7 @@ def _mean(
     clusters: npt.NDArray[np.int64],
     scale: tuple[float, float],
     confidence: float,
+    is_given: bool,
 ) -> dict[str, object]:
     """Return the mean of a group with its interval and test."""
     codes = np.unique(clusters, return_inverse=True)[1]
@@ -118,7 +119,7 @@ def _mean(
     if not n_clusters:
         undefined = dict.fromkeys(("mean", "mean_low", "mean_high", "p_value"), math.nan)
         return row | undefined | {"not_inferred": "no row has a score"}
-    inferred = _inference(values, codes, scale)
+    inferred = _inference(values, codes, scale, has_differences=is_given and scale[0] < 0.0)
     low, high = np.clip(inferred.bounds(confidence), *scale)
     return row | {
         "mean": float(inferred.value),
@@ -130,11 +131,15 @@ def _mean(
 
 
 def _inference(
-    values: _inputs.Floats, codes: npt.NDArray[np.intp], scale: tuple[float, float]
+    values: _inputs.Floats,
+    codes: npt.NDArray[np.intp],
+    scale: tuple[float, float],
+    *,
+    has_differences: bool,
 ) -> ClusterT:
     """Return the t inference of the mean of values."""
     ends, reach = scale, math.nan
-    if scale[0] < 0.0:
+    if has_differences:
         # The events of a difference are as large as they were seen.
         size = np.abs(values).sum()
         reach = float((values**2).sum() / size) if size > 0.0 else scale[1]
