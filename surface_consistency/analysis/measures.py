@@ -310,6 +310,8 @@ def paired(
     first, second = (find(frame, *one) for one in (("first", first), ("second", second)))
     item = find_optional(frame, "item", item, "item")
     pair = find_optional(frame, "pair", pair, "pair") or (None if repeat is None else item)
+    if cluster is None and {"study", "pair"} <= {*frame}:
+        cluster = _cluster_of(frame)
     rows = prepare(
         frame, [first, second], [pair], by, cluster, item or pair, model, repeat, missing
     )
@@ -624,17 +626,23 @@ def outcome_rows(frame: pd.DataFrame) -> pd.DataFrame:
         frame: Any frame.
 
     Returns:
-        The rows, with the pair as item, the condition as form, and `fact`, the item; a frame that
-        is not an outcomes frame as it is.
+        The rows, with the pair as item, the condition as form, and `fact`, the cluster; a frame
+        that is not an outcomes frame as it is.
     """
     if not {"pair", *_OUTCOMES} <= {*frame} or {"form", "correct"} & {*frame}:
         return frame
     pairs = frame.drop(columns=[*_OUTCOMES, "pair"]).assign(
-        item=frame["pair"], fact=frame["item" if "item" in frame else "pair"]
+        item=frame["pair"], fact=frame[_cluster_of(frame) or "pair"]
     )
     conditions = zip(_OUTCOMES, _conditions(frame, *_OUTCOMES), strict=True)
     parts = [pairs.assign(form=name, correct=frame[column]) for column, name in conditions]
     return pd.concat(parts, ignore_index=True)
+
+
+def _cluster_of(frame: pd.DataFrame) -> str | None:
+    """Name the column by which an outcomes frame is clustered: that of its study, or the item."""
+    names = ("cluster", "item") if "study" in frame else ("item",)
+    return next((name for name in names if name in frame and frame[name].notna().all()), None)
 
 
 def _conditions(frame: pd.DataFrame, first: str, second: str) -> tuple[str, str]:

@@ -211,6 +211,21 @@ def pair_outcomes(
     return make_frame(wanted, outcome)
 
 
+def with_cluster(study: Study, outcomes: pd.DataFrame) -> pd.DataFrame:
+    """Name the default cluster of a study in the column `cluster`.
+
+    Args:
+        study: The study.
+        outcomes: Its outcomes.
+
+    Returns:
+        The outcomes with `cluster`: the first of `Design.clusters` that every pair has, such as the
+        topic of SLAQ or the subject of RedirectQA, by which the study's report is clustered.
+    """
+    known = (name for name in study.design.clusters if outcomes[name].notna().all())
+    return outcomes.assign(cluster=outcomes[next(known, "item")])
+
+
 class Analysis(ABC, Generic[AnalysisT]):
     """Reads finished runs and something else, and adds tables and sections to their page.
 

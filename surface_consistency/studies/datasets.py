@@ -22,7 +22,7 @@ from surface_consistency.data.sources import OpenSource, Source, open_source
 from surface_consistency.engine.judging.judges import judge_targets
 from surface_consistency.engine.score import align_predictions, named_texts, warn_unscored
 from surface_consistency.engine.settings import JudgeScoring, StudySettings
-from surface_consistency.engine.study import find_study, make_plan, pair_outcomes
+from surface_consistency.engine.study import find_study, make_plan, pair_outcomes, with_cluster
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
 from surface_consistency.models.reasoning import separate_stored
 from surface_consistency.reading import find_column, first_names
@@ -481,8 +481,9 @@ def score_predictions(
 
     Returns:
         The outcomes frame: one row per pair, with the columns study, model, pair, item,
-        first_condition, second_condition, first_correct, second_correct and those of the study,
-        such as type; of lmlm-audit also full, del_on and del_off. The correctness of a prompt
+        first_condition, second_condition, first_correct, second_correct, cluster (of dependent
+        pairs, as in the report of the study) and those of the study, such as type; of lmlm-audit
+        also full, del_on and del_off. The correctness of a prompt
         without a prediction is missing.
 
     Raises:
@@ -520,7 +521,7 @@ def score_predictions(
             **{name: outcomes[f"{side}_correct"] for name, side in states.items()}
         )
     singular = study.design.exploded_names.items()
-    return outcomes.rename(
+    return with_cluster(study, outcomes).rename(
         columns={old: new for old, new in singular if old not in PairedOutcome.model_fields}
     )
 

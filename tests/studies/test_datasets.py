@@ -270,6 +270,24 @@ def test_correct_predictions_are_scored_as_correct_in_all_pairs(name):
     assert outcomes["model"].unique().tolist() == ["m"]
 
 
+@pytest.mark.parametrize(
+    ("name", "column"), [("redirectqa", "subject_id"), ("slaq", "topic_id"), ("lmlm-audit", "item")]
+)
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
+def test_outcomes_are_clustered_as_the_report_of_their_study(name, column):
+    data = sc.load_dataset(name, source="sample")
+    texts = {
+        row["id"]: row["references"][0] if number % 3 else "x"
+        for number, row in enumerate(data.to_dataset())
+    }
+
+    outcomes = sc.score_predictions(data, texts, model="m")
+
+    scored = outcomes.dropna(subset=["first_correct", "second_correct"])
+    for result in (sc.paired(outcomes), sc.consistency(outcomes), sc.compare(outcomes)):
+        assert result.to_frame()["n_clusters"].tolist() == [scored[column].nunique()], result.kind
+
+
 def test_long_answers_of_slaq_are_scored_fact_by_fact():
     """Named entities in a numbered list; other answers have no score by the default rule."""
     data = sc.load_dataset("slaq", source="sample")
