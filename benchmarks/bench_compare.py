@@ -1,4 +1,4 @@
-"""`compare` of small files, of two large ones beside DuckDB and pandas, a wide one, and many.
+"""`compare` of small files, of two large files next to DuckDB and pandas, a wide one, and many.
 
 Processor time and memory are reported.
 

@@ -1,4 +1,4 @@
-"""`load_dataset` beside `datasets.load_dataset` of the same Parquet file: processor time.
+"""`load_dataset` compared with `datasets.load_dataset` of the same Parquet file: processor time.
 
 Both read 61,120 rows of the shape of RedirectQA v1.0.0 in one process and take turns. `datasets`
 copies the columns into its cache; the package also parses every cell, settles facts, templates and

@@ -39,7 +39,7 @@ _READ: Final = {"score", "model", "prediction", *_TEXTS}
 
 
 def is_enough(sizes: _Numbers) -> bool:
-    """Tell whether clusters of so many items are enough to infer anything.
+    """Check whether clusters of these sizes are enough for an interval.
 
     Args:
         sizes: Items of each cluster.

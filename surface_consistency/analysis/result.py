@@ -84,7 +84,7 @@ class Result:
     """The finding and what else can be reported, each supported by a test in the table."""
 
     p: str | None = None
-    """Column of the p-value; None if there is no test."""
+    """Column of the p-value; None without a test."""
 
     p_title: str = "p"
     """Heading of the p-value, which names the estimate if it is not the first one."""

@@ -45,7 +45,7 @@ def run(
 
     Raises:
         TypeError: If the study has no option of a name.
-        ValueError: If there is no such study, or an option has an invalid value.
+        ValueError: If the study is unknown, or an option has an invalid value.
         RunnerError: If the model cannot be loaded, or does not answer.
         RunError: If the folder contains a run with other settings.
 

@@ -24,7 +24,7 @@ def form_rates(scores: Sequence[Sequence[object]]) -> "pd.Series[Any]":
         `n_single`; if `n_items` is 0, no item is left and every rate is NaN.
 
     Raises:
-        DataError: If there are no scores, an item, form or cluster is missing or of another type
+        DataError: If no scores are given, an item, form or cluster is missing or of another type
             than the others, or an item has two scores in one form.
         ValueError: If a score is not 0 or 1, or an item belongs to two clusters.
 
@@ -37,7 +37,7 @@ def form_rates(scores: Sequence[Sequence[object]]) -> "pd.Series[Any]":
         0.5
     """
     if not scores:
-        raise DataError("there are no scores; give at least one item with scores in two forms")
+        raise DataError("no scores are given; pass at least one item with scores in two forms")
     items, forms, clusters, correct = zip(*scores, strict=True)
     for name, values in (("item", items), ("form", forms), ("cluster", clusters)):
         _check_labels(name, values)

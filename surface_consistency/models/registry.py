@@ -72,7 +72,7 @@ def load_runner(
         The runner.
 
     Raises:
-        RunnerError: If there is no such runner, it does not take these options, it cannot be
+        RunnerError: If the runner is unknown, it does not take these options, it cannot be
             made, or what it makes is not a runner.
         MissingDependencyError: If torch or transformers is needed and not installed.
 

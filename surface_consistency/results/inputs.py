@@ -131,7 +131,7 @@ def _in_memory(sources: Any, given: ResultColumns) -> list[Input]:  # noqa: ANN4
 
 
 def _is_object(source: object) -> bool:
-    """Tell a `datasets.Dataset` and a log of inspect_ai, which are no rows."""
+    """Tell a `datasets.Dataset` and a log of inspect_ai, which are not rows."""
     return hasattr(source, "with_format") or hasattr(source, "model_dump")
 
 

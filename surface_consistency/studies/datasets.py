@@ -234,7 +234,7 @@ def load_dataset(
         The data set.
 
     Raises:
-        DataError: If there is no data set of that name, no sample of it is bundled, or rows are
+        DataError: If no data set has that name, no sample of it is bundled, or rows are
             broken.
         SourceNotFoundError: If the source or the split is missing, gated or out of reach, or the
             data set is not on the hub and no source is given.
@@ -423,7 +423,7 @@ def load_example() -> pd.DataFrame:
 
     SmolLM2-135M-Instruct answered 120 facts of 24 topics of the bundled sample of SLAQ, each fact
     alone and in three orders of a long query. `correct` is the label of a reader. The README beside
-    the file describes how the answers were made and labelled; it is no measurement of a larger
+    the file describes how the answers were made and labelled; it is not a measurement of a larger
     model.
 
     Returns:

@@ -38,7 +38,7 @@ def test_scores_that_could_be_read_in_two_ways_are_refused(changed, message):
 
 
 def test_no_scores_are_refused():
-    with pytest.raises(DataError, match="there are no scores; give at least one item"):
+    with pytest.raises(DataError, match="no scores are given; pass at least one item"):
         form_rates([])
 
 

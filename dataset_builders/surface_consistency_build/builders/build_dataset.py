@@ -76,7 +76,7 @@ def build_dataset(
         destination.
 
     Raises:
-        ValueError: If there is no such data set, configuration or option, or `push_to` is not
+        ValueError: If the data set, the configuration or an option is unknown, or `push_to` is not
             `owner/name`.
         SourceNotFoundError: If the source, or a dump in it, is missing; names where to get it.
         DataError: If the source is broken, `out` contains other files, or `push_to` is given and

@@ -61,7 +61,7 @@ class DumpsBuilder(RowsBuilder):
             work: Folder for what is staged.
 
         Returns:
-            The rows and what was left out on the way.
+            The rows, and a description of the excluded rows.
         """
 
     @cached_property

@@ -115,7 +115,7 @@ class BuildSettings(DumpSettings):
             progress: Called as dumps are read and before each step.
 
         Returns:
-            The rows and what was left out on the way.
+            The rows, and a description of the excluded rows.
 
         Raises:
             SourceNotFoundError: If a dump is missing.

@@ -310,7 +310,7 @@ def _write_subset(place: Path, subset: Subset, rows_per_shard: int) -> CardSubse
 def _write_shards(
     target: Path, split: str, rows: Iterator[Row], subset: Subset, rows_per_shard: int
 ) -> int:
-    """Write files of so many rows, named by their number; return the bytes of the rows."""
+    """Write files of each number of rows, named by that number; return the bytes of the rows."""
     parts: list[Path] = []
     n_bytes = 0
     try:

@@ -169,7 +169,7 @@ def check_push(repo_id: str, *, dry_run: bool) -> None:
 
     Raises:
         ValueError: If `repo_id` is not `owner/name`.
-        DataError: If there is no token.
+        DataError: If a token is missing.
     """
     from huggingface_hub import get_token
 

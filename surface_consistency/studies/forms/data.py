@@ -151,7 +151,7 @@ def load_forms(
     is_sample = source == "sample" and not Path("sample").exists()
     if preset is not None:
         if columns:
-            raise DataError("a preset names its columns; leave out `column`, or the preset")
+            raise DataError("a preset names its columns; omit `column` or the preset")
         layout = find_preset(preset)
         opened = layout_rows(layout, source, revision=revision, split=split)
         records = _merged(

@@ -133,7 +133,7 @@ def build_redirectqa(
             `BuildResources`.
 
     Returns:
-        The rows and what was left out on the way.
+        The rows, and a description of the excluded rows.
 
     Raises:
         SourceNotFoundError: If a dump is not there.
