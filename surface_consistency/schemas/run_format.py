@@ -16,7 +16,7 @@ def check_run_format(version: object) -> None:
         ValueError: If the version is another one; names both versions and the remedy.
 
     Examples:
-        >>> check_run_format(3)
+        >>> check_run_format(RUN_FORMAT)
     """
     if version in (None, RUN_FORMAT):
         return
