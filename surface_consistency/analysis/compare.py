@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.analysis.flat import flat_totals, is_enough
-from surface_consistency.analysis.paired import label_list, split_labels
+from surface_consistency.analysis.labels import label_list, split_labels
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError, UndefinedMetricWarning
 from surface_consistency.metrics.comparison.comparisons import (

@@ -679,7 +679,8 @@ def _write_pairs(
     )
     called = dict(zip(("first_condition", "second_condition"), names, strict=True))
     settings = TableSettings(by=tuple(rows.keys))
-    return report_verdicts(outcomes.assign(**called), folder, settings, origin="a data frame")
+    origin = str(rows.frame.attrs.get("origin", "a data frame"))
+    return report_verdicts(outcomes.assign(**called), folder, settings, origin=origin)
 
 
 def _graded_pairs(

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pandas as pd
 
-from surface_consistency.tables.numbers import format_cell, json_value, sentence_text
+from surface_consistency.tables.numbers import (
+    aligned,
+    format_cell,
+    is_numeric,
+    json_value,
+    sentence_text,
+    text_width,
+)
 from surface_consistency.tables.sentences import Sentence
 from surface_consistency.tables.table import Column, Table
 from surface_consistency.text import one_line
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _WIDTH: Final = 100
+_TERMINAL: Final = 80
 _MOST_COLUMNS: Final = 7
 _MOST_SENTENCES: Final = 3
 _MOST_ROWS: Final = 60
@@ -129,6 +137,29 @@ class Result:
         ]
         named = {name: getattr(self, name) for name in ("kind", "caption", "note", "confidence")}
         return named | {"sentences": list(self.sentences), "rows": rows}
+
+    def to_text(self, all: bool = False) -> str:
+        """Return the table for a terminal.
+
+        Args:
+            all: Whether to include every estimate, however wide the table becomes.
+
+        Returns:
+            A single row as `name: value` lines. Several rows as a table of at most seven columns,
+            of which the last estimates are omitted if the table exceeds 80 characters.
+        """
+        n_all = len(self.frame.columns)
+        if len(self.frame) == 1:
+            heads, (row,) = self._cells(n_all)
+            lines = [f"{head}: {cell}" for head, cell in zip(heads, row, strict=True)]
+            return "\n".join(filter(None, [*lines, self.note]))
+        for most in [n_all] if all else range(_MOST_COLUMNS, len(self.keys), -1):
+            heads, rows = self._cells(most)
+            is_right = [is_numeric(column) for column in self._table(most).columns]
+            lines = aligned([heads, *rows], is_right)
+            if max(map(text_width, lines)) <= _TERMINAL:
+                break
+        return "\n".join(filter(None, [self.caption, *lines, self.note]))
 
     def to_markdown(self) -> str:
         """Return the table in Markdown.
@@ -247,9 +278,9 @@ class Result:
             model=None,
         )
 
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
-        """Write headings and cells."""
-        columns = self._table().columns
+    def _cells(self, most: int = _MOST_COLUMNS) -> tuple[list[str], list[list[str]]]:
+        """Write headings and cells of at most `most` columns."""
+        columns = self._table(most).columns
         rows = [
             [one_line(" ".join(filter(None, format_cell(row, column)))) for column in columns]
             for row in self.frame.to_dict("records")

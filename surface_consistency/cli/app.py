@@ -26,6 +26,7 @@ _OWN: Final = {
     "report": "report",
     "score": "score",
 }
+_MEASURES: Final = ("accuracy", "consistency", "paired")
 _GROUPS: Final = ("build", "count")
 _PLUGINS: Final = {
     "run": ("STUDIES", "run", "make_run"),
@@ -139,7 +140,7 @@ def install_completion() -> str:
 
     app = new_app("surface-consistency", "")
     makers = _GROUPS if find_spec("surface_consistency_build") else ()
-    for command in (*_PLUGINS, *_OWN, *makers):
+    for command in (*_MEASURES, *_PLUGINS, *_OWN, *makers):
         _add(app, command, None, "")
     try:
         return f"wrote {app.install_completion()}; start a new shell to use it"
@@ -169,6 +170,9 @@ def _add(app: App, command: str, rest: Sequence[str] | None, text: str) -> None:
     if command in _OWN:
         own = _imported(_OWN[command], "make_score" if command == "score" else command)
         app.command(own(rest or ()) if command == "score" else own, name=command)
+        return
+    if command in _MEASURES:
+        app.command(_imported("compare", "make_measure")(command), name=command)
         return
     within = new_app(command, text)
     if command in _GROUPS:

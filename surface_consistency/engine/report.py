@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from surface_consistency.analysis.paired import split_labels
+from surface_consistency.analysis.labels import split_labels
 from surface_consistency.analysis.settings import TableSettings
 from surface_consistency.data.selection import pause_gc
 from surface_consistency.engine.compare.verdicts import Verdicts, import_verdicts
