@@ -27,6 +27,7 @@ _OWN: Final = {
     "score": "score",
 }
 _MEASURES: Final = ("accuracy", "consistency", "paired")
+_OF_PAIRS: Final = ("--first", "--second", "--condition", "--pair")
 _GROUPS: Final = ("build", "count")
 _PLUGINS: Final = {
     "run": ("STUDIES", "run", "make_run"),
@@ -112,8 +113,11 @@ def run_app(app: App, words: Sequence[str]) -> int:
         done = app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except MissingArgumentError as error:
         name = error.argument.name if error.argument else "an option"
-        near = get_close_matches(name, [word.partition("=")[0] for word in words[1:]], n=1)
-        typed = f"; there is no {near[0]}" if near and near[0] != name else ""
+        arguments = error.app.assemble_argument_collection() if error.app else ()
+        flags = {flag for argument in arguments for flag in argument.names}
+        foreign = {word.partition("=")[0] for word in words[1:]} - flags
+        near = get_close_matches(name, foreign, n=1)
+        typed = f"; there is no {near[0]}" if near else ""
         raise ValueError(f"{name} is required and takes a value{typed}") from error
     except UnknownOptionError as error:
         flag = (error.token.keyword or error.token.value).partition("=")[0]
@@ -211,6 +215,8 @@ def _foreign(words: Sequence[str], flag: str) -> str | None:
         from surface_consistency.cli.run import no_preset
 
         return no_preset(words[1])
+    if words[0] == "compare" and flag in _OF_PAIRS:
+        return f"compare has no {flag}; use `surface-consistency paired` for two conditions"
     if words[0] != "score":
         return None
     from surface_consistency.cli.score import foreign_option
