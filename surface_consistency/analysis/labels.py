@@ -28,7 +28,10 @@ def split_labels(
     Raises:
         ColumnNotFoundError: If a column is not there; the message lists those seen.
         DataError: If a cell holds what makes no group; names column and cell.
+        ValueError: If a separator is given without columns.
     """
+    if separator is not None and not columns:
+        raise ValueError("`separator` separates the labels of `by`; name its columns by `by`")
     result = frame.copy(deep=False)
     for column in columns:
         if column not in frame.columns:

@@ -15,14 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pandas as pd
 
-from surface_consistency.tables.numbers import (
-    aligned,
-    format_cell,
-    is_numeric,
-    json_value,
-    sentence_text,
-    text_width,
-)
+from surface_consistency.tables.numbers import fitted_text, format_cell, json_value, sentence_text
 from surface_consistency.tables.sentences import Sentence
 from surface_consistency.tables.table import Column, Table
 from surface_consistency.text import one_line
@@ -31,7 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _WIDTH: Final = 100
-_TERMINAL: Final = 80
 _MOST_COLUMNS: Final = 7
 _MOST_SENTENCES: Final = 3
 _MOST_ROWS: Final = 60
@@ -124,16 +116,19 @@ class Result:
         bounds = [name for one in self.estimates for name in one.frame_columns]
         return self.frame[[*self.keys, *bounds, *([self.p] if self.p else []), *self.counts]].copy()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, all: bool = False) -> dict[str, Any]:
         """Return sentences and numbers as plain Python values, for `json.dumps`.
+
+        Args:
+            all: Whether to include every column, as for `to_frame`.
 
         Returns:
             kind, caption, note, confidence, sentences, and rows, a list with a dictionary per row
-            of `to_frame()`; undefined numbers are None.
+            of `to_frame(all)`; undefined numbers are None.
         """
         rows = [
             {str(key): json_value(value) for key, value in row.items()}
-            for row in self.to_frame().to_dict("records")
+            for row in self.to_frame(all).to_dict("records")
         ]
         named = {name: getattr(self, name) for name in ("kind", "caption", "note", "confidence")}
         return named | {"sentences": list(self.sentences), "rows": rows}
@@ -153,13 +148,8 @@ class Result:
             heads, (row,) = self._cells(n_all)
             lines = [f"{head}: {cell}" for head, cell in zip(heads, row, strict=True)]
             return "\n".join(filter(None, [*lines, self.note]))
-        for most in [n_all] if all else range(_MOST_COLUMNS, len(self.keys), -1):
-            heads, rows = self._cells(most)
-            is_right = [is_numeric(column) for column in self._table(most).columns]
-            lines = aligned([heads, *rows], is_right)
-            if max(map(text_width, lines)) <= _TERMINAL:
-                break
-        return "\n".join(filter(None, [self.caption, *lines, self.note]))
+        columns = [n_all] if all else range(_MOST_COLUMNS, len(self.keys), -1)
+        return fitted_text(map(self._table, columns))
 
     def to_markdown(self) -> str:
         """Return the table in Markdown.

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnknownOptionError
 
-from surface_consistency.cli.record_command import SETTING, read_exactly
+from surface_consistency.cli.record_command import COMMON, SETTING, read_exactly
 from surface_consistency.errors import PluginError
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.text import did_you_mean
@@ -164,6 +164,7 @@ def new_app(name: str, text: str) -> App:
         help=text,
         help_format="plaintext",
         version_flags=(),
+        group_parameters=COMMON,
         suppress_keyboard_interrupt=False,
         default_parameter=Parameter(allow_repeating=True, converter=read_exactly),
     )

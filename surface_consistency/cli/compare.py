@@ -6,8 +6,9 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, get_args, get_origin
 
 from cyclopts import Parameter
 from pydantic import BaseModel, Field, create_model
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from surface_consistency.analysis.result import Result
 
 _TERMINAL: Final = 80
+_MOST_COLUMNS: Final = 7
 _Results = Annotated[
     Path, Parameter(help="Result files or folders of any tool, or run folders; at least one.")
 ]
@@ -35,21 +37,34 @@ _Latex = Annotated[bool, Parameter(help="Print the table in LaTeX.", negative=()
 _Wide = Annotated[bool, Parameter(help="Print all columns of the table.", negative=())]
 
 
-def _shown(**forms: bool) -> str:
-    """Return the one form of output that is chosen; "text" by default."""
+class _Form(NamedTuple):
+    """What is printed."""
+
+    name: str
+    """"text", "json", "markdown" or "latex"."""
+
+    wide: bool
+    """Whether all columns are printed."""
+
+
+def _form(*, wide: bool, **forms: bool) -> _Form:
+    """Return the form of output that is chosen."""
     chosen = [name for name, is_chosen in forms.items() if is_chosen]
     if len(chosen) > 1:
         flags = " and ".join(f"--{name}" for name in chosen)
         raise ValueError(f"{flags} choose the form of one output; give one of them")
-    return chosen[0] if chosen else "text"
+    name = chosen[0] if chosen else "text"
+    if wide and name in ("markdown", "latex"):
+        raise ValueError(f"--wide has no effect on --{name}, whose tables have at most 7 columns")
+    return _Form(name, wide)
 
 
-def _show(result: "Result", shown: str, out: Path | None, notes: Sequence[str] = ()) -> None:
+def _show(result: "Result", form: _Form, out: Path | None, notes: Sequence[str] = ()) -> None:
     """Print a result, after its page is written."""
     page = None if out is None else result.save(out)
-    match shown:
+    match form.name:
         case "json":
-            print(json_.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False))
+            print(_json(result.to_dict(all=form.wide)))
         case "markdown":
             print(result.to_markdown())
         case "latex":
@@ -57,9 +72,14 @@ def _show(result: "Result", shown: str, out: Path | None, notes: Sequence[str] =
         case _:
             said = [*result.sentences, *notes]
             lines = [textwrap.fill(one, _TERMINAL, break_on_hyphens=False) for one in said]
-            print("\n".join([*lines, "", result.to_text(all=shown == "wide")]))
+            print("\n".join([*lines, "", result.to_text(all=form.wide)]))
             if page is not None:
                 print(f"\nreport: {page}")
+
+
+def _json(values: Mapping[str, object]) -> str:
+    """Write values as JSON on one line."""
+    return json_.dumps(values, ensure_ascii=False, allow_nan=False)
 
 
 def _options_of(function: Callable[..., object], *without: str) -> type[BaseModel]:
@@ -108,9 +128,9 @@ def make_measure(name: str) -> Callable[..., object]:
         wide: _Wide = False,
         options: Settings,
     ) -> None:
-        shown = _shown(json=json, markdown=markdown, latex=latex, wide=wide)
+        form = _form(json=json, markdown=markdown, latex=latex, wide=wide)
         frame, given, notes = _answers(results, options)
-        _show(function(frame, **given), shown, out, notes)
+        _show(function(frame, **given), form, out, notes)
 
     text = (inspect.getdoc(function) or "").partition("\n\n")[0]
     return record_command(measure, help_text=text, options=_options_of(function))
@@ -140,11 +160,18 @@ def _answers(
             )
     if given.get("cluster") in named.values() or given.get("cluster") == given.get("item"):
         given.pop("cluster", None)
+    notes = list(results.notes)
+    if "cluster" not in given and results.clusters:
+        name = results.clusters[0]
+        notes.append(
+            f"Intervals are clustered by item. The column {name} groups items; pass --cluster "
+            f"{name} if items of one {name} depend on each other."
+        )
     repeat = "repeat" if frame["repeat"].nunique() > 1 else None
     return (
         frame,
         {**given, "item": "item", "form": "form", "score": "score", "repeat": repeat},
-        results.notes,
+        notes,
     )
 
 
@@ -156,7 +183,8 @@ def _paired(
         str | None, Parameter(help="With --condition, column of correctness labels, 0 or 1.")
     ] = None,
     names: Annotated[
-        tuple[str, ...], Parameter(help="Labels of both conditions.", consume_multiple=True)
+        tuple[str, ...],
+        Parameter(help="Labels of both conditions.", consume_multiple=True, negative=()),
     ] = (),
     separator: Annotated[
         str | None, Parameter(help='Separator of several labels in a cell of --by, such as ";".')
@@ -177,7 +205,7 @@ def _paired(
     from surface_consistency.analysis.measures import paired
     from surface_consistency.analysis.verdicts import read_verdicts
 
-    shown = _shown(json=json, markdown=markdown, latex=latex, wide=wide)
+    form = _form(json=json, markdown=markdown, latex=latex, wide=wide)
     given = options.model_dump(include=options.model_fields_set)
     named = {role: (given.pop(role),) for role in ("item", "cluster") if role in given}
     columns = ResultColumns(score=score, names=names, **named)
@@ -185,7 +213,7 @@ def _paired(
     frame = read_verdicts(results, pairs, columns, missing=missing, within=None)
     frame = split_labels(frame, given.get("by", ()), separator)
     frame.attrs["origin"] = str(results)
-    _show(paired(frame, **given), shown, out)
+    _show(paired(frame, **given), form, out)
 
 
 def _compare(
@@ -211,27 +239,32 @@ def _compare(
     from surface_consistency.engine.compare.results_text import (
         comparison_details,
         comparison_markdown,
+        group_tables,
     )
+    from surface_consistency.tables.numbers import fitted_text
 
     if not results:
         raise ValueError("give result files or folders of the models, or run folders")
-    shown = _shown(json=json, markdown=markdown, latex=latex, wide=wide)
+    form = _form(json=json, markdown=markdown, latex=latex, wide=wide)
     has_answers = out is not None or markdown or models.rule is not None
     source = results[0] if len(results) == 1 else results
     compared = compare_results(source, columns, models, table, has_answers=has_answers)
     result = result_of(compared)
-    match shown:
-        case "json":
-            details = {"metrics": list(comparison_details(compared))}
-            print(json_.dumps(result.to_dict() | details, ensure_ascii=False, allow_nan=False))
-        case "markdown":
-            print(comparison_markdown(compared))
-        case _:
-            notes = [
-                f"Clusters: {compared.cluster_note}.",
-                *map("Note: {}.".format, compared.notes),
-            ]
-            _show(result, shown, out, notes)
+    page = None if out is None else result.save(out)
+    if form.name == "json":
+        details = {"metrics": list(comparison_details(compared))}
+        print(_json(result.to_dict(all=wide) | details))
+    elif form.name == "markdown":
+        print(comparison_markdown(compared))
+    else:
+        notes = [f"Clusters: {compared.cluster_note}.", *map("Note: {}.".format, compared.notes)]
+        _show(result, form, None, notes)
+        for group in [] if latex else group_tables(compared):
+            most = len(group.columns)
+            columns = [most] if wide else range(min(most, _MOST_COLUMNS), 1, -1)
+            print("\n" + fitted_text(replace(group, columns=group.columns[:n]) for n in columns))
+    if page is not None and form.name == "text":
+        print(f"\nreport: {page}")
     failures = compared.failures()
     for failure in failures:
         print(failure, file=sys.stderr)

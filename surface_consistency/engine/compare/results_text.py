@@ -21,6 +21,22 @@ _MOST_PRINTED: Final = 45
 _TAG: Final = re.compile(r"<(?!\s)")
 
 
+def group_tables(compared: ComparedResults) -> Iterator[Table]:
+    """Describe the groups of a comparison that were named, and those of tasks and forms.
+
+    Args:
+        compared: The comparison.
+
+    Yields:
+        A table per metric and column.
+    """
+    asked = {f"by_{name}" for name in ("task", "form", "condition", *compared.table.by)}
+    for metric in compared.metrics:
+        for name, table in ComparisonReport(compared, metric).tables().items():
+            if name in asked:
+                yield first_rows(table, _MOST_PRINTED)
+
+
 def comparison_details(compared: ComparedResults) -> Iterator[dict[str, Any]]:
     """Write all numbers of a comparison as plain values.
 
