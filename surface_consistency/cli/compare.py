@@ -149,7 +149,7 @@ def _answers(
         role: given.pop(role) for role in ("form", "score", "model", "repeat") if role in given
     }
     items = {name: (given[name],) for name in ("item", "cluster") if given.get(name)}
-    results = read_results(list(sources), ResultColumns(**named, **items))
+    results = read_results(list(sources), ResultColumns.model_validate(named | items))
     frame = results.frame
     for name in ("task", "metric"):
         values = frame[name].unique()
@@ -208,7 +208,7 @@ def _paired(
     form = _form(json=json, markdown=markdown, latex=latex, wide=wide)
     given = options.model_dump(include=options.model_fields_set)
     named = {role: (given.pop(role),) for role in ("item", "cluster") if role in given}
-    columns = ResultColumns(score=score, names=names, **named)
+    columns = ResultColumns.model_validate({"score": score, "names": names} | named)
     missing: Literal["drop", "wrong"] = "wrong" if given.get("missing") == "wrong" else "drop"
     frame = read_verdicts(results, pairs, columns, missing=missing, within=None)
     frame = split_labels(frame, given.get("by", ()), separator)
@@ -261,8 +261,8 @@ def _compare(
         _show(result, form, None, notes)
         for group in [] if latex else group_tables(compared):
             most = len(group.columns)
-            columns = [most] if wide else range(min(most, _MOST_COLUMNS), 1, -1)
-            print("\n" + fitted_text(replace(group, columns=group.columns[:n]) for n in columns))
+            counts = [most] if wide else range(min(most, _MOST_COLUMNS), 1, -1)
+            print("\n" + fitted_text(replace(group, columns=group.columns[:n]) for n in counts))
     if page is not None and form.name == "text":
         print(f"\nreport: {page}")
     failures = compared.failures()

@@ -27,17 +27,15 @@ def worse(tmp_path):
 
 
 def test_two_files_of_a_tool_need_no_option(capsys):
-    """With --json one object per metric is printed."""
+    """With --json one object is printed, with details per metric."""
     assert main(["compare", *NEMO]) == 0
-    out = capsys.readouterr().out
-    assert out.startswith("6 of 6 items have a score of every model.")
+    out = " ".join(capsys.readouterr().out.split())
     said = "The accuracy (reward) does not differ significantly between alpha and beta (difference"
     assert said in out
-    assert "3/2/0/1" in out
-    assert "clusters: items, each on its own" in out
+    assert "Clusters: items, each on its own" in out
     assert main(["compare", *NEMO, "--names", "a", "b", "--json"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
-    (row,) = json.loads(line)["differences"]
+    (row,) = json.loads(line)["metrics"][0]["differences"]
     assert (row["model"], row["reference"]) == ("b", "a")
     assert [row[name] for name in CELLS] == [3, 2, 0, 1]
 
@@ -85,7 +83,7 @@ def test_one_file_of_models_items_and_forms_is_judged_on_the_way(tmp_path, capsy
 
     assert main(["compare", str(file), *words, "--rule", "popqa", "--json"]) == 0
 
-    shown = json.loads(capsys.readouterr().out)
+    (shown,) = json.loads(capsys.readouterr().out)["metrics"]
     (row,) = shown["differences"]
     assert (row["n"], row["n_clusters"], row["difference"]) == (24, 12, -0.5)
     assert {(one["by"], one["group"]) for one in shown["groups"]} >= {("prompt", "who")}
@@ -101,7 +99,7 @@ def test_predictions_without_scores_are_judged_by_a_rule_and_never_guessed(tool,
     assert main(["compare", *files]) == 2
     assert "no row holds a score" in capsys.readouterr().err
     assert main(["compare", *files, "--rule", "exact", "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)["differences"]
+    (row,) = json.loads(capsys.readouterr().out)["metrics"][0]["differences"]
     assert row["model_mean"] < row["reference_mean"]
 
 
@@ -127,7 +125,7 @@ def test_a_broken_file_is_named_with_what_is_wrong(tmp_path, content, said, caps
     ("words", "message"),
     [
         ([], "give result files or folders of the models"),
-        ([*NEMO, "--json", "--markdown"], "--json and --markdown are two forms"),
+        ([*NEMO, "--json", "--markdown"], "--json and --markdown choose the form"),
         ([*NEMO, "--margin", "0"], "--margin: input should be greater than 0"),
         ([*NEMO, "--margin", "2"], "margin 2 takes in the whole scale, 0 to 1"),
         ([*NEMO, "--fail-if", "maybe-worse"], "needs --margin"),
