@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from surface_consistency.analysis.measures import accuracy, consistency, paired
 from surface_consistency.cli.main import main
 from surface_consistency.cli.output import WORSE
 
@@ -135,3 +136,87 @@ def test_a_broken_file_is_named_with_what_is_wrong(tmp_path, content, said, caps
 def test_a_mistake_is_named_with_its_remedy(words, message, capsys):
     assert main(["compare", *words]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.fixture
+def answers(tmp_path):
+    """40 items in two forms by two models; four items per article."""
+    rows = [
+        {"model": model, "fact": n, "wording": form, "article": n // 4, "hit": (n + k) % 3 > 0,
+         "kind": "ab"[n % 2]}
+        for n in range(40) for k, form in enumerate(("who", "what")) for model in ("m", "n")
+    ]  # fmt: skip
+    file = tmp_path / "answers.csv"
+    pd.DataFrame(rows).astype({"hit": int}).to_csv(file, index=False)
+    return file
+
+
+@pytest.mark.parametrize("function", [accuracy, consistency])
+def test_a_command_prints_the_result_of_its_function(answers, function, capsys):
+    names = {"item": "fact", "form": "wording", "score": "hit", "cluster": "article"}
+    words = [part for name, value in names.items() for part in (f"--{name}", value)]
+    command = [function.__name__, str(answers), *words, "--by", "kind"]
+    expected = function(pd.read_csv(answers), **names, by="kind")
+
+    assert main([*command, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown == json.loads(json.dumps(expected.to_dict()))
+    assert main([*command, "--latex"]) == 0
+    assert capsys.readouterr().out == expected.to_latex() + "\n"
+    assert main(command) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-4].split() == ["m", "a", *lines[-4].split()[2:]]
+    assert max(map(len, lines)) <= 80
+    assert main([*command, "--wide"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith(lines[-1][:10])
+
+
+def test_two_conditions_of_rows_are_paired_as_columns_are(tmp_path, capsys):
+    rows = pd.DataFrame({"item": range(30), "a": [1, 1, 0] * 10, "b": [1, 0, 0] * 10})
+    rows.to_csv(tmp_path / "wide.csv", index=False)
+    long = rows.melt("item", var_name="name", value_name="correct")
+    long.to_csv(tmp_path / "long.csv", index=False)
+    words = ["--first", "a", "--second", "b", "--json"]
+
+    assert main(["paired", str(tmp_path / "wide.csv"), *words]) == 0
+    assert main(["paired", str(tmp_path / "long.csv"), *words, "--condition", "name"]) == 0
+
+    wide, other = map(json.loads, capsys.readouterr().out.splitlines())
+    assert wide == other
+    assert wide["rows"] == paired(rows, first="a", second="b").to_dict()["rows"]
+
+
+def test_a_single_row_is_printed_as_names_and_values(answers, capsys):
+    words = ["--item", "fact", "--form", "wording", "--score", "hit", "--cluster", "article"]
+
+    assert main(["compare", str(answers), *words]) == 0
+
+    out = capsys.readouterr().out
+    assert "\nmodel: n\nreference: m\nDifference (points): 0.0" in out
+    assert "\nn: 80\nclusters: 10\n" in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["accuracy"], "give a result file or folder"),
+        (["accuracy", "{}", "--json", "--latex"], "--json and --latex choose the form"),
+        (["consistency", "{}", "--markdown", "--wide"], "--wide has no effect on --markdown"),
+        (["compare", "{}", "--first", "a"], "use `surface-consistency paired`"),
+        (["accuracy", "{}", "--scores", "hit"], "Unknown option: --scores. Did you mean --score"),
+    ],
+)
+def test_a_wrong_option_of_a_measure_is_named(answers, words, message, capsys):
+    assert main([word.format(answers) for word in words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_several_metrics_are_not_averaged(tmp_path, capsys):
+    pd.DataFrame({"id": [1, 2, 3], "f1": [0.5, 1, 0], "em": [0, 1, 0]}).to_csv(
+        tmp_path / "scores.csv", index=False
+    )
+
+    assert main(["accuracy", str(tmp_path / "scores.csv")]) == 2
+    assert "pass --by metric for one row per metric" in capsys.readouterr().err
+    assert main(["accuracy", str(tmp_path / "scores.csv"), "--by", "metric"]) == 0

@@ -135,7 +135,7 @@ def test_text_json_and_markdown_tell_the_same_numbers():
     assert shown["differences"][0]["difference"] == row["difference"]
     assert shown["differences"][0]["p_value"] == row["p_value"]
     points = f"{100 * row['difference']:+.1f}".replace("-", "−")
-    assert points in result_of(compared).sentences[0]
+    assert points in result_of(compared).to_text()
     assert points in markdown
     assert "&lt;/script>" in markdown
     n_lost = row["reference_only"]
