@@ -97,6 +97,41 @@ def test_predictions_from_elsewhere_are_not_promised_to_be_asked_again(tmp_path,
     assert "runs them again" not in printed
 
 
+def test_options_without_effect_on_finished_predictions_are_refused(tmp_path, capsys):
+    plan = RedirectQAStudy().plan(load_sample(), RedirectQAStudy.records.settings())
+    names = plan.items["prompt_id"].unique()
+    (tmp_path / "a.csv").write_text("id,pred\n" + "".join(f"{name},x\n" for name in names))
+    words = ["--predictions", tmp_path / "a.csv"]
+
+    assert score(tmp_path, *words, "--shots", "3", "--seed", "1", "--limit", "9") == 2
+    assert "--seed, --shots have no effect" in capsys.readouterr().err.replace(
+        "--shots, --seed", "--seed, --shots"
+    )
+    assert not (tmp_path / "run").exists()
+
+
+def test_report_writes_into_the_folder_of_a_single_run(runner, tmp_path, capsys):
+    assert run(runner, tmp_path / "run", "--limit", "3") == 0
+    (tmp_path / "run" / "report.html").unlink()
+
+    assert main(["report", str(tmp_path / "run"), "--setting", "resamples=10"]) == 0
+    assert (tmp_path / "run" / "report.html").is_file()
+    assert main(["report", str(tmp_path / "run"), str(tmp_path / "run")]) == 2
+    assert "--out is required for several runs" in capsys.readouterr().err
+
+
+def test_an_option_without_its_value_is_not_called_unknown(capsys):
+    assert main(["run", "unlearning", "--runner", "x", "--out", "y"]) == 2
+    assert capsys.readouterr().err == "error: --source is required and takes a value\n"
+
+
+def test_common_options_come_before_the_others(capsys):
+    assert main(["run", "redirectqa", "--help"]) == 0
+    common, _, more = capsys.readouterr().out.partition("More options")
+    assert all(flag in common for flag in ("Common options", "--out", "--source", "--rule"))
+    assert all(flag in more for flag in ("--dtype", "--shots", "--setting"))
+
+
 def test_comparing_or_another_study_does_not_replace_a_run(runner, tmp_path, capsys):
     out = str(tmp_path / "run")
     assert run(runner, out, "--limit", "3") == 0
@@ -304,8 +339,20 @@ def test_one_fact_of_a_run_is_told(runner, tmp_path, capsys):
 def test_commands_are_found(capsys):
     assert main([]) == main(["--help"]) == 0
     listed = capsys.readouterr().out
-    for command in ("run", "score", "report", "analyse", "compare", "demo"):
-        assert f"\n  {command}  " in listed
+    names = (
+        "compare",
+        "consistency",
+        "paired",
+        "accuracy",
+        "score",
+        "run",
+        "report",
+        "analyse",
+        "demo",
+    )
+    places = [listed.index(f"\n  {name}  ") for name in names]
+    assert places == sorted(places)
+    assert places[6] < listed.index("Further commands") < places[7]
     assert main(["run", "audit", "--help"]) == 0
     assert "Usage: surface-consistency run audit" in capsys.readouterr().out
 
