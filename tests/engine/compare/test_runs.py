@@ -104,9 +104,17 @@ def test_intervals_take_subjects_whole_as_the_report_does(runs):
 def test_the_command_has_a_table_of_each_condition_and_the_settings_of_the_models(
     runs, tmp_path, capsys
 ):
-    words = ["compare", str(runs / "before"), str(runs / "after"), "--out", str(tmp_path / "page")]
+    words = [
+        "compare",
+        str(runs / "before"),
+        str(runs / "after"),
+        "--wide",
+        "--names",
+        "bf16",
+        "int8",
+    ]
 
-    assert main([*words, "--names", "bf16", "int8"]) == 0
+    assert main([*words, "--out", str(tmp_path / "page")]) == 0
 
     text = capsys.readouterr().out
     assert "Lost (of known, %)" in text
@@ -117,7 +125,7 @@ def test_the_command_has_a_table_of_each_condition_and_the_settings_of_the_model
     assert "No noise floor" not in html
 
     assert main([*words[:3], "--names", "bf16", "int8", "--by", "condition", "--json"]) == 0
-    groups = pd.DataFrame(json.loads(capsys.readouterr().out)["groups"])
+    groups = pd.DataFrame(json.loads(capsys.readouterr().out)["metrics"][0]["groups"])
     table = pd.read_csv(tmp_path / "page" / "tables" / "by_condition.csv")
     numbers = groups.columns.intersection(table.columns).drop("not_inferred")
     assert {"negative_flip_rate_high", "lost_of_known", "p_value_holm"} < {*numbers}
