@@ -161,8 +161,9 @@ def _answers(
     if given.get("cluster") in named.values() or given.get("cluster") == given.get("item"):
         given.pop("cluster", None)
     notes = list(results.notes)
-    if "cluster" not in given and results.clusters:
-        name = results.clusters[0]
+    groups = [name for name in results.clusters if name != "item"]
+    if "cluster" not in given and groups:
+        name = groups[0]
         notes.append(
             f"Intervals are clustered by item. The column {name} groups items; pass --cluster "
             f"{name} if items of one {name} depend on each other."

@@ -171,6 +171,15 @@ def test_a_command_prints_the_result_of_its_function(answers, function, capsys):
     assert capsys.readouterr().out.splitlines()[-1].startswith(lines[-1][:10])
 
 
+def test_a_column_that_groups_items_is_named_in_a_note(answers, capsys):
+    words = ["accuracy", str(answers), "--item", "fact", "--form", "wording", "--score", "hit"]
+
+    assert main(words) == 0
+    assert "pass --cluster article if" in " ".join(capsys.readouterr().out.split())
+    assert main([*words, "--cluster", "article"]) == 0
+    assert "--cluster" not in capsys.readouterr().out
+
+
 def test_two_conditions_of_rows_are_paired_as_columns_are(tmp_path, capsys):
     rows = pd.DataFrame({"item": range(30), "a": [1, 1, 0] * 10, "b": [1, 0, 0] * 10})
     rows.to_csv(tmp_path / "wide.csv", index=False)
