@@ -158,7 +158,10 @@ def _answers(
                 f"the results have {len(values)} values of {name}, {', '.join(map(str, values))}; "
                 f"pass --by {name} for one row per {name}"
             )
-    if given.get("cluster") in named.values() or given.get("cluster") == given.get("item"):
+    # The columns of roles have the names of their roles; groups have the names in the files.
+    own = {column: frame[role] for role, column in named.items() if column not in frame}
+    frame = frame.assign(**own)
+    if given.get("cluster") == given.get("item"):
         given.pop("cluster", None)
     notes = list(results.notes)
     groups = [name for name in results.clusters if name != "item"]

@@ -180,6 +180,14 @@ def test_a_column_that_groups_items_is_named_in_a_note(answers, capsys):
     assert "--cluster" not in capsys.readouterr().out
 
 
+def test_a_column_of_forms_may_make_groups(answers, capsys):
+    words = ["accuracy", str(answers), "--item", "fact", "--form", "wording", "--score", "hit"]
+
+    assert main([*words, "--by", "wording", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [row["wording"] for row in rows] == ["what", "who", "what", "who"]
+
+
 def test_two_conditions_of_rows_are_paired_as_columns_are(tmp_path, capsys):
     rows = pd.DataFrame({"item": range(30), "a": [1, 1, 0] * 10, "b": [1, 0, 0] * 10})
     rows.to_csv(tmp_path / "wide.csv", index=False)
