@@ -78,8 +78,8 @@ def inputs_of(home: Path) -> dict[str, list[object]]:
             *(*score, *predictions, "--source", questions, "--out", "{out}/four")
         ],
         "report of the 4 models": ["report", "{out}/four", "--out", "{out}/page"],
-        "compare, 100 pairs": ["compare", home / "hundred.csv", *verdicts],
-        "compare, 1,000,000 pairs": ["compare", home / "million.csv", *verdicts],
+        "paired, 100 pairs": ["paired", home / "hundred.csv", *verdicts],
+        "paired, 1,000,000 pairs": ["paired", home / "million.csv", *verdicts],
     }
 
 

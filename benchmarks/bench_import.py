@@ -30,12 +30,12 @@ def main() -> None:
         verdicts = Path(folder) / "verdicts.csv"
         lines = [f"{row},{row % 2},{row % 3 % 2}\n" for row in range(100)]
         verdicts.write_text("item,short,long\n" + "".join(lines), encoding="utf-8")
-        compare = ("compare", verdicts, "--first", "short", "--second", "long")
+        compare = ("paired", verdicts, "--first", "short", "--second", "long")
         started: dict[str, tuple[object, ...]] = {
             **{statement: ("-c", statement) for statement in STATEMENTS},
             "surface-consistency --help": (*COMMAND, "--help"),
             "surface-consistency run --help": (*COMMAND, "run", "--help"),
-            "surface-consistency compare, 100 rows": (*COMMAND, *compare),
+            "surface-consistency paired, 100 rows": (*COMMAND, *compare),
         }
         cpu: dict[str, list[float]] = {name: [] for name in started}
         wall: dict[str, list[float]] = {name: [] for name in started}
@@ -53,7 +53,7 @@ def main() -> None:
         for name, budget in (
             ("surface-consistency --help", HELP_S),
             ("surface-consistency run --help", HELP_S),
-            ("surface-consistency compare, 100 rows", COMPARE_S),
+            ("surface-consistency paired, 100 rows", COMPARE_S),
         )
         if statistics.median(cpu[name]) > budget
     ]

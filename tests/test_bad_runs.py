@@ -93,7 +93,7 @@ def test_page_of_no_pair_is_refused(folder, tmp_path, capsys):
     pd.read_parquet(folder / "outcomes.parquet").head(0).to_parquet(folder / "outcomes.parquet")
     file = tmp_path / "verdicts.csv"
     file.write_text("item,a,b\n")
-    comparison = ["compare", file, "--first", "a", "--second", "b"]
+    comparison = ["paired", file, "--first", "a", "--second", "b"]
 
     for words, message in (
         (["report", folder], "holds no pair, so there is nothing to report"),

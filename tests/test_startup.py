@@ -75,11 +75,11 @@ def test_options_of_a_study_load_pydantic_alone(study):
     assert loaded_by("run", study, "--help") == {"pydantic"}
 
 
-def test_compare_loads_no_model_library(tmp_path):
+def test_paired_loads_no_model_library(tmp_path):
     file = tmp_path / "verdicts.csv"
     file.write_text("item,a,b\n1,1,0\n2,1,1\n3,0,0\n")
 
-    loaded = loaded_by("compare", str(file), "--first", "a", "--second", "b")
+    loaded = loaded_by("paired", str(file), "--first", "a", "--second", "b")
 
     # pyarrow belongs to pandas, which imports it where it is installed.
     assert loaded - {"pyarrow", "scipy.stats"} == {"numpy", "pandas", "pydantic", "scipy"}

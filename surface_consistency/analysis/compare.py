@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.analysis.flat import flat_totals, is_enough
-from surface_consistency.analysis.paired import label_list, split_labels
+from surface_consistency.analysis.labels import label_list, split_labels
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError, UndefinedMetricWarning
 from surface_consistency.metrics.comparison.comparisons import (
@@ -225,7 +225,7 @@ def compare_results(
         return _by_rows(runs.results, runs, columns, settings, table)
     inputs = inputs_of(sources, columns)
     compared = None
-    if settings.rule is None and settings.missing == "drop" and not table.by:
+    if settings.rule is None and settings.missing == "drop" and not (table.by or table.separator):
         compared = _by_sums(inputs, columns, settings, table)
     if compared is None:
         results = read_inputs(inputs, columns, has_answers=has_answers)
@@ -381,11 +381,6 @@ def _check_settings(settings: ComparisonSettings, table: TableSettings) -> None:
         raise ValueError(f"`scale` takes the least and the largest score; got {settings.scale}")
     if settings.fail_if == "maybe-worse" and settings.margin is None:
         raise ValueError("`fail_if=maybe-worse` needs `margin`: within what is a model no worse?")
-    if table.interval != "auto":
-        raise ValueError(
-            f"`interval` {table.interval} is for the two conditions of one file; models have the t "
-            "interval of `interval=auto`"
-        )
 
 
 def _check_models(models: Sequence[str], settings: ComparisonSettings) -> None:

@@ -21,7 +21,6 @@ from surface_consistency.analysis._columns import (
     to_frame,
 )
 from surface_consistency.analysis.result import Result, texts
-from surface_consistency.analysis.settings import TableSettings
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics._groups import column_names
 from surface_consistency.metrics._inputs import check_choice
@@ -688,8 +687,8 @@ def _write_pairs(
         frame, first=first, second=second, cluster=rows.cluster, pair=pair, within=None
     )
     called = dict(zip(("first_condition", "second_condition"), names, strict=True))
-    settings = TableSettings(by=tuple(rows.keys))
-    return report_verdicts(outcomes.assign(**called), folder, settings, origin="a data frame")
+    origin = str(rows.frame.attrs.get("origin", "a data frame"))
+    return report_verdicts(outcomes.assign(**called), folder, tuple(rows.keys), origin=origin)
 
 
 def _graded_pairs(

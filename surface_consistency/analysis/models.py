@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from surface_consistency.analysis.compare import compare_results
+from surface_consistency.analysis.compare import ComparedResults, compare_results
 from surface_consistency.analysis.measures import outcome_rows
 from surface_consistency.analysis.result import Result, texts
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
@@ -73,9 +73,6 @@ def compare(
         >>> result.to_frame()[["model", "reference", "difference"]].round(2).values.tolist()
         [['b', 'a', -0.33]]
     """
-    from surface_consistency.engine.compare.results_page import write_comparison
-    from surface_consistency.engine.compare.results_report import ComparisonReport
-
     columns = ResultColumns(
         item=_tuple(item), form=form, score=score, repeat=repeat, cluster=_tuple(cluster),
         names=_tuple(names),
@@ -86,6 +83,21 @@ def compare(
         ComparisonSettings(baseline=baseline, margin=margin, rule=rule, missing=missing),
         TableSettings(by=_tuple(by), confidence=confidence),
     )
+    return result_of(compared)
+
+
+def result_of(compared: ComparedResults) -> Result:
+    """Return a comparison as the result that `compare` returns.
+
+    Args:
+        compared: The comparison of all metrics.
+
+    Returns:
+        The result.
+    """
+    from surface_consistency.engine.compare.results_page import write_comparison
+    from surface_consistency.engine.compare.results_report import ComparisonReport
+
     reports = {metric: ComparisonReport(compared, metric) for metric in compared.metrics}
     has_pairs = len(compared.models) > 1
     frame = pd.concat(
@@ -122,7 +134,7 @@ def compare(
         sentences=said,
         p=p,
         p_title="p, Holm" if p == "p_value_holm" else "p",
-        confidence=confidence,
+        confidence=compared.table.confidence,
         page=partial(write_comparison, compared),
     )
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pandas as pd
 
-from surface_consistency.tables.numbers import format_cell, json_value, sentence_text
+from surface_consistency.tables.numbers import fitted_text, format_cell, json_value, sentence_text
 from surface_consistency.tables.sentences import Sentence
 from surface_consistency.tables.table import Column, Table
 from surface_consistency.text import one_line
@@ -116,19 +116,40 @@ class Result:
         bounds = [name for one in self.estimates for name in one.frame_columns]
         return self.frame[[*self.keys, *bounds, *([self.p] if self.p else []), *self.counts]].copy()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, all: bool = False) -> dict[str, Any]:
         """Return sentences and numbers as plain Python values, for `json.dumps`.
+
+        Args:
+            all: Whether to include every column, as for `to_frame`.
 
         Returns:
             kind, caption, note, confidence, sentences, and rows, a list with a dictionary per row
-            of `to_frame()`; undefined numbers are None.
+            of `to_frame(all)`; undefined numbers are None.
         """
         rows = [
             {str(key): json_value(value) for key, value in row.items()}
-            for row in self.to_frame().to_dict("records")
+            for row in self.to_frame(all).to_dict("records")
         ]
         named = {name: getattr(self, name) for name in ("kind", "caption", "note", "confidence")}
         return named | {"sentences": list(self.sentences), "rows": rows}
+
+    def to_text(self, all: bool = False) -> str:
+        """Return the table for a terminal.
+
+        Args:
+            all: Whether to include every estimate, however wide the table becomes.
+
+        Returns:
+            A single row as `name: value` lines. Several rows as a table of at most seven columns,
+            of which the last estimates are omitted if the table exceeds 80 characters.
+        """
+        n_all = len(self.frame.columns)
+        if len(self.frame) == 1:
+            heads, (row,) = self._cells(n_all)
+            lines = [f"{head}: {cell}" for head, cell in zip(heads, row, strict=True)]
+            return "\n".join(filter(None, [*lines, self.note]))
+        columns = [n_all] if all else range(_MOST_COLUMNS, len(self.keys), -1)
+        return fitted_text(map(self._table, columns))
 
     def to_markdown(self) -> str:
         """Return the table in Markdown.
@@ -247,9 +268,9 @@ class Result:
             model=None,
         )
 
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
-        """Write headings and cells."""
-        columns = self._table().columns
+    def _cells(self, most: int = _MOST_COLUMNS) -> tuple[list[str], list[list[str]]]:
+        """Write headings and cells of at most `most` columns."""
+        columns = self._table(most).columns
         rows = [
             [one_line(" ".join(filter(None, format_cell(row, column)))) for column in columns]
             for row in self.frame.to_dict("records")

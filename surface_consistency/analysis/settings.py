@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from surface_consistency.metrics.paired.mcnemar_tests import PairedTest
-from surface_consistency.metrics.uncertainty.intervals import IntervalMethod
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings
 
@@ -78,14 +77,5 @@ class TableSettings(Settings):
     test: PairedTest = "auto"
     """Form of the test; auto is the t of the interval of the difference, over clusters."""
 
-    interval: IntervalMethod = "auto"
-    """How intervals are made; auto also holds near 0 and 1 and takes no draws."""
-
     confidence: float = Field(default=0.95, gt=0, lt=1)
     """Coverage of the intervals."""
-
-    resamples: int = Field(default=10_000, ge=1)
-    """Bootstrap resamples of `interval=percentile`."""
-
-    seed: int = 0
-    """Seed of these resamples."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnknownOptionError
 
-from surface_consistency.cli.record_command import SETTING, read_exactly
+from surface_consistency.cli.record_command import COMMON, SETTING, read_exactly
 from surface_consistency.errors import PluginError
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.text import did_you_mean
@@ -26,6 +26,8 @@ _OWN: Final = {
     "report": "report",
     "score": "score",
 }
+_MEASURES: Final = ("accuracy", "consistency", "paired")
+_OF_PAIRS: Final = ("--first", "--second", "--condition", "--pair")
 _GROUPS: Final = ("build", "count")
 _PLUGINS: Final = {
     "run": ("STUDIES", "run", "make_run"),
@@ -111,8 +113,11 @@ def run_app(app: App, words: Sequence[str]) -> int:
         done = app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except MissingArgumentError as error:
         name = error.argument.name if error.argument else "an option"
-        near = get_close_matches(name, [word.partition("=")[0] for word in words[1:]], n=1)
-        typed = f"; there is no {near[0]}" if near and near[0] != name else ""
+        arguments = error.app.assemble_argument_collection() if error.app else ()
+        flags = {flag for argument in arguments for flag in argument.names}
+        foreign = {word.partition("=")[0] for word in words[1:]} - flags
+        near = get_close_matches(name, foreign, n=1)
+        typed = f"; there is no {near[0]}" if near else ""
         raise ValueError(f"{name} is required and takes a value{typed}") from error
     except UnknownOptionError as error:
         flag = (error.token.keyword or error.token.value).partition("=")[0]
@@ -139,7 +144,7 @@ def install_completion() -> str:
 
     app = new_app("surface-consistency", "")
     makers = _GROUPS if find_spec("surface_consistency_build") else ()
-    for command in (*_PLUGINS, *_OWN, *makers):
+    for command in (*_MEASURES, *_PLUGINS, *_OWN, *makers):
         _add(app, command, None, "")
     try:
         return f"wrote {app.install_completion()}; start a new shell to use it"
@@ -159,6 +164,7 @@ def new_app(name: str, text: str) -> App:
         help=text,
         help_format="plaintext",
         version_flags=(),
+        group_parameters=COMMON,
         suppress_keyboard_interrupt=False,
         default_parameter=Parameter(allow_repeating=True, converter=read_exactly),
     )
@@ -169,6 +175,9 @@ def _add(app: App, command: str, rest: Sequence[str] | None, text: str) -> None:
     if command in _OWN:
         own = _imported(_OWN[command], "make_score" if command == "score" else command)
         app.command(own(rest or ()) if command == "score" else own, name=command)
+        return
+    if command in _MEASURES:
+        app.command(_imported("compare", "make_measure")(command), name=command)
         return
     within = new_app(command, text)
     if command in _GROUPS:
@@ -207,6 +216,8 @@ def _foreign(words: Sequence[str], flag: str) -> str | None:
         from surface_consistency.cli.run import no_preset
 
         return no_preset(words[1])
+    if words[0] == "compare" and flag in _OF_PAIRS:
+        return f"compare has no {flag}; use `surface-consistency paired` for two conditions"
     if words[0] != "score":
         return None
     from surface_consistency.cli.score import foreign_option

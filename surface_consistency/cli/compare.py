@@ -1,164 +1,281 @@
-"""`compare`: any number of models on the same items, two conditions of one file, or two runs."""
+"""`compare`, `paired`, `consistency` and `accuracy`: the functions of these names on files."""
 
+import inspect
 import json as json_
+import re
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, get_args, get_origin
 
 from cyclopts import Parameter
+from pydantic import BaseModel, Field, create_model
 
 from surface_consistency.analysis.settings import ComparisonSettings, PairSettings, TableSettings
 from surface_consistency.cli.output import WORSE
-from surface_consistency.cli.record_command import flag_of, record_command
+from surface_consistency.cli.record_command import record_command
+from surface_consistency.errors import DataError
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.schemas.settings import Settings
 
-_OF_PAIRS: Final = ("item", "score", "cluster", "names")
-"""Fields of `ResultColumns` that two conditions of one file take too."""
+if TYPE_CHECKING:
+    import pandas as pd
 
-_OF_THE_PAGE: Final = ("test", "interval", "confidence")
-"""Fields of `TableSettings` that the page of two conditions has in one way alone."""
+    from surface_consistency.analysis.result import Result
+
+_TERMINAL: Final = 80
+_MOST_COLUMNS: Final = 7
+_Results = Annotated[
+    Path, Parameter(help="Result files or folders of any tool, or run folders; at least one.")
+]
+_Out = Annotated[Path | None, Parameter(help="Folder of the report page and its CSV tables.")]
+_Json = Annotated[bool, Parameter(help="Print sentences and numbers as JSON.", negative=())]
+_Markdown = Annotated[bool, Parameter(help="Print the table in Markdown.", negative=())]
+_Latex = Annotated[bool, Parameter(help="Print the table in LaTeX.", negative=())]
+_Wide = Annotated[bool, Parameter(help="Print all columns of the table.", negative=())]
+
+
+class _Form(NamedTuple):
+    """What is printed."""
+
+    name: str
+    """"text", "json", "markdown" or "latex"."""
+
+    wide: bool
+    """Whether all columns are printed."""
+
+
+def _form(*, wide: bool, **forms: bool) -> _Form:
+    """Return the form of output that is chosen."""
+    chosen = [name for name, is_chosen in forms.items() if is_chosen]
+    if len(chosen) > 1:
+        flags = " and ".join(f"--{name}" for name in chosen)
+        raise ValueError(f"{flags} choose the form of one output; give one of them")
+    name = chosen[0] if chosen else "text"
+    if wide and name in ("markdown", "latex"):
+        raise ValueError(f"--wide has no effect on --{name}, whose tables have at most 7 columns")
+    return _Form(name, wide)
+
+
+def _show(result: "Result", form: _Form, out: Path | None, notes: Sequence[str] = ()) -> None:
+    """Print a result, after its page is written."""
+    page = None if out is None else result.save(out)
+    match form.name:
+        case "json":
+            print(_json(result.to_dict(all=form.wide)))
+        case "markdown":
+            print(result.to_markdown())
+        case "latex":
+            print(result.to_latex())
+        case _:
+            said = [*result.sentences, *notes]
+            lines = [textwrap.fill(one, _TERMINAL, break_on_hyphens=False) for one in said]
+            print("\n".join([*lines, "", result.to_text(all=form.wide)]))
+            if page is not None:
+                print(f"\nreport: {page}")
+
+
+def _json(values: Mapping[str, object]) -> str:
+    """Write values as JSON on one line."""
+    return json_.dumps(values, ensure_ascii=False, allow_nan=False)
+
+
+def _options_of(function: Callable[..., object], *without: str) -> type[BaseModel]:
+    """Make the settings record of a function: its keyword arguments with their descriptions."""
+    text = (inspect.getdoc(function) or "").partition("Args:\n")[2].partition("\n\n")[0]
+    helps = {
+        name: " ".join(said.split())
+        for name, said in re.findall(r"(?ms)^    (\w+): (.*?)(?=^    \w|\Z)", text)
+    }
+    fields: dict[str, Any] = {
+        name: (_of_option(item.annotation), Field(item.default, description=helps[name]))
+        for name, item in inspect.signature(function, eval_str=True).parameters.items()
+        if item.kind is item.KEYWORD_ONLY and name not in without
+    }
+    return create_model("Options", __base__=Settings, __doc__="Options", **fields)
+
+
+def _of_option(annotation: Any) -> Any:  # noqa: ANN401 - the type of any argument
+    """Return the type of an option: several names where an argument takes one or several."""
+    origins = [get_origin(one) for one in get_args(annotation)]
+    return tuple[str, ...] if Sequence in origins else annotation
+
+
+def make_measure(name: str) -> Callable[..., object]:
+    """Make the command of a function of the library.
+
+    Args:
+        name: "accuracy", "consistency" or "paired".
+
+    Returns:
+        The command: its options are the arguments of the function.
+    """
+    from surface_consistency.analysis import measures
+
+    function = getattr(measures, name)
+    if name == "paired":
+        of_pairs = _options_of(function, *PairSettings.model_fields)
+        return record_command(_paired, pairs=PairSettings, options=of_pairs)
+
+    def measure(
+        *results: _Results,
+        out: _Out = None,
+        json: _Json = False,
+        markdown: _Markdown = False,
+        latex: _Latex = False,
+        wide: _Wide = False,
+        options: Settings,
+    ) -> None:
+        form = _form(json=json, markdown=markdown, latex=latex, wide=wide)
+        frame, given, notes = _answers(results, options)
+        _show(function(frame, **given), form, out, notes)
+
+    text = (inspect.getdoc(function) or "").partition("\n\n")[0]
+    return record_command(measure, help_text=text, options=_options_of(function))
+
+
+def _answers(
+    sources: Sequence[Path], options: Settings
+) -> tuple["pd.DataFrame", Mapping[str, Any], Sequence[str]]:
+    """Read one row per answer; return it with the arguments of the function, and notes."""
+    from surface_consistency.results.frame import read_results
+
+    if not sources:
+        raise ValueError("give a result file or folder, or several")
+    given = options.model_dump(include=options.model_fields_set)
+    named = {
+        role: given.pop(role) for role in ("form", "score", "model", "repeat") if role in given
+    }
+    items = {name: (given[name],) for name in ("item", "cluster") if given.get(name)}
+    results = read_results(list(sources), ResultColumns.model_validate(named | items))
+    frame = results.frame
+    for name in ("task", "metric"):
+        values = frame[name].unique()
+        if len(values) > 1 and name not in given.get("by", ()):
+            raise DataError(
+                f"the results have {len(values)} values of {name}, {', '.join(map(str, values))}; "
+                f"pass --by {name} for one row per {name}"
+            )
+    # The columns of roles have the names of their roles; groups have the names in the files.
+    own = {column: frame[role] for role, column in named.items() if column not in frame}
+    frame = frame.assign(**own)
+    if given.get("cluster") == given.get("item"):
+        given.pop("cluster", None)
+    notes = list(results.notes)
+    groups = [name for name in results.clusters if name != "item"]
+    if "cluster" not in given and groups:
+        name = groups[0]
+        notes.append(
+            f"Intervals are clustered by item. The column {name} groups items; pass --cluster "
+            f"{name} if items of one {name} depend on each other."
+        )
+    repeat = "repeat" if frame["repeat"].nunique() > 1 else None
+    return (
+        frame,
+        {**given, "item": "item", "form": "form", "score": "score", "repeat": repeat},
+        notes,
+    )
+
+
+def _paired(
+    results: Annotated[Path, Parameter(help="A file with both conditions.")],
+    /,
+    *,
+    score: Annotated[
+        str | None, Parameter(help="With --condition, column of correctness labels, 0 or 1.")
+    ] = None,
+    names: Annotated[
+        tuple[str, ...],
+        Parameter(help="Labels of both conditions.", consume_multiple=True, negative=()),
+    ] = (),
+    separator: Annotated[
+        str | None, Parameter(help='Separator of several labels in a cell of --by, such as ";".')
+    ] = None,
+    out: _Out = None,
+    json: _Json = False,
+    markdown: _Markdown = False,
+    latex: _Latex = False,
+    wide: _Wide = False,
+    pairs: PairSettings,
+    options: Settings,
+) -> None:
+    """Compare two conditions of the same items, such as two names or two prompts.
+
+    The conditions are two columns of correctness labels, or two values of the column --condition.
+    """
+    from surface_consistency.analysis.labels import split_labels
+    from surface_consistency.analysis.measures import paired
+    from surface_consistency.analysis.verdicts import read_verdicts
+
+    form = _form(json=json, markdown=markdown, latex=latex, wide=wide)
+    given = options.model_dump(include=options.model_fields_set)
+    named = {role: (given.pop(role),) for role in ("item", "cluster") if role in given}
+    columns = ResultColumns.model_validate({"score": score, "names": names} | named)
+    missing: Literal["drop", "wrong"] = "wrong" if given.get("missing") == "wrong" else "drop"
+    frame = read_verdicts(results, pairs, columns, missing=missing, within=None)
+    frame = split_labels(frame, given.get("by", ()), separator)
+    frame.attrs["origin"] = str(results)
+    _show(paired(frame, **given), form, out)
 
 
 def _compare(
-    *results: Annotated[
-        Path, Parameter(help="Result files or folders of any tool, or run folders; at least one.")
-    ],
-    out: Annotated[
-        Path | None, Parameter(help="Folder for a page and tables besides what is printed.")
-    ] = None,
-    json: Annotated[
-        bool, Parameter(help="Print one JSON object a metric, or a group of pairs.", negative=())
-    ] = False,
-    markdown: Annotated[
-        bool, Parameter(help="Print Markdown, as for a pull request.", negative=())
-    ] = False,
-    pairs: PairSettings,
+    *results: _Results,
+    out: _Out = None,
+    json: _Json = False,
+    markdown: _Markdown = False,
+    latex: _Latex = False,
+    wide: _Wide = False,
     columns: ResultColumns,
     models: ComparisonSettings,
     table: TableSettings,
 ) -> int:
-    """Compare models on the same items: differences, ranks, and what could have been found.
+    """Compare the mean scores of models on the items that all of them answered.
 
     Takes results of any number of models, tasks and metrics, as inspect_ai, lm-evaluation-harness,
     HELM, lighteval, OpenCompass, promptfoo and others write them, or tables in CSV, JSONL and
-    Parquet. Verdicts and scores in their own scale; items are verified and clusters found.
-
-    With --first and --second, compare two conditions of one file: columns of verdicts, or values of
-    --condition. Runs of a study must have the same prompts, decoding and rule.
+    Parquet. Scores are in their own scale; items are verified and clusters found. A single model
+    has its mean. Runs of a study must have the same prompts, decoding and rule.
     """
+    from surface_consistency.analysis.compare import compare_results
+    from surface_consistency.analysis.models import result_of
+    from surface_consistency.engine.compare.results_text import (
+        comparison_details,
+        comparison_markdown,
+        group_tables,
+    )
+    from surface_consistency.tables.numbers import fitted_text
+
     if not results:
         raise ValueError("give result files or folders of the models, or run folders")
-    if json and markdown:
-        raise ValueError("--json and --markdown are two forms of one output: give one of them")
-    if pairs.model_fields_set:
-        if len(results) != 1 or results[0].is_dir():
-            raise ValueError(
-                "--first and --second are columns or conditions of one file; name models of files "
-                "and runs by --names"
-            )
-        if markdown:
-            raise ValueError("--markdown says nothing of two conditions of one file; leave it out")
-        return _two(results[0], pairs, columns, models, table, out, as_json=json)
-    form = "json" if json else "markdown" if markdown else "text"
-    return _many(results, columns, models, table, out, form=form)
-
-
-def _many(
-    sources: Sequence[Path],
-    columns: ResultColumns,
-    models: ComparisonSettings,
-    table: TableSettings,
-    out: Path | None,
-    *,
-    form: str,
-) -> int:
-    """Compare models."""
-    from surface_consistency.analysis.compare import compare_results
-    from surface_consistency.engine.compare import results_text
-
-    shows_answers = out is not None or form == "markdown" or models.rule is not None
-    source = sources[0] if len(sources) == 1 else sources
-    compared = compare_results(source, columns, models, table, has_answers=shows_answers)
-    page = None
-    if out is not None:
-        from surface_consistency.engine.compare.results_page import write_comparison
-
-        page = write_comparison(compared, out)
-    match form:
-        case "json":
-            for line in results_text.comparison_json(compared):
-                print(line)
-        case "markdown":
-            print(results_text.comparison_markdown(compared))
-        case _:
-            print(results_text.comparison_text(compared))
-            if page is not None:
-                print(f"\nreport: {page}")
+    form = _form(json=json, markdown=markdown, latex=latex, wide=wide)
+    has_answers = out is not None or markdown or models.rule is not None
+    source = results[0] if len(results) == 1 else results
+    compared = compare_results(source, columns, models, table, has_answers=has_answers)
+    result = result_of(compared)
+    page = None if out is None else result.save(out)
+    if form.name == "json":
+        details = {"metrics": list(comparison_details(compared))}
+        print(_json(result.to_dict(all=wide) | details))
+    elif form.name == "markdown":
+        print(comparison_markdown(compared))
+    else:
+        notes = [f"Clusters: {compared.cluster_note}.", *map("Note: {}.".format, compared.notes)]
+        _show(result, form, None, notes)
+        for group in [] if latex else group_tables(compared):
+            most = len(group.columns)
+            counts = [most] if wide else range(min(most, _MOST_COLUMNS), 1, -1)
+            print("\n" + fitted_text(replace(group, columns=group.columns[:n]) for n in counts))
+    if page is not None and form.name == "text":
+        print(f"\nreport: {page}")
     failures = compared.failures()
     for failure in failures:
         print(failure, file=sys.stderr)
     return WORSE if failures else 0
 
 
-def _two(
-    path: Path,
-    pairs: PairSettings,
-    columns: ResultColumns,
-    models: ComparisonSettings,
-    table: TableSettings,
-    out: Path | None,
-    *,
-    as_json: bool,
-) -> int:
-    """Print the paired table of two conditions of one file, and write their page."""
-    from surface_consistency.analysis.paired import compare_verdicts, verdicts_table
-    from surface_consistency.analysis.verdicts import read_verdicts
-    from surface_consistency.tables.numbers import json_value, table_text
-
-    what = "two conditions of one file"
-    _refuse(columns, _OF_PAIRS, what)
-    _refuse(models, ("missing",), what)
-    default = TableSettings()
-    if out is not None and any(getattr(table, n) != getattr(default, n) for n in _OF_THE_PAGE):
-        raise ValueError(
-            "the page of --out has the default test and 95 % intervals, so its numbers would not "
-            "be those printed; leave out --out, or --test, --interval and --confidence"
-        )
-    frame = read_verdicts(path, pairs, columns, missing=models.missing, within=None)
-    rows = compare_verdicts(frame, table)
-    page = None
-    if out is not None:
-        from surface_consistency.engine.report import report_verdicts
-
-        page = report_verdicts(frame, out, table, origin=str(path))
-    if as_json:
-        for row in rows.to_dict("records"):
-            values = {key: json_value(value) for key, value in row.items()}
-            print(json_.dumps(values, ensure_ascii=False, allow_nan=False))
-        return 0
-    first, second = frame[["first_condition", "second_condition"]].iloc[0]
-    print(table_text(verdicts_table(rows, table.by, first=first, second=second)))
-    if page is not None:
-        print(f"\nreport: {page}")
-    return 0
-
-
-def _refuse(record: Settings, allowed: Sequence[str], what: str) -> None:
-    """Refuse options that say nothing of what is compared."""
-    foreign = record.model_fields_set - {*allowed}
-    fields = type(record).model_fields
-    given = [flag_of(name, fields[name]) for name in fields if name in foreign]
-    if given:
-        raise ValueError(f"{', '.join(given)} say nothing of {what}; leave them out")
-
-
 compare: Final = record_command(
-    _compare,
-    columns=ResultColumns,
-    models=ComparisonSettings,
-    table=TableSettings,
-    pairs=PairSettings,
+    _compare, columns=ResultColumns, models=ComparisonSettings, table=TableSettings
 )
 """The command."""

@@ -23,14 +23,19 @@ from surface_consistency.errors import SurfaceConsistencyError
 from surface_consistency.text import printable
 
 _COMMANDS = {
+    "compare": "Compare models on the same items; of one model, the mean.",
+    "consistency": "Measure how often two forms of an item are both correct or both incorrect.",
+    "paired": "Compare two conditions of the same items, such as two names or two prompts.",
+    "accuracy": "Compute the mean score of each model, with a confidence interval.",
+    "score": "Score a run again, or score predictions made elsewhere.",
     "run": "Run a study end to end on a model.",
-    "score": "Judge a run again, or judge predictions made elsewhere.",
-    "report": "Tables and one page from scored runs.",
+    "report": "Write tables and one page from scored runs.",
+}
+_FURTHER = {
     "analyse": "Add an analysis to the page of runs.",
-    "export": "Write scored runs as a data set of the hub.",
-    "compare": "Models on the same items, or two conditions of one file: is a difference real?",
     "build": "Build a data set from its sources.",
     "count": "Count names, pairs of entities or n-grams in a corpus.",
+    "export": "Write scored runs as a data set of the hub.",
     "demo": "Train a small model on planted facts and run the whole study on it.",
     "lm-eval": "Run lm-evaluation-harness with the tasks of this package.",
     "lm-eval-path": "Print the folder of these tasks, for the harness' --include_path.",
@@ -167,9 +172,9 @@ def _run(words: Sequence[str], *, is_process: bool) -> int:
     if command in _HELP:
         text = "Is the same fact answered alike under two conditions?"
         makers = () if find_spec("surface_consistency_build") else _MAKERS
-        listed = {name: line for name, line in _COMMANDS.items() if name not in makers}
-        parts = {"Commands": listed, "Options": _OPTIONS, "Exit codes": _CODES}
-        print(_listing("COMMAND", text, **parts))
+        further = {name: line for name, line in _FURTHER.items() if name not in makers}
+        parts = {"Commands": _COMMANDS, "Further commands": further}
+        print(_listing("COMMAND", text, **parts, Options=_OPTIONS, **{"Exit codes": _CODES}))
     elif command == "--version":
         print(surface_consistency.__version__)
     elif command in _PLUGINS and (not rest or rest[0] in _HELP):
@@ -193,14 +198,14 @@ def _run(words: Sequence[str], *, is_process: bool) -> int:
             print(install_completion())
         else:
             with importable(*words):
-                return run_command(words, _COMMANDS, is_process=is_process)
+                return run_command(words, _COMMANDS | _FURTHER, is_process=is_process)
     return 0
 
 
 def _print_path(path: Path, rest: Sequence[str]) -> None:
     """Print a path, for a command that takes no options."""
     if any(word in _HELP for word in rest):
-        print(_listing("lm-eval-path", _COMMANDS["lm-eval-path"]))
+        print(_listing("lm-eval-path", _FURTHER["lm-eval-path"]))
     elif rest:
         raise ValueError(f"lm-eval-path takes no {rest[0]!r}; it prints a folder")
     else:

@@ -68,8 +68,9 @@ def source_flag(record: type[BaseModel]) -> str:
         record: The settings record of the data.
 
     Returns:
-        "--source", or the flag of the first field of a record without a field `source`.
+        "--source", or the flag of the first field of a record without a field `source`; "" if the
+        study needs no data.
     """
     fields = record.model_fields
-    name = "source" if "source" in fields else next(iter(fields))
-    return flag_of(name, fields[name])
+    name = "source" if "source" in fields else next(iter(fields), "")
+    return flag_of(name, fields[name]) if name else ""

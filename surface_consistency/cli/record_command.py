@@ -23,6 +23,17 @@ SETTING = "--setting"
 """Option that sets `Rare` fields, as NAME=VALUE."""
 
 
+COMMON = Group("Common options", sort_key=0)
+"""Heading of the options that a command declares itself, of required ones and of `_COMMON`."""
+
+_MORE = Group("More options", sort_key=1)
+_COMMON = {
+    *("source", "preset", "model", "runner", "limit", "template", "rule", "judge", "prediction"),
+    *("item", "form", "score", "repeat", "cluster", "by", "names", "first", "second", "condition"),
+    *("baseline", "margin", "test", "missing", "confidence"),
+}
+"""Fields whose options are listed first; a word is one thing in all commands."""
+
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _NAMED = re.compile(
     r"`?(?<![\w.-])(?P<plural>\w+)s=\{(?P<item>'\w+': '[^']*')\}`?"
@@ -75,8 +86,7 @@ def record_command(
         optional: Names of records that are None if none of their options is given and one of them
             is required.
         records: Settings by the name of the function's parameter. Fields are values that pydantic
-            reads from text, sequences of them, or mappings of names to them. The first line of a
-            record's docstring is the heading of its options.
+            reads from text, sequences of them, or mappings of names to them.
 
     Returns:
         A function for `App.command` or `App.default`. Called, it raises ValueError if a value
@@ -95,10 +105,8 @@ def record_command(
     options: dict[str, _Option] = {}
     sharing: dict[str, list[str]] = {}
     flags = {item.name: "--" + item.name.replace("_", "-") for item in own}
-    groups: dict[str, Group] = {}
     parameters: dict[str, inspect.Parameter] = {item.name: item for item in own}
-    for place, (owner, record) in enumerate(records.items(), start=1):
-        title = (record.__doc__ or owner).strip().partition("\n")[0].rstrip(".")
+    for owner, record in records.items():
         for name, field in record.model_fields.items():
             flag = flag_of(name, field)
             first = options.get(name)
@@ -118,16 +126,17 @@ def record_command(
             key = f"{owner}_{name}" if name in flags else name
             options[key] = _Option(owner, name, flag, field)
             flags[key] = flag
-            groups[owner] = Group(title, sort_key=place)
     for key, option in options.items():
         if RARE not in option.field.metadata:
             text = name_flags(" ".join((option.field.description or "").split()), flags)
             is_optional = option.owner in optional
-            parameters[key] = _parameter(key, option, groups[option.owner], text, is_optional)
+            parameters[key] = _parameter(key, option, text, is_optional)
     rare = [name for name, option in options.items() if RARE in option.field.metadata]
     if rare:
         text = f"Set a setting that has no flag, as NAME=VALUE: {', '.join(sorted(rare))}."
-        described = Parameter(name=SETTING, help=text, consume_multiple=True, negative=())
+        described = Parameter(
+            name=SETTING, help=text, group=_MORE, consume_multiple=True, negative=()
+        )
         parameters["setting"] = inspect.Parameter(
             "setting", _KEYWORD, default=(), annotation=Annotated[tuple[str, ...], described]
         )
@@ -269,9 +278,7 @@ def _rules(error: ValidationError) -> str:
     return f"{text[:1].lower()}{text[1:]}"
 
 
-def _parameter(
-    name: str, option: _Option, group: Group, text: str, is_optional: bool
-) -> inspect.Parameter:
+def _parameter(name: str, option: _Option, text: str, is_optional: bool) -> inspect.Parameter:
     """Describe one option to cyclopts, which splits the words of the command and prints help."""
     field = option.field
     kind: Any = _bare(field.annotation)
@@ -283,7 +290,7 @@ def _parameter(
     described = Parameter(
         name=option.flag,
         help=text,
-        group=group,
+        group=COMMON if field.is_required() or option.name in _COMMON else _MORE,
         show_default=(lambda _: typed) if is_shown else False,
         consume_multiple=True,
         negative=(),

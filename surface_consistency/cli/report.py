@@ -1,6 +1,6 @@
 """`report`, `analyse` and `export`: what is made of scored runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -16,7 +16,9 @@ from surface_consistency.errors import SourceNotFoundError
 from surface_consistency.results.inputs import files_of
 from surface_consistency.schemas.settings import Settings
 
-_Out = Annotated[Path | None, Parameter(help="Folder of the page.")]
+_Out = Annotated[
+    Path | None, Parameter(help="Folder of the page; the folder of a single run by default.")
+]
 
 
 def _report(
@@ -31,7 +33,7 @@ def _report(
     """Write tables and one page from scored runs."""
     folders = run_folders(runs)
     if fact is None and folders:
-        home = _home(out)
+        home = _home(out, folders)
         finish(report_runs(folders, home, settings=reporting), home, as_json=json)
         return
     study = study_of_runs(folders)
@@ -61,7 +63,7 @@ def make_analyse(name: str) -> Callable[..., object]:
         reporting: ReportSettings,
     ) -> None:
         folders = [one for path in runs for one in _named_runs(path, reads_files)]
-        home = _home(out)
+        home = _home(out, folders)
         reported = report_runs(folders, home, settings=reporting, analyses={analysis: settings})
         finish(reported, home, as_json=json)
 
@@ -84,10 +86,12 @@ def _named_runs(path: Path, reads_files: bool) -> list[Path]:
     return run_folders([path])
 
 
-def _home(out: Path | None) -> Path:
-    """Refuse a page without a folder."""
+def _home(out: Path | None, folders: Sequence[Path]) -> Path:
+    """Choose the folder of the page: that of a single run by default."""
+    if out is None and len(folders) == 1 and folders[0].is_dir():
+        return folders[0]
     if out is None:
-        raise ValueError("--out is required: the folder that gets report.html")
+        raise ValueError("--out is required for several runs or files: the folder of report.html")
     if out.suffix == ".html" or out.is_file():
         raise ValueError(f"--out names a folder, which gets report.html, not {out}")
     return out

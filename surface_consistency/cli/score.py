@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -19,6 +19,9 @@ from surface_consistency.errors import PluginError
 from surface_consistency.plugins import STUDIES
 from surface_consistency.results.columns import PredictionSettings
 from surface_consistency.schemas.settings import Settings
+
+if TYPE_CHECKING:
+    from surface_consistency.engine.study import Study
 
 _DEFAULT = "redirectqa"
 _NO_RUN_AFTER = ("--out", "--label", "--source")
@@ -97,6 +100,7 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
             source = source or records.source.model_validate({})
             with naming(source_flag(records.source)):
                 data = study.load(source)
+            _refuse_unused(study, data, settings)
             folders, home = (
                 score_files(
                     study,
@@ -178,6 +182,28 @@ def _study_of(argv: Sequence[str]) -> str:
         if before == "--study" or word.startswith("--study="):
             named = word.removeprefix("--study=")
     return named
+
+
+def _refuse_unused(study: "Study", data: object, settings: StudySettings) -> None:
+    """Refuse options that change neither the scored items nor how answers are read."""
+    from surface_consistency.engine.study import make_plan
+
+    read = {"max_reasoning_tokens", "reasoning_tags", "reasoning_opened"}
+    given = settings.model_dump(include=settings.model_fields_set - read)
+    if not given:
+        return
+    plan = make_plan(study, data, settings)
+    unused = []
+    for name in given:
+        rest = settings.model_dump(include=settings.model_fields_set - {name})
+        other = make_plan(study, data, type(settings).model_validate(rest))
+        if plan.items.equals(other.items) and plan.pairs.equals(other.pairs):
+            unused.append(flag_of(name, type(settings).model_fields[name]))
+    if unused:
+        raise ValueError(
+            f"{', '.join(unused)} {'has' if len(unused) == 1 else 'have'} no effect on the scores "
+            f"of finished predictions; omit {'it' if len(unused) == 1 else 'them'}"
+        )
 
 
 def _refuse_data_options(*records: Settings | None, **own: object) -> None:

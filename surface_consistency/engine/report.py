@@ -10,8 +10,6 @@ from typing import Any
 
 import pandas as pd
 
-from surface_consistency.analysis.paired import split_labels
-from surface_consistency.analysis.settings import TableSettings
 from surface_consistency.data.selection import pause_gc
 from surface_consistency.engine.compare.verdicts import Verdicts, import_verdicts
 from surface_consistency.engine.design import VERDICTS, Design, Report
@@ -222,14 +220,14 @@ def cluster_of(
 
 
 def report_verdicts(
-    frame: pd.DataFrame, out: str | os.PathLike[str], settings: TableSettings, *, origin: str
+    frame: pd.DataFrame, out: str | os.PathLike[str], by: Sequence[str], *, origin: str
 ) -> Path:
     """Write the page of two conditions, and the run folder that it is made of.
 
     Args:
         frame: As from `read_verdicts`.
         out: Folder of both.
-        settings: By what and how.
+        by: Columns of groups; a cell may be a list of labels.
         origin: Where the verdicts came from.
 
     Returns:
@@ -239,13 +237,10 @@ def report_verdicts(
         ColumnNotFoundError: If a column of groups is not there.
         DataError: If there is no pair, or the folder holds a run of a study.
     """
-    split = split_labels(frame, settings.by, settings.separator)
     first, second = frame[["first_condition", "second_condition"]].iloc[0]
-    folder = import_verdicts(split, out, origin=origin, first=first, second=second, by=settings.by)
-    report = ReportSettings(resamples=settings.resamples, seed=settings.seed)
-    if not {*answers.TEXTS} & {*frame}:
-        report = report.model_copy(update={"answers": 0})
-    report_runs([folder.path], out, settings=report)
+    folder = import_verdicts(frame, out, origin=origin, first=first, second=second, by=by)
+    has_answers = bool({*answers.TEXTS} & {*frame})
+    report_runs([folder.path], out, settings=None if has_answers else ReportSettings(answers=0))
     return Path(out) / "report.html"
 
 

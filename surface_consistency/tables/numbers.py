@@ -5,7 +5,7 @@ Fractions become percentages here and nowhere else.
 
 import math
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -20,6 +20,7 @@ UNDEFINED: Final = "–"
 _HARD_SPACE = "\u00a0"
 _SMALL_P = 0.001
 _ROUNDING: Final = 1e-12
+_TERMINAL: Final = 80
 """Below it a number is what rounding left of 0."""
 _VERDICTS = {True: "right", False: "wrong", None: "not judged"}
 
@@ -369,6 +370,23 @@ def table_text(table: Table, *, brief: bool = False) -> str:
     ]
     is_right = [is_numeric(column) for column in columns]
     return "\n".join(filter(None, [table.caption, *aligned([heads, *rows], is_right), table.note]))
+
+
+def fitted_text(tables: Iterable[Table]) -> str:
+    """Set the first of several tables that is at most 80 characters wide.
+
+    Args:
+        tables: The same table with fewer and fewer columns, at least one.
+
+    Returns:
+        The text of that table, of the last one if none fits.
+    """
+    for table in tables:
+        text = table_text(table)
+        lines = text.splitlines()[1 : len(table.frame) + 3]
+        if max(map(text_width, lines)) <= _TERMINAL:
+            break
+    return text
 
 
 def aligned(rows: Sequence[Sequence[str]], is_right: Sequence[bool], rule: str = "-") -> list[str]:

@@ -162,7 +162,7 @@ def test_save_writes_the_tables_that_the_command_line_writes(tmp_path):
     one.to_csv(tmp_path / "pairs.csv", index=False)
     words = ["--first", "first_correct", "--second", "second_correct", "--by", "type"]
     out = ["--out", str(tmp_path / "cli")]
-    main(["compare", str(tmp_path / "pairs.csv"), *words, *out])
+    main(["paired", str(tmp_path / "pairs.csv"), *words, *out])
 
     paired(one, by=["type"]).save(tmp_path / "own")
 
@@ -176,7 +176,7 @@ def test_save_of_consistency_writes_the_tables_of_forms(tmp_path):
     frame = ONE.drop(columns="run")
     file = tmp_path / "answers.parquet"
     frame.to_parquet(file)
-    main(["analyse", "forms", str(file), "--cluster-column", "article", "--out",
+    main(["consistency", str(file), "--cluster", "article", "--out",
           str(tmp_path / "cli")])  # fmt: skip
 
     consistency(frame, cluster="article").save(tmp_path / "own")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from surface_consistency.analysis.measures import accuracy, consistency, paired
 from surface_consistency.cli.main import main
 from surface_consistency.cli.output import WORSE
 
@@ -27,17 +28,15 @@ def worse(tmp_path):
 
 
 def test_two_files_of_a_tool_need_no_option(capsys):
-    """With --json one object per metric is printed."""
+    """With --json one object is printed, with details per metric."""
     assert main(["compare", *NEMO]) == 0
-    out = capsys.readouterr().out
-    assert out.startswith("6 of 6 items have a score of every model.")
+    out = " ".join(capsys.readouterr().out.split())
     said = "The accuracy (reward) does not differ significantly between alpha and beta (difference"
     assert said in out
-    assert "3/2/0/1" in out
-    assert "clusters: items, each on its own" in out
+    assert "Clusters: items, each on its own" in out
     assert main(["compare", *NEMO, "--names", "a", "b", "--json"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
-    (row,) = json.loads(line)["differences"]
+    (row,) = json.loads(line)["metrics"][0]["differences"]
     assert (row["model"], row["reference"]) == ("b", "a")
     assert [row[name] for name in CELLS] == [3, 2, 0, 1]
 
@@ -85,7 +84,7 @@ def test_one_file_of_models_items_and_forms_is_judged_on_the_way(tmp_path, capsy
 
     assert main(["compare", str(file), *words, "--rule", "popqa", "--json"]) == 0
 
-    shown = json.loads(capsys.readouterr().out)
+    (shown,) = json.loads(capsys.readouterr().out)["metrics"]
     (row,) = shown["differences"]
     assert (row["n"], row["n_clusters"], row["difference"]) == (24, 12, -0.5)
     assert {(one["by"], one["group"]) for one in shown["groups"]} >= {("prompt", "who")}
@@ -101,7 +100,7 @@ def test_predictions_without_scores_are_judged_by_a_rule_and_never_guessed(tool,
     assert main(["compare", *files]) == 2
     assert "no row holds a score" in capsys.readouterr().err
     assert main(["compare", *files, "--rule", "exact", "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)["differences"]
+    (row,) = json.loads(capsys.readouterr().out)["metrics"][0]["differences"]
     assert row["model_mean"] < row["reference_mean"]
 
 
@@ -127,7 +126,7 @@ def test_a_broken_file_is_named_with_what_is_wrong(tmp_path, content, said, caps
     ("words", "message"),
     [
         ([], "give result files or folders of the models"),
-        ([*NEMO, "--json", "--markdown"], "--json and --markdown are two forms"),
+        ([*NEMO, "--json", "--markdown"], "--json and --markdown choose the form"),
         ([*NEMO, "--margin", "0"], "--margin: input should be greater than 0"),
         ([*NEMO, "--margin", "2"], "margin 2 takes in the whole scale, 0 to 1"),
         ([*NEMO, "--fail-if", "maybe-worse"], "needs --margin"),
@@ -137,3 +136,104 @@ def test_a_broken_file_is_named_with_what_is_wrong(tmp_path, content, said, caps
 def test_a_mistake_is_named_with_its_remedy(words, message, capsys):
     assert main(["compare", *words]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.fixture
+def answers(tmp_path):
+    """40 items in two forms by two models; four items per article."""
+    rows = [
+        {"model": model, "fact": n, "wording": form, "article": n // 4, "hit": (n + k) % 3 > 0,
+         "kind": "ab"[n % 2]}
+        for n in range(40) for k, form in enumerate(("who", "what")) for model in ("m", "n")
+    ]  # fmt: skip
+    file = tmp_path / "answers.csv"
+    pd.DataFrame(rows).astype({"hit": int}).to_csv(file, index=False)
+    return file
+
+
+@pytest.mark.parametrize("function", [accuracy, consistency])
+def test_a_command_prints_the_result_of_its_function(answers, function, capsys):
+    names = {"item": "fact", "form": "wording", "score": "hit", "cluster": "article"}
+    words = [part for name, value in names.items() for part in (f"--{name}", value)]
+    command = [function.__name__, str(answers), *words, "--by", "kind"]
+    expected = function(pd.read_csv(answers), **names, by="kind")
+
+    assert main([*command, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown == json.loads(json.dumps(expected.to_dict()))
+    assert main([*command, "--latex"]) == 0
+    assert capsys.readouterr().out == expected.to_latex() + "\n"
+    assert main(command) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-4].split() == ["m", "a", *lines[-4].split()[2:]]
+    assert max(map(len, lines)) <= 80
+    assert main([*command, "--wide"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith(lines[-1][:10])
+
+
+def test_a_column_that_groups_items_is_named_in_a_note(answers, capsys):
+    words = ["accuracy", str(answers), "--item", "fact", "--form", "wording", "--score", "hit"]
+
+    assert main(words) == 0
+    assert "pass --cluster article if" in " ".join(capsys.readouterr().out.split())
+    assert main([*words, "--cluster", "article"]) == 0
+    assert "--cluster" not in capsys.readouterr().out
+
+
+def test_a_column_of_forms_may_make_groups(answers, capsys):
+    words = ["accuracy", str(answers), "--item", "fact", "--form", "wording", "--score", "hit"]
+
+    assert main([*words, "--by", "wording", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [row["wording"] for row in rows] == ["what", "who", "what", "who"]
+
+
+def test_two_conditions_of_rows_are_paired_as_columns_are(tmp_path, capsys):
+    rows = pd.DataFrame({"item": range(30), "a": [1, 1, 0] * 10, "b": [1, 0, 0] * 10})
+    rows.to_csv(tmp_path / "wide.csv", index=False)
+    long = rows.melt("item", var_name="name", value_name="correct")
+    long.to_csv(tmp_path / "long.csv", index=False)
+    words = ["--first", "a", "--second", "b", "--json"]
+
+    assert main(["paired", str(tmp_path / "wide.csv"), *words]) == 0
+    assert main(["paired", str(tmp_path / "long.csv"), *words, "--condition", "name"]) == 0
+
+    wide, other = map(json.loads, capsys.readouterr().out.splitlines())
+    assert wide == other
+    assert wide["rows"] == paired(rows, first="a", second="b").to_dict()["rows"]
+
+
+def test_a_single_row_is_printed_as_names_and_values(answers, capsys):
+    words = ["--item", "fact", "--form", "wording", "--score", "hit", "--cluster", "article"]
+
+    assert main(["compare", str(answers), *words]) == 0
+
+    out = capsys.readouterr().out
+    assert "\nmodel: n\nreference: m\nDifference (points): 0.0" in out
+    assert "\nn: 80\nclusters: 10\n" in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["accuracy"], "give a result file or folder"),
+        (["accuracy", "{}", "--json", "--latex"], "--json and --latex choose the form"),
+        (["consistency", "{}", "--markdown", "--wide"], "--wide has no effect on --markdown"),
+        (["compare", "{}", "--first", "a"], "use `surface-consistency paired`"),
+        (["accuracy", "{}", "--scores", "hit"], "Unknown option: --scores. Did you mean --score"),
+    ],
+)
+def test_a_wrong_option_of_a_measure_is_named(answers, words, message, capsys):
+    assert main([word.format(answers) for word in words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_several_metrics_are_not_averaged(tmp_path, capsys):
+    pd.DataFrame({"id": [1, 2, 3], "f1": [0.5, 1, 0], "em": [0, 1, 0]}).to_csv(
+        tmp_path / "scores.csv", index=False
+    )
+
+    assert main(["accuracy", str(tmp_path / "scores.csv")]) == 2
+    assert "pass --by metric for one row per metric" in capsys.readouterr().err
+    assert main(["accuracy", str(tmp_path / "scores.csv"), "--by", "metric"]) == 0

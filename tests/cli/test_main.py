@@ -97,13 +97,48 @@ def test_predictions_from_elsewhere_are_not_promised_to_be_asked_again(tmp_path,
     assert "runs them again" not in printed
 
 
+def test_options_without_effect_on_finished_predictions_are_refused(tmp_path, capsys):
+    plan = RedirectQAStudy().plan(load_sample(), RedirectQAStudy.records.settings())
+    names = plan.items["prompt_id"].unique()
+    (tmp_path / "a.csv").write_text("id,pred\n" + "".join(f"{name},x\n" for name in names))
+    words = ["--predictions", tmp_path / "a.csv"]
+
+    assert score(tmp_path, *words, "--shots", "3", "--seed", "1", "--limit", "9") == 2
+    assert "--seed, --shots have no effect" in capsys.readouterr().err.replace(
+        "--shots, --seed", "--seed, --shots"
+    )
+    assert not (tmp_path / "run").exists()
+
+
+def test_report_writes_into_the_folder_of_a_single_run(runner, tmp_path, capsys):
+    assert run(runner, tmp_path / "run", "--limit", "3") == 0
+    (tmp_path / "run" / "report.html").unlink()
+
+    assert main(["report", str(tmp_path / "run"), "--setting", "resamples=10"]) == 0
+    assert (tmp_path / "run" / "report.html").is_file()
+    assert main(["report", str(tmp_path / "run"), str(tmp_path / "run")]) == 2
+    assert "--out is required for several runs" in capsys.readouterr().err
+
+
+def test_an_option_without_its_value_is_not_called_unknown(capsys):
+    assert main(["run", "unlearning", "--runner", "x", "--out", "y"]) == 2
+    assert capsys.readouterr().err == "error: --source is required and takes a value\n"
+
+
+def test_common_options_come_before_the_others(capsys):
+    assert main(["run", "redirectqa", "--help"]) == 0
+    common, _, more = capsys.readouterr().out.partition("More options")
+    assert all(flag in common for flag in ("Common options", "--out", "--source", "--rule"))
+    assert all(flag in more for flag in ("--dtype", "--shots", "--setting"))
+
+
 def test_comparing_or_another_study_does_not_replace_a_run(runner, tmp_path, capsys):
     out = str(tmp_path / "run")
     assert run(runner, out, "--limit", "3") == 0
     kept = (tmp_path / "run" / "manifest.json").read_bytes()
     file = tmp_path / "v.csv"
     file.write_text("item,a,b\nx,1,0\ny,1,1\n")
-    compare = ["compare", str(file), *VERDICTS, "--out"]
+    compare = ["paired", str(file), *VERDICTS, "--out"]
     slaq = ["run", "slaq", "--source", "sample", "--runner", runner, "--limit", "1", "--out"]
 
     assert main([*compare, out]) == 2
@@ -117,17 +152,17 @@ def test_comparing_or_another_study_does_not_replace_a_run(runner, tmp_path, cap
 
 
 @pytest.mark.filterwarnings("default::surface_consistency.errors.UnscoredWarning")
-def test_compare_writes_a_page_that_can_be_reported_again(verdicts_csv, tmp_path, capsys):
+def test_paired_writes_a_page_that_can_be_reported_again(verdicts_csv, tmp_path, capsys):
     """Verdicts from elsewhere are a run like any other, but those of other conditions no peers."""
     out, again = tmp_path / "page", tmp_path / "again"
-    command = ["compare", verdicts_csv, "--by", "category", "--resamples", "100"]
+    command = ["paired", verdicts_csv, "--by", "category"]
     turned = ["--first", "redirect", "--second", "canonical", "--out", str(tmp_path / "turned")]
 
     assert main([*command, *COMPARE, "--out", str(out), "--json"]) == 0
 
     printed = capsys.readouterr()
-    rows = [json.loads(line) for line in printed.out.splitlines()]
-    assert "1 of 41 pairs lack a verdict" in printed.err
+    rows = json.loads(printed.out)["rows"]
+    assert "1 of 21 pairs" in " ".join(json.loads(printed.out)["sentences"])
     table = out / "tables" / "by_category.csv"
     groups = pd.read_csv(table, keep_default_na=False)
     assert sorted(groups["category"]) == sorted(row["category"] for row in rows)
@@ -198,7 +233,7 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
         (["report"], "no run folder is given"),
         (["demo", "--ot", "x"], "--out is required and takes a value; there is no --ot"),
         (["demo", "--steps", "3"], "--out is required and takes a value\n"),
-        (["compare", "empty.csv", *VERDICTS], "empty.csv holds no rows, so no "),
+        (["paired", "empty.csv", *VERDICTS], "empty.csv holds no rows, so no "),
         (["run", "linking", *SAMPLE, "--out", "x"], "'transformers' needs a model (--model)"),
         (["run", "forms", "--source", "x.jsonl", *MODEL], "--source: no file or folder 'x.jsonl'"),
         (["run", "audit", "--databases", "x", *MODEL], "--databases: no database file or folder x"),
@@ -208,7 +243,6 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
             marks=NEEDS_TORCH,
         ),
         (["score", "--predictions", "x", "--source", "x/y/z", "--out", "y"], "--source: no file"),
-        (["report", "made"], "--out is required"),
         (["report", "made", "--out", "made/report.html"], "--out names a folder"),
         (["report", "empty", "--out", "x"], "empty is not a run folder: manifest.json is missing"),
         (["report", "made/manifest.json"], "made/manifest.json is a file; give the folder of a"),
@@ -278,15 +312,14 @@ COMPARE = ["--first", "canonical", "--second", "redirect", "--cluster", "triplet
         (["--first", "canonical", "--second", "nothing"], "--second nothing is not among"),
         ([*COMPARE, "--by", "nothing"], "--by nothing is not among the columns"),
         # The last of a repeated option counts.
-        (["--first", "nothing", *COMPARE, "--resamples", "0"], "--resamples: input should be"),
-        ([*COMPARE[:4], "--test", "obuchowski"], "name the column of clusters"),
-        ([*COMPARE, "--out", "page", "--test", "exact"], "the page of --out has the default test"),
-        ([*COMPARE, "--out", "page", "--confidence", "0.9"], "leave out --out, or --test"),
+        (["--first", "nothing", *COMPARE, "--test", "sign"], "--test: input should be"),
+        ([*COMPARE, "--separator", ";"], "--separator separates the labels of --by"),
+        ([*COMPARE, "--latex", "--wide"], "--wide has no effect on --latex"),
         ([*COMPARE, "--item", "triplet_id"], "--item triplet_id is for rows of one condition"),
     ],
 )
-def test_compare_names_what_is_wrong(verdicts_csv, capsys, arguments, message):
-    assert main(["compare", verdicts_csv, *arguments]) == 2
+def test_paired_names_what_is_wrong(verdicts_csv, capsys, arguments, message):
+    assert main(["paired", verdicts_csv, *arguments]) == 2
     assert message in capsys.readouterr().err
 
 
@@ -306,8 +339,20 @@ def test_one_fact_of_a_run_is_told(runner, tmp_path, capsys):
 def test_commands_are_found(capsys):
     assert main([]) == main(["--help"]) == 0
     listed = capsys.readouterr().out
-    for command in ("run", "score", "report", "analyse", "compare", "demo"):
-        assert f"\n  {command}  " in listed
+    names = (
+        "compare",
+        "consistency",
+        "paired",
+        "accuracy",
+        "score",
+        "run",
+        "report",
+        "analyse",
+        "demo",
+    )
+    places = [listed.index(f"\n  {name}  ") for name in names]
+    assert places == sorted(places)
+    assert places[6] < listed.index("Further commands") < places[7]
     assert main(["run", "audit", "--help"]) == 0
     assert "Usage: surface-consistency run audit" in capsys.readouterr().out
 
@@ -407,7 +452,7 @@ def test_hostile_files_are_one_line_and_code_2(tmp_path, capsys, text):
         ["run", "redirectqa", "--source", str(file), "--runner", "x", *out],
         ["run", "redirectqa", *stored, *out],
         ["score", "--source", "sample", "--predictions", str(file), *out],
-        ["compare", str(file), *VERDICTS],
+        ["paired", str(file), *VERDICTS],
     ):
         assert main(command) == 2
         printed = capsys.readouterr().err
@@ -472,7 +517,7 @@ def test_nothing_that_others_wrote_steers_the_terminal(tmp_path, capsys):
     verdicts = tmp_path / "v.csv"
     rows = [f'{i},{i % 2},1,"{HOSTILE}"' for i in range(30)]
     verdicts.write_text("\n".join(["item,a,b,group", *rows]), encoding="utf-8")
-    words = ["compare", str(verdicts), *VERDICTS, "--by", "group", "--resamples", "10"]
+    words = ["paired", str(verdicts), *VERDICTS, "--by", "group"]
 
     assert main(words) == 0
     table = capsys.readouterr().out
@@ -485,8 +530,7 @@ def test_nothing_that_others_wrote_steers_the_terminal(tmp_path, capsys):
     for printed in (table, machine):
         assert not set(printed) & set("\x1b\x07\x9b\x7f\u202e")
         assert "\\u202eevil\\u007f" in printed
-    assert json.loads(machine)["group"] == HOSTILE
-    assert len(table.splitlines()) == 4
+    assert json.loads(machine)["rows"][0]["group"] == HOSTILE
 
 
 @pytest.mark.parametrize("json_flag", [[], ["--json"]])

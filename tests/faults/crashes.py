@@ -47,7 +47,6 @@ TESTS = Path(__file__).resolve().parents[1]
 MINI = TESTS / "surface_consistency_build" / "wikimedia" / "mini"
 ECHO = ("--runner", "tests.faults.plugins:Echo")
 QUICK = ("--setting", "resamples=5")
-COMPARE_QUICK = ("--resamples", "5")
 RUN = ("run", "redirectqa", "--source", "sample", "--limit", "2", "--repeat", "2", *ECHO)
 SLAQ = ("run", "slaq", "--source", "sample", "--limit", "1", "--permutations", "2", "--repeat", "2")
 AUDIT = (
@@ -64,7 +63,7 @@ AUDIT = (
 )
 FORMS = ("run", "forms", "--source", "forms.csv", "--repeat", "2")
 WEIGHTS = ("run", "unlearning", "--source", "facts.csv", "--repeat", "2")
-COMPARE = ("compare", "v.csv", "--first", "a", "--second", "b")
+COMPARE = ("paired", "v.csv", "--first", "a", "--second", "b")
 MODELS = ("compare", "v.csv", "--label", "a", "b", "--out", "run")
 DUMPS = ("--source", str(MINI), "--no-checksums", "--quiet", "--out", "built")
 BUILD = ("build", "redirectqa", *DUMPS)
@@ -194,10 +193,9 @@ COMMANDS = {
         ("analyse", "tests.faults.plugins:Counting", "run", "--out", "run", *QUICK),
         before=((*RUN, "--out", "run", *QUICK),),
     ),
-    "compare --out": Command((*COMPARE, "--out", "run", "--by", "kind", *COMPARE_QUICK)),
-    "compare --out, over another": Command(
-        (*COMPARE, "--out", "run", *COMPARE_QUICK),
-        before=((*COMPARE, "--out", "run", "--by", "kind", *COMPARE_QUICK),),
+    "paired --out": Command((*COMPARE, "--out", "run", "--by", "kind")),
+    "paired --out, over another": Command(
+        (*COMPARE, "--out", "run"), before=((*COMPARE, "--out", "run", "--by", "kind"),)
     ),
     "compare models --out": Command(MODELS),
     "compare models --out, over another": Command(

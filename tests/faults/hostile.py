@@ -28,7 +28,7 @@ from tests.faults.dumps import Entities, Pages, Pageviews, Sql
 from tests.faults.inputs import ANY, REFUSED, TEXTS, Family, command, damaged, disorder, judged
 from tests.faults.probes import Benchmarks, Scores
 
-QUICK = ("--resamples", "1")
+QUICK = ("--json", "--wide")
 
 
 class Verdicts(Family):
@@ -56,7 +56,7 @@ class Verdicts(Family):
                 writer = csv.writer(file, delimiter=delimiter, quoting=csv.QUOTE_ALL)
                 writer.writerows([names, *rows])
         by = rng.random() < 0.5
-        words = ["compare", path, "--first", "a", "--second", "b", "--json", *QUICK]
+        words = ["paired", path, "--first", "a", "--second", "b", *QUICK]
         code, out, err = command([*words, "--by", names[3]] if by else words)
         if err.startswith("error: ") and "\x00" in "".join(map(str, rows)):
             return disorder(code, out, err)
@@ -74,9 +74,9 @@ class Verdicts(Family):
 
 
 def total(out):
-    """Add the counts of the groups that `compare --json` printed."""
+    """Add the counts of the groups that `paired --json --wide` printed."""
     names = ("both", "first_only", "second_only", "neither", "n_missing")
-    rows = [json.loads(line) for line in out.splitlines()]
+    rows = json.loads(out)["rows"]
     return {name: sum(row[name] for row in rows) for name in names}
 
 
@@ -94,7 +94,7 @@ class Bytes(Family):
             made = json.dumps(rows)
         path = self.home / f"d.{suffix}"
         path.write_bytes(damaged(made.encode(), rng))
-        words = ["compare", path, "--first", "a", "--second", "b", "--json", *QUICK]
+        words = ["paired", path, "--first", "a", "--second", "b", *QUICK]
         return judged(*command(words), ANY, None)
 
 

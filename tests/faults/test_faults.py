@@ -42,7 +42,7 @@ def harness(module, *words):
 @pytest.mark.skipif(not FORKS, reason="processes are forked and read through /proc")
 def test_commands_that_are_killed_lose_and_mix_nothing():
     """A few operations of a few commands; that the harness sees a fault is tested below."""
-    names = ("run redirectqa", "score RUN", "score --predictions", "compare --out, over another")
+    names = ("run redirectqa", "score RUN", "score --predictions", "paired --out, over another")
 
     told = harness("crashes", "--points", 5, *names)
 

@@ -25,8 +25,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from surface_consistency.analysis.paired import compare_verdicts
-from surface_consistency.analysis.settings import TableSettings
+from surface_consistency.analysis.labels import split_labels
+from surface_consistency.analysis.measures import paired
 from surface_consistency.analysis.verdicts import read_verdicts
 from surface_consistency.data.redirectqa import RedirectQA
 from surface_consistency.data.slaq import Slaq, load_slaq_sample
@@ -35,6 +35,7 @@ from surface_consistency.engine.report import _check_tables
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.engine.settings import ReportSettings, RuleScoring
+from surface_consistency.metrics.paired.multiplicity import with_adjusted_p_values
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.schemas import Generation, LookupQuery, Triplet
@@ -265,20 +266,31 @@ def audit_sweep(home: Path) -> GoldenRun:
     return of_study(study, folders, {}, hidden=[home])
 
 
+_RATES = ("consistency", "signed_alignment", "flip_rate", "accuracy_difference")
+PAIRED_COLUMNS = (
+    *("both", "first_only", "second_only", "neither", "n", *_RATES, "n_missing", "n_clusters"),
+    *("statistic", "p_value", "test", "p_value_holm"),
+    *(f"{name}_{end}" for name in _RATES for end in ("low", "high")),
+)
+"""Columns of the expected tables of `compare`."""
+
+
 def compare(home: Path) -> GoldenRun:
     """Anyone's verdicts: the outcomes of the first golden run as a CSV file."""
     ada = outcomes_of_ada(home)
     asked = {
         "all": (ada, {}),
-        "by_type": (ada, {"by": ("types",), "separator": ";"}),
+        "by_type": (ada, {"by": ("types",)}),
         "by_model_and_template": (OUTCOMES, {"by": ("model", "template")}),
-        "clustered": (ada, {"test": "obuchowski", "confidence": 0.9, "seed": 5}),
+        "clustered": (ada, {"test": "obuchowski", "confidence": 0.9}),
     }
     found = {}
     for name, (verdicts, options) in asked.items():
         frame = read_verdicts(str(verdicts), PAIRS, within=None)
-        settings = TableSettings(resamples=RESAMPLES, **options)
-        found[f"tables/{name}"] = compare_verdicts(frame, settings)
+        by = options.get("by", ())
+        split = split_labels(frame, by, ";" if by == ("types",) else None)
+        rows = with_adjusted_p_values(paired(split, **options).to_frame(all=True))
+        found[f"tables/{name}"] = rows[[*by, *PAIRED_COLUMNS]]
     return GoldenRun(tables=found)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from surface_consistency.analysis.compare import compare_results
-from surface_consistency.analysis.paired import split_labels
+from surface_consistency.analysis.labels import split_labels
 from surface_consistency.analysis.settings import ComparisonSettings, PairSettings, TableSettings
 from surface_consistency.analysis.verdicts import read_verdicts
 from surface_consistency.engine.compare.results_page import comparison_page

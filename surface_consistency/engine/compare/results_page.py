@@ -11,7 +11,7 @@ import pandas as pd
 
 import surface_consistency
 from surface_consistency.analysis.compare import ITEM, ComparedResults
-from surface_consistency.analysis.paired import label_list
+from surface_consistency.analysis.labels import label_list
 from surface_consistency.engine.compare.results_report import (
     MOST_LISTED,
     TEXTS,

@@ -1,6 +1,5 @@
-"""A comparison of models as text for the terminal, JSON for programs and Markdown."""
+"""A comparison of models as plain values for programs, and in Markdown."""
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -14,7 +13,7 @@ from surface_consistency.engine.compare.results_report import (
     first_rows,
     listed_changes,
 )
-from surface_consistency.tables.numbers import format_cell, json_value, sentence_text, table_text
+from surface_consistency.tables.numbers import format_cell, json_value, sentence_text
 from surface_consistency.tables.table import Table
 from surface_consistency.text import one_line
 
@@ -22,51 +21,38 @@ _MOST_PRINTED: Final = 45
 _TAG: Final = re.compile(r"<(?!\s)")
 
 
-def comparison_text(compared: ComparedResults) -> str:
-    """Write a comparison for the terminal.
-
-    Args:
-        compared: The comparison.
-
-    Returns:
-        For each metric how many items are common, the finding, what stands beside it, and its
-        tables; then clusters and notes.
-    """
-    parts = []
-    for metric, result in compared.metrics.items():
-        report = ComparisonReport(compared, metric)
-        of = "" if report.is_of_one else " of every model"
-        parts.append(f"{result.n_items:,} of {result.n_items_of_any:,} items have a score{of}.")
-        sentences = map(sentence_text, (report.finding(), report.summary()))
-        parts.append(one_line(" ".join(filter(None, sentences))))
-        parts += filter(None, [one_line(sentence_text(report.few()))])
-        asked = {f"by_{name}" for name in ("task", "form", "condition", *compared.table.by)}
-        parts += [
-            table_text(first_rows(table, _MOST_PRINTED))
-            for name, table in report.tables().items()
-            if name in asked or not name.startswith("by_")
-        ]
-    noted = [f"clusters: {compared.cluster_note}", *(f"note: {note}" for note in compared.notes)]
-    return "\n\n".join([*parts, "\n".join(noted)]).replace("\u00a0", " ")
-
-
-def comparison_json(compared: ComparedResults) -> Iterator[str]:
-    """Write a comparison for programs.
+def group_tables(compared: ComparedResults) -> Iterator[Table]:
+    """Describe the groups of a comparison that were named, and those of tasks and forms.
 
     Args:
         compared: The comparison.
 
     Yields:
-        One JSON object a metric: metric, finding, n_items, n_items_of_any, scale, clusters,
+        A table per metric and column.
+    """
+    asked = {f"by_{name}" for name in ("task", "form", "condition", *compared.table.by)}
+    for metric in compared.metrics:
+        for name, table in ComparisonReport(compared, metric).tables().items():
+            if name in asked:
+                yield first_rows(table, _MOST_PRINTED)
+
+
+def comparison_details(compared: ComparedResults) -> Iterator[dict[str, Any]]:
+    """Write all numbers of a comparison as plain values.
+
+    Args:
+        compared: The comparison.
+
+    Yields:
+        A dictionary per metric: metric, finding, n_items, n_items_of_any, scale, clusters,
         equality, models, differences, groups, means (of tasks and slices), noise (test-retest flip
         rates), flips (between repeats of two models), passes (pass^k), notes. Undefined numbers are
-        null.
+        None.
     """
     for metric, result in compared.metrics.items():
         report = ComparisonReport(compared, metric)
         equality = result.equality
-        yield json.dumps(
-            {
+        yield {
                 "metric": metric,
                 "finding": sentence_text(report.finding()).replace("\u00a0", " "),
                 "n_items": result.n_items,
@@ -84,10 +70,7 @@ def comparison_json(compared: ComparedResults) -> Iterator[str]:
                 "flips": _records(_of_metric(compared.flips, metric)),
                 "passes": _records(_of_metric(compared.passes, metric)),
                 "notes": [*compared.missing, *compared.notes],
-            },
-            ensure_ascii=False,
-            allow_nan=False,
-        )  # fmt: skip
+        }  # fmt: skip
 
 
 def _of_metric(frame: pd.DataFrame, metric: str) -> pd.DataFrame:

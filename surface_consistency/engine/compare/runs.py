@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from surface_consistency.analysis.paired import label_list
+from surface_consistency.analysis.labels import label_list
 from surface_consistency.engine.report import cluster_of, study_of_runs
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.engine.study import Study

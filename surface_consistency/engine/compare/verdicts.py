@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 from pydantic import JsonValue, create_model
 
-from surface_consistency.analysis.paired import label_list
+from surface_consistency.analysis.labels import label_list
 from surface_consistency.engine.design import VERDICTS, Design
 from surface_consistency.engine.paired.answers import TEXTS
 from surface_consistency.engine.paired.page import PageSpec

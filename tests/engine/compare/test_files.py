@@ -195,7 +195,7 @@ def test_what_no_file_or_group_can_hold_is_told_in_one_line(
     rows[1] |= row
     write_jsonl(Path("v.jsonl"), rows)
 
-    assert main(["compare", "v.jsonl", "--first", "a", "--second", "b", *words]) == 2
+    assert main(["paired", "v.jsonl", "--first", "a", "--second", "b", *words]) == 2
 
     [line] = [one for one in capsys.readouterr().err.splitlines() if "warning: " not in one]
     assert re.search(f"^error: .*{told}", line)
@@ -253,7 +253,7 @@ def test_the_page_shows_the_answers_of_the_file_and_else_no_browser(tmp_path):
     pages = {}
     for name, more in (("bare", {}), ("told", told)):
         file = write_jsonl(tmp_path / f"{name}.jsonl", [row | more for row in rows])
-        words = ["compare", str(file), "--first", "a", "--second", "b", "--names", "old", "new"]
+        words = ["paired", str(file), "--first", "a", "--second", "b", "--names", "old", "new"]
         assert main([*words, "--out", str(tmp_path / name)]) == 0
         pages[name] = (tmp_path / name / "report.html").read_text(encoding="utf-8")
 

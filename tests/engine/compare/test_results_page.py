@@ -6,14 +6,11 @@ import pandas as pd
 import pytest
 
 from surface_consistency.analysis.compare import compare_results
+from surface_consistency.analysis.models import result_of
 from surface_consistency.analysis.settings import ComparisonSettings
 from surface_consistency.engine.compare.results_page import comparison_page, write_comparison
 from surface_consistency.engine.compare.results_report import ComparisonReport
-from surface_consistency.engine.compare.results_text import (
-    comparison_json,
-    comparison_markdown,
-    comparison_text,
-)
+from surface_consistency.engine.compare.results_text import comparison_details, comparison_markdown
 from surface_consistency.errors import DataError
 from surface_consistency.report.page import Answers, ForestPlot, MosaicPlots
 from surface_consistency.results.columns import ResultColumns
@@ -87,18 +84,18 @@ def test_few_clusters_stand_below_the_finding():
         frame = drawn(TWO, n_items=60)
         frame["passage"] = frame["item"] % n_clusters
         compared = compare_results(frame, ResultColumns(cluster=(column,)))
-        return comparison_text(compared), comparison_markdown(compared)
+        return " ".join(result_of(compared).sentences), comparison_markdown(compared)
 
     for text in texts(5, "passage"):
         assert (
-            "\n\nThe result is based on only 5 clusters (passage, as named), so that intervals "
+            "The result is based on only 5 clusters (passage, as named), so that intervals "
             "are wide; cluster=item assumes independent items, and the conclusions then hold "
-            "only for these 5 clusters.\n\n"
+            "only for these 5 clusters."
         ) in text
     for column in ("passage", "item"):
         assert "is based on only" not in "".join(texts(20, column))
-    few = comparison_text(compare_results(drawn({"a": 0.0, "b": -1.0}, n_items=12)))
-    assert "as far as the files say), so that intervals are wide.\n" in few
+    few = result_of(compare_results(drawn({"a": 0.0, "b": -1.0}, n_items=12))).sentences
+    assert any("as far as the files say), so that intervals are wide." in one for one in few)
 
 
 def test_a_rule_judges_and_is_no_benchmark():
@@ -132,13 +129,13 @@ def test_tasks_against_the_whole_are_named_where_that_is_shown():
 def test_text_json_and_markdown_tell_the_same_numbers():
     compared = compare_results(drawn(TWO))
     row = compared.metrics["score"].differences.iloc[0]
-    (line,) = comparison_json(compared)
-    shown, markdown = json.loads(line), comparison_markdown(compared)
+    (shown,) = comparison_details(compared)
+    markdown = comparison_markdown(compared)
 
     assert shown["differences"][0]["difference"] == row["difference"]
     assert shown["differences"][0]["p_value"] == row["p_value"]
     points = f"{100 * row['difference']:+.1f}".replace("-", "−")
-    assert points in comparison_text(compared)
+    assert points in result_of(compared).to_text()
     assert points in markdown
     assert "&lt;/script>" in markdown
     n_lost = row["reference_only"]
@@ -150,10 +147,10 @@ def test_json_has_no_infinity_and_no_nan():
     frame = drawn({"a": 0.0, "b": -2.0}, 50)
     frame["score"] *= 7
 
-    (line,) = comparison_json(compare_results(frame))
+    (shown,) = comparison_details(compare_results(frame))
 
-    assert json.loads(line)["scale"] == [None, None]
-    assert not re.search(r"NaN|Infinity", line)
+    assert shown["scale"] == [None, None]
+    assert json.dumps(shown, allow_nan=False)
 
 
 def test_the_page_of_two_models_has_their_square_and_answers(tmp_path):
@@ -216,7 +213,7 @@ def test_a_label_of_several_lines_stays_on_one():
     frame = drawn({"a\nb": 2.0, "<b>|`c": -2.0}, n_items=40)
     compared = compare_results(frame)
 
-    assert "lower for <b>|`c than for a\\nb (95 % CI" in comparison_text(compared)
+    assert "lower for <b>|`c than for a\\nb (95 % CI" in result_of(compared).sentences[0]
     assert "lower for &lt;b>\\|\\`c than for a\\\\nb (95" in comparison_markdown(compared)
     assert "p < 0.001" in comparison_markdown(compared)
 

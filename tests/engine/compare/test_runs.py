@@ -104,9 +104,17 @@ def test_intervals_take_subjects_whole_as_the_report_does(runs):
 def test_the_command_has_a_table_of_each_condition_and_the_settings_of_the_models(
     runs, tmp_path, capsys
 ):
-    words = ["compare", str(runs / "before"), str(runs / "after"), "--out", str(tmp_path / "page")]
+    words = [
+        "compare",
+        str(runs / "before"),
+        str(runs / "after"),
+        "--wide",
+        "--names",
+        "bf16",
+        "int8",
+    ]
 
-    assert main([*words, "--names", "bf16", "int8"]) == 0
+    assert main([*words, "--out", str(tmp_path / "page")]) == 0
 
     text = capsys.readouterr().out
     assert "Lost (of known, %)" in text
@@ -117,7 +125,7 @@ def test_the_command_has_a_table_of_each_condition_and_the_settings_of_the_model
     assert "No noise floor" not in html
 
     assert main([*words[:3], "--names", "bf16", "int8", "--by", "condition", "--json"]) == 0
-    groups = pd.DataFrame(json.loads(capsys.readouterr().out)["groups"])
+    groups = pd.DataFrame(json.loads(capsys.readouterr().out)["metrics"][0]["groups"])
     table = pd.read_csv(tmp_path / "page" / "tables" / "by_condition.csv")
     numbers = groups.columns.intersection(table.columns).drop("not_inferred")
     assert {"negative_flip_rate_high", "lost_of_known", "p_value_holm"} < {*numbers}
@@ -171,7 +179,7 @@ def test_questions_that_one_run_asked_alone_are_left_out_and_said(runs, tmp_path
 
     assert main(["compare", str(runs / "before"), str(less)]) == 0
 
-    assert capsys.readouterr().out.startswith("18 of 24 items have a score of every model.")
+    assert "6 of 24 items lack a score" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(
@@ -221,11 +229,11 @@ def test_equal_models_are_told(tmp_path):
 
 
 def test_verdicts_from_elsewhere_are_no_runs(tmp_path):
-    """A folder that `compare --out` wrote contains no prompts."""
+    """A folder that `paired --out` wrote contains no prompts."""
     file = tmp_path / "verdicts.jsonl"
     rows = [{"item": f"f{n}", "a": n % 2, "b": 1} for n in range(4)]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    words = ["compare", str(file), "--first", "a", "--second", "b", "--out"]
+    words = ["paired", str(file), "--first", "a", "--second", "b", "--out"]
     assert main([*words, str(tmp_path / "page")]) == 0
 
     with pytest.raises(DataError, match="holds verdicts without prompts"):
@@ -236,7 +244,7 @@ def test_verdicts_from_elsewhere_are_no_runs(tmp_path):
     ("words", "message"),
     [
         (["{before}", "--fail-if", "worse"], "all results are of one model"),
-        (["{before}", "{after}", "--first", "x"], "name models of files and runs by --names"),
+        (["{before}", "{after}", "--first", "x"], "use `surface-consistency paired`"),
         (["{before}", "{after}", "--names", "x"], "--names gives x for 2 files or tables; give"),
         (["{before}", "{after}", "--names", "x", "x"], "--names gives two runs the same name"),
         (["{before}", "{after}", "--item", "x", "--score", "y"], "--item, --score: runs say"),
@@ -254,6 +262,5 @@ def test_one_run_has_its_accuracy_by_group(runs, capsys):
     assert main(["compare", str(runs / "before")]) == 0
 
     printed = capsys.readouterr().out
-    assert "items have a score.\n" in printed
     assert "The accuracy (correct) of " in printed
     assert "By condition (correct)" in printed
