@@ -10,4 +10,19 @@ import lazy_loader
 
 __version__ = "0.1.0.dev0"
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> object:
+    """Load a name of the package; an unknown one is found in its subpackages, or named nearly."""
+    try:
+        return _load(name)
+    except AttributeError:
+        if name.startswith("_"):
+            raise
+        from surface_consistency.text import did_you_mean
+
+        parts = [part for part in ("metrics", "matching", "data") if name in _load(part).__all__]
+        remedy = f"; it is surface_consistency.{parts[0]}.{name}" if parts else None
+        remedy = remedy or did_you_mean(name, __all__)
+        raise AttributeError(f"surface_consistency has no attribute {name}{remedy}") from None

@@ -95,3 +95,11 @@ def test_functions_have_a_documented_example(name):
 
     for part in ("Args:", "Returns:", "Raises:", "References:", "Examples:"):
         assert part in text
+
+
+def test_an_unknown_name_is_found_in_its_subpackage_or_named_nearly():
+    with pytest.raises(AttributeError, match="mcnemar; it is"):
+        sc.mcnemar  # noqa: B018
+    with pytest.raises(AttributeError, match="did you mean 'accuracy'"):
+        sc.acuracy  # noqa: B018
+    assert not hasattr(sc, "_repr_html_")

@@ -71,5 +71,5 @@ def test_an_underscore_is_what_makes_a_name_private(package):
 
 
 def test_unknown_public_name_is_rejected():
-    with pytest.raises(AttributeError, match="No surface_consistency attribute nothing"):
+    with pytest.raises(AttributeError, match="surface_consistency has no attribute nothing"):
         surface_consistency.nothing  # noqa: B018

@@ -1,7 +1,7 @@
 """Tests of equal accuracy of two conditions: the t of clusters, and McNemar's in their forms."""
 
 import math
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy.typing as npt
 
@@ -23,7 +23,19 @@ _METHODS = ("exact", "corrected", "uncorrected", "mid-p")
 _Form: TypeAlias = Literal["exact", "corrected", "uncorrected", "mid-p"]
 
 
-def mcnemar(table: PairedTable, *, method: McNemarMethod = "auto") -> tuple[float, float]:
+class PairedTestResult(NamedTuple):
+    """Result of a test of equal accuracy."""
+
+    statistic: float
+    """The statistic of the test."""
+
+    p_value: float
+    """The two-sided p-value, in [0, 1]."""
+
+
+def mcnemar(
+    table: PairedTable | npt.ArrayLike, *, method: McNemarMethod = "auto"
+) -> PairedTestResult:
     """Test, taking pairs for independent, whether two conditions have equal accuracy.
 
     With b pairs right at first only and c at second only, "corrected" is
@@ -32,7 +44,9 @@ def mcnemar(table: PairedTable, *, method: McNemarMethod = "auto") -> tuple[floa
     "mid-p" that test less the probability of the observed count.
 
     Args:
-        table: The paired verdicts; only the discordant counts matter.
+        table: The paired correctness labels, or their counts in the shape `(2, 2)`, with rows for
+            the first condition and columns for the second, correct before incorrect. Only the
+            discordant counts matter.
         method: Form of the test. "auto" is "exact" for 25 or fewer discordant pairs and
             "corrected" for more, the rule of the audit of forgetting.
 
@@ -42,8 +56,8 @@ def mcnemar(table: PairedTable, *, method: McNemarMethod = "auto") -> tuple[floa
         [0, 1].
 
     Raises:
-        TypeError: When `table` is no `PairedTable`.
-        ValueError: When `method` is not one of the names above.
+        TypeError: If `table` is not a `PairedTable` and does not have the shape `(2, 2)`.
+        ValueError: If `method` is not one of the names above.
 
     Notes:
         With no discordant pair the statistic is 0 and p is 1. With b = c > 0 the corrected
@@ -61,19 +75,19 @@ def mcnemar(table: PairedTable, *, method: McNemarMethod = "auto") -> tuple[floa
         >>> round(statistic, 2), p_value < 0.001
         (886.57, True)
         >>> mcnemar(PairedTable(both=0, first_only=4, second_only=0, neither=596))
-        (0.0, 0.125)
+        PairedTestResult(statistic=0.0, p_value=0.125)
     """
-    b, c = check_table(table).first_only, table.second_only
+    _, b, c, _ = check_table(table).counts
     check_choice(method, ("auto", *_METHODS), "method")
     form = _form(b + c, method)
     if b + c == 0:
-        return 0.0, 1.0
+        return PairedTestResult(0.0, 1.0)
     if form == "exact" or form == "mid-p":
-        return float(min(b, c)), _binomial_p(b, c, mid=form == "mid-p")
+        return PairedTestResult(float(min(b, c)), _binomial_p(b, c, mid=form == "mid-p"))
     distance = max(abs(b - c) - 1, 0) if form == "corrected" else abs(b - c)
     statistic = distance * distance / (b + c)
     # The survival function of chi-square with one degree of freedom, exact in the far tail.
-    return statistic, math.erfc(math.sqrt(statistic / 2.0))
+    return PairedTestResult(statistic, math.erfc(math.sqrt(statistic / 2.0)))
 
 
 def _form(n_discordant: int, method: McNemarMethod) -> _Form:
@@ -172,11 +186,11 @@ def _conditional_bounds(b: int, c: int, n: int, confidence: float) -> tuple[floa
     return (2.0 * low - 1.0) * flips / n, (2.0 * high - 1.0) * flips / n
 
 
-def _clustered_statistic(cells: Floats, method: ClusteredMcNemarMethod) -> tuple[float, float]:
+def _clustered_statistic(cells: Floats, method: ClusteredMcNemarMethod) -> PairedTestResult:
     """Return statistic and p-value from counts that are checked and hold no empty cluster."""
     n_clusters = len(cells)
     if n_clusters < 2:
-        return math.nan, math.nan
+        return PairedTestResult(math.nan, math.nan)
     difference = cells[:, 1] - cells[:, 2]
     scale = 1.0
     if method == "durkalski":
@@ -185,14 +199,14 @@ def _clustered_statistic(cells: Floats, method: ClusteredMcNemarMethod) -> tuple
         scale = (n_clusters - 1) / n_clusters
     spread = float(difference @ difference)
     if spread == 0.0:
-        return 0.0, 1.0
+        return PairedTestResult(0.0, 1.0)
     statistic = scale * float(difference.sum()) ** 2 / spread
-    return statistic, math.erfc(math.sqrt(statistic / 2.0))
+    return PairedTestResult(statistic, math.erfc(math.sqrt(statistic / 2.0)))
 
 
 def clustered_mcnemar(
     counts: npt.ArrayLike, *, method: ClusteredMcNemarMethod = "obuchowski"
-) -> tuple[float, float]:
+) -> PairedTestResult:
     """Test, with many clusters such as facts, whether two conditions have equal accuracy.
 
     Let cluster k of K hold n_k pairs, b_k right at first only and c_k at second only, and let

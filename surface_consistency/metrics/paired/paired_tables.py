@@ -414,13 +414,16 @@ def table_of(counts: Iterable[int]) -> PairedTable:
 
 
 def check_table(table: object) -> PairedTable:
-    """Return the table when it is one."""
-    if not isinstance(table, PairedTable):
+    """Return the table; counts of the shape (2, 2) become one."""
+    if isinstance(table, PairedTable):
+        return table
+    cells = np.asarray(table)
+    if cells.shape != (2, 2):
         raise TypeError(
-            f"table must be a PairedTable; got {type(table).__name__}: count verdicts with "
-            "paired_table"
+            f"table must be a PairedTable or counts of the shape (2, 2); got {type(table).__name__}"
+            f" of the shape {cells.shape}; count correctness labels with paired_table"
         )
-    return table
+    return table_of(pair_counts(cells.reshape(1, 4))[0])
 
 
 def cluster_counts(

@@ -221,7 +221,7 @@ test_tests_of_equal_accuracy_reject_bad_input = refusals(
     (clustered_mcnemar, [["a", "b", "c", "d"]], {}, TypeError, "whole numbers"),
     (clustered_mcnemar, [[1, 1, 0, 0]], {"method": "yang"}, "got 'yang'"),
     (mcnemar, discordant(1, 2), {"method": "yates"}, "method must.*got 'yates'"),
-    (mcnemar, (1, 2, 3, 4), {}, TypeError, "table must be a PairedTable; got tuple"),
+    (mcnemar, (1, 2, 3, 4), {}, TypeError, "PairedTable or counts of the shape .2, 2.; got tuple"),
 )
 
 
@@ -240,3 +240,10 @@ def test_exact_p_value_of_large_counts_agrees_with_sums_of_logarithms(half, apar
     assert mcnemar(discordant(few, many), method="exact")[1] == p_value
     assert mcnemar(discordant(few, many), method="mid-p")[1] < p_value
     assert mcnemar(discordant(half, half), method="exact")[1] == 1.0
+
+
+def test_counts_of_the_shape_of_statsmodels_give_the_result_of_a_table():
+    result = mcnemar([[10, 5], [2, 3]])
+
+    assert result == mcnemar(PairedTable(both=10, first_only=5, second_only=2, neither=3))
+    assert (result.statistic, result.p_value) == result
