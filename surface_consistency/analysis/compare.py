@@ -234,16 +234,6 @@ def compare_results(
     return compared
 
 
-def _read_rows(
-    inputs: Sequence[Input],
-    columns: ResultColumns,
-    settings: ComparisonSettings,
-    table: TableSettings,
-) -> pd.DataFrame:
-    """Read the rows of tables that were compared by sums."""
-    return _by_rows(read_inputs(inputs, columns), None, columns, settings, table).rows
-
-
 def _by_sums(
     inputs: Sequence[Input],
     columns: ResultColumns,
@@ -270,7 +260,9 @@ def _by_sums(
     return ComparedResults(
         metrics={flat.metric: result},
         models=models,
-        read_rows=partial(_read_rows, inputs, columns, settings, table),
+        read_rows=lambda: (
+            _by_rows(read_inputs(inputs, columns), None, columns, settings, table).rows
+        ),
         cluster_note=f"{flat.cluster}, {reason}" if flat.cluster else ITEMS_ALONE,
         are_items_clusters=flat.n_clusters_of_any == flat.n_items_of_any,
         noise=pd.DataFrame(columns=_NOISE),
@@ -316,7 +308,8 @@ def _by_rows(
     repeats = _repeats(frame, intervals)
     comparisons, missing = {}, list[str]()
     unit = "answers" if _varies(frame["form"]) else "items"
-    for metric, part in _by_metric(rows):
+    for name, part in rows.groupby("metric", sort=False, observed=True):
+        metric = str(name)
         comparisons[metric] = _compared(part, by, settings, table)
         missing += _missing_items(metric, comparisons[metric], unit)
         notes += _left_out(part)
@@ -680,15 +673,6 @@ def _flips(
         intervals=intervals,
     )  # fmt: skip
     return table.rename(columns=lambda name: name.replace("mean", "flip_rate"))[list(_FLIPS)]
-
-
-def _by_metric(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the rows of each metric."""
-    if not _varies(rows["metric"]):
-        yield str(rows["metric"].iat[0]), rows
-        return
-    for metric, part in rows.groupby("metric", sort=False, observed=True):
-        yield str(metric), part
 
 
 def _compared(

@@ -436,7 +436,7 @@ def forgetting(
     )  # fmt: skip
     table = forgetting_by(
         rows.frame, by=rows.keys, **scores, cluster=rows.cluster, test=test,
-        intervals=Intervals(confidence=confidence),
+        intervals=Intervals(confidence=confidence), missing="drop",
     )  # fmt: skip
     table = _complement(table, "retrieval_effect", "accuracy_difference", 0.0)
     note = "p is of R − I."
