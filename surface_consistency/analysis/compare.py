@@ -234,6 +234,16 @@ def compare_results(
     return compared
 
 
+def _read_rows(
+    inputs: Sequence[Input],
+    columns: ResultColumns,
+    settings: ComparisonSettings,
+    table: TableSettings,
+) -> pd.DataFrame:
+    """Read the rows of tables that were compared by sums."""
+    return _by_rows(read_inputs(inputs, columns), None, columns, settings, table).rows
+
+
 def _by_sums(
     inputs: Sequence[Input],
     columns: ResultColumns,
@@ -260,9 +270,7 @@ def _by_sums(
     return ComparedResults(
         metrics={flat.metric: result},
         models=models,
-        read_rows=lambda: (
-            _by_rows(read_inputs(inputs, columns), None, columns, settings, table).rows
-        ),
+        read_rows=partial(_read_rows, inputs, columns, settings, table),
         cluster_note=f"{flat.cluster}, {reason}" if flat.cluster else ITEMS_ALONE,
         are_items_clusters=flat.n_clusters_of_any == flat.n_items_of_any,
         noise=pd.DataFrame(columns=_NOISE),
