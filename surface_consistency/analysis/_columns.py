@@ -1,5 +1,6 @@
 """The frame and the columns that a function of the library is given."""
 
+import os
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -8,9 +9,11 @@ import pandas as pd
 
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.metrics._groups import column_names, has_list_cells, plain_label
-from surface_consistency.metrics._inputs import MissingPolicy, check_choice
+from surface_consistency.metrics._inputs import check_choice
 from surface_consistency.reading import first_names
+from surface_consistency.results.checks import GROUPS
 from surface_consistency.results.columns import USUAL
+from surface_consistency.results.frame import read_results
 from surface_consistency.text import did_you_mean
 
 _OPTIONAL: Final = ("item", "form", "pair", "cluster", "full", "gold_retrieved")
@@ -20,29 +23,50 @@ def to_frame(data: object) -> pd.DataFrame:
     """Return data as a frame with a fresh index.
 
     Args:
-        data: A DataFrame; a `datasets.Dataset`, polars or Arrow table; or a list of dictionaries.
+        data: A DataFrame; a `datasets.Dataset`, polars or Arrow table; a list of dictionaries; or
+            what `read_results` reads: a file or folder, or a log of inspect_ai.
 
     Returns:
-        The frame; it is not a copy of a frame's columns.
+        The frame; it is not a copy of a frame's columns. Scores of files are in the column `score`.
 
     Raises:
+        DataError: If a file cannot be read, or has scores of several metrics.
         TypeError: If the data are of another type.
         ValueError: If they have no rows.
     """
     if isinstance(data, pd.DataFrame):
         frame = data
+    elif isinstance(data, str | os.PathLike) or hasattr(data, "model_dump"):
+        frame = _read(data)
     elif hasattr(data, "to_pandas"):
         frame = data.to_pandas()
     elif isinstance(data, list) and data and all(isinstance(row, dict) for row in data):
         frame = pd.DataFrame(data)
     else:
         raise TypeError(
-            f"df must be a DataFrame, one row per answer or pair; got {type(data).__name__}; pass "
-            "pandas.DataFrame(...) of it"
+            "df must be a DataFrame, a list of dictionaries or a file, with one row per answer or "
+            f"pair; got {type(data).__name__}"
         )
     if frame.empty:
         raise ValueError("df has no rows; pass a DataFrame with one row per answer or pair")
     return frame.reset_index(drop=True)
+
+
+def _read(source: Any) -> pd.DataFrame:  # noqa: ANN401 - a path or a log
+    """Read results of any tool, which have one metric."""
+    frame = read_results(source).frame
+    metrics = [str(name) for name in frame["metric"].unique()]
+    if len(metrics) > 1:
+        raise DataError(
+            f"the results have scores of {len(metrics)} metrics ({first_names(metrics)}); pass "
+            "compare(...) the results, or this function the rows of one metric of "
+            "results.read_results(...).frame"
+        )
+    is_text = frame.dtypes == "category"
+    frame = frame.astype(dict.fromkeys(frame.columns[is_text], object))
+    constant = {"task": "", "form": "", "metric": metrics[0]}
+    unused = [name for name, value in constant.items() if (frame[name] == value).all()]
+    return frame.drop(columns=[*unused, "content", "file"])
 
 
 def find(frame: pd.DataFrame, role: str, name: str, *, default: str = "") -> str:
@@ -78,7 +102,7 @@ def find(frame: pd.DataFrame, role: str, name: str, *, default: str = "") -> str
         )
     hint = did_you_mean(name, map(str, columns))
     remedy = f"{role}= the name of a column"
-    if role in _OPTIONAL:
+    if role in _OPTIONAL and not default:
         remedy = f"{role}=None or the name of a column"
     raise ColumnNotFoundError(f"column {name!r} not found{hint}; pass {remedy}. {listed}")
 
@@ -93,13 +117,16 @@ def find_optional(frame: pd.DataFrame, role: str, name: str | None, default: str
         default: Its default.
 
     Returns:
-        The column; None if there is none.
+        The column. If the default is not in the frame, it is the likeliest usual name that is, as
+        for `compare`; None if there is none.
 
     Raises:
         ColumnNotFoundError: If another column than the default is named and is not in the frame.
     """
-    if name is None or (name == default and name not in frame):
+    if name is None:
         return None
+    if name == default and name not in frame:
+        return next((one for one in USUAL.get(role, ()) if one in frame), None)
     return find(frame, role, name)
 
 
@@ -137,8 +164,10 @@ class Rows(NamedTuple):
     """What the clusters are, in the plural."""
     is_binary: bool
     """Whether all known scores are 0 or 1."""
-    policy: MissingPolicy
-    """Policy of the metric for missing scores."""
+    is_share: bool
+    """Whether all known scores are from 0 to 1."""
+    note: str
+    """The column that groups the items, if the clusters are single items; empty otherwise."""
 
 
 def prepare(
@@ -163,7 +192,8 @@ def prepare(
         by: Columns of groups.
         cluster: Column of dependent rows; None for the item.
         item: Column of items; None if the frame has none.
-        model: Column of models; they make groups if there are several.
+        model: Column of models; they make groups if there are several. A column of a usual name is
+            renamed "model".
         repeat: Column of repeats; None if every observation has one row.
         missing: Policy for missing scores.
         binary_reason: Why graded scores are rejected; empty if they are accepted.
@@ -175,13 +205,18 @@ def prepare(
         ColumnNotFoundError: If a column is not in the frame.
         DataError: If an observation has several rows, an id is missing, or a column of ids has
             numbers and texts.
-        ValueError: If `missing` is unknown, or a score is graded and must not be.
+        ValueError: If `missing` is unknown or not met, or a score is graded and must not be.
     """
     check_choice(missing, ("drop", "raise", "wrong"), "missing")
     keys = [find(frame, "by", name) for name in column_names(by)]
-    has_models = model in frame and model not in keys and frame[model].nunique() > 1
-    family = [model] if has_models and keys else []
-    keys = [*([model] if has_models else []), *keys]
+    named = find_optional(frame, "model", model, "model")
+    models = []
+    if named not in (None, cluster, *keys) and frame[named].nunique(dropna=False) > 1:
+        _check_ids(frame[named])
+        models = ["model" if model == "model" else model]
+        frame = frame.rename(columns={named: models[0]})
+    family = models if keys else []
+    keys = [*models, *keys]
     chosen = item if cluster is None else find(frame, "cluster", cluster)
     repeats = [] if repeat is None else [find(frame, "repeat", repeat)]
     own = list(filter(None, unit))
@@ -193,7 +228,15 @@ def prepare(
         _refuse_duplicates(frame, observation, repeats)
     elif repeats:
         raise ValueError("repeat needs the column of items; pass item= the name of a column")
+    is_share = all(_is_share(frame[name]) for name in scores)
+    if missing == "raise":
+        _refuse_missing(frame, scores)
     if missing == "wrong":
+        if not is_share:
+            raise ValueError(
+                "missing='wrong' scores a missing answer 0, but there are scores outside 0 to 1; "
+                "pass missing='drop' to exclude answers without a score"
+            )
         filled = {name: frame[name].astype(object).where(frame[name].notna(), 0) for name in scores}
         frame = frame.assign(**filled).infer_objects()
     graded = [_graded(frame[name], binary_reason) for name in scores]
@@ -205,7 +248,45 @@ def prepare(
         observation,
         "items" if chosen == item else "clusters",
         not any(graded),
-        "raise" if missing == "raise" else "drop",
+        is_share,
+        _grouping_note(frame, item, keys) if cluster is None else "",
+    )
+
+
+def _is_share(column: "pd.Series[Any]") -> bool:
+    """Tell whether all known scores are from 0 to 1."""
+    return bool(pd.to_numeric(column.dropna(), errors="coerce").astype(float).between(0, 1).all())
+
+
+def _refuse_missing(frame: pd.DataFrame, scores: Sequence[str]) -> None:
+    """Reject missing scores."""
+    for name in scores:
+        if n := int(frame[name].isna().sum()):
+            row = int(np.argmax(frame[name].isna()))
+            raise ValueError(
+                f"column {name!r} has no score in {n:,} of {len(frame):,} rows, first in row "
+                f"{row}; fill it in, or pass missing='drop' or 'wrong'"
+            )
+
+
+def _grouping_note(frame: pd.DataFrame, item: str | None, keys: Sequence[str]) -> str:
+    """Name the finest column of a usual name that groups the items; empty if there is none."""
+    if item is None:
+        return ""
+    n_items, sizes = frame[item].nunique(), {}
+    for name in map(str, frame.columns):
+        if name.casefold() not in GROUPS or name in (item, *keys) or has_list_cells(frame[name]):
+            continue
+        n_groups = frame[name].nunique()
+        is_nested = (frame.groupby(item)[name].nunique(dropna=False) == 1).all()
+        if frame[name].notna().all() and 1 < n_groups < n_items and is_nested:
+            sizes[name] = n_groups
+    if not sizes:
+        return ""
+    name = max(sizes, key=lambda one: sizes[one])
+    return (
+        f"Intervals assume independent items, but column {name} groups the {n_items:,} items into "
+        f"{sizes[name]:,}; cluster={name!r} keeps its groups together."
     )
 
 

@@ -22,7 +22,9 @@ from surface_consistency.metrics.comparison.comparisons import (
     compare_models,
     compare_totals,
 )
+from surface_consistency.metrics.forms.repeats import repeats_by
 from surface_consistency.metrics.uncertainty.intervals import Intervals
+from surface_consistency.metrics.uncertainty.means import mean_by
 from surface_consistency.results.columns import USUAL, ResultColumns
 from surface_consistency.results.frame import UNSCORED, Results, read_inputs
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of
@@ -67,12 +69,8 @@ class ComparedResults:
     noise: pd.DataFrame
     """Test-retest flip rate, one row per model and metric with repeats scored 0 or 1: the
     probability that two repeats of an item differ (flip_rate, with bounds), n items,
-    n_clusters."""
-
-    passes: pd.DataFrame
-    """pass^k, one row per model, metric and k: the unbiased probability that k repeats of an item,
-    drawn at random, are all correct (pass_k, with bounds), n items, n_clusters. k goes up to the
-    repeats that every item with several has; items with fewer are excluded."""
+    n_clusters; and pass^k, the probability that k repeats of an item, drawn at random, are all
+    correct (pass_k, with bounds), for the smallest number of repeats k. See `repeats_by`."""
 
     flips: pd.DataFrame
     """Flip rate of two models with repeats, one row per metric and pair of `differences`: the
@@ -102,6 +100,9 @@ class ComparedResults:
 
     by: Sequence[str] = ()
     """Columns of slices."""
+
+    unit: str = "items"
+    """What is counted: items, or answers if items have several forms."""
 
     runs: "RunResults | None" = None
     """The runs, where they are of a study."""
@@ -273,7 +274,6 @@ def _by_sums(
         cluster_note=f"{flat.cluster}, {reason}" if flat.cluster else ITEMS_ALONE,
         are_items_clusters=flat.n_clusters_of_any == flat.n_items_of_any,
         noise=pd.DataFrame(columns=_NOISE),
-        passes=pd.DataFrame(columns=_PASSES),
         flips=pd.DataFrame(columns=_FLIPS),
         has_repeats=False,
         tools=("a table",),
@@ -312,21 +312,29 @@ def _by_rows(
     clusters = find_clusters(frame, results, whole)
     frame = frame.assign(_cluster=clusters.codes)
     rows = _without_repeats(frame, notes)
-    repeated = _repeated(frame)
+    intervals = Intervals(confidence=table.confidence)
+    repeats = _repeats(frame, intervals)
     comparisons, missing = {}, list[str]()
-    for metric, part in _by_metric(rows):
+    unit = "answers" if _varies(frame["form"]) else "items"
+    for name, part in rows.groupby("metric", sort=False, observed=True):
+        metric = str(name)
         comparisons[metric] = _compared(part, by, settings, table)
-        missing += _missing_items(metric, comparisons[metric])
+        missing += _missing_items(metric, comparisons[metric], unit)
         notes += _left_out(part)
+    n_unscored = int(frame["score"].isna().sum())
+    if settings.missing == "raise" and (missing or n_unscored):
+        (reason, *_) = [*missing, f"{n_unscored:,} rows have no score"]
+        raise DataError(
+            f"`missing=raise`: {reason.partition(';')[0]}; add the scores, or choose drop or wrong"
+        )
     return ComparedResults(
         metrics=comparisons,
         models=models,
         read_rows=partial(pd.DataFrame, rows),
         cluster_note=clusters.note if runs is None else runs.cluster_note,
         are_items_clusters=rows["_cluster"].nunique() == rows["_unit"].nunique(),
-        noise=_noise(repeated, table.confidence) if runs is None else runs.noise(),
-        passes=_passes(repeated, table),
-        flips=_flips(rows, repeated, comparisons, table),
+        noise=repeats if runs is None else runs.noise().reindex(columns=_NOISE),
+        flips=_flips(rows, repeats, comparisons, intervals),
         has_repeats=_varies(frame["repeat"]),
         tools=tuple(dict.fromkeys(results.tool.values())),
         is_same_questions=results.is_same_questions,
@@ -335,6 +343,7 @@ def _by_rows(
         missing=tuple(missing),
         notes=tuple(dict.fromkeys(notes)),
         by=tuple(by),
+        unit=unit,
         runs=runs,
     )
 
@@ -623,80 +632,40 @@ def _without_repeats(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     return first.assign(score=means, repeat=0)
 
 
-_RATE: Final = ["flip_rate", "flip_rate_low", "flip_rate_high"]
-_NOISE: Final = ["model", "metric", "n", "n_clusters", *_RATE]
-_FLIPS: Final = ["model", "reference", "metric", "n", "n_clusters", *_RATE]
-_PASS: Final = ["pass_k", "pass_k_low", "pass_k_high"]
-_PASSES: Final = ["model", "metric", "k", "n", "n_clusters", *_PASS]
+_RATE: Final = ("flip_rate", "flip_rate_low", "flip_rate_high")
+_COUNTS: Final = ("n", "n_clusters")
+_FLIPS: Final = ("model", "reference", "metric", *_COUNTS, *_RATE)
+_PASS: Final = ("k", "pass_k", "pass_k_low", "pass_k_high")
+_NOISE: Final = ("model", "metric", *_COUNTS, *_RATE, *_PASS)
 
 
-def _repeated(frame: pd.DataFrame) -> pd.DataFrame:
-    """Keep the scored repeats of metrics whose scores are all 0 or 1; no row without repeats."""
+def _repeats(frame: pd.DataFrame, intervals: Intervals) -> pd.DataFrame:
+    """Compute the test-retest flip rate and pass^k of each model; no row without repeats."""
     scored = frame[frame["score"].notna()] if _varies(frame["repeat"]) else frame[:0]
     graded = scored.loc[~scored["score"].isin((0, 1)), "metric"].unique()
-    return scored[~scored["metric"].isin(graded)]
-
-
-def _noise(repeated: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Compute the test-retest flip rate of each model."""
-    from surface_consistency.metrics.forms.form_groups import forms_by
-
-    if repeated.empty:
+    scored = scored[~scored["metric"].isin(graded)]
+    if scored.empty:
         return pd.DataFrame(columns=_NOISE)
     with warnings.catch_warnings():
-        # What cannot be inferred stands in the cells.
+        # The cells of numbers that cannot be inferred are NaN.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        rows = forms_by(
-            repeated, by=["model", "metric"], item="_pair", form="repeat", score="score",
-            cluster="_cluster", intervals=Intervals(confidence=confidence),
+        table = repeats_by(
+            scored.astype({"model": str, "metric": str}), by=["model", "metric"], prompt="_pair",
+            cluster="_cluster", score="score", intervals=intervals,
         )  # fmt: skip
-    rows = rows.assign(
-        n=rows["n_items"],
-        flip_rate=1 - rows["consistency"],
-        flip_rate_low=1 - rows["consistency_high"],
-        flip_rate_high=1 - rows["consistency_low"],
-    )
-    return rows[_NOISE]
-
-
-def _passes(repeated: pd.DataFrame, table: TableSettings) -> pd.DataFrame:
-    """Compute pass^k of each model: C(c, k) / C(n, k) of an item with c of n repeats correct."""
-    keys = ["model", "metric"]
-    parts = []
-    for (model, metric), part in repeated.groupby(keys, sort=False, observed=True):
-        items = part.groupby(["_pair", "_cluster"], sort=False)["score"].agg(["sum", "size"])
-        items = items[items["size"] > 1].reset_index()
-        drawn = np.ones(len(items))
-        for k in range(1, int(items["size"].min() if len(items) else 0) + 1):
-            drawn = drawn * (items["sum"] - k + 1).clip(lower=0) / (items["size"] - k + 1)
-            named = {"model": str(model), "metric": str(metric), "k": k}
-            parts.append(_mean_of(items.assign(score=drawn), "pass_k", table, named))
-    return pd.DataFrame(parts, columns=_PASSES)
-
-
-def _mean_of(
-    items: pd.DataFrame, name: str, table: TableSettings, named: dict[str, Any]
-) -> dict[str, Any]:
-    """Infer the mean of a number of each item in [0, 1], clustered."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        mean = compare_models(
-            items.assign(model=name), item="_pair", cluster="_cluster", scale=(0.0, 1.0),
-            intervals=Intervals(confidence=table.confidence),
-        ).models.iloc[0]  # fmt: skip
-    values = {f"{name}{end}": float(mean[f"mean{end}"]) for end in ("", "_low", "_high")}
-    return {**named, "n": int(mean["n"]), "n_clusters": int(mean["n_clusters"]), **values}
+    names = {f"test_retest_{name}": name for name in _RATE} | {"n_prompts": "n"}
+    return table.rename(columns=names)[list(_NOISE)]
 
 
 def _flips(
     rows: pd.DataFrame,
-    repeated: pd.DataFrame,
+    repeats: pd.DataFrame,
     comparisons: Mapping[str, ModelComparisonResult],
-    table: TableSettings,
+    intervals: Intervals,
 ) -> pd.DataFrame:
     """Compute how often single repeats of two models differ, by the means of their repeats."""
     parts = []
-    for metric in repeated["metric"].unique():
+    for metric in repeats["metric"].unique():
         scored = rows[(rows["metric"] == metric) & rows["score"].notna()]
         wide = scored.pivot(index=["_pair", "_cluster"], columns="model", values="score")
         pairs = comparisons[metric].differences[["model", "reference"]]
@@ -704,18 +673,14 @@ def _flips(
             one, other = wide[model], wide[reference]
             differ = (one * (1 - other) + other * (1 - one)).dropna()
             items = differ.rename("score").reset_index()
-            named = {"model": model, "reference": reference, "metric": str(metric)}
-            parts.append(_mean_of(items, "flip_rate", table, named))
-    return pd.DataFrame(parts, columns=_FLIPS)
-
-
-def _by_metric(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the rows of each metric."""
-    if not _varies(rows["metric"]):
-        yield str(rows["metric"].iat[0]), rows
-        return
-    for metric, part in rows.groupby("metric", sort=False, observed=True):
-        yield str(metric), part
+            parts.append(items.assign(model=model, reference=reference, metric=str(metric)))
+    if not parts:
+        return pd.DataFrame(columns=_FLIPS)
+    table = mean_by(
+        pd.concat(parts), by=["model", "reference", "metric"], cluster="_cluster", scale=(0.0, 1.0),
+        intervals=intervals,
+    )  # fmt: skip
+    return table.rename(columns=lambda name: name.replace("mean", "flip_rate"))[list(_FLIPS)]
 
 
 def _compared(
@@ -773,13 +738,15 @@ def _first_items(rows: pd.DataFrame) -> str:
     return ", ".join(f"{item!r} by {model}" for model, item in named)
 
 
-def _missing_items(metric: str, comparison: ModelComparisonResult) -> Iterator[str]:
-    """Say how many items are not common to all models."""
+def _missing_items(
+    metric: str, comparison: ModelComparisonResult, unit: str = "items"
+) -> Iterator[str]:
+    """Report how many items or answers are not common to all models."""
     n = comparison.n_items_of_any
     if comparison.n_items < n:
         of_several = len(comparison.models) > 1
         yield (
-            f"{comparison.n_items:,} of {n:,} items have a score ({metric})"
+            f"{comparison.n_items:,} of {n:,} {unit} have a score ({metric})"
             f"{' of every model' if of_several else ''}; the others are excluded"
         )
 

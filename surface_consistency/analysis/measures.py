@@ -21,12 +21,13 @@ from surface_consistency.analysis._columns import (
     to_frame,
 )
 from surface_consistency.analysis.result import Result, texts
-from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.errors import PluginError, UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics._groups import column_names
 from surface_consistency.metrics._inputs import check_choice
 from surface_consistency.metrics.correlation.correlations import correlation_by
 from surface_consistency.metrics.forgetting.forgetting_groups import forgetting_by
 from surface_consistency.metrics.forms.form_groups import forms_by
+from surface_consistency.metrics.forms.repeats import repeats_by
 from surface_consistency.metrics.outcome_frames import outcomes_frame
 from surface_consistency.metrics.paired.mcnemar_tests import PairedTest
 from surface_consistency.metrics.paired.multiplicity import with_adjusted_p_values
@@ -91,9 +92,10 @@ def accuracy(
     """Compute the mean score of one model, or of each of several, with a confidence interval.
 
     Args:
-        df: One row per answer: a DataFrame, a `datasets.Dataset` or a list of dictionaries.
+        df: One row per answer: a DataFrame, a `datasets.Dataset`, polars or Arrow table, a list of
+            dictionaries, or a file of results of any tool.
         score: Column of scores: 0 or 1, or graded.
-        item: Column of items; the default is used only if the frame has it.
+        item: Column of items; usual names such as "id" or "fact" by default, if the frame has one.
         form: Column of the form in which an item is asked, if there are several; as `item`.
         cluster: Column of dependent rows, such as the article; None for the item.
         by: Columns of groups, one row of the result each.
@@ -141,12 +143,11 @@ def accuracy(
     data = rows.frame if repeat is None else averaged(rows.frame, rows.unit, [score])
     table = mean_by(
         data, by=rows.keys, score=score, cluster=rows.cluster, intervals=intervals,
-        missing=rows.policy,
     )  # fmt: skip
     names = {f"mean{end}": f"accuracy{end}" for end in _ENDS}
     name = "accuracy" if rows.is_binary else "mean score"
     unit = "items" if form is None and item is not None else "answers"
-    kind = _kind(table["mean"])
+    kind = _kind(rows)
     shown = [_Estimate("accuracy", name.capitalize(), f"{name}{{}}", kind)]
     table = table.drop(columns="p_value")
     return _result("accuracy", rows, table, shown, name.capitalize(), confidence, names=names,
@@ -210,20 +211,22 @@ def consistency(
         'The consistency of two forms of an item is 66.7 % (95 % CI 53.6 to 79.6; 30 items).'
     """
     frame, fact = to_frame(df), None
+    groups = _with_facet(frame, by)
     if (item, form, score) == ("item", "form", "correct"):
         long = outcome_rows(frame)
         frame, fact = long, None if long is frame else "fact"
     item, form = (find(frame, *one, default=one[0]) for one in (("item", item), ("form", form)))
     score = find(frame, "score", score, default="correct")
     rows = prepare(
-        frame, [score], [item, form], by, cluster or fact, item, model, repeat, missing,
+        frame, [score], [item, form], groups, cluster or fact, item, model, repeat,
+        missing,
         binary_reason="consistency is the probability that two forms are both correct or both "
         "incorrect",
     )  # fmt: skip
     intervals = Intervals(confidence=confidence)
     table = forms_by(
         rows.frame, by=rows.keys, item=item, form=form, score=score, cluster=rows.cluster,
-        repeat=repeat, intervals=intervals, missing=rows.policy,
+        repeat=repeat, intervals=intervals,
     )  # fmt: skip
     page = None
     if confidence == _PAGE_CONFIDENCE and rows.keys in ([], [model]):
@@ -239,7 +242,8 @@ def consistency(
     ]  # fmt: skip
     return _result(
         "consistency", rows, _complement(table, "flip_rate", "consistency", 1.0), shown,
-        "Consistency of the forms of an item", confidence, names={"n_items": "n"}, unit="items",
+        "Consistency of the forms of an item", confidence, names={"n_items": "n"},
+        unit="items" if fact is None else "pairs",
         noise=_noise(rows, score, repeat, intervals), between="two forms of an item", page=page,
     )  # fmt: skip
 
@@ -267,7 +271,9 @@ def paired(
         first: Column of scores under the first condition: 0 or 1, or graded.
         second: Column of scores under the second condition.
         cluster: Column of dependent pairs, such as the fact; None for the item.
-        by: Columns of groups, one row of the result each; a cell may be a list of labels.
+        by: Columns of groups, one row of the result each; a cell may be a list of labels. Outcomes
+            of several values of the facet of their study, such as the question templates of
+            RedirectQA, have a row per value.
         item: Column of items; the default is used only if the frame has it.
         pair: Column of pair ids, unique per model; the default is used only if the frame has it.
         model: Column of models; several models are reported in one row each.
@@ -312,8 +318,9 @@ def paired(
     if cluster is None and {"study", "pair"} <= {*frame}:
         cluster = _cluster_of(frame)
     rows = prepare(
-        frame, [first, second], [pair], by, cluster, item or pair, model, repeat, missing
-    )
+        frame, [first, second], [pair], _with_facet(frame, by), cluster, item or pair, model,
+        repeat, missing,
+    )  # fmt: skip
     one, two = _conditions(frame, first, second)
     intervals = Intervals(confidence=confidence)
     if rows.is_binary:
@@ -321,13 +328,12 @@ def paired(
         table = paired_by(
             rows.frame, by=rows.keys, first=first, second=second, cluster=rows.cluster, test=test,
             pair=None if repeat is None else pair, repeat=repeat, intervals=intervals,
-            missing=rows.policy,
-        )  # fmt: skip
+            )  # fmt: skip
     else:
         if test != "auto":
             raise ValueError(f"test={test!r} is for 0/1 scores; for graded ones pass test='auto'")
         noise, table = None, _graded_pairs(rows, first, second, repeat, intervals)
-    kind = _kind(table["first_accuracy"])
+    kind = _kind(rows)
     name = "accuracy" if rows.is_binary else "mean score"
     change: Literal["difference", "number"] = "difference" if kind == "rate" else "number"
     shown = [_Estimate("accuracy_difference", f"{two} − {one}", f"{name}{{}}", change, (one, two))]
@@ -422,14 +428,15 @@ def forgetting(
     scores = {role: find(frame, role, name) for role, name in given.items() if name is not None}
     item = find_optional(frame, "item", item, "item")
     # A missing trace is not an incorrect answer, whatever a missing score is.
-    answered = [name for role, name in scores.items() if role != "gold_retrieved"]
+    excused = "gold_retrieved" if missing == "wrong" else ""
+    answered = [name for role, name in scores.items() if role != excused]
     rows = prepare(
         frame, answered, [], by, cluster, item, model, None, missing,
         binary_reason="forgetting counts correct and incorrect answers",
     )  # fmt: skip
     table = forgetting_by(
         rows.frame, by=rows.keys, **scores, cluster=rows.cluster, test=test,
-        intervals=Intervals(confidence=confidence), missing=rows.policy,
+        intervals=Intervals(confidence=confidence), missing="drop",
     )  # fmt: skip
     table = _complement(table, "retrieval_effect", "accuracy_difference", 0.0)
     note = "p is of R − I."
@@ -530,7 +537,7 @@ def alignment(
     )  # fmt: skip
     table = alignment_by(
         rows.frame, by=rows.keys, short=short, long=long, topic=topic, permutation=order,
-        cluster=rows.cluster, intervals=Intervals(confidence=confidence), missing=rows.policy,
+        cluster=rows.cluster, intervals=Intervals(confidence=confidence),
     )  # fmt: skip
     shown = [
         _Estimate("alignment", "Align", "alignment{} of short and long answers"),
@@ -608,7 +615,7 @@ def partial_correlation(
     rows = prepare(frame, [], [], by, cluster, None, model, None, missing)
     table = correlation_by(
         rows.frame, x=x, y=y, controls=held, by=rows.keys, cluster=rows.cluster, method=method,
-        intervals=Intervals(confidence=confidence), missing=rows.policy,
+        intervals=Intervals(confidence=confidence), missing=missing,
     )  # fmt: skip
     name = "partial correlation" if held else "correlation"
     what = f"of {x} and {y}" + (f" given {say.listing(held)}" if held else "")
@@ -642,6 +649,21 @@ def _cluster_of(frame: pd.DataFrame) -> str | None:
     """Name the column by which an outcomes frame is clustered: that of its study, or the item."""
     names = ("cluster", "item") if "study" in frame else ("item",)
     return next((name for name in names if name in frame and frame[name].notna().all()), None)
+
+
+def _with_facet(frame: pd.DataFrame, by: str | Sequence[str]) -> list[str]:
+    """Add to groups the facet of the study of outcomes, whose values are never pooled."""
+    names = column_names(by)
+    if not {"study", "pair"} <= {*frame} or frame["study"].nunique() != 1:
+        return names
+    from surface_consistency.engine.study import find_study
+
+    try:
+        facet = find_study(str(frame["study"].iloc[0])).design.facet
+    except PluginError:
+        return names
+    has_several = facet is not None and facet in frame and frame[facet].nunique() > 1
+    return [facet, *names] if facet and has_several and facet not in names else names
 
 
 def _conditions(frame: pd.DataFrame, first: str, second: str) -> tuple[str, str]:
@@ -698,8 +720,7 @@ def _graded_pairs(
     frame = rows.frame if repeat is None else averaged(rows.frame, rows.unit, [first, second])
     scores = frame[[first, second]].apply(pd.to_numeric).astype(float)
     scores = scores.where(scores.notna().all(axis=1))
-    is_share = ((scores >= 0.0) & (scores <= 1.0) | scores.isna()).all(axis=None)
-    scale = (-1.0, 1.0) if is_share else (-math.inf, math.inf)
+    scale = (-1.0, 1.0) if rows.is_share else (-math.inf, math.inf)
     values = {
         "accuracy_difference": (scores[second] - scores[first], scale),
         "first_accuracy": (scores[first], None),
@@ -709,7 +730,7 @@ def _graded_pairs(
     for name, (column, ends) in values.items():
         part = mean_by(
             frame.assign(**{name: column}), by=rows.keys, score=name, cluster=rows.cluster,
-            scale=ends, intervals=intervals, missing=rows.policy,
+            scale=ends, intervals=intervals,
         ).rename(columns={f"mean{end}": f"{name}{end}" for end in _ENDS})  # fmt: skip
         table = pd.concat([table, part[part.columns.difference(table.columns, sort=False)]], axis=1)
     return table.assign(test="t")
@@ -725,20 +746,15 @@ def _noise(
         rows.frame.assign(_side=name, _score=rows.frame[name]) for name in column_names(scores)
     ]
     answers = pd.concat(sides, ignore_index=True)
-    known = answers[answers["_score"].notna()]
-    if known.empty:
+    if answers["_score"].isna().all():
         return None
-    prompt = [*rows.unit, "_side"]
-    k = max(2, int(known.groupby(prompt, sort=False, dropna=False).size().min()))
-    table = forms_by(
-        answers, by=rows.keys, item=[name for name in prompt if name not in rows.keys], form=repeat,
-        score="_score", cluster=rows.cluster, of=k, intervals=intervals,
+    prompt = [name for name in (*rows.unit, "_side") if name not in rows.keys]
+    table = repeats_by(
+        answers, by=rows.keys, prompt=prompt, repeat=repeat, score="_score", cluster=rows.cluster,
+        intervals=intervals,
     )  # fmt: skip
-    table = _complement(table, "test_retest_flip_rate", "consistency", 1.0)
-    names = {f"all_correct_of{end}": f"pass_k{end}" for end in _ENDS}
-    names |= {"n_items": "n_prompts", "not_inferred": "repeats_not_inferred"}
-    flips = [f"test_retest_flip_rate{end}" for end in _ENDS]
-    return table.rename(columns=names)[[*flips, *names.values()]].assign(k=k)
+    table = table.drop(columns=[*rows.keys, "n_clusters"])
+    return table.rename(columns={"not_inferred": "repeats_not_inferred"})
 
 
 def _complement(table: pd.DataFrame, name: str, of: str, total: float) -> pd.DataFrame:
@@ -747,9 +763,9 @@ def _complement(table: pd.DataFrame, name: str, of: str, total: float) -> pd.Dat
     return table.assign(**{f"{name}{end}": total - table[f"{of}{other}"] for end, other in ends})
 
 
-def _kind(means: "pd.Series[float]") -> Literal["rate", "number"]:
-    """Choose how means are formatted: in percent if they are in [0, 1]."""
-    return "rate" if means.dropna().between(0, 1).all() else "number"
+def _kind(rows: Rows) -> Literal["rate", "number"]:
+    """Choose how means are formatted: in percent if all scores are from 0 to 1."""
+    return "rate" if rows.is_share else "number"
 
 
 def _of(row: Mapping[Any, Any], keys: Sequence[str]) -> str:
@@ -845,7 +861,7 @@ def _result(
         p=p,
         p_title=p_title,
         confidence=confidence,
-        note=note,
+        note=" ".join(filter(None, (note, rows.note))),
         page=page,
     )
 

@@ -27,7 +27,7 @@ def compare(
     margin: float | None = None,
     rule: str | None = None,
     confidence: float = 0.95,
-    missing: Literal["drop", "wrong"] = "drop",
+    missing: Literal["drop", "raise", "wrong"] = "drop",
 ) -> Result:
     """Compare the mean scores of models on the items that all of them answered.
 
@@ -45,8 +45,8 @@ def compare(
         margin: Equivalence margin, in the unit of the scores: 0.02 for 2 points of accuracy.
         rule: Matching rule that scores the answers instead of the scores of the sources.
         confidence: Confidence level, in (0, 1).
-        missing: What a missing score does: "drop" excludes the item for all models; "wrong" counts
-            it as incorrect.
+        missing: What a missing score does: "drop" excludes the item for all models; "raise" rejects
+            the sources; "wrong" counts it as incorrect.
 
     Returns:
         The result; `to_frame()` has model, reference, difference (model minus reference) with
@@ -108,17 +108,20 @@ def result_of(compared: ComparedResults) -> Result:
         ignore_index=True,
     )
     first = next(iter(reports.values()))
+    # One table has one unit; metrics of different scales have none.
+    is_share = all(report.rate == "rate" for report in reports.values())
+    rate: Literal["rate", "number"] = "rate" if is_share else "number"
     keys = [
         *(["model", "reference"] if has_pairs else ["model"]),
         *(["metric"] * (len(reports) > 1)),
     ]
-    estimates = [interval_column("mean", "Mean", first.rate, "%" * (first.rate == "rate"))]
+    estimates = [interval_column("mean", "Mean", rate, "%" * is_share)]
     if has_pairs:
-        unit = "points" if first.kind == "difference" else ""
+        kind: Literal["difference", "number"] = "difference" if is_share else "number"
         estimates = [
-            interval_column("difference", "Difference", first.kind, unit),
-            Column(key="model_mean", title="Model", kind=first.rate),
-            Column(key="reference_mean", title="Reference", kind=first.rate),
+            interval_column("difference", "Difference", kind, "points" * is_share),
+            Column(key="model_mean", title="Model", kind=rate),
+            Column(key="reference_mean", title="Reference", kind=rate),
         ]
     p = ("p_value_holm" if len(first.differences) > 1 else "p_value") if has_pairs else None
     said = texts([sentence for report in reports.values() for sentence in report.sentences()])

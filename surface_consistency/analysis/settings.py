@@ -27,7 +27,7 @@ class ComparisonSettings(Settings):
     lower_is_better: bool = False
     """Whether the lower score is the better one, as of a loss."""
 
-    missing: Literal["drop", "wrong"] = "drop"
+    missing: Literal["drop", "raise", "wrong"] = "drop"
     """What an error, a blank verdict or a missing score counts as."""
 
     fail_if: Literal["worse", "maybe-worse"] | None = None

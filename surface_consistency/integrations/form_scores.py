@@ -20,7 +20,8 @@ def form_rates(scores: Sequence[Sequence[object]]) -> "pd.Series[Any]":
             integers, not both. A score is 0, 1, True, False, or None if it is missing.
 
     Returns:
-        The row of `forms_by`. Items with fewer than two scored forms are excluded and counted in
+        The row of `forms_by`, and flip_rate (1 - consistency) with bounds.
+        Items with fewer than two scored forms are excluded and counted in
         `n_single`; if `n_items` is 0, no item is left and every rate is NaN.
 
     Raises:
@@ -51,7 +52,10 @@ def form_rates(scores: Sequence[Sequence[object]]) -> "pd.Series[Any]":
     with warnings.catch_warnings():
         # Rates and bounds are NaN at first if a tool computes them while answers come in.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return forms_by(frame, item="item", cluster="cluster").iloc[0]
+        row: pd.Series[Any] = forms_by(frame, item="item", cluster="cluster").iloc[0]
+    for end, of in (("", ""), ("_low", "_high"), ("_high", "_low")):
+        row[f"flip_rate{end}"] = 1 - row[f"consistency{of}"]
+    return row
 
 
 def _check_labels(name: str, values: Sequence[object]) -> None:

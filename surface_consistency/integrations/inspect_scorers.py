@@ -22,6 +22,12 @@ from surface_consistency.matching.verdict_records import answer_span
 
 _FEATURE: Final = "The integration with inspect_ai"
 _CORRECT: Final[dict[str | float, int]] = {"C": 1, "I": 0, "N": 0, 1: 1, 0: 0}
+_RATES: Final = [
+    f"{name}{end}"
+    for end in ("", "_low", "_high")
+    for name in ("consistency", "flip_rate", "all_correct")
+]
+_COUNTS: Final = ("n_items", "n_single", "n_clusters")
 _GRADED: Final = -1
 """Code of a score that is neither correct nor incorrect."""
 
@@ -71,17 +77,10 @@ def register() -> dict[str, Any]:
                     for label, one in zip(labels, correct, strict=True)
                 ]
             )
-            numbers = {}
-            for end, opposite in (("", ""), ("_low", "_high"), ("_high", "_low")):
-                numbers[f"consistency{end}"] = row[f"consistency{end}"]
-                numbers[f"flip_rate{end}"] = 1 - row[f"consistency{opposite}"]
-                numbers[f"all_correct{end}"] = row[f"all_correct{end}"]
             if graded:
                 _warn_graded(graded[0])
-                numbers = dict.fromkeys(numbers, math.nan)
-            numbers |= {"n_items": row["n_items"], "n_single": row["n_single"]}
-            numbers["n_clusters"] = row["n_clusters"]
-            return {name: float(number) for name, number in numbers.items()}
+                row[_RATES] = math.nan
+            return {name: float(row[name]) for name in (*_RATES, *_COUNTS)}
 
         return compute
 

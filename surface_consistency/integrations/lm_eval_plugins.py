@@ -72,7 +72,7 @@ def flip_rate(items: Sequence[FormScore]) -> float:
         DataError: As `consistency`.
         ValueError: As `consistency`.
     """
-    return 1 - _rate(items, "consistency")
+    return _rate(items, "flip_rate")
 
 
 def all_correct(items: Sequence[FormScore]) -> float:

@@ -132,7 +132,7 @@ def _in_memory(sources: Any, given: ResultColumns) -> list[Input]:  # noqa: ANN4
 
 def _is_object(source: object) -> bool:
     """Tell a `datasets.Dataset` and a log of inspect_ai, which are not rows."""
-    return hasattr(source, "with_format") or hasattr(source, "model_dump")
+    return any(hasattr(source, name) for name in ("with_format", "to_pandas", "model_dump"))
 
 
 def _paths(sources: object) -> list[Path] | None:
@@ -151,8 +151,9 @@ def _unwrapped(source: Any) -> pd.DataFrame | Iterable[Mapping[str, Any]]:  # no
     if hasattr(source, "model_dump"):
         log = source.model_dump(mode="json")
         return [{name: value for name, value in log.items() if value is not None}]
-    if hasattr(source, "to_pandas") and hasattr(source, "with_format"):
-        frame: pd.DataFrame = source.with_format(None).to_pandas()
+    if hasattr(source, "to_pandas"):
+        plain = source.with_format(None) if hasattr(source, "with_format") else source
+        frame: pd.DataFrame = plain.to_pandas()
         return frame
     if not isinstance(source, Iterable):
         raise TypeError(

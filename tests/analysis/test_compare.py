@@ -343,7 +343,7 @@ def test_pass_k_and_flips_of_repeats_are_those_of_all_draws():
     )
     compared = compare_results(frame)
 
-    for row in compared.passes.to_dict("records"):
+    for row in compared.noise.to_dict("records"):
         draws = [
             all(drawn)
             for values in answers[row["model"]]
@@ -352,7 +352,7 @@ def test_pass_k_and_flips_of_repeats_are_those_of_all_draws():
         assert row["pass_k"] == pytest.approx(np.mean(draws))
         assert row["pass_k_low"] <= row["pass_k"] <= row["pass_k_high"]
         assert row["n"] == 40
-    assert compared.passes["k"].tolist() == [1, 2, 3, 4] * 2
+    assert compared.noise["k"].tolist() == [4, 4]
     pairs = [
         one != other for a, b in zip(*answers.values(), strict=True) for one in a for other in b
     ]
@@ -364,9 +364,9 @@ def test_items_with_a_single_repeat_have_no_pass_k():
     one = {"model": "a", "item": [0, 0, 1, 1, 1, 2], "epoch": [0, 1, 0, 1, 2, 0], "score": 1}
     frame = pd.concat(pd.DataFrame(one).assign(item=np.array(one["item"]) + start)
                       for start in (0, 10, 20, 30))  # fmt: skip
-    passes = compare_results(frame).passes
+    noise = compare_results(frame).noise
 
-    assert passes[["k", "n", "pass_k"]].values.tolist() == [[1, 8, 1], [2, 8, 1]]
+    assert noise[["k", "n", "pass_k"]].values.tolist() == [[2, 8, 1]]
 
 
 def test_items_without_a_score_are_counted_for_one_model_too():

@@ -6,6 +6,7 @@ import datasets
 import numpy as np
 import pandas as pd
 import pingouin
+import pyarrow as pa
 import pytest
 
 from surface_consistency.analysis.measures import (
@@ -391,7 +392,7 @@ def test_data_of_other_types_give_the_same_numbers(convert):
 
 test_accuracy_rejects = refusals(
     lambda given: accuracy(*given[0], **given[1]),
-    ((([1, 2],), {}), TypeError, r"df must be a DataFrame.*got list; pass pandas.DataFrame"),
+    ((([1, 2],), {}), TypeError, r"df must be a DataFrame.*got list"),
     (((ONE.iloc[:0],), {}), "df has no rows"),
     (((ONE,), {"score": "corect"}), ColumnNotFoundError, r"did you mean 'correct'.*pass score="),
     (((ONE,), {"cluster": "topic"}), ColumnNotFoundError, "pass cluster=None or the name"),
@@ -404,6 +405,12 @@ test_accuracy_rejects = refusals(
     (((pd.concat([answers()] * 2),), {"repeat": "run"}), DataError, "same item, form, run"),
     (((ONE.assign(article=None),), {"cluster": "article"}), DataError, "no id in row 0; fill it"),
     (((ONE.assign(item=[1, "1"] * 90),), {}), DataError, r"texts and ids that are numbers.*astype"),
+    (((ONE.assign(correct=5.0),), {"missing": "wrong"}), "outside 0 to 1; pass missing='drop'"),
+    (
+        ((answers().assign(correct=[None, *[1] * 539]),), {"repeat": "run", "missing": "raise"}),
+        r"'correct' has no score in 1 of 540 rows, first in row 0; fill it in, or pass missing=",
+    ),
+    (((ONE.assign(model_name=["a", None, *["b"] * 178]),), {}), DataError, "no id in row 1"),
     (((ONE,), {"missing": "skip"}), "missing must be 'drop', 'raise' or 'wrong'"),
     (((ONE.assign(accuracy="a"),), {"by": "accuracy"}), "is a column of the result; rename it"),
     (((ONE.drop(columns="item"),), {"repeat": "run"}), "pass item= the name of a column"),
@@ -447,3 +454,102 @@ def test_compare_takes_a_dictionary_and_files(tmp_path):
     first, second = (row_of(one) for one in tables)
     assert bounds(first, "difference") == pytest.approx(bounds(second, "difference"))
     assert (first["model"], first["reference"]) == ("b", "a")
+
+
+def test_items_and_models_are_found_by_their_usual_names():
+    frame = ONE[ONE["form"] == "a"].drop(columns="form")
+    usual = pd.concat([frame.assign(model=name) for name in "ab"])
+    usual = usual.rename(columns={"item": "question_id", "model": "model_name"})
+
+    table = accuracy(usual).to_frame()
+
+    assert table["model"].tolist() == ["a", "b"]
+    assert table["n"].tolist() == [60, 60]
+    with pytest.raises(DataError, match="rows have the same model, question_id"):
+        accuracy(pd.concat([usual, usual]))
+
+
+def test_a_column_that_groups_the_items_is_named_unless_clusters_are_given():
+    note = "but column article groups the 60 items into 20; cluster='article' keeps"
+
+    assert note in accuracy(ONE).note
+    assert note in consistency(ONE).note
+    assert accuracy(ONE, cluster="article").note == accuracy(ONE, cluster="item").note == ""
+
+
+@pytest.mark.parametrize("scale", [1, 6])
+def test_means_are_in_percent_only_if_all_scores_are_from_0_to_1(scale):
+    frame = ONE.assign(correct=np.arange(180) % 2 * 0.2 * scale)
+    frame = frame.assign(second=0.1)
+
+    means = [
+        accuracy(frame).sentences[0],
+        paired(frame, first="second", second="correct", item=None).sentences[0],
+    ]
+
+    assert frame["correct"].mean() < 1
+    assert [" %" in one.partition("(")[0] or " points" in one for one in means] == [scale == 1] * 2
+
+
+@pytest.mark.parametrize("missing", ["drop", "raise"])
+def test_compare_excludes_or_rejects_missing_scores(missing):
+    frame = SOURCE.astype({"correct": float})
+    sources = {"a": frame, "b": frame.assign(correct=[np.nan, *frame["correct"][1:]])}
+
+    if missing == "drop":
+        assert row_of(compare(sources))["n"] == 179
+        assert "179 of 180 answers have" in " ".join(compare(sources).sentences)
+    else:
+        with pytest.raises(DataError, match=r"179 of 180 answers have a score .*choose drop or wr"):
+            compare(sources, missing="raise")
+
+
+def test_metrics_of_two_scales_have_no_common_unit():
+    frame = pd.DataFrame({"item": range(40), "correct": [1, 0] * 20, "reward": [9.0, -3.0] * 20})
+
+    result = compare({"a": frame, "b": frame.assign(reward=2 * frame["reward"] + 12)})
+
+    assert {column.kind for column in result.estimates} == {"number"}
+    assert result.frame["difference"].tolist() == [0, 15]
+    assert "1500" not in result.to_markdown()
+
+
+def test_results_are_read_from_files_and_tables_of_other_libraries(tmp_path):
+    ONE.to_csv(tmp_path / "a.csv", index=False)
+    expected = row_of(accuracy(ONE, cluster="article"))
+
+    for source in (tmp_path / "a.csv", str(tmp_path / "a.csv"), pa.Table.from_pandas(ONE)):
+        row = row_of(accuracy(source, cluster="article"))
+        assert bounds(row, "accuracy") == pytest.approx(bounds(expected, "accuracy"))
+    table = pa.Table.from_pandas(SOURCE)
+    assert row_of(compare({"a": table, "b": table}))["difference"] == 0
+
+
+def test_a_file_of_several_metrics_is_rejected(tmp_path):
+    ONE.assign(f1=0.5).to_csv(tmp_path / "a.csv", index=False)
+
+    with pytest.raises(DataError, match=r"scores of 2 metrics \(correct, f1\)"):
+        accuracy(tmp_path / "a.csv")
+
+
+def test_outcomes_of_several_templates_have_a_row_per_template():
+    pairs = pd.DataFrame(
+        {
+            "study": "redirectqa",
+            "pair": range(80),
+            "item": np.arange(80) // 2,
+            "template": ["q1", "q2"] * 40,
+            "first_correct": [1, 1, 0, 1] * 20,
+            "second_correct": [1, 0, 0, 1] * 20,
+        }
+    )
+
+    tables = [function(pairs).to_frame() for function in (paired, consistency)]
+
+    assert [table["template"].tolist() for table in tables] == [["q1", "q2"]] * 2
+    assert tables[0]["accuracy_difference"].tolist() == [0, -0.5]
+
+
+def test_columns_of_forms_have_no_remedy_none():
+    with pytest.raises(ColumnNotFoundError, match="pass form= the name of a column"):
+        consistency(ONE.drop(columns="form"))

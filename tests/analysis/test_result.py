@@ -32,7 +32,7 @@ group & Accuracy (\%) & n & clusters \\
 
 @pytest.fixture
 def result():
-    return accuracy(LABELLED, by="group")
+    return accuracy(LABELLED, by="group", cluster="item")
 
 
 def test_repr_begins_with_the_finding_and_fits_100_columns(result):

@@ -98,7 +98,7 @@ class ComparisonReport:
         self._reach = high - low
         self._words: dict[str, Any] = {
             "kind": self.kind,
-            "unit": "items",
+            "unit": compared.unit,
             "confidence": self.confidence,
         }
         self.groups = self.result.groups
@@ -135,7 +135,9 @@ class ComparisonReport:
             first, reason = self._mean(self.result.models.iloc[0].to_dict()), "have no score"
         else:
             first = self._best() if self._of_all() else self._between(self._leading())
-        return say.paragraph([first, say.missing(excluded, n_any, "items", reason=reason)])
+        return say.paragraph(
+            [first, say.missing(excluded, n_any, self.compared.unit, reason=reason)]
+        )
 
     def few(self) -> list[numbers.Part]:
         """Report few clusters.
@@ -207,9 +209,9 @@ class ComparisonReport:
 
     def _repeats(self) -> Iterator[say.Sentence]:
         """Report how far repeats explain flips, and pass^k of the largest k."""
-        flips, noise, passes = (
+        flips, noise = (
             frame[frame["metric"] == self.metric].to_dict("records")
-            for frame in (self.compared.flips, self.compared.noise, self.compared.passes)
+            for frame in (self.compared.flips, self.compared.noise)
         )
         both = self._words | {"kind": "rate"}
         for row in flips if len(flips) == 1 else ():
@@ -218,8 +220,7 @@ class ComparisonReport:
         for row in noise:
             of = f" of {row['model']}"
             yield say.repeats([row], of=of, confidence=self._words["confidence"])
-        largest = {row["model"]: row for row in passes}
-        for row in largest.values():
+        for row in noise if self.compared.runs is None else ():
             what = f"probability that {row['k']} random repeats of {row['model']} are all correct"
             yield say.rate(row, "pass_k", f"{what} (pass^{row['k']})", **both)
 
@@ -247,18 +248,18 @@ class ComparisonReport:
     def _flip_sentences(self, row: Mapping[Any, Any]) -> Iterator[say.Sentence]:
         """Report what a model loses and gains compared with its reference."""
         sides = (
-            ("lost_of_known", "negative", "correctly", "both", "reference_only"),
-            ("gained_of_unknown", "positive", "incorrectly", "model_only", "neither"),
+            ("lost_of_known", "correctly", "incorrectly", "both", "reference_only"),
+            ("gained_of_unknown", "incorrectly", "correctly", "model_only", "neither"),
         )
-        for name, sign, how, *cells in sides:
+        for name, how, other, *cells in sides:
             if say.direction(row, name) is not None:
                 yield say.rate(
                     {name: row[name], "n": sum(row[cell] for cell in cells)}
                     | {f"{name}_{end}": row[f"{name}_{end}"] for end in ("low", "high")},
                     name,
-                    f"{sign} flip rate of {row['model']} on items that {row['reference']} answers "
-                    f"{how}",
-                    unit="items",
+                    f"proportion of {self.compared.unit} that {row['reference']} answers {how} and "
+                    f"{row['model']} {other}",
+                    unit=self.compared.unit,
                     confidence=self.confidence,
                 )
 
@@ -290,8 +291,10 @@ class ComparisonReport:
         k = Column(key="k", title="k", kind="count")
         named: dict[str, tuple[pd.DataFrame, str, Sequence[str | Column]]] = {
             "repeats": (of_pairs, "Flips of repeats", ["model against n:items flip_rate"]),
-            "passes": (compared.passes, "pass^k", ["model", k, "n:items pass_k"]),
+            "passes": (compared.noise, "pass^k", ["model", k, "n:items pass_k"]),
         }
+        if compared.runs is not None:
+            del named["passes"]
         return {
             name: self._described(frame[frame["metric"] == self.metric], caption, *shown)
             for name, (frame, caption, shown) in named.items()

@@ -46,7 +46,7 @@ def comparison_details(compared: ComparedResults) -> Iterator[dict[str, Any]]:
     Yields:
         A dictionary per metric: metric, finding, n_items, n_items_of_any, scale, clusters,
         equality, models, differences, groups, means (of tasks and slices), noise (test-retest flip
-        rates), flips (between repeats of two models), passes (pass^k), notes. Undefined numbers are
+        rates), flips (between repeats of two models), notes. Undefined numbers are
         None.
     """
     for metric, result in compared.metrics.items():
@@ -68,7 +68,6 @@ def comparison_details(compared: ComparedResults) -> Iterator[dict[str, Any]]:
                 "means": _records(result.means),
                 "noise": _records(_of_metric(compared.noise, metric)),
                 "flips": _records(_of_metric(compared.flips, metric)),
-                "passes": _records(_of_metric(compared.passes, metric)),
                 "notes": [*compared.missing, *compared.notes],
         }  # fmt: skip
 

@@ -52,6 +52,6 @@ def refuse_repeats(
         row = frame.iloc[int(where[first[np.argmax(counts > 1)]])]
         name = ", ".join(f"{column}={plain_label(row[column])!r}" for column in columns)
         raise ValueError(
-            f"{name} stands more than once {group}: drop the duplicates, or add to by or fact what "
+            f"{name} stands more than once {group}: drop the duplicates, or add to by or item what "
             "tells them apart"
         )

@@ -127,7 +127,7 @@ def forms_by(
     columns = [*_COUNTS, *_groups.bound_columns(rates)]
     keys, facts = _groups.grouping_columns(by, columns), _groups.column_names(item)
     needed = [*keys, *facts, form, score, *filter(None, (cluster, repeat))]
-    _groups.check_frame(frame, needed, options="by, fact, form, correct or cluster", row="form")
+    _groups.check_frame(frame, needed, options="by, item, form, score or cluster", row="form")
     codes = _inputs.verdict_codes(frame[score].array, score)
     _inputs.refuse_missing(codes == _inputs.MISSING, score, missing, rows="forms", is_verdict=True)
     numbers, clusters = fact_codes(frame, facts, cluster)

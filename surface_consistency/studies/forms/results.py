@@ -11,10 +11,10 @@ from pydantic import AfterValidator
 from surface_consistency.analysis.compare import find_clusters, judged_by_rule
 from surface_consistency.engine.compare.verdicts import write_outcomes
 from surface_consistency.engine.design import Report
-from surface_consistency.engine.score import retest_flip_rate
 from surface_consistency.engine.settings import check_rule
 from surface_consistency.engine.study import Analysis
-from surface_consistency.errors import DataError, SurfaceConsistencyWarning
+from surface_consistency.errors import DataError, SurfaceConsistencyWarning, UndefinedMetricWarning
+from surface_consistency.metrics.forms.repeats import repeats_by
 from surface_consistency.reading import first_names
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.frame import Results, read_results
@@ -74,7 +74,7 @@ class FormsAnalysis(Analysis):
         frame = _verdicts(results, settings)
         wordings = settings.wordings or _wordings(frame)
         outcomes = _outcomes(frame, settings, wordings)
-        repeats = {model: _repeats(part) for model, part in frame.groupby("model", observed=True)}
+        of_model = dict(iter(frame.groupby("model", observed=True)))
         questions = frame.drop_duplicates(["model", "item", "form"])
         asked = questions.groupby("model", observed=True).size()
         judged_by = _GIVEN if settings.rule is None else settings.rule
@@ -90,7 +90,7 @@ class FormsAnalysis(Analysis):
                 settings={"reference": str(part["first_condition"].iat[0]), "wordings": wordings},
                 judged_by=judged_by,
                 n_questions=int(asked[model]),
-                checks=_noise_floor(repeats[model], str(model)),
+                checks=_noise_floor(of_model[model]),
             ).path
             for place, (model, part) in enumerate(
                 outcomes.groupby("model", sort=False, observed=True), start=1
@@ -141,36 +141,41 @@ def _verdicts(results: Results, settings: FormResults) -> pd.DataFrame:
     )
 
 
-def _repeats(frame: pd.DataFrame) -> pd.DataFrame:
-    """Pair the scored repeats of each prompt of a model, each with each later one."""
-    prompt = ["item", "form"]
-    scored = frame.loc[frame["verdict"].notna(), [*prompt, "sample", "verdict", "prediction"]]
-    both = scored.merge(scored, on=prompt, suffixes=("_1", "_2"))
-    both = both[both["sample_1"] < both["sample_2"]].reset_index(drop=True)
-    of_item = frame.drop_duplicates("item").set_index("item")["item_cluster"]
-    clusters = both["item"].map(of_item)
-    return both.assign(target_id=both.index, cluster=clusters.fillna(both["item"]))
-
-
-def _noise_floor(repeats: pd.DataFrame, model: str) -> dict[str, pd.DataFrame]:
-    """Compute the test-retest flip rate, and count flips by item; nothing without repeats."""
-    if repeats.empty:
-        return {}
-    first, second = (
-        pd.DataFrame(
-            {
-                "target_id": repeats["target_id"],
-                "correct": repeats[f"verdict_{place}"],
-                "prediction": repeats[f"prediction_{place}"],
-            }
-        )
-        for place in (1, 2)
+def _noise_floor(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Compute the test-retest flip rate of a model, and count flips; nothing without repeats."""
+    scored = frame[frame["verdict"].notna()]
+    scored = scored.assign(cluster=scored["item_cluster"].where(
+        scored["item_cluster"].notna(), scored["item"]))  # fmt: skip
+    prompts = scored.assign(text=scored["prediction"].fillna("")).groupby(
+        ["item", "form", "cluster"], as_index=False
     )
-    targets = repeats[["target_id", "cluster"]]
-    floor = retest_flip_rate(targets, first, second, cluster="cluster")
-    flips = repeats.assign(n=1, n_flips=repeats["verdict_1"] != repeats["verdict_2"])
-    counts = flips.groupby(["item", "cluster"], as_index=False)[["n", "n_flips"]].sum()
-    return {"noise_floor": floor.assign(model=model), "repeated_verdicts": counts}
+    counts = prompts.agg(
+        n_answers=("verdict", "size"), n_right=("verdict", "sum"), n_texts=("text", "nunique")
+    )
+    counts = counts[counts["n_answers"] > 1]
+    if counts.empty:
+        return {}
+    n, right = counts["n_answers"], counts["n_right"].astype(float)
+    counts = counts.assign(n=1, n_flips=2 * right * (n - right) / (n * (n - 1)))
+    with warnings.catch_warnings():
+        # The cells of numbers that cannot be inferred are NaN.
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        floor = repeats_by(
+            scored, prompt=["item", "form"], repeat="sample", score="verdict", cluster="cluster"
+        )
+    rates = {f"flip_rate{end}": floor[f"test_retest_flip_rate{end}"]
+             for end in ("", "_low", "_high")}  # fmt: skip
+    floor = floor.assign(
+        stratum="all",
+        model=str(frame["model"].iloc[0]),
+        n_repeated=len(counts),
+        n_verdict_flips=int((counts["n_flips"] > 0).sum()),
+        **rates,
+        n_text_changes=int((counts["n_texts"] > 1).sum()),
+    )
+    names = ["stratum", "n_repeated", "n_verdict_flips", *rates, "n_text_changes", "model"]
+    flips = counts.groupby(["item", "cluster"], as_index=False)[["n", "n_flips"]].sum()
+    return {"noise_floor": floor[names], "repeated_verdicts": flips}
 
 
 def _item_clusters(

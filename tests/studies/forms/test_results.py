@@ -252,7 +252,7 @@ def test_the_command_line_names_its_own_flag_of_clusters(tmp_path, capsys):
 
 
 def test_repeats_are_the_noise_floor_of_the_forms(tmp_path):
-    """The flip rate of all pairs of repeats of a prompt is 1 - the agreement of `samples`."""
+    """The flip rate of repeats is 1 - the agreement of `samples`."""
     parts = [verdicts(seed=seed).assign(run=seed, topic="t") for seed in range(3)]
     frame = pd.concat(parts).assign(topic=lambda rows: rows["item"].str[-1])
     file = saved(frame, tmp_path / "verdicts.csv")
@@ -261,7 +261,7 @@ def test_repeats_are_the_noise_floor_of_the_forms(tmp_path):
 
     (floor,) = report.tables["noise_floor"].frame.to_dict("records")
     (samples,) = report.tables["samples"].frame.to_dict("records")
-    assert floor["n_repeated"] == 3 * 40 * 3
+    assert floor["n_repeated"] == 40 * 3
     assert floor["flip_rate"] == pytest.approx(1 - samples["consistency"])
     assert floor["flip_rate_low"] == pytest.approx(1 - samples["consistency_high"], abs=0.01)
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
