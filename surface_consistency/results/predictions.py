@@ -158,6 +158,7 @@ class Predictions:
 
         Warns:
             UnscoredWarning: If rows belong to no question.
+            SurfaceConsistencyWarning: If rows of one question have the same text.
         """
         rows = self._in_order(index) if self.settings.in_order else self._by_names(index)
         if self.unsure is not None and index.answers is not None:
@@ -250,13 +251,22 @@ class Predictions:
                 errors.UnscoredWarning,
                 stacklevel=5,
             )
-        rows_of = [-1] * len(index.ids)
+        rows_of, doubled = [-1] * len(index.ids), set[int]()
         for place, rows in (by_text | by_id).items():
-            said = [row for row in rows if self.texts[row] is not None]
+            said = [row for row in rows if self.texts[row] is not None] or rows
             other = next((r for r in said if self.texts[r] != self.texts[said[0]]), None)
             if other is not None:
                 self._refuse_several(said[0], other, shared, index, place)
-            rows_of[place] = (said or rows)[0]
+            rows_of[place] = said[0]
+            doubled.update(said[1:])
+        # Samples of a tool repeat the answer for each filter.
+        if self.columns and (doubled := doubled.difference(rows_of, shared)):
+            warnings.warn(
+                f"{len(doubled)} of {len(self)} predictions repeat the text of another row for the "
+                f"same question and are dropped, the first at {self.place(min(doubled))}",
+                errors.SurfaceConsistencyWarning,
+                stacklevel=5,
+            )
         return rows_of
 
     def _refuse_several(
@@ -373,14 +383,14 @@ def answers_only(
         settings: What is asked.
 
     Returns:
-        The answers; blank ones are None unless they count as wrong.
+        The answers; blank ones are None, or "" for each that is blank or None if these are wrong.
 
     Raises:
         DataError: If a tenth of the outputs or more begin with their question and the prompts are
-            not to be cut off.
+            not to be cut off; if an output is blank or None under "raise".
 
     Warns:
-        UnscoredWarning: If outputs are blank.
+        UnscoredWarning: If outputs are blank, or None and counted as incorrect.
     """
     ends = [
         None if text is None or question is None else _echo_end(text, question)
@@ -392,6 +402,12 @@ def answers_only(
     elif n_echoes and n_echoes >= _ECHO_SHARE * n_texts:
         raise _echo_error(n_echoes, n_texts, "the predictions")
     n_blank = sum(text is not None and not text.strip() for text in texts)
+    n_absent = len(texts) - n_texts
+    if settings.missing == "raise" and n_blank + n_absent:
+        raise errors.DataError(
+            f"of {len(texts):,} prompts {n_absent:,} have no prediction and {n_blank:,} a blank "
+            "one, and `missing` is raise; add them, or set `missing` to drop or wrong"
+        )
     if n_blank:
         counted = (
             "they are excluded as missing; to count them as incorrect, set `missing` to wrong"
@@ -404,7 +420,14 @@ def answers_only(
             stacklevel=5,
         )
     if settings.missing == "wrong":
-        return list(texts)
+        if n_absent:
+            warnings.warn(
+                f"{n_absent:,} of {len(texts):,} prompts have no prediction; they count as "
+                "incorrect",
+                errors.UnscoredWarning,
+                stacklevel=5,
+            )
+        return [text or "" for text in texts]
     return [text if text is None or text.strip() else None for text in texts]
 
 

@@ -460,7 +460,7 @@ def score_predictions(
     model: str,
     rule: str | None = None,
     in_order: bool = False,
-    missing: Literal["drop", "wrong"] = "drop",
+    missing: Literal["drop", "raise", "wrong"] = "drop",
     strip_prompt: bool = False,
     settings: StudySettings | None = None,
 ) -> pd.DataFrame:
@@ -475,7 +475,8 @@ def score_predictions(
         model: Label of the model in the frame.
         rule: Name of the matching rule, one of `matching.RULES`; that of the study by default.
         in_order: Pair a list of texts with the prompts by its order.
-        missing: "drop" excludes a blank prediction, "wrong" counts it as incorrect.
+        missing: "drop" excludes a prompt whose prediction is absent, None or blank, "wrong" counts
+            it as incorrect, and "raise" raises an error.
         strip_prompt: Cut the prompt off an output that begins with it.
         settings: Settings of the study, if the prompts were not made by its defaults.
 
@@ -487,8 +488,8 @@ def score_predictions(
         without a prediction is missing.
 
     Raises:
-        DataError: If an id is unknown or occurs twice, or a list is not confirmed by `in_order` or
-            has another length.
+        DataError: If an id is unknown or occurs twice, a list is not confirmed by `in_order` or
+            has another length, or a prediction is missing under "raise".
         ColumnNotFoundError: If no column, or more than one, is that of the ids or the texts, or the
             columns of `data` are those of no data set.
 
