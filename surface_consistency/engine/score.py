@@ -108,6 +108,30 @@ def import_predictions(
     """
     settings = settings or study.records.settings()
     plan = plan or make_plan(study, data, settings)
+    return _imported(
+        study,
+        predictions,
+        out,
+        model=model,
+        origin=origin,
+        settings=settings,
+        source=source,
+        plan=plan,
+    )[0]
+
+
+def _imported(
+    study: Study,
+    predictions: Mapping[str, str] | Sequence[str | None] | Predictions,
+    out: str | os.PathLike[str],
+    *,
+    model: str,
+    origin: str,
+    settings: StudySettings,
+    source: Settings | None,
+    plan: Plan,
+) -> tuple[RunFolder, pd.DataFrame]:
+    """Make a run folder of predictions; return it with the lines of its log."""
     texts = align_predictions(plan.items, predictions)
     del predictions
     folder = RunFolder.create(out)
@@ -142,7 +166,7 @@ def import_predictions(
             )
     write_targets(folder, plan, plan.items["prompt_id"], "")
     write_text(folder.manifest, manifest.model_dump_json(indent=2) + "\n")
-    return folder
+    return folder, lines
 
 
 def score_files(
@@ -224,21 +248,25 @@ class _FileTask:
 
 
 def _score_file(task: _FileTask) -> RunFolder:
-    """Import and score one file of predictions."""
+    """Import and score one file of predictions, without reading the log that was just written."""
     with pause_gc():
-        folder = import_predictions(
+        folder, lines = _imported(
             task.study,
-            None,
             read_predictions(task.predictions, task.reading),
             task.out,
             model=task.label,
             origin=str(task.predictions),
             settings=task.settings,
             source=task.source,
-            plan=task.plan,
+            plan=cast("Plan", task.plan),
         )
         task.plan = None  # The folder holds it: it would stand in memory twice.
-        score_run(folder, study=task.study, scoring=task.scoring)
+        manifest = folder.read_manifest()
+        scoring = task.scoring or task.study.records.scoring()
+        answers = lines.assign(prompt_key=None, group="")
+        del lines
+        with folder.locked():
+            _score(folder, manifest, task.study, scoring.resolved(manifest.settings), answers)
     return folder
 
 
@@ -275,13 +303,20 @@ def score_run(
 
 
 def _score(
-    folder: RunFolder, manifest: RunManifest, study: Study, scoring: JudgeScoring
+    folder: RunFolder,
+    manifest: RunManifest,
+    study: Study,
+    scoring: JudgeScoring,
+    answers: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Judge, pair, check, write."""
+    """Judge, pair, check, write; `answers` are those of the log, which is read by default."""
     judge = make_judge(study, scoring, folder)
     targets, pairs = folder.read_plan()
     targets = _with_kinds(study, targets, pairs)
-    answered = answered_targets(folder, targets, repeat=False)
+    if answers is None:
+        answered = answered_targets(folder, targets, repeat=False)
+    else:
+        answered = join_answers(targets, answers)
     if answered["text"].isna().all():
         raise RunError(f"{folder.path} holds no answer{_why_none(folder, answered)}")
     verdicts = judge_targets(judge, answered, study.records.verdict)
@@ -351,13 +386,14 @@ def _with_kinds(study: Study, targets: pd.DataFrame, pairs: pd.DataFrame) -> pd.
     """
     if study.design.kind in targets:
         return targets
-    kinds: dict[str, str] = {}
+    sides = []
     conditions = dict(zip(("first", "second"), study.design.conditions, strict=True))
     columns = [str(name) for name in pairs.columns]
     for side in [name.removesuffix("_target") for name in columns if name.endswith("_target")]:
         name = pairs.get(f"{side}_condition", conditions.get(side, side))
-        names = pd.Series(name, index=pairs.index)
-        kinds = dict(zip(pairs[f"{side}_target"], names, strict=True)) | kinds
+        sides.append(pd.Series(name, index=pairs.index).set_axis(pairs[f"{side}_target"]))
+    kinds = pd.concat(sides)
+    kinds = kinds[~kinds.index.duplicated()]
     return targets.assign(**{study.design.kind: targets["target_id"].map(kinds)})
 
 
