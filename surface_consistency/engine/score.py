@@ -82,7 +82,7 @@ def import_predictions(
     settings: StudySettings | None = None,
     source: Settings | None = None,
     plan: Plan | None = None,
-) -> RunFolder:
+) -> tuple[RunFolder, pd.DataFrame]:
     """Make a run folder of predictions that were made elsewhere, ready for `score_run`.
 
     Args:
@@ -99,7 +99,7 @@ def import_predictions(
         plan: The plan of this data and these settings, to save making it again.
 
     Returns:
-        The run folder.
+        The run folder, and the lines of its log.
 
     Raises:
         DataError: If no prediction belongs to a prompt, the folder holds a model's own run, or
@@ -108,30 +108,6 @@ def import_predictions(
     """
     settings = settings or study.records.settings()
     plan = plan or make_plan(study, data, settings)
-    return _imported(
-        study,
-        predictions,
-        out,
-        model=model,
-        origin=origin,
-        settings=settings,
-        source=source,
-        plan=plan,
-    )[0]
-
-
-def _imported(
-    study: Study,
-    predictions: Mapping[str, str] | Sequence[str | None] | Predictions,
-    out: str | os.PathLike[str],
-    *,
-    model: str,
-    origin: str,
-    settings: StudySettings,
-    source: Settings | None,
-    plan: Plan,
-) -> tuple[RunFolder, pd.DataFrame]:
-    """Make a run folder of predictions; return it with the lines of its log."""
     texts = align_predictions(plan.items, predictions)
     del predictions
     folder = RunFolder.create(out)
@@ -250,28 +226,28 @@ class _FileTask:
 def _score_file(task: _FileTask) -> RunFolder:
     """Import and score one file of predictions, without reading the log that was just written."""
     with pause_gc():
-        folder, lines = _imported(
+        folder, lines = import_predictions(
             task.study,
+            None,
             read_predictions(task.predictions, task.reading),
             task.out,
             model=task.label,
             origin=str(task.predictions),
             settings=task.settings,
             source=task.source,
-            plan=cast("Plan", task.plan),
+            plan=task.plan,
         )
         task.plan = None  # The folder holds it: it would stand in memory twice.
-        manifest = folder.read_manifest()
-        scoring = task.scoring or task.study.records.scoring()
-        answers = lines.assign(prompt_key=None, group="")
-        del lines
-        with folder.locked():
-            _score(folder, manifest, task.study, scoring.resolved(manifest.settings), answers)
+        score_run(folder, study=task.study, scoring=task.scoring, lines=lines)
     return folder
 
 
 def score_run(
-    folder: RunFolder, *, study: Study | None = None, scoring: JudgeScoring | None = None
+    folder: RunFolder,
+    *,
+    study: Study | None = None,
+    scoring: JudgeScoring | None = None,
+    lines: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Judge the answers of a run and write verdicts, outcomes and checks beside them.
 
@@ -281,6 +257,7 @@ def score_run(
         folder: The run.
         study: Its study; None for the one that the manifest names.
         scoring: How to judge; None for the study's defaults.
+        lines: The lines of its log, as `import_predictions` returned them; None to read the log.
 
     Returns:
         The outcomes frame, as written to `outcomes.parquet`.
@@ -299,7 +276,7 @@ def score_run(
     study = study or study_of(folder)
     scoring = (scoring or study.records.scoring()).resolved(manifest.settings)
     with folder.locked(), pause_gc():
-        return _score(folder, manifest, study, scoring)
+        return _score(folder, manifest, study, scoring, lines)
 
 
 def _score(
@@ -307,16 +284,16 @@ def _score(
     manifest: RunManifest,
     study: Study,
     scoring: JudgeScoring,
-    answers: pd.DataFrame | None = None,
+    lines: pd.DataFrame | None,
 ) -> pd.DataFrame:
-    """Judge, pair, check, write; `answers` are those of the log, which is read by default."""
+    """Judge, pair, check, write."""
     judge = make_judge(study, scoring, folder)
     targets, pairs = folder.read_plan()
     targets = _with_kinds(study, targets, pairs)
-    if answers is None:
+    if lines is None:
         answered = answered_targets(folder, targets, repeat=False)
     else:
-        answered = join_answers(targets, answers)
+        answered = join_answers(targets, lines.assign(prompt_key=None, group=""))
     if answered["text"].isna().all():
         raise RunError(f"{folder.path} holds no answer{_why_none(folder, answered)}")
     verdicts = judge_targets(judge, answered, study.records.verdict)
