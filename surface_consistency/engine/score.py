@@ -14,7 +14,6 @@ from typing import Any, Final, NoReturn, cast
 import pandas as pd
 
 from surface_consistency.data.selection import pause_gc
-from surface_consistency.data.sources import rows_in_memory
 from surface_consistency.engine.choices import reference_log_odds
 from surface_consistency.engine.judging.judges import export_labels, judge_targets
 from surface_consistency.engine.judging.labels import agreement_by_kind
@@ -30,18 +29,11 @@ from surface_consistency.engine.study import (
     pair_outcomes,
     study_of,
 )
-from surface_consistency.errors import (
-    ColumnNotFoundError,
-    DataError,
-    RunError,
-    UndefinedMetricWarning,
-    UnscoredWarning,
-)
+from surface_consistency.errors import DataError, RunError, UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.matching.verdict_records import COMPARED_RULES, rule_agreement
 from surface_consistency.metrics import paired_by
 from surface_consistency.models.reasoning import separate_stored
-from surface_consistency.reading import find_column, first_names
-from surface_consistency.results.columns import USUAL, PredictionSettings
+from surface_consistency.results.columns import PredictionSettings
 from surface_consistency.results.predictions import (
     Predictions,
     QuestionIndex,
@@ -68,7 +60,6 @@ _UNANSWERED: Final = ("error", "unclosed_reasoning")
 """How a reply ends that is no answer and no refusal to give one."""
 
 _ROWS_AT_ONCE = 8_192
-_PROMPT_IDS: Final = ("prompt_id", "target_id", "question_id")
 
 
 def import_predictions(
@@ -495,20 +486,21 @@ def align_predictions(
 
 def named_texts(
     predictions: Any,  # noqa: ANN401 - each kind is described below
+    reading: PredictionSettings,
     *,
     in_order: bool,
-) -> Mapping[str, str | None] | Sequence[str | None]:
+) -> Mapping[str, str | None] | Sequence[str | None] | Predictions:
     """Bring predictions in memory under the names of their prompts.
 
     Args:
         predictions: Mapping from id to text, or from the text of a question; data frame,
-            `datasets.Dataset` or rows as dictionaries with a column of ids (id, prompt_id,
-            target_id or question_id, else question) and one of texts (prediction or pred, else
-            another name of `columns.USUAL`); or texts alone. Whole numbers are ids too.
+            `datasets.Dataset` or rows as dictionaries, which `read_predictions` reads; or texts
+            alone. Whole numbers are ids too.
+        reading: How rows are read.
         in_order: Whether texts alone are in the order of the prompts.
 
     Returns:
-        Text by id or question; or the texts, if they are in order.
+        Text by id or question; the texts, if they are in order; or the rows.
 
     Raises:
         TypeError: If the predictions or a text are of another type.
@@ -520,48 +512,23 @@ def named_texts(
         raise TypeError(
             f"predictions is one {type(predictions).__name__}; pass a mapping from id to text"
         )
-    if isinstance(predictions, Mapping):
-        names, texts = list(predictions), list(predictions.values())
-    else:
-        is_table = isinstance(predictions, pd.DataFrame) or hasattr(predictions, "with_format")
-        listed = predictions if is_table else list(predictions)
-        if not is_table and not any(isinstance(row, Mapping) for row in listed):
-            return _checked_texts(listed) if in_order else _refuse_order(len([*listed]))
-        rows = [row for _, row in rows_in_memory(listed, "predictions")]
-        columns = list(dict.fromkeys(name for row in rows for name in row))
-        item = _only_column(columns, (("id",), _PROMPT_IDS, ("question",)), "ids of the prompts")
-        kinds = (USUAL["prediction"][:2], USUAL["prediction"][2:])
-        text = _only_column(columns, kinds, "texts")
-        names, texts = [row.get(item) for row in rows], [row.get(text) for row in rows]
+    is_table = isinstance(predictions, pd.DataFrame) or hasattr(predictions, "with_format")
+    if not isinstance(predictions, Mapping) and not is_table:
+        predictions = list(predictions)
+        if not any(isinstance(row, Mapping) for row in predictions):
+            return _checked_texts(predictions) if in_order else _refuse_order(len(predictions))
     if in_order:
         raise ValueError(
             "in_order=True is for texts alone, and these predictions have ids; omit it"
         )
-    named = dict(zip(map(_as_name, names), _checked_texts(texts), strict=True))
-    if len(named) < len(names):
-        twice = next(name for name, n in Counter(map(_as_name, names)).items() if n > 1)
+    if not isinstance(predictions, Mapping):
+        return read_predictions(predictions, reading)
+    texts = _checked_texts(predictions.values())
+    named = dict(zip(map(_as_name, predictions), texts, strict=True))
+    if len(named) < len(texts):
+        twice = next(name for name, n in Counter(map(_as_name, predictions)).items() if n > 1)
         raise DataError(f"two predictions have the id {twice!r}; keep one prediction per prompt")
     return named
-
-
-def _only_column(columns: Sequence[str], kinds: Iterable[tuple[str, ...]], what: str) -> str:
-    """Find the one column of the first kind of names that is there."""
-    kinds = list(kinds)
-    for kind in kinds:
-        found = list(dict.fromkeys(own for name in kind if (own := find_column(name, columns))))
-        if len(found) > 1:
-            raise ColumnNotFoundError(
-                f"columns {' and '.join(map(repr, found))} of the predictions could each be the "
-                f"{what}; rename the one that is to {kinds[0][0]!r}, or drop the other"
-            )
-        if found:
-            return found[0]
-    raise ColumnNotFoundError(
-        f"no column of the predictions is that of the {what}; looked for "
-        f"{', '.join(chain.from_iterable(kinds))}; saw {first_names(columns)}; rename it to "
-        f"{kinds[0][0]!r}, or pass the texts alone with in_order=True if they are in the order of "
-        "the prompts"
-    )
 
 
 def _as_name(name: object) -> str:

@@ -6,6 +6,7 @@ not taken for an answer silently.
 """
 
 import hashlib
+import os
 import re
 import warnings
 from collections.abc import Iterable, Sequence
@@ -25,6 +26,7 @@ from surface_consistency.results.columns import (
     ResultColumns,
 )
 from surface_consistency.results.frame import read_answers
+from surface_consistency.results.inputs import Input, ResultSource, inputs_of
 from surface_consistency.results.rows import question_of, shown
 from surface_consistency.results.tables import COLUMNS, Part, as_text
 from surface_consistency.rows.columns import POPQA_COLUMNS, REDIRECTQA_COLUMNS
@@ -108,6 +110,9 @@ class Predictions:
 
     rivals: tuple[str, ...] = ()
     """Other columns of free text."""
+
+    is_in_memory: bool = False
+    """Whether the rows are those of a frame or list, not of a file."""
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -344,6 +349,8 @@ class Predictions:
         """Offer the order of the rows if they are as many as the questions."""
         if index is None or len(self) != len(index.ids):
             return ""
+        if self.is_in_memory:
+            return "; or, if the rows are in this order, pass the texts alone with in_order=True"
         return (
             f"; or, if the {len(self):,} rows are in the order of the questions, confirm it with "
             f"in_order={questions_digest(index.questions or index.ids)!r}, the digest of these "
@@ -431,8 +438,10 @@ def answers_only(
     return [text if text is None or text.strip() else None for text in texts]
 
 
-def read_predictions(path: Path, settings: PredictionSettings | None = None) -> Predictions:
-    """Read the predictions of a file that `read_results` reads.
+def read_predictions(
+    source: ResultSource, settings: PredictionSettings | None = None
+) -> Predictions:
+    """Read predictions from a file or rows that `read_results` reads.
 
     A plain table needs a column that names the question and one with the text, by their usual names
     in any spelling (`columns.USUAL`); without a usual name of the question, the one column is taken
@@ -445,7 +454,8 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
     file in UTF-8 cannot hold, become "?".
 
     Args:
-        path: The file; or the folder of a saved `datasets.Dataset`.
+        source: The file; the folder of a saved `datasets.Dataset`; or a frame, a
+            `datasets.Dataset` or rows.
         settings: Columns and treatment; None for the defaults.
 
     Returns:
@@ -462,14 +472,20 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
         SurfaceConsistencyWarning: If samples hold several responses, or none is the most probable.
     """
     settings = settings or PredictionSettings()
-    file = Path(path)
-    if not any(file.glob("**/state.json")):
-        existing_file(file, "a file of stored predictions", "*.jsonl")
+    if isinstance(source, str | os.PathLike):
+        file = Path(source)
+        if not any(file.glob("**/state.json")):
+            existing_file(file, "a file of stored predictions", "*.jsonl")
+        one = Input(file, str(file), None, "", is_optional=False)
+    else:
+        (one,) = inputs_of(source, ResultColumns())
+        one = one._replace(name="predictions")
+        file = Path(one.name)
     notes: list[str] = []
     given = ResultColumns(
         item=settings.item, prediction=settings.prediction, filter=settings.filter
     )
-    part = read_answers(file, given, notes)
+    part = read_answers(one, given, notes)
     unsure, rivals = (None, ()) if not part.columns else _other_texts(part, settings, file)
     samples = part.samples
     if "prediction" not in samples:
@@ -510,6 +526,7 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
         is_cut=is_cut,
         unsure=unsure,
         rivals=rivals,
+        is_in_memory=not isinstance(one.content, Path),
     )
 
 
