@@ -1,13 +1,14 @@
 """Models compared on the same items: frames, files or folders, as a `Result`."""
 
+import os
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
 
 from surface_consistency.analysis.compare import ComparedResults, compare_results
-from surface_consistency.analysis.measures import outcome_rows
 from surface_consistency.analysis.result import Result, texts
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.results.columns import ResultColumns
@@ -95,7 +96,6 @@ def result_of(compared: ComparedResults) -> Result:
     Returns:
         The result.
     """
-    from surface_consistency.engine.compare.results_page import write_comparison
     from surface_consistency.engine.compare.results_report import ComparisonReport
 
     reports = {metric: ComparisonReport(compared, metric) for metric in compared.metrics}
@@ -138,8 +138,15 @@ def result_of(compared: ComparedResults) -> Result:
         p=p,
         p_title="p, Holm" if p == "p_value_holm" else "p",
         confidence=compared.table.confidence,
-        page=partial(write_comparison, compared),
+        page=partial(_write, compared),
     )
+
+
+def _write(compared: ComparedResults, folder: str | os.PathLike[str]) -> Path:
+    """Write the page, whose modules no other use of a result needs."""
+    from surface_consistency.engine.compare.results_page import write_comparison
+
+    return write_comparison(compared, folder)
 
 
 def _tuple(columns: str | Sequence[str]) -> tuple[str, ...]:
@@ -161,4 +168,8 @@ def _source(sources: Sequence[Any]) -> Any:  # noqa: ANN401 - what `compare_resu
 
 def _rows(source: object) -> object:
     """Return an outcomes frame with one row per answer; another source as it is."""
-    return outcome_rows(source) if isinstance(source, pd.DataFrame) else source
+    if not isinstance(source, pd.DataFrame):
+        return source
+    from surface_consistency.analysis.measures import outcome_rows
+
+    return outcome_rows(source)

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pandas as pd
 
@@ -19,6 +19,7 @@ from surface_consistency.tables.numbers import fitted_text, format_cell, json_va
 from surface_consistency.tables.sentences import Sentence
 from surface_consistency.tables.table import Column, Table
 from surface_consistency.text import one_line
+from surface_consistency.truth import NoTruthValue
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +50,7 @@ _LATEX: Final = {
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Result:
+class Result(NoTruthValue):
     """The result of `accuracy`, `consistency`, `paired`, `compare` and the other functions.
 
     `print` it, or make it the last line of a notebook cell, for its sentences and table.
@@ -64,6 +65,8 @@ class Result:
         >>> result.to_frame()[["accuracy", "n"]].values.tolist()
         [[0.75, 40.0]]
     """
+
+    truth: ClassVar[str] = "a number of to_frame(), or read sentences"
 
     kind: str
     """Name of the function."""
@@ -314,14 +317,6 @@ class Result:
             f".to_frame(), {self.frame.shape[1]} with all=True]"
         )
         return "\n".join([*lines, *textwrap.wrap(shape, _WIDTH)])
-
-    def __bool__(self) -> NoReturn:
-        """Raise an error: a result is neither true nor false."""
-        column = self.p or self.estimates[0].key
-        raise TypeError(
-            "a result is neither true nor false; test a number, such as "
-            f"result.to_frame()[{column!r}].iloc[0] < 0.05, or read result.sentences"
-        )
 
 
 def texts(sentences: Sequence[Sentence]) -> list[str]:

@@ -14,7 +14,6 @@ from typing import Any, Final, NoReturn, cast
 import pandas as pd
 
 from surface_consistency.data.selection import pause_gc
-from surface_consistency.data.sources import rows_in_memory
 from surface_consistency.engine.choices import reference_log_odds
 from surface_consistency.engine.judging.judges import export_labels, judge_targets
 from surface_consistency.engine.judging.labels import agreement_by_kind
@@ -30,18 +29,11 @@ from surface_consistency.engine.study import (
     pair_outcomes,
     study_of,
 )
-from surface_consistency.errors import (
-    ColumnNotFoundError,
-    DataError,
-    RunError,
-    UndefinedMetricWarning,
-    UnscoredWarning,
-)
+from surface_consistency.errors import DataError, RunError, UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.matching.verdict_records import COMPARED_RULES, rule_agreement
 from surface_consistency.metrics import paired_by
 from surface_consistency.models.reasoning import separate_stored
-from surface_consistency.reading import find_column, first_names
-from surface_consistency.results.columns import USUAL, PredictionSettings
+from surface_consistency.results.columns import PredictionSettings
 from surface_consistency.results.predictions import (
     Predictions,
     QuestionIndex,
@@ -68,7 +60,6 @@ _UNANSWERED: Final = ("error", "unclosed_reasoning")
 """How a reply ends that is no answer and no refusal to give one."""
 
 _ROWS_AT_ONCE = 8_192
-_PROMPT_IDS: Final = ("prompt_id", "target_id", "question_id")
 
 
 def import_predictions(
@@ -82,7 +73,7 @@ def import_predictions(
     settings: StudySettings | None = None,
     source: Settings | None = None,
     plan: Plan | None = None,
-) -> RunFolder:
+) -> tuple[RunFolder, pd.DataFrame]:
     """Make a run folder of predictions that were made elsewhere, ready for `score_run`.
 
     Args:
@@ -99,7 +90,7 @@ def import_predictions(
         plan: The plan of this data and these settings, to save making it again.
 
     Returns:
-        The run folder.
+        The run folder, and the lines of its log.
 
     Raises:
         DataError: If no prediction belongs to a prompt, the folder holds a model's own run, or
@@ -142,7 +133,7 @@ def import_predictions(
             )
     write_targets(folder, plan, plan.items["prompt_id"], "")
     write_text(folder.manifest, manifest.model_dump_json(indent=2) + "\n")
-    return folder
+    return folder, lines
 
 
 def score_files(
@@ -224,9 +215,9 @@ class _FileTask:
 
 
 def _score_file(task: _FileTask) -> RunFolder:
-    """Import and score one file of predictions."""
+    """Import and score one file of predictions, without reading the log that was just written."""
     with pause_gc():
-        folder = import_predictions(
+        folder, lines = import_predictions(
             task.study,
             None,
             read_predictions(task.predictions, task.reading),
@@ -238,12 +229,16 @@ def _score_file(task: _FileTask) -> RunFolder:
             plan=task.plan,
         )
         task.plan = None  # The folder holds it: it would stand in memory twice.
-        score_run(folder, study=task.study, scoring=task.scoring)
+        score_run(folder, study=task.study, scoring=task.scoring, lines=lines)
     return folder
 
 
 def score_run(
-    folder: RunFolder, *, study: Study | None = None, scoring: JudgeScoring | None = None
+    folder: RunFolder,
+    *,
+    study: Study | None = None,
+    scoring: JudgeScoring | None = None,
+    lines: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Judge the answers of a run and write verdicts, outcomes and checks beside them.
 
@@ -253,6 +248,7 @@ def score_run(
         folder: The run.
         study: Its study; None for the one that the manifest names.
         scoring: How to judge; None for the study's defaults.
+        lines: The lines of its log, as `import_predictions` returned them; None to read the log.
 
     Returns:
         The outcomes frame, as written to `outcomes.parquet`.
@@ -271,17 +267,24 @@ def score_run(
     study = study or study_of(folder)
     scoring = (scoring or study.records.scoring()).resolved(manifest.settings)
     with folder.locked(), pause_gc():
-        return _score(folder, manifest, study, scoring)
+        return _score(folder, manifest, study, scoring, lines)
 
 
 def _score(
-    folder: RunFolder, manifest: RunManifest, study: Study, scoring: JudgeScoring
+    folder: RunFolder,
+    manifest: RunManifest,
+    study: Study,
+    scoring: JudgeScoring,
+    lines: pd.DataFrame | None,
 ) -> pd.DataFrame:
     """Judge, pair, check, write."""
     judge = make_judge(study, scoring, folder)
     targets, pairs = folder.read_plan()
     targets = _with_kinds(study, targets, pairs)
-    answered = answered_targets(folder, targets, repeat=False)
+    if lines is None:
+        answered = answered_targets(folder, targets, repeat=False)
+    else:
+        answered = join_answers(targets, lines.assign(prompt_key=None, group=""))
     if answered["text"].isna().all():
         raise RunError(f"{folder.path} holds no answer{_why_none(folder, answered)}")
     verdicts = judge_targets(judge, answered, study.records.verdict)
@@ -351,13 +354,14 @@ def _with_kinds(study: Study, targets: pd.DataFrame, pairs: pd.DataFrame) -> pd.
     """
     if study.design.kind in targets:
         return targets
-    kinds: dict[str, str] = {}
+    sides = []
     conditions = dict(zip(("first", "second"), study.design.conditions, strict=True))
     columns = [str(name) for name in pairs.columns]
     for side in [name.removesuffix("_target") for name in columns if name.endswith("_target")]:
         name = pairs.get(f"{side}_condition", conditions.get(side, side))
-        names = pd.Series(name, index=pairs.index)
-        kinds = dict(zip(pairs[f"{side}_target"], names, strict=True)) | kinds
+        sides.append(pd.Series(name, index=pairs.index).set_axis(pairs[f"{side}_target"]))
+    kinds = pd.concat(sides)
+    kinds = kinds[~kinds.index.duplicated()]
     return targets.assign(**{study.design.kind: targets["target_id"].map(kinds)})
 
 
@@ -482,20 +486,21 @@ def align_predictions(
 
 def named_texts(
     predictions: Any,  # noqa: ANN401 - each kind is described below
+    reading: PredictionSettings,
     *,
     in_order: bool,
-) -> Mapping[str, str | None] | Sequence[str | None]:
+) -> Mapping[str, str | None] | Sequence[str | None] | Predictions:
     """Bring predictions in memory under the names of their prompts.
 
     Args:
         predictions: Mapping from id to text, or from the text of a question; data frame,
-            `datasets.Dataset` or rows as dictionaries with a column of ids (id, prompt_id,
-            target_id or question_id, else question) and one of texts (prediction or pred, else
-            another name of `columns.USUAL`); or texts alone. Whole numbers are ids too.
+            `datasets.Dataset` or rows as dictionaries, which `read_predictions` reads; or texts
+            alone. Whole numbers are ids too.
+        reading: How rows are read.
         in_order: Whether texts alone are in the order of the prompts.
 
     Returns:
-        Text by id or question; or the texts, if they are in order.
+        Text by id or question; the texts, if they are in order; or the rows.
 
     Raises:
         TypeError: If the predictions or a text are of another type.
@@ -507,48 +512,23 @@ def named_texts(
         raise TypeError(
             f"predictions is one {type(predictions).__name__}; pass a mapping from id to text"
         )
-    if isinstance(predictions, Mapping):
-        names, texts = list(predictions), list(predictions.values())
-    else:
-        is_table = isinstance(predictions, pd.DataFrame) or hasattr(predictions, "with_format")
-        listed = predictions if is_table else list(predictions)
-        if not is_table and not any(isinstance(row, Mapping) for row in listed):
-            return _checked_texts(listed) if in_order else _refuse_order(len([*listed]))
-        rows = [row for _, row in rows_in_memory(listed, "predictions")]
-        columns = list(dict.fromkeys(name for row in rows for name in row))
-        item = _only_column(columns, (("id",), _PROMPT_IDS, ("question",)), "ids of the prompts")
-        kinds = (USUAL["prediction"][:2], USUAL["prediction"][2:])
-        text = _only_column(columns, kinds, "texts")
-        names, texts = [row.get(item) for row in rows], [row.get(text) for row in rows]
+    is_table = isinstance(predictions, pd.DataFrame) or hasattr(predictions, "with_format")
+    if not isinstance(predictions, Mapping) and not is_table:
+        predictions = list(predictions)
+        if not any(isinstance(row, Mapping) for row in predictions):
+            return _checked_texts(predictions) if in_order else _refuse_order(len(predictions))
     if in_order:
         raise ValueError(
             "in_order=True is for texts alone, and these predictions have ids; omit it"
         )
-    named = dict(zip(map(_as_name, names), _checked_texts(texts), strict=True))
-    if len(named) < len(names):
-        twice = next(name for name, n in Counter(map(_as_name, names)).items() if n > 1)
+    if not isinstance(predictions, Mapping):
+        return read_predictions(predictions, reading)
+    texts = _checked_texts(predictions.values())
+    named = dict(zip(map(_as_name, predictions), texts, strict=True))
+    if len(named) < len(texts):
+        twice = next(name for name, n in Counter(map(_as_name, predictions)).items() if n > 1)
         raise DataError(f"two predictions have the id {twice!r}; keep one prediction per prompt")
     return named
-
-
-def _only_column(columns: Sequence[str], kinds: Iterable[tuple[str, ...]], what: str) -> str:
-    """Find the one column of the first kind of names that is there."""
-    kinds = list(kinds)
-    for kind in kinds:
-        found = list(dict.fromkeys(own for name in kind if (own := find_column(name, columns))))
-        if len(found) > 1:
-            raise ColumnNotFoundError(
-                f"columns {' and '.join(map(repr, found))} of the predictions could each be the "
-                f"{what}; rename the one that is to {kinds[0][0]!r}, or drop the other"
-            )
-        if found:
-            return found[0]
-    raise ColumnNotFoundError(
-        f"no column of the predictions is that of the {what}; looked for "
-        f"{', '.join(chain.from_iterable(kinds))}; saw {first_names(columns)}; rename it to "
-        f"{kinds[0][0]!r}, or pass the texts alone with in_order=True if they are in the order of "
-        "the prompts"
-    )
 
 
 def _as_name(name: object) -> str:

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from surface_consistency.errors import RunnerError
 from surface_consistency.models.reasoning import reasoning_tags
 from surface_consistency.models.runner import Runner, cut_at_stop
 from surface_consistency.schemas import Generation, GenerationParams, Prompt, ScoringRequest
@@ -17,20 +16,19 @@ class MinimalRunner(Runner):
     Args:
         model: Hub id or folder, as for `from_pretrained`.
         dtype: Number format, such as "bfloat16"; "auto" is that of the checkpoint.
-        device: Such as "cuda:1" or "cpu"; None is a GPU if there is one.
     """
 
     name: str = "minimal"
     """The runner's name."""
 
-    def __init__(self, model: str, *, dtype: str = "auto", device: str | None = None) -> None:
+    def __init__(self, model: str, *, dtype: str = "auto") -> None:
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
-        where = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        device = "cuda" if torch.cuda.is_available() else "cpu"
         self._tokenizer: Any = AutoTokenizer.from_pretrained(model)
         load = AutoModelForCausalLM.from_pretrained
-        self._model: Any = load(model, dtype=dtype, device_map=where)
+        self._model: Any = load(model, dtype=dtype, device_map=device)
         config = self._model.config.get_text_config()
         self._context = getattr(config, "max_position_embeddings", math.inf)
         end = self._model.generation_config.eos_token_id
@@ -39,7 +37,7 @@ class MinimalRunner(Runner):
 
     def fingerprint(self) -> dict[str, Any]:
         """Describe what determines the answers; a run resumes only under equal values."""
-        config, place = self._model.config, str(self._model.device)
+        config, place = self._model.config, self._model.device.type
         model = {"model": config.name_or_path, "revision": getattr(config, "_commit_hash", None)}
         return {"runner": self.name, **model, "dtype": str(self._model.dtype), "device": place}
 
@@ -54,13 +52,13 @@ class MinimalRunner(Runner):
     def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
         """Answer one batch; an answer ends before its first end token or stop string."""
         if params.temperature or params.max_reasoning_tokens or params.reasoning_opened is not None:
-            raise RunnerError("temperature and limits of reasoning need the runner transformers")
+            self._refuse("generate", "with temperature or limits of reasoning; use transformers")
         rows = []
         for prompt in prompts:  # A chat template writes the special tokens itself.
             encoded = self._tokenizer(self.render(prompt), add_special_tokens=not prompt.messages)
             rows.append(encoded.input_ids)
             if not 0 < len(rows[-1]) <= self._context - params.max_new_tokens:
-                raise RunnerError(f"prompt {prompt.id!r} does not fit the model; use fewer shots")
+                self._refuse("generate", f"for the length of {prompt.id!r}; use fewer shots")
         width = max(map(len, rows))
         output = self._model.generate(
             input_ids=self._tensor([[0] * (width - len(row)) + row for row in rows]),
@@ -99,10 +97,7 @@ class MinimalRunner(Runner):
             if start == 0 and special and self._tokenizer.bos_token_id is not None:
                 start, ids, ends = 1, [self._tokenizer.bos_token_id, *ids], [0, *ends]
             if start == 0 or len(ids) > self._context or request.vocabulary_moments:
-                raise RunnerError(
-                    f"request {request.id!r} is too long, has no token before the scored ones, or "
-                    "needs moments of the vocabulary; use the runner transformers"
-                )
+                self._refuse("score", f"for the length or kind of {request.id!r}; use transformers")
             with torch.inference_mode():
                 logits = self._model(self._tensor([ids[:-1]])).logits[0, start - 1 :].float()
             tokens = self._tensor(ids[start:])

@@ -161,7 +161,7 @@ class StoredRunner(Runner):
                         "off (`runner_option` strip_prompt=true)"
                     )
                 text = text.removeprefix(prompt.text)
-            if not text.strip() and self._settings.missing == "drop":
+            if not text.strip() and self._settings.missing != "wrong":
                 return None, "the stored prediction is blank; missing=wrong counts it as incorrect"
             return text, None
         return None, f"no stored prediction under id {prompt.id!r}, its text or its question"

@@ -1,8 +1,3 @@
 from .html import render_page as render_page, write_page as write_page
 from .page import Page as Page, Prose as Prose, Section as Section
-from .plots import (
-    plot_comparison as plot_comparison,
-    plot_forms as plot_forms,
-    plot_groups as plot_groups,
-    plot_paired as plot_paired,
-)
+from .plots import plot_forms as plot_forms, plot_paired as plot_paired

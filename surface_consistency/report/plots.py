@@ -95,52 +95,6 @@ def plot_paired(
     return axes
 
 
-def plot_groups(
-    frame: pd.DataFrame,
-    *,
-    ax: "Axes | None" = None,
-    rate: str = "flip_rate",
-    by: str | Sequence[str] | None = None,
-    model: str = "model",
-    noise: float | None = None,
-) -> "Axes":
-    """Draw a rate by group with its confidence intervals.
-
-    Args:
-        frame: The frame of `paired_by`: one row per group, with n_clusters, the rate and its
-            bounds.
-        ax: Axes to draw on; None for the current axes of pyplot.
-        rate: The rate.
-        by: Columns that define the groups; None for the columns before the counts, except `model`.
-        model: Column of models, each drawn with its own marker and colour. Without this column all
-            rows belong to one model.
-        noise: Upper bound of the test-retest flip rate, in [0, 1], drawn as a band; none by
-            default.
-
-    Returns:
-        The axes, in percent. Groups with fewer than 20 clusters are pale; groups with fewer than 4
-        are omitted.
-
-    Raises:
-        ColumnNotFoundError: If a column is missing.
-        MissingDependencyError: If matplotlib is not installed.
-    """
-    columns = [by] if isinstance(by, str) else by
-    if columns is None:
-        begin = list(frame.columns).index("both") if "both" in frame else 0
-        columns = [name for name in frame.columns[:begin] if name != model]
-    _check_columns(frame, [*columns, "n_clusters", rate, f"{rate}_low", f"{rate}_high"])
-    labels = [
-        ", ".join(str(row[name]).replace("_", " ") for name in columns) or "all pairs"
-        for row in frame.to_dict("records")
-    ]
-    axes = _draw_intervals(_axes(ax), frame, rate, labels, model=model, unit=100.0)
-    if noise is not None:
-        axes.axvspan(0, 100 * noise, color=LIGHT["floor-1"], zorder=0)
-    axes.set_xlabel(f"{rate.replace('_', ' ')}, %")
-    return axes
-
-
 def plot_forms(frame: pd.DataFrame, *, ax: "Axes | None" = None, model: str = "model") -> "Axes":
     """Draw the variance shares of item, form, item by form and sampling.
 
@@ -170,35 +124,6 @@ def plot_forms(frame: pd.DataFrame, *, ax: "Axes | None" = None, model: str = "m
     shares = pd.concat(parts, ignore_index=True)
     axes = _draw_intervals(_axes(ax), shares, "share", labels, model=model, unit=100.0)
     axes.set_xlabel("share of the variance, %")
-    return axes
-
-
-def plot_comparison(
-    frame: pd.DataFrame, *, ax: "Axes | None" = None, margin: float | None = None
-) -> "Axes":
-    """Draw the differences between models with their confidence intervals.
-
-    Args:
-        frame: The frame `differences` of `compare_models`: one row per model and reference.
-        ax: Axes to draw on; None for the current axes of pyplot.
-        margin: Equivalence margin, in units of the score, drawn as a band; none by default.
-
-    Returns:
-        The axes, in units of the score, with a line at 0. A row is the model minus the reference;
-        rows without an interval are omitted.
-
-    Raises:
-        ColumnNotFoundError: If a column is missing.
-        MissingDependencyError: If matplotlib is not installed.
-    """
-    names = ["model", "reference", "n_clusters", "difference", "difference_low", "difference_high"]
-    _check_columns(frame, names)
-    labels = [f"{row.model} − {row.reference}" for row in frame.itertuples()]
-    axes = _draw_intervals(_axes(ax), frame, "difference", labels, model=None, unit=1.0)
-    if margin is not None:
-        axes.axvspan(-margin, margin, color=LIGHT["floor-1"], zorder=0)
-    axes.axvline(0, color=LIGHT["edge"], linewidth=0.8)
-    axes.set_xlabel("difference")
     return axes
 
 

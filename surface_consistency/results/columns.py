@@ -70,8 +70,8 @@ class PredictionSettings(Settings):
     strip_prompt: bool = False
     """Whether a prompt with which an output begins is cut off it."""
 
-    missing: Literal["drop", "wrong"] = "drop"
-    """Whether a blank prediction is excluded as a missing one or counted as incorrect."""
+    missing: Literal["drop", "raise", "wrong"] = "drop"
+    """Whether a blank or absent prediction is excluded, raises an error, or counts as incorrect."""
 
     in_order: str | None = None
     """Digest of the questions' texts, if rows that name no question are in their order."""

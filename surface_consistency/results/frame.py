@@ -149,14 +149,14 @@ def read_inputs(
     return Results(frame, *held[1:], reading.tool, notes)
 
 
-def read_answers(path: Path, columns: ResultColumns, notes: list[str]) -> Part:
-    """Read the answers of one file, one row a sample, as they stand.
+def read_answers(one: Input, columns: ResultColumns, notes: list[str]) -> Part:
+    """Read the answers of one input, one row a sample, as they stand.
 
     Nothing is held against what other rows or files say, no score is read, and rows need not name
     an item: who judges the answers knows the questions.
 
     Args:
-        path: The file, or what `datasets.Dataset.save_to_disk` wrote.
+        one: A file, what `datasets.Dataset.save_to_disk` wrote, or a frame or rows.
         columns: Names of columns where a file does not say what they are; and the filter of
             lm-evaluation-harness whose text is the answer, else the answer before any filter.
         notes: Takes sentences on samples whose answer is uncertain.
@@ -170,7 +170,6 @@ def read_answers(path: Path, columns: ResultColumns, notes: list[str]) -> Part:
         RecordError: If a row is broken; names file and line.
         DataError: If the file holds no rows, or none of the filter.
     """
-    one = Input(path, str(path), None, "", is_optional=False)
     return _part(one, columns, notes, for_judging=True)[1]
 
 

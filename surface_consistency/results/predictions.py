@@ -6,6 +6,7 @@ not taken for an answer silently.
 """
 
 import hashlib
+import os
 import re
 import warnings
 from collections.abc import Iterable, Sequence
@@ -25,6 +26,7 @@ from surface_consistency.results.columns import (
     ResultColumns,
 )
 from surface_consistency.results.frame import read_answers
+from surface_consistency.results.inputs import Input, ResultSource, inputs_of
 from surface_consistency.results.rows import question_of, shown
 from surface_consistency.results.tables import COLUMNS, Part, as_text
 from surface_consistency.rows.columns import POPQA_COLUMNS, REDIRECTQA_COLUMNS
@@ -109,6 +111,9 @@ class Predictions:
     rivals: tuple[str, ...] = ()
     """Other columns of free text."""
 
+    is_in_memory: bool = False
+    """Whether the rows are those of a frame or list, not of a file."""
+
     def __len__(self) -> int:
         """Count the rows."""
         return len(self.texts)
@@ -158,6 +163,7 @@ class Predictions:
 
         Warns:
             UnscoredWarning: If rows belong to no question.
+            SurfaceConsistencyWarning: If rows of one question have the same text.
         """
         rows = self._in_order(index) if self.settings.in_order else self._by_names(index)
         if self.unsure is not None and index.answers is not None:
@@ -250,13 +256,22 @@ class Predictions:
                 errors.UnscoredWarning,
                 stacklevel=5,
             )
-        rows_of = [-1] * len(index.ids)
+        rows_of, doubled = [-1] * len(index.ids), set[int]()
         for place, rows in (by_text | by_id).items():
-            said = [row for row in rows if self.texts[row] is not None]
+            said = [row for row in rows if self.texts[row] is not None] or rows
             other = next((r for r in said if self.texts[r] != self.texts[said[0]]), None)
             if other is not None:
                 self._refuse_several(said[0], other, shared, index, place)
-            rows_of[place] = (said or rows)[0]
+            rows_of[place] = said[0]
+            doubled.update(said[1:])
+        # Samples of a tool repeat the answer for each filter.
+        if self.columns and (doubled := doubled.difference(rows_of, shared)):
+            warnings.warn(
+                f"{len(doubled)} of {len(self)} predictions repeat the text of another row for the "
+                f"same question and are dropped, the first at {self.place(min(doubled))}",
+                errors.SurfaceConsistencyWarning,
+                stacklevel=5,
+            )
         return rows_of
 
     def _refuse_several(
@@ -334,6 +349,8 @@ class Predictions:
         """Offer the order of the rows if they are as many as the questions."""
         if index is None or len(self) != len(index.ids):
             return ""
+        if self.is_in_memory:
+            return "; or, if the rows are in this order, pass the texts alone with in_order=True"
         return (
             f"; or, if the {len(self):,} rows are in the order of the questions, confirm it with "
             f"in_order={questions_digest(index.questions or index.ids)!r}, the digest of these "
@@ -373,14 +390,14 @@ def answers_only(
         settings: What is asked.
 
     Returns:
-        The answers; blank ones are None unless they count as wrong.
+        The answers; blank ones are None, or "" for each that is blank or None if these are wrong.
 
     Raises:
         DataError: If a tenth of the outputs or more begin with their question and the prompts are
-            not to be cut off.
+            not to be cut off; if an output is blank or None under "raise".
 
     Warns:
-        UnscoredWarning: If outputs are blank.
+        UnscoredWarning: If outputs are blank, or None and counted as incorrect.
     """
     ends = [
         None if text is None or question is None else _echo_end(text, question)
@@ -392,6 +409,12 @@ def answers_only(
     elif n_echoes and n_echoes >= _ECHO_SHARE * n_texts:
         raise _echo_error(n_echoes, n_texts, "the predictions")
     n_blank = sum(text is not None and not text.strip() for text in texts)
+    n_absent = len(texts) - n_texts
+    if settings.missing == "raise" and n_blank + n_absent:
+        raise errors.DataError(
+            f"of {len(texts):,} prompts {n_absent:,} have no prediction and {n_blank:,} a blank "
+            "one, and `missing` is raise; add them, or set `missing` to drop or wrong"
+        )
     if n_blank:
         counted = (
             "they are excluded as missing; to count them as incorrect, set `missing` to wrong"
@@ -404,12 +427,21 @@ def answers_only(
             stacklevel=5,
         )
     if settings.missing == "wrong":
-        return list(texts)
+        if n_absent:
+            warnings.warn(
+                f"{n_absent:,} of {len(texts):,} prompts have no prediction; they count as "
+                "incorrect",
+                errors.UnscoredWarning,
+                stacklevel=5,
+            )
+        return [text or "" for text in texts]
     return [text if text is None or text.strip() else None for text in texts]
 
 
-def read_predictions(path: Path, settings: PredictionSettings | None = None) -> Predictions:
-    """Read the predictions of a file that `read_results` reads.
+def read_predictions(
+    source: ResultSource, settings: PredictionSettings | None = None
+) -> Predictions:
+    """Read predictions from a file or rows that `read_results` reads.
 
     A plain table needs a column that names the question and one with the text, by their usual names
     in any spelling (`columns.USUAL`); without a usual name of the question, the one column is taken
@@ -422,7 +454,8 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
     file in UTF-8 cannot hold, become "?".
 
     Args:
-        path: The file; or the folder of a saved `datasets.Dataset`.
+        source: The file; the folder of a saved `datasets.Dataset`; or a frame, a
+            `datasets.Dataset` or rows.
         settings: Columns and treatment; None for the defaults.
 
     Returns:
@@ -439,14 +472,20 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
         SurfaceConsistencyWarning: If samples hold several responses, or none is the most probable.
     """
     settings = settings or PredictionSettings()
-    file = Path(path)
-    if not any(file.glob("**/state.json")):
-        existing_file(file, "a file of stored predictions", "*.jsonl")
+    if isinstance(source, str | os.PathLike):
+        file = Path(source)
+        if not any(file.glob("**/state.json")):
+            existing_file(file, "a file of stored predictions", "*.jsonl")
+        one = Input(file, str(file), None, "", is_optional=False)
+    else:
+        (one,) = inputs_of(source, ResultColumns())
+        one = one._replace(name="predictions")
+        file = Path(one.name)
     notes: list[str] = []
     given = ResultColumns(
         item=settings.item, prediction=settings.prediction, filter=settings.filter
     )
-    part = read_answers(file, given, notes)
+    part = read_answers(one, given, notes)
     unsure, rivals = (None, ()) if not part.columns else _other_texts(part, settings, file)
     samples = part.samples
     if "prediction" not in samples:
@@ -487,6 +526,7 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
         is_cut=is_cut,
         unsure=unsure,
         rivals=rivals,
+        is_in_memory=not isinstance(one.content, Path),
     )
 
 

@@ -458,9 +458,11 @@ def score_predictions(
     predictions: Any,  # noqa: ANN401 - see `named_texts`
     *,
     model: str,
+    item: str | None = None,
+    prediction: str | None = None,
     rule: str | None = None,
     in_order: bool = False,
-    missing: Literal["drop", "wrong"] = "drop",
+    missing: Literal["drop", "raise", "wrong"] = "drop",
     strip_prompt: bool = False,
     settings: StudySettings | None = None,
 ) -> pd.DataFrame:
@@ -470,12 +472,16 @@ def score_predictions(
         data: What `load_dataset` returned; or rows of RedirectQA, SLAQ or PopQA as they are on the
             hub, such as what `datasets.load_dataset` returned.
         predictions: Mapping from id to text; or data frame, `datasets.Dataset` or rows with a
-            column id and a column prediction. The text of a question may take the place of its id.
+            column id and a column prediction, or others of the usual names. The text of a question
+            may take the place of its id.
             With `in_order`, one text per row of `data.to_pandas()`. None is a missing prediction.
         model: Label of the model in the frame.
+        item: Column of the ids or questions, for rows without a usual name.
+        prediction: Column of the texts, for rows without a usual name.
         rule: Name of the matching rule, one of `matching.RULES`; that of the study by default.
         in_order: Pair a list of texts with the prompts by its order.
-        missing: "drop" excludes a blank prediction, "wrong" counts it as incorrect.
+        missing: "drop" excludes a prompt whose prediction is absent, None or blank, "wrong" counts
+            it as incorrect, and "raise" raises an error.
         strip_prompt: Cut the prompt off an output that begins with it.
         settings: Settings of the study, if the prompts were not made by its defaults.
 
@@ -487,13 +493,16 @@ def score_predictions(
         without a prediction is missing.
 
     Raises:
-        DataError: If an id is unknown or occurs twice, or a list is not confirmed by `in_order` or
-            has another length.
-        ColumnNotFoundError: If no column, or more than one, is that of the ids or the texts, or the
+        DataError: If an id of a mapping is unknown, no row belongs to a prompt, two predictions of
+            a prompt differ, a list is not confirmed by `in_order` or has another length, or a
+            prediction is missing under "raise".
+        ColumnNotFoundError: If no column is that of the ids or the texts, or the
             columns of `data` are those of no data set.
 
     Warns:
-        UnscoredWarning: If prompts have no prediction or no score, or predictions are blank.
+        UnscoredWarning: If prompts have no prediction or no score, predictions are blank, or rows
+            belong to no prompt.
+        SurfaceConsistencyWarning: If rows of one prompt have the same text.
     """
     if not isinstance(data, FactDataset):
         data = _recognised(data)
@@ -505,9 +514,14 @@ def score_predictions(
         items = items.assign(prompt_id=items["item"])
     # The states of a database have the same prompts, which their ids alone distinguish.
     named_by = items.drop(columns="question") if "state" in items else items
-    reading = PredictionSettings(missing=missing, strip_prompt=strip_prompt)
+    reading = PredictionSettings(
+        item=() if item is None else (item,),
+        prediction=prediction,
+        missing=missing,
+        strip_prompt=strip_prompt,
+    )
     texts = align_predictions(
-        named_by, named_texts(predictions, in_order=in_order), reading=reading
+        named_by, named_texts(predictions, reading, in_order=in_order), reading=reading
     )
     params = settings.with_reasoning(GenerationParams())
     answered = join_answers(items, separate_stored(texts, params))

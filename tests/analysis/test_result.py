@@ -77,7 +77,7 @@ def test_a_result_pickles(result, tmp_path):
 
 
 def test_bool_raises_with_the_attribute_to_use(result):
-    with pytest.raises(TypeError, match=r"neither true nor false; .*to_frame\(\)\['accuracy'\]"):
+    with pytest.raises(TypeError, match=r"no truth value; test a number of to_frame\(\)"):
         bool(result)
 
 

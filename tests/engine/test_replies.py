@@ -43,7 +43,7 @@ def asked(data, reply, out, settings=SETTINGS):
 def imported(data, predictions, out, **settings):
     """Import predictions of RedirectQA; returns the folder."""
     options = {"settings": RedirectQASettings(**settings)} if settings else {}
-    return import_predictions(STUDY, data, predictions, out, model="m", origin="test", **options)
+    return import_predictions(STUDY, data, predictions, out, model="m", origin="test", **options)[0]
 
 
 def is_redirect(prompt):

@@ -30,7 +30,7 @@ from surface_consistency.studies.redirectqa.study import RedirectOutcome, Redire
 
 def import_predictions(data, predictions, out, *, origin="p.jsonl"):
     study = RedirectQAStudy()
-    return scoring.import_predictions(study, data, predictions, out, model="m", origin=origin)
+    return scoring.import_predictions(study, data, predictions, out, model="m", origin=origin)[0]
 
 
 def score_predictions(data, predictions, **options):

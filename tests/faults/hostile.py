@@ -161,7 +161,7 @@ class Logs(_Scored):
         }
         data = load_sample().select(limit=4)
         options = {"model": "m", "origin": "x"}
-        folder = import_predictions(RedirectQAStudy(), data, answers, home / "fresh", **options)
+        folder, _ = import_predictions(RedirectQAStudy(), data, answers, home / "fresh", **options)
         self.fresh, self.answers = folder.path, answers
         self.lines = folder.log().read_text(encoding="utf-8").splitlines()
 

@@ -10,12 +10,15 @@ from matplotlib import pyplot
 from matplotlib.patches import Rectangle
 
 from surface_consistency.errors import ColumnNotFoundError, MissingDependencyError
-from surface_consistency.metrics import Intervals, PairedTable, compare_models, paired_by
-from surface_consistency.report import plot_comparison, plot_forms, plot_groups, plot_paired
+from surface_consistency.metrics import Intervals, PairedTable, paired_by
+from surface_consistency.report import plot_forms, plot_paired
+from surface_consistency.report.plots import plot_estimates
 from tests.report.example import LABELS
 from tests.test_startup import loaded_by
 
 pytestmark = pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+
+SHARES = ("item", "form", "item_by_form", "sampling")
 
 
 @pytest.fixture(autouse=True)
@@ -74,37 +77,8 @@ def test_plot_paired_takes_a_row_of_paired_by_and_axes(groups, axes):
     assert [text.get_text() for text in axes.texts] == ["no pairs"]
 
 
-def test_plot_groups_draws_a_frame_of_paired_by(groups, axes):
-    assert plot_groups(groups, noise=0.02) is axes
-
-    assert labels_of(axes) == ["kind 0", "kind 1", "kind 2"]
-    assert axes.get_xlabel() == "flip rate, %"
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == sorted(LABELS[:2])
-    rates = groups.sort_values(["kind", "model"])
-    found = [(points[0], points[1:]) for points in points_of(axes)]
-    assert [value for value, _ in found] == pytest.approx(list(100 * rates["flip_rate"]))
-    for (_, ends), row in zip(found, rates.to_dict("records"), strict=True):
-        expected = [100 * row["flip_rate_low"], 100 * row["flip_rate_high"]]
-        assert list(ends) == pytest.approx(expected)
-    # Twelve clusters per group are few.
-    assert {line.get_alpha() for line, _, _ in axes.containers} == {0.45}
-    assert plot_groups(groups, ax=axes, by="kind") is axes
-
-
-def test_plot_groups_without_models_or_enough_clusters(groups, axes):
-    alone = groups[groups["model"] == "toy_model"].drop(columns="model")
-    few = alone.assign(n_clusters=[3, 4, 20])
-
-    plot_groups(few, rate="first_accuracy")
-
-    assert axes.get_legend() is None
-    assert axes.get_xlabel() == "first accuracy, %"
-    assert labels_of(axes) == ["kind 1", "kind 2"]
-    assert [line.get_alpha() for line, _, _ in axes.containers] == [0.45, 1.0]
-
-
 def test_plot_forms_draws_the_shares_that_are_there(axes):
-    shares = {"item": 0.6, "form": 0.1, "item_by_form": 0.3, "sampling": float("nan")}
+    shares = dict(zip(SHARES, (0.6, 0.1, 0.3, float("nan")), strict=True))
     row = {"model": "a", "n": 100, "n_clusters": 25}
     for name, share in shares.items():
         row |= {f"{name}_share": share}
@@ -117,41 +91,41 @@ def test_plot_forms_draws_the_shares_that_are_there(axes):
     np.testing.assert_allclose(points_of(axes), expected)
 
 
-def test_plot_comparison_draws_the_differences_of_compare_models(axes):
-    right = {"a": [1, 1, 1, 0, 1, 1, 1, 1] * 9, "b": [1, 0, 1, 0, 1, 0, 1, 1] * 9}
-    frame = pd.DataFrame(right).rename_axis("item").reset_index()
-    frame = frame.melt("item", var_name="model", value_name="score")
-    differences = compare_models(frame, baseline="a").differences
+def test_plot_forms_draws_each_model_with_its_own_marker(axes):
+    bounds = {f"{name}_share{end}": 0.25 for name in SHARES for end in ("", "_low", "_high")}
 
-    assert plot_comparison(differences, margin=0.02) is axes
+    plot_forms(pd.DataFrame([{"model": name, "n_clusters": 25, **bounds} for name in LABELS[:2]]))
 
-    assert labels_of(axes) == ["b − a"]
-    row = differences.iloc[0]
-    expected = row[["difference", "difference_low", "difference_high"]].astype(float)
-    np.testing.assert_allclose(points_of(axes), [expected])
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == list(LABELS[:2])
+    assert len({line.get_marker() for line, _, _ in axes.containers}) == 2
 
 
-@pytest.mark.parametrize(
-    ("plot", "options", "column"),
-    [
-        (plot_groups, {"rate": "kappa"}, "kappa"),
-        (plot_forms, {}, "item_share"),
-        (plot_comparison, {}, "reference"),
-    ],
-)
-def test_frames_without_a_column_are_refused(groups, plot, options, column):
-    with pytest.raises(ColumnNotFoundError, match=f"column '{column}' not found; pass the frame"):
-        plot(groups, **options)
+def test_plot_estimates_omits_rows_of_fewer_than_four_clusters_and_pales_few(axes):
+    frame = pd.DataFrame({"n_clusters": [3, 4, 20]})
+    frame = frame.assign(rate=0.5, rate_low=0.4, rate_high=0.6)
+
+    plot_estimates(frame, key="rate", labels=["a", "b", "c"], axis="rate, %", unit=100.0)
+
+    assert axes.get_legend() is None
+    assert axes.get_xlabel() == "rate, %"
+    assert labels_of(axes) == ["b", "c"]
+    assert [line.get_alpha() for line, _, _ in axes.containers] == [0.45, 1.0]
+    np.testing.assert_allclose(points_of(axes), [[50, 40, 60]] * 2)
+
+
+def test_frames_without_a_column_are_refused(groups):
+    with pytest.raises(ColumnNotFoundError, match="column 'item_share' not found; pass the frame"):
+        plot_forms(groups)
 
 
 def test_plots_without_matplotlib_name_the_extra(monkeypatch, groups):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
 
     with pytest.raises(MissingDependencyError, match=r"surface-consistency\[plot\]"):
-        plot_groups(groups)
+        plot_paired(groups.iloc[0])
 
 
 def test_matplotlib_is_loaded_when_drawing_only():
-    statement = "from surface_consistency.report import plot_groups, render_page"
+    statement = "from surface_consistency.report import plot_forms, render_page"
 
     assert "matplotlib" not in loaded_by(statement=statement)

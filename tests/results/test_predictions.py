@@ -453,14 +453,37 @@ def test_one_question_with_two_predictions_is_a_conflict(tmp_path):
 @pytest.mark.parametrize(
     ("missing", "told", "expected"),
     [
-        ({}, "set `missing` to wrong", ["London", None, None, None]),
-        ({"missing": "wrong"}, "they count as incorrect", ["London", "", " \n", None]),
+        ("drop", "set `missing` to wrong", ["London", None, None, None]),
+        ("wrong", "they count as incorrect", ["London", "", " \n", ""]),
     ],
 )
 def test_blank_predictions_are_counted_and_missing_unless_asked_otherwise(missing, told, expected):
-    with pytest.warns(UnscoredWarning, match=f"^2 of 3 predictions are blank; (.*)?{told}"):
-        found = answers_only(["London", "", " \n", None], None, PredictionSettings(**missing))
+    settings = PredictionSettings(missing=missing)
+    with pytest.warns(UnscoredWarning) as caught:
+        found = answers_only(["London", "", " \n", None], None, settings)
     assert found == expected
+    texts = [str(one.message) for one in caught]
+    assert texts[0].startswith("2 of 3 predictions are blank; ")
+    assert told in texts[0]
+    absent = ["1 of 4 prompts have no prediction; they count as incorrect"]
+    assert texts[1:] == (absent if missing == "wrong" else [])
+
+
+@pytest.mark.parametrize("text", [None, " "])
+def test_missing_predictions_raise_if_asked(text):
+    settings = PredictionSettings(missing="raise")
+    assert answers_only(["London"], None, settings) == ["London"]
+    n = (1, 0) if text is None else (0, 1)
+    message = f"of 2 prompts {n[0]} have no prediction and {n[1]} a blank one, and `missing` is"
+    with pytest.raises(DataError, match=message):
+        answers_only(["London", text], None, settings)
+
+
+def test_equal_rows_of_one_question_are_counted(tmp_path):
+    rows = [{"id": name, "pred": "x"} for name in (GEORGIA.ids[0], *GEORGIA.ids, GEORGIA.ids[0])]
+    path = write_lines(tmp_path / "p.jsonl", *rows)
+    with pytest.warns(SurfaceConsistencyWarning, match=r"2 of 5 .* are dropped, .*: row 2$"):
+        assert match(path) == ["x"] * 3
 
 
 FACTS = QuestionIndex(

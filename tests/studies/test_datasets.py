@@ -341,6 +341,16 @@ def test_text_of_a_prompt_does_not_name_a_state_of_the_audit(audit):
         sc.score_predictions(audit, {audit.to_pandas()["question"][0]: "x"}, model="m")
 
 
+def test_columns_of_predictions_are_named(redirectqa):
+    rows = redirectqa.to_pandas()[["id", "question"]].assign(prediction="x")
+    own = rows[["id", "prediction"]].set_axis(["key", "said"], axis=1)
+
+    outcomes = sc.score_predictions(redirectqa, own, model="m", item="key", prediction="said")
+
+    expected = sc.score_predictions(redirectqa, rows, model="m")
+    pd.testing.assert_frame_equal(outcomes, expected)
+
+
 @pytest.mark.parametrize(
     ("predictions", "options", "error", "message"),
     [
@@ -358,14 +368,24 @@ def test_text_of_a_prompt_does_not_name_a_state_of_the_audit(audit):
             [{"text": "x"}],
             {},
             ColumnNotFoundError,
-            "no column of the predictions is that of the ids",
+            "no column names the questions; .* name it by `item`",
         ),
-        ([{"id": "z"}], {}, ColumnNotFoundError, "is that of the texts; looked for prediction"),
+        (
+            [{"id": "z"}],
+            {},
+            ColumnNotFoundError,
+            "no column holds the predictions; looked for prediction",
+        ),
         (
             *([{"id": "z", "output": "x", "response": "y"}], {}, ColumnNotFoundError),
-            "columns 'response' and 'output' of the predictions could each be the texts; rename",
+            "columns 'response' and 'output' could each hold the predictions; name the",
         ),
-        ([{"id": "z", "prediction": "x"}] * 2, {}, DataError, "two predictions have the id 'z'"),
+        (
+            [{"id": "z", "prediction": "x"}] * 2,
+            {},
+            DataError,
+            "no prediction belongs to a question",
+        ),
     ],
 )
 def test_score_predictions_refuses(redirectqa, predictions, options, error, message):

@@ -109,7 +109,7 @@ def test_predictions_made_elsewhere_are_scored(tmp_path):
     answers = dict(zip(alone["question"], alone["references"].str[0], strict=True))
     answers |= dict.fromkeys(plan.items.loc[plan.items["form"] == "long", "prompt_id"], "no")
 
-    folder = import_predictions(
+    folder, _ = import_predictions(
         SlaqStudy(), data, answers, tmp_path / "run", model="m", origin="mine"
     )
     frame = score_run(folder, study=SlaqStudy(), scoring=SlaqScoring(all_facts=True))
