@@ -87,7 +87,8 @@ def import_verdicts(
     """Make a scored run folder of an outcomes frame, for `report_runs`.
 
     Args:
-        frame: As from `metrics.outcomes_frame`; cells of `by` hold a label or a list of labels.
+        frame: One row per pair, with the columns pair, item (the cluster), first_correct and
+            second_correct; cells of `by` hold a label or a list of labels.
             Other columns of the outcome record stand in it under their names, and question,
             first_prediction and second_prediction where they are there.
         out: Folder of the run; made, its files replaced.

@@ -10,6 +10,7 @@ from surface_consistency.analysis.compare import compare_results
 from surface_consistency.cli.main import main
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.compare.runs import read_runs
+from surface_consistency.engine.compare.verdicts import import_verdicts
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.engine.settings import RuleScoring
@@ -229,12 +230,10 @@ def test_equal_models_are_told(tmp_path):
 
 
 def test_verdicts_from_elsewhere_are_no_runs(tmp_path):
-    """A folder that `paired --out` wrote contains no prompts."""
-    file = tmp_path / "verdicts.jsonl"
-    rows = [{"item": f"f{n}", "a": n % 2, "b": 1} for n in range(4)]
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    words = ["paired", str(file), "--first", "a", "--second", "b", "--out"]
-    assert main([*words, str(tmp_path / "page")]) == 0
+    """A folder that `import_verdicts` wrote contains no prompts."""
+    rows = {"item": range(4), "pair": range(4), "first_correct": [0, 1] * 2, "second_correct": 1}
+    frame = pd.DataFrame(rows)
+    import_verdicts(frame, tmp_path / "page", origin="v.csv", first="a", second="b")
 
     with pytest.raises(DataError, match="holds verdicts without prompts"):
         read(tmp_path / "page", tmp_path / "page")
