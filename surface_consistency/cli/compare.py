@@ -5,8 +5,7 @@ import json as json_
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, get_args, get_origin
 
@@ -21,11 +20,10 @@ from surface_consistency.results.columns import ResultColumns
 from surface_consistency.schemas.settings import Settings
 
 if TYPE_CHECKING:
-
+    from surface_consistency.analysis.compare import ComparedResults
     from surface_consistency.analysis.result import Result
 
 _TERMINAL: Final = 80
-_MOST_COLUMNS: Final = 7
 _Results = Annotated[
     Path, Parameter(help="Result files or folders of any tool, or run folders; at least one.")
 ]
@@ -34,7 +32,7 @@ _Rule = Annotated[
 ]
 _Out = Annotated[Path | None, Parameter(help="Folder of the report page and its CSV tables.")]
 _Json = Annotated[bool, Parameter(help="Print sentences and numbers as JSON.", negative=())]
-_Markdown = Annotated[bool, Parameter(help="Print the table in Markdown.", negative=())]
+_Markdown = Annotated[bool, Parameter(help="Print sentences and table in Markdown.", negative=())]
 _Latex = Annotated[bool, Parameter(help="Print the table in LaTeX.", negative=())]
 _Wide = Annotated[bool, Parameter(help="Print all columns of the table.", negative=())]
 
@@ -61,18 +59,27 @@ def _form(*, wide: bool, **forms: bool) -> _Form:
     return _Form(name, wide)
 
 
-def _show(result: "Result", form: _Form, out: Path | None, notes: Sequence[str] = ()) -> None:
-    """Print a result, after its page is written."""
+def _show(
+    result: "Result",
+    form: _Form,
+    out: Path | None,
+    notes: Sequence[str] = (),
+    lists: Iterable[str] = (),
+) -> None:
+    """Print a result, after its page is written; in Markdown with further lists."""
+    from surface_consistency.analysis.result import markdown_text
+
     page = None if out is None else result.save(out)
+    said = [*result.sentences, *notes]
     match form.name:
         case "json":
             print(_json(result.to_dict(all=form.wide)))
         case "markdown":
-            print(result.to_markdown())
+            finding, *others = map(markdown_text, said)
+            print("\n\n".join([f"**{finding}**", *others, result.to_markdown(), *lists]))
         case "latex":
             print(result.to_latex())
         case _:
-            said = [*result.sentences, *notes]
             lines = [textwrap.fill(one, _TERMINAL, break_on_hyphens=False) for one in said]
             print("\n".join([*lines, "", result.to_text(all=form.wide)]))
             if page is not None:
@@ -195,12 +202,6 @@ def _compare(
     """
     from surface_consistency.analysis.compare import compare_results
     from surface_consistency.analysis.models import result_of
-    from surface_consistency.engine.compare.results_text import (
-        comparison_details,
-        comparison_markdown,
-        group_tables,
-    )
-    from surface_consistency.tables.numbers import fitted_text
 
     if not results:
         raise ValueError("give result files or folders of the models, or run folders")
@@ -208,26 +209,30 @@ def _compare(
     has_answers = out is not None or markdown or models.rule is not None
     source = results[0] if len(results) == 1 else results
     compared = compare_results(source, columns, models, table, has_answers=has_answers)
-    result = result_of(compared)
-    page = None if out is None else result.save(out)
-    if form.name == "json":
-        details = {"metrics": list(comparison_details(compared))}
-        print(_json(result.to_dict(all=wide) | details))
-    elif form.name == "markdown":
-        print(comparison_markdown(compared))
-    else:
-        notes = [f"Clusters: {compared.cluster_note}.", *map("Note: {}.".format, compared.notes)]
-        _show(result, form, None, notes)
-        for group in [] if latex else group_tables(compared):
-            most = len(group.columns)
-            counts = [most] if wide else range(min(most, _MOST_COLUMNS), 1, -1)
-            print("\n" + fitted_text(replace(group, columns=group.columns[:n]) for n in counts))
-    if page is not None and form.name == "text":
-        print(f"\nreport: {page}")
+    _show(result_of(compared), form, out, lists=_lost(compared) if markdown else ())
     failures = compared.failures()
     for failure in failures:
         print(failure, file=sys.stderr)
     return WORSE if failures else 0
+
+
+def _lost(compared: "ComparedResults") -> Iterator[str]:
+    """List the first items of each metric that a model loses, with both answers, in Markdown."""
+    import pandas as pd
+
+    from surface_consistency.analysis.result import markdown_table
+    from surface_consistency.engine.compare.results_report import MOST_LISTED, listed_changes
+
+    for metric in compared.metrics:
+        lost = [changed[changed["change"] == "lost"] for changed in compared.changed(metric)]
+        if n := sum(map(len, lost)):
+            table = listed_changes(pd.concat(lost).head(MOST_LISTED), f"{n:,} items lost")
+            left = n - len(table.frame)
+            more = f"\n\n{left:,} more, which --out writes" if left else ""
+            yield (
+                f"<details><summary>{table.caption}</summary>\n\n{markdown_table(table)}{more}"
+                "\n\n</details>"
+            )
 
 
 compare: Final = record_command(

@@ -20,7 +20,9 @@ CELLS = ("both", "first_only", "second_only", "neither", "n")
 
 def compare(source, *, separator=None, **options):
     """Compare two columns of a file of texts, or of a frame."""
-    frame = source if isinstance(source, pd.DataFrame) else pd.read_csv(source, keep_default_na=False)
+    frame = (
+        source if isinstance(source, pd.DataFrame) else pd.read_csv(source, keep_default_na=False)
+    )
     frame = split_labels(frame, options.get("by", ()), separator)
     return paired(frame, **options).to_frame(all=True).to_dict("records")
 
