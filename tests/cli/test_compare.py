@@ -228,6 +228,8 @@ def test_a_single_row_is_printed_as_names_and_values(answers, capsys):
         (["accuracy", "{}", "--json", "--latex"], "--json and --latex choose the form"),
         (["consistency", "{}", "--markdown", "--wide"], "--wide has no effect on --markdown"),
         (["compare", "{}", "--first", "a"], "use `surface-consistency paired`"),
+        (["analyse", "forms", "{}"], "consistency replaces analyse forms"),
+        (["accuracy", "{}", "--cluster", "fact", "article"], "--cluster takes one column"),
         (["accuracy", "{}", "--scores", "hit"], "Unknown option: --scores. Did you mean --score"),
     ],
 )
@@ -244,3 +246,19 @@ def test_several_metrics_are_not_averaged(tmp_path, capsys):
     assert main(["accuracy", str(tmp_path / "scores.csv")]) == 2
     assert "pass --by metric for one row per metric" in capsys.readouterr().err
     assert main(["accuracy", str(tmp_path / "scores.csv"), "--by", "metric"]) == 0
+
+
+def test_answers_in_several_forms_are_scored_by_a_rule(tmp_path, capsys):
+    rows = [
+        {"item": n, "form": form, "prediction": "Rome" if n % 2 or form == "who" else "Oslo",
+         "references": ["Rome"]}
+        for n in range(20) for form in ("who", "what")
+    ]  # fmt: skip
+    file = tmp_path / "answers.jsonl"
+    pd.DataFrame(rows).to_json(file, orient="records", lines=True)
+
+    assert main(["consistency", str(file)]) == 2
+    assert "no row has a score; name the column of scores by --score" in capsys.readouterr().err
+    assert main(["consistency", str(file), "--rule", "popqa", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert (row["consistency"], row["all_correct"], row["accuracy"]) == (0.5, 0.5, 0.75)

@@ -189,6 +189,9 @@ def test_score_takes_predictions_made_elsewhere(tmp_path):
     pd.DataFrame(rows).drop_duplicates("question").to_csv(file, index=False)
 
     assert score(tmp_path, "--predictions", file, "--template", "paraphrase") == 0
+    # A choice is accepted even if the data make it the same as the default.
+    original = ["--template", "original", "--out", str(tmp_path / "original")]
+    assert main(["score", *SAMPLE, "--predictions", str(file), *original]) == 0
 
     [row] = pd.read_csv(tmp_path / "run" / "tables" / "overall.csv").to_dict("records")
     assert (row["model"], row["template"]) == ("mine", "paraphrase")
