@@ -180,7 +180,7 @@ def _score_columns(
     wanted = {**named, **{role: str(given[role]) for role in ("first", "second")}}
     found = {need_column(name, names, role, source.name): name for role, name in wanted.items()}
     table = table.set_axis([found.get(name, name) for name in names], axis=1)
-    texts = [name for name in map(str, table) if table[name].dtype == object or table[name].dtype == "string"]
+    texts = map(str, table.select_dtypes(exclude=["number", "bool"]))
     # An empty cell of a text file is a missing one.
     blanks = {name: table[name].map(lambda cell: None if cell == "" else cell) for name in texts}
     scores = {wanted[role]: _scores(table[wanted[role]], source) for role in ("first", "second")}

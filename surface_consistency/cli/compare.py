@@ -13,7 +13,6 @@ from cyclopts import Parameter
 from pydantic import BaseModel, Field, create_model
 
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
-from surface_consistency.cli.answers import read_answers, read_pairs
 from surface_consistency.cli.output import WORSE
 from surface_consistency.cli.record_command import record_command
 from surface_consistency.results.columns import ResultColumns
@@ -122,6 +121,7 @@ def make_measure(name: str) -> Callable[..., object]:
         The command: its options are the arguments of the function.
     """
     from surface_consistency.analysis import measures
+    from surface_consistency.cli.answers import read_answers
 
     function = getattr(measures, name)
     options_of = _options_of(function)
@@ -174,6 +174,7 @@ def _paired(
     """
     from surface_consistency.analysis.labels import split_labels
     from surface_consistency.analysis.measures import paired
+    from surface_consistency.cli.answers import read_pairs
 
     form = _form(json=json, markdown=markdown, latex=latex, wide=wide)
     given = options.model_dump(include=options.model_fields_set)
