@@ -211,7 +211,7 @@ def test_studies_that_are_not_asked_stand_in_no_list(capsys):
         (["run", "slaqq"], "no study 'slaqq' (did you mean 'slaq'?); available: audit, "),
         (["analyse", "frequncy"], "no analysis 'frequncy' (did you mean 'frequency'?); "),
         (["analyse", "nothing", "x", "--out", "y"], "no analysis 'nothing'"),
-        (["runn"], "no command 'runn' (did you mean 'run'?); there are run, "),
+        (["runn"], "no command 'runn' (did you mean 'run'?); there are compare, "),
         (["run", "--out", "x", "slaq"], "name the study before its options"),
     ],
 )

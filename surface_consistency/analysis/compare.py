@@ -689,13 +689,15 @@ def _compared(
     """Compare the models by one metric."""
     if _varies(rows["form"]) and "form" not in by:
         by = by if any(_is_form(rows, name) for name in by) else [*by, "form"]
+    if has_tasks := _varies(rows["task"]):
+        by = [name for name in by if name != "task"]  # Tasks are groups in any case.
     shares = rows["_pair"].duplicated().any()
     called = "" if shares else f"; items are called {_first_items(rows)}"
     with _naming_metric(str(rows["metric"].iat[0]), called):
         return compare_models(
             rows,
             item="_pair",
-            task="task" if _varies(rows["task"]) else None,
+            task="task" if has_tasks else None,
             cluster="_cluster",
             by=by,
             **_options(settings, table),

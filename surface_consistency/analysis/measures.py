@@ -1,12 +1,9 @@
 """Functions of a frame that return a `Result`: one question each, with clustered intervals."""
 
 import math
-import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
@@ -28,7 +25,6 @@ from surface_consistency.metrics.correlation.correlations import correlation_by
 from surface_consistency.metrics.forgetting.forgetting_groups import forgetting_by
 from surface_consistency.metrics.forms.form_groups import forms_by
 from surface_consistency.metrics.forms.repeats import repeats_by
-from surface_consistency.metrics.outcome_frames import outcomes_frame
 from surface_consistency.metrics.paired.mcnemar_tests import PairedTest
 from surface_consistency.metrics.paired.multiplicity import with_adjusted_p_values
 from surface_consistency.metrics.paired.paired_groups import paired_by
@@ -43,9 +39,6 @@ Missing = Literal["drop", "raise", "wrong"]
 
 _MOST: Final = 3
 """Maximum number of rows that have sentences of their own."""
-
-_PAGE_CONFIDENCE: Final = 0.95
-"""Confidence level of the page of two conditions, whose test is "auto"."""
 
 _OUTCOMES: Final = ("first_correct", "second_correct")
 _ENDS: Final = ("", "_low", "_high")
@@ -228,12 +221,6 @@ def consistency(
         rows.frame, by=rows.keys, item=item, form=form, score=score, cluster=rows.cluster,
         repeat=repeat, intervals=intervals,
     )  # fmt: skip
-    page = None
-    if confidence == _PAGE_CONFIDENCE and rows.keys in ([], [model]):
-        columns = {"form": form, "score": score, "repeat": repeat, "model": model}
-        named = {name: one for name, one in columns.items() if one in rows.frame}
-        columns_of_ids = {"item": (item,), "cluster": (rows.cluster,)}
-        page = partial(_write_forms, rows.frame, {**columns_of_ids, **named})
     shown = [
         _Estimate("consistency", "Consistency", "consistency{} of two forms of an item"),
         _Estimate("all_correct", "Correct in all forms", "proportion of items{} correct in all "
@@ -244,7 +231,7 @@ def consistency(
         "consistency", rows, _complement(table, "flip_rate", "consistency", 1.0), shown,
         "Consistency of the forms of an item", confidence, names={"n_items": "n"},
         unit="items" if fact is None else "pairs",
-        noise=_noise(rows, score, repeat, intervals), between="two forms of an item", page=page,
+        noise=_noise(rows, score, repeat, intervals), between="two forms of an item",
     )  # fmt: skip
 
 
@@ -353,13 +340,9 @@ def paired(
         _Estimate(f"{side}_accuracy", f"{name.capitalize()}, {of}", kind=kind)
         for side, of in (("first", one), ("second", two))
     ]
-    page = None
-    has_page = rows.is_binary and repeat is None and model not in rows.keys
-    if has_page and test == "auto" and confidence == _PAGE_CONFIDENCE:
-        page = partial(_write_pairs, rows, first, second, (one, two), pair)
     return _result(
         "paired", rows, table, shown, f"Paired comparison of {one} and {two}", confidence,
-        noise=noise, between=f"{one} and {two}", page=page,
+        noise=noise, between=f"{one} and {two}",
     )  # fmt: skip
 
 
@@ -676,43 +659,6 @@ def _conditions(frame: pd.DataFrame, first: str, second: str) -> tuple[str, str]
     return called[0], called[1]
 
 
-def _write_forms(
-    frame: pd.DataFrame, columns: Mapping[str, Any], folder: str | os.PathLike[str]
-) -> Path:
-    """Write the page of forms, next to the rows that it is made of."""
-    from surface_consistency.engine.report import report_runs
-    from surface_consistency.engine.study import find_analysis
-
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    answers = Path(folder) / "answers.parquet"
-    frame.to_parquet(answers, index=False)
-    analysis = find_analysis("forms")
-    report_runs([answers], folder, analyses={analysis: analysis.settings(**columns)})
-    return Path(folder) / "report.html"
-
-
-def _write_pairs(
-    rows: Rows,
-    first: str,
-    second: str,
-    names: tuple[str, str],
-    pair: str | None,
-    folder: str | os.PathLike[str],
-) -> Path:
-    """Write the page of two conditions."""
-    from surface_consistency.engine.report import report_verdicts
-
-    # The cluster and the pair take the names "item" and "pair".
-    taken = [name for name in ("item", "pair") if name in rows.frame]
-    frame = rows.frame.drop(columns=[name for name in taken if name not in (rows.cluster, pair)])
-    outcomes = outcomes_frame(
-        frame, first=first, second=second, cluster=rows.cluster, pair=pair, within=None
-    )
-    called = dict(zip(("first_condition", "second_condition"), names, strict=True))
-    origin = str(rows.frame.attrs.get("origin", "a data frame"))
-    return report_verdicts(outcomes.assign(**called), folder, tuple(rows.keys), origin=origin)
-
-
 def _graded_pairs(
     rows: Rows, first: str, second: str, repeat: str | None, intervals: Intervals
 ) -> pd.DataFrame:
@@ -811,7 +757,6 @@ def _result(
     note: str = "",
     noise: pd.DataFrame | None = None,
     between: str = "",
-    page: Callable[[str | os.PathLike[str]], Path] | None = None,
 ) -> Result:
     """Make the result of a table: corrected p-values, sentences, and what repeats show."""
     clashes = sorted({*rows.keys} & {*names.values()})
@@ -862,7 +807,6 @@ def _result(
         p_title=p_title,
         confidence=confidence,
         note=" ".join(filter(None, (note, rows.note))),
-        page=page,
     )
 
 

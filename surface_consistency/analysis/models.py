@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
@@ -13,6 +13,9 @@ from surface_consistency.analysis.result import Result, texts
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.tables.table import Column, interval_column
+
+if TYPE_CHECKING:
+    from surface_consistency.engine.compare.results_report import ComparisonReport
 
 
 def compare(
@@ -41,7 +44,8 @@ def compare(
         score: Column of scores, 0 or 1 or graded; usual names such as "correct" by default.
         repeat: Column that numbers repeated answers, which are averaged; usual names by default.
         cluster: Columns of dependent items, such as the article; found in files by default.
-        by: Columns of groups, compared on the page and in `all=True` tables of `save`.
+        by: Columns of groups; each has a row of the result per group and pair, after that of all
+            items, whose group is "all".
         baseline: Model with which all others are compared; all pairs by default.
         margin: Equivalence margin, in the unit of the scores: 0.02 for 2 points of accuracy.
         rule: Matching rule that scores the answers instead of the scores of the sources.
@@ -100,21 +104,19 @@ def result_of(compared: ComparedResults) -> Result:
 
     reports = {metric: ComparisonReport(compared, metric) for metric in compared.metrics}
     has_pairs = len(compared.models) > 1
+    by = compared.table.by
     frame = pd.concat(
-        [
-            (report.differences if has_pairs else report.result.models).assign(metric=metric)
-            for metric, report in reports.items()
-        ],
+        [_rows(report, by).assign(metric=metric) for metric, report in reports.items()],
         ignore_index=True,
     )
-    first = next(iter(reports.values()))
-    # One table has one unit; metrics of different scales have none.
-    is_share = all(report.rate == "rate" for report in reports.values())
-    rate: Literal["rate", "number"] = "rate" if is_share else "number"
     keys = [
         *(["model", "reference"] if has_pairs else ["model"]),
         *(["metric"] * (len(reports) > 1)),
+        *by,
     ]
+    # Metrics on several scales have no common unit.
+    is_share = all(report.rate == "rate" for report in reports.values())
+    rate: Literal["rate", "number"] = "rate" if is_share else "number"
     estimates = [interval_column("mean", "Mean", rate, "%" * is_share)]
     if has_pairs:
         kind: Literal["difference", "number"] = "difference" if is_share else "number"
@@ -123,11 +125,13 @@ def result_of(compared: ComparedResults) -> Result:
             Column(key="model_mean", title="Model", kind=rate),
             Column(key="reference_mean", title="Reference", kind=rate),
         ]
-    p = ("p_value_holm" if len(first.differences) > 1 else "p_value") if has_pairs else None
+    has_family = bool(by) or any(len(report.differences) > 1 for report in reports.values())
+    p = ("p_value_holm" if has_family else "p_value") if has_pairs else None
     said = texts([sentence for report in reports.values() for sentence in report.sentences()])
     if not any("are excluded." in sentence for sentence in said):
         # The finding reports excluded items only if they are many.
         said += [f"{sentence}." for sentence in compared.missing]
+    said += [f"Clusters: {compared.cluster_note}.", *map("Note: {}.".format, compared.notes)]
     return Result(
         kind="compare",
         frame=frame,
@@ -149,6 +153,29 @@ def _write(compared: ComparedResults, folder: str | os.PathLike[str]) -> Path:
     return write_comparison(compared, folder)
 
 
+def _rows(report: "ComparisonReport", by: Sequence[str]) -> pd.DataFrame:
+    """Return the rows of all items, then those of each group."""
+    whole, groups = report.differences, report.groups
+    means = report.result.means.set_index(["by", "group", "model"])["mean"]
+    if report.is_of_one:
+        whole, groups = report.result.models, report.result.means
+    else:
+        sides = {
+            f"{side}_mean": means.reindex(pd.MultiIndex.from_frame(groups[["by", "group", side]]))
+            for side in ("model", "reference")
+        }
+        groups = groups.assign(**{name: side.to_numpy() for name, side in sides.items()})
+    taken = sorted({*by} & {*whole.columns})
+    if taken:
+        raise ValueError(f"`by` column {taken[0]!r} is a column of the result; rename it")
+    parts = [whole.assign(**dict.fromkeys(by, "all"))]
+    for name in by:
+        part = groups[groups["by"] == name]
+        labels = dict.fromkeys(by, "all") | {name: part["group"]}
+        parts.append(part.drop(columns=["by", "group"]).assign(**labels))
+    return pd.concat(parts, ignore_index=True)
+
+
 def _tuple(columns: str | Sequence[str]) -> tuple[str, ...]:
     """Return one name or several as a tuple."""
     return (columns,) if isinstance(columns, str) else tuple(columns)
@@ -162,11 +189,11 @@ def _source(sources: Sequence[Any]) -> Any:  # noqa: ANN401 - what `compare_resu
         )
     given = sources[0] if len(sources) == 1 else list(sources)
     if isinstance(given, Mapping):
-        return {name: _rows(source) for name, source in given.items()}
-    return [_rows(source) for source in given] if isinstance(given, list) else _rows(given)
+        return {name: _answers(source) for name, source in given.items()}
+    return [_answers(one) for one in given] if isinstance(given, list) else _answers(given)
 
 
-def _rows(source: object) -> object:
+def _answers(source: object) -> object:
     """Return an outcomes frame with one row per answer; another source as it is."""
     if not isinstance(source, pd.DataFrame):
         return source

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _WIDTH: Final = 100
 _MOST_COLUMNS: Final = 7
 _MOST_SENTENCES: Final = 3
+_MOST_CHARACTERS: Final = 200
 _MOST_ROWS: Final = 60
 """Maximum number of rows in HTML; `to_frame` has all."""
 
@@ -148,7 +149,7 @@ class Result(NoTruthValue):
         """
         n_all = len(self.frame.columns)
         if len(self.frame) == 1:
-            heads, (row,) = self._cells(n_all)
+            heads, (row,) = _cells(self._table(n_all))
             lines = [f"{head}: {cell}" for head, cell in zip(heads, row, strict=True)]
             return "\n".join(filter(None, [*lines, self.note]))
         columns = [n_all] if all else range(_MOST_COLUMNS, len(self.keys), -1)
@@ -160,11 +161,7 @@ class Result(NoTruthValue):
         Returns:
             A table of at most seven columns, each estimate as `value [low, high]`.
         """
-        heads, rows = self._cells()
-        cells = [[_markdown(cell) for cell in row] for row in (heads, *rows)]
-        return "\n".join(
-            f"| {' | '.join(row)} |" for row in (cells[0], ["---"] * len(heads), *cells[1:])
-        )
+        return markdown_table(self._table())
 
     def to_latex(self, caption: str | None = None, label: str | None = None) -> str:
         r"""Return the table in LaTeX.
@@ -177,7 +174,7 @@ class Result(NoTruthValue):
             A `table` environment of at most seven columns, each estimate as `value [low, high]`. It
             needs `\usepackage{booktabs}` and, for labels that are not ASCII, a Unicode engine.
         """
-        heads, rows = self._cells()
+        heads, rows = _cells(self._table())
         # A row that begins with a bracket would be an argument of the command before it.
         lines = [
             ("{}" if row[0].startswith(("[", "*")) else "") + " & ".join(map(_latex, row)) + r" \\"
@@ -271,15 +268,6 @@ class Result(NoTruthValue):
             model=None,
         )
 
-    def _cells(self, most: int = _MOST_COLUMNS) -> tuple[list[str], list[list[str]]]:
-        """Write headings and cells of at most `most` columns."""
-        columns = self._table(most).columns
-        rows = [
-            [one_line(" ".join(filter(None, format_cell(row, column)))) for column in columns]
-            for row in self.frame.to_dict("records")
-        ]
-        return [_head(column) for column in columns], rows
-
     def _names(self) -> list[str]:
         """Name the rows."""
         if list(self.keys[:2]) == ["model", "reference"]:
@@ -291,7 +279,7 @@ class Result(NoTruthValue):
 
     def _repr_html_(self) -> str:
         """Show sentences and table in a notebook."""
-        heads, rows = self._cells()
+        heads, rows = _cells(self._table())
         body = "".join(f"<tr>{_html(row, 'td')}</tr>" for row in rows[:_MOST_ROWS])
         more = [self.note]
         if len(rows) > _MOST_ROWS:
@@ -331,6 +319,43 @@ def texts(sentences: Sequence[Sentence]) -> list[str]:
     return [one_line(sentence_text(one).replace("\u00a0", " ")) for one in sentences if one]
 
 
+def markdown_table(table: Table) -> str:
+    """Write a table in Markdown.
+
+    Args:
+        table: The table.
+
+    Returns:
+        Its headings and rows, cells of at most 200 characters.
+    """
+    heads, rows = _cells(table)
+    cells = [[markdown_text(cell[:_MOST_CHARACTERS]) for cell in row] for row in (heads, *rows)]
+    return "\n".join(
+        f"| {' | '.join(row)} |" for row in (cells[0], ["---"] * len(heads), *cells[1:])
+    )
+
+
+def markdown_text(text: str) -> str:
+    """Write a text in Markdown, so that nothing of it is markup.
+
+    Args:
+        text: The text on one line.
+
+    Returns:
+        The text, escaped.
+    """
+    return _TAG.sub("&lt;", re.sub(r"([\\|`])", r"\\\1", text))
+
+
+def _cells(table: Table) -> tuple[list[str], list[list[str]]]:
+    """Write the headings and cells of a table."""
+    rows = [
+        [one_line(" ".join(filter(None, format_cell(row, one)))) for one in table.columns]
+        for row in table.frame.to_dict("records")
+    ]
+    return [_head(column) for column in table.columns], rows
+
+
 def _head(column: Column) -> str:
     """Write a heading with its unit."""
     return f"{column.title} ({column.unit})" if column.unit else column.title
@@ -339,11 +364,6 @@ def _head(column: Column) -> str:
 def _html(cells: Sequence[str], tag: str) -> str:
     """Set texts in HTML."""
     return "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
-
-
-def _markdown(text: str) -> str:
-    """Set a text in Markdown, so that nothing of it is markup."""
-    return _TAG.sub("&lt;", re.sub(r"([\\|`])", r"\\\1", text))
 
 
 def _latex(text: str) -> str:

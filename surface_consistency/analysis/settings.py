@@ -1,4 +1,4 @@
-"""Options of comparing models, and two conditions of one file."""
+"""Options of comparing models."""
 
 from typing import Annotated, Literal
 
@@ -33,36 +33,6 @@ class ComparisonSettings(Settings):
     fail_if: Literal["worse", "maybe-worse"] | None = None
     """End with exit code 4 if a model is worse than its reference by more than the margin, or if
     that it is not worse by more is not shown."""
-
-
-class PairSettings(Settings):
-    """Which two conditions of one file are compared."""
-
-    first: str | None = None
-    """Column of the first verdict, or value of the first condition."""
-
-    second: str | None = None
-    """Column of the second verdict, or value of the second condition."""
-
-    condition: str | None = None
-    """Column of the condition, with one row a verdict."""
-
-    pair: str | None = None
-    """Column in which no value may stand twice in a group."""
-
-    @property
-    def conditions(self) -> tuple[str, str]:
-        """Both conditions, which files do not tell.
-
-        Raises:
-            ValueError: If one of them is not named.
-        """
-        if self.first is None or self.second is None:
-            raise ValueError(
-                f"--{'first' if self.first is None else 'second'} is required: the column of a "
-                "verdict, or the value of `condition`"
-            )
-        return self.first, self.second
 
 
 class TableSettings(Settings):

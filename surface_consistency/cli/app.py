@@ -59,6 +59,8 @@ def run_command(
     if command not in commands:
         near = did_you_mean(command, commands)
         raise ValueError(f"no command {command!r}{near}; there are {', '.join(commands)}")
+    if list(words[:2]) == ["analyse", "forms"]:
+        raise ValueError("consistency replaces analyse forms; accuracy --by form has each form")
     if "--out=" in words or ("--out", "") in pairwise(words):
         raise ValueError("--out names no folder; the current one is '.'")
     was_on = gc.isenabled()

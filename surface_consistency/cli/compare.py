@@ -5,34 +5,33 @@ import json as json_
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, get_args, get_origin
 
 from cyclopts import Parameter
 from pydantic import BaseModel, Field, create_model
 
-from surface_consistency.analysis.settings import ComparisonSettings, PairSettings, TableSettings
+from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.cli.output import WORSE
 from surface_consistency.cli.record_command import record_command
-from surface_consistency.errors import DataError
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.schemas.settings import Settings
 
 if TYPE_CHECKING:
-    import pandas as pd
-
+    from surface_consistency.analysis.compare import ComparedResults
     from surface_consistency.analysis.result import Result
 
 _TERMINAL: Final = 80
-_MOST_COLUMNS: Final = 7
 _Results = Annotated[
     Path, Parameter(help="Result files or folders of any tool, or run folders; at least one.")
 ]
+_Rule = Annotated[
+    str | None, Parameter(help="Matching rule that scores the answers instead of their scores.")
+]
 _Out = Annotated[Path | None, Parameter(help="Folder of the report page and its CSV tables.")]
 _Json = Annotated[bool, Parameter(help="Print sentences and numbers as JSON.", negative=())]
-_Markdown = Annotated[bool, Parameter(help="Print the table in Markdown.", negative=())]
+_Markdown = Annotated[bool, Parameter(help="Print sentences and table in Markdown.", negative=())]
 _Latex = Annotated[bool, Parameter(help="Print the table in LaTeX.", negative=())]
 _Wide = Annotated[bool, Parameter(help="Print all columns of the table.", negative=())]
 
@@ -59,18 +58,27 @@ def _form(*, wide: bool, **forms: bool) -> _Form:
     return _Form(name, wide)
 
 
-def _show(result: "Result", form: _Form, out: Path | None, notes: Sequence[str] = ()) -> None:
-    """Print a result, after its page is written."""
+def _show(
+    result: "Result",
+    form: _Form,
+    out: Path | None,
+    notes: Sequence[str] = (),
+    lists: Iterable[str] = (),
+) -> None:
+    """Print a result, after its page is written; in Markdown with further lists."""
+    from surface_consistency.analysis.result import markdown_text
+
     page = None if out is None else result.save(out)
+    said = [*result.sentences, *notes]
     match form.name:
         case "json":
             print(_json(result.to_dict(all=form.wide)))
         case "markdown":
-            print(result.to_markdown())
+            finding, *others = map(markdown_text, said)
+            print("\n\n".join([f"**{finding}**", *others, result.to_markdown(), *lists]))
         case "latex":
             print(result.to_latex())
         case _:
-            said = [*result.sentences, *notes]
             lines = [textwrap.fill(one, _TERMINAL, break_on_hyphens=False) for one in said]
             print("\n".join([*lines, "", result.to_text(all=form.wide)]))
             if page is not None:
@@ -82,8 +90,8 @@ def _json(values: Mapping[str, object]) -> str:
     return json_.dumps(values, ensure_ascii=False, allow_nan=False)
 
 
-def _options_of(function: Callable[..., object], *without: str) -> type[BaseModel]:
-    """Make the settings record of a function: its keyword arguments with their descriptions."""
+def _options_of(function: Callable[..., object]) -> type[BaseModel]:
+    """Make the record of the keyword arguments of a function that name no column of results."""
     text = (inspect.getdoc(function) or "").partition("Args:\n")[2].partition("\n\n")[0]
     helps = {
         name: " ".join(said.split())
@@ -92,7 +100,7 @@ def _options_of(function: Callable[..., object], *without: str) -> type[BaseMode
     fields: dict[str, Any] = {
         name: (_of_option(item.annotation), Field(item.default, description=helps[name]))
         for name, item in inspect.signature(function, eval_str=True).parameters.items()
-        if item.kind is item.KEYWORD_ONLY and name not in without
+        if item.kind is item.KEYWORD_ONLY and name not in ResultColumns.model_fields
     }
     return create_model("Options", __base__=Settings, __doc__="Options", **fields)
 
@@ -113,111 +121,66 @@ def make_measure(name: str) -> Callable[..., object]:
         The command: its options are the arguments of the function.
     """
     from surface_consistency.analysis import measures
+    from surface_consistency.cli.answers import read_answers
 
     function = getattr(measures, name)
+    options_of = _options_of(function)
     if name == "paired":
-        of_pairs = _options_of(function, *PairSettings.model_fields)
-        return record_command(_paired, pairs=PairSettings, options=of_pairs)
+        return record_command(_paired, columns=ResultColumns, options=options_of)
 
     def measure(
         *results: _Results,
+        rule: _Rule = None,
         out: _Out = None,
         json: _Json = False,
         markdown: _Markdown = False,
         latex: _Latex = False,
         wide: _Wide = False,
+        columns: ResultColumns,
         options: Settings,
     ) -> None:
         form = _form(json=json, markdown=markdown, latex=latex, wide=wide)
-        frame, given, notes = _answers(results, options)
-        _show(function(frame, **given), form, out, notes)
+        given = options.model_dump(include=options.model_fields_set)
+        frame, named, notes = read_answers(results, columns, rule=rule, by=given.get("by", ()))
+        _show(function(frame, **given, **named, form="form", score="score"), form, out, notes)
 
     text = (inspect.getdoc(function) or "").partition("\n\n")[0]
-    return record_command(measure, help_text=text, options=_options_of(function))
-
-
-def _answers(
-    sources: Sequence[Path], options: Settings
-) -> tuple["pd.DataFrame", Mapping[str, Any], Sequence[str]]:
-    """Read one row per answer; return it with the arguments of the function, and notes."""
-    from surface_consistency.results.frame import read_results
-
-    if not sources:
-        raise ValueError("give a result file or folder, or several")
-    given = options.model_dump(include=options.model_fields_set)
-    named = {
-        role: given.pop(role) for role in ("form", "score", "model", "repeat") if role in given
-    }
-    items = {name: (given[name],) for name in ("item", "cluster") if given.get(name)}
-    results = read_results(list(sources), ResultColumns.model_validate(named | items))
-    frame = results.frame
-    for name in ("task", "metric"):
-        values = frame[name].unique()
-        if len(values) > 1 and name not in given.get("by", ()):
-            raise DataError(
-                f"the results have {len(values)} values of {name}, {', '.join(map(str, values))}; "
-                f"pass --by {name} for one row per {name}"
-            )
-    # The columns of roles have the names of their roles; groups have the names in the files.
-    own = {column: frame[role] for role, column in named.items() if column not in frame}
-    frame = frame.assign(**own)
-    if given.get("cluster") == given.get("item"):
-        given.pop("cluster", None)
-    notes = list(results.notes)
-    groups = [name for name in results.clusters if name != "item"]
-    if "cluster" not in given and groups:
-        name = groups[0]
-        notes.append(
-            f"Intervals are clustered by item. The column {name} groups items; pass --cluster "
-            f"{name} if items of one {name} depend on each other."
-        )
-    repeat = "repeat" if frame["repeat"].nunique() > 1 else None
-    return (
-        frame,
-        {**given, "item": "item", "form": "form", "score": "score", "repeat": repeat},
-        notes,
-    )
+    return record_command(measure, help_text=text, columns=ResultColumns, options=options_of)
 
 
 def _paired(
     results: Annotated[Path, Parameter(help="A file with both conditions.")],
     /,
     *,
-    score: Annotated[
-        str | None, Parameter(help="With --condition, column of correctness labels, 0 or 1.")
+    condition: Annotated[
+        str | None,
+        Parameter(help="Column of the condition, if --first and --second are its values."),
     ] = None,
-    names: Annotated[
-        tuple[str, ...],
-        Parameter(help="Labels of both conditions.", consume_multiple=True, negative=()),
-    ] = (),
     separator: Annotated[
         str | None, Parameter(help='Separator of several labels in a cell of --by, such as ";".')
     ] = None,
+    rule: _Rule = None,
     out: _Out = None,
     json: _Json = False,
     markdown: _Markdown = False,
     latex: _Latex = False,
     wide: _Wide = False,
-    pairs: PairSettings,
+    columns: ResultColumns,
     options: Settings,
 ) -> None:
     """Compare two conditions of the same items, such as two names or two prompts.
 
-    The conditions are two columns of correctness labels, or two values of the column --condition.
+    The conditions are two columns of scores, or two values of the column --condition.
     """
     from surface_consistency.analysis.labels import split_labels
     from surface_consistency.analysis.measures import paired
-    from surface_consistency.analysis.verdicts import read_verdicts
+    from surface_consistency.cli.answers import read_pairs
 
     form = _form(json=json, markdown=markdown, latex=latex, wide=wide)
     given = options.model_dump(include=options.model_fields_set)
-    named = {role: (given.pop(role),) for role in ("item", "cluster") if role in given}
-    columns = ResultColumns.model_validate({"score": score, "names": names} | named)
-    missing: Literal["drop", "wrong"] = "wrong" if given.get("missing") == "wrong" else "drop"
-    frame = read_verdicts(results, pairs, columns, missing=missing, within=None)
+    frame, named, notes = read_pairs(results, columns, given, condition=condition, rule=rule)
     frame = split_labels(frame, given.get("by", ()), separator)
-    frame.attrs["origin"] = str(results)
-    _show(paired(frame, **given), form, out)
+    _show(paired(frame, **given | named), form, out, notes)
 
 
 def _compare(
@@ -240,12 +203,6 @@ def _compare(
     """
     from surface_consistency.analysis.compare import compare_results
     from surface_consistency.analysis.models import result_of
-    from surface_consistency.engine.compare.results_text import (
-        comparison_details,
-        comparison_markdown,
-        group_tables,
-    )
-    from surface_consistency.tables.numbers import fitted_text
 
     if not results:
         raise ValueError("give result files or folders of the models, or run folders")
@@ -253,26 +210,30 @@ def _compare(
     has_answers = out is not None or markdown or models.rule is not None
     source = results[0] if len(results) == 1 else results
     compared = compare_results(source, columns, models, table, has_answers=has_answers)
-    result = result_of(compared)
-    page = None if out is None else result.save(out)
-    if form.name == "json":
-        details = {"metrics": list(comparison_details(compared))}
-        print(_json(result.to_dict(all=wide) | details))
-    elif form.name == "markdown":
-        print(comparison_markdown(compared))
-    else:
-        notes = [f"Clusters: {compared.cluster_note}.", *map("Note: {}.".format, compared.notes)]
-        _show(result, form, None, notes)
-        for group in [] if latex else group_tables(compared):
-            most = len(group.columns)
-            counts = [most] if wide else range(min(most, _MOST_COLUMNS), 1, -1)
-            print("\n" + fitted_text(replace(group, columns=group.columns[:n]) for n in counts))
-    if page is not None and form.name == "text":
-        print(f"\nreport: {page}")
+    _show(result_of(compared), form, out, lists=_lost(compared) if markdown else ())
     failures = compared.failures()
     for failure in failures:
         print(failure, file=sys.stderr)
     return WORSE if failures else 0
+
+
+def _lost(compared: "ComparedResults") -> Iterator[str]:
+    """List the first items of each metric that a model loses, with both answers, in Markdown."""
+    import pandas as pd
+
+    from surface_consistency.analysis.result import markdown_table
+    from surface_consistency.engine.compare.results_report import MOST_LISTED, listed_changes
+
+    for metric in compared.metrics:
+        lost = [changed[changed["change"] == "lost"] for changed in compared.changed(metric)]
+        if n := sum(map(len, lost)):
+            table = listed_changes(pd.concat(lost).head(MOST_LISTED), f"{n:,} items lost")
+            left = n - len(table.frame)
+            more = f"\n\n{left:,} more, which --out writes" if left else ""
+            yield (
+                f"<details><summary>{table.caption}</summary>\n\n{markdown_table(table)}{more}"
+                "\n\n</details>"
+            )
 
 
 compare: Final = record_command(

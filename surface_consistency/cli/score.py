@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, get_args, get_origin
 
 from cyclopts import Parameter
 
@@ -188,7 +188,7 @@ def _refuse_unused(study: "Study", data: object, settings: StudySettings) -> Non
     """Refuse options that change neither the scored items nor how answers are read."""
     from surface_consistency.engine.study import make_plan
 
-    read = {"max_reasoning_tokens", "reasoning_tags", "reasoning_opened"}
+    read = {"limit", "max_reasoning_tokens", "reasoning_tags", "reasoning_opened"}
     given = settings.model_dump(include=settings.model_fields_set - read)
     if not given:
         return
@@ -196,9 +196,16 @@ def _refuse_unused(study: "Study", data: object, settings: StudySettings) -> Non
     unused = []
     for name in given:
         rest = settings.model_dump(include=settings.model_fields_set - {name})
-        other = make_plan(study, data, type(settings).model_validate(rest))
-        if plan.items.equals(other.items) and plan.pairs.equals(other.pairs):
-            unused.append(flag_of(name, type(settings).model_fields[name]))
+        field = type(settings).model_fields[name]
+        # A choice that is without effect on these data may differ from another than the default.
+        is_choice = get_origin(field.annotation) is Literal
+        choices = [{name: one} for one in get_args(field.annotation)] if is_choice else []
+        others = [
+            make_plan(study, data, type(settings).model_validate(rest | one))
+            for one in ({}, *choices)
+        ]
+        if all(plan.items.equals(one.items) and plan.pairs.equals(one.pairs) for one in others):
+            unused.append(flag_of(name, field))
     if unused:
         raise ValueError(
             f"{', '.join(unused)} {'has' if len(unused) == 1 else 'have'} no effect on the scores "

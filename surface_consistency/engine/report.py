@@ -8,12 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from surface_consistency.data.selection import pause_gc
-from surface_consistency.engine.compare.verdicts import Verdicts, import_verdicts
+from surface_consistency.engine.compare.verdicts import Verdicts
 from surface_consistency.engine.design import VERDICTS, Design, Report
-from surface_consistency.engine.paired import answers
 from surface_consistency.engine.paired.tables import TEXTS, table_of_runs
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.engine.study import Analysis, Study, study_of
@@ -217,31 +214,6 @@ def cluster_of(
             f"`cluster` must be one of {', '.join(clusters)} for {study.name}; got {cluster!r}"
         )
     return cluster
-
-
-def report_verdicts(
-    frame: pd.DataFrame, out: str | os.PathLike[str], by: Sequence[str], *, origin: str
-) -> Path:
-    """Write the page of two conditions, and the run folder that it is made of.
-
-    Args:
-        frame: As from `read_verdicts`.
-        out: Folder of both.
-        by: Columns of groups; a cell may be a list of labels.
-        origin: Where the verdicts came from.
-
-    Returns:
-        The page.
-
-    Raises:
-        ColumnNotFoundError: If a column of groups is not there.
-        DataError: If there is no pair, or the folder holds a run of a study.
-    """
-    first, second = frame[["first_condition", "second_condition"]].iloc[0]
-    folder = import_verdicts(frame, out, origin=origin, first=first, second=second, by=by)
-    has_answers = bool({*answers.TEXTS} & {*frame})
-    report_runs([folder.path], out, settings=None if has_answers else ReportSettings(answers=0))
-    return Path(out) / "report.html"
 
 
 def _compared(design: Design) -> str:

@@ -196,14 +196,13 @@ OTHERS = pd.concat([rows({"a": [1]}, metric="em"), rows({"b": [0]}, metric="f1")
         (rows({"a": [5], "b": [0]}), {"missing": "wrong"}, DataError, "scores outside 0 to 1"),
         (APART, {}, ValueError, "no item has a score of every model"),
         (OTHERS, {}, DataError, r"no metric in common \(a: em; b: f1\)"),
-        (PAIR, {"interval": "percentile"}, ValueError, "`interval` percentile is for the two"),
         (PAIR, {"by": ("score",)}, DataError, r"`by` score: item '0' is '1\.0' in a row of 'a' an"),
     ],
 )
 def test_bad_input_is_refused(frame, settings, error, message):
-    table = {name: settings.pop(name) for name in ("interval", "by") if name in settings}
+    table = TableSettings(by=settings.pop("by", ()))
     with pytest.raises(error, match=message):
-        compare_results(frame, None, ComparisonSettings(**settings), TableSettings(**table))
+        compare_results(frame, None, ComparisonSettings(**settings), table)
 
 
 def test_what_flips_between_two_models_is_that_of_the_paired_table():

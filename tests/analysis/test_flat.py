@@ -8,8 +8,8 @@ import pytest
 
 from surface_consistency.analysis import flat
 from surface_consistency.analysis.compare import compare_results
+from surface_consistency.analysis.models import result_of
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
-from surface_consistency.engine.compare.results_text import comparison_details
 from surface_consistency.errors import DataError
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.frame import read_results
@@ -119,8 +119,7 @@ def test_sums_give_the_numbers_of_rows(case, tmp_path, monkeypatch):
         assert getattr(by_sums, name) == getattr(by_rows, name), name
     assert by_sums.are_items_clusters == by_rows.are_items_clusters
     if len(paths) > 1:
-        ours, theirs = (next(iter(comparison_details(one))) for one in (by_sums, by_rows))
-        assert ours["finding"] == theirs["finding"]
+        assert result_of(by_sums).sentences == result_of(by_rows).sentences
     pd.testing.assert_frame_equal(by_sums.rows, by_rows.rows)
 
 
@@ -130,7 +129,8 @@ def test_what_is_not_plain_is_compared_by_rows(case, tmp_path):
 
     by_rows = compare_results(read_results(paths))
 
-    assert [*comparison_details(compare_results(paths))] == [*comparison_details(by_rows)]
+    ours, theirs = (result_of(one).to_dict(all=True) for one in (compare_results(paths), by_rows))
+    assert ours == theirs
 
 
 @pytest.mark.parametrize(

@@ -104,17 +104,6 @@ def test_repeats_of_a_group_are_reported_in_its_own_row():
     assert bounds(second, "pass_k") == bounds(alone, "pass_k")
 
 
-@pytest.mark.parametrize("cluster", [None, "article"])
-def test_the_page_of_consistency_has_the_clusters_of_the_result(cluster, tmp_path):
-    result = consistency(ONE, cluster=cluster)
-
-    result.save(tmp_path)
-
-    first, row = pd.read_csv(tmp_path / "tables" / "forms.csv").iloc[0], row_of(result)
-    assert first["n_clusters"] == row["n_clusters"] == (60 if cluster is None else 20)
-    assert first["consistency_low"] == pytest.approx(row["consistency_low"], abs=1e-9)
-
-
 def test_consistency_of_two_forms_is_that_of_arrays():
     two = ONE[ONE["form"] != "c"]
     wide = two.pivot(index="item", columns="form", values="correct")
@@ -553,3 +542,26 @@ def test_outcomes_of_several_templates_have_a_row_per_template():
 def test_columns_of_forms_have_no_remedy_none():
     with pytest.raises(ColumnNotFoundError, match="pass form= the name of a column"):
         consistency(ONE.drop(columns="form"))
+
+
+def test_tasks_and_groups_of_a_comparison_have_a_row_each():
+    """Differences and means of each group are those of its rows alone."""
+    rng = np.random.default_rng(2)
+    cells = {"item": range(80), "task": ["x", "y"] * 40, "kind": [*"aabb"] * 20}
+    one = pd.DataFrame(cells).assign(correct=rng.integers(0, 2, 80))
+    other = one.assign(correct=rng.integers(0, 2, 80))
+
+    frame = compare({"a": one, "b": other}, by=["task", "kind"]).to_frame()
+
+    groups = [("all", "all"), ("x", "all"), ("y", "all"), ("all", "a"), ("all", "b")]
+    assert [*zip(frame["task"], frame["kind"], strict=True)] == groups
+    for row, (column, label) in zip(
+        frame.iloc[1:].to_dict("records"),
+        [("task", "x"), ("task", "y"), ("kind", "a"), ("kind", "b")],
+        strict=True,
+    ):
+        means = [part.loc[part[column] == label, "correct"].mean() for part in (one, other)]
+        assert [row["reference_mean"], row["model_mean"]] == pytest.approx(means)
+        assert row["difference"] == pytest.approx(means[1] - means[0])
+    with pytest.raises(ValueError, match="'difference' is a column of the result; rename it"):
+        compare({"a": one.assign(difference=1), "b": other.assign(difference=1)}, by="difference")

@@ -8,31 +8,23 @@ import pytest
 from surface_consistency.analysis.compare import compare_results
 from surface_consistency.analysis.labels import split_labels
 from surface_consistency.analysis.measures import paired
-from surface_consistency.analysis.settings import PairSettings
-from surface_consistency.analysis.verdicts import read_verdicts
 from surface_consistency.cli.main import main
-from surface_consistency.errors import ColumnNotFoundError, DataError, SurfaceConsistencyWarning
+from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.metrics import adjust_p_values
 from surface_consistency.results.columns import ResultColumns
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*though they share:surface_consistency.errors.SurfaceConsistencyWarning"
-)
-"""Rows that share a fact without a cluster are told in a test of their own."""
-
 FILE = {"first": "canonical", "second": "redirect", "cluster": "triplet_id"}
-LONG = {"first": "short", "second": "long", "condition": "condition"}
 RATES = ["consistency", "signed_alignment", "flip_rate", "accuracy_difference"]
 CELLS = ("both", "first_only", "second_only", "neither", "n")
 
 
-def compare(source, *, by=(), separator=None, test="auto", **options):
-    by = (by,) if isinstance(by, str) else by
-    pairs = {n: options.pop(n) for n in PairSettings.model_fields if n in options}
-    names = {n: (v,) if n == "cluster" else v for n, v in options.items() if v is not None}
-    frame = read_verdicts(source, PairSettings(**pairs), ResultColumns(**names), within=None)
-    result = paired(split_labels(frame, by, separator), by=by, test=test)
-    return result.to_frame(all=True).to_dict("records")
+def compare(source, *, separator=None, **options):
+    """Compare two columns of a file of texts, or of a frame."""
+    frame = (
+        source if isinstance(source, pd.DataFrame) else pd.read_csv(source, keep_default_na=False)
+    )
+    frame = split_labels(frame, options.get("by", ()), separator)
+    return paired(frame, **options).to_frame(all=True).to_dict("records")
 
 
 def bounds(row, name):
@@ -87,7 +79,7 @@ def file(tmp_path_factory):
 
 
 def test_separated_labels_put_a_pair_into_several_groups(file):
-    groups = compare(file, by="category", separator=";", **FILE)
+    groups = compare(file, by=["category"], separator=";", **FILE)
 
     assert [row["category"] for row in groups] == ["NA", "from plurals", "from surnames"]
     assert sum(row["n"] for row in groups) > 300
@@ -100,72 +92,6 @@ def test_without_separator_a_cell_is_one_label(file):
 
     assert sum(row["n"] for row in rows) == 300
     assert "from surnames;from plurals" in [row["category"] for row in rows]
-
-
-def test_missing_verdicts_and_labels_are_counted():
-    cells = [("a", "1", ""), ("a", "1", "0"), ("a", "0", "0"), ("", "1", "1"), ("", "0", "1")]
-    rows = [dict(zip(("kind", "x", "y"), row, strict=True)) for row in cells]
-    # Pairs may have equal ids in two groups.
-    rows = [row | {"id": n % 3} for n, row in enumerate(rows)]
-
-    found = compare(rows, first="x", second="y", by="kind", pair="id")
-
-    counted = [(row["kind"], row["n"], row["n_missing"]) for row in found]
-    assert counted == [("a", 2, 1), ("none", 2, 0)]
-
-
-def repeated_measures():
-    """50 items under two conditions with three seeds each; answers hang on the item."""
-    rng = np.random.default_rng(3)
-    ease = rng.beta(0.6, 0.6, (50, 1))
-    rows = []
-    for condition, shift in (("short", 0.0), ("long", -0.1)):
-        right = rng.random((50, 3)) < np.clip(ease + shift, 0, 1)
-        rows += [
-            {
-                "question": item,
-                "seed": seed,
-                "condition": condition,
-                "correct": int(right[item, seed]),
-            }
-            for item in range(50)
-            for seed in range(3)
-        ]
-    return rows
-
-
-def test_repeated_measures_are_told_to_name_their_cluster():
-    with pytest.raises(
-        ValueError, match="name question through `cluster`, so that they are resampled"
-    ):
-        compare(repeated_measures(), item=("question",), **LONG)
-    rows = [row | {"id": f"{row['question']}-{row['seed']}"} for row in repeated_measures()]
-    assert compare(rows, item=("question", "id"), **LONG)[0]["n_clusters"] == 150
-
-
-def test_repeated_measures_show_how_many_clusters_there_are():
-    """150 pairs of 50 items: without a named cluster there are 150 clusters."""
-    rows = repeated_measures()
-
-    with pytest.warns(
-        SurfaceConsistencyWarning,
-        match=r"150 facts, named by question and seed, .* share 50 values .*`cluster=question`",
-    ):
-        alone = compare(rows, item=("question", "seed"), **LONG)[0]
-    items = compare(rows, item=("question", "seed"), cluster="question", **LONG)[0]
-
-    assert (alone["n_clusters"], items["n_clusters"]) == (150, 50)
-    assert alone["p_value"] != items["p_value"]
-    means = pd.DataFrame(rows).groupby("condition")["correct"].mean()
-    assert items["accuracy_difference"] == pytest.approx(means["long"] - means["short"])
-
-
-@pytest.mark.parametrize("named", [{"item": ("fact",)}, {"score": "right"}])
-def test_names_for_rows_of_one_condition_are_not_passed_over(named):
-    rows = [{"fact": n // 3, "right": 1, "a": 1, "b": n % 2} for n in range(9)]
-
-    with pytest.raises(ValueError, match=r"without `condition` every row is a pair.*`cluster`"):
-        compare(rows, first="a", second="b", **named)
 
 
 def test_undefined_numbers_are_null(tmp_path, capsys):
@@ -183,8 +109,8 @@ def test_undefined_numbers_are_null(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"by": "relation"}, ColumnNotFoundError, r"by='relation' is not among .*'category'"),
-        ({"pair": "triplet_id"}, DataError, "rows have the same pair as another row"),
+        ({"by": ["shelf"]}, ColumnNotFoundError, r"by='shelf' is not among .*'category'"),
+        ({"pair": "triplet_id"}, DataError, "rows have the same triplet_id as another row"),
         ({"separator": ";"}, ValueError, "`separator` separates the labels of `by`"),
         ({"test": "sign"}, ValueError, "'sign'"),
     ],

@@ -172,20 +172,6 @@ def test_save_writes_the_tables_that_the_command_line_writes(tmp_path):
         assert text.replace("a data frame", "") == other[name].replace("pairs.csv", ""), name
 
 
-def test_save_of_consistency_writes_the_tables_of_forms(tmp_path):
-    frame = ONE.drop(columns="run")
-    file = tmp_path / "answers.parquet"
-    frame.to_parquet(file)
-    main(["consistency", str(file), "--cluster", "article", "--out",
-          str(tmp_path / "cli")])  # fmt: skip
-
-    consistency(frame, cluster="article").save(tmp_path / "own")
-
-    own, other = tables_of(tmp_path / "own"), tables_of(tmp_path / "cli")
-    assert {"forms.csv", "overall.csv"} <= {*own}
-    assert own == other
-
-
 def test_save_of_compare_writes_its_page(tmp_path):
     other = ONE.assign(correct=1 - ONE["correct"])
 

@@ -28,15 +28,15 @@ def worse(tmp_path):
 
 
 def test_two_files_of_a_tool_need_no_option(capsys):
-    """With --json one object is printed, with details per metric."""
+    """With --json one object is printed."""
     assert main(["compare", *NEMO]) == 0
     out = " ".join(capsys.readouterr().out.split())
     said = "The accuracy (reward) does not differ significantly between alpha and beta (difference"
     assert said in out
     assert "Clusters: items, each on its own" in out
-    assert main(["compare", *NEMO, "--names", "a", "b", "--json"]) == 0
+    assert main(["compare", *NEMO, "--names", "a", "b", "--json", "--wide"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
-    (row,) = json.loads(line)["metrics"][0]["differences"]
+    (row,) = json.loads(line)["rows"]
     assert (row["model"], row["reference"]) == ("b", "a")
     assert [row[name] for name in CELLS] == [3, 2, 0, 1]
 
@@ -84,10 +84,17 @@ def test_one_file_of_models_items_and_forms_is_judged_on_the_way(tmp_path, capsy
 
     assert main(["compare", str(file), *words, "--rule", "popqa", "--json"]) == 0
 
-    (shown,) = json.loads(capsys.readouterr().out)["metrics"]
-    (row,) = shown["differences"]
+    row, *groups = json.loads(capsys.readouterr().out)["rows"]
     assert (row["n"], row["n_clusters"], row["difference"]) == (24, 12, -0.5)
-    assert {(one["by"], one["group"]) for one in shown["groups"]} >= {("prompt", "who")}
+    assert [(one["prompt"], one["n"], one["difference"]) for one in groups] == [
+        ("what", 12, -0.5),
+        ("who", 12, -0.5),
+    ]
+    assert (row["prompt"], groups[0]["model_mean"], groups[0]["reference_mean"]) == (
+        "all",
+        0.25,
+        0.75,
+    )
 
 
 def files_of(pattern):
@@ -100,7 +107,7 @@ def test_predictions_without_scores_are_judged_by_a_rule_and_never_guessed(tool,
     assert main(["compare", *files]) == 2
     assert "no row holds a score" in capsys.readouterr().err
     assert main(["compare", *files, "--rule", "exact", "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)["metrics"][0]["differences"]
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
     assert row["model_mean"] < row["reference_mean"]
 
 
@@ -221,6 +228,8 @@ def test_a_single_row_is_printed_as_names_and_values(answers, capsys):
         (["accuracy", "{}", "--json", "--latex"], "--json and --latex choose the form"),
         (["consistency", "{}", "--markdown", "--wide"], "--wide has no effect on --markdown"),
         (["compare", "{}", "--first", "a"], "use `surface-consistency paired`"),
+        (["analyse", "forms", "{}"], "consistency replaces analyse forms"),
+        (["accuracy", "{}", "--cluster", "fact", "article"], "--cluster takes one column"),
         (["accuracy", "{}", "--scores", "hit"], "Unknown option: --scores. Did you mean --score"),
     ],
 )
@@ -237,3 +246,19 @@ def test_several_metrics_are_not_averaged(tmp_path, capsys):
     assert main(["accuracy", str(tmp_path / "scores.csv")]) == 2
     assert "pass --by metric for one row per metric" in capsys.readouterr().err
     assert main(["accuracy", str(tmp_path / "scores.csv"), "--by", "metric"]) == 0
+
+
+def test_answers_in_several_forms_are_scored_by_a_rule(tmp_path, capsys):
+    rows = [
+        {"item": n, "form": form, "prediction": "Rome" if n % 2 or form == "who" else "Oslo",
+         "references": ["Rome"]}
+        for n in range(20) for form in ("who", "what")
+    ]  # fmt: skip
+    file = tmp_path / "answers.jsonl"
+    pd.DataFrame(rows).to_json(file, orient="records", lines=True)
+
+    assert main(["consistency", str(file)]) == 2
+    assert "no row has a score; name the column of scores by --score" in capsys.readouterr().err
+    assert main(["consistency", str(file), "--rule", "popqa", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert (row["consistency"], row["all_correct"], row["accuracy"]) == (0.5, 0.5, 0.75)

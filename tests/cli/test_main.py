@@ -15,6 +15,7 @@ import pytest
 import surface_consistency
 from surface_consistency.cli.main import _Terminal, main
 from surface_consistency.data.redirectqa import SAMPLE_PATH, load_sample
+from surface_consistency.engine import import_verdicts
 from surface_consistency.errors import PluginError
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from tests.cli.runners import write_runner
@@ -142,38 +143,39 @@ def test_comparing_or_another_study_does_not_replace_a_run(runner, tmp_path, cap
     slaq = ["run", "slaq", "--source", "sample", "--runner", runner, "--limit", "1", "--out"]
 
     assert main([*compare, out]) == 2
-    assert "holds a run, which the verdicts would replace" in capsys.readouterr().err
+    assert "contains a run; choose another folder" in capsys.readouterr().err
     assert main([*slaq, out]) == 2
     assert "holds a run of redirectqa, not of slaq; choose another --out" in capsys.readouterr().err
     assert (tmp_path / "run" / "manifest.json").read_bytes() == kept
-    assert main([*compare, str(tmp_path / "own")]) == 0
+    frame = pd.read_csv(file).assign(pair=["x", "y"], first_correct=1, second_correct=0)
+    import_verdicts(frame, tmp_path / "own", origin="v.csv", first="a", second="b")
     assert main(["score", str(tmp_path / "own")]) == 2
     assert "holds verdicts from elsewhere, which are judged already" in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("default::surface_consistency.errors.UnscoredWarning")
-def test_paired_writes_a_page_that_can_be_reported_again(verdicts_csv, tmp_path, capsys):
+def test_imported_verdicts_can_be_reported_again(verdicts_csv, tmp_path, capsys):
     """Verdicts from elsewhere are a run like any other, but those of other conditions no peers."""
     out, again = tmp_path / "page", tmp_path / "again"
-    command = ["paired", verdicts_csv, "--by", "category"]
-    turned = ["--first", "redirect", "--second", "canonical", "--out", str(tmp_path / "turned")]
+    frame = pd.read_csv(verdicts_csv, keep_default_na=False, na_values=[""])
+    for folder, *conditions in (
+        (out, "canonical", "redirect"),
+        (tmp_path / "turned", "redirect", "canonical"),
+    ):
+        columns = dict(zip(conditions, ("first_correct", "second_correct"), strict=True))
+        pairs = frame.rename(columns=columns | {"triplet_id": "item"})
+        pairs = pairs.assign(pair=range(len(pairs)))
+        named = dict(zip(("first", "second"), conditions, strict=True))
+        import_verdicts(pairs, folder, origin="v.csv", by=["category"], **named)
 
-    assert main([*command, *COMPARE, "--out", str(out), "--json"]) == 0
-
-    printed = capsys.readouterr()
-    rows = json.loads(printed.out)["rows"]
-    assert "1 of 21 pairs" in " ".join(json.loads(printed.out)["sentences"])
-    table = out / "tables" / "by_category.csv"
-    groups = pd.read_csv(table, keep_default_na=False)
-    assert sorted(groups["category"]) == sorted(row["category"] for row in rows)
-    assert "canonical only" in (out / "report.html").read_text(encoding="utf-8")
     few = ["--setting", "resamples=100"]
     assert main(["report", str(out), "--out", str(again), *few]) == 0
-    assert (again / "tables" / "by_category.csv").read_bytes() == table.read_bytes()
+    groups = pd.read_csv(again / "tables" / "by_category.csv", keep_default_na=False)
+    assert sorted(groups["category"]) == sorted(frame["category"].unique())
+    assert "canonical only" in (again / "report.html").read_text(encoding="utf-8")
     assert main(["report", str(out), "--fact", "3"]) == 0
     assert main(["run", "verdicts", "--source", "x", "--out", "y"]) == 2
     assert "judged already and compared, not asked" in capsys.readouterr().err
-    assert main([*command, *turned]) == 0
     both = [str(out), str(tmp_path / "turned")]
     assert main(["report", *both, "--out", str(again)]) == 2
     assert "'canonical' and 'redirect' by category" in capsys.readouterr().err
@@ -187,6 +189,9 @@ def test_score_takes_predictions_made_elsewhere(tmp_path):
     pd.DataFrame(rows).drop_duplicates("question").to_csv(file, index=False)
 
     assert score(tmp_path, "--predictions", file, "--template", "paraphrase") == 0
+    # A choice is accepted even if the data make it the same as the default.
+    original = ["--template", "original", "--out", str(tmp_path / "original")]
+    assert main(["score", *SAMPLE, "--predictions", str(file), *original]) == 0
 
     [row] = pd.read_csv(tmp_path / "run" / "tables" / "overall.csv").to_dict("records")
     assert (row["model"], row["template"]) == ("mine", "paraphrase")
@@ -309,13 +314,13 @@ COMPARE = ["--first", "canonical", "--second", "redirect", "--cluster", "triplet
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--first", "canonical", "--second", "nothing"], "--second nothing is not among"),
+        (["--first", "canonical", "--second", "nothing"], "no column 'nothing', named by --second"),
         ([*COMPARE, "--by", "nothing"], "--by nothing is not among the columns"),
         # The last of a repeated option counts.
         (["--first", "nothing", *COMPARE, "--test", "sign"], "--test: input should be"),
         ([*COMPARE, "--separator", ";"], "--separator separates the labels of --by"),
         ([*COMPARE, "--latex", "--wide"], "--wide has no effect on --latex"),
-        ([*COMPARE, "--item", "triplet_id"], "--item triplet_id is for rows of one condition"),
+        ([*COMPARE, "--score", "x"], "--score without --condition has no effect"),
     ],
 )
 def test_paired_names_what_is_wrong(verdicts_csv, capsys, arguments, message):

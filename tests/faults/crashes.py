@@ -167,10 +167,11 @@ COMMANDS = {
         before=(logs_of_weights,),
         run=None,
     ),
-    "analyse forms": Command(
-        ("analyse", "forms", "forms.csv", "--out", "page", *QUICK),
-        before=(verdicts_of_forms,),
-        run=None,
+    "accuracy --out": Command(
+        ("accuracy", "forms.csv", "--out", "page"), before=(verdicts_of_forms,), run=None
+    ),
+    "consistency --out": Command(
+        ("consistency", "forms.csv", "--out", "page"), before=(verdicts_of_forms,), run=None
     ),
     "run again": Command((*RUN, "--out", "run", *QUICK), before=((*RUN, "--out", "run", *QUICK),)),
     "score RUN": Command(
@@ -193,9 +194,9 @@ COMMANDS = {
         ("analyse", "tests.faults.plugins:Counting", "run", "--out", "run", *QUICK),
         before=((*RUN, "--out", "run", *QUICK),),
     ),
-    "paired --out": Command((*COMPARE, "--out", "run", "--by", "kind")),
+    "paired --out": Command((*COMPARE, "--out", "page", "--by", "kind"), run=None),
     "paired --out, over another": Command(
-        (*COMPARE, "--out", "run"), before=((*COMPARE, "--out", "run", "--by", "kind"),)
+        (*COMPARE, "--out", "page"), before=((*COMPARE, "--out", "page", "--by", "kind"),), run=None
     ),
     "compare models --out": Command(MODELS),
     "compare models --out, over another": Command(

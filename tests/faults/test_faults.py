@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from cyclopts import App
 
-from surface_consistency.cli.main import _COMMANDS as COMMAND_LINES
+from surface_consistency.cli.main import _COMMANDS, _FURTHER
 from surface_consistency.engine.report import report_runs
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.plugins import ANALYSES, STUDIES
@@ -52,7 +52,7 @@ def test_commands_that_are_killed_lose_and_mix_nothing():
 
 def test_every_command_is_killed_or_it_is_said_why_not():
     pytest.importorskip("surface_consistency_build", reason="its commands are among them")
-    known = {name for name in COMMAND_LINES if name not in ("run", "analyse", "build", "count")}
+    known = {*_COMMANDS, *_FURTHER} - {"run", "analyse", "build", "count"}
     for plugins in (("run", STUDIES), ("analyse", ANALYSES)):
         known |= {f"{plugins[0]} {name}" for name in plugins[1].describe()}
     for name in ("build", "count"):

@@ -27,7 +27,6 @@ import pandas as pd
 
 from surface_consistency.analysis.labels import split_labels
 from surface_consistency.analysis.measures import paired
-from surface_consistency.analysis.verdicts import read_verdicts
 from surface_consistency.data.redirectqa import RedirectQA
 from surface_consistency.data.slaq import Slaq, load_slaq_sample
 from surface_consistency.engine.design import Report
@@ -61,7 +60,6 @@ from tests.golden_runs.many_forms import forms
 from tests.golden_runs.scores import frequency, lexical, linking, linking_vs_consistency
 from tests.golden_runs.sweeps import (
     OUTCOMES,
-    PAIRS,
     compare_models,
     compare_page,
     compare_runs,
@@ -286,7 +284,7 @@ def compare(home: Path) -> GoldenRun:
     }
     found = {}
     for name, (verdicts, options) in asked.items():
-        frame = read_verdicts(str(verdicts), PAIRS, within=None)
+        frame = pd.read_csv(verdicts, keep_default_na=False, na_values=[""])
         by = options.get("by", ())
         split = split_labels(frame, by, ";" if by == ("types",) else None)
         rows = with_adjusted_p_values(paired(split, **options).to_frame(all=True))

@@ -6,8 +6,7 @@ import pandas as pd
 
 from surface_consistency.analysis.compare import compare_results
 from surface_consistency.analysis.labels import split_labels
-from surface_consistency.analysis.settings import ComparisonSettings, PairSettings, TableSettings
-from surface_consistency.analysis.verdicts import read_verdicts
+from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.engine.compare.results_page import comparison_page
 from surface_consistency.engine.compare.verdicts import import_verdicts
 from surface_consistency.engine.settings import RuleScoring
@@ -24,7 +23,6 @@ from tests.made_logs import MODELS, tofu_log, write_log
 DATA_FILES = Path(__file__).parents[1] / "data" / "files"
 RULE = {"rule": "popqa", "agreement": False}
 OUTCOMES = EXPECTED / "redirectqa" / "outcomes.csv"
-PAIRS = PairSettings(first="first_correct", second="second_correct", pair="pair")
 
 
 def compare_runs(home: Path) -> GoldenRun:
@@ -53,7 +51,7 @@ def outcomes_of_ada(home: Path) -> Path:
 
 def compare_page(home: Path) -> GoldenRun:
     """The page of anyone's verdicts: those of the first golden run as a CSV file."""
-    read = read_verdicts(str(outcomes_of_ada(home)), PAIRS, within=None)
+    read = pd.read_csv(outcomes_of_ada(home), keep_default_na=False, na_values=[""])
     by = ("types", "relation")
     names = {"origin": "ada.csv", "first": "canonical", "second": "redirect"}
     folder = import_verdicts(split_labels(read, by, ";"), home / "out", by=by, **names)

@@ -5,12 +5,15 @@ import re
 import zipfile
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.reading import LONGEST_LINE
 from surface_consistency.results import archives, layouts
 from surface_consistency.results.archives import packed_rows
+from surface_consistency.results.frame import read_results
 from surface_consistency.results.layouts import flat_rows
 from surface_consistency.results.rows import ROLES
 from surface_consistency.results.samples import refuse_mixed_tasks
@@ -268,3 +271,31 @@ def test_the_page_of_layouts_is_the_table():
 
     own = [(one.tool, one.versions, one.columns) for one in layouts.LAYOUTS if one.versions]
     assert rows == own
+
+
+def test_prompteval_is_read_from_its_files(tmp_path):
+    rng = np.random.default_rng(1)
+    held = {}
+    for subject, n_items in (("abstract_algebra", 12), ("formal_logic", 15)):
+        for name in ("google_flan_t5_xl", "tiiuae_falcon_40b"):
+            right = rng.integers(0, 2, size=(7, n_items))
+            held[subject, name] = right
+            path = tmp_path / "prompteval" / subject / f"{name}-00000-of-00001.parquet"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pd.DataFrame(right, columns=[f"example_{n}" for n in range(n_items)]).to_parquet(path)
+
+    frame = read_results(tmp_path / "prompteval").frame
+
+    cells = frame.set_index(["task", "model", "form", "item"])["score"]
+    for (subject, name), right in held.items():
+        part = cells[subject, name].unstack("form")
+        columns = [f"template {n}" for n in range(7)]
+        names = [f"example_{n}" for n in range(right.shape[1])]
+        np.testing.assert_array_equal(part.loc[names, columns].to_numpy().T, right)
+
+
+def test_a_table_with_columns_called_example_is_no_prompteval(tmp_path):
+    table = pd.DataFrame({"item": ["a"], "model": ["m"], "correct": [1]})
+    table.assign(example_0="x", example_1="y").to_csv(tmp_path / "own.csv", index=False)
+
+    assert read_results(tmp_path / "own.csv").frame["score"].tolist() == [1.0]

@@ -5,15 +5,14 @@ the page of several models (`results_page`) has no words for.
 """
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
-from pydantic import JsonValue, create_model
+from pydantic import create_model
 
 from surface_consistency.analysis.labels import label_list
 from surface_consistency.engine.design import VERDICTS, Design
@@ -87,7 +86,8 @@ def import_verdicts(
     """Make a scored run folder of an outcomes frame, for `report_runs`.
 
     Args:
-        frame: As from `metrics.outcomes_frame`; cells of `by` hold a label or a list of labels.
+        frame: One row per pair, with the columns pair, item (the cluster), first_correct and
+            second_correct; cells of `by` hold a label or a list of labels.
             Other columns of the outcome record stand in it under their names, and question,
             first_prediction and second_prediction where they are there.
         out: Folder of the run; made, its files replaced.
@@ -127,52 +127,7 @@ def import_verdicts(
         **{column: frame[column].map(label_list) for column in by},
         **{name: frame[name].where(frame[name].notna(), None) for name in _TEXTS if name in frame},
     }
-    return write_outcomes(
-        make_frame(columns, record),
-        record,
-        out,
-        study=VERDICTS,
-        model=model,
-        origin=origin,
-        design=compared,
-    )
-
-
-def write_outcomes(
-    outcomes: pd.DataFrame,
-    record: type[PairedOutcome],
-    out: str | os.PathLike[str],
-    *,
-    study: str,
-    model: str,
-    origin: str,
-    settings: Mapping[str, JsonValue] = MappingProxyType({}),
-    design: Design | None = None,
-    judged_by: str = "verdicts as given",
-    n_questions: int | None = None,
-    checks: Mapping[str, pd.DataFrame] = MappingProxyType({}),
-) -> RunFolder:
-    """Make a scored run folder of outcomes whose verdicts came from elsewhere.
-
-    Args:
-        outcomes: Rows of the record.
-        record: The outcome record.
-        out: Folder of the run; made, its files replaced.
-        study: What the manifest names: a study, or `VERDICTS`.
-        model: Label in tables.
-        origin: Where the verdicts came from.
-        settings: Settings of the study.
-        design: How they are compared; None for the design of the study.
-        judged_by: The rule or judge.
-        n_questions: Questions that were asked; a pair each by default.
-        checks: Tables about the verdicts by name, such as "noise_floor".
-
-    Returns:
-        The run folder.
-
-    Raises:
-        DataError: If the folder holds a run of a study.
-    """
+    outcomes = make_frame(columns, record)
     folder = RunFolder.create(out)
     if folder.targets.exists() or folder.prompts.exists():
         raise DataError(
@@ -180,17 +135,13 @@ def write_outcomes(
         )
     cells = outcomes.astype(str).where(outcomes.notna(), np.nan)
     digest = int(pd.util.hash_pandas_object(cells, index=False).sum())
-    data = DataSource(
-        id=origin, revision=None, digest=f"{digest:016x}", n_questions=n_questions or len(outcomes)
-    )
+    data = DataSource(id=origin, revision=None, digest=f"{digest:016x}", n_questions=len(outcomes))
     manifest = make_manifest(
-        study, data, model=model, settings=settings, runner={"runner": "verdicts"}
+        VERDICTS, data, model=model, settings={}, runner={"runner": "verdicts"}
     )
-    if design is not None:
-        manifest = manifest.model_copy(update={"design": design.model_dump(mode="json")})
-    with folder.replacing_scores(Scoring(judged_by=judged_by, checks=tuple(checks))) as beside:
+    manifest = manifest.model_copy(update={"design": compared.model_dump(mode="json")})
+    with folder.replacing_scores(Scoring(judged_by="verdicts as given")) as beside:
         write_frame(beside.outcomes, outcomes, record)
-        beside.write_checks(checks)
         write_text(beside.manifest, manifest.model_dump_json(indent=2) + "\n")
     return folder
 

@@ -7,10 +7,11 @@ import pytest
 
 from surface_consistency.analysis.compare import compare_results
 from surface_consistency.analysis.models import result_of
-from surface_consistency.analysis.settings import ComparisonSettings
+from surface_consistency.analysis.result import markdown_text
+from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
+from surface_consistency.cli.main import main
 from surface_consistency.engine.compare.results_page import comparison_page, write_comparison
 from surface_consistency.engine.compare.results_report import ComparisonReport
-from surface_consistency.engine.compare.results_text import comparison_details, comparison_markdown
 from surface_consistency.errors import DataError
 from surface_consistency.report.page import Answers, ForestPlot, MosaicPlots
 from surface_consistency.results.columns import ResultColumns
@@ -84,16 +85,15 @@ def test_few_clusters_stand_below_the_finding():
         frame = drawn(TWO, n_items=60)
         frame["passage"] = frame["item"] % n_clusters
         compared = compare_results(frame, ResultColumns(cluster=(column,)))
-        return " ".join(result_of(compared).sentences), comparison_markdown(compared)
+        return " ".join(result_of(compared).sentences)
 
-    for text in texts(5, "passage"):
-        assert (
-            "The result is based on only 5 clusters (passage, as named), so that intervals "
-            "are wide; cluster=item assumes independent items, and the conclusions then hold "
-            "only for these 5 clusters."
-        ) in text
+    assert (
+        "The result is based on only 5 clusters (passage, as named), so that intervals "
+        "are wide; cluster=item assumes independent items, and the conclusions then hold "
+        "only for these 5 clusters."
+    ) in texts(5, "passage")
     for column in ("passage", "item"):
-        assert "is based on only" not in "".join(texts(20, column))
+        assert "is based on only" not in texts(20, column)
     few = result_of(compare_results(drawn({"a": 0.0, "b": -1.0}, n_items=12))).sentences
     assert any("as far as the files say), so that intervals are wide." in one for one in few)
 
@@ -126,30 +126,35 @@ def test_tasks_against_the_whole_are_named_where_that_is_shown():
     assert re.search(r"on z, against the overall difference, is [\d.]+ points higher for b", text)
 
 
-def test_text_json_and_markdown_tell_the_same_numbers():
-    compared = compare_results(drawn(TWO))
+def test_text_json_and_markdown_report_the_same_numbers(tmp_path, capsys):
+    frame = drawn(TWO)
+    frame.to_json(tmp_path / "answers.jsonl", orient="records", lines=True)
+    compared = compare_results(frame)
     row = compared.metrics["score"].differences.iloc[0]
-    (shown,) = comparison_details(compared)
-    markdown = comparison_markdown(compared)
+    result = result_of(compared)
+    assert main(["compare", str(tmp_path / "answers.jsonl"), "--markdown"]) == 0
+    markdown = capsys.readouterr().out
 
-    assert shown["differences"][0]["difference"] == row["difference"]
-    assert shown["differences"][0]["p_value"] == row["p_value"]
+    (shown,) = result.to_dict()["rows"]
+    assert (shown["difference"], shown["p_value"]) == (row["difference"], row["p_value"])
     points = f"{100 * row['difference']:+.1f}".replace("-", "−")
-    assert points in result_of(compared).to_text()
+    assert points in result.to_text()
     assert points in markdown
     assert "&lt;/script>" in markdown
     n_lost = row["reference_only"]
     assert f"{n_lost:,} items lost" in markdown
-    assert f"… {n_lost - 20:,} more, which `out` contains\n" in markdown
+    assert f"{n_lost - 20:,} more, which --out writes" in markdown
 
 
 def test_json_has_no_infinity_and_no_nan():
     frame = drawn({"a": 0.0, "b": -2.0}, 50)
     frame["score"] *= 7
 
-    (shown,) = comparison_details(compare_results(frame))
+    frame["half"] = frame["item"] % 2
+    table = TableSettings(by=("half",))
+    shown = result_of(compare_results(frame, table=table)).to_dict(all=True)
 
-    assert shown["scale"] == [None, None]
+    assert shown["rows"][1]["conclusion"] is None
     assert json.dumps(shown, allow_nan=False)
 
 
@@ -214,8 +219,9 @@ def test_a_label_of_several_lines_stays_on_one():
     compared = compare_results(frame)
 
     assert "lower for <b>|`c than for a\\nb (95 % CI" in result_of(compared).sentences[0]
-    assert "lower for &lt;b>\\|\\`c than for a\\\\nb (95" in comparison_markdown(compared)
-    assert "p < 0.001" in comparison_markdown(compared)
+    shown = markdown_text(result_of(compared).sentences[0])
+    assert "lower for &lt;b>\\|\\`c than for a\\\\nb (95" in shown
+    assert "p < 0.001" in shown
 
 
 def test_changed_items_and_answers_are_those_that_all_models_have_a_score_for():

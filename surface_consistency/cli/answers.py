@@ -1,0 +1,223 @@
+"""Files of results of any tool as the frames that `accuracy`, `consistency` and `paired` take."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from surface_consistency.analysis.compare import judged_by_rule
+from surface_consistency.errors import ColumnNotFoundError, DataError
+from surface_consistency.reading import first_names
+from surface_consistency.results.checks import GROUPS
+from surface_consistency.results.columns import ResultColumns, need_column
+from surface_consistency.results.frame import read_results, table_or_rows
+from surface_consistency.results.inputs import inputs_of
+from surface_consistency.results.layouts import flat_rows
+from surface_consistency.results.tables import frame_of, number_of
+from surface_consistency.text import did_you_mean
+
+_OF_PAIRS: Final = ("item", "cluster", "model", "repeat")
+"""Columns of a table of pairs that may be named."""
+
+
+def read_answers(
+    sources: Sequence[Path],
+    columns: ResultColumns,
+    *,
+    rule: str | None = None,
+    by: Sequence[str] = (),
+) -> tuple[pd.DataFrame, dict[str, Any], list[str]]:
+    """Read result files with one row per answer.
+
+    Args:
+        sources: Files or folders of results of any tool, or run folders.
+        columns: Names of columns if a file does not say what they are.
+        rule: Matching rule that scores the answers; None for the scores of the files.
+        by: Columns of groups.
+
+    Returns:
+        The frame of `read_results`; the arguments item, cluster, model and repeat of a function for
+        this frame; and notes on the files.
+
+    Raises:
+        DataError: If there are several tasks or metrics that are not groups, or answers without
+            scores; otherwise as for `read_results`.
+        ValueError: If there is no file, or several clusters are named.
+    """
+    if not sources:
+        raise ValueError("give a result file or folder, or several")
+    cluster = _only(columns.cluster, "cluster")
+    results = read_results(list(sources), columns, has_answers=rule is not None)
+    frame = results.frame if rule is None else judged_by_rule(results.frame, rule)
+    if frame["score"].isna().all():
+        raise DataError(
+            "no row has a score; name the column of scores by `score`, or score the answers by "
+            "`rule`, such as `rule=popqa`"
+        )
+    for name in ("task", "metric"):
+        values = frame[name].unique()
+        if len(values) > 1 and name not in by:
+            raise DataError(
+                f"the results have {len(values)} values of {name}, {', '.join(map(str, values))}; "
+                f"pass `by={name}` for one row per {name}"
+            )
+    # The columns of roles have the names of their roles; groups have the names in the files.
+    named = {role: getattr(columns, role) for role in ("task", "model", "form", "metric", "repeat")}
+    own = {name: frame[role] for role, name in named.items() if name and name not in frame}
+    frame = frame.assign(**own)
+    notes = list(results.notes)
+    if cluster is None:
+        notes += _groups_of_items(results.clusters)
+    is_item = cluster is None or (cluster,) == columns.item
+    repeat = "repeat" if frame["repeat"].nunique() > 1 else None
+    arguments = {"item": "item", "cluster": None if is_item else cluster, "repeat": repeat}
+    return frame, arguments, notes
+
+
+def read_pairs(
+    source: Path,
+    columns: ResultColumns,
+    given: Mapping[str, Any],
+    *,
+    condition: str | None = None,
+    rule: str | None = None,
+) -> tuple[pd.DataFrame, dict[str, Any], list[str]]:
+    """Read one file with two conditions.
+
+    Args:
+        source: The file.
+        columns: Names of columns if the file does not say what they are.
+        given: The arguments of `paired`; `first` and `second` name columns of scores, or values of
+            `condition`.
+        condition: Column of the condition, if there is one row per item and condition.
+        rule: Matching rule that scores the answers, if there is one row per item and condition.
+
+    Returns:
+        A frame with one row per pair, the arguments of `paired` for this frame, and notes.
+
+    Raises:
+        ColumnNotFoundError: If a column is not in the file.
+        DataError: If the file has no rows, a cell is not a score, an item has several rows per
+            condition, a group differs between the conditions, or no item has both conditions.
+        ValueError: If `first` or `second` is not named, or an option has no effect.
+    """
+    first, second = (given.get(role) for role in ("first", "second"))
+    if first == second or first is None or second is None:
+        what = "column of scores" if condition is None else f"value of {condition}"
+        raise ValueError(f"name the two conditions by `first` and `second`, each a {what}")
+    if condition is None:
+        return _score_columns(source, columns, given, rule)
+    if "pair" in given:
+        raise ValueError("`pair` has no effect with `condition`, whose pairs are items; omit it")
+    by = given.get("by", ())
+    columns = columns.model_copy(update={"form": condition})
+    frame, named, notes = read_answers([source], columns, rule=rule, by=by)
+    frame, more = _side_by_side(frame, condition, (first, second), [*by, named["cluster"]])
+    sides = {"first": "first_correct", "second": "second_correct", "pair": "item"}
+    return frame, named | sides, [*notes, *more]
+
+
+def _side_by_side(
+    frame: pd.DataFrame, condition: str, values: tuple[str, str], groups: Sequence[str | None]
+) -> tuple[pd.DataFrame, list[str]]:
+    """Put the scores of an item under two conditions into one row."""
+    form, sides = frame["form"].astype(str), []
+    for role, value in zip(("first", "second"), values, strict=True):
+        known = sorted({*form})
+        if value not in known:
+            raise ColumnNotFoundError(
+                f"`{role}={value}` is not a value of column {condition!r}"
+                f"{did_you_mean(value, known)}; there are {first_names(known)}"
+            )
+        sides.append(frame[form == value])
+    keys = ["task", "model", "metric", "item", "repeat"]
+    told = [name for name in groups if name is not None and name in frame and name not in keys]
+    one = sides[0][[*keys, *told, "score"]].add_suffix("_of_first")
+    both = sides[1].merge(one, left_on=keys, right_on=[f"{name}_of_first" for name in keys])
+    if both.empty:
+        raise DataError(
+            f"no item has a row under both {values[0]!r} and {values[1]!r}; name the column that "
+            "identifies an item by `item`"
+        )
+    for name in told:
+        differs = both[name].astype(str) != both[f"{name}_of_first"].astype(str)
+        if differs.any():
+            raise DataError(
+                f"column {name!r} of item {both.loc[differs, 'item'].iloc[0]!r} differs between "
+                f"{values[0]!r} and {values[1]!r}; name a column that is the same for both"
+            )
+    notes = []
+    if n_alone := len(sides[0]) + len(sides[1]) - 2 * len(both):
+        notes.append(f"{n_alone:,} rows under only one of the two conditions are excluded.")
+    if n_other := len(frame) - len(sides[0]) - len(sides[1]):
+        notes.append(f"{n_other:,} rows with other values of {condition} are excluded.")
+    frame = both.assign(
+        first_correct=both["score_of_first"], second_correct=both["score"],
+        first_condition=values[0], second_condition=values[1],
+    )  # fmt: skip
+    return frame, notes
+
+
+def _score_columns(
+    source: Path, columns: ResultColumns, given: Mapping[str, Any], rule: str | None
+) -> tuple[pd.DataFrame, dict[str, Any], list[str]]:
+    """Read a table with one row per pair and a column of scores per condition."""
+    unused = [f"`{name}`" for name in columns.model_fields_set if name not in _OF_PAIRS]
+    if unused := sorted([*unused, *(["`rule`"] if rule else [])]):
+        raise ValueError(
+            f"{', '.join(unused)} without `condition` has no effect: every row is a pair; omit it, "
+            "or name the column of the condition by `condition`"
+        )
+    named = {role: name for role in _OF_PAIRS if (name := _only(getattr(columns, role), role))}
+    first_of, *_ = inputs_of(source, ResultColumns())
+    table, rows = table_or_rows(first_of)
+    if table is None:
+        table = frame_of([flat.row() for flat in flat_rows(rows, Path(first_of.name), [])[1]])
+    if table.empty:
+        raise DataError(f"{first_of.name} holds no rows, so no pairs; check how it was written")
+    names = list(map(str, table.columns))
+    wanted = {**named, **{role: str(given[role]) for role in ("first", "second")}}
+    found = {need_column(name, names, role, source.name): name for role, name in wanted.items()}
+    table = table.set_axis([found.get(name, name) for name in names], axis=1)
+    texts = map(str, table.select_dtypes(exclude=["number", "bool"]))
+    # An empty cell of a text file is a missing one.
+    blanks = {name: table[name].map(lambda cell: None if cell == "" else cell) for name in texts}
+    scores = {wanted[role]: _scores(table[wanted[role]], source) for role in ("first", "second")}
+    table = table.assign(**blanks).assign(**scores)
+    notes: list[str] = []
+    if "cluster" not in named and "item" not in table:
+        groups = [name for name in names if name.casefold() in GROUPS]
+        notes = _groups_of_items([name for name in groups if table[name].duplicated().any()])
+    return table, named, notes
+
+
+def _scores(column: "pd.Series[Any]", source: Path) -> "pd.Series[float]":
+    """Read the scores of a column, NaN for empty cells."""
+    numbers = [number_of(cell) for cell in column]
+    if None in numbers:
+        row = numbers.index(None)
+        raise DataError(
+            f"{source.name}: row {row + 1}, column {column.name!r}: {column.iloc[row]!r} is not a "
+            "score; give a number, true or false, or an empty cell for a missing score"
+        )
+    return pd.Series(numbers, index=column.index, dtype=float)
+
+
+def _only(values: str | Sequence[str] | None, role: str) -> str | None:
+    """Return the one column that may be named."""
+    if values is None or isinstance(values, str):
+        return values
+    if len(values) > 1:
+        raise ValueError(f"`{role}` takes one column; got {', '.join(values)}")
+    return values[0] if values else None
+
+
+def _groups_of_items(groups: Sequence[str]) -> list[str]:
+    """Note a column that groups items if no cluster is named."""
+    names = [name for name in groups if name != "item"]
+    return [
+        f"Intervals are clustered by item. The column {name} groups items; pass --cluster "
+        f"{name} if items of one {name} depend on each other."
+        for name in names[:1]
+    ]
