@@ -148,7 +148,8 @@ class RedirectQA:
     @property
     def unpaired(self) -> pd.DataFrame:
         """Redirect questions without a canonical one; they are in `rows` too."""
-        is_paired = self.rows["id"].isin(self.pairs["id"])
+        # Of Python's own strings this takes a tenth of the time that it takes of Arrow's.
+        is_paired = self.rows["id"].astype(object).isin(self.pairs["id"].astype(object))
         return self.rows[~self.rows["is_canonical"] & ~is_paired]
 
     def select(

@@ -17,6 +17,7 @@ import pandas as pd
 from surface_consistency.data.popqa import PopQA, load_popqa
 from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa
 from surface_consistency.data.redirectqa_release import RedirectQARow
+from surface_consistency.data.selection import pause_gc
 from surface_consistency.data.slaq import Slaq, load_slaq
 from surface_consistency.data.slaq_rows import SlaqRow
 from surface_consistency.data.sources import OpenSource, Source, open_source
@@ -290,8 +291,9 @@ def _load_rows(name: str, opened: OpenSource, options: Mapping[str, Any]) -> Fac
             yield place, row
 
     load, list_prompts = _loader_of(name)
-    content: Any = load(replace(opened, rows=kept(opened.rows)), **options)
-    prompts = list_prompts(content)
+    with pause_gc():
+        content: Any = load(replace(opened, rows=kept(opened.rows)), **options)
+        prompts = list_prompts(content)
     prompts["references"] = prompts["references"].map(list)
     return FactDataset(
         name=name, content=content, source=content.source, prompts=prompts, rows=rows
