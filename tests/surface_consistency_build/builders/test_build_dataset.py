@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import datasets
+import fsspec
 import huggingface_hub
 import pyarrow.parquet as pq
 import pytest
@@ -463,3 +464,12 @@ def test_a_builder_class_reads_a_changed_source_again(tmp_path):
 
     assert built(REDIRECTQA_ROWS) == REDIRECTQA_ROWS
     assert built(REDIRECTQA_ROWS[:4]) == REDIRECTQA_ROWS[:4]
+
+
+def test_rows_at_a_url_are_built_as_local_ones_are(tmp_path):
+    content = (SAMPLES / "slaq" / "test.csv").read_bytes()
+    fsspec.filesystem("memory").pipe("/topics/test.csv", content)
+
+    build_dataset("slaq", "memory://topics/test.csv", tmp_path / "out")
+
+    assert load_slaq(tmp_path / "out").source.digest == load_slaq("sample").source.digest
