@@ -17,7 +17,7 @@ import torch
 import transformers
 from bench_generation import save_model
 
-from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.integrations.harness import lm_eval_path
 from surface_consistency.integrations.paired_task import PairedTask
 from surface_consistency.schemas import Prompt
@@ -35,7 +35,7 @@ def main():
     print(f"torch {torch.__version__}, Python {platform.python_version()}, one thread\n")
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work) / "model"
-        texts = [q.question for q in load_sample().questions]
+        texts = [q.question for q in load_redirectqa("sample").questions]
         save_model(folder, "70m", [Prompt(id=text, text=text) for text in texts])
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
         tokenizer.eos_token = tokenizer.convert_ids_to_tokens(len(tokenizer) - 1)

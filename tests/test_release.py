@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.data.redirectqa_release import hub_rows
 from tests.scripts import load_script
 
@@ -28,7 +28,7 @@ def validate_hub():
 @pytest.fixture
 def copy(tmp_path):
     """A folder in the layout of the release."""
-    rows = hub_rows(load_sample().questions)
+    rows = hub_rows(load_redirectqa("sample").questions)
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy" / "test.jsonl").write_text(
         "".join(row.model_dump_json() + "\n" for row in rows), "utf-8"

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from surface_consistency.cli.options import Json, Out
 from surface_consistency.cli.output import finish
-from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.report import report_runs
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
@@ -53,7 +53,7 @@ def run_demo(
         `highlights/consistency_by_planted_exposure.csv` holds.
     """
     tell = say or (lambda line: None)
-    data = load_sample().select(templates=("original",))
+    data = load_redirectqa("sample").select(templates=("original",))
     exposures = plan_exposures(data.questions)
     folder = RunFolder.create(out)
     model = folder.path / "toy_model"

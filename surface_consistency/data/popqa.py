@@ -90,7 +90,7 @@ def load_popqa(
     Warns:
         UnscoredWarning: If facts have no accepted answer; they are kept.
     """
-    opened = open_source(source, revision=revision, split=split)
+    opened = open_source(source, revision=revision, split=split, sample="popqa")
     fields = resolve_columns(opened.columns, POPQA_COLUMNS, overrides=columns, required=_REQUIRED)
     questions: dict[str, dict[str, Any]] = {}
     late = refuse_late_columns(opened.rows, opened.columns, POPQA_COLUMNS, overrides=columns)

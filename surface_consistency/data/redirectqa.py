@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -38,12 +37,6 @@ from surface_consistency.rows.columns import (
 from surface_consistency.schemas import DataSource, QuestionRealization
 from surface_consistency.taxonomy import CATEGORIES
 from surface_consistency.text import guess_language
-
-SAMPLE_ID: Final = "redirectqa-sample"
-"""Name of the bundled sample in manifests, wherever the package is installed."""
-
-SAMPLE_PATH: Final = Path(__file__).with_name("samples") / "redirectqa"
-"""Folder of the bundled sample, in the hub's layout."""
 
 _LOOKED_AT: Final = 2_000
 
@@ -155,7 +148,8 @@ class RedirectQA:
     @property
     def unpaired(self) -> pd.DataFrame:
         """Redirect questions without a canonical one; they are in `rows` too."""
-        is_paired = self.rows["id"].isin(self.pairs["id"])
+        # Of Python's own strings this takes a tenth of the time that it takes of Arrow's.
+        is_paired = self.rows["id"].astype(object).isin(self.pairs["id"].astype(object))
         return self.rows[~self.rows["is_canonical"] & ~is_paired]
 
     def select(
@@ -221,8 +215,8 @@ def load_redirectqa(
 
     Args:
         source: Hub id, folder in the hub's layout, file, `datasets` object, or rows as
-            dictionaries; see `open_source`. "sample" is the bundled sample, where no file or
-            folder has that name.
+            dictionaries; see `open_source`. "sample" is the bundled sample: questions over all 16
+            relations with redirects in all 33 categories, to try things out, not for results.
         revision: Branch, tag or commit of the hub repository; pin it in work to be repeated.
         split: Split of a repository, folder or dictionary of splits.
         columns: Field to column, where a source uses names that `REDIRECTQA_COLUMNS` does not list,
@@ -247,15 +241,12 @@ def load_redirectqa(
         UnscoredWarning: If facts have no accepted answer; they are kept.
         SurfaceConsistencyWarning: If repeated rows were dropped, facts list no aliases of their
             object, or the source's own table of categories differs from the taxonomy.
+
+    Examples:
+        >>> load_redirectqa("sample").rows["relation"].nunique()
+        16
     """
-    if source == "sample" and not Path(source).exists():
-        if columns or revision or ask_by_template:
-            raise ValueError(
-                '"sample" is the bundled sample, whose columns are known: leave columns, revision '
-                "and ask_by_template out, or name a file"
-            )
-        return load_sample()
-    opened = open_source(source, revision=revision, split=split)
+    opened = open_source(source, revision=revision, split=split, sample="redirectqa")
     fields = resolve_columns(
         opened.columns,
         REDIRECTQA_COLUMNS,
@@ -275,23 +266,6 @@ def load_redirectqa(
     for category, message in _notes(data, n_rows, fields):
         warnings.warn(message, category, stacklevel=2)
     return data
-
-
-def load_sample() -> RedirectQA:
-    """Load the bundled sample, a small set of real facts for trying things out, not for results.
-
-    It needs neither network nor cache nor the `datasets` library.
-
-    Returns:
-        Questions over all 16 relations with redirects in all 33 categories, and their pairs.
-
-    Examples:
-        >>> sample = load_sample()
-        >>> sample.rows["relation"].nunique()
-        16
-    """
-    data = load_redirectqa(SAMPLE_PATH / "test.jsonl")
-    return replace(data, source=data.source.model_copy(update={"id": SAMPLE_ID}))
 
 
 def _notes(

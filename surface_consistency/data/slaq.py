@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Final
 
 import pandas as pd
@@ -24,12 +23,6 @@ from surface_consistency.schemas import DataSource
 
 SLAQ_ID: Final = "WueNLP/SLAQ"
 """The release on the hub."""
-
-SLAQ_SAMPLE_ID: Final = "slaq-sample"
-"""Name of the bundled sample in manifests, wherever the package is installed."""
-
-SLAQ_SAMPLE_PATH: Final = Path(__file__).with_name("samples") / "slaq"
-"""Folder of the bundled sample, in the hub's layout."""
 
 _OF_TOPIC: Final = (
     *("category", "topic", "url", "pageviews", "popularity", "long_question", "long_answer"),
@@ -154,7 +147,8 @@ def load_slaq(
 
     Args:
         source: Hub id, folder in the hub's layout, file (`.csv`, `.tsv`, `.parquet`, `.jsonl`,
-            `.json`), `datasets` object, or rows as dictionaries; see `open_source`.
+            `.json`), `datasets` object, or rows as dictionaries; see `open_source`. "sample" is the
+            bundled sample: topics of twelve categories, to try things out, not for results.
         revision: Branch, tag or commit of the hub repository; pin it in work to be repeated.
         split: Split of a repository, folder or dictionary of splits.
         columns: Field of `SLAQ_COLUMNS` to column, where the source uses other names.
@@ -173,8 +167,13 @@ def load_slaq(
     Warns:
         SurfaceConsistencyWarning: If rows repeat others or hold HTML, or the release has another
             number of rows than the 600 of the paper or the 601 of the hub.
+
+    Examples:
+        >>> sample = load_slaq("sample")
+        >>> len(sample.topics), len(sample.rows)
+        (24, 120)
     """
-    opened = open_source(source, revision=revision, split=split)
+    opened = open_source(source, revision=revision, split=split, sample="slaq")
     fields = resolve_columns(
         opened.columns, SLAQ_COLUMNS, overrides=columns, required=SLAQ_REQUIRED
     )
@@ -227,23 +226,6 @@ def load_slaq(
         revision=opened.revision,
     )
     return replace(data, source_rows=source_rows)
-
-
-def load_slaq_sample() -> Slaq:
-    """Load the bundled sample, a small set of true facts for trying things out, not for results.
-
-    It needs neither network nor cache nor the `datasets` library.
-
-    Returns:
-        Topics over twelve categories of the paper, half of them popular.
-
-    Examples:
-        >>> sample = load_slaq_sample()
-        >>> len(sample.topics), len(sample.rows)
-        (24, 120)
-    """
-    data = load_slaq(SLAQ_SAMPLE_PATH / "test.csv")
-    return replace(data, source=data.source.model_copy(update={"id": SLAQ_SAMPLE_ID}))
 
 
 def _halves(topics: pd.DataFrame) -> dict[str, str]:

@@ -14,6 +14,14 @@ import pandas as pd
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.reading import first_names
 from surface_consistency.rows.readers import FORMATS, Place, Row, read_rows
+from surface_consistency.rows.remote import local_copy, url_of
+from surface_consistency.text import did_you_mean
+
+SAMPLE: Final = "sample"
+"""Source that stands for the bundled rows of a data set."""
+
+SAMPLES: Final = Path(__file__).with_name("samples")
+"""Folders of the bundled rows, in the layout of the hub."""
 
 _LOOKED_AT: Final = 1000
 _BATCH: Final = 1000
@@ -47,22 +55,26 @@ class OpenSource:
 
 
 Source = str | os.PathLike[str] | Iterable[Mapping[str, object]] | Mapping[str, object] | OpenSource
-"""Hub id, folder, file, `datasets` object (one split or all of them), data frame or rows as
+"""Hub id, folder, file, URL, `datasets` object (one split or all of them), data frame or rows as
 dictionaries; or a source that is open already."""
 
 
-def open_source(source: Source, *, revision: str | None = None, split: str = "test") -> OpenSource:
+def open_source(
+    source: Source, *, revision: str | None = None, split: str = "test", sample: str = ""
+) -> OpenSource:
     """Find a source, its split and its columns; read no further than needed for that.
 
     Args:
         source: A hub id; a folder in the layout of a hub repository or one written by
-            `save_to_disk`; a file (`.parquet`, `.jsonl`, `.json`, `.csv`, `.tsv`); a `Dataset`,
+            `save_to_disk`; a file (`.parquet`, `.jsonl`, `.json`, `.csv`, `.tsv`); the URL of a
+            file or folder that fsspec opens, such as `hf://` or `s3://`; a `Dataset`,
             `IterableDataset` or dictionary of them; a data frame; or rows as dictionaries. A path
-            that exists is taken before a hub id of the same spelling. An open source is returned
-            as it is.
+            that exists is taken before a hub id of the same spelling. "sample" always means the
+            bundled rows; "./sample" is a file of that name. An open source is returned as it is.
         revision: Branch, tag or commit of a hub repository.
-        split: Which split of a repository, folder or dictionary of splits; without effect where the
-            source is one file or one `Dataset`.
+        split: Which split of a repository, folder or dictionary of splits. One file or one
+            `Dataset` is the split "test".
+        sample: Folder of the bundled rows below `data/samples`; "" if there are none.
 
     Returns:
         The open source.
@@ -70,41 +82,110 @@ def open_source(source: Source, *, revision: str | None = None, split: str = "te
     Raises:
         SourceNotFoundError: If it is missing, gated or out of reach, or has no such split.
         DataError: If it has no rows or cannot be read.
-        ValueError: If `revision` is given for something that is no hub repository.
+        ValueError: If `revision` is given for something that is not a hub repository, or another
+            split for a source without splits.
         TypeError: If `source` is none of these things.
     """
     if isinstance(source, OpenSource):
         return source
+    if isinstance(source, str) and source == SAMPLE:
+        return _open_sample(sample, revision, split)
     if isinstance(source, str | os.PathLike):
         name = os.fspath(source)
-        path = Path(name).expanduser()
-        if not path.exists():
-            if isinstance(source, os.PathLike) or not is_hub_id(name):
-                raise SourceNotFoundError(
-                    f"no file or folder {name!r} (in {Path.cwd()}); check the path. "
-                    "A hub repository is named owner/name"
-                )
-            folder, commit = fetch_repository(name, revision=revision)
-            return _opened(name, commit, folder, _folder_rows(folder, name, split), split)
-        _refuse_revision(revision, name)
-        if path.is_file():
-            return _opened(name, None, None, read_rows(path), split)
-        return _opened(name, None, path, _folder_rows(path, name, split), split)
+        near = did_you_mean(name, [SAMPLE]) if sample else ""
+        if near and not Path(source).exists():
+            raise SourceNotFoundError(f"no file or folder {name!r}{near}")
+        return open_snapshot(name, locate(source, revision=revision), split=split)
     _refuse_revision(revision, "rows in memory")
     if isinstance(source, Mapping):
         source = _pick_split(source, split)
+    else:
+        _refuse_split(split, "one set of rows in memory")
     dataset = getattr(getattr(source, "info", None), "dataset_name", None)
     kind = type(source).__name__
     name = f"{kind}:{dataset}" if isinstance(dataset, str) else kind
     return _opened(name, None, None, rows_in_memory(source, name), split)
 
 
+def _open_sample(sample: str, revision: str | None, split: str) -> OpenSource:
+    """Open the bundled rows of a data set, whose name does not depend on the installation."""
+    if not sample:
+        raise SourceNotFoundError(
+            "no sample of these data is bundled; pass a hub id, folder or file. A file that is "
+            f"named {SAMPLE} is given as './{SAMPLE}'"
+        )
+    _refuse_revision(revision, "the bundled sample")
+    _refuse_split(split, "the bundled sample")
+    (path,) = (SAMPLES / sample).glob("test.*")
+    return _opened(f"{sample}-{SAMPLE}", None, None, read_rows(path), split)
+
+
+def locate(source: str | os.PathLike[str], *, revision: str | None = None) -> "Snapshot":
+    """Find a local file or folder, copy one from a URL, or fetch a hub repository.
+
+    Args:
+        source: Path, URL or hub id.
+        revision: Branch, tag or commit of a hub repository.
+
+    Returns:
+        The file or folder, and the commit of a hub repository.
+
+    Raises:
+        SourceNotFoundError: If it is missing, gated or out of reach.
+        DataError: If fsspec cannot open the URL.
+        ValueError: If `revision` is given for something that is not a hub repository.
+    """
+    name = os.fspath(source)
+    url = url_of(source)
+    path = Path(name).expanduser() if url is None else local_copy(url)
+    if path.exists():
+        _refuse_revision(revision, name)
+        return Snapshot(path, None)
+    if isinstance(source, os.PathLike) or not is_hub_id(name):
+        raise SourceNotFoundError(
+            f"no file or folder {name!r} (in {Path.cwd()}); check the path. "
+            "A hub repository is named owner/name"
+        )
+    return fetch_repository(name, revision=revision)
+
+
+def open_snapshot(name: str, found: "Snapshot", *, split: str) -> OpenSource:
+    """Open a file, or a split of a folder, that `locate` found.
+
+    Args:
+        name: The source as the user named it.
+        found: The file or folder.
+        split: The split; one file is the split "test".
+
+    Returns:
+        The open source.
+
+    Raises:
+        SourceNotFoundError: If a folder has no such split.
+        DataError: If there are no rows, or they cannot be read.
+        ValueError: If another split is given for a file.
+    """
+    path, commit = found
+    if path.is_file():
+        _refuse_split(split, name)
+        return _opened(name, None, None, read_rows(path), split)
+    return _opened(name, commit, path, _folder_rows(path, name, split), split)
+
+
+def _refuse_split(split: str, name: str) -> None:
+    """Refuse a split that would be ignored."""
+    if split != "test":
+        raise ValueError(
+            f"split={split!r} belongs to a repository, folder or dictionary of splits, but the "
+            f"source is {name}; omit it"
+        )
+
+
 def _refuse_revision(revision: str | None, name: str) -> None:
     """Refuse a revision that would be ignored."""
     if revision is not None:
         raise ValueError(
-            f"revision={revision!r} belongs to a hub repository, but the source is {name}; "
-            "leave it out"
+            f"revision={revision!r} belongs to a hub repository, but the source is {name}; omit it"
         )
 
 
@@ -233,13 +314,13 @@ def _unbatched(source: Iterable[Mapping[str, object]]) -> Iterator[Mapping[str, 
 
 
 class Snapshot(NamedTuple):
-    """A repository at one commit, in the hub's cache."""
+    """A file or folder of this computer, such as a repository in the hub's cache."""
 
-    folder: Path
-    """Its files."""
+    path: Path
+    """The file or folder."""
 
     revision: str | None
-    """Commit; None when the cache does not tell."""
+    """Commit of a hub repository; None if there is none or the cache does not name it."""
 
 
 def card_language(folder: Path | None) -> str | None:

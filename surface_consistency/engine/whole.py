@@ -1,9 +1,8 @@
 """A whole run by the name of its study: load data, query a model, score the answers, report."""
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 
@@ -14,10 +13,7 @@ from surface_consistency.engine.study import find_study, with_cluster
 from surface_consistency.engine.sweep import run_sweep
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.loader import load_runs
-from surface_consistency.schemas.settings import Settings
-from surface_consistency.text import did_you_mean
-
-_SettingsT = TypeVar("_SettingsT", bound=Settings)
+from surface_consistency.schemas.settings import made_from
 
 
 def run(
@@ -44,8 +40,7 @@ def run(
         `alignment` read without further names. The folder contains the report page and the tables.
 
     Raises:
-        TypeError: If the study has no option of a name.
-        ValueError: If the study is unknown, or an option has an invalid value.
+        ValueError: If the study or an option is unknown, or an option has an invalid value.
         RunnerError: If the model cannot be loaded, or does not answer.
         RunError: If the folder contains a run with other settings.
 
@@ -62,15 +57,9 @@ def run(
     chosen, folder = find_study(study), Path(out)
     records = chosen.records
     kinds = (records.source, ModelSettings, records.settings, records.scoring, ReportSettings)
-    known = {name for kind in kinds for name in kind.model_fields}
-    for name in options:
-        if name not in known:
-            raise TypeError(f"{study} has no option {name!r}{did_you_mean(name, known)}")
     if not isinstance(runner, Runner):
         options["runner"] = runner
-    source, model = _made(records.source, options), _made(ModelSettings, options)
-    settings, reporting = _made(records.settings, options), _made(ReportSettings, options)
-    scoring = _made(records.scoring, options)
+    source, model, settings, scoring, reporting = made_from(kinds, options, study)
     scoring = scoring.resolved(settings.model_dump(mode="json"), is_new_run=True)
     cluster_of(chosen, reporting)
     backend = runner if isinstance(runner, Runner) else model.load(chosen)
@@ -89,8 +78,3 @@ def run(
     report_runs(paths, folder, study=chosen, settings=reporting)
     runs = load_runs(paths, outcome=records.outcome)
     return with_cluster(chosen, pd.concat([one.outcomes for one in runs], ignore_index=True))
-
-
-def _made(kind: type[_SettingsT], options: Mapping[str, Any]) -> _SettingsT:
-    """Make a record of those options that are its fields."""
-    return kind(**{name: value for name, value in options.items() if name in kind.model_fields})

@@ -1,6 +1,5 @@
 """A study laid out for another tool: what it asks, how a reply is judged, and the numbers."""
 
-import difflib
 import hashlib
 import os
 import tempfile
@@ -10,13 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from pydantic import BaseModel, ValidationError
 
 from surface_consistency.engine.choices import add_choices
 from surface_consistency.engine.judging.judges import Judge, judge_targets
@@ -30,7 +28,7 @@ from surface_consistency.models.runner import Runner
 from surface_consistency.runs.answers import answer_frame, join_answers
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas import Generation, GenerationParams, Prompt
-from surface_consistency.schemas.jsonl import describe_validation_error
+from surface_consistency.schemas.settings import made_from
 
 Verdicts = Mapping[str, bool | None]
 """Verdicts by target id: right, wrong, or None where an answer could not be judged."""
@@ -49,8 +47,6 @@ _ENDS: Final = ("", "_low", "_high")
 
 _Prompts = Mapping[str, tuple[Prompt, GenerationParams]]
 """Prompts and their decoding by document."""
-
-R = TypeVar("R", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,22 +159,10 @@ class PairedTask:
         chosen = find_study(study) if isinstance(study, str) else study
         if isinstance(data, str | os.PathLike):
             options, data = {**options, "source": os.fspath(data)}, None
-        records: tuple[type[Any], ...] = (
-            chosen.records.source,
-            chosen.records.settings,
-            chosen.records.scoring,
-        )
-        owners = {name: record for record in records for name in record.model_fields}
-        for name in options:
-            if name not in owners:
-                near = difflib.get_close_matches(str(name), owners, n=1)
-                raise ValueError(
-                    f"{chosen.name} has no option {name!r}"
-                    + (f"; did you mean {near[0]!r}?" if near else "")
-                    + f" There are {', '.join(sorted(owners))}"
-                )
-        options = {name: defaults[name] for name in defaults if name in owners} | {**options}
-        source, settings, scoring = (_record(record, options, owners) for record in records)
+        kinds = (chosen.records.source, chosen.records.settings, chosen.records.scoring)
+        fields = {name for kind in kinds for name in kind.model_fields}
+        options = {name: defaults[name] for name in defaults if name in fields} | {**options}
+        source, settings, scoring = made_from(kinds, options, chosen.name, strict=False)
         data = chosen.load(source) if data is None else data
         return cls(chosen, data, settings, scoring=scoring, tool=tool, runner=runner, folder=folder)
 
@@ -481,17 +465,6 @@ class _Outside(Runner):
     def fingerprint(self) -> dict[str, Any]:
         """Tell who asks."""
         return {"runner": self.name}
-
-
-def _record(
-    record: type[R], options: Mapping[str, object], owners: Mapping[str, type[BaseModel]]
-) -> R:
-    """Make a settings record of its options."""
-    given = {name: value for name, value in options.items() if owners[name] is record}
-    try:
-        return record.model_validate(given, strict=False)
-    except ValidationError as error:
-        raise ValueError(describe_validation_error(error)) from error
 
 
 def _drawn(name: str) -> str:

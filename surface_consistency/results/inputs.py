@@ -11,9 +11,9 @@ from pydantic import BaseModel
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.results.columns import ResultColumns, need_labels
-from surface_consistency.results.remote import local_copy, url_of
 from surface_consistency.results.run_folders import is_run
 from surface_consistency.rows.readers import FORMATS, Place, Row
+from surface_consistency.rows.remote import local_copy, url_of
 
 OneSource: TypeAlias = (
     str | os.PathLike[str] | pd.DataFrame | Iterable[Mapping[str, Any]] | BaseModel

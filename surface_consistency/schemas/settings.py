@@ -1,12 +1,14 @@
 """Settings: records whose fields are options of a command, entries of a manifest and arguments."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from surface_consistency.reading import json_or_text
+from surface_consistency.schemas.jsonl import describe_validation_error
+from surface_consistency.text import did_you_mean
 
 T = TypeVar("T")
 
@@ -40,6 +42,64 @@ class Settings(BaseModel):
         use_attribute_docstrings=True,
         defer_build=True,  # Printing the options of a command validates nothing.
     )
+
+
+def refuse_unknown(options: Mapping[str, object], known: Collection[str], owner: str) -> None:
+    """Refuse an option that its owner does not have.
+
+    Args:
+        options: Values by name.
+        known: Names of the options.
+        owner: What has the options, for messages.
+
+    Raises:
+        ValueError: If an option is unknown.
+
+    Examples:
+        >>> refuse_unknown({"limt": 3}, ["limit"], "slaq")
+        Traceback (most recent call last):
+        ValueError: slaq has no option 'limt' (did you mean 'limit'?); its options: limit
+    """
+    for name in options:
+        if name not in known:
+            raise ValueError(
+                f"{owner} has no option {name!r}{did_you_mean(name, known)}; its options: "
+                f"{', '.join(sorted(known)) or 'none'}"
+            )
+
+
+def made_from(
+    records: Sequence[type[BaseModel]],
+    options: Mapping[str, object],
+    owner: str,
+    *,
+    strict: bool | None = None,
+) -> list[Any]:
+    """Make records of options, each of those that are its fields.
+
+    Args:
+        records: Classes of the records.
+        options: Values by name.
+        owner: What has the options, for messages.
+        strict: Whether values of other types are refused; as the records say by default.
+
+    Returns:
+        The records in the order of their classes.
+
+    Raises:
+        ValueError: If no record has an option of a name, or a value is invalid.
+    """
+    refuse_unknown(options, {name for record in records for name in record.model_fields}, owner)
+    try:
+        return [
+            record.model_validate(
+                {name: value for name, value in options.items() if name in record.model_fields},
+                strict=strict,
+            )
+            for record in records
+        ]
+    except ValidationError as error:
+        raise ValueError(f"{owner}: {describe_validation_error(error)}") from error
 
 
 def values_of_items(given: Mapping[str, str], option: str) -> dict[str, object]:

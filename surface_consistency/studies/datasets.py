@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -16,6 +17,7 @@ import pandas as pd
 from surface_consistency.data.popqa import PopQA, load_popqa
 from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa
 from surface_consistency.data.redirectqa_release import RedirectQARow
+from surface_consistency.data.selection import pause_gc
 from surface_consistency.data.slaq import Slaq, load_slaq
 from surface_consistency.data.slaq_rows import SlaqRow
 from surface_consistency.data.sources import OpenSource, Source, open_source
@@ -32,6 +34,7 @@ from surface_consistency.runs.answers import join_answers
 from surface_consistency.runs.frames import arrow_schema
 from surface_consistency.schemas import DataSource, GenerationParams, PairedOutcome
 from surface_consistency.schemas._record import NonEmpty, Record
+from surface_consistency.schemas.settings import refuse_unknown
 from surface_consistency.studies.forms.data import Forms, forms_of, load_forms
 from surface_consistency.studies.forms.layouts import Layout, layout_rows, presets
 from surface_consistency.text import did_you_mean
@@ -43,7 +46,6 @@ if TYPE_CHECKING:
 PROMPT_COLUMNS: Final = ("id", "item", "form", "question", "references")
 """Columns that every data set has, before its own."""
 
-_ROOT: Final = Path(__file__).parents[1]
 _STATES: Final = ("FULL", "DEL-ON", "DEL-OFF")
 _STUDIES: Final = {"redirectqa": "redirectqa", "slaq": "slaq", "lmlm-audit": "audit"}
 _KNOWN_BY: Final = {
@@ -75,8 +77,8 @@ class KnownDataset(Record):
     description: NonEmpty
     """What it contains."""
 
-    sample: str = ""
-    """File or folder of the bundled rows; "" if none are bundled."""
+    has_sample: bool = False
+    """Whether rows of it are bundled."""
 
 
 @cache
@@ -88,7 +90,7 @@ def known_datasets() -> Mapping[str, KnownDataset]:
     """
     tables = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     for name, layout in presets().items():
-        tables[name]["licence"] = layout.licence
+        tables[name] |= {"hub": layout.source, "licence": layout.licence}
     return {name: KnownDataset.model_validate(table) for name, table in tables.items()}
 
 
@@ -104,12 +106,8 @@ def list_datasets() -> pd.DataFrame:
         >>> list_datasets()["name"].head(4).tolist()
         ['redirectqa', 'slaq', 'popqa', 'lmlm-audit']
     """
-    rows = [
-        {"name": name, **known.model_dump(exclude={"url", "sample"}), "has_sample": known.sample}
-        for name, known in known_datasets().items()
-    ]
-    columns = ["name", "hub", "paper", "licence", "rows", "description", "has_sample"]
-    return pd.DataFrame(rows, columns=columns).astype({"rows": "Int64", "has_sample": bool})
+    rows = [{"name": name, **known.model_dump()} for name, known in known_datasets().items()]
+    return pd.DataFrame(rows).drop(columns="url").astype({"rows": "Int64"})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -220,9 +218,9 @@ def load_dataset(
 
     Args:
         name: A name of `list_datasets`, or the hub id of one.
-        source: Hub id, folder, file, data frame, `datasets` object or rows as dictionaries in the
-            columns of this data set; "sample" for the bundled rows, if no file has that name; the
-            hub repository of the data set by default.
+        source: Hub id, folder, file, URL, data frame, `datasets` object or rows as dictionaries in
+            the columns of this data set; "sample" for the bundled rows ("./sample" is a file of
+            that name); the hub repository of the data set by default.
         split: Split of a repository, folder or dictionary of splits; "test" by default.
         revision: Branch, tag or commit of a hub repository.
         columns: Field to column, if the source uses other names.
@@ -239,6 +237,8 @@ def load_dataset(
         SourceNotFoundError: If the source or the split is missing, gated or out of reach, or the
             data set is not on the hub and no source is given.
         ColumnNotFoundError: If a needed column is missing.
+        ValueError: If an option is unknown, or split or revision is given for a source that has
+            none.
 
     Examples:
         >>> data = load_dataset("slaq", source="sample")
@@ -247,35 +247,25 @@ def load_dataset(
     """
     name = _resolved(name)
     known = known_datasets()[name]
-    is_sample = isinstance(source, str) and source == "sample" and not Path(source).exists()
-    if is_sample:
-        source = _sample_path(name, known)
-    elif source is None:
+    if source is None:
         if not known.hub:
             where = f" from {known.url}" if known.url else ""
-            sample = ', or pass source="sample" for the bundled rows' if known.sample else ""
+            sample = ', or pass source="sample" for the bundled rows' if known.has_sample else ""
             raise SourceNotFoundError(
                 f"{name} is not on the hub; download it{where} ({known.paper}) and pass "
                 f'source="FOLDER"{sample}'
             )
         source = known.hub
-    if (is_sample or name == "lmlm-audit") and (columns or revision or split):
-        raise ValueError(
-            f"the {'bundled sample' if is_sample else 'layout'} of {name} is known; omit columns, "
-            "revision and split"
-        )
     if name == "lmlm-audit":
-        data = _load_audit("sample" if is_sample else source, options)
-    else:
-        layout = presets().get(name, Layout())
-        opened = layout_rows(layout, source, revision=revision, split=split or "test")
-        data = _load_rows(
-            name, opened, options if columns is None else options | {"columns": columns}
-        )
-    if is_sample:
-        named = data.source.model_copy(update={"id": f"{name}-sample"})
-        return replace(data, source=named)
-    return data
+        if columns or revision or split:
+            raise ValueError("the layout of lmlm-audit is known; omit columns, revision and split")
+        return _load_audit(source, options)
+    own = {"source", "columns", "revision", "split", "preset"}
+    refuse_unknown(options, signature(_loader_of(name)[0]).parameters.keys() - own, name)
+    layout = presets().get(name)
+    find = partial(open_source, sample=name) if layout is None else partial(layout_rows, layout)
+    opened = find(source, revision=revision, split=split or "test")
+    return _load_rows(name, opened, options if columns is None else options | {"columns": columns})
 
 
 def _resolved(name: str) -> str:
@@ -291,17 +281,6 @@ def _resolved(name: str) -> str:
     return own
 
 
-def _sample_path(name: str, known: KnownDataset) -> str:
-    """Find the bundled rows of a data set."""
-    if not known.sample:
-        bundled = [other for other, one in known_datasets().items() if one.sample]
-        raise DataError(
-            f"no sample of {name} is bundled (licence: {known.licence or 'not stated'}); pass the "
-            f"data as source=. Samples are bundled of {', '.join(bundled)}"
-        )
-    return str(_ROOT / known.sample)
-
-
 def _load_rows(name: str, opened: OpenSource, options: Mapping[str, Any]) -> FactDataset:
     """Load rows by the loader of their data set, and keep them."""
     rows: list[Mapping[str, object]] = []
@@ -311,18 +290,24 @@ def _load_rows(name: str, opened: OpenSource, options: Mapping[str, Any]) -> Fac
             rows.append(row)
             yield place, row
 
+    load, list_prompts = _loader_of(name)
+    with pause_gc():
+        content: Any = load(replace(opened, rows=kept(opened.rows)), **options)
+        prompts = list_prompts(content)
+    prompts["references"] = prompts["references"].map(list)
+    return FactDataset(
+        name=name, content=content, source=content.source, prompts=prompts, rows=rows
+    )
+
+
+def _loader_of(name: str) -> tuple[Callable[..., Any], Callable[[Any], pd.DataFrame]]:
+    """Return the loader of rows of a data set, and what lists its prompts."""
     loaders: Mapping[str, tuple[Callable[..., Any], Callable[[Any], pd.DataFrame]]] = {
         "redirectqa": (load_redirectqa, _redirectqa_prompts),
         "slaq": (load_slaq, _slaq_prompts),
         "popqa": (load_popqa, _popqa_prompts),
     }
-    load, list_prompts = loaders.get(name, (partial(load_forms, preset=name), _forms_prompts))
-    content: Any = load(replace(opened, rows=kept(opened.rows)), **options)
-    prompts = list_prompts(content)
-    prompts["references"] = prompts["references"].map(list)
-    return FactDataset(
-        name=name, content=content, source=content.source, prompts=prompts, rows=rows
-    )
+    return loaders.get(name, (partial(load_forms, preset=name), _forms_prompts))
 
 
 def _redirectqa_prompts(content: RedirectQA) -> pd.DataFrame:
@@ -380,8 +365,10 @@ def _load_audit(source: Source, options: Mapping[str, Any]) -> FactDataset:
             f"{type(source).__name__}"
         )
     study = find_study("audit")
-    chosen = {"databases": os.fspath(source), **options}
-    content = study.load(study.records.source.model_validate(chosen))
+    refuse_unknown(options, study.records.source.model_fields.keys() - {"databases"}, "lmlm-audit")
+    # A path is never the bundled sample.
+    folder = source if isinstance(source, str) else os.path.join(".", source)
+    content = study.load(study.records.source.model_validate({"databases": folder, **options}))
     prompts: list[dict[str, Any]] = []
     rows: list[dict[str, Any]] = []
     for condition in content.conditions:

@@ -14,8 +14,8 @@ import pytest
 
 import surface_consistency
 from surface_consistency.cli.main import _Terminal, main
-from surface_consistency.data.redirectqa import SAMPLE_PATH, load_sample
-from surface_consistency.engine import import_verdicts
+from surface_consistency.data.redirectqa import load_redirectqa
+from surface_consistency.data.sources import SAMPLES
 from surface_consistency.errors import PluginError
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from tests.cli.runners import write_runner
@@ -85,7 +85,7 @@ def test_run_takes_options_of_the_runner(runner, tmp_path, capsys):
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UnscoredWarning")
 def test_predictions_from_elsewhere_are_not_promised_to_be_asked_again(tmp_path, capsys):
-    plan = RedirectQAStudy().plan(load_sample(), RedirectQAStudy.records.settings())
+    plan = RedirectQAStudy().plan(load_redirectqa("sample"), RedirectQAStudy.records.settings())
     names = plan.items["prompt_id"].unique()
     lines = [f"{name},{'' if n < 3 else 'x'}\n" for n, name in enumerate(names)]
     (tmp_path / "answers.csv").write_text("id,pred\n" + "".join(lines))
@@ -99,7 +99,7 @@ def test_predictions_from_elsewhere_are_not_promised_to_be_asked_again(tmp_path,
 
 
 def test_options_without_effect_on_finished_predictions_are_refused(tmp_path, capsys):
-    plan = RedirectQAStudy().plan(load_sample(), RedirectQAStudy.records.settings())
+    plan = RedirectQAStudy().plan(load_redirectqa("sample"), RedirectQAStudy.records.settings())
     names = plan.items["prompt_id"].unique()
     (tmp_path / "a.csv").write_text("id,pred\n" + "".join(f"{name},x\n" for name in names))
     words = ["--predictions", tmp_path / "a.csv"]
@@ -183,7 +183,7 @@ def test_imported_verdicts_can_be_reported_again(verdicts_csv, tmp_path, capsys)
 
 @pytest.mark.filterwarnings("ignore:292 of 584 predictions belong to no question of the data")
 def test_score_takes_predictions_made_elsewhere(tmp_path):
-    asked = load_sample().questions
+    asked = load_redirectqa("sample").questions
     rows = [{"question": q.question, "output": q.triple.answers[0]} for q in asked]
     file = tmp_path / "mine.csv"
     pd.DataFrame(rows).drop_duplicates("question").to_csv(file, index=False)
@@ -205,7 +205,7 @@ def test_score_takes_predictions_made_elsewhere(tmp_path):
         (["--limit", "0"], "--limit: input should be greater than or equal to 1, got 0"),
         (["--repeat", "-5"], "--repeat: input should be greater than or equal to 0, got -5"),
         (["--shots", "5000"], "--shots 5000, but only"),
-        (["--column", "question=q"], "--column belongs to data of your own"),
+        (["--column", "question=q"], "the source has no column 'q'"),
         (["--max-new-tokens", "0"], "--max-new-tokens: input should be greater than or equal to 1"),
         (["--model", "toy_model"], "--model toy_model: the study redirectqa has no toy model"),
         (["--rule", "vibes"], "--rule must be one of"),
@@ -398,7 +398,10 @@ def test_completion_knows_commands_studies_and_options(tmp_path, monkeypatch, ca
     ],
 )
 def test_errors_about_data_name_flags(tmp_path, capsys, rename, messages):
-    rows = [json.loads(line) for line in (SAMPLE_PATH / "test.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(line)
+        for line in (SAMPLES / "redirectqa" / "test.jsonl").read_text().splitlines()
+    ]
     rows = [{rename.get(name, name): cell for name, cell in row.items()} for row in rows]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     source = tmp_path / "rows.jsonl" if rename else tmp_path
@@ -430,7 +433,9 @@ def accuracy(tmp_path):
 )
 def test_errors_about_predictions_name_flags(tmp_path, capsys, columns, remedies):
     """And a digest that a message offers is taken."""
-    rows = [dict.fromkeys(columns, q.triple.answers[0]) for q in load_sample().questions]
+    rows = [
+        dict.fromkeys(columns, q.triple.answers[0]) for q in load_redirectqa("sample").questions
+    ]
     file = tmp_path / "p.csv"
     pd.DataFrame(rows).to_csv(file, index=False)
 

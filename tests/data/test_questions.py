@@ -13,7 +13,7 @@ from surface_consistency.data.questions import (
     question_id,
     question_records,
 )
-from surface_consistency.data.redirectqa import load_redirectqa, load_sample
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.taxonomy import CANONICAL_LABEL
 
 text = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)
@@ -22,7 +22,7 @@ text = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)
 @pytest.fixture(params=["rows", "sample"])
 def data(request, rows):
     """A few rows, and the bundled sample."""
-    return load_sample() if request.param == "sample" else load_redirectqa(rows)
+    return load_redirectqa("sample") if request.param == "sample" else load_redirectqa(rows)
 
 
 def described(records):

@@ -5,7 +5,7 @@ from collections import Counter
 import pandas as pd
 import pytest
 
-from surface_consistency.data.redirectqa import load_redirectqa, load_sample
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.data.redirectqa_release import CATEGORY_TYPES_PATH
 from surface_consistency.errors import (
     DataWarning,
@@ -269,11 +269,11 @@ def test_select_keeps_pairs_whole(rows):
 
 def test_limit_spreads_over_relations():
     """One fact per relation, then the next, each under all its names, in the order of the whole."""
-    rows = load_sample().rows
+    rows = load_redirectqa("sample").rows
     facts = dict(zip(rows["item"], rows["relation"], strict=True))
 
     for limit in (1, 5, 16, 40, len(facts)):
-        part = load_sample().select(limit=limit).rows
+        part = load_redirectqa("sample").select(limit=limit).rows
         kept = dict(zip(part["item"], part["relation"], strict=True))
         counts = Counter(kept.values())
         assert list(kept) == [fact for fact in facts if fact in kept]

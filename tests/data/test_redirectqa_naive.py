@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 
 from surface_consistency.data.questions import QUESTION_COLUMNS, plain_values
-from surface_consistency.data.redirectqa import SAMPLE_PATH, load_redirectqa
+from surface_consistency.data.redirectqa import load_redirectqa
+from surface_consistency.data.sources import SAMPLES
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TEMPLATES
 
-LINES = (SAMPLE_PATH / "test.jsonl").read_text(encoding="utf-8").splitlines()
+LINES = (SAMPLES / "redirectqa" / "test.jsonl").read_text(encoding="utf-8").splitlines()
 SAMPLE = [json.loads(line) for line in LINES]
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from surface_consistency.data.redirectqa import SAMPLE_PATH, load_redirectqa, load_sample
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.data.redirectqa_release import (
     CATEGORY_TYPES_PATH,
     RedirectQARow,
@@ -8,6 +8,7 @@ from surface_consistency.data.redirectqa_release import (
     hub_rows,
     read_category_types,
 )
+from surface_consistency.data.sources import SAMPLES
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning, UnscoredWarning
 from surface_consistency.schemas import read_jsonl
 from surface_consistency.taxonomy import CATEGORIES, TYPES
@@ -41,9 +42,9 @@ def test_hub_rows_read_back_as_the_same_data(rows):
 
 def test_hub_rows_agree_with_the_bundled_sample():
     """The sample's own file holds the rows that its questions give."""
-    stored = read_jsonl(SAMPLE_PATH / "test.jsonl", RedirectQARow)
+    stored = read_jsonl(SAMPLES / "redirectqa" / "test.jsonl", RedirectQARow)
 
-    assert list(hub_rows(load_sample().questions)) == list(stored)
+    assert list(hub_rows(load_redirectqa("sample").questions)) == list(stored)
 
 
 def test_hub_rows_rejects_facts_without_number(rows):

@@ -1,13 +1,14 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import datasets
-import pandas as pd
 import pytest
 
 from surface_consistency.data.popqa import PopQA
-from surface_consistency.data.redirectqa import SAMPLE_PATH, load_redirectqa, load_sample
-from surface_consistency.data.slaq import SLAQ_SAMPLE_PATH, load_slaq, load_slaq_sample
+from surface_consistency.data.redirectqa import load_redirectqa
+from surface_consistency.data.slaq import load_slaq
+from surface_consistency.data.sources import SAMPLES
 from surface_consistency.errors import SourceNotFoundError
 from surface_consistency.studies.lexical.benchmarks import Benchmark
 from surface_consistency.studies.slaq.queries import free_query
@@ -17,7 +18,7 @@ from surface_consistency.text import padded_words
 
 def test_sample_covers_the_vocabulary():
     """At least 60 facts over all relations, 1 to 4 redirects each, all categories present."""
-    data = load_sample()
+    data = load_redirectqa("sample")
     original = data.pairs[data.pairs["template"] == "original"]
     n_redirects = original.groupby("item").size()
 
@@ -31,12 +32,10 @@ def test_sample_covers_the_vocabulary():
 
 def test_sample_is_a_folder_in_the_hubs_layout(tmp_path):
     """`load_dataset` reads the folder, and both ways give the same data without a warning."""
-    loaded = datasets.load_dataset(str(SAMPLE_PATH), split="test", cache_dir=str(tmp_path))
+    folder = SAMPLES / "redirectqa"
+    loaded = datasets.load_dataset(str(folder), split="test", cache_dir=str(tmp_path))
 
-    digests = {
-        data.source.digest
-        for data in (load_sample(), load_redirectqa(SAMPLE_PATH), load_redirectqa(loaded))
-    }
+    digests = {data.source.digest for data in map(load_redirectqa, ("sample", folder, loaded))}
 
     assert len(digests) == 1
 
@@ -44,8 +43,8 @@ def test_sample_is_a_folder_in_the_hubs_layout(tmp_path):
 def test_load_sample_needs_no_heavy_library():
     """The sample loads without datasets, torch or the hub's client; Arrow imports pandas itself."""
     code = (
-        "import sys; from surface_consistency.data.redirectqa import load_sample\n"
-        "load_sample()\n"
+        "import sys; from surface_consistency.data.redirectqa import load_redirectqa\n"
+        "load_redirectqa('sample')\n"
         "print([name for name in ('datasets', 'torch', 'huggingface_hub') "
         "if name in sys.modules])"
     )
@@ -55,7 +54,7 @@ def test_load_sample_needs_no_heavy_library():
     assert done.stdout.strip() == "[]"
 
 
-SAMPLE = load_slaq_sample()
+SAMPLE = load_slaq("sample")
 # Appendix A.1 of the paper.
 SLAQ_CATEGORIES = {
     *("Aesthetics", "Algebra", "Anthropology", "Applied sciences", "Artificial intelligence"),
@@ -87,32 +86,30 @@ def test_no_answer_stands_in_what_is_asked():
 def test_card_loads_the_sample_without_loss(tmp_path):
     """`load_dataset` with the card alone keeps "NA" and the like."""
     loaded = datasets.load_dataset(
-        str(SLAQ_SAMPLE_PATH), split="test", cache_dir=str(tmp_path / "cache")
+        str(SAMPLES / "slaq"), split="test", cache_dir=str(tmp_path / "cache")
     )
 
     assert load_slaq(loaded).source.digest == SAMPLE.source.digest
-    assert load_slaq(SLAQ_SAMPLE_PATH).topics == SAMPLE.topics
+    assert load_slaq(SAMPLES / "slaq").topics == SAMPLE.topics
     assert loaded.features["Pageviews"].dtype == "int64"
 
 
 def test_the_sample_goes_by_its_name(tmp_path, monkeypatch):
-    """As on the command line; a file of that name goes first."""
-    named = load_redirectqa("sample")
-    assert named.source == load_sample().source
-    assert (named.source.id, named.source.n_questions) == ("redirectqa-sample", len(named.rows))
-    pd.testing.assert_frame_equal(named.rows, load_sample().rows)
-    with pytest.raises(ValueError, match='"sample" is the bundled sample, whose columns are known'):
-        load_redirectqa("sample", columns={"question": "q"})
-
+    """A file or folder of that name in the working folder is a path, "./sample"."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sample").mkdir()
-    with pytest.raises(SourceNotFoundError, match="folder sample holds no data files"):
-        load_redirectqa("sample")
+
+    named = load_redirectqa("sample")
+
+    assert (named.source.id, named.source.n_questions) == ("redirectqa-sample", len(named.rows))
+    for path in ("./sample", Path("sample")):
+        with pytest.raises(SourceNotFoundError, match="sample holds no data files"):
+            load_redirectqa(path)
 
 
 def test_loaded_data_say_what_they_hold():
     """Not every record: a notebook shows what stands alone in its cell."""
-    sample, slaq = load_redirectqa("sample"), load_slaq_sample()
+    sample, slaq = load_redirectqa("sample"), load_slaq("sample")
 
     assert repr(sample) == (
         f"<RedirectQA 'redirectqa-sample': {len(sample.questions)} questions, "

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import datasets
+import fsspec
 import huggingface_hub
 import pytest
 
@@ -240,8 +241,26 @@ def test_a_hub_folder_has_its_own_splits_and_no_revision(hub_folder):
         match=r"no split 'train' in .*; its splits: test \(.*\), dev \(.*\); pass split='te",
     ):
         open_source(hub_folder, split="train")
-    with pytest.raises(ValueError, match=r"but the source is .*RedirectQA; leave it out"):
+    with pytest.raises(ValueError, match=r"but the source is .*RedirectQA; omit it"):
         open_source(hub_folder, revision="v1.0.0")
+
+
+def test_a_source_without_splits_refuses_to_choose_one(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"a": 1}\n', encoding="utf-8")
+
+    for source in (path, [{"a": 1}], "sample"):
+        with pytest.raises(ValueError, match=r"split='dev' belongs to a repository.*; omit it"):
+            open_source(source, split="dev", sample="slaq")
+    assert read(path) == [{"a": 1}]
+
+
+def test_rows_at_a_url_are_read_as_a_local_file_is():
+    fsspec.filesystem("memory").pipe("/rows/test.jsonl", b'{"a": 1}\n')
+
+    opened = open_source("memory://rows/test.jsonl")
+
+    assert (opened.id, [row for _, row in opened.rows]) == ("memory://rows/test.jsonl", [{"a": 1}])
 
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -417,10 +436,10 @@ def test_fetch_repository_downloads_data_files_only(hub, rows):
     snapshot = fetch_repository("o/n")
 
     files = {
-        file.relative_to(snapshot.folder).as_posix()
-        for file in snapshot.folder.rglob("*")
+        file.relative_to(snapshot.path).as_posix()
+        for file in snapshot.path.rglob("*")
         if file.is_file()
     }
     assert snapshot.revision == COMMIT
     assert files == {"test.jsonl", "data/more.csv"}
-    assert (snapshot.folder / "test.jsonl").read_bytes() == content
+    assert (snapshot.path / "test.jsonl").read_bytes() == content

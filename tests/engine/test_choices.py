@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine import run_study, score_run
 from surface_consistency.engine.choices import add_choices, reference_log_odds
 from surface_consistency.engine.plan import Plan, PromptGroup
@@ -66,7 +66,9 @@ def options_of(plan, **settings):
 
 def asked(runner, out, **settings):
     chosen = RedirectQASettings(**{"read": "multiple-choice", "options": 2, "repeat": 5} | settings)
-    return run_study(RedirectQAStudy(), load_sample(), runner, out, model="m", settings=chosen)
+    return run_study(
+        RedirectQAStudy(), load_redirectqa("sample"), runner, out, model="m", settings=chosen
+    )
 
 
 ROWS = [
@@ -104,7 +106,9 @@ def test_other_options_are_drawn_within_the_relation():
 
 
 def test_redirectqa_as_multiple_choice_recovers_what_the_model_knows(tmp_path):
-    asked_names = [item for item in load_sample().questions if item.surface.is_canonical]
+    asked_names = [
+        item for item in load_redirectqa("sample").questions if item.surface.is_canonical
+    ]
     known = {(item.surface.text, item.triple.answers[0]) for item in asked_names}
     folder = asked(knows(known), tmp_path / "run")
     with pytest.warns(UnscoredWarning, match="options are equally probable"):
@@ -124,7 +128,9 @@ def test_redirectqa_as_multiple_choice_recovers_what_the_model_knows(tmp_path):
 @pytest.mark.parametrize(("read", "share"), [("multiple-choice", 1.0), ("log-odds", 0.0)])
 def test_log_odds_ask_for_more_than_the_most_probable_option(read, share, tmp_path):
     """Of three options one with weight 3 against 2 and 2 is the best, and has no majority."""
-    known = {(item.surface.text, item.triple.answers[0]) for item in load_sample().questions}
+    known = {
+        (item.surface.text, item.triple.answers[0]) for item in load_redirectqa("sample").questions
+    }
     leans = knows(known, right=math.log(3.0) - 5.0, wrong=math.log(2.0) - 5.0)
     folder = asked(leans, tmp_path / "run", read=read, options=3, repeat=0)
 
@@ -181,7 +187,10 @@ def test_bounds_of_log_odds_are_students_over_facts():
 
 def test_a_run_is_read_again_from_its_stored_log_probabilities(tmp_path):
     """Scores of a run, stored, give its verdicts without a model; reading twice shows no noise."""
-    known = {(item.surface.text, item.triple.answers[0]) for item in load_sample().questions[::2]}
+    known = {
+        (item.surface.text, item.triple.answers[0])
+        for item in load_redirectqa("sample").questions[::2]
+    }
     first = asked(knows(known), tmp_path / "run")
     path = tmp_path / "scores.jsonl"
     answers = first.read_answers([""])

@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from surface_consistency.data.slaq import load_slaq_sample
+from surface_consistency.data.slaq import load_slaq
 from surface_consistency.engine.report import report_runs
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import import_predictions, score_run
@@ -52,7 +52,7 @@ def is_redirect(prompt):
 
 def test_the_reasoning_of_a_long_slaq_answer_is_not_judged(tmp_path):
     """A name that is only thought of, and rejected, is no answer."""
-    study, data = SlaqStudy(), load_slaq_sample()
+    study, data = SlaqStudy(), load_slaq("sample")
     settings = SlaqSettings(limit=3, repeat=0)
     accepted = (
         study.plan(data, settings)

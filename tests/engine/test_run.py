@@ -2,7 +2,7 @@
 
 import pytest
 
-from surface_consistency.data.slaq import load_slaq_sample
+from surface_consistency.data.slaq import load_slaq
 from surface_consistency.engine.run import run_study
 from surface_consistency.errors import RunError, RunnerError
 from surface_consistency.models import FakeRunner
@@ -12,7 +12,7 @@ from surface_consistency.studies.slaq.study import SlaqStudy
 
 def asked(out, answer, **settings):
     chosen = SlaqSettings(limit=1, repeat=2, **settings)
-    data = load_slaq_sample()
+    data = load_slaq("sample")
     options = {"model": "m", "settings": chosen, "progress": False}
     return run_study(SlaqStudy(), data, FakeRunner(answer), out, **options)
 

@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from surface_consistency.data.redirectqa import load_sample
-from surface_consistency.data.slaq import load_slaq_sample
+from surface_consistency.data.redirectqa import load_redirectqa
+from surface_consistency.data.slaq import load_slaq
 from surface_consistency.engine import toy_models
 from surface_consistency.errors import RunError
 from surface_consistency.schemas import GenerationParams, Prompt
@@ -46,7 +46,7 @@ LEAKED = ("Norway", "Capital")
 
 
 def sample_questions():
-    return load_sample().select(templates="original").questions
+    return load_redirectqa("sample").select(templates="original").questions
 
 
 def stands(name, texts):
@@ -109,7 +109,7 @@ def test_sentences_are_refused_when_names_cannot_stand_as_planted():
         with pytest.raises(ValueError, match=told):
             sentences_of(questions, plan | change)
     with pytest.raises(ValueError, match=r"has \d questions.*select one template"):
-        plan_exposures(load_sample().questions)
+        plan_exposures(load_redirectqa("sample").questions)
 
 
 def test_a_stopped_training_says_that_nothing_of_it_is_kept(tmp_path, monkeypatch):
@@ -283,7 +283,7 @@ def test_toy_model_rejects_what_cannot_be_taught(tmp_path, prompts, options, mes
 
 @pytest.fixture(scope="module")
 def data():
-    return load_slaq_sample()
+    return load_slaq("sample")
 
 
 def test_a_sixth_of_the_facts_is_held_out(data):

@@ -582,13 +582,13 @@ def _prepare(home):
     """Write the files that commands read."""
     import numpy as np
 
-    from surface_consistency.data.redirectqa import load_sample
-    from surface_consistency.data.slaq import load_slaq_sample
+    from surface_consistency.data.redirectqa import load_redirectqa
+    from surface_consistency.data.slaq import load_slaq
     from surface_consistency.data.slaq_rows import to_slaq_rows
 
     rows = ["item,a,b,kind", *(f"{i},{i % 2},{int(i % 3 > 0)},k{i % 2}" for i in range(12))]
     (home / "v.csv").write_text("\n".join(rows) + "\n")
-    questions = load_sample().questions
+    questions = load_redirectqa("sample").questions
     lines = [{"id": one.id, "prediction": one.triple.answers[0]} for one in questions]
     _write(home / "p.jsonl", lines)
     pairs = [f"{one.surface.text}, {one.triple.object.name}" for one in questions]
@@ -598,7 +598,7 @@ def _prepare(home):
     texts = {"goal": "To choose a dog,", "sol1": "look at it.", "sol2": "eat the apple."}
     _write(home / "piqa" / "validation.jsonl", [texts | {"label": place} for place in (0, 1)])
     _write(home / "popqa.jsonl", [_POPQA])
-    topics = load_slaq_sample().topics[:2]
+    topics = load_slaq("sample").topics[:2]
     _write(home / "articles.jsonl", [_article(topic) for topic in topics])
     _write(home / "topics.jsonl", [row.model_dump() for row in to_slaq_rows(topics)])
     (home / "wiki.xml").write_text(_WIKI, encoding="utf-8")

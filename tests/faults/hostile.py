@@ -104,11 +104,11 @@ class _Scored(Family):
     def __init__(self, home):
         super().__init__(home)
         from surface_consistency.cli import score
-        from surface_consistency.data.redirectqa import load_sample
+        from surface_consistency.data.redirectqa import load_redirectqa
         from surface_consistency.engine.report import Reported
 
         self.out = home / "run"
-        self.questions = load_sample().select(limit=4).questions
+        self.questions = load_redirectqa("sample").select(limit=4).questions
         self.ids = [one.id for one in self.questions]
         self.gold = {one.id: one.triple.answers[0] for one in self.questions}
         rows = home / "rows.jsonl"
@@ -152,14 +152,14 @@ class Logs(_Scored):
 
     def __init__(self, home):
         super().__init__(home)
-        from surface_consistency.data.redirectqa import load_sample
+        from surface_consistency.data.redirectqa import load_redirectqa
         from surface_consistency.engine.score import import_predictions
         from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 
         answers = {
             name: self.gold[name] if place % 2 else "wrong" for place, name in enumerate(self.ids)
         }
-        data = load_sample().select(limit=4)
+        data = load_redirectqa("sample").select(limit=4)
         options = {"model": "m", "origin": "x"}
         folder, _ = import_predictions(RedirectQAStudy(), data, answers, home / "fresh", **options)
         self.fresh, self.answers = folder.path, answers

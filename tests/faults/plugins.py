@@ -3,8 +3,8 @@
 import json
 import zlib
 
-from surface_consistency.data.redirectqa import load_sample
-from surface_consistency.data.slaq import load_slaq_sample
+from surface_consistency.data.redirectqa import load_redirectqa
+from surface_consistency.data.slaq import load_slaq
 from surface_consistency.engine import Analysis
 from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import Generation
@@ -18,7 +18,9 @@ class Echo(Runner):
     name = "echo"
 
     def __init__(self, model=None):
-        answers = [one.triple.answers[0] for one in load_sample().select(limit=2).questions]
+        answers = [
+            one.triple.answers[0] for one in load_redirectqa("sample").select(limit=2).questions
+        ]
         self.words = [f"{answer}, I think" for answer in dict.fromkeys(answers)]
 
     def fingerprint(self):
@@ -36,8 +38,8 @@ class Writer(Runner):
     name = "writer"
 
     def __init__(self, model=None):
-        self.topics = {one.id: one for one in load_slaq_sample().topics}
-        self.questions = [one.question for one in load_sample().questions]
+        self.topics = {one.id: one for one in load_slaq("sample").topics}
+        self.questions = [one.question for one in load_redirectqa("sample").questions]
 
     def fingerprint(self):
         return {"runner": "writer"}

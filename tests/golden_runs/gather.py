@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.report import build_page
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
@@ -19,7 +19,7 @@ RESAMPLES = 1_000
 
 def load_redirectqa():
     """The bundled questions."""
-    return load_sample()
+    return load_redirectqa("sample")
 
 
 def scored_run(study, data, runner, out: Path, settings, *, scoring=None, shared=None, model=None):

@@ -28,7 +28,7 @@ import pandas as pd
 from surface_consistency.analysis.labels import split_labels
 from surface_consistency.analysis.measures import paired
 from surface_consistency.data.redirectqa import RedirectQA
-from surface_consistency.data.slaq import Slaq, load_slaq_sample
+from surface_consistency.data.slaq import Slaq, load_slaq
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.report import _check_tables
 from surface_consistency.engine.run import run_study
@@ -128,7 +128,7 @@ def slaq(home: Path) -> GoldenRun:
             return self.judges[folder.read_manifest().model]
 
     # Pinned when a limit took the first topics rather than some of each category.
-    sample, study = load_slaq_sample(), Judged()
+    sample, study = load_slaq("sample"), Judged()
     data = Slaq.from_rows(sample.rows[:45], source=sample.source.id)
     settings = SlaqSettings(free=True, permutations=5, seed=2, repeat=25)
     folders = []

@@ -15,12 +15,12 @@ def mechanism(home: Path) -> GoldenRun:
     """Pairs of one run, looked into with the weights of a model of two layers."""
     import transformers
 
-    from surface_consistency.data.slaq import Slaq, load_slaq_sample
+    from surface_consistency.data.slaq import Slaq, load_slaq
     from surface_consistency.studies.mechanism.analysis import MechanismAnalysis, MechanismSettings
     from surface_consistency.studies.slaq.settings import SlaqScoring, SlaqSettings
     from surface_consistency.studies.slaq.study import SlaqStudy
 
-    sample, study = load_slaq_sample(), SlaqStudy()
+    sample, study = load_slaq("sample"), SlaqStudy()
     data = Slaq.from_rows(sample.rows[: 5 * TOPICS], source=sample.source.id)
     runner = slaq_model("ada", data.topics, knows=0.7)
     settings, scoring = SlaqSettings(permutations=1, repeat=0), SlaqScoring(all_facts=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.data.redirectqa import load_redirectqa
 from tests.tiny_models import save_tiny_model
 
 
@@ -17,5 +17,7 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shape = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
     shape |= {"num_attention_heads": 2, "max_position_embeddings": 512}
     config = transformers.LlamaConfig(**shape)
-    save_tiny_model(folder, config, [question.question for question in load_sample().questions])
+    save_tiny_model(
+        folder, config, [question.question for question in load_redirectqa("sample").questions]
+    )
     return folder

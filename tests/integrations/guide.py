@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.data.redirectqa import load_redirectqa
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "integrations.md"
 FILE = re.compile(r"^`([\w.]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -20,7 +20,7 @@ def write_files(folder: Path) -> None:
         (folder / name).write_text(text, encoding="utf-8")
     rows = [
         {"item": f"i{number}", "form": form, "question": text, "references": ["Kyiv", "at"]}
-        for number, question in enumerate(load_sample().questions[:N_ITEMS])
+        for number, question in enumerate(load_redirectqa("sample").questions[:N_ITEMS])
         for form, text in (("title", question.question), ("alias", question.question.lower()))
     ]
     shown = (folder / "capitals.jsonl").read_text(encoding="utf-8").splitlines()

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.cli.main import main
-from surface_consistency.data.redirectqa import SAMPLE_PATH
+from surface_consistency.data.sources import SAMPLES
 from surface_consistency.engine.score import score_files
 from surface_consistency.errors import DataError, DataWarning, SurfaceConsistencyWarning
 from surface_consistency.integrations.harness import lm_eval_path
@@ -355,7 +355,7 @@ def test_chat_template_gets_the_demonstrations_as_turns_or_in_one(monkeypatch, a
 
 @cut_apart
 def test_tiny_model_runs_from_a_folder_in_the_layout_of_the_hub(tiny_model: Path):
-    source = {"source": str(SAMPLE_PATH)}
+    source = {"source": str(SAMPLES / "redirectqa")}
     loaded = {"pretrained": str(tiny_model), "dtype": "float32"}
     how = {"device": "cpu", "batch_size": 8, "limit": 8, "num_fewshot": 1}
     numbers, samples = run("redirectqa", source, model="hf", model_args=loaded, **how)
@@ -396,7 +396,7 @@ def test_task_rejects_keys_options_and_metadata_that_it_would_not_heed(tmp_path:
     for manager, name, message in (
         (mine, "mine", "task mine: unknown key 'doc_to_text'"),
         (ours, "slaq", "metadata 'slaq' is 'sample'; give a mapping"),
-        (ours, "redirectqa", r"no option 'shot'; did you mean 'shots'\?"),
+        (ours, "redirectqa", r"no option 'shot' \(did you mean 'shots'\?\)"),
     ):
         with pytest.raises(ValueError, match=message):
             manager.load([name])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.matching.bulk import answer_sets
 
 
@@ -29,7 +29,7 @@ def skip_without_icu(request: pytest.FixtureRequest):
 def gold_answers(request: pytest.FixtureRequest) -> list[str]:
     """Every string that the data names as an answer, an alias or a surface form."""
     if request.param == "bundled sample":
-        triples = [question.triple for question in load_sample().questions]
+        triples = [question.triple for question in load_redirectqa("sample").questions]
         return list(dict.fromkeys(answer for triple in triples for answer in triple.answers))
     return _golds_of_files(request.getfixturevalue("data_files"))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from surface_consistency.data.slaq import load_slaq_sample
+from surface_consistency.data.slaq import load_slaq
 from surface_consistency.matching import LongAnswer, TopicQuestions, match
 
 SATURN = TopicQuestions(
@@ -119,7 +119,7 @@ def test_a_word_of_more_than_half_of_the_questions_sets_none_apart(questions, fi
 def test_the_references_own_long_answers_keep_nine_facts_of_ten():
     """Dense prose in which every fact is right shows what choosing a part costs."""
     found = lost = 0
-    for topic in load_slaq_sample().topics:
+    for topic in load_slaq("sample").topics:
         asked = TopicQuestions([one.question for one in topic.questions], topic=topic.topic)
         for place, one in enumerate(topic.questions):
             accepted = [one.answer, one.answer.removeprefix("The ")]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.run import run_study
 from surface_consistency.errors import RunnerError
 from surface_consistency.models.options import MultipleChoiceRunner
@@ -98,7 +98,7 @@ def test_a_runner_without_generate_chooses_among_options():
 def test_a_runner_without_generate_is_refused_where_answers_are_written(tmp_path):
     message = r"'scorer' does not define `generate`, which prompts without options need \(\d+, such"
     with pytest.raises(RunnerError, match=message):
-        run_study(RedirectQAStudy(), load_sample(), Scorer(), tmp_path, model="m")
+        run_study(RedirectQAStudy(), load_redirectqa("sample"), Scorer(), tmp_path, model="m")
     assert not list(tmp_path.iterdir())
 
 
@@ -122,5 +122,5 @@ def test_what_is_no_runner_is_refused(tmp_path):
     with pytest.raises(TypeError, match="fingerprint"):
         Nameless()
     with pytest.raises(TypeError, match="Plain is not a Runner; derive the class from"):
-        run_study(RedirectQAStudy(), load_sample(), Plain(), tmp_path, model="plain")
+        run_study(RedirectQAStudy(), load_redirectqa("sample"), Plain(), tmp_path, model="plain")
     assert not list(tmp_path.iterdir())

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.models.stored import StoredRunner
 from surface_consistency.schemas import Message, Prompt
 from surface_consistency.studies.redirectqa.demonstrations import DemonstrationPool
@@ -70,7 +70,7 @@ def test_stored_runner_answers_by_the_last_question(prompt):
 
 
 def test_stored_runner_answers_whole_few_shot_prompts(tmp_path):
-    data = load_sample()
+    data = load_redirectqa("sample")
     questions, rows = data.questions, data.rows
     lines = [
         json.dumps({"question": q.question, "prediction": q.question[::-1]}) for q in questions

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.data.redirectqa_release import hub_rows
 from surface_consistency.errors import (
     ColumnNotFoundError,
@@ -200,7 +200,7 @@ def test_a_prompt_names_its_question_whether_the_mark_stands_on_its_own_line(tmp
 
 def test_lm_eval_samples_of_hub_rows_are_keyed_by_question(tmp_path):
     """The harness knows them by `triplet_id`, which all names and wordings of a fact share."""
-    questions = load_sample().questions[:40]
+    questions = load_redirectqa("sample").questions[:40]
     shots = "Q: What sport does Pelé play? A: football\n\n"
     samples = []
     for number, row in enumerate(hub_rows(questions)):

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 import surface_consistency as sc
-from surface_consistency.data.redirectqa import SAMPLE_PATH
-from surface_consistency.data.slaq import SLAQ_SAMPLE_PATH
+from surface_consistency.data.sources import SAMPLES
 from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,
@@ -17,7 +16,7 @@ from surface_consistency.errors import (
     UnscoredWarning,
 )
 
-SAMPLES = Path(SAMPLE_PATH).parent
+SAMPLES = Path(SAMPLES / "redirectqa").parent
 AUDIT_SAMPLE = SAMPLES.parents[1] / "studies" / "audit" / "sample"
 BUNDLED = ["redirectqa", "slaq", "popqa", "lmlm-audit"]
 
@@ -66,7 +65,8 @@ def test_bundled_rows_are_one_per_prompt(data):
     assert frame["id"].is_unique
     assert not frame.duplicated(["item", "form"]).any()
     assert frame["references"].map(lambda own: isinstance(own, list) and own != []).all()
-    assert repr(data).startswith(f"<FactDataset {data.name!r} from '{data.name}-sample': ")
+    assert repr(data).startswith(f"<FactDataset {data.name!r} from {data.source.id!r}: ")
+    assert data.source.is_sample
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_prompts_of_the_audit_sample_are_a_folder_that_datasets_reads(tmp_path):
     assert ours == sorted((*cells, sorted(aliases or [])) for *cells, aliases in stored)
 
 
-@pytest.mark.parametrize("name", ["slaq_answers", "../../studies/forms/sample"])
+@pytest.mark.parametrize("name", ["slaq_answers", "forms"])
 def test_other_bundled_folders_are_read_by_datasets(tmp_path, name):
     rows = datasets.load_dataset(str(SAMPLES / name), split="test", cache_dir=str(tmp_path))
 
@@ -120,7 +120,7 @@ def test_other_bundled_folders_are_read_by_datasets(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "folder"), [("redirectqa", SAMPLE_PATH), ("slaq", SLAQ_SAMPLE_PATH)]
+    ("name", "folder"), [("redirectqa", SAMPLES / "redirectqa"), ("slaq", SAMPLES / "slaq")]
 )
 def test_every_kind_of_source_gives_the_same_rows(tmp_path, name, folder):
     expected = sc.load_dataset(name, source="sample")
@@ -135,7 +135,7 @@ def test_every_kind_of_source_gives_the_same_rows(tmp_path, name, folder):
 
 
 def test_hub_id_is_a_name(redirectqa):
-    loaded = sc.load_dataset("naist-nlp/RedirectQA", source=SAMPLE_PATH)
+    loaded = sc.load_dataset("naist-nlp/RedirectQA", source=SAMPLES / "redirectqa")
 
     assert loaded.name == "redirectqa"
     assert loaded.source.digest == redirectqa.source.digest
@@ -204,16 +204,25 @@ def test_preset_reads_rows_in_memory():
         ("pararel", {}, SourceNotFoundError, r"download it from https://github\.com/yanaiela"),
         (
             *("klar", {"source": "sample"}, DataError),
-            r"no sample of klar is bundled \(licence: none is stated.*bundled of redirectqa, slaq",
+            r"no sample of these data is bundled; pass .* is given as './sample'",
         ),
         ("slaq", {"source": [{"ShortQ1": "x"}]}, ColumnNotFoundError, "has no column for"),
-        ("slaq", {"source": SLAQ_SAMPLE_PATH, "split": "train"}, SourceNotFoundError, "its splits"),
+        ("slaq", {"source": SAMPLES / "slaq", "split": "train"}, SourceNotFoundError, "its splits"),
         (
             "slaq",
-            {"source": "sample", "split": "test"},
+            {"source": "sample", "split": "train"},
             ValueError,
-            "bundled sample of slaq is known; omit",
+            "split='train' belongs to .* but the source is the bundled sample; omit it",
         ),
+        ("slaq", {"source": "smaple"}, SourceNotFoundError, r"did you mean 'sample'\?"),
+        ("slaq", {"clean_htm": True}, ValueError, r"slaq has no option.*did you mean 'clean_html'"),
+        (
+            "klar",
+            {"source": "x", "preset": "y"},
+            ValueError,
+            "no option 'preset'; its options: wordi",
+        ),
+        ("lmlm-audit", {"source": "x", "style": "y"}, ValueError, r"did you mean 'styles'\?"),
         ("lmlm-audit", {"source": [{"a": 1}]}, TypeError, "from a folder of databases .* got list"),
         (
             "lmlm-audit",
@@ -309,7 +318,7 @@ def test_predictions_of_every_kind_give_the_same_outcomes(redirectqa, canonical_
     rows = redirectqa.to_dataset().map(lambda row: {"prediction": canonical_only[row["id"]]})
     shuffled = rows.shuffle(seed=0)
     by_text = dict(zip(rows["question"], rows["prediction"], strict=True))
-    published = datasets.Dataset.from_json(str(SAMPLE_PATH / "test.jsonl"))
+    published = datasets.Dataset.from_json(str(SAMPLES / "redirectqa" / "test.jsonl"))
 
     assert expected["first_correct"].all()
     assert not expected["second_correct"].any()

@@ -6,12 +6,11 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from pydantic import ValidationError
-
 from surface_consistency.data.sources import is_hub_id
 from surface_consistency.errors import SourceNotFoundError
 from surface_consistency.rows.readers import FORMATS
-from surface_consistency.schemas.jsonl import describe_validation_error
+from surface_consistency.rows.remote import url_of
+from surface_consistency.schemas.settings import made_from
 from surface_consistency.text import did_you_mean
 from surface_consistency_build.builders.audit_databases.audit_databases_builder import (
     AuditDatabasesBuilder,
@@ -59,13 +58,13 @@ def build_dataset(
 
     Args:
         name: Name of the data set: "redirectqa", "popqa-redirect", "slaq" or "lmlm-audit".
-        source: Folder of dumps (redirectqa, popqa-redirect); file, folder or hub id of rows
+        source: Folder of dumps (redirectqa, popqa-redirect); file, folder, URL or hub id of rows
             (redirectqa, slaq); folder of databases and prompts (lmlm-audit).
         out: Folder to write: new, empty, or written by the same build before.
         config: Configuration. None builds the default one, and all of lmlm-audit.
         push_to: Repository `owner/name` to upload the folder to; None uploads nothing.
-        dry_run: Whether to print what a push would upload, and upload nothing. The folder is
-            written.
+        dry_run: Whether to upload nothing, and only return what a push would upload. The folder
+            is written.
         overwrite: Whether a data set of other settings in `out` may be replaced.
         progress: Called while dumps are read and before each step.
         options: Fields of the builder's settings: `BuildSettings` for RedirectQA from dumps,
@@ -108,16 +107,14 @@ def build_dataset(
         reserve_output_dir(out, builders[0].claim(), subsets=labels, overwrite=overwrite)
         subsets = [one.subset(label) for one, label in zip(builders, labels, strict=True)]
         written = write_folder(out, subsets, card=builders[0].card())
-    plan = publish_folder(written.folder, push_to, dry_run=dry_run)
-    if dry_run:
-        print(*plan.lines(), sep="\n")
-    return plan
+    return publish_folder(written.folder, push_to, dry_run=dry_run)
 
 
 def _builder_class(name: str, source: str | os.PathLike[str]) -> type[RowsBuilder]:
     """Choose the builder of a data set by its source, and refuse a source that does not exist."""
     kinds, path = DATA_SETS[name], Path(source)
-    if not path.exists() and not (issubclass(kinds[-1], SourceBuilder) and is_hub_id(str(source))):
+    is_remote = url_of(source) is not None or is_hub_id(str(source))
+    if not path.exists() and not (issubclass(kinds[-1], SourceBuilder) and is_remote):
         raise SourceNotFoundError(
             f"{name}: no file or folder {os.fspath(source)!r}; {kinds[-1].WHERE}"
         )
@@ -144,15 +141,8 @@ def _make(
     kind: type[RowsBuilder], source: str, name: str, options: dict[str, object], cache: str
 ) -> RowsBuilder:
     """Make the builder of one configuration, with options over the settings of its preset."""
-    if other := sorted(options.keys() - kind.SETTINGS.model_fields.keys()):
-        known = ", ".join(kind.SETTINGS.model_fields) or "none"
-        near = did_you_mean(other[0], kind.SETTINGS.model_fields)
-        raise ValueError(f"{kind.NAME} has no option {other[0]!r}{near}; its options: {known}")
     preset = next(one for one in kind.BUILDER_CONFIGS if one.name == name).settings
-    try:
-        settings = kind.SETTINGS.model_validate(preset.model_dump() | options)
-    except ValidationError as error:
-        raise ValueError(f"{kind.NAME}: {describe_validation_error(error)}") from error
+    (settings,) = made_from((kind.SETTINGS,), preset.model_dump() | options, kind.NAME)
     return kind(
         cache_dir=cache, dataset_name=kind.NAME, config_name=name, source=source, settings=settings
     )

@@ -84,9 +84,6 @@ def publish_folder(
     repo_id: str | None,
     *,
     dry_run: bool = True,
-    private: bool = True,
-    revision: str | None = None,
-    message: str = "Upload data set",
     api: "HfApi | None" = None,
 ) -> PublishPlan:
     """Upload a folder that `write_folder` wrote, or show what would be uploaded.
@@ -97,12 +94,9 @@ def publish_folder(
 
     Args:
         folder: The folder; its card must name its data files.
-        repo_id: The data set repository, `owner/name`, which is created if it does not exist;
-            None lists what any push would upload.
+        repo_id: The data set repository, `owner/name`, which is created as a private one if it
+            does not exist; None lists what any push would upload. `check_push` checks it.
         dry_run: Whether to show only.
-        private: Whether a repository that is made is private.
-        revision: Branch; the main one when None.
-        message: Message of the commit.
         api: What talks to the hub; `huggingface_hub.HfApi()` when None.
 
     Returns:
@@ -111,11 +105,8 @@ def publish_folder(
     Raises:
         SourceNotFoundError: If the folder or its card is not there.
         DataError: If the card names data files that are not there, or leaves Parquet files out.
-        ValueError: If `repo_id` is no `owner/name`.
     """
     place = Path(folder)
-    if repo_id is not None:
-        check_repo_id(repo_id)
     import pyarrow.parquet as pq
 
     names = _list_files(place)
@@ -139,13 +130,12 @@ def publish_folder(
             import huggingface_hub
 
             api = huggingface_hub.HfApi()
-        api.create_repo(repo_id, repo_type="dataset", private=private, exist_ok=True)
+        api.create_repo(repo_id, repo_type="dataset", private=True, exist_ok=True)
         commit = api.upload_folder(
             repo_id=repo_id,
             folder_path=os.fspath(place),
             repo_type="dataset",
-            revision=revision,
-            commit_message=message,
+            commit_message="Upload data set",
             allow_patterns=[glob.escape(name) for name in names],
             delete_patterns=list(replaced),
         )
@@ -173,25 +163,13 @@ def check_push(repo_id: str, *, dry_run: bool) -> None:
     """
     from huggingface_hub import get_token
 
-    check_repo_id(repo_id)
+    if "/" not in repo_id or not is_hub_id(repo_id):
+        raise ValueError(f"repo_id must be owner/name as on the hub, got {repo_id!r}")
     if not dry_run and get_token() is None:
         raise DataError(
             f"cannot upload to {repo_id} without a token of the hub; log in with `hf auth login`, "
             "set HF_TOKEN, or list the uploads with dry_run=True"
         )
-
-
-def check_repo_id(repo_id: str) -> None:
-    """Refuse a name that is no repository of somebody's, before hours go into what it is for.
-
-    Args:
-        repo_id: The repository.
-
-    Raises:
-        ValueError: If it is no `owner/name`.
-    """
-    if "/" not in repo_id or not is_hub_id(repo_id):
-        raise ValueError(f"repo_id must be owner/name as on the hub, got {repo_id!r}")
 
 
 def _list_files(place: Path) -> list[str]:

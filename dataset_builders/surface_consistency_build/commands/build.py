@@ -312,12 +312,9 @@ def _build(
     done = surface_consistency_build.build_dataset(
         name, source, target.out, **given, progress=progress, **options
     )
-    for upload in done.uploads:
-        if upload.n_rows is not None:
-            print(f"{upload.path}: {upload.n_rows:,} rows")
     print(f"folder: {done.folder}\ncard: {done.folder / 'README.md'}")
-    if done.is_done:
-        print(*done.lines(), sep="\n")
+    rows = (f"{one.path}: {one.n_rows:,} rows" for one in done.uploads if one.n_rows is not None)
+    print(*(done.lines() if target.dry_run or done.is_done else rows), sep="\n")
 
 
 def _show_plan(plan: DumpPlan) -> None:

@@ -44,9 +44,9 @@ class NameSource(Settings):
             raise ValueError("give either `data` or `names`: whose names are counted")
         if self.data is None:
             return ()
-        from surface_consistency.data.redirectqa import SAMPLE_PATH, load_redirectqa
+        from surface_consistency.data.redirectqa import load_redirectqa
 
-        return load_redirectqa(SAMPLE_PATH if self.data == "sample" else self.data).questions
+        return load_redirectqa(self.data).questions
 
     @property
     def task_inputs(

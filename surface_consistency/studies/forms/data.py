@@ -5,7 +5,6 @@ import json
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
@@ -54,8 +53,6 @@ FORMS_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
 
 If there are several such columns, the one with the name of the field is read."""
 
-SAMPLE_ID: Final = "forms-sample"
-_SAMPLE: Final = Path(__file__).with_name("sample") / "test.csv"
 _FIELDS: Final = {name: name for name in FORMS_COLUMNS}
 _TRUE: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
@@ -148,7 +145,6 @@ def load_forms(
             were merged, items have unequal numbers of forms; and what a preset has to say of its
             data and their licence.
     """
-    is_sample = source == "sample" and not Path("sample").exists()
     if preset is not None:
         if columns:
             raise DataError("a preset names its columns; omit `column` or the preset")
@@ -163,7 +159,7 @@ def load_forms(
         if source == "":
             raise DataError("no source is named; give `source`, or `preset` for a known data set")
         layout = Layout()
-        opened = open_source(_SAMPLE if is_sample else source, revision=revision, split=split)
+        opened = open_source(source, revision=revision, split=split, sample="forms")
         required = ("item", "form", "question", ("references", "choices"))
         usual = {
             field: names if find_column(field, opened.columns) is None else (field,)
@@ -176,9 +172,8 @@ def load_forms(
         records = _merged(
             (number, RowCells(fields, place, row)) for number, (place, row) in enumerate(late)
         )
-    name = SAMPLE_ID if is_sample and preset is None else opened.id
     with pause_gc():
-        return _forms(records, name, opened.revision, layout, wordings)
+        return _forms(records, opened.id, opened.revision, layout, wordings)
 
 
 def forms_of(

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from surface_consistency.data.sources import (
+    SAMPLE,
     OpenSource,
     Source,
-    fetch_repository,
-    is_hub_id,
+    locate,
+    open_snapshot,
     open_source,
 )
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
@@ -166,17 +167,13 @@ def layout_rows(
             f"this preset has no repository on the hub: download the data and name the folder with "
             f"`source` ({layout.files})"
         )
-    path, commit = Path(name), None
-    if not layout.files or path.is_file():
+    if not layout.files or name == SAMPLE:
         return open_source(name, revision=revision, split=split)
-    if not path.is_dir():
-        if not is_hub_id(name):
-            raise SourceNotFoundError(
-                f"no file or folder {name!r} (in {Path.cwd()}); check the path"
-            )
-        path, commit = fetch_repository(name, revision=revision)
-    rows = _folder_rows(layout, path)
-    return OpenSource(id=name, revision=commit, folder=None, columns=(), rows=rows)
+    found = locate(name, revision=revision)
+    if found.path.is_file():
+        return open_snapshot(name, found, split=split)
+    rows = _folder_rows(layout, found.path)
+    return OpenSource(id=name, revision=found.revision, folder=None, columns=(), rows=rows)
 
 
 def _folder_rows(layout: Layout, folder: Path) -> Iterator[Row]:

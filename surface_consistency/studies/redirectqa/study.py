@@ -13,7 +13,7 @@ from typing import Any, Final
 import pandas as pd
 
 from surface_consistency.data.questions import questions_of
-from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample
+from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa
 from surface_consistency.data.selection import warn_limited
 from surface_consistency.engine.design import Design, Report, bibtex
 from surface_consistency.engine.paired.checks import PAIRED_CHECKS, Tables
@@ -149,13 +149,8 @@ class RedirectQAStudy(Study):
         """Load the questions; see `Study.load`.
 
         Raises:
-            ValueError: If columns are named for the sample, whose columns are known.
             DataError: If they cannot be read.
         """
-        if source.source == "sample" and source.column:
-            raise ValueError("`column` belongs to data of your own; the sample's are known")
-        if source.source == "sample":
-            return load_sample()
         return load_redirectqa(
             source.source,
             revision=source.revision,

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from surface_consistency.data.slaq import SLAQ_SAMPLE_PATH, load_slaq_sample
+from surface_consistency.data.slaq import load_slaq
+from surface_consistency.data.sources import SAMPLES
 from surface_consistency.engine.judging.labels import (
     check_labelled_answers,
     check_labels,
@@ -35,10 +36,10 @@ def load_labelled_answers() -> pd.DataFrame:
         >>> len(answers), int(answers["correct"].sum())
         (480, 46)
     """
-    path = SLAQ_SAMPLE_PATH.parent / "slaq_answers" / "answers.jsonl"
+    path = SAMPLES / "slaq_answers" / "answers.jsonl"
     lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     labels = pd.json_normalize(list(lines), "labels", ["prompt_id", "form", "answer"])
-    facts = load_slaq_sample().rows[["item", "topic", "question", "answer", "is_entity"]]
+    facts = load_slaq("sample").rows[["item", "topic", "question", "answer", "is_entity"]]
     facts = facts.rename(columns={"item": "question_id", "answer": "reference"})
     joined = labels.merge(facts, on="question_id", how="left", validate="many_to_one")
     joined = joined.rename(columns={"question_id": "item"}).astype({"slot": "Int64"})

@@ -11,7 +11,7 @@ from typing import Final
 import pandas as pd
 
 from surface_consistency.data.selection import warn_limited
-from surface_consistency.data.slaq import Slaq, load_slaq, load_slaq_sample
+from surface_consistency.data.slaq import Slaq, load_slaq
 from surface_consistency.engine.design import Design, bibtex
 from surface_consistency.engine.judging.judges import Judge
 from surface_consistency.engine.judging.labels import read_labels
@@ -92,13 +92,8 @@ class SlaqStudy(Study):
             The topics.
 
         Raises:
-            ValueError: If columns are named for the sample, whose columns are known.
             DataError: If they cannot be read.
         """
-        if source.source == "sample":
-            if source.column:
-                raise ValueError("`column` belongs to data of your own; the sample's are known")
-            return load_slaq_sample()
         return load_slaq(
             source.source,
             revision=source.revision,

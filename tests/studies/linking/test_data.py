@@ -6,7 +6,7 @@ from itertools import zip_longest
 import numpy as np
 import pytest
 
-from surface_consistency.data.redirectqa import RedirectQA, load_sample
+from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.schemas import Entity, FactualTriple, QuestionRealization, SurfaceForm
 from surface_consistency.studies.linking import data as linking_data
@@ -48,7 +48,7 @@ def _shape(name):
 
 @pytest.fixture(scope="module")
 def sample():
-    return load_sample()
+    return load_redirectqa("sample")
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine import report_runs, run_study, score_run
 from surface_consistency.errors import DataError, RunError
 from surface_consistency.models import FakeRunner
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::surface_consistency.errors.Unde
 
 @pytest.fixture(scope="module")
 def data():
-    return load_sample()
+    return load_redirectqa("sample")
 
 
 @pytest.fixture(scope="module")

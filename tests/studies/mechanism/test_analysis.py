@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
-from surface_consistency.data.slaq import load_slaq_sample
+from surface_consistency.data.slaq import load_slaq
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
@@ -35,7 +35,7 @@ SETTINGS = {"permutations": 1, "limit": 6, "repeat": 0}
 
 @pytest.fixture(scope="module")
 def slaq_data():
-    return load_slaq_sample().select(limit=6)
+    return load_slaq("sample").select(limit=6)
 
 
 @pytest.fixture(scope="module")

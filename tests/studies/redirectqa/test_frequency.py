@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.cli.main import main
-from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.report import build_page
 from surface_consistency.engine.run import run_study
 from surface_consistency.errors import ColumnNotFoundError, DataError, SurfaceConsistencyWarning
@@ -192,7 +192,7 @@ def test_folders_without_counts_are_refused(run, tmp_path, file, path, message):
 
 def test_analyse_takes_the_counts_of_count(tmp_path, capsys):
     pytest.importorskip("surface_consistency_build", reason="it counts a corpus")
-    data = load_sample()
+    data = load_redirectqa("sample")
     rng = np.random.default_rng(0)
     with (tmp_path / "a.jsonl").open("w") as file:
         for question in data.questions:

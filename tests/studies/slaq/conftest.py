@@ -5,7 +5,7 @@ import zlib
 import pandas as pd
 import pytest
 
-from surface_consistency.data.slaq import load_slaq_sample
+from surface_consistency.data.slaq import load_slaq
 from surface_consistency.engine.judging.judges import judge_targets
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
@@ -119,7 +119,7 @@ def make_slaq_run(tmp_path, ask, score):
     """Asks and judges: `make_slaq_run(name, model=..., judge=..., answer=..., **settings)`."""
 
     def make(name, *, model="m", judge=None, answer="an answer", limit=6, **settings):
-        data, runner = load_slaq_sample().select(limit=limit), FakeRunner(lambda prompt: answer)
+        data, runner = load_slaq("sample").select(limit=limit), FakeRunner(lambda prompt: answer)
         folder = ask(data, runner, tmp_path / name, model=model, **{"repeat": 10} | settings)
         score(folder, judge or Coin())
         return folder

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from surface_consistency.data.slaq import Slaq, load_slaq_sample
+from surface_consistency.data.slaq import Slaq, load_slaq
 from surface_consistency.errors import DataError
 from surface_consistency.models import FakeRunner
 from surface_consistency.studies.slaq.judges import MatcherJudge
@@ -11,7 +11,7 @@ from surface_consistency.studies.slaq.judges import MatcherJudge
 
 def test_equal_prompts_of_two_topics_are_asked_once_and_both_judged(ask, score, tmp_path):
     """Logs go by content: what two topics share is one request, and each topic gets the answer."""
-    facts = load_slaq_sample().rows[:5]
+    facts = load_slaq("sample").rows[:5]
     numbers = [name.rpartition("/")[2] for name in facts["item"]]
     twin = facts.assign(
         topic_id="twin", category="Music", item=[f"twin/{number}" for number in numbers]
@@ -35,7 +35,7 @@ def test_a_judge_that_skips_facts_is_rejected(ask, score, tmp_path):
         def judge(self, targets):
             return super().judge(targets)[:-1]
 
-    data = load_slaq_sample().select(limit=1)
+    data = load_slaq("sample").select(limit=1)
     folder = ask(data, FakeRunner(lambda prompt: "x"), tmp_path, permutations=1, repeat=0)
 
     with pytest.raises(DataError, match="was given 10 targets and returned 9"):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surface_consistency.data.slaq import load_slaq_sample
+from surface_consistency.data.slaq import load_slaq
 from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.models import FakeRunner
 from surface_consistency.studies.slaq.labels import judge_checks
@@ -14,7 +14,7 @@ from surface_consistency.studies.slaq.labels import judge_checks
 def scored(tmp_path_factory, ask, score, coin):
     """Verdicts as labels, which agree with the judge, and what holds labels against the judge."""
     runner = FakeRunner(lambda prompt: "an answer")
-    folder = ask(load_slaq_sample(), runner, tmp_path_factory.mktemp("run"), free=True, repeat=0)
+    folder = ask(load_slaq("sample"), runner, tmp_path_factory.mktemp("run"), free=True, repeat=0)
     score(folder, coin())
     targets = folder.read_plan()[0]
     verdicts, outcomes = (pd.read_parquet(p) for p in (folder.verdicts, folder.outcomes))

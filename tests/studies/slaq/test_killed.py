@@ -31,7 +31,7 @@ def reply(text):
 STUDY = f"""
 import sys
 from pathlib import Path
-from surface_consistency.data.slaq import load_slaq_sample
+from surface_consistency.data.slaq import load_slaq
 from surface_consistency.models.registry import load_runner
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
@@ -40,7 +40,7 @@ from surface_consistency.studies.slaq.study import SlaqScoring, SlaqSettings, Sl
 study, few = SlaqStudy(), {{"concurrency": {CONCURRENCY}}}
 folder = run_study(
     study,
-    load_slaq_sample(),
+    load_slaq("sample"),
     load_runner("openai", model="m", options=few),
     Path(sys.argv[1]),
     model="m",

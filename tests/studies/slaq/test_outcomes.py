@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from surface_consistency.data.slaq import load_slaq_sample
+from surface_consistency.data.slaq import load_slaq
 from surface_consistency.engine.features import read_parquet
 from surface_consistency.engine.study import pair_outcomes
 from surface_consistency.errors import ColumnNotFoundError
@@ -20,7 +20,7 @@ SETTINGS = SlaqSettings(free=True, permutations=3)
 @pytest.fixture(scope="module")
 def judged():
     """A plan of four topics, and verdicts of all kinds; some answers are missing."""
-    plan = SlaqStudy().plan(load_slaq_sample().select(limit=4), SETTINGS)
+    plan = SlaqStudy().plan(load_slaq("sample").select(limit=4), SETTINGS)
     targets = plan.items
     said = pd.array([VERDICTS[n % 3] for n in range(len(targets))], dtype="boolean")
     numbers = targets.groupby("prompt_id", sort=False).ngroup()
@@ -42,7 +42,7 @@ def frame_of(plan, verdicts):
 
 def records_of(plan, verdicts):
     """Pair verdicts one by one, from the topics and the prompts."""
-    data = load_slaq_sample().select(limit=4)
+    data = load_slaq("sample").select(limit=4)
     rows = verdicts.astype(object).where(verdicts.notna(), None).to_dict("records")
     said = {row["target_id"]: row for row in rows}
     topics = {topic.id: topic for topic in data.topics}

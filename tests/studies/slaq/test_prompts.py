@@ -1,12 +1,12 @@
 import numpy as np
 
-from surface_consistency.data.slaq import load_slaq, load_slaq_sample
+from surface_consistency.data.slaq import load_slaq
 from surface_consistency.metrics.positions.topic_layout import is_balanced
 from surface_consistency.studies.slaq.prompts import fill_instruction, slaq_prompts
 from surface_consistency.studies.slaq.queries import parse_long_query
 from surface_consistency.studies.slaq.settings import SlaqSettings
 
-ROWS = load_slaq_sample().rows
+ROWS = load_slaq("sample").rows
 TOPICS = dict(list(ROWS.groupby("topic_id")))
 
 

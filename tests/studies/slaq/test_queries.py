@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from surface_consistency.data.slaq import load_slaq_sample
+from surface_consistency.data.slaq import load_slaq
 from surface_consistency.metrics.positions.topic_layout import is_balanced
 from surface_consistency.studies.slaq.queries import free_query, latin_square_orders, topic_query
 
-ROWS = load_slaq_sample().rows
+ROWS = load_slaq("sample").rows
 QUESTIONS = (
     "When did the First Punic War occur?",
     "How long did the Punic Wars last?",

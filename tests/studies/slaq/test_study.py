@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from surface_consistency.data.slaq import load_slaq_sample
+from surface_consistency.data.slaq import load_slaq
 from surface_consistency.engine.score import import_predictions, score_run
 from surface_consistency.errors import DataError, SourceNotFoundError, SurfaceConsistencyWarning
 from surface_consistency.models import FakeRunner
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings(
 @pytest.fixture
 def folder(tmp_path, ask):
     """Three topics, asked."""
-    data = load_slaq_sample()
+    data = load_slaq("sample")
     answer = "Christiaan Huygens found it in 1655."
     return ask(data, FakeRunner(lambda prompt: answer), tmp_path / "run", limit=3, repeat=4)
 
@@ -50,9 +50,7 @@ def test_wrong_settings_are_refused_by_their_field(record, given, message):
         record.model_validate(given, strict=False)
 
 
-def test_columns_belong_to_data_of_ones_own(tmp_path):
-    with pytest.raises(ValueError, match="`column` belongs to data of your own"):
-        SlaqStudy().load(SlaqSource(source="sample", column={"Topic": "t"}))
+def test_the_source_is_a_file_or_the_sample(tmp_path):
     with pytest.raises(DataError, match="nowhere"):
         SlaqStudy().load(SlaqSource(source=str(tmp_path / "nowhere.csv")))
     assert len(SlaqStudy().load(SlaqSource(source="sample")).topics) == 24
@@ -94,8 +92,8 @@ def test_what_a_judge_thinks_is_not_its_verdict(folder, tmp_path, monkeypatch):
 def test_rebuilt_queries_and_a_limit_beyond_the_data_are_told(caplog):
     caplog.set_level("INFO", logger="surface_consistency")
     with pytest.warns(SurfaceConsistencyWarning, match="24 of 24 topics was built from its short"):
-        SlaqStudy().plan(load_slaq_sample(), SlaqSettings(wording="questions", limit=40))
-    SlaqStudy().plan(load_slaq_sample(), SlaqSettings(limit=2))
+        SlaqStudy().plan(load_slaq("sample"), SlaqSettings(wording="questions", limit=40))
+    SlaqStudy().plan(load_slaq("sample"), SlaqSettings(limit=2))
 
     told = [r.getMessage() for r in caplog.records if r.name.startswith("surface_consistency")]
     assert told == ["`limit` 40: all 24 topics are asked, there are no more"]
@@ -103,7 +101,7 @@ def test_rebuilt_queries_and_a_limit_beyond_the_data_are_told(caplog):
 
 def test_predictions_made_elsewhere_are_scored(tmp_path):
     """Answers go by prompt id; a short question names the short prompt alone."""
-    data = load_slaq_sample().select(limit=2)
+    data = load_slaq("sample").select(limit=2)
     plan = SlaqStudy().plan(data, SlaqSettings())
     alone = plan.items[plan.items["form"] == "short"]
     answers = dict(zip(alone["question"], alone["references"].str[0], strict=True))

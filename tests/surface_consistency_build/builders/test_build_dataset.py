@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import datasets
+import fsspec
 import huggingface_hub
 import pyarrow.parquet as pq
 import pytest
@@ -21,9 +22,10 @@ from surface_consistency_build.builders.redirectqa.redirectqa_builder import Red
 from surface_consistency_build.wikimedia.construction.rows import BuiltRow
 
 from surface_consistency import studies
-from surface_consistency.data.redirectqa import SAMPLE_PATH, load_redirectqa
-from surface_consistency.data.slaq import SLAQ_SAMPLE_PATH, load_slaq
+from surface_consistency.data.redirectqa import load_redirectqa
+from surface_consistency.data.slaq import load_slaq
 from surface_consistency.data.slaq_rows import SlaqRow
+from surface_consistency.data.sources import SAMPLES
 from surface_consistency.engine.features import make_features
 from surface_consistency.errors import DataError, RecordError, RunError, SourceNotFoundError
 from surface_consistency.rows.readers import read_rows
@@ -200,8 +202,12 @@ def test_csv_cells_get_the_types_of_the_layout_and_other_columns_stay_text(tmp_p
 @pytest.mark.parametrize(
     ("name", "source", "read"),
     [
-        ("redirectqa", SAMPLE_PATH, lambda source: load_redirectqa(source).source.digest),
-        ("slaq", SLAQ_SAMPLE_PATH, lambda source: load_slaq(source).source.digest),
+        (
+            "redirectqa",
+            SAMPLES / "redirectqa",
+            lambda source: load_redirectqa(source).source.digest,
+        ),
+        ("slaq", SAMPLES / "slaq", lambda source: load_slaq(source).source.digest),
     ],
 )
 def test_bundled_samples_load_before_and_after_a_build(name, source, read, tmp_path):
@@ -220,10 +226,10 @@ STUDIES = Path(studies.__file__).parent
 @pytest.mark.parametrize(
     ("folder", "split"),
     [
-        (SAMPLE_PATH, "test"),
-        (SLAQ_SAMPLE_PATH, "test"),
-        (SAMPLE_PATH.with_name("slaq_answers"), "test"),
-        (STUDIES / "forms" / "sample", "test"),
+        (SAMPLES / "redirectqa", "test"),
+        (SAMPLES / "slaq", "test"),
+        (SAMPLES / "slaq_answers", "test"),
+        (SAMPLES / "forms", "test"),
         (STUDIES / "audit" / "sample", "test"),
     ],
 )
@@ -267,9 +273,9 @@ def test_another_split_keeps_its_name(tmp_path):
 
 @pytest.mark.parametrize("half", ["popular", "obscure"])
 def test_configurations_of_slaq_are_the_halves(tmp_path, half):
-    build_dataset("slaq", SLAQ_SAMPLE_PATH, tmp_path / "out", config=half)
+    build_dataset("slaq", SAMPLES / "slaq", tmp_path / "out", config=half)
 
-    expected = [one.topic for one in load_slaq(SLAQ_SAMPLE_PATH).topics if one.popularity == half]
+    expected = [one.topic for one in load_slaq(SAMPLES / "slaq").topics if one.popularity == half]
     assert load(tmp_path / "out", half)["Topic"][:] == expected
     assert len(expected) == 12
 
@@ -303,7 +309,7 @@ def test_a_card_states_the_licence_or_that_none_is_known(name, license_id, words
 
 
 def test_a_card_takes_the_licence_that_the_source_states(tmp_path):
-    build_dataset("slaq", SLAQ_SAMPLE_PATH, tmp_path / "out")
+    build_dataset("slaq", SAMPLES / "slaq", tmp_path / "out")
 
     card = huggingface_hub.DatasetCard.load(tmp_path / "out" / "README.md")
     assert card.data.license == "cc-by-sa-4.0"
@@ -335,13 +341,13 @@ def hub(monkeypatch):
     return hub
 
 
-def test_push_to_uploads_what_the_dry_run_lists(hub, tmp_path, monkeypatch, capsys):
+def test_push_to_uploads_what_the_dry_run_lists(hub, tmp_path, monkeypatch):
     monkeypatch.setattr(huggingface_hub, "get_token", lambda: None)
-    words = ("slaq", SLAQ_SAMPLE_PATH, tmp_path / "out")
+    words = ("slaq", SAMPLES / "slaq", tmp_path / "out")
 
     listed = build_dataset(*words, push_to="me/slaq", dry_run=True)
 
-    said = capsys.readouterr().out.splitlines()
+    said = list(listed.lines())
     paths = [one.path for one in listed.uploads]
     assert paths == ["README.md", "all/test-00000-of-00001.parquet", "metadata/all/build.json"]
     assert said[-1] == f"a push would upload 3 files, {listed.total_bytes:,} bytes to me/slaq"
@@ -353,16 +359,15 @@ def test_push_to_uploads_what_the_dry_run_lists(hub, tmp_path, monkeypatch, caps
 
     assert hub.uploads == [("me/slaq", paths)]
     assert (done.is_done, done.url) == (True, "https://hub.example/me/slaq/commit/1")
-    assert capsys.readouterr().out == ""
 
 
 def test_push_without_a_token_is_refused_before_any_work(hub, tmp_path, monkeypatch):
     monkeypatch.setattr(huggingface_hub, "get_token", lambda: None)
 
     with pytest.raises(DataError, match=r"cannot upload to me/slaq without a token.*hf auth login"):
-        build_dataset("slaq", SLAQ_SAMPLE_PATH, tmp_path / "out", push_to="me/slaq")
+        build_dataset("slaq", SAMPLES / "slaq", tmp_path / "out", push_to="me/slaq")
     with pytest.raises(ValueError, match="repo_id must be owner/name"):
-        build_dataset("slaq", SLAQ_SAMPLE_PATH, tmp_path / "out", push_to="slaq")
+        build_dataset("slaq", SAMPLES / "slaq", tmp_path / "out", push_to="slaq")
     assert not (tmp_path / "out").exists()
     assert hub.uploads == []
 
@@ -381,7 +386,7 @@ def test_push_without_a_token_is_refused_before_any_work(hub, tmp_path, monkeypa
     ],
 )
 def test_unknown_names_are_refused_with_those_that_exist(name, options, message, tmp_path):
-    source = SLAQ_SAMPLE_PATH if name != "redirectqa" else SAMPLE_PATH
+    source = SAMPLES / "slaq" if name != "redirectqa" else SAMPLES / "redirectqa"
 
     with pytest.raises(ValueError, match=message):
         build_dataset(name, source, tmp_path / "out", **options)
@@ -427,14 +432,14 @@ def test_a_folder_of_other_files_or_another_data_set_is_refused(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(DataError, match=r"no such build wrote \(notes\.txt\)"):
-        build_dataset("slaq", SLAQ_SAMPLE_PATH, tmp_path / "mine")
-    build_dataset("slaq", SLAQ_SAMPLE_PATH, tmp_path / "out")
-    build_dataset("slaq", SLAQ_SAMPLE_PATH, tmp_path / "out")
+        build_dataset("slaq", SAMPLES / "slaq", tmp_path / "mine")
+    build_dataset("slaq", SAMPLES / "slaq", tmp_path / "out")
+    build_dataset("slaq", SAMPLES / "slaq", tmp_path / "out")
 
     with pytest.raises(RunError, match='builder: "slaq" there, "redirectqa" now'):
-        build_dataset("redirectqa", SAMPLE_PATH, tmp_path / "out")
-    build_dataset("redirectqa", SAMPLE_PATH, tmp_path / "out", overwrite=True)
-    assert load(tmp_path / "out").to_list() == load(SAMPLE_PATH).to_list()
+        build_dataset("redirectqa", SAMPLES / "redirectqa", tmp_path / "out")
+    build_dataset("redirectqa", SAMPLES / "redirectqa", tmp_path / "out", overwrite=True)
+    assert load(tmp_path / "out").to_list() == load(SAMPLES / "redirectqa").to_list()
 
 
 def test_datasets_reads_a_folder_that_was_built_again(tmp_path):
@@ -459,3 +464,12 @@ def test_a_builder_class_reads_a_changed_source_again(tmp_path):
 
     assert built(REDIRECTQA_ROWS) == REDIRECTQA_ROWS
     assert built(REDIRECTQA_ROWS[:4]) == REDIRECTQA_ROWS[:4]
+
+
+def test_rows_at_a_url_are_built_as_local_ones_are(tmp_path):
+    content = (SAMPLES / "slaq" / "test.csv").read_bytes()
+    fsspec.filesystem("memory").pipe("/topics/test.csv", content)
+
+    build_dataset("slaq", "memory://topics/test.csv", tmp_path / "out")
+
+    assert load_slaq(tmp_path / "out").source.digest == load_slaq("sample").source.digest

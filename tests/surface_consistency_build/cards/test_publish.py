@@ -10,7 +10,7 @@ import pytest
 from huggingface_hub.utils import filter_repo_objects
 from surface_consistency_build.cards.dataset_card import redirectqa_card
 from surface_consistency_build.cards.dataset_folder import write_folder
-from surface_consistency_build.cards.publish import publish_folder
+from surface_consistency_build.cards.publish import check_push, publish_folder
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 
@@ -38,7 +38,6 @@ class FakeHub:
     def upload_folder(self, *, repo_id, folder_path, repo_type, **options):
         self.calls.append("upload_folder")
         assert options.keys() <= UPLOADS - {"token"}
-        self.revision, self.message = options["revision"], options["commit_message"]
         assert repo_type == "dataset"
         folder = Path(folder_path)
         files = [path for path in folder.rglob("*") if path.is_file()]
@@ -83,13 +82,10 @@ def test_publish_folder_dry_run_is_the_default_and_calls_nobody(folder):
 def test_publish_folder_uploads_what_the_dry_run_showed(folder):
     shown = publish_folder(folder, "owner/redirectqa")
     api = FakeHub()
-    done = publish_folder(
-        folder, "owner/redirectqa", dry_run=False, api=api, revision="next", message="Rows"
-    )
+    done = publish_folder(folder, "owner/redirectqa", dry_run=False, api=api)
 
     assert api.calls == ["create_repo", "upload_folder"]
     assert api.repositories == {"owner/redirectqa": ("dataset", True)}
-    assert (api.revision, api.message) == ("next", "Rows")
     assert sorted(api.files) == NAMES
     assert done.uploads == shown.uploads
     for upload in shown.uploads:
@@ -101,17 +97,16 @@ def test_publish_folder_uploads_what_the_dry_run_showed(folder):
 def test_publish_folder_removes_old_shards_and_nothing_else(folder):
     """Shards of an earlier version would match the card's pattern; other files stay."""
     api = FakeHub(["v1.0.0/test-00002-of-00003.parquet", "LICENSE", "v2/test-0.parquet"])
-    plan = publish_folder(folder, "owner/redirectqa", dry_run=False, private=False, api=api)
+    plan = publish_folder(folder, "owner/redirectqa", dry_run=False, api=api)
 
     assert plan.replaced == ("v1.0.0/*.parquet",)
     assert sorted(api.files) == sorted([*NAMES, "LICENSE", "v2/test-0.parquet"])
-    assert api.repositories == {"owner/redirectqa": ("dataset", False)}
 
 
 @pytest.mark.parametrize("repo_id", ["redirectqa", "a/b/c", "owner/re directqa", ""])
-def test_publish_folder_rejects_what_names_no_repository(folder, repo_id):
+def test_check_push_rejects_what_names_no_repository(repo_id):
     with pytest.raises(ValueError, match="repo_id must be owner/name"):
-        publish_folder(folder, repo_id)
+        check_push(repo_id, dry_run=True)
 
 
 @pytest.mark.parametrize(

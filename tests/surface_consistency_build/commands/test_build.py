@@ -14,8 +14,7 @@ from surface_consistency_build.commands import build as build_command
 from surface_consistency_build.wikimedia.construction.progress import BuildProgress
 
 from surface_consistency.cli.main import main
-from surface_consistency.data.redirectqa import SAMPLE_PATH
-from surface_consistency.data.slaq import SLAQ_SAMPLE_PATH
+from surface_consistency.data.sources import SAMPLES
 from surface_consistency.studies.audit.conditions import find_conditions
 
 MINI = Path(__file__).parents[1] / "wikimedia" / "mini"
@@ -89,11 +88,11 @@ def test_a_dry_run_lists_and_a_push_uploads(tmp_path, capsys, monkeypatch):
 
 def test_rows_are_built_by_the_same_words(tmp_path, capsys):
     """Of each data set that needs no dumps."""
-    for name, source in (("redirectqa", SAMPLE_PATH), ("slaq", SLAQ_SAMPLE_PATH)):
+    for name, source in (("redirectqa", SAMPLES / "redirectqa"), ("slaq", SAMPLES / "slaq")):
         out = str(tmp_path / name)
         assert main(["build", name, "--source", str(source), "--out", out]) == 0
         assert f"folder: {out}" in capsys.readouterr().out
-    words = ["build", "slaq", "--source", str(SLAQ_SAMPLE_PATH), "--out", "x"]
+    words = ["build", "slaq", "--source", str(SAMPLES / "slaq"), "--out", "x"]
     assert main([*words, "--config", "populer"]) == 2
     assert "did you mean 'popular'?" in capsys.readouterr().err
 

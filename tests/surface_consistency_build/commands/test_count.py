@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 
 from surface_consistency.cli.main import main
-from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.data.redirectqa import load_redirectqa
 
 
 @pytest.fixture
 def corpus(tmp_path):
     path = tmp_path / "corpus.jsonl"
     with path.open("w") as file:
-        for question in load_sample().questions:
+        for question in load_redirectqa("sample").questions:
             text = f"{question.surface.text} - {question.triple.object.name}"
             file.write(json.dumps({"text": text}) + "\n")
     return path
@@ -39,7 +39,7 @@ def test_names_of_the_questions_are_counted(tmp_path, corpus, capsys):
     assert count("names", corpus, tmp_path / "out", "--data", "sample", "--json") == 0
 
     told = json.loads(capsys.readouterr().out)
-    n = len(load_sample().questions)
+    n = len(load_redirectqa("sample").questions)
     assert (told["documents"], told["faults"]) == (n, {})
     rows = pd.read_parquet(tmp_path / "out" / "instances.parquet")
     names = pd.read_parquet(tmp_path / "out" / "surfaces.parquet")

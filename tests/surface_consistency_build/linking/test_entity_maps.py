@@ -12,7 +12,7 @@ import pytest
 from surface_consistency_build.linking.entity_maps import FAILURE_KEYS, EntityMap
 
 from surface_consistency.cli.main import main
-from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.studies.redirectqa.instances import entity_id
 
@@ -197,7 +197,9 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path):
 
 
 def test_the_command_counts_entities_and_pairs_of_the_questions(tmp_path, capsys):
-    triples = {question.triple.id: question.triple for question in load_sample().questions}
+    triples = {
+        question.triple.id: question.triple for question in load_redirectqa("sample").questions
+    }
     pairs = [(triple.subject, triple.object) for triple in triples.values()]
     missing, *known = sorted({one.name for pair in pairs for one in pair})
     rng = np.random.default_rng(1)

@@ -13,7 +13,7 @@ from surface_consistency_build.linking.dbpedia import dbpedia_uris
 from surface_consistency_build.linking.link_counts import LinkSettings, LinkTask, count_link_rows
 
 from surface_consistency.cli.main import main
-from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.errors import DataError, RunError, RunnerError
 from surface_consistency.studies.redirectqa.instances import entity_id
 
@@ -268,7 +268,7 @@ def test_the_commands_count_what_a_server_or_rows_say(tmp_path, replay, capsys, 
 
 
 def test_instances_of_the_questions_have_the_measure_linked(tmp_path):
-    question = load_sample().questions[0]
+    question = load_redirectqa("sample").questions[0]
     subject = question.triple.subject
     rows = [("d", entity_id(subject), question.surface.text)] * 3
     path = rows_file(tmp_path, ".parquet", rows, ("document", "entity_id", "surface"))

@@ -6,7 +6,7 @@ from surface_consistency_build.writers.slaq_articles import clean_article
 from surface_consistency_build.writers.slaq_rules import check_topic
 from surface_consistency_build.writers.slaq_written import WrittenFact, WrittenTopic
 
-from surface_consistency.data.slaq import load_slaq_sample
+from surface_consistency.data.slaq import load_slaq
 from surface_consistency.data.slaq_records import SlaqArticle
 
 LONG = "It took place in North Africa and Sicily and Spain from 264 to 241 BCE."
@@ -128,7 +128,7 @@ def test_every_rule_is_tested():
     )
 
 
-@pytest.mark.parametrize("topic", load_slaq_sample().topics, ids=lambda topic: topic.id)
+@pytest.mark.parametrize("topic", load_slaq("sample").topics, ids=lambda topic: topic.id)
 def test_sample_breaks_no_rule(topic):
     """The sample passes the checks that are asked of a writer."""
     text = " ".join([topic.long_answer, *(question.answer for question in topic.questions)])

@@ -17,8 +17,8 @@ from surface_consistency_build.writers.slaq_topics import TopicSettings, TopicWr
 from surface_consistency_build.writers.writer import ReviewSheet
 
 from surface_consistency.cli.main import main
-from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample
-from surface_consistency.data.slaq import load_slaq, load_slaq_sample
+from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa
+from surface_consistency.data.slaq import load_slaq
 from surface_consistency.data.slaq_records import SlaqArticle
 from surface_consistency.data.slaq_rows import SlaqRow, to_slaq_rows
 from surface_consistency.engine.features import make_features
@@ -35,8 +35,8 @@ from surface_consistency.studies.redirectqa.study import RedirectQASettings, Red
 from surface_consistency.taxonomy import RELATIONS
 from tests.surface_consistency_build.made_records import fact_questions
 
-SAMPLE = load_sample()
-TOPICS = load_slaq_sample().topics[:6]
+SAMPLE = load_redirectqa("sample")
+TOPICS = load_slaq("sample").topics[:6]
 LOOSE = TopicSettings(min_words=10, min_characters=10)
 GOOD = "1. In which city was {name} built?\n2. Which is the place where {name} was built?"
 

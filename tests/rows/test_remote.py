@@ -8,7 +8,7 @@ from fsspec.registry import _registry, known_implementations
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.results.frame import read_results
-from surface_consistency.results.remote import url_of
+from surface_consistency.rows.remote import url_of
 
 MEMORY = fsspec.filesystem("memory")
 
