@@ -16,6 +16,7 @@ import surface_consistency
 from surface_consistency.cli.main import _Terminal, main
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.data.sources import SAMPLES
+from surface_consistency.engine import import_verdicts
 from surface_consistency.errors import PluginError
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from tests.cli.runners import write_runner
