@@ -2,42 +2,52 @@
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from surface_consistency.errors import ColumnNotFoundError, DataError
+from surface_consistency.analysis.flat import is_enough
+from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
 from surface_consistency.metrics._groups import column_names, has_list_cells, plain_label
 from surface_consistency.metrics._inputs import check_choice
 from surface_consistency.reading import first_names
 from surface_consistency.results.checks import GROUPS
-from surface_consistency.results.columns import USUAL
-from surface_consistency.results.frame import read_results
+from surface_consistency.results.columns import USUAL, ResultColumns
+from surface_consistency.results.frame import read_results, table_or_rows
+from surface_consistency.results.inputs import inputs_of
+from surface_consistency.results.layouts import flat_rows
+from surface_consistency.results.run_folders import is_run
+from surface_consistency.results.tables import frame_of, number_of
 from surface_consistency.text import did_you_mean
 
+_TABLES: Final = (".csv", ".tsv", ".parquet", ".jsonl", ".json", ".feather", ".arrow")
 _OPTIONAL: Final = ("item", "form", "pair", "cluster", "full", "gold_retrieved")
 
 
-def to_frame(data: object) -> pd.DataFrame:
+def to_frame(data: object, *tables: Sequence[str], by: str | Sequence[str] = ()) -> pd.DataFrame:
     """Return data as a frame with a fresh index.
 
     Args:
         data: A DataFrame; a `datasets.Dataset`, polars or Arrow table; a list of dictionaries; or
             what `read_results` reads: a file or folder, or a log of inspect_ai.
+        tables: Columns of scores of a table with one row per pair or fact; a file that has them is
+            read as such a table, and a run folder as its outcomes.
+        by: Columns of groups.
 
     Returns:
         The frame; it is not a copy of a frame's columns. Scores of files are in the column `score`.
 
     Raises:
-        DataError: If a file cannot be read, or has scores of several metrics.
+        DataError: If a file cannot be read, or has several tasks or metrics that are not groups.
         TypeError: If the data are of another type.
         ValueError: If they have no rows.
     """
     if isinstance(data, pd.DataFrame):
         frame = data
     elif isinstance(data, str | os.PathLike) or hasattr(data, "model_dump"):
-        frame = _read(data)
+        frame = _read(data, tables, column_names(by))
     elif hasattr(data, "to_pandas"):
         frame = data.to_pandas()
     elif isinstance(data, list) and data and all(isinstance(row, dict) for row in data):
@@ -49,24 +59,102 @@ def to_frame(data: object) -> pd.DataFrame:
         )
     if frame.empty:
         raise ValueError("df has no rows; pass a DataFrame with one row per answer or pair")
-    return frame.reset_index(drop=True)
+    frame = frame.reset_index(drop=True)
+    return _of_study(frame) if {"study", "pair"} <= {*frame} else frame
 
 
-def _read(source: Any) -> pd.DataFrame:  # noqa: ANN401 - a path or a log
-    """Read results of any tool, which have one metric."""
+def _of_study(frame: pd.DataFrame) -> pd.DataFrame:
+    """Give outcomes that were read from a run the columns of those in memory."""
+    studies = frame["study"].unique()
+    if len(studies) != 1 or "cluster" in frame:
+        return frame
+    from surface_consistency.engine.study import find_study, outcomes_frame
+
+    try:
+        study = find_study(str(studies[0]))
+    except PluginError:
+        return frame
+    return outcomes_frame(study, frame)
+
+
+def _read(
+    source: Any,  # noqa: ANN401 - a path or a log
+    tables: Sequence[Sequence[str]],
+    by: Sequence[str],
+) -> pd.DataFrame:
+    """Read a table of pairs, or results of any tool, which have one metric."""
+    if tables and isinstance(source, str | os.PathLike):
+        path = Path(source)
+        if is_run(path):
+            return pd.read_parquet(path / "outcomes.parquet")
+        if path.suffix.lower() in _TABLES and path.is_file():
+            table = read_table(path)
+            scores = next((one for one in tables if {*one} <= {*table}), None)
+            if scores is not None:
+                return table.assign(**{name: read_scores(table[name], path) for name in scores})
     frame = read_results(source).frame
-    metrics = [str(name) for name in frame["metric"].unique()]
-    if len(metrics) > 1:
-        raise DataError(
-            f"the results have scores of {len(metrics)} metrics ({first_names(metrics)}); pass "
-            "compare(...) the results, or this function the rows of one metric of "
-            "results.read_results(...).frame"
-        )
+    for name in ("task", "metric"):
+        values = [str(value) for value in frame[name].unique()]
+        if len(values) > 1 and name not in by:
+            raise DataError(
+                f"the results have scores of {len(values)} {name}s ({first_names(values)}); pass "
+                f"by={name!r} for one row per {name}, or compare(...) the results"
+            )
     is_text = frame.dtypes == "category"
     frame = frame.astype(dict.fromkeys(frame.columns[is_text], object))
-    constant = {"task": "", "form": "", "metric": metrics[0]}
-    unused = [name for name, value in constant.items() if (frame[name] == value).all()]
+    unused = [name for name in ("task", "metric") if name not in by]
+    unused += ["form"] * bool((frame["form"] == "").all())
     return frame.drop(columns=[*unused, "content", "file"])
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """Read a file as one table.
+
+    Args:
+        path: A table of a usual format.
+
+    Returns:
+        The rows, with None for an empty cell of text.
+
+    Raises:
+        DataError: If the file has no rows.
+    """
+    first_of, *_ = inputs_of(path, ResultColumns())
+    table, rows = table_or_rows(first_of)
+    if table is None:
+        table = frame_of([flat.row() for flat in flat_rows(rows, Path(first_of.name), [])[1]])
+    if table.empty:
+        raise DataError(f"{first_of.name} has no rows; check how it was written")
+    texts = map(str, table.select_dtypes(exclude=["number", "bool"]))
+    # An empty cell of a text file is a missing one.
+    blanks = {
+        name: table[name].map(lambda cell: None if isinstance(cell, str) and not cell else cell)
+        for name in texts
+    }
+    return table.assign(**blanks)
+
+
+def read_scores(column: "pd.Series[Any]", path: Path) -> "pd.Series[float]":
+    """Read the scores of a column of a file.
+
+    Args:
+        column: Numbers, true and false, or their texts.
+        path: The file, for the message.
+
+    Returns:
+        The scores, NaN for empty cells.
+
+    Raises:
+        DataError: If a cell is not a score.
+    """
+    numbers = [number_of(cell) for cell in column]
+    if None in numbers:
+        row = numbers.index(None)
+        raise DataError(
+            f"{path.name}: row {row + 1}, column {column.name!r}: {column.iloc[row]!r} is not a "
+            "score; give a number, true or false, or an empty cell for a missing score"
+        )
+    return pd.Series(numbers, index=column.index, dtype=float)
 
 
 def find(frame: pd.DataFrame, role: str, name: str, *, default: str = "") -> str:
@@ -167,7 +255,7 @@ class Rows(NamedTuple):
     is_share: bool
     """Whether all known scores are from 0 to 1."""
     note: str
-    """The column that groups the items, if the clusters are single items; empty otherwise."""
+    """The column of clusters that was found among those of usual names; empty if none was."""
 
 
 def prepare(
@@ -190,7 +278,8 @@ def prepare(
         scores: Columns of scores.
         unit: Columns that name an observation of a model, such as item and form; None is skipped.
         by: Columns of groups.
-        cluster: Column of dependent rows; None for the item.
+        cluster: Column of dependent rows; None for the finest column of a usual name that groups
+            the items, as for `compare`, or else the item.
         item: Column of items; None if the frame has none.
         model: Column of models; they make groups if there are several. A column of a usual name is
             renamed "model".
@@ -211,13 +300,19 @@ def prepare(
     keys = [find(frame, "by", name) for name in column_names(by)]
     named = find_optional(frame, "model", model, "model")
     models = []
-    if named not in (None, cluster, *keys) and frame[named].nunique(dropna=False) > 1:
+    if (
+        named not in (None, cluster, item, repeat, *unit, *scores, *keys)
+        and frame[named].nunique(dropna=False) > 1
+    ):
         _check_ids(frame[named])
         models = ["model" if model == "model" else model]
         frame = frame.rename(columns={named: models[0]})
     family = models if keys else []
     keys = [*models, *keys]
-    chosen = item if cluster is None else find(frame, "cluster", cluster)
+    if cluster is None:
+        chosen, note = _found_cluster(frame, item, keys)
+    else:
+        chosen, note = find(frame, "cluster", cluster), ""
     repeats = [] if repeat is None else [find(frame, "repeat", repeat)]
     own = list(filter(None, unit))
     for name in dict.fromkeys(filter(None, [*own, *repeats, chosen])):
@@ -249,7 +344,7 @@ def prepare(
         "items" if chosen == item else "clusters",
         not any(graded),
         is_share,
-        _grouping_note(frame, item, keys) if cluster is None else "",
+        note,
     )
 
 
@@ -269,25 +364,38 @@ def _refuse_missing(frame: pd.DataFrame, scores: Sequence[str]) -> None:
             )
 
 
-def _grouping_note(frame: pd.DataFrame, item: str | None, keys: Sequence[str]) -> str:
-    """Name the finest column of a usual name that groups the items; empty if there is none."""
+def _found_cluster(
+    frame: pd.DataFrame, item: str | None, keys: Sequence[str]
+) -> tuple[str | None, str]:
+    """Find the finest column of a usual name that groups the items, as `compare` does.
+
+    Returns the column of clusters, which is that of items if no column makes enough groups, and a
+    note that names the column.
+    """
     if item is None:
-        return ""
-    n_items, sizes = frame[item].nunique(), {}
-    for name in map(str, frame.columns):
-        if name.casefold() not in GROUPS or name in (item, *keys) or has_list_cells(frame[name]):
+        return None, ""
+    names = [
+        name
+        for name in map(str, frame.columns)
+        if name.casefold() in GROUPS and name not in (item, *keys)
+        if not has_list_cells(frame[name]) and frame[name].notna().all()
+    ]
+    rows = frame.drop_duplicates(item)
+    sizes = {name: rows[name].value_counts().to_numpy() for name in names}
+    note = ""
+    for name in sorted(names, key=lambda one: -len(sizes[one])):
+        is_nested = (frame.groupby(item)[name].nunique() == 1).all()
+        if not (1 < len(sizes[name]) < len(rows) and is_nested):
             continue
-        n_groups = frame[name].nunique()
-        is_nested = (frame.groupby(item)[name].nunique(dropna=False) == 1).all()
-        if frame[name].notna().all() and 1 < n_groups < n_items and is_nested:
-            sizes[name] = n_groups
-    if not sizes:
-        return ""
-    name = max(sizes, key=lambda one: sizes[one])
-    return (
-        f"Intervals assume independent items, but column {name} groups the {n_items:,} items into "
-        f"{sizes[name]:,}; cluster={name!r} keeps its groups together."
-    )
+        groups = f"column {name}, which groups the {len(rows):,} items into {len(sizes[name]):,}"
+        if is_enough(sizes[name]):
+            remedy = f"pass cluster={item!r} if items are independent"
+            return name, f"Clusters are the values of {groups}; {remedy}."
+        note = (
+            f"Clusters are the items, not {groups}, too few for an interval of new groups; pass "
+            f"cluster={name!r} to use them."
+        )
+    return item, note
 
 
 def _graded(column: "pd.Series[Any]", binary_reason: str) -> bool:

@@ -256,7 +256,7 @@ def _by_sums(
     if flat is None:
         return None
     models = flat.totals.models
-    _check_models(models, settings)
+    _check_models(models, settings, table)
     with _naming_metric(flat.metric):
         result = compare_totals(
             flat.totals,
@@ -300,7 +300,7 @@ def _by_rows(
         frame = judged_by_rule(frame, settings.rule)
         notes = [note for note in notes if not note.endswith(UNSCORED)]
     models = [str(name) for name in frame["model"].unique()]
-    _check_models(models, settings)
+    _check_models(models, settings, table)
     frame = _common_metrics(frame, notes)
     frame = _with_own_names(frame, columns, (*by, *columns.cluster))
     frame = split_labels(frame, by, table.separator)
@@ -392,11 +392,14 @@ def _check_settings(settings: ComparisonSettings, table: TableSettings) -> None:
         raise ValueError("`fail_if=maybe-worse` needs `margin`: within what is a model no worse?")
 
 
-def _check_models(models: Sequence[str], settings: ComparisonSettings) -> None:
+def _check_models(
+    models: Sequence[str], settings: ComparisonSettings, table: TableSettings
+) -> None:
     """Refuse options that do not go with the number of models."""
     if len(models) < 2:
         options = {
             "fail_if": settings.fail_if, "baseline": settings.baseline, "margin": settings.margin,
+            "test": None if table.test == "auto" else table.test,
         }  # fmt: skip
         given = [f"`{name}`" for name, value in options.items() if value is not None]
         if given:

@@ -38,7 +38,7 @@ _TEXTS: Final = ("question", "references")
 _READ: Final = {"score", "model", "prediction", *_TEXTS}
 
 
-def is_enough(sizes: _Numbers) -> bool:
+def is_enough(sizes: npt.NDArray[Any]) -> bool:
     """Check whether clusters of these sizes are enough for an interval.
 
     Args:

@@ -18,7 +18,12 @@ from surface_consistency.analysis._columns import (
     to_frame,
 )
 from surface_consistency.analysis.result import Result, texts
-from surface_consistency.errors import PluginError, UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    PluginError,
+    UndefinedMetricWarning,
+    UnscoredWarning,
+)
 from surface_consistency.metrics._groups import column_names
 from surface_consistency.metrics._inputs import check_choice
 from surface_consistency.metrics.correlation.correlations import correlation_by
@@ -40,7 +45,8 @@ Missing = Literal["drop", "raise", "wrong"]
 _MOST: Final = 3
 """Maximum number of rows that have sentences of their own."""
 
-_OUTCOMES: Final = ("first_correct", "second_correct")
+OUTCOMES: Final = ("first_correct", "second_correct")
+"""Columns of scores of an outcomes frame."""
 _ENDS: Final = ("", "_low", "_high")
 _UNITS: Final = {"rate": "%", "difference": "points", "number": ""}
 
@@ -90,7 +96,8 @@ def accuracy(
         score: Column of scores: 0 or 1, or graded.
         item: Column of items; usual names such as "id" or "fact" by default, if the frame has one.
         form: Column of the form in which an item is asked, if there are several; as `item`.
-        cluster: Column of dependent rows, such as the article; None for the item.
+        cluster: Column of dependent rows, such as the article; None for the finest column of
+            a usual name, such as article or topic, that groups the items, or else the item.
         by: Columns of groups, one row of the result each.
         model: Column of models; several models are reported in one row each.
         repeat: Column that numbers repeated answers to the same prompt, such as the run. They are
@@ -126,7 +133,7 @@ def accuracy(
         The accuracy is 75.0 % (95 % CI 62.0 to 87.5; 40 answers, 20 clusters).
         [accuracy: 1 row x 5 columns in .to_frame(), 8 with all=True]
     """
-    frame = to_frame(df)
+    frame = to_frame(df, by=by)
     score = find(frame, "score", score, default="correct")
     item = find_optional(frame, "item", item, "item")
     form = None if item is None else find_optional(frame, "form", form, "form")
@@ -169,7 +176,8 @@ def consistency(
         item: Column of items.
         form: Column of forms: a wording, a name, a language, a prompt.
         score: Column of scores, 0 or 1.
-        cluster: Column of dependent items, such as the article; None for the item.
+        cluster: Column of dependent items, such as the article; None for the finest column of
+            a usual name, such as article or topic, that groups the items, or else the item.
         by: Columns of groups, one row of the result each.
         model: Column of models; several models are reported in one row each.
         repeat: Column that numbers repeated answers to the same prompt. Two forms are then compared
@@ -203,8 +211,8 @@ def consistency(
         >>> consistency(answers).sentences[0]
         'The consistency of two forms of an item is 66.7 % (95 % CI 53.6 to 79.6; 30 items).'
     """
-    frame, fact = to_frame(df), None
-    groups = _with_facet(frame, by)
+    frame, fact = to_frame(df, OUTCOMES, by=by), None
+    groups = with_facet(frame, by)
     if (item, form, score) == ("item", "form", "correct"):
         long = outcome_rows(frame)
         frame, fact = long, None if long is frame else "fact"
@@ -257,7 +265,8 @@ def paired(
         df: One row per pair, as for `accuracy`; an outcomes frame needs no further names.
         first: Column of scores under the first condition: 0 or 1, or graded.
         second: Column of scores under the second condition.
-        cluster: Column of dependent pairs, such as the fact; None for the item.
+        cluster: Column of dependent pairs, such as the fact; None for the finest column of
+            a usual name, such as article or topic, that groups the items, or else the item.
         by: Columns of groups, one row of the result each; a cell may be a list of labels. Outcomes
             of several values of the facet of their study, such as the question templates of
             RedirectQA, have a row per value.
@@ -298,14 +307,22 @@ def paired(
         >>> result.to_frame()[["accuracy_difference", "flip_rate", "n"]].values.tolist()
         [[-0.5, 0.5, 120.0]]
     """
-    frame = to_frame(df)
+    frame = to_frame(df, (first, second), by=by)
+    if first not in frame and {"form", "correct"} <= {*frame}:
+        raise ColumnNotFoundError(
+            f"column {first!r} not found: df has one row per answer, and paired needs one row per "
+            "pair; pass df.pivot(index='item', columns='form', values='correct').reset_index() "
+            "with first= and second= two of its forms, or use consistency(df)"
+        )
     first, second = (find(frame, *one) for one in (("first", first), ("second", second)))
     item = find_optional(frame, "item", item, "item")
     pair = find_optional(frame, "pair", pair, "pair") or (None if repeat is None else item)
     if cluster is None and {"study", "pair"} <= {*frame}:
         cluster = _cluster_of(frame)
+    if cluster is None and test in ("obuchowski", "durkalski"):
+        raise ValueError(f"test={test!r} needs clusters of pairs; pass cluster= their column")
     rows = prepare(
-        frame, [first, second], [pair], _with_facet(frame, by), cluster, item or pair, model,
+        frame, [first, second], [pair], with_facet(frame, by), cluster, item or pair, model,
         repeat, missing,
     )  # fmt: skip
     one, two = _conditions(frame, first, second)
@@ -371,7 +388,8 @@ def forgetting(
         del_off: Column of scores with the fact deleted and retrieval off.
         gold_retrieved: Column that is 1 if a retained candidate of the retrieval trace is
             equivalent to the deleted fact in subject, relation and object; None without traces.
-        cluster: Column of dependent rows, such as the fact; None for the item.
+        cluster: Column of dependent rows, such as the fact; None for the finest column of
+            a usual name, such as article or topic, that groups the items, or else the item.
         by: Columns of groups, such as the topology; one row of the result each.
         item: Column of facts; the default is used only if the frame has it.
         model: Column of models; several models are reported in one row each.
@@ -406,7 +424,7 @@ def forgetting(
         >>> [float(row[name]) for name in ("leakage", "retrieval_mediated", "interference")]
         [0.33, 0.33, 0.0]
     """
-    frame = to_frame(df)
+    frame = to_frame(df, (del_on, del_off), by=by)
     given = {"full": full, "del_on": del_on, "del_off": del_off, "gold_retrieved": gold_retrieved}
     scores = {role: find(frame, role, name) for role, name in given.items() if name is not None}
     item = find_optional(frame, "item", item, "item")
@@ -503,10 +521,10 @@ def alignment(
         >>> alignment(pairs).to_frame()[["alignment", "signed_alignment"]].round(2).values.tolist()
         [[0.8, 0.0]]
     """
-    frame = to_frame(df)
-    is_outcomes = {*_OUTCOMES} <= {*frame} and not {"short", "long"} & {*frame}
+    frame = to_frame(df, (short, long), OUTCOMES, by=by)
+    is_outcomes = {*OUTCOMES} <= {*frame} and not {"short", "long"} & {*frame}
     if is_outcomes and (short, long) == ("short", "long"):
-        short, long = _OUTCOMES
+        short, long = OUTCOMES
     if topic == "topic" and "topic" not in frame and "topic_id" in frame:
         topic = "topic_id"
     short, long, topic = (
@@ -515,7 +533,7 @@ def alignment(
     order = None if permutation is None else find(frame, "permutation", permutation)
     pair = find_optional(frame, "pair", "pair", "pair")
     rows = prepare(
-        frame, [short, long], [pair], by, cluster, topic, model, None, missing,
+        frame, [short, long], [pair], by, cluster or topic, topic, model, None, missing,
         binary_reason="alignment is the proportion of equal correctness labels",
     )  # fmt: skip
     table = alignment_by(
@@ -591,7 +609,7 @@ def partial_correlation(
            coefficient  n
         0         0.73  8
     """
-    frame = to_frame(df)
+    frame = to_frame(df, (x, y), by=by)
     x, y = find(frame, "x", x), find(frame, "y", y)
     held = [find(frame, "controls", name) for name in column_names(controls)]
     check_choice(missing, ("drop", "raise"), "missing")
@@ -618,12 +636,12 @@ def outcome_rows(frame: pd.DataFrame) -> pd.DataFrame:
         The rows, with the pair as item, the condition as form, and `fact`, the cluster; a frame
         that is not an outcomes frame as it is.
     """
-    if not {"pair", *_OUTCOMES} <= {*frame} or {"form", "correct"} & {*frame}:
+    if not {"pair", *OUTCOMES} <= {*frame} or {"form", "correct"} & {*frame}:
         return frame
-    pairs = frame.drop(columns=[*_OUTCOMES, "pair"]).assign(
+    pairs = frame.drop(columns=[*OUTCOMES, "pair"]).assign(
         item=frame["pair"], fact=frame[_cluster_of(frame) or "pair"]
     )
-    conditions = zip(_OUTCOMES, _conditions(frame, *_OUTCOMES), strict=True)
+    conditions = zip(OUTCOMES, _conditions(frame, *OUTCOMES), strict=True)
     parts = [pairs.assign(form=name, correct=frame[column]) for column, name in conditions]
     return pd.concat(parts, ignore_index=True)
 
@@ -634,7 +652,7 @@ def _cluster_of(frame: pd.DataFrame) -> str | None:
     return next((name for name in names if name in frame and frame[name].notna().all()), None)
 
 
-def _with_facet(frame: pd.DataFrame, by: str | Sequence[str]) -> list[str]:
+def with_facet(frame: pd.DataFrame, by: str | Sequence[str]) -> list[str]:
     """Add to groups the facet of the study of outcomes, whose values are never pooled."""
     names = column_names(by)
     if not {"study", "pair"} <= {*frame} or frame["study"].nunique() != 1:

@@ -78,15 +78,18 @@ def compare(
         >>> result.to_frame()[["model", "reference", "difference"]].round(2).values.tolist()
         [['b', 'a', -0.33]]
     """
-    columns = ResultColumns(
-        item=_tuple(item), form=form, score=score, repeat=repeat, cluster=_tuple(cluster),
-        names=_tuple(names),
-    )  # fmt: skip
+    by, cluster = _of_outcomes(sources, _tuple(by), _tuple(cluster))
+    named = {
+        "item": _tuple(item), "form": form, "score": score, "repeat": repeat,
+        "cluster": cluster, "names": _tuple(names),
+    }  # fmt: skip
+    # Runs of this package accept only what is named.
+    columns = ResultColumns.model_validate({role: one for role, one in named.items() if one})
     compared = compare_results(
         _source(sources),
         columns,
         ComparisonSettings(baseline=baseline, margin=margin, rule=rule, missing=missing),
-        TableSettings(by=_tuple(by), confidence=confidence),
+        TableSettings(by=by, confidence=confidence),
     )
     return result_of(compared)
 
@@ -122,8 +125,8 @@ def result_of(compared: ComparedResults) -> Result:
         kind: Literal["difference", "number"] = "difference" if is_share else "number"
         estimates = [
             interval_column("difference", "Difference", kind, "points" * is_share),
-            Column(key="model_mean", title="Model", kind=rate),
-            Column(key="reference_mean", title="Reference", kind=rate),
+            Column(key="model_mean", title="Mean, model", unit="%" * is_share, kind=rate),
+            Column(key="reference_mean", title="Mean, reference", unit="%" * is_share, kind=rate),
         ]
     has_family = bool(by) or any(len(report.differences) > 1 for report in reports.values())
     p = ("p_value_holm" if has_family else "p_value") if has_pairs else None
@@ -195,8 +198,32 @@ def _source(sources: Sequence[Any]) -> Any:  # noqa: ANN401 - what `compare_resu
 
 def _answers(source: object) -> object:
     """Return an outcomes frame with one row per answer; another source as it is."""
-    if not isinstance(source, pd.DataFrame):
+    if not _is_outcomes(source):
         return source
+    from surface_consistency.analysis._columns import to_frame
     from surface_consistency.analysis.measures import outcome_rows
 
-    return outcome_rows(source)
+    return outcome_rows(to_frame(source))
+
+
+def _is_outcomes(source: object) -> bool:
+    """Tell whether a source is an outcomes frame."""
+    needed = {"pair", "first_correct", "second_correct"}
+    return isinstance(source, pd.DataFrame) and needed <= {*source} and not source.empty
+
+
+def _of_outcomes(
+    sources: Sequence[Any], by: tuple[str, ...], cluster: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return groups with the facet of the study of outcomes, and the clusters of that study."""
+    (first, *more) = sources or ((),)
+    listed = first if isinstance(first, list) and not more else sources
+    given = list(first.values()) if isinstance(first, Mapping) else list(listed)
+    outcomes = [one for one in given if _is_outcomes(one)]
+    if not outcomes:
+        return by, cluster
+    from surface_consistency.analysis.measures import with_facet
+
+    for one in outcomes:
+        by = tuple(with_facet(one, by))
+    return by, cluster or (("fact",) if len(outcomes) == len(given) else ())

@@ -151,7 +151,7 @@ class Result(NoTruthValue):
         if len(self.frame) == 1:
             heads, (row,) = _cells(self._table(n_all))
             lines = [f"{head}: {cell}" for head, cell in zip(heads, row, strict=True)]
-            return "\n".join(filter(None, [*lines, self.note]))
+            return "\n".join(lines)
         columns = [n_all] if all else range(_MOST_COLUMNS, len(self.keys), -1)
         return fitted_text(map(self._table, columns))
 

@@ -6,15 +6,13 @@ from typing import Any, Final
 
 import pandas as pd
 
+from surface_consistency.analysis._columns import read_scores, read_table, to_frame
 from surface_consistency.analysis.compare import judged_by_rule
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.reading import first_names
-from surface_consistency.results.checks import GROUPS
 from surface_consistency.results.columns import ResultColumns, need_column
-from surface_consistency.results.frame import read_results, table_or_rows
-from surface_consistency.results.inputs import inputs_of
-from surface_consistency.results.layouts import flat_rows
-from surface_consistency.results.tables import frame_of, number_of
+from surface_consistency.results.frame import read_results
+from surface_consistency.results.run_folders import is_run
 from surface_consistency.text import did_you_mean
 
 _OF_PAIRS: Final = ("item", "cluster", "model", "repeat")
@@ -66,13 +64,12 @@ def read_answers(
     named = {role: getattr(columns, role) for role in ("task", "model", "form", "metric", "repeat")}
     own = {name: frame[role] for role, name in named.items() if name and name not in frame}
     frame = frame.assign(**own)
-    notes = list(results.notes)
-    if cluster is None:
-        notes += _groups_of_items(results.clusters)
-    is_item = cluster is None or (cluster,) == columns.item
+    if (frame["form"] == "").all():
+        frame = frame.drop(columns="form")
+    cluster = "item" if (cluster,) == columns.item else cluster
     repeat = "repeat" if frame["repeat"].nunique() > 1 else None
-    arguments = {"item": "item", "cluster": None if is_item else cluster, "repeat": repeat}
-    return frame, arguments, notes
+    arguments = {"item": "item", "cluster": cluster, "repeat": repeat}
+    return frame, arguments, list(results.notes)
 
 
 def read_pairs(
@@ -102,7 +99,11 @@ def read_pairs(
             condition, a group differs between the conditions, or no item has both conditions.
         ValueError: If `first` or `second` is not named, or an option has no effect.
     """
+    defaults = {} if condition else {role: f"{role}_correct" for role in ("first", "second")}
+    given = defaults | dict(given)
     first, second = (given.get(role) for role in ("first", "second"))
+    if condition is None and is_run(source):
+        return to_frame(source, (str(first), str(second)), by=given.get("by", ())), {}, []
     if first == second or first is None or second is None:
         what = "column of scores" if condition is None else f"value of {condition}"
         raise ValueError(f"name the two conditions by `first` and `second`, each a {what}")
@@ -170,38 +171,16 @@ def _score_columns(
             "or name the column of the condition by `condition`"
         )
     named = {role: name for role in _OF_PAIRS if (name := _only(getattr(columns, role), role))}
-    first_of, *_ = inputs_of(source, ResultColumns())
-    table, rows = table_or_rows(first_of)
-    if table is None:
-        table = frame_of([flat.row() for flat in flat_rows(rows, Path(first_of.name), [])[1]])
-    if table.empty:
-        raise DataError(f"{first_of.name} holds no rows, so no pairs; check how it was written")
+    table = read_table(source)
     names = list(map(str, table.columns))
     wanted = {**named, **{role: str(given[role]) for role in ("first", "second")}}
     found = {need_column(name, names, role, source.name): name for role, name in wanted.items()}
     table = table.set_axis([found.get(name, name) for name in names], axis=1)
-    texts = map(str, table.select_dtypes(exclude=["number", "bool"]))
-    # An empty cell of a text file is a missing one.
-    blanks = {name: table[name].map(lambda cell: None if cell == "" else cell) for name in texts}
-    scores = {wanted[role]: _scores(table[wanted[role]], source) for role in ("first", "second")}
-    table = table.assign(**blanks).assign(**scores)
-    notes: list[str] = []
-    if "cluster" not in named and "item" not in table:
-        groups = [name for name in names if name.casefold() in GROUPS]
-        notes = _groups_of_items([name for name in groups if table[name].duplicated().any()])
-    return table, named, notes
-
-
-def _scores(column: "pd.Series[Any]", source: Path) -> "pd.Series[float]":
-    """Read the scores of a column, NaN for empty cells."""
-    numbers = [number_of(cell) for cell in column]
-    if None in numbers:
-        row = numbers.index(None)
-        raise DataError(
-            f"{source.name}: row {row + 1}, column {column.name!r}: {column.iloc[row]!r} is not a "
-            "score; give a number, true or false, or an empty cell for a missing score"
-        )
-    return pd.Series(numbers, index=column.index, dtype=float)
+    scores = {
+        wanted[role]: read_scores(table[wanted[role]], source) for role in ("first", "second")
+    }
+    table = table.assign(**scores)
+    return table, named, []
 
 
 def _only(values: str | Sequence[str] | None, role: str) -> str | None:
@@ -211,13 +190,3 @@ def _only(values: str | Sequence[str] | None, role: str) -> str | None:
     if len(values) > 1:
         raise ValueError(f"`{role}` takes one column; got {', '.join(values)}")
     return values[0] if values else None
-
-
-def _groups_of_items(groups: Sequence[str]) -> list[str]:
-    """Note a column that groups items if no cluster is named."""
-    names = [name for name in groups if name != "item"]
-    return [
-        f"Intervals are clustered by item. The column {name} groups items; pass --cluster "
-        f"{name} if items of one {name} depend on each other."
-        for name in names[:1]
-    ]

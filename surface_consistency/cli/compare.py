@@ -16,13 +16,14 @@ from surface_consistency.analysis.settings import ComparisonSettings, TableSetti
 from surface_consistency.cli.output import WORSE
 from surface_consistency.cli.record_command import record_command
 from surface_consistency.results.columns import ResultColumns
+from surface_consistency.results.run_folders import is_run
 from surface_consistency.schemas.settings import Settings
+from surface_consistency.tables.numbers import TERMINAL
 
 if TYPE_CHECKING:
     from surface_consistency.analysis.compare import ComparedResults
     from surface_consistency.analysis.result import Result
 
-_TERMINAL: Final = 80
 _Results = Annotated[
     Path, Parameter(help="Result files or folders of any tool, or run folders; at least one.")
 ]
@@ -69,7 +70,7 @@ def _show(
     from surface_consistency.analysis.result import markdown_text
 
     page = None if out is None else result.save(out)
-    said = [*result.sentences, *notes]
+    said = filter(None, [*result.sentences, result.note, *notes])
     match form.name:
         case "json":
             print(_json(result.to_dict(all=form.wide)))
@@ -79,7 +80,7 @@ def _show(
         case "latex":
             print(result.to_latex())
         case _:
-            lines = [textwrap.fill(one, _TERMINAL, break_on_hyphens=False) for one in said]
+            lines = [textwrap.fill(one, TERMINAL, break_on_hyphens=False) for one in said]
             print("\n".join([*lines, "", result.to_text(all=form.wide)]))
             if page is not None:
                 print(f"\nreport: {page}")
@@ -141,8 +142,16 @@ def make_measure(name: str) -> Callable[..., object]:
     ) -> None:
         form = _form(json=json, markdown=markdown, latex=latex, wide=wide)
         given = options.model_dump(include=options.model_fields_set)
+        if name == "consistency" and results and all(map(is_run, results)) and not rule:
+            import pandas as pd
+
+            from surface_consistency.analysis._columns import to_frame
+
+            frame = pd.concat([to_frame(one, measures.OUTCOMES) for one in results])
+            _show(function(frame, **given), form, out)
+            return
         frame, named, notes = read_answers(results, columns, rule=rule, by=given.get("by", ()))
-        _show(function(frame, **given, **named, form="form", score="score"), form, out, notes)
+        _show(function(frame, **given, **named, score="score"), form, out, notes)
 
     text = (inspect.getdoc(function) or "").partition("\n\n")[0]
     return record_command(measure, help_text=text, columns=ResultColumns, options=options_of)

@@ -99,8 +99,6 @@ def open_source(
     _refuse_revision(revision, "rows in memory")
     if isinstance(source, Mapping):
         source = _pick_split(source, split)
-    else:
-        _refuse_split(split, "one set of rows in memory")
     dataset = getattr(getattr(source, "info", None), "dataset_name", None)
     kind = type(source).__name__
     name = f"{kind}:{dataset}" if isinstance(dataset, str) else kind
@@ -115,7 +113,6 @@ def _open_sample(sample: str, revision: str | None, split: str) -> OpenSource:
             f"named {SAMPLE} is given as './{SAMPLE}'"
         )
     _refuse_revision(revision, "the bundled sample")
-    _refuse_split(split, "the bundled sample")
     (path,) = (SAMPLES / sample).glob("test.*")
     return _opened(f"{sample}-{SAMPLE}", None, None, read_rows(path), split)
 
@@ -163,22 +160,11 @@ def open_snapshot(name: str, found: "Snapshot", *, split: str) -> OpenSource:
     Raises:
         SourceNotFoundError: If a folder has no such split.
         DataError: If there are no rows, or they cannot be read.
-        ValueError: If another split is given for a file.
     """
     path, commit = found
     if path.is_file():
-        _refuse_split(split, name)
         return _opened(name, None, None, read_rows(path), split)
     return _opened(name, commit, path, _folder_rows(path, name, split), split)
-
-
-def _refuse_split(split: str, name: str) -> None:
-    """Refuse a split that would be ignored."""
-    if split != "test":
-        raise ValueError(
-            f"split={split!r} belongs to a repository, folder or dictionary of splits, but the "
-            f"source is {name}; omit it"
-        )
 
 
 def _refuse_revision(revision: str | None, name: str) -> None:

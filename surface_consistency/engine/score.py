@@ -508,11 +508,11 @@ def named_texts(
         DataError: If an id occurs twice, or texts alone are not confirmed by `in_order`.
         ColumnNotFoundError: If no column, or more than one, is that of the ids or of the texts.
     """
-    if isinstance(predictions, str) or not isinstance(predictions, Iterable):
+    is_table = any(hasattr(predictions, name) for name in ("to_pandas", "with_format", "iloc"))
+    if isinstance(predictions, str) or not (is_table or isinstance(predictions, Iterable)):
         raise TypeError(
             f"predictions is one {type(predictions).__name__}; pass a mapping from id to text"
         )
-    is_table = isinstance(predictions, pd.DataFrame) or hasattr(predictions, "with_format")
     if not isinstance(predictions, Mapping) and not is_table:
         predictions = list(predictions)
         if not any(isinstance(row, Mapping) for row in predictions):

@@ -41,6 +41,7 @@ from surface_consistency.plugins import ANALYSES, STUDIES, Plugins
 from surface_consistency.report.page import Block, Check, Prose, Section
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.frames import make_frame
+from surface_consistency.schemas import PairedOutcome
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.tables.numbers import Part
 from surface_consistency.tables.table import Table
@@ -211,8 +212,8 @@ def pair_outcomes(
     return make_frame(wanted, outcome)
 
 
-def with_cluster(study: Study, outcomes: pd.DataFrame) -> pd.DataFrame:
-    """Name the default cluster of a study in the column `cluster`.
+def outcomes_frame(study: Study, outcomes: pd.DataFrame) -> pd.DataFrame:
+    """Return the outcomes of a study as the functions of the library read them.
 
     Args:
         study: The study.
@@ -221,9 +222,15 @@ def with_cluster(study: Study, outcomes: pd.DataFrame) -> pd.DataFrame:
     Returns:
         The outcomes with `cluster`: the first of `Design.clusters` that every pair has, such as the
         topic of SLAQ or the subject of RedirectQA, by which the study's report is clustered.
+        Columns of several labels have singular names, such as `type`.
     """
-    known = (name for name in study.design.clusters if outcomes[name].notna().all())
-    return outcomes.assign(cluster=outcomes[next(known, "item")])
+    known = (
+        name for name in study.design.clusters if name in outcomes and outcomes[name].notna().all()
+    )
+    singular = study.design.exploded_names.items()
+    return outcomes.assign(cluster=outcomes[next(known, "item")]).rename(
+        columns={old: new for old, new in singular if old not in PairedOutcome.model_fields}
+    )
 
 
 class Analysis(ABC, Generic[AnalysisT]):

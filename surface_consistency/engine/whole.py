@@ -9,7 +9,7 @@ import pandas as pd
 from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.engine.report import cluster_of, report_runs
 from surface_consistency.engine.settings import ReportSettings
-from surface_consistency.engine.study import find_study, with_cluster
+from surface_consistency.engine.study import find_study, outcomes_frame
 from surface_consistency.engine.sweep import run_sweep
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.loader import load_runs
@@ -77,4 +77,4 @@ def run(
     paths = [one.path for one in folders]
     report_runs(paths, folder, study=chosen, settings=reporting)
     runs = load_runs(paths, outcome=records.outcome)
-    return with_cluster(chosen, pd.concat([one.outcomes for one in runs], ignore_index=True))
+    return outcomes_frame(chosen, pd.concat([one.outcomes for one in runs], ignore_index=True))

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from surface_consistency.errors import RunnerError
 from surface_consistency.models.reasoning import reasoning_tags
 from surface_consistency.models.runner import Runner, cut_at_stop
 from surface_consistency.schemas import Generation, GenerationParams, Prompt, ScoringRequest
@@ -52,13 +53,13 @@ class MinimalRunner(Runner):
     def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
         """Answer one batch; an answer ends before its first end token or stop string."""
         if params.temperature or params.max_reasoning_tokens or params.reasoning_opened is not None:
-            self._refuse("generate", "with temperature or limits of reasoning; use transformers")
+            raise RunnerError("temperature and limits of reasoning need --runner transformers")
         rows = []
         for prompt in prompts:  # A chat template writes the special tokens itself.
             encoded = self._tokenizer(self.render(prompt), add_special_tokens=not prompt.messages)
             rows.append(encoded.input_ids)
             if not 0 < len(rows[-1]) <= self._context - params.max_new_tokens:
-                self._refuse("generate", f"for the length of {prompt.id!r}; use fewer shots")
+                raise RunnerError(f"{prompt.id!r} is empty or too long; use fewer shots")
         width = max(map(len, rows))
         output = self._model.generate(
             input_ids=self._tensor([[0] * (width - len(row)) + row for row in rows]),
@@ -97,7 +98,7 @@ class MinimalRunner(Runner):
             if start == 0 and special and self._tokenizer.bos_token_id is not None:
                 start, ids, ends = 1, [self._tokenizer.bos_token_id, *ids], [0, *ends]
             if start == 0 or len(ids) > self._context or request.vocabulary_moments:
-                self._refuse("score", f"for the length or kind of {request.id!r}; use transformers")
+                raise RunnerError(f"{request.id!r} has no context, is too long or asks for moments")
             with torch.inference_mode():
                 logits = self._model(self._tensor([ids[:-1]])).logits[0, start - 1 :].float()
             tokens = self._tensor(ids[start:])

@@ -24,7 +24,7 @@ from surface_consistency.data.sources import OpenSource, Source, open_source
 from surface_consistency.engine.judging.judges import judge_targets
 from surface_consistency.engine.score import align_predictions, named_texts, warn_unscored
 from surface_consistency.engine.settings import JudgeScoring, StudySettings
-from surface_consistency.engine.study import find_study, make_plan, pair_outcomes, with_cluster
+from surface_consistency.engine.study import find_study, make_plan, outcomes_frame, pair_outcomes
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
 from surface_consistency.models.reasoning import separate_stored
 from surface_consistency.reading import find_column, first_names
@@ -32,7 +32,7 @@ from surface_consistency.results.columns import PredictionSettings
 from surface_consistency.rows.readers import Row, python_values
 from surface_consistency.runs.answers import join_answers
 from surface_consistency.runs.frames import arrow_schema
-from surface_consistency.schemas import DataSource, GenerationParams, PairedOutcome
+from surface_consistency.schemas import DataSource, GenerationParams
 from surface_consistency.schemas._record import NonEmpty, Record
 from surface_consistency.schemas.settings import refuse_unknown
 from surface_consistency.studies.forms.data import Forms, forms_of, load_forms
@@ -265,6 +265,11 @@ def load_dataset(
     layout = presets().get(name)
     find = partial(open_source, sample=name) if layout is None else partial(layout_rows, layout)
     opened = find(source, revision=revision, split=split or "test")
+    if split and opened.folder is None and not isinstance(source, Mapping):
+        raise ValueError(
+            f"split={split!r} belongs to a repository, folder or dictionary of splits, but the "
+            f"source is {opened.id}; omit it"
+        )
     return _load_rows(name, opened, options if columns is None else options | {"columns": columns})
 
 
@@ -521,10 +526,7 @@ def score_predictions(
         outcomes = outcomes.assign(
             **{name: outcomes[f"{side}_correct"] for name, side in states.items()}
         )
-    singular = study.design.exploded_names.items()
-    return with_cluster(study, outcomes).rename(
-        columns={old: new for old, new in singular if old not in PairedOutcome.model_fields}
-    )
+    return outcomes_frame(study, outcomes)
 
 
 def _scoring_by(scoring: type[JudgeScoring], rule: str | None) -> JudgeScoring:

@@ -20,8 +20,9 @@ UNDEFINED: Final = "–"
 _HARD_SPACE = "\u00a0"
 _SMALL_P = 0.001
 _ROUNDING: Final = 1e-12
-_TERMINAL: Final = 80
-"""Below it a number is what rounding left of 0."""
+"""A number below it is the rounding error of 0."""
+TERMINAL: Final = 80
+"""Width of a terminal, in characters."""
 _VERDICTS = {True: "right", False: "wrong", None: "not judged"}
 
 
@@ -384,7 +385,7 @@ def fitted_text(tables: Iterable[Table]) -> str:
     for table in tables:
         text = table_text(table)
         lines = text.splitlines()[1 : len(table.frame) + 3]
-        if max(map(text_width, lines)) <= _TERMINAL:
+        if max(map(text_width, lines)) <= TERMINAL:
             break
     return text
 

@@ -1,5 +1,6 @@
 """The functions of the front door against the metrics, brute force, other packages and papers."""
 
+import functools
 import itertools
 
 import datasets
@@ -71,7 +72,7 @@ def test_accuracy_is_the_mean_of_compare_models(values):
 def test_accuracy_clusters_by_item_and_reports_each_model():
     frame = pd.concat([ONE.assign(model=name) for name in ("a", "b")])
 
-    table = accuracy(frame).to_frame()
+    table = accuracy(frame.drop(columns="article")).to_frame()
 
     assert table["model"].tolist() == ["a", "b"]
     assert table["n_clusters"].tolist() == [60, 60]
@@ -87,7 +88,7 @@ def test_repeats_are_averaged_and_give_test_retest_flips_and_pass_k():
     assert row["accuracy"] == pytest.approx(frame["correct"].mean())
     assert row["test_retest_flip_rate"] == pytest.approx(flips)
     assert row["pass_k"] == pytest.approx(np.mean(np.all(runs, axis=0)))
-    assert (row["k"], row["n"], row["n_clusters"]) == (3, 180, 60)
+    assert (row["k"], row["n"], row["n_clusters"]) == (3, 180, 20)
 
 
 def test_repeats_of_a_group_are_reported_in_its_own_row():
@@ -154,7 +155,7 @@ def test_paired_with_repeats_is_that_of_independent_draws():
 
     row = row_of(result)
     assert row["flip_rate"] == pytest.approx(np.mean(flips))
-    assert (row["n"], row["n_clusters"]) == (60, 60)
+    assert (row["n"], row["n_clusters"]) == (60, 20)
     assert "of which repeats of identical prompts explain" in " ".join(result.sentences)
 
 
@@ -458,12 +459,26 @@ def test_items_and_models_are_found_by_their_usual_names():
         accuracy(pd.concat([usual, usual]))
 
 
-def test_a_column_that_groups_the_items_is_named_unless_clusters_are_given():
-    note = "but column article groups the 60 items into 20; cluster='article' keeps"
+def test_a_column_that_groups_the_items_makes_the_clusters_unless_they_are_named():
+    note = "Clusters are the values of column article, which groups the 60 items into 20"
 
-    assert note in accuracy(ONE).note
-    assert note in consistency(ONE).note
-    assert accuracy(ONE, cluster="article").note == accuracy(ONE, cluster="item").note == ""
+    for function in (accuracy, consistency):
+        result, named = function(ONE), function(ONE, cluster="article")
+        assert note in result.note
+        pd.testing.assert_frame_equal(result.frame, named.frame)
+        assert named.note == function(ONE, cluster="item").note == ""
+    assert row_of(accuracy(ONE, cluster="item"))["n_clusters"] == 60
+    few = ONE.assign(article=ONE["item"] % 3)
+    assert "too few" in accuracy(few).note
+    assert row_of(accuracy(few))["n_clusters"] == 60
+
+
+def test_accuracy_and_compare_of_one_model_have_the_same_interval():
+    """Both find the column of clusters."""
+    one, other = row_of(accuracy(ONE)), row_of(compare({"a": ONE}))
+
+    for end in ("", "_low", "_high"):
+        assert one[f"accuracy{end}"] == pytest.approx(other[f"mean{end}"], abs=1e-12)
 
 
 @pytest.mark.parametrize("scale", [1, 6])
@@ -565,3 +580,44 @@ def test_tasks_and_groups_of_a_comparison_have_a_row_each():
         assert row["difference"] == pytest.approx(means[1] - means[0])
     with pytest.raises(ValueError, match="'difference' is a column of the result; rename it"):
         compare({"a": one.assign(difference=1), "b": other.assign(difference=1)}, by="difference")
+
+
+def test_a_file_of_pairs_is_read_as_its_frame_is(tmp_path):
+    pairs = pd.DataFrame({"item": np.arange(80) // 2, "first_correct": [1, 1, 0, 1] * 20})
+    pairs["second_correct"] = [1, 0, 0, 1] * 20
+    facts = pairs.rename(columns={"first_correct": "del_on", "second_correct": "del_off"})
+    for name, frame in (("pairs", pairs), ("facts", facts)):
+        frame.to_parquet(tmp_path / f"{name}.parquet")
+        frame.astype(bool).to_csv(tmp_path / f"{name}.csv", index=False)
+
+    for function, name, frame in (
+        (paired, "pairs", pairs),
+        (functools.partial(forgetting, full=None), "facts", facts),
+    ):
+        expected = function(frame).frame
+        for kind in ("parquet", "csv"):
+            read = function(tmp_path / f"{name}.{kind}").frame
+            pd.testing.assert_frame_equal(read, expected, check_dtype=False)
+
+
+def test_a_form_may_have_a_usual_name_of_a_model():
+    renamed = ONE.rename(columns={"form": "system"})
+
+    result = consistency(renamed, form="system")
+
+    pd.testing.assert_frame_equal(result.frame, consistency(ONE).frame)
+
+
+def test_tasks_of_a_file_are_not_pooled(tmp_path):
+    pd.concat([ONE.assign(task=name) for name in ("x", "y")]).to_json(
+        tmp_path / "a.jsonl", orient="records", lines=True
+    )
+
+    with pytest.raises(DataError, match="scores of 2 tasks .x, y.; pass by='task'"):
+        accuracy(tmp_path / "a.jsonl")
+    assert accuracy(tmp_path / "a.jsonl", by="task").to_frame()["n"].tolist() == [180, 180]
+
+
+def test_one_row_per_answer_is_not_a_table_of_pairs():
+    with pytest.raises(ColumnNotFoundError, match=r"needs one row per pair; pass df\.pivot"):
+        paired(ONE)

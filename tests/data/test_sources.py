@@ -245,16 +245,6 @@ def test_a_hub_folder_has_its_own_splits_and_no_revision(hub_folder):
         open_source(hub_folder, revision="v1.0.0")
 
 
-def test_a_source_without_splits_refuses_to_choose_one(tmp_path):
-    path = tmp_path / "rows.jsonl"
-    path.write_text('{"a": 1}\n', encoding="utf-8")
-
-    for source in (path, [{"a": 1}], "sample"):
-        with pytest.raises(ValueError, match=r"split='dev' belongs to a repository.*; omit it"):
-            open_source(source, split="dev", sample="slaq")
-    assert read(path) == [{"a": 1}]
-
-
 def test_rows_at_a_url_are_read_as_a_local_file_is():
     fsspec.filesystem("memory").pipe("/rows/test.jsonl", b'{"a": 1}\n')
 

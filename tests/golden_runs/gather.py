@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from surface_consistency.data import redirectqa
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.report import build_page
 from surface_consistency.engine.run import run_study
@@ -19,7 +20,7 @@ RESAMPLES = 1_000
 
 def load_redirectqa():
     """The bundled questions."""
-    return load_redirectqa("sample")
+    return redirectqa.load_redirectqa("sample")
 
 
 def scored_run(study, data, runner, out: Path, settings, *, scoring=None, shared=None, model=None):

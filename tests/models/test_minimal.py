@@ -121,7 +121,7 @@ def test_log_probabilities_of_whole_texts_follow_the_begin_token(chatting, both)
     ]
 
     assert_equal_scores(MinimalRunner(chatting), TransformersRunner(chatting), requests)
-    with pytest.raises(RunnerError, match=r"`score`, for the length or kind of '0'"):
+    with pytest.raises(RunnerError, match=r".0. has no context, is too long or asks for moments"):
         list(both("llama")[0].score(requests))
 
 
@@ -158,7 +158,7 @@ def test_options_after_a_conversation_are_scored_after_its_rendering(chatting):
 def test_decoding_that_is_not_supported_is_refused(both, shot_prompts, change):
     params = PARAMS.model_copy(update=change)
 
-    with pytest.raises(RunnerError, match="`generate`, with temperature or limits of reasoning"):
+    with pytest.raises(RunnerError, match="temperature and limits of reasoning need"):
         list(both("llama")[0].generate(shot_prompts[:1], params))
 
 
@@ -166,7 +166,7 @@ def test_decoding_that_is_not_supported_is_refused(both, shot_prompts, change):
 def test_prompts_without_tokens_or_room_for_the_answer_are_refused(both, text):
     minimal, prompt = both("llama")[0], Prompt(id="q", text=text)
 
-    with pytest.raises(RunnerError, match="`generate`, for the length of 'q'; use fewer shots"):
+    with pytest.raises(RunnerError, match="'q' is empty or too long; use fewer shots"):
         list(minimal.generate([prompt], PARAMS))
 
 

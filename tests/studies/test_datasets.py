@@ -212,7 +212,7 @@ def test_preset_reads_rows_in_memory():
             "slaq",
             {"source": "sample", "split": "train"},
             ValueError,
-            "split='train' belongs to .* but the source is the bundled sample; omit it",
+            "split='train' belongs to .* but the source is slaq-sample; omit it",
         ),
         ("slaq", {"source": "smaple"}, SourceNotFoundError, r"did you mean 'sample'\?"),
         ("slaq", {"clean_htm": True}, ValueError, r"slaq has no option.*did you mean 'clean_html'"),
@@ -294,7 +294,7 @@ def test_outcomes_are_clustered_as_the_report_of_their_study(name, column):
 
     scored = outcomes.dropna(subset=["first_correct", "second_correct"])
     for result in (sc.paired(outcomes), sc.consistency(outcomes), sc.compare(outcomes)):
-        assert result.to_frame()["n_clusters"].tolist() == [scored[column].nunique()], result.kind
+        assert {*result.to_frame()["n_clusters"]} == {scored[column].nunique()}, result.kind
 
 
 def test_long_answers_of_slaq_are_scored_fact_by_fact():
@@ -430,3 +430,12 @@ def test_prompts_without_prediction_are_counted_as_unscored(redirectqa, canonica
         outcomes = sc.score_predictions(redirectqa, texts, model="m")
 
     assert outcomes["second_correct"].isna().any()
+
+
+def test_a_source_without_splits_refuses_to_choose_one(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"a": 1}\n', encoding="utf-8")
+
+    for source in (path, [{"a": 1}], "sample"):
+        with pytest.raises(ValueError, match=r"split='dev' belongs to a repository.*; omit it"):
+            sc.load_dataset("slaq", source=source, split="dev")

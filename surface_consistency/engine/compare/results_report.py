@@ -208,7 +208,7 @@ class ComparisonReport:
         yield from self._repeats()
 
     def _repeats(self) -> Iterator[say.Sentence]:
-        """Report how far repeats explain flips, and pass^k of the largest k."""
+        """Report how far repeats explain flips, and pass^k of the smallest number of repeats."""
         flips, noise = (
             frame[frame["metric"] == self.metric].to_dict("records")
             for frame in (self.compared.flips, self.compared.noise)

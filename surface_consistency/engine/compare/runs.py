@@ -101,7 +101,7 @@ def read_runs(
     columns = columns or ResultColumns()
     if flags := sorted(columns.model_fields_set - {"names", "cluster", "metrics"}):
         raise ValueError(
-            f"--{', --'.join(flags)}: runs say themselves how they are read; leave such options out"
+            f"`{'`, `'.join(flags)}` have no effect on runs, whose columns are known; omit them"
         )
     study = study_of_runs(folders)
     if not isinstance(study, Study):

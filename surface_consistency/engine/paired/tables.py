@@ -323,8 +323,6 @@ def _count_noise(report: Report, run: Run) -> dict[str, pd.DataFrame]:
     floor = run.checks.get("noise_floor")
     if floor is None or floor.empty:
         return {}
-    if (counts := run.checks.get("repeated_verdicts")) is not None:
-        return {"all": counts.assign(cluster=counts[report.cluster].astype(str))}
     stratum = report.design.stratum if report.design.stratum in floor else None
     repeated = _repeated(report, run, stratum)
     if repeated is not None:

@@ -162,13 +162,14 @@ def layout_rows(
     if not isinstance(source, str | os.PathLike):
         return open_source(source, revision=revision, split=split)
     name = os.fspath(source) or layout.source
+    is_sample = isinstance(source, str) and source == SAMPLE
     if not name:
         raise DataError(
             f"this preset has no repository on the hub: download the data and name the folder with "
             f"`source` ({layout.files})"
         )
-    if not layout.files or name == SAMPLE:
-        return open_source(name, revision=revision, split=split)
+    if not layout.files or is_sample:
+        return open_source(source or name, revision=revision, split=split)
     found = locate(name, revision=revision)
     if found.path.is_file():
         return open_snapshot(name, found, split=split)

@@ -245,7 +245,10 @@ def test_verdicts_from_elsewhere_are_no_runs(tmp_path):
         (["{before}", "{after}", "--first", "x"], "use `surface-consistency paired`"),
         (["{before}", "{after}", "--names", "x"], "--names gives x for 2 files or tables; give"),
         (["{before}", "{after}", "--names", "x", "x"], "--names gives two runs the same name"),
-        (["{before}", "{after}", "--item", "x", "--score", "y"], "--item, --score: runs say"),
+        (
+            ["{before}", "{after}", "--item", "x", "--score", "y"],
+            "--item, --score have no effect on runs",
+        ),
     ],
 )
 def test_the_command_says_what_it_takes(runs, words, message, capsys):
