@@ -59,14 +59,22 @@ def to_frame(data: object, *tables: Sequence[str], by: str | Sequence[str] = ())
         )
     if frame.empty:
         raise ValueError("df has no rows; pass a DataFrame with one row per answer or pair")
-    frame = frame.reset_index(drop=True)
-    return _of_study(frame) if {"study", "pair"} <= {*frame} else frame
+    return of_study(frame.reset_index(drop=True))
 
 
-def _of_study(frame: pd.DataFrame) -> pd.DataFrame:
-    """Give outcomes that were read from a run the columns of those in memory."""
+def of_study(frame: pd.DataFrame) -> pd.DataFrame:
+    """Give outcomes that were read from a run the columns of those in memory.
+
+    Args:
+        frame: Any frame.
+
+    Returns:
+        Outcomes of a study as of `outcomes_frame`; another frame as it is.
+    """
+    if not {"study", "pair"} <= {*frame} or "cluster" in frame:
+        return frame
     studies = frame["study"].unique()
-    if len(studies) != 1 or "cluster" in frame:
+    if len(studies) != 1:
         return frame
     from surface_consistency.engine.study import find_study, outcomes_frame
 

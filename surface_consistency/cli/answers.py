@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from surface_consistency.analysis._columns import read_scores, read_table, to_frame
+from surface_consistency.analysis._columns import of_study, read_scores, read_table, to_frame
 from surface_consistency.analysis.compare import judged_by_rule
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.reading import first_names
@@ -180,7 +180,7 @@ def _score_columns(
         wanted[role]: read_scores(table[wanted[role]], source) for role in ("first", "second")
     }
     table = table.assign(**scores)
-    return table, named, []
+    return of_study(table), named, []
 
 
 def _only(values: str | Sequence[str] | None, role: str) -> str | None:

@@ -2,6 +2,7 @@ import pandas as pd
 import pytest
 
 import surface_consistency as sc
+from surface_consistency.cli.main import main
 from surface_consistency.models import FakeRunner
 from tests.refusals import refusals
 
@@ -14,7 +15,7 @@ def write(prompt):
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
-def test_run_returns_the_outcomes_that_the_folder_holds_and_resumes(tmp_path):
+def test_run_returns_the_outcomes_that_the_folder_holds_and_resumes(tmp_path, capsys):
     backend = FakeRunner(write)
     outcomes = sc.run("redirectqa", runner=backend, label="mine", out=tmp_path / "x", **OPTIONS)
     again = sc.run(
@@ -28,6 +29,17 @@ def test_run_returns_the_outcomes_that_the_folder_holds_and_resumes(tmp_path):
     stored = pd.read_parquet(tmp_path / "x" / "outcomes.parquet")
     assert outcomes["pair"].tolist() == stored["pair"].tolist()
     assert outcomes["first_correct"].tolist() == again["first_correct"].tolist()
+    assert {"type", "category", "cluster"} <= {*outcomes}
+    for function in (sc.paired, sc.consistency):
+        expected = function(outcomes).frame
+        for source in (tmp_path / "x", tmp_path / "x" / "outcomes.parquet", stored):
+            pd.testing.assert_frame_equal(function(source).frame, expected)
+    by_type = sc.paired(tmp_path / "x", by="type").frame
+    pd.testing.assert_frame_equal(by_type, sc.paired(outcomes, by="type").frame)
+    assert main(["paired", str(tmp_path / "x" / "outcomes.parquet"), "--by", "type"]) == 0
+    assert main(["paired", str(tmp_path / "x")]) == 0
+    assert main(["consistency", str(tmp_path / "x")]) == 0
+    assert "0 items" not in capsys.readouterr().out
     assert set(outcomes["model"]) == {"mine"}
     assert (tmp_path / "x" / "report.html").is_file()
     assert sc.paired(outcomes).to_frame()["n"].tolist() == [len(outcomes)]
