@@ -40,6 +40,7 @@ def run(
         `alignment` read without further names. The folder contains the report page and the tables.
 
     Raises:
+        TypeError: If `runner` is neither a name nor an instance of `Runner`.
         ValueError: If the study or an option is unknown, or an option has an invalid value.
         RunnerError: If the model cannot be loaded, or does not answer.
         RunError: If the folder contains a run with other settings.
@@ -58,6 +59,11 @@ def run(
     records = chosen.records
     kinds = (records.source, ModelSettings, records.settings, records.scoring, ReportSettings)
     if not isinstance(runner, Runner):
+        if not isinstance(runner, str | None):
+            raise TypeError(
+                f"runner is {runner!r}; pass an instance of Runner, such as MyRunner(), or the "
+                "name of a registered runner"
+            )
         options["runner"] = runner
     source, model, settings, scoring, reporting = made_from(kinds, options, study)
     scoring = scoring.resolved(settings.model_dump(mode="json"), is_new_run=True)

@@ -312,7 +312,8 @@ def not_inferred(
     reason = row.get("not_inferred")
     why = f" ({reason})" if isinstance(reason, str) and reason else ""
     counts = size(row, unit, clusters).removeprefix("; ").replace(", ", " in ") or "the data"
-    return [f"{what[0].upper()}{what[1:]} cannot be inferred: {counts} are too few{why}."]
+    verb = "is" if counts.startswith("1 ") else "are"
+    return [f"{what[0].upper()}{what[1:]} cannot be inferred: {counts} {verb} too few{why}."]
 
 
 def missing(
