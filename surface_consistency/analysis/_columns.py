@@ -283,7 +283,7 @@ def prepare(
 
     Args:
         frame: As of `to_frame`.
-        scores: Columns of scores.
+        scores: Columns of scores; without one, no column of clusters is searched for.
         unit: Columns that name an observation of a model, such as item and form; None is skipped.
         by: Columns of groups.
         cluster: Column of dependent rows; None for the finest column of a usual name that groups
@@ -317,7 +317,9 @@ def prepare(
         frame = frame.rename(columns={named: models[0]})
     family = models if keys else []
     keys = [*models, *keys]
-    if cluster is None:
+    if cluster is None and not scores:
+        chosen, note = item, ""
+    elif cluster is None:
         chosen, note = _found_cluster(frame, item, keys)
     else:
         chosen, note = find(frame, "cluster", cluster), ""
@@ -380,24 +382,23 @@ def _found_cluster(
     Returns the column of clusters, which is that of items if no column makes enough groups, and a
     note that names the column.
     """
-    if item is None:
-        return None, ""
     names = [
         name
         for name in map(str, frame.columns)
         if name.casefold() in GROUPS and name not in (item, *keys)
         if not has_list_cells(frame[name]) and frame[name].notna().all()
     ]
-    rows = frame.drop_duplicates(item)
+    rows = frame if item is None else frame.drop_duplicates(item)
     sizes = {name: rows[name].value_counts().to_numpy() for name in names}
     note = ""
     for name in sorted(names, key=lambda one: -len(sizes[one])):
-        is_nested = (frame.groupby(item)[name].nunique() == 1).all()
+        is_nested = item is None or (frame.groupby(item)[name].nunique() == 1).all()
         if not (1 < len(sizes[name]) < len(rows) and is_nested):
             continue
         groups = f"column {name}, which groups the {len(rows):,} items into {len(sizes[name]):,}"
         if is_enough(sizes[name]):
-            remedy = f"pass cluster={item!r} if items are independent"
+            of_items = "the column of items" if item is None else repr(item)
+            remedy = f"pass cluster={of_items} if items are independent"
             return name, f"Clusters are the values of {groups}; {remedy}."
         note = (
             f"Clusters are the items, not {groups}, too few for an interval of new groups; pass "

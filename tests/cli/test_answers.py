@@ -5,6 +5,7 @@ import json
 import pandas as pd
 import pytest
 
+from surface_consistency.analysis.measures import paired
 from surface_consistency.cli.answers import read_pairs
 from surface_consistency.cli.main import main
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
@@ -163,7 +164,7 @@ FORM = {"condition": "form"}
         (HEAD, {"score": "x"}, ValueError, "`score` without `condition` has no effect"),
         (HEAD, {"rule": "popqa"}, ValueError, "`rule` without `condition` has no effect"),
         (HEAD, {"cluster": ("a", "b")}, ValueError, "`cluster` takes one column; got a, b"),
-        ("canonical,redirect\n", {}, DataError, "v.csv holds no rows, so no pairs"),
+        ("canonical,redirect\n", {}, DataError, "v.csv has no rows; check how it was written"),
         ("Canonical,CANONICAL,redirect\n1,0,1\n", {}, ColumnNotFoundError, "both writings of"),
         (None, {}, SourceNotFoundError, "no file or folder .*nowhere.csv"),
     ],
@@ -188,11 +189,14 @@ def test_an_empty_cluster_is_refused(tmp_path, capsys):
     assert "column 'triplet_id' has no id in row 1" in capsys.readouterr().err
 
 
-def test_a_column_that_groups_pairs_is_noted(tmp_path):
-    file = write_csv(tmp_path / "v.csv", [{"topic": n % 2, "a": 1, "b": 0} for n in range(4)])
+def test_a_column_that_groups_pairs_makes_the_clusters(tmp_path):
+    file = write_csv(tmp_path / "v.csv", [{"topic": n % 20, "a": n % 3, "b": 0} for n in range(80)])
+    frame, named, _ = pairs(file, first="a", second="b")
 
-    (note,) = pairs(file, first="a", second="b")[2]
-    assert "pass --cluster topic if" in note
+    result = paired(frame.assign(a=frame["a"] > 0), first="a", second="b", **named)
+
+    assert result.to_frame()["n_clusters"].tolist() == [20]
+    assert "column topic, which groups the 80 items into 20" in result.note
 
 
 def test_a_cell_that_makes_no_group_is_refused(tmp_path, capsys):
