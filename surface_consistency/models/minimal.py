@@ -53,7 +53,7 @@ class MinimalRunner(Runner):
     def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
         """Answer one batch; an answer ends before its first end token or stop string."""
         if params.temperature or params.max_reasoning_tokens or params.reasoning_opened is not None:
-            raise RunnerError("temperature and limits of reasoning need --runner transformers")
+            raise RunnerError("temperature and limits of reasoning need the runner transformers")
         rows = []
         for prompt in prompts:  # A chat template writes the special tokens itself.
             encoded = self._tokenizer(self.render(prompt), add_special_tokens=not prompt.messages)

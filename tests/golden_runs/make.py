@@ -278,7 +278,7 @@ def compare(home: Path) -> GoldenRun:
     ada = outcomes_of_ada(home)
     asked = {
         "all": (ada, {}),
-        "by_type": (ada, {"by": ("types",)}),
+        "by_type": (ada, {"by": ("type",)}),
         "by_model_and_template": (OUTCOMES, {"by": ("model", "template")}),
         "clustered": (ada, {"test": "obuchowski", "confidence": 0.9}),
     }
@@ -286,8 +286,12 @@ def compare(home: Path) -> GoldenRun:
     for name, (verdicts, options) in asked.items():
         frame = pd.read_csv(verdicts, keep_default_na=False, na_values=[""])
         by = options.get("by", ())
-        split = split_labels(frame, by, ";" if by == ("types",) else None)
-        rows = with_adjusted_p_values(paired(split, **options).to_frame(all=True))
+        split = split_labels(
+            frame.rename(columns={"types": "type"}), by, ";" if by == ("type",) else None
+        )
+        rows = with_adjusted_p_values(paired(split, cluster="item", **options).to_frame(all=True))
+        rows = rows.rename(columns={"type": "types"})
+        by = ["types" if name == "type" else name for name in by]
         found[f"tables/{name}"] = rows[[*by, *PAIRED_COLUMNS]]
     return GoldenRun(tables=found)
 

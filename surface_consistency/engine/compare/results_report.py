@@ -287,7 +287,7 @@ class ComparisonReport:
             "flips": compared.flips.rename(columns={"reference": "against"}),
             "noise": compared.noise.assign(against="itself"),
         }
-        of_pairs = pd.concat(frames.values(), ignore_index=True)
+        of_pairs = pd.concat(frames.values(), ignore_index=True)[[*frames["flips"]]]
         k = Column(key="k", title="k", kind="count")
         named: dict[str, tuple[pd.DataFrame, str, Sequence[str | Column]]] = {
             "repeats": (of_pairs, "Flips of repeats", ["model against n:items flip_rate"]),
