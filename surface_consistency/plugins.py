@@ -298,8 +298,8 @@ class Plugins:
     def _remedy(self) -> str:
         """Say what could be named instead."""
         return (
-            f"available: {', '.join(self.names()) or 'none'}; an option of a command may also "
-            "name an importable object as 'module:attribute', which a file of settings may not"
+            f"available: {', '.join(self.names()) or 'none'}; or name anything importable as "
+            "'module:attribute' on the command line, as no file can"
         )
 
 

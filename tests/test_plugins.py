@@ -221,7 +221,7 @@ def test_a_mistyped_name_is_told_the_nearest(words, told, capsys):
 
 
 def test_analyses_are_listed_and_others_refused(capsys):
-    told = r"no analysis 'nothing'; available: .*linking_vs_consistency.*; an option"
+    told = r"no analysis 'nothing'; available: .*linking_vs_consistency.*; or name"
     with pytest.raises(PluginError, match=told):
         find_analysis("nothing")
     assert main(["analyse"]) == 0
