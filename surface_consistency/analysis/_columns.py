@@ -95,8 +95,8 @@ def _read(
         path = Path(source)
         if is_run(path):
             return pd.read_parquet(path / "outcomes.parquet")
-        if path.suffix.lower() in _TABLES and path.is_file():
-            table = read_table(path)
+        if {*map(str.lower, path.suffixes)} & {*_TABLES} and not path.is_dir():
+            table = read_table(source)
             scores = next((one for one in tables if {*one} <= {*table}), None)
             if scores is not None:
                 return table.assign(**{name: read_scores(table[name], path) for name in scores})
@@ -115,11 +115,11 @@ def _read(
     return frame.drop(columns=[*unused, "content", "file"])
 
 
-def read_table(path: Path) -> pd.DataFrame:
+def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Read a file as one table.
 
     Args:
-        path: A table of a usual format.
+        path: Path or URL of a table of a usual format, which may be compressed.
 
     Returns:
         The rows, with None for an empty cell of text.

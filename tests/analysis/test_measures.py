@@ -4,6 +4,7 @@ import functools
 import itertools
 
 import datasets
+import fsspec
 import numpy as np
 import pandas as pd
 import pingouin
@@ -597,8 +598,12 @@ def test_a_file_of_pairs_is_read_as_its_frame_is(tmp_path):
         (functools.partial(forgetting, full=None), "facts", facts),
     ):
         expected = function(frame).frame
-        for kind in ("parquet", "csv"):
-            read = function(tmp_path / f"{name}.{kind}").frame
+        url = f"memory://pairs/{name}.csv"
+        fsspec.filesystem("memory").pipe(url, (tmp_path / f"{name}.csv").read_bytes())
+        frame.to_json(tmp_path / f"{name}.jsonl.gz", orient="records", lines=True)
+        files = [tmp_path / f"{name}.{kind}" for kind in ("parquet", "csv", "jsonl.gz")]
+        for source in (*files, url):
+            read = function(source).frame
             pd.testing.assert_frame_equal(read, expected, check_dtype=False)
 
 

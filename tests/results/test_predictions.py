@@ -459,7 +459,7 @@ def test_one_question_with_two_predictions_is_a_conflict(tmp_path):
 )
 def test_blank_predictions_are_counted_and_missing_unless_asked_otherwise(missing, told, expected):
     settings = PredictionSettings(missing=missing)
-    with pytest.warns(UnscoredWarning) as caught:
+    with pytest.warns(UnscoredWarning, match=r"\d predictions|\d prompts") as caught:
         found = answers_only(["London", "", " \n", None], None, settings)
     assert found == expected
     texts = [str(one.message) for one in caught]
