@@ -549,7 +549,12 @@ def test_outcomes_of_several_templates_have_a_row_per_template():
         }
     )
 
+    of_two = compare({"a": pairs, "b": pairs.assign(second_correct=1)}).to_frame()
     tables = [function(pairs).to_frame() for function in (paired, consistency)]
+
+    assert of_two["template"].tolist() == ["all", "q1", "q2"]
+    assert of_two["difference"].tolist() == [0.25] * 3
+    assert of_two["n_clusters"].tolist() == [40] * 3
 
     assert [table["template"].tolist() for table in tables] == [["q1", "q2"]] * 2
     assert tables[0]["accuracy_difference"].tolist() == [0, -0.5]
@@ -628,3 +633,10 @@ def test_tasks_of_a_file_are_not_pooled(tmp_path):
 def test_one_row_per_answer_is_not_a_table_of_pairs():
     with pytest.raises(ColumnNotFoundError, match=r"needs one row per pair; pass df\.pivot"):
         paired(ONE)
+
+
+def test_a_clustered_test_needs_clusters():
+    pairs = pd.DataFrame({"first_correct": [1, 0] * 20, "second_correct": [1] * 40})
+
+    with pytest.raises(ValueError, match="test='obuchowski' needs clusters of pairs; pass cluster"):
+        paired(pairs, test="obuchowski")

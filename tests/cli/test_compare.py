@@ -184,8 +184,9 @@ def test_a_column_that_groups_items_is_named_in_a_note(answers, capsys):
     assert main(words) == 0
     found = " ".join(capsys.readouterr().out.split())
     assert "Clusters are the values of column article" in found
-    assert main([*words, "--cluster", "article"]) == 0
-    assert "column article" not in capsys.readouterr().out
+    for named in ("article", "fact"):
+        assert main([*words, "--cluster", named]) == 0
+        assert "column article" not in capsys.readouterr().out
 
 
 def test_a_column_of_forms_may_make_groups(answers, capsys):
@@ -263,3 +264,11 @@ def test_answers_in_several_forms_are_scored_by_a_rule(tmp_path, capsys):
     assert main(["consistency", str(file), "--rule", "popqa", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     assert (row["consistency"], row["all_correct"], row["accuracy"]) == (0.5, 0.5, 0.75)
+
+
+def test_a_test_of_differences_is_refused_for_one_model(tmp_path, capsys):
+    file = tmp_path / "m.csv"
+    pd.DataFrame({"item": range(40), "correct": [1, 0] * 20}).to_csv(file, index=False)
+
+    assert main(["compare", str(file), "--test", "exact"]) == 2
+    assert "--test compares models, but all results are of one model" in capsys.readouterr().err

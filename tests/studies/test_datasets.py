@@ -5,6 +5,7 @@ from pathlib import Path
 
 import datasets
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import surface_consistency as sc
@@ -439,3 +440,14 @@ def test_a_source_without_splits_refuses_to_choose_one(tmp_path):
     for source in (path, [{"a": 1}], "sample"):
         with pytest.raises(ValueError, match=r"split='dev' belongs to a repository.*; omit it"):
             sc.load_dataset("slaq", source=source, split="dev")
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
+def test_predictions_may_be_tables_of_arrow_and_polars():
+    polars = pytest.importorskip("polars")
+    data = sc.load_dataset("slaq", source="sample")
+    columns = {"id": data.to_pandas()["id"].tolist(), "prediction": ["London"] * len(data)}
+    expected = sc.score_predictions(data, pd.DataFrame(columns), model="m")
+
+    for table in (pa.table(columns), polars.DataFrame(columns)):
+        pd.testing.assert_frame_equal(sc.score_predictions(data, table, model="m"), expected)
