@@ -150,7 +150,7 @@ def read_inputs(
 
 
 def read_answers(one: Input, columns: ResultColumns, notes: list[str]) -> Part:
-    """Read the answers of one input, one row a sample, as they stand.
+    """Read the answers of one input, one row per sample, unchanged.
 
     Nothing is held against what other rows or files say, no score is read, and rows need not name
     an item: who judges the answers knows the questions.

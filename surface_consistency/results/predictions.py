@@ -390,7 +390,7 @@ def answers_only(
         settings: What is asked.
 
     Returns:
-        The answers; blank ones are None, or "" for each that is blank or None if these are wrong.
+        The answers; blank ones are None; if blank ones count as incorrect, these and missing ones are "".
 
     Raises:
         DataError: If a tenth of the outputs or more begin with their question and the prompts are
