@@ -390,7 +390,8 @@ def answers_only(
         settings: What is asked.
 
     Returns:
-        The answers; blank ones are None; if blank ones count as incorrect, these and missing ones are "".
+        The answers; blank ones are None. If blank ones count as incorrect, these and missing ones
+        are "".
 
     Raises:
         DataError: If a tenth of the outputs or more begin with their question and the prompts are
