@@ -7,6 +7,7 @@ templates are settled, and rows that contradict each other are refused with thei
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import chain, islice
 from typing import Any, Final
 
 import numpy as np
@@ -23,6 +24,7 @@ from surface_consistency.data.redirectqa_wordings import (
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.reading import first_names
 from surface_consistency.rows.cells import (
+    ParsedCells,
     RowCells,
     answers_of,
     count_of,
@@ -70,6 +72,7 @@ _OBJECTS: Final = dict.fromkeys(
 _NEEDED: Final = ("triple_id", "surface")
 """Fields that no row may leave empty."""
 
+_BATCH: Final = 1024
 _NO_CELL: Final = hash(repr(None))
 
 
@@ -135,24 +138,34 @@ def read_questions(
 
 def _read_cells(rows: Iterable[Row], fields: Mapping[str, str]) -> tuple[pd.DataFrame, list[Place]]:
     """Read the cells of all rows: a column per field, then a hash per cell of unread columns."""
-    parsers = [(name, parse) for name, parse in _CELLS.items() if name in fields]
-    columns: dict[str, list[Any]] = {name: [] for name, _ in parsers}
+    parsed = {name: ParsedCells(parse) for name, parse in _CELLS.items() if name in fields}
+    columns: dict[str, list[Any]] = {name: [] for name in parsed}
     unread: dict[str, array[int]] = {}
     places: list[Place] = []
     of_fields = frozenset(fields.values())
-    # Equal values are one object, because the rows of a fact repeat most of their cells.
-    known: dict[object, object] = {}
-    for place, row in rows:
-        cells = RowCells(fields, place, row)
-        for name, parse in parsers:
-            value = cells.needed(name, parse) if name in _NEEDED else cells.read(name, parse)
-            columns[name].append(value if name == "question" else known.setdefault(value, value))
-        for name in row:
+    rows = iter(rows)
+    while batch := [*islice(rows, _BATCH)]:
+        cells_of = [row for _, row in batch]
+        try:
+            for name, known in parsed.items():
+                column = fields[name]
+                values = known.of([row.get(column) for row in cells_of])
+                if name in _NEEDED and None in values:
+                    raise ValueError
+                columns[name] += values
+        except ValueError:
+            # The message names the first row at fault, and its first column.
+            for place, row in batch:
+                cells = RowCells(fields, place, row)
+                for name in parsed:
+                    (cells.needed if name in _NEEDED else cells.read)(name, _CELLS[name])
+            raise
+        for name in dict.fromkeys(chain.from_iterable(cells_of)):
             if name not in of_fields and name not in unread:
                 unread[name] = array("q", [_NO_CELL]) * len(places)
         for name, sums in unread.items():
-            sums.append(hash(repr(row.get(name))))
-        places.append(place)
+            sums.extend(hash(repr(row.get(name))) for row in cells_of)
+        places += [place for place, _ in batch]
     empty = {name: [parse(None)] * len(places) for name, parse in _CELLS.items()}
     raw = pd.DataFrame({name: _column(values) for name, values in (empty | columns).items()})
     return raw.assign(**{name: np.array(sums) for name, sums in unread.items()}), places

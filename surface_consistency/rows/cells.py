@@ -7,9 +7,10 @@ reader is for. An empty cell (null, NaN or blank) is None, and no item of a list
 import ast
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from itertools import chain
+from typing import Any, Final, TypeVar
 
 from surface_consistency.errors import RecordError
 from surface_consistency.reading import json_or_text
@@ -23,6 +24,40 @@ _LOST_NAME: Final = (
     "is empty; if the name is one that CSV readers take for nothing ('NA', 'null', 'None'), load "
     "from the file or hub id itself, or read it with keep_default_na=False"
 )
+
+
+class ParsedCells(dict[object, Any]):
+    """The values of the cells of one field, each distinct cell of text or integers read once."""
+
+    def __init__(self, parse: Callable[[object], object]) -> None:
+        """Keep the reader of a cell."""
+        super().__init__()
+        self.parse = parse
+
+    def __missing__(self, cell: object) -> object:
+        """Read a cell that was not seen before."""
+        value = self[cell] = self.parse(list(cell) if isinstance(cell, tuple) else cell)
+        return value
+
+    def of(self, cells: Sequence[object]) -> list[Any]:
+        """Read cells.
+
+        Args:
+            cells: Cells of one column.
+
+        Returns:
+            The value of each, as `parse` gives it.
+
+        Raises:
+            ValueError: If `parse` rejects a cell.
+        """
+        kinds = {*map(type, cells)}
+        if kinds == {list} and {*map(type, chain.from_iterable(cells))} <= {str}:  # type: ignore[arg-type]
+            return [*map(self.__getitem__, map(tuple, cells))]  # type: ignore[arg-type]
+        # Numbers of several types may be equal and are not the same cell: 1, 1.0 and True.
+        if kinds <= {str, type(None)} or kinds == {int}:
+            return [*map(self.__getitem__, cells)]
+        return [*map(self.parse, cells)]
 
 
 @dataclass(frozen=True, slots=True)

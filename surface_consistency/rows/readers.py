@@ -13,7 +13,7 @@ from surface_consistency.errors import DataError, RecordError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BATCH: Final = 1024
+_BATCH: Final = 4096
 _REPAIR: Final = (
     "repair the file (several objects stand one a line, each on a line of its own, or in a list)"
 )
