@@ -55,7 +55,8 @@ def to_frame(data: object, *tables: Sequence[str], by: str | Sequence[str] = ())
     else:
         raise TypeError(
             "df must be a DataFrame, a list of dictionaries or a file, with one row per answer or "
-            f"pair; got {type(data).__name__}"
+            f"pair; got {type(data).__name__}. Scores alone become a DataFrame by "
+            'pd.DataFrame({"item": range(len(scores)), "correct": scores})'
         )
     if frame.empty:
         raise ValueError("df has no rows; pass a DataFrame with one row per answer or pair")
@@ -198,6 +199,8 @@ def find(frame: pd.DataFrame, role: str, name: str, *, default: str = "") -> str
         )
     hint = did_you_mean(name, map(str, columns))
     remedy = f"{role}= the name of a column"
+    if role == "score" and {"first_correct", "second_correct"} <= {*columns}:
+        remedy = 'score="first_correct" or "second_correct" for one condition, or use paired'
     if role in _OPTIONAL and not default:
         remedy = f"{role}=None or the name of a column"
     raise ColumnNotFoundError(f"column {name!r} not found{hint}; pass {remedy}. {listed}")

@@ -490,12 +490,12 @@ def named_texts(
     *,
     in_order: bool,
 ) -> Mapping[str, str | None] | Sequence[str | None] | Predictions:
-    """Bring predictions in memory under the names of their prompts.
+    """Bring predictions under the names of their prompts.
 
     Args:
-        predictions: Mapping from id to text, or from the text of a question; data frame,
-            `datasets.Dataset` or rows as dictionaries, which `read_predictions` reads; or texts
-            alone. Whole numbers are ids too.
+        predictions: Mapping from id to text, or from the text of a question; path of a file, data
+            frame, `datasets.Dataset` or rows as dictionaries, which `read_predictions` reads; or
+            texts alone. Whole numbers are ids too.
         reading: How rows are read.
         in_order: Whether texts alone are in the order of the prompts.
 
@@ -508,8 +508,10 @@ def named_texts(
         DataError: If an id occurs twice, or texts alone are not confirmed by `in_order`.
         ColumnNotFoundError: If no column, or more than one, is that of the ids or of the texts.
     """
-    is_table = any(hasattr(predictions, name) for name in ("to_pandas", "with_format", "iloc"))
-    if isinstance(predictions, str) or not (is_table or isinstance(predictions, Iterable)):
+    is_table = isinstance(predictions, str | os.PathLike) or any(
+        hasattr(predictions, name) for name in ("to_pandas", "with_format", "iloc")
+    )
+    if not (is_table or isinstance(predictions, Iterable)):
         raise TypeError(
             f"predictions is one {type(predictions).__name__}; pass a mapping from id to text"
         )

@@ -40,7 +40,8 @@ def run(
         `alignment` read without further names. The folder contains the report page and the tables.
 
     Raises:
-        TypeError: If `runner` is neither a name nor an instance of `Runner`.
+        TypeError: If `runner` is neither a name nor an instance of `Runner`, or `source` is in
+            memory: a run is resumed and scored again from the source that it names.
         ValueError: If the study or an option is unknown, or an option has an invalid value.
         RunnerError: If the model cannot be loaded, or does not answer.
         RunError: If the folder contains a run with other settings.
@@ -65,6 +66,11 @@ def run(
                 "name of a registered runner"
             )
         options["runner"] = runner
+    if not isinstance(options.get("source", ""), str | os.PathLike):
+        raise TypeError(
+            f"source is a {type(options['source']).__name__}, and a run names a source that can be "
+            "read again; write it to a file, such as by to_parquet(FILE), and pass source=FILE"
+        )
     source, model, settings, scoring, reporting = made_from(kinds, options, study)
     scoring = scoring.resolved(settings.model_dump(mode="json"), is_new_run=True)
     cluster_of(chosen, reporting)

@@ -133,6 +133,14 @@ class FactDataset:
         """Return the number of prompts."""
         return len(self.prompts)
 
+    def __getitem__(self, key: Any) -> Any:  # noqa: ANN401 - as of `datasets.Dataset`
+        """Return rows by number, or a column by name, as `to_dataset()[key]` does."""
+        return self.to_dataset()[key]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Iterate over the rows of `to_dataset` as dictionaries."""
+        return iter(self.to_dataset())
+
     def __repr__(self) -> str:
         """Summarise the content."""
         n_items = self.prompts["item"].nunique()
@@ -463,9 +471,9 @@ def score_predictions(
     Args:
         data: What `load_dataset` returned; or rows of RedirectQA, SLAQ or PopQA as they are on the
             hub, such as what `datasets.load_dataset` returned.
-        predictions: Mapping from id to text; or data frame, `datasets.Dataset` or rows with a
-            column id and a column prediction, or others of the usual names. The text of a question
-            may take the place of its id.
+        predictions: Mapping from id to text; or file, data frame, `datasets.Dataset` or rows with
+            a column id and a column prediction, or others of the usual names. The text of a
+            question may take the place of its id.
             With `in_order`, one text per row of `data.to_pandas()`. None is a missing prediction.
         model: Label of the model in the frame.
         item: Column of the ids or questions, for rows without a usual name.

@@ -383,9 +383,14 @@ def test_data_of_other_types_give_the_same_numbers(convert):
 
 test_accuracy_rejects = refusals(
     lambda given: accuracy(*given[0], **given[1]),
-    ((([1, 2],), {}), TypeError, r"df must be a DataFrame.*got list"),
     (((ONE.iloc[:0],), {}), "df has no rows"),
     (((ONE,), {"score": "corect"}), ColumnNotFoundError, r"did you mean 'correct'.*pass score="),
+    (
+        ((pd.DataFrame({"first_correct": [1], "second_correct": [0]}),), {}),
+        ColumnNotFoundError,
+        'pass score="first_correct" or "second_correct" for one condition, or use paired',
+    ),
+    ((([1, 0],), {}), TypeError, r"df must be a DataFrame.*got list\. Scores alone become a"),
     (((ONE,), {"cluster": "topic"}), ColumnNotFoundError, "pass cluster=None or the name"),
     (
         ((ONE.drop(columns="correct").assign(hit=1, acc=0),), {}),

@@ -51,6 +51,7 @@ test_run_refuses_what_the_command_refuses = refusals(
     ("redirectqa", {"limt": 3}, r"redirectqa has no option 'limt' \(did you mean 'lim"),
     ("redirectqa", OPTIONS | {"limit": 0}, "limit"),
     ("redirectqa", OPTIONS | {"cluster": "nowhere", "runner": FakeRunner(write)}, "cluster"),
+    ("redirectqa", OPTIONS | {"source": [{"a": 1}]}, TypeError, "source is a list, .* to_parquet"),
     ("redirectqa", OPTIONS | {"runner": FakeRunner}, TypeError, "pass an instance of Runner"),
     fixture="tmp_path",
 )

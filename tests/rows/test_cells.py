@@ -5,7 +5,14 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from surface_consistency.rows.cells import answers_of, count_of, identifier_of, strings_of, text_of
+from surface_consistency.rows.cells import (
+    ParsedCells,
+    answers_of,
+    count_of,
+    identifier_of,
+    strings_of,
+    text_of,
+)
 from tests.refusals import refusals
 
 
@@ -75,3 +82,25 @@ def test_strings_of_agrees_with_json(items):
 def test_answers_of_agrees_with_trimmed_strings(items):
     """Accepted answers are the names of the list, trimmed and never blank."""
     assert answers_of(json.dumps(items)) == tuple(item.strip() for item in items if item.strip())
+
+
+@given(
+    st.lists(
+        st.none() | st.text("aU1[\"]\ud800 ") | st.integers(-1, 2) | st.sampled_from([1.0, True])
+        | st.lists(st.none() | st.text("ab "), max_size=2) | st.just([["a"]])
+    ),
+    st.sampled_from([answers_of, count_of, identifier_of, strings_of, text_of]),
+)  # fmt: skip
+def test_cells_of_a_column_are_those_read_one_by_one(cells, read):
+    def values(cells):
+        try:
+            return [(value, type(value)) for value in cells()]
+        except ValueError as error:
+            return str(error)
+
+    columns = ParsedCells(read)
+
+    for part in (cells[:2], cells[2:]):
+        assert values(lambda part=part: columns.of(part)) == values(
+            lambda part=part: map(read, part)
+        )

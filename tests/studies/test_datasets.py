@@ -135,6 +135,14 @@ def test_every_kind_of_source_gives_the_same_rows(tmp_path, name, folder):
     assert len(sc.load_dataset(name, source={"train": rows}, split="train")) == len(expected)
 
 
+def test_rows_and_columns_are_those_of_the_dataset(redirectqa):
+    dataset = redirectqa.to_dataset()
+
+    assert redirectqa[3] == dataset[3]
+    assert redirectqa["id"][:5] == dataset["id"][:5]
+    assert [*redirectqa] == [*dataset]
+
+
 def test_hub_id_is_a_name(redirectqa):
     loaded = sc.load_dataset("naist-nlp/RedirectQA", source=SAMPLES / "redirectqa")
 
@@ -314,7 +322,7 @@ def test_long_answers_of_slaq_are_scored_fact_by_fact():
     assert outcomes["second_correct"].notna().sum() == 405
 
 
-def test_predictions_of_every_kind_give_the_same_outcomes(redirectqa, canonical_only):
+def test_predictions_of_every_kind_give_the_same_outcomes(redirectqa, canonical_only, tmp_path):
     expected = sc.score_predictions(redirectqa, canonical_only, model="m")
     rows = redirectqa.to_dataset().map(lambda row: {"prediction": canonical_only[row["id"]]})
     shuffled = rows.shuffle(seed=0)
@@ -324,7 +332,9 @@ def test_predictions_of_every_kind_give_the_same_outcomes(redirectqa, canonical_
     assert expected["first_correct"].all()
     assert not expected["second_correct"].any()
     assert expected["type"].explode().nunique() == 3
-    for predictions in (shuffled, shuffled.to_pandas(), list(shuffled), by_text):
+    file = tmp_path / "predictions.parquet"
+    shuffled.to_parquet(str(file))
+    for predictions in (shuffled, shuffled.to_pandas(), list(shuffled), by_text, file, str(file)):
         outcomes = sc.score_predictions(redirectqa, predictions, model="m")
         pd.testing.assert_frame_equal(outcomes, expected)
     in_order = sc.score_predictions(published, rows["prediction"], model="m", in_order=True)
@@ -366,7 +376,8 @@ def test_columns_of_predictions_are_named(redirectqa):
     [
         (["x"], {}, DataError, r"1 texts do not name the prompts .* or pass in_order=True"),
         (["x"], {"in_order": True}, DataError, "1 predictions for 584 prompts; pass one per"),
-        ("x", {}, TypeError, "predictions is one str; pass a mapping"),
+        ("x.jsonl", {}, SourceNotFoundError, "no file x.jsonl; expected a file of"),
+        ("x.jsonl", {"in_order": True}, ValueError, "these predictions have ids; omit it"),
         (5, {}, TypeError, "predictions is one int; pass a mapping"),
         ({}, {}, DataError, "0 of 0 predictions belong to no prompt .*'no id'"),
         ({"z": "x"}, {}, DataError, "1 of 1 predictions belong to no prompt .* such as 'z'"),
