@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pandas as pd
 
@@ -12,10 +12,13 @@ from surface_consistency.analysis.compare import ComparedResults, compare_result
 from surface_consistency.analysis.result import Result, texts
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.results.columns import ResultColumns
+from surface_consistency.schemas.settings import made_from, refuse_unknown
 from surface_consistency.tables.table import Column, interval_column
 
 if TYPE_CHECKING:
     from surface_consistency.engine.compare.results_report import ComparisonReport
+
+_RECORDS: Final = (ResultColumns, ComparisonSettings, TableSettings)
 
 
 def compare(
@@ -32,6 +35,7 @@ def compare(
     rule: str | None = None,
     confidence: float = 0.95,
     missing: Literal["drop", "raise", "wrong"] = "drop",
+    **options: Any,  # noqa: ANN401 - checked by the records of the command
 ) -> Result:
     """Compare the mean scores of models on the items that all of them answered.
 
@@ -52,6 +56,10 @@ def compare(
         confidence: Confidence level, in (0, 1).
         missing: What a missing score does: "drop" excludes the item for all models; "raise" rejects
             the sources; "wrong" counts it as incorrect.
+        options: Every other option of the command, by its name with underscores: the columns
+            `model`, `task`, `metric`, `prediction`, `references`, `question` and `error`; the
+            `metrics` and the `filter` that are wanted; `scale`, `lower_is_better`, `separator` and
+            `test`.
 
     Returns:
         The result; `to_frame()` has model, reference, difference (model minus reference) with
@@ -62,7 +70,7 @@ def compare(
         ColumnNotFoundError: If a column is not found.
         DataError: If a frame is empty, frames have no names, or the models have no common item.
         TypeError: If a source is of another type.
-        ValueError: If an option is out of range.
+        ValueError: If an option is unknown or out of range.
 
     Notes:
         Interval and p-value are of one t over clusters, so p < 1 - confidence exactly if the
@@ -83,14 +91,16 @@ def compare(
         "item": _tuple(item), "form": form, "score": score, "repeat": repeat,
         "cluster": cluster, "names": _tuple(names),
     }  # fmt: skip
+    own = {
+        "baseline": baseline, "margin": margin, "rule": rule, "missing": missing, "by": by,
+        "confidence": confidence,
+    }  # fmt: skip
+    known = {name for record in _RECORDS for name in record.model_fields} - {"fail_if"}
+    refuse_unknown(options, known, "compare")
+    options = {name: _tuple(one) if name == "metrics" else one for name, one in options.items()}
     # Runs of this package accept only what is named.
-    columns = ResultColumns.model_validate({role: one for role, one in named.items() if one})
-    compared = compare_results(
-        _source(sources),
-        columns,
-        ComparisonSettings(baseline=baseline, margin=margin, rule=rule, missing=missing),
-        TableSettings(by=by, confidence=confidence),
-    )
+    given = {role: one for role, one in named.items() if one} | own | options
+    compared = compare_results(_source(sources), *made_from(_RECORDS, given, "compare"))
     return result_of(compared)
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import json
 
 import datasets
 import fsspec
@@ -20,6 +21,7 @@ from surface_consistency.analysis.measures import (
     partial_correlation,
 )
 from surface_consistency.analysis.models import compare
+from surface_consistency.cli.main import main
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.metrics import (
     compare_models,
@@ -423,10 +425,26 @@ test_graded_scores_are_rejected_with_the_reason = refusals(
 )
 
 SOURCE = ONE[["item", "form", "correct"]]
+
+
+def test_compare_takes_every_option_of_the_command(tmp_path, capsys):
+    frame = pd.concat([ONE.assign(who="a"), ONE.assign(who="b", correct=1 - ONE["correct"])])
+    frame.to_csv(tmp_path / "both.csv", index=False)
+    options = {"form": "form", "model": "who", "test": "exact", "metrics": "correct"}
+
+    result = compare(frame, **options)
+
+    words = [word for name, value in options.items() for word in (f"--{name}", value)]
+    assert main(["compare", str(tmp_path / "both.csv"), "--json", *words]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == result.to_dict()["rows"]
+
+
 test_compare_rejects = refusals(
     lambda call: call(),
     (compare, TypeError, "compare needs results"),
     (lambda: compare({"a": SOURCE, "b": SOURCE[:0]}), DataError, "b holds no rows"),
+    (lambda: compare(ONE, scor="x"), r"compare has no option 'scor' \(did you mean 'score'"),
+    (lambda: compare(ONE, fail_if="worse"), "compare has no option 'fail_if'"),
 )
 
 
