@@ -543,7 +543,8 @@ def number_of(value: object) -> float | None:
     if not word or word in _WORDS:
         return _WORDS.get(word, float("nan"))
     try:
-        number = float(word)
+        # Python's own "1_000" is no number in any file.
+        number = float("" if "_" in word else word)
     except ValueError:
         return None
     return number if np.isfinite(number) else None

@@ -243,6 +243,7 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
         (["run", "linking", *SAMPLE, "--out", "x"], "'transformers' needs a model (--model)"),
         (["run", "forms", "--source", "x.jsonl", *MODEL], "--source: no file or folder 'x.jsonl'"),
         (["run", "audit", "--databases", "x", *MODEL], "--databases: no database file or folder x"),
+        (["run", "audit", "--databases", "sampel", *MODEL], "(did you mean 'sample'?)"),
         pytest.param(
             ["run", "forms", *SAMPLE, "--model", "no model", "--out", "y"],
             "--model: 'no model' is neither a folder nor a GGUF file nor a hub id",

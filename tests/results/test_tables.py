@@ -204,6 +204,7 @@ def test_further_columns_of_a_name_of_the_frame_get_another():
     ("value", "number"),
     [
         *[(True, 1.0), (" False ", 0.0), ("0.5", 0.5), (73.5, 73.5), ("yes", None), ([1, 0], None)],
+        *[("-0.25", -0.25), (" 1e-05", 1e-05), ("1_000", None), ("75%", None), ("inf", None)],
         *((value, math.nan) for value in (None, "", math.nan, pd.NA)),
     ],
 )

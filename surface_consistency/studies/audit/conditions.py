@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Final
 
+from surface_consistency.data.sources import SAMPLE
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.schemas.memory import AuditPrompt
 from surface_consistency.studies.audit.files import read_audit_prompts, read_database
 from surface_consistency.studies.audit.retrieval.triplets import Triplets
 from surface_consistency.studies.audit.retrieval.verification import database_coverage
+from surface_consistency.text import did_you_mean
 
 TOPOLOGIES: Final = ("base", "alias", "noise", "collision", "paraphrase", "pointer")
 """Topologies in the order of tables; the first four are those of the paper."""
@@ -187,7 +189,8 @@ def find_conditions(
         raise ValueError(f"max_missing is a share of prompts and must be 0 to 1, got {max_missing}")
     root = Path(databases)
     if not root.exists():
-        raise SourceNotFoundError(f"no database file or folder {root}; check the path")
+        near = did_you_mean(str(root), [SAMPLE])
+        raise SourceNotFoundError(f"no database file or folder {root}{near}; check the path")
     files_of = _paired(root)
     chosen = files_of
     for role, names in (("domain", domains), ("topology", topologies), ("style", styles)):
