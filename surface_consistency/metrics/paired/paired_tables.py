@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
 import numpy as np
@@ -151,6 +151,10 @@ class PairedTable(NoTruthValue):
     def counts(self) -> tuple[int, int, int, int]:
         """The cells in the order both, first_only, second_only, neither."""
         return (self.both, self.first_only, self.second_only, self.neither)
+
+    def to_dict(self) -> dict[str, int]:
+        """Return the cells by name."""
+        return asdict(self)
 
     @property
     def n(self) -> int:

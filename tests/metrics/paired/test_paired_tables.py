@@ -126,6 +126,7 @@ def test_paired_table_agrees_with_a_naive_loop(pairs):
 
     cells = [(True, True), (True, False), (False, True), (False, False)]
     assert table.counts == tuple(naive[cell] for cell in cells)
+    assert PairedTable(**table.to_dict()) == table
     assert back.counts == tuple(table.counts[place] for place in (0, 2, 1, 3))
     assert back.accuracy_difference == -table.accuracy_difference
     assert table.consistency + table.flip_rate == pytest.approx(1)
