@@ -22,7 +22,15 @@ __all__ = [
     "surface_from_title",
     "token_key",
     "tokenize",
+    "without_accents",
 ]
+
+# Letters of the Latin alphabet that Unicode does not decompose, and what they are without accents.
+_LETTERS = str.maketrans(
+    dict(zip("ØøŁłĐđÐðĦħŦŧı", "OoLlDdDdHhTti", strict=True))
+    | {"Æ": "AE", "æ": "ae", "Œ": "OE", "œ": "oe", "Þ": "Th", "þ": "th", "ẞ": "SS", "ß": "ss"}
+)
+_ACCENTS = re.compile("(?<=[A-Za-z\u0370-\u03ff])[\u0300-\u036f]+")
 
 _TRAILING_PARENTHESIS = re.compile(r"\s+\([^()]*\)$")
 
@@ -33,10 +41,8 @@ _SEPARATOR = "\x1e"
 _PROTECTED = dict(zip("+#.:-", "\x01\x02\x03\x04\x05", strict=True))
 _PLACEHOLDERS = {ord(placeholder): symbol for symbol, placeholder in _PROTECTED.items()}
 _ASCII_WORDS = {
-    code: _PLACEHOLDERS.get(code, " ")
-    for code in range(128)
-    if not chr(code).isalnum() and chr(code) != _SEPARATOR
-}
+    code: " " for code in range(128) if not chr(code).isalnum() and chr(code) != _SEPARATOR
+} | _PLACEHOLDERS
 # The ranges say nothing that "\w" does not; they are looked up faster.
 _LETTER = rf" {_SEPARATOR}a-z0-9\w"
 _NO_LETTER = re.compile(rf"[^{_LETTER}]")
@@ -125,11 +131,14 @@ _SYMBOLIC = re.compile(r"[-.,:'’+#\x01-\x05](?:(?<=[+#\x01-\x05])|(?=\.?[0-9]|
 _THIN_SPACE = re.compile(r"[\u00a0\u2009\u202f](?<=\d.)(?=\d{3}(?!\d))")
 _OTHER_DIGIT = re.compile(r"[\u0660-\U0010ffff](?<=\d)")
 # Format characters, variation selectors, the tatweel and the grapheme joiner.
+_IGNORED_BASIC = (
+    "\u00ad\u034f\u0600-\u0605\u061c\u0640\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f"
+    "\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
+)
 _IGNORED = re.compile(
-    "[\u00ad\u034f\u0600-\u0605\u061c\u0640\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f"
-    "\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000110bd\U000110cd"
+    rf"[{_IGNORED_BASIC}\U000110bd-\U000e01ef](?<=[{_IGNORED_BASIC}\U000110bd\U000110cd"
     "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001"
-    "\U000e0020-\U000e007f\U000e0100-\U000e01ef]+"
+    "\U000e0020-\U000e007f\U000e0100-\U000e01ef])"
 )
 _OTHER_SYMBOLS = (("\u066b", "."), ("\u066c", ","), ("\u2212", "-"), ("\u266f", "#"))
 _SPACED_LETTER = rf"[^\W{_UNSPACED_LETTERS}]"
@@ -415,6 +424,25 @@ def normalize(text: str) -> str:
     return " ".join(_words(text).split() or text.split())
 
 
+def without_accents(text: str) -> str:
+    """Return a text without the accents of Latin and Greek letters.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        The text with the base letter of each ("é" becomes "e", "ø" "o", "æ" "ae", "ß" "ss"), in
+        NFC. Letters and marks of other scripts stay: "й" is not an accented "и", and vowel signs
+        are letters.
+
+    Examples:
+        >>> without_accents("Łódź, Zürich, Ångström, Diyarbakır, Αθήνα")
+        'Lodz, Zurich, Angstrom, Diyarbakir, Αθηνα'
+    """
+    plain = _ACCENTS.sub("", unicodedata.normalize("NFD", text).translate(_LETTERS))
+    return unicodedata.normalize("NFC", plain)
+
+
 def tokenize(text: str) -> list[str]:
     """Split a text into words, without changing them.
 
@@ -520,20 +548,17 @@ def _words(text: str) -> str:
 
 def _protected(text: str) -> str:
     """Put placeholders for the symbols of numbers and names, and take separators out of numbers."""
-    if "acdc" in text or _SYMBOLIC.search(text):
-        parts = text.split(_SEPARATOR)
-        return _SEPARATOR.join(
-            _protected_part(part) if "acdc" in part or _SYMBOLIC.search(part) else part
-            for part in parts
-        )
-    return text
-
-
-def _protected_part(text: str) -> str:
-    """Do so in one text."""
+    if "acdc" not in text and not _SYMBOLIC.search(text):
+        return text
+    if _SEPARATOR in text:
+        return _SEPARATOR.join(map(_protected, text.split(_SEPARATOR)))
     for placeholder in _PROTECTED.values():
         text = text.replace(placeholder, "\0")
-    text = _LEAD.sub(_lead, _NUMBER.sub(_number, text))
+    # ".5" becomes "0.5".
+    text = _LEAD.sub(
+        lambda lead: lead[0].replace("-", _PROTECTED["-"]).replace(".", f"0{_PROTECTED['.']}"),
+        _NUMBER.sub(_number, text),
+    )
     for symbol, pattern, replacement in _NAMES:
         if symbol in text:
             text = _compiled(pattern).sub(replacement, text)
@@ -548,11 +573,6 @@ def _number(match: re.Match[str]) -> str:
     elif not _DECIMAL_OR_CLOCK.fullmatch(number):
         return number
     return number.replace(".", _PROTECTED["."]).replace(":", _PROTECTED[":"])
-
-
-def _lead(match: re.Match[str]) -> str:
-    """Keep the sign of a number and the decimal point that begins one; ".5" becomes "0.5"."""
-    return match[0].replace("-", _PROTECTED["-"]).replace(".", f"0{_PROTECTED['.']}")
 
 
 def _without_lone_marks(match: re.Match[str]) -> str:

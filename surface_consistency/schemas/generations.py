@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from operator import attrgetter
-from types import MappingProxyType
 from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -21,19 +20,17 @@ apart from answers, or between options that are equally probable."""
 NO_ANSWER_REASONS: Final = ("error", "unclosed_reasoning", "content_filter", "refusal", "tie")
 """The endings of replies that hold no answer. Only "error" is asked again on resume."""
 
-_SERVER_ENDS: Final[Mapping[str, FinishReason]] = MappingProxyType(
-    {
-        **dict.fromkeys(("stop", "stop_sequence", "stop_token", "end_turn", "complete"), "stop"),
-        **dict.fromkeys(("eos", "eos_token", "completed"), "stop"),
-        **dict.fromkeys(("length", "max_tokens", "max_length", "max_output_tokens"), "length"),
-        **dict.fromkeys(("model_length", "token_limit"), "length"),
-        **dict.fromkeys(("content_filter", "content_filtered", "safety"), "content_filter"),
-        **dict.fromkeys(("sensitive", "recitation", "blocklist", "spii"), "content_filter"),
-        **dict.fromkeys(("prohibited_content", "image_safety", "error_toxic"), "content_filter"),
-        **dict.fromkeys(("guardrail_intervened", "content_policy_violation"), "content_filter"),
-        "refusal": "refusal",
-    }
-)
+_SERVER_ENDS: Final[Mapping[str, FinishReason]] = {
+    **dict.fromkeys(("stop", "stop_sequence", "stop_token", "end_turn", "complete"), "stop"),
+    **dict.fromkeys(("eos", "eos_token", "completed"), "stop"),
+    **dict.fromkeys(("length", "max_tokens", "max_length", "max_output_tokens"), "length"),
+    **dict.fromkeys(("model_length", "token_limit"), "length"),
+    **dict.fromkeys(("content_filter", "content_filtered", "safety"), "content_filter"),
+    **dict.fromkeys(("sensitive", "recitation", "blocklist", "spii"), "content_filter"),
+    **dict.fromkeys(("prohibited_content", "image_safety", "error_toxic"), "content_filter"),
+    **dict.fromkeys(("guardrail_intervened", "content_policy_violation"), "content_filter"),
+    "refusal": "refusal",
+}
 """Kind of each known `finish_reason` of a server, in lower case: OpenAI, Anthropic, Cohere, Gemini,
 Bedrock, Mistral, TGI, watsonx and z.AI. Any other is an error, such as "abort" of vLLM, "load" of
 Ollama, "insufficient_system_resource" of DeepSeek, and "tool_calls"."""

@@ -13,12 +13,7 @@ from pydantic import JsonValue
 from surface_consistency.errors import RunnerError, SurfaceConsistencyWarning
 from surface_consistency.models.reasoning import separate_reasoning
 from surface_consistency.models.runner import Runner, cut_at_stop
-from surface_consistency.models.server._replies import (
-    first_choice,
-    is_filtered,
-    read_reply,
-    served_model,
-)
+from surface_consistency.models.server._replies import is_filtered, read_reply, served_model
 from surface_consistency.redaction import Redactor
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
@@ -173,16 +168,15 @@ class OpenAICompatibleRunner(Runner):
                 equal `prompt_tokens` for prompts of different length; once each.
         """
         client = self._ready_client()
-        n_unstated = 0
+        unstated: list[int] = []
         lengths: dict[int, list[int]] = {}
 
         def read(place: int, content: dict[str, Any]) -> Generation:
-            nonlocal n_unstated
             answer = read_reply(prompts[place], content)
-            if answer.error is None and not first_choice(content).get("finish_reason"):
-                n_unstated += 1
-            if answer.n_prompt_tokens is not None:
-                lengths.setdefault(answer.n_prompt_tokens, []).append(_length(prompts[place]))
+            if answer.error is None and not content["choices"][0].get("finish_reason"):
+                unstated.append(place)
+            asked = prompts[place].text or "".join(t.content for t in prompts[place].messages or ())
+            lengths.setdefault(answer.n_prompt_tokens or 0, []).append(len(asked))
             self._check_model(served_model(content))
             return _finished(_cleared(answer, client.redactor), params)
 
@@ -190,11 +184,11 @@ class OpenAICompatibleRunner(Runner):
         with closing(client.ask(requests, read)) as replies:
             for reply in replies:
                 yield reply.value or _unanswered(prompts[reply.place], reply)
-        if n_unstated:
+        if unstated:
             self._warn_once(
                 "finish_reason",
-                f"{n_unstated:,} of {len(prompts):,} replies state no finish_reason; they count as "
-                "complete answers, although an answer that was broken off would look the same",
+                f"{len(unstated):,} of {len(prompts):,} replies state no finish_reason; they count "
+                "as complete answers, although an answer that was broken off would look the same",
             )
         if is_cut := _cut_context(lengths):
             self._warn_once("prompt_tokens", is_cut)
@@ -254,17 +248,12 @@ class OpenAICompatibleRunner(Runner):
             )
 
 
-def _length(prompt: Prompt) -> int:
-    """Count the characters of a prompt."""
-    return len(prompt.text or "") + sum(len(turn.content) for turn in prompt.messages or ())
-
-
 def _cut_context(lengths: Mapping[int, Sequence[int]]) -> str | None:
     """Report that the longest prompts have one count of tokens, which is then that of the context.
 
     By chance a few prompts of similar length have the largest count, hence the bounds.
     """
-    most = max(lengths, default=0)
+    most = max(lengths, default=0)  # 0 if the server does not count.
     same, n_counted = sorted(lengths.get(most, ())), sum(map(len, lengths.values()))
     if most == 0 or len(same) < max(2, 0.05 * n_counted) or same[-1] < 1.5 * same[0]:
         return None
