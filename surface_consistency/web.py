@@ -452,16 +452,11 @@ def _not_json(data: bytes, error: RecordError) -> str:
     start = data[:60].decode("utf-8", "replace")
     first = data.lstrip()[:15].lower()
     if first.startswith((b"data:", b"event:", b":")):
-        return (
-            f"a stream of server-sent events ({start!r}), and streams are not read; switch "
-            'streaming off in the server, or by the field "stream": false of each request '
-            '(`runner_option` extra_body={"stream": false})'
-        )
+        remedy = 'switch streaming off, such as by `runner_option` extra_body={"stream": false}'
+        return f"a stream of server-sent events ({start!r}), which is not read; {remedy}"
     if first.startswith((b"<!doctype html", b"<html")):
-        return (
-            f"a page in HTML ({start!r}): that is the address of a web page, of a gateway or of a "
-            "login, or the service is down; give the address at which the API begins"
-        )
+        remedy = "see whether the service runs, and give the address at which its API begins"
+        return f"a page in HTML ({start!r}), such as of a gateway or a login; {remedy}"
     return f"no readable JSON ({start!r}; {error})"
 
 

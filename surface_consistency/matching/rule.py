@@ -139,6 +139,24 @@ FOLDED: Final = "+fold_accents"
 """End of the name of a rule that ignores accents, such as "boundary+fold_accents"."""
 
 
+def folded(rule: str | None, *, fold_accents: bool) -> str | None:
+    """Return the name of a rule as two options give it.
+
+    Args:
+        rule: Name of a rule; None if no rule is given.
+        fold_accents: Whether accents are ignored.
+
+    Returns:
+        The name, with `FOLDED` behind it if accents are ignored.
+
+    Raises:
+        ValueError: If accents are to be ignored without a rule.
+    """
+    if fold_accents and rule is None:
+        raise ValueError("`fold_accents` changes a matching rule; give `rule` too")
+    return f"{rule.removesuffix(FOLDED)}{FOLDED}" if fold_accents and rule is not None else rule
+
+
 @dataclass(frozen=True, slots=True)
 class FoldedRule(Rule[Any]):
     """A rule that ignores the accents of Latin and Greek letters, in predictions and references."""

@@ -22,7 +22,7 @@ NO_ANSWER_REASONS: Final = ("error", "unclosed_reasoning", "content_filter", "re
 
 _SERVER_ENDS: Final[Mapping[str, FinishReason]] = {
     **dict.fromkeys(("stop", "stop_sequence", "stop_token", "end_turn", "complete"), "stop"),
-    **dict.fromkeys(("eos", "eos_token", "completed"), "stop"),
+    **dict.fromkeys(("eos", "eos_token", "completed", ""), "stop"),
     **dict.fromkeys(("length", "max_tokens", "max_length", "max_output_tokens"), "length"),
     **dict.fromkeys(("model_length", "token_limit"), "length"),
     **dict.fromkeys(("content_filter", "content_filtered", "safety"), "content_filter"),
@@ -50,10 +50,8 @@ def server_end(finish_reason: object) -> FinishReason:
         >>> server_end("MAX_TOKENS"), server_end("SAFETY"), server_end({"type": "abort"})
         ('length', 'content_filter', 'error')
     """
-    if finish_reason is None or finish_reason == "":
-        return "stop"
-    known = isinstance(finish_reason, str)
-    return _SERVER_ENDS.get(str(finish_reason).lower(), "error") if known else "error"
+    end = "" if finish_reason is None else finish_reason
+    return _SERVER_ENDS.get(end.lower(), "error") if isinstance(end, str) else "error"
 
 
 ANSWER_FIELDS: Final = (

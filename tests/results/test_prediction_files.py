@@ -89,6 +89,19 @@ def test_replies_of_batches_that_did_not_end_as_answers_are_missing(tmp_path):
     assert samples["error"].isna().sum() == len(WHOLE)
 
 
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_predictions_that_a_server_broke_off_are_missing(tmp_path, suffix):
+    ends = {"STOP": True, "length": True, None: True, "abort": False, "content_filter": False}
+    rows = [
+        {"id": f"q{n}", "prediction": "London", "finish_reason": end} for n, end in enumerate(ends)
+    ]
+
+    found = read_predictions(written(tmp_path / f"p.{suffix}", rows)).samples["prediction"]
+
+    assert [text == "London" for text in found] == [*ends.values()]
+    assert found.isna().tolist() == [not is_answer for is_answer in ends.values()]
+
+
 def test_the_one_column_that_names_the_questions_is_taken(tmp_path):
     """`key` is another in every row and holds ids alone; `rank` is another too, but names none."""
     rows = [

@@ -8,25 +8,12 @@ from surface_consistency.schemas.prompts import Prompt
 
 _FILTER_CODES: Final = ("content_filter", "content_policy_violation")
 
+_UNCLOSED: Final = "the reasoning was never closed"
 _ALL_REASONING: Final = (
     "the answer is empty and all text is in the field of the reasoning: if the model does not "
     "reason, start the server without its reasoning parser; else switch thinking on, such as by "
     'extra_body={"chat_template_kwargs": {"enable_thinking": true}}'
 )
-
-
-def first_choice(reply: Mapping[str, Any]) -> dict[str, Any]:
-    """Take the first of the choices of a reply.
-
-    Raises:
-        ValueError: If there is none; with the words of the server, if it states an error instead.
-    """
-    choices = reply.get("choices")
-    if not choices and reply.get("error"):
-        raise ValueError(f"the server states an error: {_words(reply['error'])}")
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise ValueError(f"no `choices` in the reply, which has {sorted(reply)[:8]}")
-    return choices[0]
 
 
 def served_model(reply: Mapping[str, Any]) -> str | None:
@@ -52,9 +39,15 @@ def read_reply(prompt: Prompt, reply: Mapping[str, Any]) -> Generation:
         The generation, reasoning that stands in a field of their own told apart.
 
     Raises:
-        ValueError: If the reply is not what the protocol says.
+        ValueError: If the reply is not what the protocol says; with the words of the server, if it
+            states an error instead.
     """
-    choice = reply if is_filtered(reply) else first_choice(reply)
+    choices = [reply] if is_filtered(reply) else reply.get("choices")
+    if not choices and reply.get("error"):
+        raise ValueError(f"the server states an error: {_words(reply['error'])}")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise ValueError(f"no `choices` in the reply, which has {sorted(reply)[:8]}")
+    choice = choices[0]
     message = choice.get("message")
     if message is not None and not isinstance(message, dict):
         raise ValueError(f"`message` is a {type(message).__name__}, not an object")
@@ -65,6 +58,7 @@ def read_reply(prompt: Prompt, reply: Mapping[str, Any]) -> Generation:
         if reasoning is None and isinstance(stated, str) and stated.strip():
             reasoning, source = stated.strip(), name
     refusal = None if message is None else message.get("refusal")
+    choice = {**choice, "error": choice.get("error") or reply.get("error")}
     kind, error = _kind(text, reasoning, choice, refusal)
     usage = reply.get("usage")
     return Generation(
@@ -101,10 +95,7 @@ def _kind(
         return end, f"the server broke the reply off with finish_reason {finish!r}{so_far}"
     if reasoning is not None and is_blank:
         if end == "length":
-            return (
-                "unclosed_reasoning",
-                "the reasoning was never closed: the limit of tokens ended it",
-            )
+            return "unclosed_reasoning", f"{_UNCLOSED}: the limit of tokens ended it"
         return "error", _ALL_REASONING
     if text is None:
         return "error", f"the server returned no text (finish_reason {finish!r})"

@@ -259,9 +259,8 @@ def _cut_context(lengths: Mapping[int, Sequence[int]]) -> str | None:
         return None
     return (
         f"{len(same):,} of {n_counted:,} prompts, of {same[0]:,} to {same[-1]:,} characters, have "
-        f"the same number of prompt_tokens ({most:,}): the server probably cuts prompts at the "
-        "length of its context; give it a longer context (for Ollama OLLAMA_CONTEXT_LENGTH) and "
-        "start a new run"
+        f"{most:,} prompt_tokens each: the server probably cuts them at the length of its context; "
+        "make that longer (for Ollama by OLLAMA_CONTEXT_LENGTH) and start a new run"
     )
 
 

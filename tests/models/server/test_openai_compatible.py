@@ -335,7 +335,7 @@ STREAM = b'data: {"choices": [{"delta": {"content": "Par"}}]}\n\ndata: [DONE]\n\
     ("said", "message"),
     [
         (STREAM, r"a stream of server-sent events .*extra_body=\{\"stream\": false\}"),
-        (b"\n<!DOCTYPE html><html>Sign in</html>", r"a page in HTML .*at which the API begins"),
+        (b"\n<!DOCTYPE html><html>Sign in</html>", r"a page in HTML .*at which its API begins"),
         ({"error": {"message": "no credits left", "code": 402}}, r"no credits left \(code 402\)"),
     ],
 )

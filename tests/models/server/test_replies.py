@@ -75,6 +75,8 @@ def test_an_error_of_a_choice_is_quoted(stated, words, finish):
 
     expected = f"the server states an error: {words}: it had written 'The ans'"
     assert (answer.finish_reason, answer.error) == ("error", expected)
+    whole = {"choices": [{"text": "The ans", "finish_reason": finish}], "error": stated}
+    assert read_reply(Prompt(id="p", text="x"), whole) == answer
 
 
 def test_a_filter_is_a_refusal_wherever_it_is_stated():
