@@ -22,26 +22,37 @@ __all__ = [
     "surface_from_title",
     "token_key",
     "tokenize",
+    "without_accents",
 ]
+
+# Letters of the Latin alphabet that Unicode does not decompose, and what they are without accents.
+_LETTERS = str.maketrans(
+    dict(zip("ØøŁłĐđÐðĦħŦŧı", "OoLlDdDdHhTti", strict=True))
+    | {"Æ": "AE", "æ": "ae", "Œ": "OE", "œ": "oe", "Þ": "Th", "þ": "th", "ẞ": "SS", "ß": "ss"}
+)
+_ACCENTS = re.compile("(?<=[A-Za-z\u0370-\u03ff])[\u0300-\u036f]+")
 
 _TRAILING_PARENTHESIS = re.compile(r"\s+\([^()]*\)$")
 
 _KEY_TOKEN = re.compile(r"\d+\.\d+|\w+(?:[-']\w+)*")
 
 _SEPARATOR = "\x1e"
+# What becomes of a symbol that belongs to its word, while all other symbols are blanked.
+_PROTECTED = dict(zip("+#.:-", "\x01\x02\x03\x04\x05", strict=True))
+_PLACEHOLDERS = {ord(placeholder): symbol for symbol, placeholder in _PROTECTED.items()}
 _ASCII_WORDS = {
     code: " " for code in range(128) if not chr(code).isalnum() and chr(code) != _SEPARATOR
-}
+} | _PLACEHOLDERS
 # The ranges say nothing that "\w" does not; they are looked up faster.
 _LETTER = rf" {_SEPARATOR}a-z0-9\w"
 _NO_LETTER = re.compile(rf"[^{_LETTER}]")
-_VARIATION_SELECTOR = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _MARKS = re.compile(rf"[^{_LETTER}]+")
 
 _KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
 _THAI_LAO_MYANMAR_KHMER = "\u0e00-\u0eff\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f\u1780-\u17ff"
 _KANA_HAN = "\u3041-\u309f\u3105-\u312f\u3005-\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_UNSPACED = rf"[{_KATAKANA}{_THAI_LAO_MYANMAR_KHMER}{_KANA_HAN}](?<=\w)"
+_UNSPACED_LETTERS = f"{_KATAKANA}{_THAI_LAO_MYANMAR_KHMER}{_KANA_HAN}"
+_UNSPACED = rf"[{_UNSPACED_LETTERS}](?<=\w)"
 _UNSPACED_WORD = rf"{_UNSPACED}(?:(?<=[{_KATAKANA}])[{_KATAKANA}]*)?[^\w\s]*"
 _RUNS = (
     "|".join(
@@ -99,19 +110,45 @@ class _Kept(dict[str, str]):
     """What becomes of a character that is no letter or number; each is classified once."""
 
     def __missing__(self, character: str) -> str:
-        """Drop format characters and variation selectors, blank punctuation and symbols."""
+        """Blank control characters, punctuation and symbols."""
         category = unicodedata.category(character)
-        if category == "Cf" or _VARIATION_SELECTOR.match(character):
-            replacement = ""
-        elif category == "Cc" or category[0] in "PSZ":
-            replacement = " "
-        else:
-            replacement = character
-        self[character] = replacement
-        return replacement
+        is_blanked = category == "Cc" or category[0] in "PSZ"
+        self[character] = " " if is_blanked else character
+        return self[character]
 
 
-_KEPT = _Kept()
+_KEPT = _Kept({chr(code): symbol for code, symbol in _PLACEHOLDERS.items()})
+# A pattern begins with a character and looks behind afterwards: so it is searched several times
+# faster.
+_NUMBER = re.compile("[0-9](?<![0-9]{2})[0-9]*+(?:[.,:'’][0-9]++)++")
+_THOUSANDS = re.compile(r"[1-9][0-9]{0,2}([,'’])[0-9]{3}(?:\1[0-9]{3})*(?:\.[0-9]+)?")
+_DECIMAL_OR_CLOCK = re.compile(r"[0-9]+(?:\.[0-9]+|(?::[0-9]+)+)")
+_LEAD = re.compile(
+    r"[-.](?<![^\s(\[{].)"
+    r"(?:(?<=-)(?=[0-9])|(?:(?<=-)\.|(?<=\.))(?=[0-9]++(?![\x03\x04])))"
+)
+_SYMBOLIC = re.compile(r"[-.,:'’+#\x01-\x05](?:(?<=[+#\x01-\x05])|(?=\.?[0-9]|net))")
+_THIN_SPACE = re.compile(r"[\u00a0\u2009\u202f](?<=\d.)(?=\d{3}(?!\d))")
+_OTHER_DIGIT = re.compile(r"[\u0660-\U0010ffff](?<=\d)")
+# Format characters, variation selectors, the tatweel and the grapheme joiner.
+_IGNORED_BASIC = (
+    "\u00ad\u034f\u0600-\u0605\u061c\u0640\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f"
+    "\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
+)
+_IGNORED = re.compile(
+    rf"[{_IGNORED_BASIC}\U000110bd-\U000e01ef](?<=[{_IGNORED_BASIC}\U000110bd\U000110cd"
+    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001"
+    "\U000e0020-\U000e007f\U000e0100-\U000e01ef])"
+)
+_OTHER_SYMBOLS = (("\u066b", "."), ("\u066c", ","), ("\u2212", "-"), ("\u266f", "#"))
+_SPACED_LETTER = rf"[^\W{_UNSPACED_LETTERS}]"
+_NAMES = (
+    ("++", r"\+\+(?<=[^\W\d_]\+\+)(?!\+)", "\x01\x01 "),
+    ("#", rf"#(?<=[a-gjqx]#)(?<!{_SPACED_LETTER}[a-gjqx]#)(?!#)", "\x02 "),
+    (".net", rf"\.net(?<!{_SPACED_LETTER}\.net)(?<!\.\.net)(?!{_SPACED_LETTER})", " \x03net"),
+    ("acdc", rf"(?<!{_SPACED_LETTER})acdc(?!{_SPACED_LETTER})", "ac dc"),
+)
+"""Names whose symbols are a part of them, such as C++, F# and .NET, and AC/DC without its slash."""
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -387,6 +424,25 @@ def normalize(text: str) -> str:
     return " ".join(_words(text).split() or text.split())
 
 
+def without_accents(text: str) -> str:
+    """Return a text without the accents of Latin and Greek letters.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        The text with the base letter of each ("é" becomes "e", "ø" "o", "æ" "ae", "ß" "ss"), in
+        NFC. Letters and marks of other scripts stay: "й" is not an accented "и", and vowel signs
+        are letters.
+
+    Examples:
+        >>> without_accents("Łódź, Zürich, Ångström, Diyarbakır, Αθήνα")
+        'Lodz, Zurich, Angstrom, Diyarbakir, Αθηνα'
+    """
+    plain = _ACCENTS.sub("", unicodedata.normalize("NFD", text).translate(_LETTERS))
+    return unicodedata.normalize("NFC", plain)
+
+
 def tokenize(text: str) -> list[str]:
     """Split a text into words, without changing them.
 
@@ -480,10 +536,43 @@ def _with_spaces(text: str) -> str:
 def _words(text: str) -> str:
     """Fold a text and blank all but letters, marks and numbers; the separator stays."""
     if text.isascii():
-        return text.lower().translate(_ASCII_WORDS)
-    folded = unicodedata.normalize("NFKC", text).casefold().replace("_", " ")
-    lettered = _NO_LETTER.sub(lambda found: _KEPT[found[0]], folded)
-    return _MARKS.sub(_without_lone_marks, unicodedata.normalize("NFKC", lettered))
+        return _protected(text.lower()).translate(_ASCII_WORDS)
+    folded = unicodedata.normalize("NFKC", _THIN_SPACE.sub(",", text)).casefold()
+    plain = unicodedata.normalize("NFKC", _IGNORED.sub("", folded).replace("_", " "))
+    plain = _OTHER_DIGIT.sub(lambda found: str(unicodedata.digit(found[0])), plain)
+    for other, symbol in _OTHER_SYMBOLS:
+        plain = plain.replace(other, symbol)
+    lettered = _NO_LETTER.sub(lambda found: _KEPT[found[0]], _protected(plain))
+    return _MARKS.sub(_without_lone_marks, lettered)
+
+
+def _protected(text: str) -> str:
+    """Put placeholders for the symbols of numbers and names, and take separators out of numbers."""
+    if "acdc" not in text and not _SYMBOLIC.search(text):
+        return text
+    if _SEPARATOR in text:
+        return _SEPARATOR.join(map(_protected, text.split(_SEPARATOR)))
+    for placeholder in _PROTECTED.values():
+        text = text.replace(placeholder, "\0")
+    # ".5" becomes "0.5".
+    text = _LEAD.sub(
+        lambda lead: lead[0].replace("-", _PROTECTED["-"]).replace(".", f"0{_PROTECTED['.']}"),
+        _NUMBER.sub(_number, text),
+    )
+    for symbol, pattern, replacement in _NAMES:
+        if symbol in text:
+            text = _compiled(pattern).sub(replacement, text)
+    return text
+
+
+def _number(match: re.Match[str]) -> str:
+    """Join a number with a decimal point, with separators of thousands, or of a clock."""
+    number = match[0]
+    if grouped := _THOUSANDS.fullmatch(number):
+        number = number.replace(grouped[1], "")
+    elif not _DECIMAL_OR_CLOCK.fullmatch(number):
+        return number
+    return number.replace(".", _PROTECTED["."]).replace(":", _PROTECTED[":"])
 
 
 def _without_lone_marks(match: re.Match[str]) -> str:

@@ -391,8 +391,7 @@ class _Session(Generic[_Value]):
         try:
             value = parse_json(data, "there")
         except RecordError as error:
-            start = data[:60].decode("utf-8", "replace")
-            raise ValueError(f"no readable JSON ({start!r}; {error})") from error
+            raise ValueError(_not_json(data, error)) from error
         if not isinstance(value, dict):
             raise ValueError("JSON, but no object")
         return self.read(place, self.client.redactor.json(value))
@@ -446,6 +445,19 @@ class _Session(Generic[_Value]):
         clear = self.client.redactor.text
         text = " ".join(clear(data.decode("utf-8", "replace")).split())[:_SHOWN]
         return f"HTTP {response.status_code}: {text or clear(response.reason_phrase)}"
+
+
+def _not_json(data: bytes, error: RecordError) -> str:
+    """Name what a service sent in place of JSON, and the remedy if there is one."""
+    start = data[:60].decode("utf-8", "replace")
+    first = data.lstrip()[:15].lower()
+    if first.startswith((b"data:", b"event:", b":")):
+        remedy = 'switch streaming off, such as by `runner_option` extra_body={"stream": false}'
+        return f"a stream of server-sent events ({start!r}), which is not read; {remedy}"
+    if first.startswith((b"<!doctype html", b"<html")):
+        remedy = "see whether the service runs, and give the address at which its API begins"
+        return f"a page in HTML ({start!r}), such as of a gateway or a login; {remedy}"
+    return f"no readable JSON ({start!r}; {error})"
 
 
 def _json_or_none(data: bytes | None) -> JsonValue:

@@ -17,6 +17,7 @@ from surface_consistency.analysis.flat import flat_totals, is_enough
 from surface_consistency.analysis.labels import label_list, split_labels
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError, UndefinedMetricWarning
+from surface_consistency.matching.rule import folded
 from surface_consistency.metrics.comparison.comparisons import (
     ModelComparisonResult,
     compare_models,
@@ -213,6 +214,8 @@ def compare_results(
     columns, settings, table = (
         columns or ResultColumns(), settings or ComparisonSettings(), table or TableSettings(),
     )  # fmt: skip
+    rule = folded(settings.rule, fold_accents=settings.fold_accents)
+    settings = settings.model_copy(update={"rule": rule})
     _check_settings(settings, table)
     if isinstance(sources, Results):
         return _by_rows(sources, None, columns, settings, table)

@@ -21,6 +21,9 @@ class ComparisonSettings(Settings):
     rule: str | None = None
     """Rule that judges the answers of the files, in place of their scores."""
 
+    fold_accents: bool = False
+    """Ignore the accents of Latin and Greek letters under `rule`: "Zurich" is "Zürich"."""
+
     scale: Items[float] = ()
     """Least and largest score that there can be; 0 and 1 where all scores lie there, else none."""
 

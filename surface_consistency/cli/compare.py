@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, create_model
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.cli.output import WORSE
 from surface_consistency.cli.record_command import record_command
+from surface_consistency.matching.rule import folded
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.run_folders import is_run
 from surface_consistency.schemas.settings import Settings
@@ -29,6 +30,9 @@ _Results = Annotated[
 ]
 _Rule = Annotated[
     str | None, Parameter(help="Matching rule that scores the answers instead of their scores.")
+]
+_FoldAccents = Annotated[
+    bool, Parameter(help='Ignore accents under --rule: "Zurich" is "Zürich".', negative=())
 ]
 _Out = Annotated[Path | None, Parameter(help="Folder of the report page and its CSV tables.")]
 _Json = Annotated[bool, Parameter(help="Print sentences and numbers as JSON.", negative=())]
@@ -132,6 +136,7 @@ def make_measure(name: str) -> Callable[..., object]:
     def measure(
         *results: _Results,
         rule: _Rule = None,
+        fold_accents: _FoldAccents = False,
         out: _Out = None,
         json: _Json = False,
         markdown: _Markdown = False,
@@ -141,6 +146,7 @@ def make_measure(name: str) -> Callable[..., object]:
         options: Settings,
     ) -> None:
         form = _form(json=json, markdown=markdown, latex=latex, wide=wide)
+        rule = folded(rule, fold_accents=fold_accents)
         given = options.model_dump(include=options.model_fields_set)
         if name == "consistency" and results and all(map(is_run, results)) and not rule:
             import pandas as pd
@@ -169,6 +175,7 @@ def _paired(
         str | None, Parameter(help='Separator of several labels in a cell of --by, such as ";".')
     ] = None,
     rule: _Rule = None,
+    fold_accents: _FoldAccents = False,
     out: _Out = None,
     json: _Json = False,
     markdown: _Markdown = False,
@@ -186,6 +193,7 @@ def _paired(
     from surface_consistency.cli.answers import read_pairs
 
     form = _form(json=json, markdown=markdown, latex=latex, wide=wide)
+    rule = folded(rule, fold_accents=fold_accents)
     given = options.model_dump(include=options.model_fields_set)
     frame, named, notes = read_pairs(results, columns, given, condition=condition, rule=rule)
     frame = split_labels(frame, given.get("by", ()), separator)

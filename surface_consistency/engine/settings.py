@@ -303,6 +303,9 @@ class RuleScoring(JudgeScoring):
     """Matching rule: a name of `matching.RULES` ("segmented" where words have no spaces between
     them), or one of another package as package:name."""
 
+    fold_accents: bool = False
+    """Ignore the accents of Latin and Greek letters: "Zurich" is "Zürich"."""
+
     region: Rare[AnswerSpan] = "first_line"
     """Judged part of the output; first_text_line passes over blank lines before the answer."""
 

@@ -36,6 +36,7 @@ from surface_consistency.engine.settings import (
     ToyModelSettings,
 )
 from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
+from surface_consistency.matching.rule import folded
 from surface_consistency.models.runner import Runner
 from surface_consistency.plugins import ANALYSES, STUDIES, Plugins
 from surface_consistency.report.page import Block, Check, Prose, Section
@@ -168,7 +169,8 @@ class Study(ABC):
             raise TypeError(
                 f"{self.name} judges by {type(scoring).__name__}; define `judge` of the study"
             )
-        return judges.RuleJudge(scoring.rule, region=scoring.region)
+        rule = folded(scoring.rule, fold_accents=scoring.fold_accents)
+        return judges.RuleJudge(rule or scoring.rule, region=scoring.region)
 
 
 def pair_outcomes(

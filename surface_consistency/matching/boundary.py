@@ -36,7 +36,7 @@ def first_affirmed(key: str, needles: Sequence[str]) -> int:
     spans = [
         (position, start, start + len(needle) - 1)
         for position, needle in enumerate(needles)
-        for start in _starts(key, needle)
+        for start in starts(key, needle)
     ]
     denied = [
         (start, end) for _, start, end in spans if _DENIAL.search(key, 0, start + 1) is not None
@@ -47,8 +47,16 @@ def first_affirmed(key: str, needles: Sequence[str]) -> int:
     return -1
 
 
-def _starts(key: str, needle: str) -> Iterator[int]:
-    """Yield every place where the needle begins."""
+def starts(key: str, needle: str) -> Iterator[int]:
+    """Find a needle in a key.
+
+    Args:
+        key: Any text.
+        needle: A text that is not empty.
+
+    Yields:
+        Every place where the needle begins.
+    """
     start = key.find(needle)
     while start >= 0:
         yield start

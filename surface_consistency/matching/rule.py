@@ -4,9 +4,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 
-from surface_consistency.text import normalize as default_normalize, padded_words, tokenize
+from surface_consistency.text import (
+    normalize as default_normalize,
+    padded_words,
+    tokenize,
+    without_accents,
+)
 
 AnswerSpan = Literal["first_line", "first_text_line", "whole"]
 """Judged part of a generation: its first line, its first line that is not blank, or all."""
@@ -128,6 +133,53 @@ class Rule(ABC, Generic[PreparedT]):
         index, score = self.judge(prediction, self.keys([prediction])[0], prepared)
         matched = references[index] if index >= 0 else None
         return Match(is_match=index >= 0, reference=matched, score=score, rule=self.name)
+
+
+FOLDED: Final = "+fold_accents"
+"""End of the name of a rule that ignores accents, such as "boundary+fold_accents"."""
+
+
+def folded(rule: str | None, *, fold_accents: bool) -> str | None:
+    """Return the name of a rule as two options give it.
+
+    Args:
+        rule: Name of a rule; None if no rule is given.
+        fold_accents: Whether accents are ignored.
+
+    Returns:
+        The name, with `FOLDED` behind it if accents are ignored.
+
+    Raises:
+        ValueError: If accents are to be ignored without a rule.
+    """
+    if fold_accents and rule is None:
+        raise ValueError("`fold_accents` changes a matching rule; give `rule` too")
+    return f"{rule.removesuffix(FOLDED)}{FOLDED}" if fold_accents and rule is not None else rule
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedRule(Rule[Any]):
+    """A rule that ignores the accents of Latin and Greek letters, in predictions and references."""
+
+    rule: Rule[Any]
+    """The rule that scores the texts without accents."""
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Name of the rule, and that accents are ignored."""
+        return self.rule.name + FOLDED
+
+    def keys(self, texts: Sequence[str]) -> list[str]:
+        """Return the keys of the texts without accents."""
+        return self.rule.keys([without_accents(text) for text in texts])
+
+    def prepare(self, references: Sequence[str], keys: Sequence[str]) -> object:
+        """Prepare the references without accents."""
+        return self.rule.prepare([without_accents(one) for one in references], keys)
+
+    def judge(self, prediction: str, key: str, prepared: object) -> tuple[int, float]:
+        """Score the prediction without accents."""
+        return self.rule.judge(without_accents(prediction), key, prepared)
 
 
 def check_references(references: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from surface_consistency.matching.boundary import BoundaryRule
 from surface_consistency.matching.exact import ExactRule
 from surface_consistency.matching.fuzzy import FuzzyRule
 from surface_consistency.matching.popqa import PopqaRule
-from surface_consistency.matching.rule import Match, Rule
+from surface_consistency.matching.rule import FOLDED, FoldedRule, Match, Rule
 from surface_consistency.matching.segmented import SegmentedRule
 from surface_consistency.matching.squad import SquadEmRule, SquadF1Rule
 from surface_consistency.matching.token_f1 import TokenF1Rule
@@ -44,7 +44,11 @@ _PLUGINS: Final = Plugins(
 
 
 def match(
-    prediction: str, references: str | Sequence[str], *, rule: str | Rule[Any] = "popqa"
+    prediction: str,
+    references: str | Sequence[str],
+    *,
+    rule: str | Rule[Any] = "popqa",
+    fold_accents: bool = False,
 ) -> Match:
     """Score one prediction by a rule.
 
@@ -54,6 +58,8 @@ def match(
         references: Accepted answers; a string is one reference.
         rule: Name of a rule, one of `RULES`, or a rule with options of its own, such as
             `TokenF1Rule(threshold=0.5)`. Default is "popqa", the rule of the papers.
+        fold_accents: Whether accents of Latin and Greek letters are ignored, so that "Zurich" is
+            "Zürich"; see `text.without_accents`.
 
     Returns:
         The match, which is true exactly if the rule accepts the prediction; its score is in
@@ -77,15 +83,19 @@ def match(
         Match(is_match=True, reference='Tirana', score=1.0, rule='popqa')
         >>> bool(match("The capital is Tirana.", "Tirana", rule="exact"))
         False
+        >>> match("It is Zurich.", "Zürich", rule="boundary", fold_accents=True).rule
+        'boundary+fold_accents'
     """
-    return resolve_rule(rule)(prediction, references)
+    chosen = resolve_rule(rule)
+    return (FoldedRule(chosen) if fold_accents else chosen)(prediction, references)
 
 
 def resolve_rule(rule: str | Rule[Any]) -> Rule[Any]:
     """Return the rule of that name; a rule is returned as it is.
 
     Args:
-        rule: Name of a rule, one of `RULES`; "package:name" or the name of a rule that another
+        rule: Name of a rule, one of `RULES`, with "+fold_accents" behind it if accents are to be
+            ignored; "package:name" or the name of a rule that another
             package registers as entry point of the group `surface_consistency.rules`;
             "module:attribute" for anything importable that a person named (see
             `plugins.importable`); or a rule.
@@ -111,6 +121,8 @@ def resolve_rule(rule: str | Rule[Any]) -> Rule[Any]:
         raise TypeError(f"`rule` must be a name or a Rule, got {type(rule).__name__}")
     if rule in RULES:
         return RULES[rule]
+    if rule.endswith(FOLDED):
+        return FoldedRule(resolve_rule(rule.removesuffix(FOLDED)))
     names = list(dict.fromkeys([*RULES, *_PLUGINS.names()]))
     if ":" not in rule and rule not in {name.rpartition(":")[2] for name in names}:
         raise ValueError(f"`rule` must be one of {', '.join(names)}; got {rule!r}")

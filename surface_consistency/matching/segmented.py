@@ -1,12 +1,13 @@
 """Containment of whole words, also where words are written without spaces."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import ClassVar, Literal
 
 from surface_consistency.errors import MissingDependencyError
+from surface_consistency.matching.boundary import starts
 from surface_consistency.matching.rule import Normalizer, Rule, plain_keys
 from surface_consistency.text import has_unspaced_script, normalize, script_runs
 
@@ -101,7 +102,7 @@ class SegmentedRule(Rule[SegmentedAnswers]):
         parts = key.split(_MARK)
         text, ends = "".join(parts), {*accumulate(map(len, parts))}
         for position, answer in enumerate(prepared):
-            for start in _starts(text, answer):
+            for start in starts(text, answer):
                 end = start + len(answer)
                 is_begun = start in ends or text[start - 1] == " "
                 if is_begun and (end in ends or text[end] == " "):
@@ -121,14 +122,6 @@ def _marked(text: str, segment: Segmenter) -> str:
         is_parted = before[-1:].isspace() or word[:1].isspace()
         marked.append(word if is_parted else f"{_MARK}{word}")
     return "".join(marked)
-
-
-def _starts(text: str, answer: str) -> Iterator[int]:
-    """Yield every place where the answer begins."""
-    start = text.find(answer)
-    while start >= 0:
-        yield start
-        start = text.find(answer, start + 1)
 
 
 @lru_cache(maxsize=2)

@@ -1,7 +1,7 @@
 """Overlap of words: an F1 like SQuAD's, on this package's own normal form."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
@@ -78,12 +78,13 @@ class TokenF1Rule(Rule[TokenAnswers]):
         if vocabulary.isdisjoint(words):
             return -1, 0.0
         words = _without_articles(words)
-        counts, n_words = Counter(words) if repeated else {}, len(words)
+        counts, n_words = Counter(words if repeated else ()), len(words)
         is_said = {*words}.__contains__
         best, position = 0.0, -1
         for place, answer in enumerate(lists):
             is_plain = place not in repeated
-            n_common = sum(map(is_said, answer)) if is_plain else _n_common(counts, answer)
+            common = map(is_said, answer) if is_plain else (counts & Counter(answer)).values()
+            n_common = sum(common)
             score = 2 * n_common / (n_words + len(answer))
             if score > best:
                 best, position = score, place
@@ -93,14 +94,3 @@ class TokenF1Rule(Rule[TokenAnswers]):
 def _without_articles(words: list[str]) -> list[str]:
     """Return the words that are no articles, or all when nothing else is there."""
     return [word for word in words if word not in _ARTICLES] or words
-
-
-def _n_common(counts: Mapping[str, int], words: Sequence[str]) -> int:
-    """Count the words that find a partner of their own."""
-    left = dict(counts)
-    n_common = 0
-    for word in words:
-        if left.get(word, 0) > 0:
-            left[word] -= 1
-            n_common += 1
-    return n_common

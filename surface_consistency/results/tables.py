@@ -21,7 +21,7 @@ from surface_consistency.results.columns import (
 from surface_consistency.results.rows import Cells, shown
 from surface_consistency.results.tools import as_references
 from surface_consistency.rows.readers import FORMATS
-from surface_consistency.schemas.generations import replace_surrogates
+from surface_consistency.schemas.generations import replace_surrogates, server_end
 
 _WORDS: Final = {"true": 1.0, "false": 0.0}
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
@@ -338,6 +338,10 @@ class _Table(NamedTuple):
             for role, how in read.items()
             if role in roles and (role == "question" or roles[role] not in items)
         }
+        ends = find_column("finish_reason", self.names)
+        if ends is not None and "prediction" in parts:
+            is_answer = text_or_none(frame[ends]).map(server_end).isin(("stop", "length"))
+            parts["prediction"] = parts["prediction"].where(is_answer, None)
         if "question" in parts or "references" in parts:
             hashed = content_of(parts.get("question"), parts.get("references"), len(frame))
             parts["content"] = pd.Series(hashed, index=frame.index)

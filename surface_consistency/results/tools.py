@@ -11,6 +11,7 @@ from surface_consistency.reading import first_names, parse_json
 from surface_consistency.results.rows import Cells, Failure, Flat, Flats, at, shown, text_of
 from surface_consistency.results.samples import task_in_name
 from surface_consistency.rows.readers import Place, read_rows
+from surface_consistency.schemas.generations import server_end
 
 _GRADES: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0}
 _FAILED: Final = 2
@@ -355,10 +356,21 @@ def batch_result(row: Cells, place: Place) -> Flats:
     """Lay a result of OpenAI's batches flat: what it was called, and the text of the reply."""
     response = row["response"]
     body = response.get("body") if isinstance(response, dict) else None
+    failed = row.get("error") or (body.get("error") if isinstance(body, dict) else "no reply")
     text = None
-    if isinstance(body, dict) and row.get("error") is None and not body.get("error"):
-        text = _reply_text(body, place)
-    yield Flat({"id": row["custom_id"], "prediction": text}, {}, {})
+    if not failed and isinstance(body, dict):
+        text, failed = _reply_text(body, place), _broken_off(body)
+    error = str(at(failed, "message") or failed) if failed else None
+    parts = {"prediction": None if failed else text, "error": error}
+    yield Flat({"id": row["custom_id"], **parts}, {}, {})
+
+
+def _broken_off(body: Cells) -> str | None:
+    """Say that a reply did not end as an answer does, and how it ended; None if it did."""
+    ended = at(body, "choices.0.finish_reason|incomplete_details.reason|status")
+    stated = at(body, "choices.0.error.message|choices.0.error|choices.0.message.refusal")
+    is_answer = server_end(ended) in ("stop", "length") and not stated
+    return None if is_answer else f"the reply ended with {ended!r}{f': {stated}' if stated else ''}"
 
 
 def _reply_text(body: Cells, place: Place) -> str | None:

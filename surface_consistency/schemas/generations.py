@@ -1,5 +1,6 @@
 """What a model wrote."""
 
+from collections.abc import Mapping
 from operator import attrgetter
 from typing import Annotated, Final, Literal
 
@@ -18,6 +19,40 @@ apart from answers, or between options that are equally probable."""
 
 NO_ANSWER_REASONS: Final = ("error", "unclosed_reasoning", "content_filter", "refusal", "tie")
 """The endings of replies that hold no answer. Only "error" is asked again on resume."""
+
+_SERVER_ENDS: Final[Mapping[str, FinishReason]] = {
+    **dict.fromkeys(("stop", "stop_sequence", "stop_token", "end_turn", "complete"), "stop"),
+    **dict.fromkeys(("eos", "eos_token", "completed", ""), "stop"),
+    **dict.fromkeys(("length", "max_tokens", "max_length", "max_output_tokens"), "length"),
+    **dict.fromkeys(("model_length", "token_limit"), "length"),
+    **dict.fromkeys(("content_filter", "content_filtered", "safety"), "content_filter"),
+    **dict.fromkeys(("sensitive", "recitation", "blocklist", "spii"), "content_filter"),
+    **dict.fromkeys(("prohibited_content", "image_safety", "error_toxic"), "content_filter"),
+    **dict.fromkeys(("guardrail_intervened", "content_policy_violation"), "content_filter"),
+    "refusal": "refusal",
+}
+"""Kind of each known `finish_reason` of a server, in lower case: OpenAI, Anthropic, Cohere, Gemini,
+Bedrock, Mistral, TGI, watsonx and z.AI. Any other is an error, such as "abort" of vLLM, "load" of
+Ollama, "insufficient_system_resource" of DeepSeek, and "tool_calls"."""
+
+
+def server_end(finish_reason: object) -> FinishReason:
+    """Return the kind of end that a server states of a reply.
+
+    Args:
+        finish_reason: The value of the server's field; letter case does not matter.
+
+    Returns:
+        "stop" or "length" for an answer, and for None or "", since some servers do not state it;
+        "content_filter" or "refusal"; "error" for everything else.
+
+    Examples:
+        >>> server_end("MAX_TOKENS"), server_end("SAFETY"), server_end({"type": "abort"})
+        ('length', 'content_filter', 'error')
+    """
+    end = "" if finish_reason is None else finish_reason
+    return _SERVER_ENDS.get(end.lower(), "error") if isinstance(end, str) else "error"
+
 
 ANSWER_FIELDS: Final = (
     "text",

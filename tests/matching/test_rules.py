@@ -148,6 +148,34 @@ def judged(rule, prediction, answer):
     return match(prediction, [answer], rule=rule)
 
 
+# Numbers are whole and symbols belong to names: inspect_ai#4620, lighteval#1273, helm#4317,
+# charabia#186, organicmaps#10745.
+SYMBOLIC = [
+    *(("C", "C++", False), ("It was written in C.", "C++", False), ("C#", "C++", False)),
+    *(("F#", "F", False), ("1.5 million", "5", False), ("10,000 people", "10", False)),
+    *(("at 7:30", "30", False), ("-5", "5", False), ("5", "-5", False), ("net", ".NET", False)),
+    *(("1,000", "1000", True), ("ACDC", "AC/DC", True), ("محمـد", "محمد", True)),
+    *(("١٩٩٨", "1998", True), ("C++.", "c++", True), ("−5", "-5", True), ("A+", "A", True)),
+]
+
+
+@pytest.mark.parametrize("rule", ["boundary", "token_f1", "segmented"])
+def test_rules_compare_names_with_symbols_and_whole_numbers(rule):
+    found = [(*texts, judged(rule, *texts).is_match) for *texts, _ in SYMBOLIC]
+
+    assert found == SYMBOLIC
+
+
+@pytest.mark.parametrize("rule", ["boundary", "segmented"])
+def test_parts_of_ranges_and_compounds_are_words(rule):
+    held = [
+        *(("1990-1995", "1995"), ("COVID-19", "19"), ("3-5", "5"), ("10, 20", "20"), ("1,5", "5")),
+        *(("written in C.", "C"), ("12.05.1990", "1990"), ("C++11", "C++"), ("(5)", "5")),
+    ]
+
+    assert [pair for pair in held if judged(rule, *pair)] == held
+
+
 @pytest.mark.parametrize(
     ("rule", "prediction", "answers", "answer"),
     [
@@ -246,7 +274,7 @@ def test_boundary_agrees_with_a_regular_expression(prediction, answers):
     held = [
         answer
         for answer in answers
-        if re.search(rf"(?<!\w){re.escape(normalize(answer))}(?!\w)", normalize(prediction))
+        if re.search(rf"(?<!\S){re.escape(normalize(answer))}(?!\S)", normalize(prediction))
     ]
     found = match(prediction, answers, rule="boundary")
     guarded = match(prediction, answers, rule=BoundaryRule(reject_negated=True))

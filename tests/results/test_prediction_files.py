@@ -55,6 +55,53 @@ def test_results_of_batches_go_by_their_custom_id(tmp_path, kind):
     assert found == ["London", None, None]
 
 
+BROKEN_OFF = {
+    "abort": {"choices": [{"text": "London", "finish_reason": "abort"}]},
+    "upstream idle": {"choices": [{"text": "Lon", "error": {"message": "upstream idle"}}]},
+    "SAFETY": {"choices": [{"message": {"content": "Lon"}, "finish_reason": "SAFETY"}]},
+    "I cannot say": {"choices": [{"message": {"content": None, "refusal": "I cannot say"}}]},
+    "content_filter": {"incomplete_details": {"reason": "content_filter"}} | BODIES["responses"],
+    "cancelled": {"status": "cancelled"} | BODIES["responses"],
+    "server_error": {"error": {"message": "server_error"}},
+}
+WHOLE = [
+    {"choices": [{"message": {"content": "London"}, "finish_reason": "STOP"}]},
+    {"choices": [{"text": "London", "finish_reason": None}]},
+    {"status": "completed", "incomplete_details": None} | BODIES["responses"],
+    {"incomplete_details": {"reason": "max_output_tokens"}} | BODIES["responses"],
+]
+
+
+def test_replies_of_batches_that_did_not_end_as_answers_are_missing(tmp_path):
+    """The ends are those of servers (`server_end`); the reason is kept as the error of the row."""
+    bodies = [*BROKEN_OFF.values(), *WHOLE]
+    rows = [
+        {"custom_id": f"q{n}", "response": {"body": body}, "error": None}
+        for n, body in enumerate(bodies)
+    ]
+
+    samples = read_predictions(written(tmp_path / "batch.jsonl", rows)).samples
+
+    texts = [None if text != text else text for text in samples["prediction"]]
+    assert texts == [None] * len(BROKEN_OFF) + ["London"] * len(WHOLE)
+    for words, error in zip(BROKEN_OFF, samples["error"], strict=False):
+        assert words in error
+    assert samples["error"].isna().sum() == len(WHOLE)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_predictions_that_a_server_broke_off_are_missing(tmp_path, suffix):
+    ends = {"STOP": True, "length": True, None: True, "abort": False, "content_filter": False}
+    rows = [
+        {"id": f"q{n}", "prediction": "London", "finish_reason": end} for n, end in enumerate(ends)
+    ]
+
+    found = read_predictions(written(tmp_path / f"p.{suffix}", rows)).samples["prediction"]
+
+    assert [text == "London" for text in found] == [*ends.values()]
+    assert found.isna().tolist() == [not is_answer for is_answer in ends.values()]
+
+
 def test_the_one_column_that_names_the_questions_is_taken(tmp_path):
     """`key` is another in every row and holds ids alone; `rank` is another too, but names none."""
     rows = [

@@ -1,29 +1,19 @@
 """Replies of servers that speak the OpenAI protocol, each read as the kind that it is."""
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-from surface_consistency.schemas.generations import FinishReason, Generation
+from surface_consistency.schemas.generations import FinishReason, Generation, server_end
 from surface_consistency.schemas.prompts import Prompt
 
-_FINISH: Final[Mapping[object, Literal["stop", "length"]]] = {
-    "length": "length",
-    "max_tokens": "length",
-}
-_FILTERED: Final = ("content_filter", "safety")
 _FILTER_CODES: Final = ("content_filter", "content_policy_violation")
 
-
-def first_choice(reply: Mapping[str, Any]) -> dict[str, Any]:
-    """Take the first of the choices of a reply.
-
-    Raises:
-        ValueError: If there is none.
-    """
-    choices = reply.get("choices")
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise ValueError(f"no `choices` in the reply, which has {sorted(reply)[:8]}")
-    return choices[0]
+_UNCLOSED: Final = "the reasoning was never closed"
+_ALL_REASONING: Final = (
+    "the answer is empty and all text is in the field of the reasoning: if the model does not "
+    "reason, start the server without its reasoning parser; else switch thinking on, such as by "
+    'extra_body={"chat_template_kwargs": {"enable_thinking": true}}'
+)
 
 
 def served_model(reply: Mapping[str, Any]) -> str | None:
@@ -49,9 +39,15 @@ def read_reply(prompt: Prompt, reply: Mapping[str, Any]) -> Generation:
         The generation, reasoning that stands in a field of their own told apart.
 
     Raises:
-        ValueError: If the reply is not what the protocol says.
+        ValueError: If the reply is not what the protocol says; with the words of the server, if it
+            states an error instead.
     """
-    choice = first_choice(reply)
+    choices = [reply] if is_filtered(reply) else reply.get("choices")
+    if not choices and reply.get("error"):
+        raise ValueError(f"the server states an error: {_words(reply['error'])}")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise ValueError(f"no `choices` in the reply, which has {sorted(reply)[:8]}")
+    choice = choices[0]
     message = choice.get("message")
     if message is not None and not isinstance(message, dict):
         raise ValueError(f"`message` is a {type(message).__name__}, not an object")
@@ -61,9 +57,9 @@ def read_reply(prompt: Prompt, reply: Mapping[str, Any]) -> Generation:
         stated = (choice if message is None else message).get(name)
         if reasoning is None and isinstance(stated, str) and stated.strip():
             reasoning, source = stated.strip(), name
-    finish = choice.get("finish_reason")
     refusal = None if message is None else message.get("refusal")
-    kind, error = _kind(text, reasoning, finish, refusal)
+    choice = {**choice, "error": choice.get("error") or reply.get("error")}
+    kind, error = _kind(text, reasoning, choice, refusal)
     usage = reply.get("usage")
     return Generation(
         prompt_id=prompt.id,
@@ -78,22 +74,40 @@ def read_reply(prompt: Prompt, reply: Mapping[str, Any]) -> Generation:
 
 
 def _kind(
-    text: str | None, reasoning: str | None, finish: object, refusal: object
+    text: str | None, reasoning: str | None, choice: Mapping[str, Any], refusal: object
 ) -> tuple[FinishReason, str | None]:
-    """Tell how a reply ended, and why it holds no answer."""
-    so_far = "" if text is None or not text.strip() else f": it had written {text!r}"
-    if finish in _FILTERED:
-        return "content_filter", f"the server's content filter withheld the answer{so_far}"
+    """Classify the end of a reply, and say why it has no answer."""
+    finish = choice.get("finish_reason")
+    end = server_end(finish)
+    is_blank = text is None or not text.strip()
+    so_far = "" if is_blank else f": it had written {text!r}"
+    if is_filtered(choice):
+        return "content_filter", f"the server's content filter: {_words(choice['error'])}"
+    if end == "content_filter":
+        return end, f"the server's content filter withheld the answer{so_far}"
     if isinstance(refusal, str) and refusal.strip():
         return "refusal", f"the model refused: {refusal}"
-    if finish == "refusal":
-        return "refusal", f"the model refused{so_far}"
-    if reasoning is not None and (text is None or (not text.strip() and finish in _FINISH)):
-        ended = "the limit of tokens" if finish in _FINISH else "the model"
-        return "unclosed_reasoning", f"the reasoning was never closed: {ended} ended it"
+    if end == "refusal":
+        return end, f"the model refused{so_far}"
+    if choice.get("error"):
+        return "error", f"the server states an error: {_words(choice['error'])}{so_far}"
+    if end == "error":
+        return end, f"the server broke the reply off with finish_reason {finish!r}{so_far}"
+    if reasoning is not None and is_blank:
+        if end == "length":
+            return "unclosed_reasoning", f"{_UNCLOSED}: the limit of tokens ended it"
+        return "error", _ALL_REASONING
     if text is None:
         return "error", f"the server returned no text (finish_reason {finish!r})"
-    return _FINISH.get(finish, "stop"), None
+    return end, None
+
+
+def _words(error: object) -> str:
+    """Return the words of an error of a server, and its code if there is one."""
+    if not isinstance(error, dict) or not error.get("message"):
+        return str(error)
+    code = error.get("code")
+    return f"{error['message']}{'' if code is None else f' (code {code})'}"
 
 
 def _parts(content: object) -> tuple[str | None, str | None, str | None]:

@@ -1,6 +1,7 @@
 """A runner for any server that speaks the OpenAI protocol."""
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -9,7 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
-from surface_consistency.errors import RunnerError
+from surface_consistency.errors import RunnerError, SurfaceConsistencyWarning
 from surface_consistency.models.reasoning import separate_reasoning
 from surface_consistency.models.runner import Runner, cut_at_stop
 from surface_consistency.models.server._replies import is_filtered, read_reply, served_model
@@ -38,7 +39,9 @@ class OpenAICompatibleRunner(Runner):
 
     Reasoning is what stands in the fields `reasoning_content` and `reasoning`, of parts of the
     content marked as thinking, or between known tags. Replies that a content filter withheld and
-    refusals that the server marks as such are kinds of their own (`Generation.finish_reason`).
+    refusals that the server marks as such are kinds of their own (`Generation.finish_reason`); they
+    are not sent again. A reply that ended otherwise than at a stop or at the limit of tokens is an
+    error, which is sent again on resume; see `schemas.generations.server_end`.
 
     Args:
         model: Model id, as the server calls it.
@@ -123,6 +126,7 @@ class OpenAICompatibleRunner(Runner):
         self._text_as_chat = text_as_chat
         self._max_tokens_field = max_tokens_field
         self._extra = dict(extra_body or {})
+        self._warned: set[str] = set()
 
     def fingerprint(self) -> dict[str, JsonValue]:
         """Tell model and request settings; never the key or the address, nor how fast is asked.
@@ -158,11 +162,21 @@ class OpenAICompatibleRunner(Runner):
         Raises:
             RunnerError: If the server refuses the key or the model, answers with another model
                 than before, asks for too long a wait, or fails prompt after prompt.
+
+        Warns:
+            SurfaceConsistencyWarning: If replies state no `finish_reason`, or the server counts
+                equal `prompt_tokens` for prompts of different length; once each.
         """
         client = self._ready_client()
+        unstated: list[int] = []
+        lengths: dict[int, list[int]] = {}
 
         def read(place: int, content: dict[str, Any]) -> Generation:
             answer = read_reply(prompts[place], content)
+            if answer.error is None and not content["choices"][0].get("finish_reason"):
+                unstated.append(place)
+            asked = prompts[place].text or "".join(t.content for t in prompts[place].messages or ())
+            lengths.setdefault(answer.n_prompt_tokens or 0, []).append(len(asked))
             self._check_model(served_model(content))
             return _finished(_cleared(answer, client.redactor), params)
 
@@ -170,6 +184,20 @@ class OpenAICompatibleRunner(Runner):
         with closing(client.ask(requests, read)) as replies:
             for reply in replies:
                 yield reply.value or _unanswered(prompts[reply.place], reply)
+        if unstated:
+            self._warn_once(
+                "finish_reason",
+                f"{len(unstated):,} of {len(prompts):,} replies state no finish_reason; they count "
+                "as complete answers, although an answer that was broken off would look the same",
+            )
+        if is_cut := _cut_context(lengths):
+            self._warn_once("prompt_tokens", is_cut)
+
+    def _warn_once(self, kind: str, text: str) -> None:
+        """Warn of something in the replies, once per kind."""
+        if kind not in self._warned:
+            self._warned.add(kind)
+            warnings.warn(text, SurfaceConsistencyWarning, stacklevel=3)
 
     def _ready_client(self) -> WebClient:
         """Give the client the key, which may have been set since the last batch."""
@@ -218,6 +246,22 @@ class OpenAICompatibleRunner(Runner):
                 f"{self._client.url} answers as {model!r} now and as {self.served_model!r} before; "
                 "one run has one model: start a new run, and pin the model with served_model"
             )
+
+
+def _cut_context(lengths: Mapping[int, Sequence[int]]) -> str | None:
+    """Report that the longest prompts have one count of tokens, which is then that of the context.
+
+    By chance a few prompts of similar length have the largest count, hence the bounds.
+    """
+    most = max(lengths, default=0)  # 0 if the server does not count.
+    same, n_counted = sorted(lengths.get(most, ())), sum(map(len, lengths.values()))
+    if most == 0 or len(same) < max(2, 0.05 * n_counted) or same[-1] < 1.5 * same[0]:
+        return None
+    return (
+        f"{len(same):,} of {n_counted:,} prompts, of {same[0]:,} to {same[-1]:,} characters, have "
+        f"{most:,} prompt_tokens each: the server probably cuts them at the length of its context; "
+        "make that longer (for Ollama by OLLAMA_CONTEXT_LENGTH) and start a new run"
+    )
 
 
 def _unanswered(prompt: Prompt, reply: Reply[Generation]) -> Generation:

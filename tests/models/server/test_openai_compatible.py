@@ -5,6 +5,7 @@ import gc
 import gzip
 import json
 import random
+import re
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -12,9 +13,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from surface_consistency.engine.generate import run_prompts
-from surface_consistency.errors import RunnerError
+from surface_consistency.errors import RunnerError, SurfaceConsistencyWarning
 from surface_consistency.models import OpenAICompatibleRunner
-from surface_consistency.runs.log import RunLog
+from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.schemas import GenerationParams, Message, Prompt
 from surface_consistency.web import backoff, retry_after
 from tests.models.server.fake_server import FakeServer, reply
@@ -306,6 +307,90 @@ def test_a_server_that_refuses_some_prompts_is_asked_all(serve, tmp_path, manife
         logged(made, prompts(30), tmp_path, manifest)
 
     assert len(server.requests) == 30 + 29
+
+
+def test_errors_are_sent_again_on_resume_and_refusals_are_not(serve, tmp_path, manifest):
+    """The server is mended between the two starts; answers and refusals stay as they were."""
+    broken = ["stop", "abort", "content_filter", "insufficient_system_resource", "refusal"]
+    ends = {f"question {n}": end for n, end in enumerate(broken)}
+    server = serve(lambda n, body: (200, {}, reply("Alder", finish=ends[body["prompt"]])))
+    made = runner(server)
+
+    first = logged(made, prompts(5), tmp_path, manifest)
+    ends |= {f"question {n}": "stop" for n in (1, 3)}
+    second = logged(made, prompts(5), tmp_path, manifest)
+
+    assert (first.n_asked, first.n_errors) == (5, 2)
+    assert (second.n_asked, second.n_reused, second.n_errors) == (2, 3, 0)
+    assert sorted(body["prompt"] for body in server.bodies[5:]) == ["question 1", "question 3"]
+    kinds = {g.prompt_id: g.finish_reason for g in read_generations(tmp_path / "generations.jsonl")}
+    answered = {"p0": "stop", "p1": "stop", "p3": "stop"}
+    assert kinds == answered | {"p2": "content_filter", "p4": "refusal"}
+
+
+STREAM = b'data: {"choices": [{"delta": {"content": "Par"}}]}\n\ndata: [DONE]\n\n'
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        (STREAM, r"a stream of server-sent events .*extra_body=\{\"stream\": false\}"),
+        (b"\n<!DOCTYPE html><html>Sign in</html>", r"a page in HTML .*at which its API begins"),
+        ({"error": {"message": "no credits left", "code": 402}}, r"no credits left \(code 402\)"),
+    ],
+)
+def test_what_is_no_reply_is_named(serve, said, message):
+    [answer] = answers(serve((200, {}, said)), max_retries=0)
+
+    assert (answer.text, answer.finish_reason) == (None, "error")
+    assert re.search(message, answer.error)
+    assert "line" not in answer.error
+
+
+def test_a_server_that_streams_unless_told_otherwise_answers_with_the_remedy(serve):
+    server = serve(lambda n, body: OK if body.get("stream") is False else (200, {}, STREAM))
+
+    [answer] = answers(server, extra_body={"stream": False}, max_retries=0)
+
+    assert answer.text == "ok"
+
+
+def test_replies_without_a_stated_end_are_counted_in_one_warning(serve):
+    made = runner(serve((200, {}, reply("ok", finish=None))))
+
+    with pytest.warns(SurfaceConsistencyWarning, match="^3 of 3 replies state no finish_reason"):
+        found = list(made.generate(prompts(3), PARAMS))
+    again = list(made.generate(prompts(3), PARAMS))
+
+    assert [answer.text for answer in found + again] == ["ok"] * 6
+
+
+@pytest.mark.parametrize(
+    ("n_tokens", "is_cut"),
+    [
+        # Ollama cuts what is longer than its context: ollama#17889, #10974.
+        ([20, 512, 512, 512], True),
+        ([512, 512, 512, 512], True),
+        # A count of each prompt, none at all, and two prompts of similar length.
+        ([20, 600, 1200, 2400], False),
+        *(([None] * 4, False), ([0] * 4, False), ([2400, 600, 1200, 2400], False)),
+    ],
+)
+def test_a_cut_context_is_reported(serve, n_tokens, is_cut, recwarn):
+    asked = [Prompt(id=str(n), text="x" * n) for n in (2300, 600, 1200, 2400)]
+    counts = {prompt.text: count for prompt, count in zip(asked, n_tokens, strict=True)}
+
+    def script(n, body):
+        said = reply("ok")
+        said["usage"]["prompt_tokens"] = counts[body["prompt"]]
+        return 200, {}, said
+
+    list(runner(serve(script)).generate(asked, PARAMS))
+
+    texts = [str(warning.message) for warning in recwarn]
+    assert [text.partition(",")[0] for text in texts] == (
+        [f"{n_tokens.count(512)} of 4 prompts"] if is_cut else []
+    )
 
 
 @pytest.mark.parametrize(
