@@ -4,30 +4,35 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.analysis.flat import flat_totals, is_enough
+from surface_consistency.analysis.clusters import ITEMS_ALONE, choose_cluster, label_note
+from surface_consistency.analysis.flat import flat_totals
 from surface_consistency.analysis.labels import label_list, split_labels
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError, UndefinedMetricWarning
 from surface_consistency.metrics.comparison.comparisons import (
+    VERDICTS,
     ModelComparisonResult,
     compare_models,
     compare_totals,
 )
+from surface_consistency.metrics.comparison.totals import ScoreTotals
 from surface_consistency.metrics.forms.repeats import repeats_by
 from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.metrics.uncertainty.means import mean_by
 from surface_consistency.results.columns import USUAL, ResultColumns
 from surface_consistency.results.frame import UNSCORED, Results, read_inputs
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of
+from surface_consistency.tables import sentences as say
+from surface_consistency.tables.numbers import sentence_text
 
 if TYPE_CHECKING:
     from surface_consistency.engine.compare.runs import RunResults
@@ -37,9 +42,6 @@ _Numbers: TypeAlias = npt.NDArray[np.int64]
 
 ITEM: Final = ("task", "item", "form")
 """Columns that tell the pairs of models apart."""
-
-ITEMS_ALONE: Final = "items, each on its own, as far as the files say"
-"""Note on clusters that are items."""
 
 _MOST_PAIRS: Final = 10
 
@@ -257,21 +259,30 @@ def _by_sums(
         return None
     models = flat.totals.models
     _check_models(models, settings, table)
-    with _naming_metric(flat.metric):
-        result = compare_totals(
-            flat.totals,
-            [],
-            n_missing=flat.n_missing,
-            n_items_of_any=flat.n_items_of_any,
-            **_options(settings, table),
-        )
 
-    reason = "as named" if columns.cluster else "a column of the files that groups items"
+    def compared(totals: ScoreTotals) -> ModelComparisonResult:
+        with _naming_metric(flat.metric):
+            return compare_totals(
+                totals,
+                [],
+                n_missing=flat.n_missing,
+                n_items_of_any=flat.n_items_of_any,
+                **_options(settings, table),
+            )
+
+    metrics = {flat.metric: compared(flat.totals)}
+    result = metrics[flat.metric]
+    labels = _label_notes(
+        flat.cluster.labels,
+        metrics,
+        lambda name: {flat.metric: compared(flat.labels[name])},
+        table.confidence,
+    )
     return ComparedResults(
-        metrics={flat.metric: result},
+        metrics=metrics,
         models=models,
         read_rows=partial(_read_rows, inputs, columns, settings, table),
-        cluster_note=f"{flat.cluster}, {reason}" if flat.cluster else ITEMS_ALONE,
+        cluster_note=flat.cluster.note,
         are_items_clusters=flat.n_clusters_of_any == flat.n_items_of_any,
         noise=pd.DataFrame(columns=_NOISE),
         flips=pd.DataFrame(columns=_FLIPS),
@@ -281,7 +292,7 @@ def _by_sums(
         settings=settings,
         table=table,
         missing=tuple(_missing_items(flat.metric, result)),
-        notes=(),
+        notes=tuple(labels),
     )
 
 
@@ -311,6 +322,8 @@ def _by_rows(
     whole = columns if runs is None else ResultColumns(cluster=(runs.cluster,))
     clusters = find_clusters(frame, results, whole)
     frame = frame.assign(_cluster=clusters.codes)
+    notes += [f"within a group of {name} each item is a cluster" for name in clusters.names
+              if name in by]  # fmt: skip
     rows = _without_repeats(frame, notes)
     intervals = Intervals(confidence=table.confidence)
     repeats = _repeats(frame, intervals)
@@ -318,9 +331,20 @@ def _by_rows(
     unit = "answers" if _varies(frame["form"]) else "items"
     for name, part in rows.groupby("metric", sort=False, observed=True):
         metric = str(name)
-        comparisons[metric] = _compared(part, by, settings, table)
+        comparisons[metric] = _compared(part, by, settings, table, clusters.names)
         missing += _missing_items(metric, comparisons[metric], unit)
         notes += _left_out(part)
+    notes += _label_notes(
+        clusters.labels,
+        comparisons,
+        lambda name: {
+            str(metric): _compared(part, (), settings, table)
+            for metric, part in rows.assign(_cluster=_numbered(rows, (name,))).groupby(
+                "metric", sort=False, observed=True
+            )
+        },
+        table.confidence,
+    )
     n_unscored = int(frame["score"].isna().sum())
     if settings.missing == "raise" and (missing or n_unscored):
         (reason, *_) = [*missing, f"{n_unscored:,} rows have no score"]
@@ -506,14 +530,16 @@ def _labels_of_items(frame: pd.DataFrame, name: str) -> pd.Series:
 
 
 class Clusters(NamedTuple):
-    """What intervals take whole."""
+    """The clusters of a comparison."""
 
     names: tuple[str, ...]
-    """Its columns; none where it is the item."""
+    """Their columns; none if they are the items."""
     codes: _Numbers
-    """Its number in each row."""
+    """The number of the cluster of each row."""
     note: str
-    """What it is, and why."""
+    """What the clusters are, and why."""
+    labels: Mapping[str, int]
+    """Columns that label the items; see `ClusterChoice.labels`."""
 
 
 def _of_rows(numbers: _Numbers, frame: pd.DataFrame) -> _Numbers:
@@ -539,14 +565,14 @@ def _varies(column: pd.Series) -> bool:
 
 
 def find_clusters(frame: pd.DataFrame, results: Results, columns: ResultColumns) -> Clusters:
-    """Choose what intervals take whole, and say why.
+    """Choose the clusters, and report why.
 
     Args:
         frame: Rows of the results, each with the number of its item, `_unit`, and of its item and
             form, `_pair`.
         results: The results.
-        columns: Names the clusters where `cluster` does; else the finest of `results.clusters` that
-            groups items, of which there are enough.
+        columns: Names the clusters if `cluster` does; else `choose_cluster` chooses among
+            `results.clusters`.
 
     Returns:
         The clusters.
@@ -557,32 +583,60 @@ def find_clusters(frame: pd.DataFrame, results: Results, columns: ResultColumns)
     """
     if columns.cluster:
         named = tuple(columns.cluster)
-        return Clusters(named, _named_codes(frame, named), f"{' and '.join(named)}, as named")
+        codes = _named_codes(frame, named)
+        return Clusters(named, codes, f"{' and '.join(named)}, as named", {})
     items = frame["_unit"].to_numpy()
-    n_items, few = int(items.max()) + 1, ""
     of_task = _of_items(items, _numbered(frame, ("task",)))
     tasks = [np.flatnonzero(of_task == task) for task in range(int(of_task.max()) + 1)]
+    sizes, known = {}, {"": items}
     for name in results.clusters:
-        if frame[name].isna().any():
-            continue
         codes = _numbered(frame, ("task", name))
         of_item = _of_items(items, codes)
-        n_groups = int(codes.max()) + 1
-        if n_groups == n_items or (of_item[items] != codes).any():
-            continue
-        if all(is_enough(np.bincount(of_item[part])) for part in tasks):
-            note = f"{name}, a column of the files that groups items"
-            return Clusters(("task", name), codes, note)
-        few = (
-            f"; {name} groups them into {n_groups}, too few in a task to infer anything from: "
-            f"intervals hold for these groups alone (`cluster` {name} takes them whole)"
-        )
+        if not frame[name].isna().any() and (of_item[items] == codes).all():
+            known[name] = codes
+            counts = [np.bincount(of_item[part]) for part in tasks]
+            sizes[name] = [one[one > 0] for one in counts]
     note = ITEMS_ALONE
     if _varies(frame["form"]):
         note = "items, each in all its forms"
     elif _varies(frame["repeat"]):
         note = "items, each with all its repeats"
-    return Clusters((), items, note + few)
+    choice = choose_cluster(sizes, int(items.max()) + 1, note)
+    names = (choice.name,) if choice.name else ()
+    return Clusters(names, known[choice.name], choice.note, choice.labels)
+
+
+def _label_notes(
+    labels: Mapping[str, int],
+    metrics: Mapping[str, ModelComparisonResult],
+    compare: Callable[[str], Mapping[str, ModelComparisonResult]],
+    confidence: float,
+) -> Iterator[str]:
+    """Report columns that label the items, and a conclusion that clusters of theirs would change.
+
+    `compare` returns the comparison with the clusters of a column.
+    """
+    for name, n in labels.items():
+        note = label_note(name, n)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            others = compare(name)
+        for metric, result in metrics.items():
+            after = others[metric].differences
+            changed = after[after["conclusion"] != result.differences["conclusion"]]
+            if not changed.empty:
+                row = changed.iloc[0]
+                kind: Literal["difference", "number"] = "number"
+                if result.scale == VERDICTS:
+                    kind = "difference"
+                estimate = say.estimate(row, "difference", kind=kind, confidence=confidence)
+                note += (
+                    f", and the difference of {row['model']} minus {row['reference']} ({metric}) "
+                    f"is then {sentence_text(estimate)}: {row['conclusion']} instead of "
+                    f"{result.differences.loc[row.name, 'conclusion']}"
+                ).replace("not told apart", "not significant")
+                break
+        yield note
 
 
 def _of_items(items: _Numbers, codes: _Numbers) -> _Numbers:
@@ -687,24 +741,36 @@ def _flips(
 
 
 def _compared(
-    rows: pd.DataFrame, by: Sequence[str], settings: ComparisonSettings, table: TableSettings
+    rows: pd.DataFrame,
+    by: Sequence[str],
+    settings: ComparisonSettings,
+    table: TableSettings,
+    clusters: Sequence[str] = (),
 ) -> ModelComparisonResult:
-    """Compare the models by one metric."""
+    """Compare the models by one metric; within the groups of a cluster, items are the clusters."""
     if _varies(rows["form"]) and "form" not in by:
         by = by if any(_is_form(rows, name) for name in by) else [*by, "form"]
     if has_tasks := _varies(rows["task"]):
         by = [name for name in by if name != "task"]  # Tasks are groups in any case.
     shares = rows["_pair"].duplicated().any()
     called = "" if shares else f"; items are called {_first_items(rows)}"
+    compare = partial(
+        compare_models, rows, item="_pair", task="task" if has_tasks else None,
+        **_options(settings, table),
+    )  # fmt: skip
     with _naming_metric(str(rows["metric"].iat[0]), called):
-        return compare_models(
-            rows,
-            item="_pair",
-            task="task" if has_tasks else None,
-            cluster="_cluster",
-            by=by,
-            **_options(settings, table),
-        )
+        result = compare(cluster="_cluster", by=by)
+        if own := [name for name in by if name in clusters]:
+            within = compare(cluster="_unit", by=own)
+            frames = {
+                name: pd.concat(
+                    [one[~one["by"].isin(own)], other[other["by"].isin(own)]], ignore_index=True
+                )
+                for name in ("groups", "means")
+                for one, other in [(getattr(result, name), getattr(within, name))]
+            }
+            result = replace(result, **frames)
+    return result
 
 
 @contextmanager

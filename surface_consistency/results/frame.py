@@ -31,6 +31,9 @@ from surface_consistency.rows.readers import Row
 UNSCORED: Final = "answers without scores, which a rule or judge can give"
 """A note on a file."""
 
+RUNS: Final = "surface-consistency"
+"""The tool of run folders of this package."""
+
 _TABLE: Final = "a table"
 _TYPED: Final = (".parquet", ".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 
@@ -230,7 +233,7 @@ def _part(
 ) -> tuple[str, Part]:
     """Read the samples of one input, and tell who wrote it."""
     if isinstance(one.content, Path) and is_run(one.content):
-        return "surface-consistency", run_part(one.content)
+        return RUNS, run_part(one.content)
     table, rows = table_or_rows(one)
     if table is None:
         layout, flats = flat_rows(rows, Path(one.name), notes)
