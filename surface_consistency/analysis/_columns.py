@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pandas as pd
 
-from surface_consistency.analysis.clusters import ITEMS_ALONE, choose_cluster, label_note
+from surface_consistency.analysis.clusters import ITEMS_ALONE, choose_cluster
 from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
 from surface_consistency.metrics._groups import column_names, has_list_cells, plain_label
 from surface_consistency.metrics._inputs import check_choice
@@ -96,20 +96,12 @@ def with_cluster_of_runs(frame: pd.DataFrame, results: Results) -> pd.DataFrame:
     Returns:
         The answers with `cluster`, if all results are runs of one study; else as they are.
     """
-    studies = frame["task"].unique()
-    if {*results.tool.values()} != {RUNS} or len(studies) != 1 or "cluster" in frame:
-        return frame
-    from surface_consistency.engine.study import find_study
-
-    try:
-        clusters = find_study(str(studies[0])).design.clusters
-    except PluginError:
-        return frame
     # In results an item is a prompt, and the item of a study is the fact of its prompts.
-    columns = ["fact" if name == "item" else name for name in clusters]
-    known = (name for name in columns if name in frame and frame[name].notna().all())
-    name = next(known, None)
-    return frame if name is None else frame.assign(cluster=frame[name])
+    names = {"task": "study", "item": "pair", "fact": "item"}
+    if {*results.tool.values()} != {RUNS} or not {*names} <= {*frame}:
+        return frame
+    described = of_study(frame.rename(columns=names))
+    return frame.assign(cluster=described["cluster"]) if "cluster" in described else frame
 
 
 def _read(
@@ -428,7 +420,10 @@ def _found_cluster(
         remedy = "" if item is None else f"; pass cluster={item!r} if items are independent"
         return choice.name, f"Clusters: {choice.note}{remedy}."
     few = f"Clusters: {choice.note}." if choice.note != ITEMS_ALONE else ""
-    labels = [f"Note: {label_note(*label)}." for label in choice.labels.items()]
+    labels = [
+        f"Column {name} ({n:,} values) labels the items; cluster={name!r} clusters by it."
+        for name, n in choice.labels.items()
+    ]
     return item, " ".join(filter(None, [few, *labels]))
 
 

@@ -76,16 +76,3 @@ def is_enough(sizes: npt.NDArray[Any]) -> bool:
         Whether they are.
     """
     return bool(are_enough(worth_of_clusters(np.asarray(sizes, dtype=np.float64))))
-
-
-def label_note(name: str, n: int) -> str:
-    """Report a column that labels the items and does not make the clusters.
-
-    Args:
-        name: The column.
-        n: Number of its values.
-
-    Returns:
-        The sentence, without its end.
-    """
-    return f"column {name} ({n:,} values) labels the items; `cluster` {name} clusters by it"

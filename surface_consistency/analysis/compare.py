@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.analysis.clusters import ITEMS_ALONE, choose_cluster, label_note
+from surface_consistency.analysis.clusters import ITEMS_ALONE, choose_cluster
 from surface_consistency.analysis.flat import flat_totals
 from surface_consistency.analysis.labels import label_list, split_labels
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
@@ -270,16 +270,13 @@ def _by_sums(
                 **_options(settings, table),
             )
 
-    metrics = {flat.metric: compared(flat.totals)}
-    result = metrics[flat.metric]
+    result = compared(flat.totals)
     labels = _label_notes(
-        flat.cluster.labels,
-        metrics,
-        lambda name: {flat.metric: compared(flat.labels[name])},
+        flat.cluster.labels, result, lambda name: compared(flat.labels[name]), flat.metric,
         table.confidence,
-    )
+    )  # fmt: skip
     return ComparedResults(
-        metrics=metrics,
+        metrics={flat.metric: result},
         models=models,
         read_rows=partial(_read_rows, inputs, columns, settings, table),
         cluster_note=flat.cluster.note,
@@ -334,17 +331,10 @@ def _by_rows(
         comparisons[metric] = _compared(part, by, settings, table, clusters.names)
         missing += _missing_items(metric, comparisons[metric], unit)
         notes += _left_out(part)
-    notes += _label_notes(
-        clusters.labels,
-        comparisons,
-        lambda name: {
-            str(metric): _compared(part, (), settings, table)
-            for metric, part in rows.assign(_cluster=_numbered(rows, (name,))).groupby(
-                "metric", sort=False, observed=True
-            )
-        },
-        table.confidence,
-    )
+        notes += _label_notes(
+            clusters.labels, comparisons[metric], partial(_by_column, part, settings, table),
+            metric, table.confidence,
+        )  # fmt: skip
     n_unscored = int(frame["score"].isna().sum())
     if settings.missing == "raise" and (missing or n_unscored):
         (reason, *_) = [*missing, f"{n_unscored:,} rows have no score"]
@@ -608,34 +598,27 @@ def find_clusters(frame: pd.DataFrame, results: Results, columns: ResultColumns)
 
 def _label_notes(
     labels: Mapping[str, int],
-    metrics: Mapping[str, ModelComparisonResult],
-    compare: Callable[[str], Mapping[str, ModelComparisonResult]],
+    result: ModelComparisonResult,
+    compare: Callable[[str], ModelComparisonResult],
+    metric: str,
     confidence: float,
 ) -> Iterator[str]:
     """Report columns that label the items, and a conclusion that clusters of theirs would change.
 
-    `compare` returns the comparison with the clusters of a column.
+    `compare` compares with the clusters of a column.
     """
+    before, kind = result.differences, "difference" if result.scale == VERDICTS else "number"
     for name, n in labels.items():
-        note = label_note(name, n)
+        note = f"column {name} ({n:,} values) labels the items; `cluster` {name} clusters by it"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UndefinedMetricWarning)
-            others = compare(name)
-        for metric, result in metrics.items():
-            after = others[metric].differences
-            changed = after[after["conclusion"] != result.differences["conclusion"]]
-            if not changed.empty:
-                row = changed.iloc[0]
-                kind: Literal["difference", "number"] = "number"
-                if result.scale == VERDICTS:
-                    kind = "difference"
-                estimate = say.estimate(row, "difference", kind=kind, confidence=confidence)
-                note += (
-                    f", and the difference of {row['model']} minus {row['reference']} ({metric}) "
-                    f"is then {sentence_text(estimate)}: {row['conclusion']} instead of "
-                    f"{result.differences.loc[row.name, 'conclusion']}"
-                ).replace("not told apart", "not significant")
-                break
+            after = before if before.empty else compare(name).differences
+        for row in after[after["conclusion"] != before["conclusion"]].head(1).to_dict("records"):
+            estimate = say.estimate(row, "difference", kind=kind, confidence=confidence)
+            note += (
+                f", and the difference of {row['model']} minus {row['reference']} ({metric}) is "
+                f"then {sentence_text(estimate)}, another conclusion"
+            )
         yield note
 
 
@@ -759,18 +742,22 @@ def _compared(
         **_options(settings, table),
     )  # fmt: skip
     with _naming_metric(str(rows["metric"].iat[0]), called):
-        result = compare(cluster="_cluster", by=by)
+        result = compare(cluster="_cluster", by=[name for name in by if name not in clusters])
         if own := [name for name in by if name in clusters]:
             within = compare(cluster="_unit", by=own)
-            frames = {
-                name: pd.concat(
-                    [one[~one["by"].isin(own)], other[other["by"].isin(own)]], ignore_index=True
-                )
-                for name in ("groups", "means")
-                for one, other in [(getattr(result, name), getattr(within, name))]
-            }
-            result = replace(result, **frames)
+            groups, means = (
+                pd.concat([of_all, of_own[of_own["by"].isin(own)]], ignore_index=True)
+                for of_all, of_own in ((result.groups, within.groups), (result.means, within.means))
+            )
+            result = replace(result, groups=groups, means=means)
     return result
+
+
+def _by_column(
+    rows: pd.DataFrame, settings: ComparisonSettings, table: TableSettings, column: str
+) -> ModelComparisonResult:
+    """Compare the models by one metric, clustered by a column."""
+    return _compared(rows.assign(_cluster=_numbered(rows, (column,))), (), settings, table)
 
 
 @contextmanager

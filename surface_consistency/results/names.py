@@ -6,50 +6,44 @@ Names are read by whole words: `lossless` does not contain `loss`, and `valLoss`
 import re
 from typing import Final, Literal
 
-_CONTEXTS: Final = frozenset(
-    "passage paragraph context article document story conversation dialogue dialog video image "
-    "cluster".split()
+_ID: Final = r"[\W_]*(id|idx|index|key|uid|uuid|hash|name|title|url|path|file)?"
+_CONTEXT: Final = re.compile(
+    "(passage|paragraph|context|article|document|story|conversation|dialogue|dialog|video|image"
+    f"|cluster){_ID}"
 )
 """What items share that are asked about one text or picture. A column named `cluster` is declared
-to be one, as in outcomes of studies."""
+to be one, as in the outcomes of studies."""
+_LABEL: Final = re.compile(
+    f"(topic|subject|category|relation|template|difficulty|domain|group|fact|repo|doc){_ID}"
+)
 
-_LABELS: Final = frozenset(
-    "topic subject category relation template difficulty domain group fact repo doc".split()
+_KNOWN: Final = re.compile(
+    r"\b((?P<higher>accuracy|acc|precision|recall|f1|auc|auroc|correct|correctness|right|success"
+    r"|pass|passed|detection|detected|recovery|recovered|correction|corrected|reduction|match"
+    r"|improvement|avoidance|handling|tolerance|robustness|resistance|awareness|free|freedom"
+    r"|quality|agreement|overlap|similarity|likelihood|loglikelihood|logprob)"
+    r"|(?P<lower>loss|losses|xent|cross ?entropy|wer|cer|ter|mer|perplexity|ppl|nll|bpb|bits per"
+    r"|errors?|err|hallucinations?|hallucinated|toxicity|toxic|bias|misuse|harmfulness|mae|mse"
+    r"|rmse|mape|brier|ece|distance|divergence|violations?|failures?|mistakes"
+    r"|neg(ative)? log ?(likelihood|prob))"
+    r"|(?P<cost>(latency|duration|runtime|elapsed|seconds|secs|ms|time|costs?|price|usd|tokens"
+    r"|token count)(?= (s|ms|mean|avg|total|sum|max|min|p\d+|used|to|per)\b|$)))\b"
 )
-_ID: Final = re.compile(r"(?<=.)[\W_]*(id|idx|index|key|uid|uuid|hash|name|title|url|path|file)$")
-
-_HIGHER: Final = frozenset(
-    "accuracy acc precision recall f1 auc auroc correct correctness right success pass passed "
-    "detection detected recovery recovered correction corrected reduction improvement avoidance "
-    "handling tolerance robustness resistance awareness free freedom quality agreement overlap "
-    "match similarity".split()
-)
-_LOWER: Final = frozenset(
-    "loss losses xent crossentropy wer cer ter mer perplexity ppl nll bpb error errors err "
-    "hallucination hallucinations hallucinated toxicity toxic bias misuse harmfulness mae mse rmse "
-    "mape brier ece distance divergence violation violations failure failures mistakes".split()
-)
-_LIKELY: Final = frozenset("likelihood loglikelihood logprob".split())
-_COSTS: Final = frozenset(
-    "latency duration runtime elapsed seconds secs ms time cost costs price usd tokens".split()
-)
-_NEGATIONS: Final = frozenset("neg negative inverse no non not without".split())
-_UNITS: Final = frozenset("s mean avg total sum max min p50 p90 p95 p99 used".split())
-_PHRASES: Final = {"cross entropy": "crossentropy", "bits per byte": "bpb", "token count": "tokens"}
-_WORDS: Final = re.compile(r"[A-Z]?[a-z]+\d*|[A-Z]+\d*(?![a-z])")
-_OF: Final = re.compile(r"\b(?:of|under|with|on|in|at|by|for|per|to|given|after)\b")
+_NEGATED: Final = re.compile(r"(neg|negative|inverse|no|non|not|without)\b")
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+\d*|[A-Z]+\d*(?![a-z])")
+_OF: Final = re.compile(r" (?:of|under|with|on|in|at|by|for|given|after) ")
 
 Direction = Literal["higher", "lower", "cost"]
 
 
 def is_context(column: str) -> bool:
     """Tell whether a column names a context that items share, such as `article` or `videoID`."""
-    return _ID.sub("", column.casefold()) in _CONTEXTS
+    return _CONTEXT.fullmatch(column.casefold()) is not None
 
 
 def is_label(column: str) -> bool:
     """Tell whether a column names a usual label of items, such as `topic` or `subject_id`."""
-    return _ID.sub("", column.casefold()) in _LABELS
+    return _LABEL.fullmatch(column.casefold()) is not None
 
 
 def direction(metric: str) -> Direction:
@@ -57,7 +51,7 @@ def direction(metric: str) -> Direction:
 
     The last word that is known decides, before the first preposition that follows one: in
     `error_recovery_accuracy` it is accuracy, in `accuracy_loss` and `loss_of_accuracy` loss. A
-    negation before a loss turns it.
+    negation at the start turns a loss.
 
     Args:
         metric: Name of the metric, with or without the filter of lm-evaluation-harness.
@@ -70,16 +64,10 @@ def direction(metric: str) -> Direction:
         >>> [direction(name) for name in ("WER", "error_recovery_accuracy", "latency_ms")]
         ['lower', 'higher', 'cost']
     """
-    text = " ".join(_WORDS.findall(metric.partition(",")[0])).casefold()
-    for phrase, word in _PHRASES.items():
-        text = text.replace(phrase, word)
-    for words in map(str.split, _OF.split(text)):
-        known = [word for word in words if word in _HIGHER | _LOWER | _LIKELY | _COSTS]
-        if not known:
-            continue
-        last = known[-1]
-        if last in _COSTS:
-            return "cost" if {*words[words.index(last) + 1 :]} <= _UNITS else "higher"
-        is_negated = words[0] in _NEGATIONS and last not in _HIGHER
-        return "lower" if (last in _LOWER) != is_negated else "higher"
+    words = " ".join(_WORD.findall(metric.partition(",")[0])).casefold()
+    for part in _OF.split(words):
+        *_, last = [None, *_KNOWN.finditer(part)]
+        if last is not None:
+            is_turned = last["lower"] and last.start() and _NEGATED.match(part)
+            return "higher" if last["higher"] or is_turned else "lower" if last["lower"] else "cost"
     return "higher"
