@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,9 +28,11 @@ from surface_consistency.metrics.comparison.totals import ScoreTotals
 from surface_consistency.metrics.forms.repeats import repeats_by
 from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.metrics.uncertainty.means import mean_by
+from surface_consistency.reading import first_names
 from surface_consistency.results.columns import USUAL, ResultColumns
 from surface_consistency.results.frame import UNSCORED, Results, read_inputs
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of
+from surface_consistency.results.names import DIRECTIONS, direction
 from surface_consistency.tables import sentences as say
 from surface_consistency.tables.numbers import sentence_text
 
@@ -89,7 +91,7 @@ class ComparedResults:
     """Whether it is verified that the same was asked; see `Results`."""
 
     settings: ComparisonSettings
-    """How they are compared."""
+    """How they are compared; `lower_is_better` has all such metrics."""
 
     table: TableSettings
     """By what, and of which level."""
@@ -157,7 +159,7 @@ class ComparedResults:
             return
         for row in pairs.to_dict("records"):
             both = self.paired(metric, row["model"], row["reference"])
-            yield _changed(both, is_lower_better=self.settings.lower_is_better)
+            yield _changed(both, is_lower_better=metric in self.settings.lower_is_better)
 
     def paired(self, metric: str, model: str, reference: str) -> pd.DataFrame:
         """Put the scores of two models side by side.
@@ -259,6 +261,7 @@ def _by_sums(
         return None
     models = flat.totals.models
     _check_models(models, settings, table)
+    settings, notes = _with_directions(settings, [flat.metric], {})
 
     def compared(totals: ScoreTotals) -> ModelComparisonResult:
         with _naming_metric(flat.metric):
@@ -267,7 +270,7 @@ def _by_sums(
                 [],
                 n_missing=flat.n_missing,
                 n_items_of_any=flat.n_items_of_any,
-                **_options(settings, table),
+                **_options(settings, table, flat.metric),
             )
 
     result = compared(flat.totals)
@@ -289,7 +292,7 @@ def _by_sums(
         settings=settings,
         table=table,
         missing=tuple(_missing_items(flat.metric, result)),
-        notes=tuple(labels),
+        notes=(*notes, *labels),
     )
 
 
@@ -310,10 +313,13 @@ def _by_rows(
     models = [str(name) for name in frame["model"].unique()]
     _check_models(models, settings, table)
     frame = _common_metrics(frame, notes)
+    metrics = [str(name) for name in frame["metric"].unique()]
+    settings, more = _with_directions(settings, metrics, _directions(frame, results))
+    notes += more
     frame = _with_own_names(frame, columns, (*by, *columns.cluster))
     frame = split_labels(frame, by, table.separator)
     if settings.missing == "wrong":
-        frame = _with_wrong(frame)
+        frame = _with_wrong(frame, settings.lower_is_better)
     frame = frame.assign(_unit=_of_rows(results.items, frame), _pair=_of_rows(results.pairs, frame))
     frame = frame.assign(**{name: _labels_of_items(frame, name) for name in by})
     whole = columns if runs is None else ResultColumns(cluster=(runs.cluster,))
@@ -492,15 +498,50 @@ def _common_metrics(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     return frame[frame["metric"].isin(common)] if len(held) > len(common) else frame
 
 
-def _with_wrong(frame: pd.DataFrame) -> pd.DataFrame:
-    """Score what is missing as wrong."""
+def _directions(frame: pd.DataFrame, results: Results) -> dict[str, bool]:
+    """Return of which metrics the files say that higher scores are better, or lower ones."""
+    directions = dict(results.higher_is_better)
+    for name in DIRECTIONS & {*frame}:
+        cells = frame.drop_duplicates("metric").set_index("metric")[name].astype(str)
+        known = cells[cells.str.fullmatch("(?i)true|false")].str.casefold()
+        directions |= ((known == "true") == (name == "higher_is_better")).to_dict()
+    return directions
+
+
+def _with_directions(
+    settings: ComparisonSettings, metrics: Sequence[str], directions: Mapping[str, bool]
+) -> tuple[ComparisonSettings, list[str]]:
+    """Name the metrics of which lower scores are better: the user's, or by the files or names."""
+    given, notes = settings.lower_is_better, list[str]()
+    bare = {name: name.partition(",")[0] for name in metrics}
+    if unknown := {*given} - {*bare, *bare.values(), "none"}:
+        raise ValueError(
+            f"`lower_is_better` {min(unknown)} is not a metric of the results; name one of "
+            f"{first_names(metrics)}, or `none`"
+        )
+    if given:
+        lower = [name for name in metrics if {name, bare[name]} & {*given}]
+    else:
+        by_name = {name: direction(name) == "higher" for name in metrics}
+        of_bare = {name: directions[one] for name, one in bare.items() if one in directions}
+        lower = [name for name in metrics if not (by_name | of_bare | directions)[name]]
+        notes += [
+            f"lower scores of {name} are better, by the files or its name; if they are not, give "
+            "`lower_is_better` the metrics of which they are, or `none`"
+            for name in lower
+        ]
+    return settings.model_copy(update={"lower_is_better": tuple(lower)}), notes
+
+
+def _with_wrong(frame: pd.DataFrame, lower_is_better: Sequence[str]) -> pd.DataFrame:
+    """Score what is missing as wrong, which is 1 if lower scores are better."""
     scores = frame["score"]
     if not scores.dropna().between(0, 1).all():
         raise DataError(
             "`missing=wrong` is for verdicts and shares, but there are scores outside 0 to 1; "
             "leave it out, and items without a score are left out for all models"
         )
-    return frame.assign(score=scores.fillna(0.0))
+    return frame.assign(score=scores.fillna(frame["metric"].isin(lower_is_better).astype(float)))
 
 
 def _labels_of_items(frame: pd.DataFrame, name: str) -> pd.Series:
@@ -617,7 +658,7 @@ def _label_notes(
             estimate = say.estimate(row, "difference", kind=kind, confidence=confidence)
             note += (
                 f", and the difference of {row['model']} minus {row['reference']} ({metric}) is "
-                f"then {sentence_text(estimate)}, another conclusion"
+                f"then {sentence_text(estimate)}, which changes the conclusion"
             )
         yield note
 
@@ -739,7 +780,7 @@ def _compared(
     called = "" if shares else f"; items are called {_first_items(rows)}"
     compare = partial(
         compare_models, rows, item="_pair", task="task" if has_tasks else None,
-        **_options(settings, table),
+        **_options(settings, table, str(rows["metric"].iat[0])),
     )  # fmt: skip
     with _naming_metric(str(rows["metric"].iat[0]), called):
         result = compare(cluster="_cluster", by=[name for name in by if name not in clusters])
@@ -769,13 +810,13 @@ def _naming_metric(metric: str, called: str = "") -> Iterator[None]:
         raise ValueError(f"by the metric {metric!r}: {error}{called}") from error
 
 
-def _options(settings: ComparisonSettings, table: TableSettings) -> dict[str, Any]:
+def _options(settings: ComparisonSettings, table: TableSettings, metric: str) -> dict[str, Any]:
     """Return the options of `compare_models`."""
     return {
         "baseline": settings.baseline,
         "margin": settings.margin,
         "scale": settings.scale or None,
-        "higher_is_better": not settings.lower_is_better,
+        "higher_is_better": metric not in settings.lower_is_better,
         "test": table.test,
         "intervals": Intervals(confidence=table.confidence),
     }

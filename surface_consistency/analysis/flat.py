@@ -24,7 +24,7 @@ from surface_consistency.metrics.comparison.totals import (
 from surface_consistency.results.columns import ResultColumns, table_columns
 from surface_consistency.results.inputs import Input
 from surface_consistency.results.layouts import layout_of
-from surface_consistency.results.names import is_context, is_label
+from surface_consistency.results.names import DIRECTIONS, is_context, is_label
 from surface_consistency.results.tables import COLUMNS, plain_metric
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def flat_totals(
 def _columns(schema: "pa.Schema", given: ResultColumns, source: str) -> _Columns:
     """Find the columns of a table that is plain."""
     names = schema.names
-    if len({*names}) < len(names) or layout_of(names) is not None:
+    if len({*names}) < len(names) or DIRECTIONS & {*names} or layout_of(names) is not None:
         raise _NotFlat
     columns = table_columns(names, given, source)
     roles = columns.roles

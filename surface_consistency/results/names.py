@@ -35,6 +35,9 @@ _OF: Final = re.compile(r" (?:of|under|with|on|in|at|by|for|given|after) ")
 
 Direction = Literal["higher", "lower", "cost"]
 
+DIRECTIONS: Final = frozenset({"higher_is_better", "lower_is_better"})
+"""Columns that say which scores of the metric of a row are better: true or false."""
+
 
 def is_context(column: str) -> bool:
     """Tell whether a column names a context that items share, such as `article` or `videoID`."""

@@ -247,7 +247,7 @@ def test_what_one_file_says_of_an_item_holds_for_all(order, tmp_path):
 
     compared = compare_results(files, table=TableSettings(by=("level",)))
 
-    assert compared.cluster_note == "passage, a column of the files that groups items"
+    assert compared.cluster_note == "passage, a context that items share: 60 items in 12"
     assert compared.metrics["score"].differences["n_clusters"].tolist() == [12]
     groups = ComparisonReport(compared, "score").groups
     assert groups.set_index("group")["n"].to_dict() == {"easy": 30, "hard": 30}
@@ -303,13 +303,13 @@ def test_one_model_has_its_clustered_mean_and_no_difference():
     """The mean of each cluster's sum over its size, with the t of `paired_by`'s accuracy."""
     rng = np.random.default_rng(8)
     frame = pd.DataFrame(
-        {"item": range(90), "topic": np.arange(90) // 5, "correct": rng.integers(0, 2, 90)}
+        {"item": range(90), "article": np.arange(90) // 5, "correct": rng.integers(0, 2, 90)}
     )
     compared = compare_results({"m": frame})
     result = compared.metrics["correct"]
 
     expected = paired_by(
-        frame.assign(first_correct=frame["correct"], second_correct=0), cluster="topic",
+        frame.assign(first_correct=frame["correct"], second_correct=0), cluster="article",
         rates={"first_accuracy": PAIRED_RATES["first_accuracy"]},
     ).iloc[0]  # fmt: skip
     ours = result.models.iloc[0]
