@@ -508,28 +508,34 @@ def _directions(frame: pd.DataFrame, results: Results) -> dict[str, bool]:
     return directions
 
 
+def _bare(metric: str) -> set[str]:
+    """Return the names of a metric: with the filter of lm-evaluation-harness, and without."""
+    return {metric, metric.partition(",")[0]}
+
+
 def _with_directions(
     settings: ComparisonSettings, metrics: Sequence[str], directions: Mapping[str, bool]
 ) -> tuple[ComparisonSettings, list[str]]:
     """Name the metrics of which lower scores are better: the user's, or by the files or names."""
-    given, notes = settings.lower_is_better, list[str]()
-    bare = {name: name.partition(",")[0] for name in metrics}
-    if unknown := {*given} - {*bare, *bare.values(), "none"}:
+    given, lower = {*settings.lower_is_better}, {}
+    known = {"none"}.union(*(_bare(name) for name in metrics))
+    if unknown := given - known:
         raise ValueError(
             f"`lower_is_better` {min(unknown)} is not a metric of the results; name one of "
             f"{first_names(metrics)}, or `none`"
         )
-    if given:
-        lower = [name for name in metrics if {name, bare[name]} & {*given}]
-    else:
-        by_name = {name: direction(name) == "higher" for name in metrics}
-        of_bare = {name: directions[one] for name, one in bare.items() if one in directions}
-        lower = [name for name in metrics if not (by_name | of_bare | directions)[name]]
-        notes += [
-            f"lower scores of {name} are better, by the files or its name; if they are not, give "
-            "`lower_is_better` the metrics of which they are, or `none`"
-            for name in lower
-        ]
+    for name in metrics:
+        told = [directions[one] for one in _bare(name) if one in directions]
+        if given & _bare(name) or (not given and told == [False]):
+            lower[name] = "the files"
+        elif not given and not told and direction(name) != "higher":
+            lower[name] = "its name"
+    notes = [
+        f"lower scores of {name} are better, by {reason}; if they are not, give "
+        "`lower_is_better` the metrics of which they are, or `none`"
+        for name, reason in lower.items()
+        if not given
+    ]
     return settings.model_copy(update={"lower_is_better": tuple(lower)}), notes
 
 

@@ -91,10 +91,10 @@ class ComparisonReport:
         self.kind: Literal["difference", "number"] = "difference" if is_share else "number"
         self.confidence = compared.table.confidence
         self.what = metric or "the score"
-        is_lower = metric in compared.settings.lower_is_better
-        self.is_of_right = self.result.is_verdicts and not is_lower
+        self.is_lower_better = metric in compared.settings.lower_is_better
+        self.is_of_right = self.result.is_verdicts and not self.is_lower_better
         base = "accuracy" if self.is_of_right else "mean score"
-        said = f"{metric}, lower is better" if is_lower else metric
+        said = f"{metric}, lower is better" if self.is_lower_better else metric
         self.quantity = f"{base} ({said})" if said else base
         low, high = self.result.scale
         self._reach = high - low
@@ -221,7 +221,7 @@ class ComparisonReport:
         for row in noise:
             of = f" of {row['model']}"
             yield say.repeats([row], of=of, confidence=self._words["confidence"])
-        for row in noise if self.compared.runs is None and self.is_of_right else ():
+        for row in noise if self.compared.runs is None and not self.is_lower_better else ():
             what = f"probability that {row['k']} random repeats of {row['model']} are all correct"
             yield say.rate(row, "pass_k", f"{what} (pass^{row['k']})", **both)
 
@@ -294,7 +294,7 @@ class ComparisonReport:
             "repeats": (of_pairs, "Flips of repeats", ["model against n:items flip_rate"]),
             "passes": (compared.noise, "pass^k", ["model", k, "n:items pass_k"]),
         }
-        if compared.runs is not None or not self.is_of_right:
+        if compared.runs is not None or self.is_lower_better:
             del named["passes"]
         return {
             name: self._described(frame[frame["metric"] == self.metric], caption, *shown)
