@@ -17,7 +17,7 @@ from surface_consistency.results.columns import USUAL, ResultColumns
 from surface_consistency.results.frame import RUNS, Results, read_results, table_or_rows
 from surface_consistency.results.inputs import inputs_of
 from surface_consistency.results.layouts import flat_rows
-from surface_consistency.results.names import is_context, is_label
+from surface_consistency.results.names import direction, is_context, is_label
 from surface_consistency.results.run_folders import is_run
 from surface_consistency.results.tables import frame_of, number_of
 from surface_consistency.text import did_you_mean
@@ -324,7 +324,8 @@ def prepare(
         ColumnNotFoundError: If a column is not in the frame.
         DataError: If an observation has several rows, an id is missing, or a column of ids has
             numbers and texts.
-        ValueError: If `missing` is unknown or not met, or a score is graded and must not be.
+        ValueError: If `missing` is unknown or not met, or a score is graded and must not be, or 1
+            is an error by the name of the score.
     """
     check_choice(missing, ("drop", "raise", "wrong"), "missing")
     keys = [find(frame, "by", name) for name in column_names(by)]
@@ -369,6 +370,13 @@ def prepare(
         filled = {name: frame[name].astype(object).where(frame[name].notna(), 0) for name in scores}
         frame = frame.assign(**filled).infer_objects()
     graded = [_graded(frame[name], binary_reason) for name in scores]
+    metrics = frame["metric"].unique() if scores and "metric" in frame else ()
+    errors = [name for name in map(str, (*scores, *metrics)) if direction(name) == "lower"]
+    if errors and not any(graded):
+        raise ValueError(
+            f"{errors[0]!r} is an error or a loss by its name, so 1 is not a correct answer; use "
+            "compare, or pass a column of correct answers, such as 1 - error"
+        )
     return Rows(
         frame,
         keys,
@@ -416,9 +424,9 @@ def _found_cluster(
     rows = frame if item is None else frame.drop_duplicates(item)
     sizes = {name: [rows[name].value_counts().to_numpy()] for name in names}
     choice = choose_cluster(sizes, len(rows))
-    if choice.name:
+    if choice.names:
         remedy = "" if item is None else f"; pass cluster={item!r} if items are independent"
-        return choice.name, f"Clusters: {choice.note}{remedy}."
+        return choice.names[0], f"Clusters: {choice.note}{remedy}."
     few = f"Clusters: {choice.note}." if choice.note != ITEMS_ALONE else ""
     labels = [
         f"Column {name} ({n:,} values) labels the items; cluster={name!r} clusters by it."

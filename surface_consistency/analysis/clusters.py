@@ -6,6 +6,7 @@ label of items, which does not change the analysis; a note reports it.
 """
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -21,15 +22,15 @@ _MOST_LABELS: Final = 3
 
 
 class ClusterChoice(NamedTuple):
-    """The column of the clusters."""
+    """The columns of the clusters."""
 
-    name: str
-    """The column; "" if each item is a cluster."""
+    names: tuple[str, ...]
+    """The columns; none if each item is a cluster."""
 
     note: str
     """What the clusters are, and why."""
 
-    labels: Mapping[str, int]
+    labels: Mapping[str, int] = MappingProxyType({})
     """Columns that only label the items, of which each could make clusters, and the numbers of
     their values; none if a column was chosen."""
 
@@ -57,13 +58,13 @@ def choose_cluster(
         groups = f"{name} groups them into {n[name]:,}"
         if name in enough:
             note = f"{name}, a context that items share: {n_items:,} items in {n[name]:,}"
-            return ClusterChoice(name, note, {})
+            return ClusterChoice((name,), note)
         few = (
             f"; {groups}, too few in a task to infer anything from: intervals hold for these "
             f"groups alone (`cluster` {name} makes them the clusters)"
         )
     labels = [name for name in enough if not is_context(name)][:_MOST_LABELS]
-    return ClusterChoice("", f"{items}{few}", {name: enough[name] for name in labels})
+    return ClusterChoice((), f"{items}{few}", {name: enough[name] for name in labels})
 
 
 def is_enough(sizes: npt.NDArray[Any]) -> bool:

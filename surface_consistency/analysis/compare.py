@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.analysis.clusters import ITEMS_ALONE, choose_cluster
+from surface_consistency.analysis.clusters import ITEMS_ALONE, ClusterChoice, choose_cluster
 from surface_consistency.analysis.flat import flat_totals
 from surface_consistency.analysis.labels import label_list, split_labels
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
@@ -33,6 +33,7 @@ from surface_consistency.results.columns import USUAL, ResultColumns
 from surface_consistency.results.frame import UNSCORED, Results, read_inputs
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of
 from surface_consistency.results.names import DIRECTIONS, direction
+from surface_consistency.results.tables import number_of
 from surface_consistency.tables import sentences as say
 from surface_consistency.tables.numbers import sentence_text
 
@@ -323,8 +324,8 @@ def _by_rows(
     frame = frame.assign(_unit=_of_rows(results.items, frame), _pair=_of_rows(results.pairs, frame))
     frame = frame.assign(**{name: _labels_of_items(frame, name) for name in by})
     whole = columns if runs is None else ResultColumns(cluster=(runs.cluster,))
-    clusters = find_clusters(frame, results, whole)
-    frame = frame.assign(_cluster=clusters.codes)
+    clusters, codes = find_clusters(frame, results, whole)
+    frame = frame.assign(_cluster=codes)
     notes += [f"within a group of {name} each item is a cluster" for name in clusters.names
               if name in by]  # fmt: skip
     rows = _without_repeats(frame, notes)
@@ -502,40 +503,35 @@ def _directions(frame: pd.DataFrame, results: Results) -> dict[str, bool]:
     """Return of which metrics the files say that higher scores are better, or lower ones."""
     directions = dict(results.higher_is_better)
     for name in DIRECTIONS & {*frame}:
-        cells = frame.drop_duplicates("metric").set_index("metric")[name].astype(str)
-        known = cells[cells.str.fullmatch("(?i)true|false")].str.casefold()
-        directions |= ((known == "true") == (name == "higher_is_better")).to_dict()
+        cells = frame.drop_duplicates("metric")[["metric", name]]
+        for metric, cell in cells.itertuples(index=False, name=None):
+            if (value := number_of(cell)) in (0.0, 1.0):
+                directions[str(metric)] = bool(value) == (name == "higher_is_better")
     return directions
-
-
-def _bare(metric: str) -> set[str]:
-    """Return the names of a metric: with the filter of lm-evaluation-harness, and without."""
-    return {metric, metric.partition(",")[0]}
 
 
 def _with_directions(
     settings: ComparisonSettings, metrics: Sequence[str], directions: Mapping[str, bool]
 ) -> tuple[ComparisonSettings, list[str]]:
     """Name the metrics of which lower scores are better: the user's, or by the files or names."""
-    given, lower = {*settings.lower_is_better}, {}
-    known = {"none"}.union(*(_bare(name) for name in metrics))
-    if unknown := given - known:
+    given, lower, notes = {*settings.lower_is_better}, list[str](), list[str]()
+    # With the filter of lm-evaluation-harness, and without.
+    both = {name: (name, name.partition(",")[0]) for name in metrics}
+    if unknown := given.difference(["none"], *both.values()):
         raise ValueError(
             f"`lower_is_better` {min(unknown)} is not a metric of the results; name one of "
             f"{first_names(metrics)}, or `none`"
         )
     for name in metrics:
-        told = [directions[one] for one in _bare(name) if one in directions]
-        if given & _bare(name) or (not given and told == [False]):
-            lower[name] = "the files"
-        elif not given and not told and direction(name) != "higher":
-            lower[name] = "its name"
-    notes = [
-        f"lower scores of {name} are better, by {reason}; if they are not, give "
-        "`lower_is_better` the metrics of which they are, or `none`"
-        for name, reason in lower.items()
-        if not given
-    ]
+        told = [directions[one] for one in both[name] if one in directions]
+        is_lower = not told[0] if told else direction(name) != "higher"
+        if not given.isdisjoint(both[name]) if given else is_lower:
+            lower.append(name)
+        if is_lower and not given:
+            notes.append(
+                f"lower scores of {name} are better, by {'the files' if told else 'its name'}; if "
+                "not, give `lower_is_better` the metrics of which they are, or `none`"
+            )
     return settings.model_copy(update={"lower_is_better": tuple(lower)}), notes
 
 
@@ -566,19 +562,6 @@ def _labels_of_items(frame: pd.DataFrame, name: str) -> pd.Series:
     return frame[name].mask(told.isna() & known["_told"].notna(), known[name])
 
 
-class Clusters(NamedTuple):
-    """The clusters of a comparison."""
-
-    names: tuple[str, ...]
-    """Their columns; none if they are the items."""
-    codes: _Numbers
-    """The number of the cluster of each row."""
-    note: str
-    """What the clusters are, and why."""
-    labels: Mapping[str, int]
-    """Columns that label the items; see `ClusterChoice.labels`."""
-
-
 def _of_rows(numbers: _Numbers, frame: pd.DataFrame) -> _Numbers:
     """Take the numbers of the rows that are left, without gaps."""
     if len(frame) == len(numbers):
@@ -601,7 +584,9 @@ def _varies(column: pd.Series) -> bool:
     return bool((column != column.iat[0]).any())
 
 
-def find_clusters(frame: pd.DataFrame, results: Results, columns: ResultColumns) -> Clusters:
+def find_clusters(
+    frame: pd.DataFrame, results: Results, columns: ResultColumns
+) -> tuple[ClusterChoice, _Numbers]:
     """Choose the clusters, and report why.
 
     Args:
@@ -612,7 +597,7 @@ def find_clusters(frame: pd.DataFrame, results: Results, columns: ResultColumns)
             `results.clusters`.
 
     Returns:
-        The clusters.
+        The clusters, and the number of the cluster of each row.
 
     Raises:
         ColumnNotFoundError: If a named column is not there.
@@ -620,17 +605,17 @@ def find_clusters(frame: pd.DataFrame, results: Results, columns: ResultColumns)
     """
     if columns.cluster:
         named = tuple(columns.cluster)
-        codes = _named_codes(frame, named)
-        return Clusters(named, codes, f"{' and '.join(named)}, as named", {})
+        return ClusterChoice(named, f"{' and '.join(named)}, as named"), _named_codes(frame, named)
     items = frame["_unit"].to_numpy()
     of_task = _of_items(items, _numbered(frame, ("task",)))
     tasks = [np.flatnonzero(of_task == task) for task in range(int(of_task.max()) + 1)]
-    sizes, known = {}, {"": items}
+    sizes = {}
+    known: dict[tuple[str, ...], _Numbers] = {(): items}
     for name in results.clusters:
         codes = _numbered(frame, ("task", name))
         of_item = _of_items(items, codes)
         if not frame[name].isna().any() and (of_item[items] == codes).all():
-            known[name] = codes
+            known[name,] = codes
             counts = [np.bincount(of_item[part]) for part in tasks]
             sizes[name] = [one[one > 0] for one in counts]
     note = ITEMS_ALONE
@@ -639,8 +624,7 @@ def find_clusters(frame: pd.DataFrame, results: Results, columns: ResultColumns)
     elif _varies(frame["repeat"]):
         note = "items, each with all its repeats"
     choice = choose_cluster(sizes, int(items.max()) + 1, note)
-    names = (choice.name,) if choice.name else ()
-    return Clusters(names, known[choice.name], choice.note, choice.labels)
+    return choice, known[choice.names]
 
 
 def _label_notes(
@@ -654,13 +638,14 @@ def _label_notes(
 
     `compare` compares with the clusters of a column.
     """
-    before, kind = result.differences, "difference" if result.scale == VERDICTS else "number"
+    before = result.differences
     for name, n in labels.items():
         note = f"column {name} ({n:,} values) labels the items; `cluster` {name} clusters by it"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UndefinedMetricWarning)
             after = before if before.empty else compare(name).differences
         for row in after[after["conclusion"] != before["conclusion"]].head(1).to_dict("records"):
+            kind: say.Kind = "difference" if result.scale == VERDICTS else "number"
             estimate = say.estimate(row, "difference", kind=kind, confidence=confidence)
             note += (
                 f", and the difference of {row['model']} minus {row['reference']} ({metric}) is "

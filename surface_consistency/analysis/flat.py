@@ -236,10 +236,11 @@ class _Summing:
         cluster = choose_cluster(sizes, self._n_items)
         if given.cluster:
             (name,) = joined
-            cluster = ClusterChoice(name, f"{name}, as named", {})
-        if cluster.name not in joined:
+            cluster = ClusterChoice((name,), f"{name}, as named")
+        (chosen,) = cluster.names or ("",)
+        if chosen not in joined:
             raise _NotFlat
-        totals, of_clusters = joined[cluster.name]
+        totals, of_clusters = joined[chosen]
         return FlatTotals(
             totals=totals._replace(models=names),
             metric=self.columns.score,

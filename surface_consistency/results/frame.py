@@ -207,8 +207,7 @@ class _Reading:
             costs = [name for name in scores if direction(name) == "cost"]
             scores = {name: scores[name] for name in scores if name not in costs}
             self.notes += [
-                f"{one.name}: {name} is a cost and not a score, and is excluded; name it by "
-                "`metrics` to compare it"
+                f"{one.name}: {name} is a cost, which is a score only if `metrics` names it"
                 for name in costs
             ]
         elif part.scores and not scores:

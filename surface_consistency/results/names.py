@@ -18,16 +18,15 @@ _LABEL: Final = re.compile(
 )
 
 _KNOWN: Final = re.compile(
-    r"\b((?P<higher>accuracy|acc|precision|recall|f1|auc|auroc|correct|correctness|right|success"
-    r"|pass|passed|detection|detected|recovery|recovered|correction|corrected|reduction|match"
-    r"|improvement|avoidance|handling|tolerance|robustness|resistance|awareness|free|freedom"
-    r"|quality|agreement|overlap|similarity|likelihood|loglikelihood|logprob)"
-    r"|(?P<lower>loss|losses|xent|cross ?entropy|wer|cer|ter|mer|perplexity|ppl|nll|bpb|bits per"
-    r"|errors?|err|hallucinations?|hallucinated|toxicity|toxic|bias|misuse|harmfulness|mae|mse"
-    r"|rmse|mape|brier|ece|distance|divergence|violations?|failures?|mistakes"
-    r"|neg(ative)? log ?(likelihood|prob))"
-    r"|(?P<cost>(latency|duration|runtime|elapsed|seconds|secs|ms|time|costs?|price|usd|tokens"
-    r"|token count)(?= (s|ms|mean|avg|total|sum|max|min|p\d+|used|to|per)\b|$)))\b"
+    r"\b(?:(?P<higher>acc(uracy)?|precision|recall|f1|au(ro)?c|correct(ness|ed|ion)?|right|success"
+    r"|pass(ed)?|detect(ed|ion)|recover(ed|y)|reduction|improvement|avoidance|handling|tolerance"
+    r"|robustness|resistance|awareness|free(dom)?|quality|agreement|overlap|similarity|match"
+    r"|(log)?likelihood|logprob)"
+    r"|(?P<lower>loss(es)?|xent|cross ?entropy|[wct]er|perplexity|ppl|nll|bpb|bits per|err(ors?)?"
+    r"|hallucinat(ions?|ed)|toxic(ity)?|bias|misuse|harmfulness|mae|r?mse|mape|brier|ece|distance"
+    r"|divergence|violations?|failures?|mistakes|neg(ative)? log ?(likelihood|prob))"
+    r"|(?P<cost>(?:latency|duration|runtime|elapsed|seconds|ms|time|costs?|price|usd|tokens"
+    r"|token count)(?= (?:s|ms|mean|avg|total|sum|max|min|p\d+|used|to|per)\b|$)))\b"
 )
 _NEGATED: Final = re.compile(r"(neg|negative|inverse|no|non|not|without)\b")
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+\d*|[A-Z]+\d*(?![a-z])")

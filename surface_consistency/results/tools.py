@@ -436,10 +436,7 @@ def directions_beside(file: Path) -> dict[str, bool]:
     name = _SAMPLES.fullmatch(file.name)
     rows = _beside(file, f"{name[1]}results{name[3]}.json") if name else []
     told = at(rows[0], f"higher_is_better.{name[2]}") if name and rows else None
-    is_known = isinstance(told, Mapping)
-    return (
-        {one: value for one, value in told.items() if isinstance(value, bool)} if is_known else {}
-    )
+    return {one: value for one, value in (told or {}).items() if isinstance(value, bool)}
 
 
 def as_references(value: object) -> tuple[str, ...]:

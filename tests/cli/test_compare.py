@@ -183,10 +183,10 @@ def test_a_column_that_groups_items_is_named_in_a_note(answers, capsys):
 
     assert main(words) == 0
     found = " ".join(capsys.readouterr().out.split())
-    assert "Clusters are the values of column article" in found
+    assert "Clusters: article, a context that items share: 40 items in 10; pass" in found
     for named in ("article", "fact"):
         assert main([*words, "--cluster", named]) == 0
-        assert "column article" not in capsys.readouterr().out
+        assert "Clusters: article" not in capsys.readouterr().out
 
 
 def test_a_column_of_forms_may_make_groups(answers, capsys):
