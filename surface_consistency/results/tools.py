@@ -19,7 +19,7 @@ _RIGHT: Final = re.compile(r"<p>Correct Answer: (.*?)</p>", re.DOTALL)
 _COSTS: Final = re.compile(
     r"num_\w+|\w+_cost|\w*runtime\w*|batch_size|finish_reason_\w+|prompt_truncated|max_prob|logprob"
 )
-_SAMPLES: Final = re.compile(r"(.*?)samples_(.+?)(_\d{4}-\d\d-\d\dT[\d.:-]+)?\.jsonl(?:\.gz)?")
+_SAMPLES: Final = re.compile(r"(.*?)samples_(.+?)(_\d{4}-\d\d-\d\dT[\d.:-]+|)\.jsonl(?:\.gz)?")
 _EXAMPLE: Final = re.compile(r"example_\d+")
 _ROTATION: Final = 10**6
 
