@@ -8,16 +8,16 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pandas as pd
 
-from surface_consistency.analysis.flat import is_enough
+from surface_consistency.analysis.clusters import ITEMS_ALONE, choose_cluster
 from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
 from surface_consistency.metrics._groups import column_names, has_list_cells, plain_label
 from surface_consistency.metrics._inputs import check_choice
 from surface_consistency.reading import first_names
-from surface_consistency.results.checks import GROUPS
 from surface_consistency.results.columns import USUAL, ResultColumns
-from surface_consistency.results.frame import read_results, table_or_rows
+from surface_consistency.results.frame import RUNS, Results, read_results, table_or_rows
 from surface_consistency.results.inputs import inputs_of
 from surface_consistency.results.layouts import flat_rows
+from surface_consistency.results.names import direction, is_context, is_label
 from surface_consistency.results.run_folders import is_run
 from surface_consistency.results.tables import frame_of, number_of
 from surface_consistency.text import did_you_mean
@@ -86,6 +86,24 @@ def of_study(frame: pd.DataFrame) -> pd.DataFrame:
     return outcomes_frame(study, frame)
 
 
+def with_cluster_of_runs(frame: pd.DataFrame, results: Results) -> pd.DataFrame:
+    """Give the answers of runs the cluster that their study declares.
+
+    Args:
+        frame: The answers.
+        results: The results from which they were read.
+
+    Returns:
+        The answers with `cluster`, if all results are runs of one study; else as they are.
+    """
+    # In results an item is a prompt, and the item of a study is the fact of its prompts.
+    names = {"task": "study", "item": "pair", "fact": "item"}
+    if {*results.tool.values()} != {RUNS} or not {*names} <= {*frame}:
+        return frame
+    described = of_study(frame.rename(columns=names))
+    return frame.assign(cluster=described["cluster"]) if "cluster" in described else frame
+
+
 def _read(
     source: Any,  # noqa: ANN401 - a path or a log
     tables: Sequence[Sequence[str]],
@@ -101,7 +119,8 @@ def _read(
             scores = next((one for one in tables if {*one} <= {*table}), None)
             if scores is not None:
                 return table.assign(**{name: read_scores(table[name], path) for name in scores})
-    frame = read_results(source).frame
+    results = read_results(source)
+    frame = with_cluster_of_runs(results.frame, results)
     for name in ("task", "metric"):
         values = [str(value) for value in frame[name].unique()]
         if len(values) > 1 and name not in by:
@@ -289,8 +308,8 @@ def prepare(
         scores: Columns of scores; without one, no column of clusters is searched for.
         unit: Columns that name an observation of a model, such as item and form; None is skipped.
         by: Columns of groups.
-        cluster: Column of dependent rows; None for the finest column of a usual name that groups
-            the items, as for `compare`, or else the item.
+        cluster: Column of dependent rows; None for the finest column of a context that items share,
+            as for `compare`, or else the item. A column of `by` is not the cluster of its groups.
         item: Column of items; None if the frame has none.
         model: Column of models; they make groups if there are several. A column of a usual name is
             renamed "model".
@@ -305,7 +324,8 @@ def prepare(
         ColumnNotFoundError: If a column is not in the frame.
         DataError: If an observation has several rows, an id is missing, or a column of ids has
             numbers and texts.
-        ValueError: If `missing` is unknown or not met, or a score is graded and must not be.
+        ValueError: If `missing` is unknown or not met, or a score is graded and must not be, or 1
+            is an error by the name of the score.
     """
     check_choice(missing, ("drop", "raise", "wrong"), "missing")
     keys = [find(frame, "by", name) for name in column_names(by)]
@@ -326,6 +346,8 @@ def prepare(
         chosen, note = _found_cluster(frame, item, keys)
     else:
         chosen, note = find(frame, "cluster", cluster), ""
+        if chosen in keys:
+            chosen, note = item, f"Clusters: items, since each group is one value of {chosen}."
     repeats = [] if repeat is None else [find(frame, "repeat", repeat)]
     own = list(filter(None, unit))
     for name in dict.fromkeys(filter(None, [*own, *repeats, chosen])):
@@ -348,6 +370,13 @@ def prepare(
         filled = {name: frame[name].astype(object).where(frame[name].notna(), 0) for name in scores}
         frame = frame.assign(**filled).infer_objects()
     graded = [_graded(frame[name], binary_reason) for name in scores]
+    metrics = frame["metric"].unique() if scores and "metric" in frame else ()
+    errors = [name for name in map(str, (*scores, *metrics)) if direction(name) == "lower"]
+    if errors and not any(graded):
+        raise ValueError(
+            f"{errors[0]!r} is an error or a loss by its name, so 1 is not a correct answer; use "
+            "compare, or pass a column of correct answers, such as 1 - error"
+        )
     return Rows(
         frame,
         keys,
@@ -380,7 +409,7 @@ def _refuse_missing(frame: pd.DataFrame, scores: Sequence[str]) -> None:
 def _found_cluster(
     frame: pd.DataFrame, item: str | None, keys: Sequence[str]
 ) -> tuple[str | None, str]:
-    """Find the finest column of a usual name that groups the items, as `compare` does.
+    """Find the column of a context that items share, as `compare` does.
 
     Returns the column of clusters, which is that of items if no column makes enough groups, and a
     note that names the column.
@@ -388,26 +417,22 @@ def _found_cluster(
     names = [
         name
         for name in map(str, frame.columns)
-        if name.casefold() in GROUPS and name not in (item, *keys)
+        if (is_context(name) or is_label(name)) and name not in (item, *keys)
         if not has_list_cells(frame[name]) and frame[name].notna().all()
+        if item is None or (frame.groupby(item)[name].nunique() == 1).all()
     ]
     rows = frame if item is None else frame.drop_duplicates(item)
-    sizes = {name: rows[name].value_counts().to_numpy() for name in names}
-    note = ""
-    for name in sorted(names, key=lambda one: -len(sizes[one])):
-        is_nested = item is None or (frame.groupby(item)[name].nunique() == 1).all()
-        if not (1 < len(sizes[name]) < len(rows) and is_nested):
-            continue
-        groups = f"column {name}, which groups the {len(rows):,} items into {len(sizes[name]):,}"
-        if is_enough(sizes[name]):
-            of_items = "the column of items" if item is None else repr(item)
-            remedy = f"pass cluster={of_items} if items are independent"
-            return name, f"Clusters are the values of {groups}; {remedy}."
-        note = (
-            f"Clusters are the items, not {groups}, too few for an interval of new groups; pass "
-            f"cluster={name!r} to use them."
-        )
-    return item, note
+    sizes = {name: [rows[name].value_counts().to_numpy()] for name in names}
+    choice = choose_cluster(sizes, len(rows))
+    if choice.names:
+        remedy = "" if item is None else f"; pass cluster={item!r} if items are independent"
+        return choice.names[0], f"Clusters: {choice.note}{remedy}."
+    few = f"Clusters: {choice.note}." if choice.note != ITEMS_ALONE else ""
+    labels = [
+        f"Column {name} ({n:,} values) labels the items; cluster={name!r} clusters by it."
+        for name, n in choice.labels.items()
+    ]
+    return item, " ".join(filter(None, [few, *labels]))
 
 
 def _graded(column: "pd.Series[Any]", binary_reason: str) -> bool:

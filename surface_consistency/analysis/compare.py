@@ -4,31 +4,39 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.analysis.flat import flat_totals, is_enough
+from surface_consistency.analysis.clusters import ITEMS_ALONE, ClusterChoice, choose_cluster
+from surface_consistency.analysis.flat import flat_totals
 from surface_consistency.analysis.labels import label_list, split_labels
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError, UndefinedMetricWarning
 from surface_consistency.matching.rule import folded
 from surface_consistency.metrics.comparison.comparisons import (
+    VERDICTS,
     ModelComparisonResult,
     compare_models,
     compare_totals,
 )
+from surface_consistency.metrics.comparison.totals import ScoreTotals
 from surface_consistency.metrics.forms.repeats import repeats_by
 from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.metrics.uncertainty.means import mean_by
+from surface_consistency.reading import first_names
 from surface_consistency.results.columns import USUAL, ResultColumns
 from surface_consistency.results.frame import UNSCORED, Results, read_inputs
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of
+from surface_consistency.results.names import DIRECTIONS, direction
+from surface_consistency.results.tables import number_of
+from surface_consistency.tables import sentences as say
+from surface_consistency.tables.numbers import sentence_text
 
 if TYPE_CHECKING:
     from surface_consistency.engine.compare.runs import RunResults
@@ -38,9 +46,6 @@ _Numbers: TypeAlias = npt.NDArray[np.int64]
 
 ITEM: Final = ("task", "item", "form")
 """Columns that tell the pairs of models apart."""
-
-ITEMS_ALONE: Final = "items, each on its own, as far as the files say"
-"""Note on clusters that are items."""
 
 _MOST_PAIRS: Final = 10
 
@@ -88,7 +93,7 @@ class ComparedResults:
     """Whether it is verified that the same was asked; see `Results`."""
 
     settings: ComparisonSettings
-    """How they are compared."""
+    """How they are compared; `lower_is_better` has all such metrics."""
 
     table: TableSettings
     """By what, and of which level."""
@@ -156,7 +161,7 @@ class ComparedResults:
             return
         for row in pairs.to_dict("records"):
             both = self.paired(metric, row["model"], row["reference"])
-            yield _changed(both, is_lower_better=self.settings.lower_is_better)
+            yield _changed(both, is_lower_better=metric in self.settings.lower_is_better)
 
     def paired(self, metric: str, model: str, reference: str) -> pd.DataFrame:
         """Put the scores of two models side by side.
@@ -260,21 +265,28 @@ def _by_sums(
         return None
     models = flat.totals.models
     _check_models(models, settings, table)
-    with _naming_metric(flat.metric):
-        result = compare_totals(
-            flat.totals,
-            [],
-            n_missing=flat.n_missing,
-            n_items_of_any=flat.n_items_of_any,
-            **_options(settings, table),
-        )
+    settings, notes = _with_directions(settings, [flat.metric], {})
 
-    reason = "as named" if columns.cluster else "a column of the files that groups items"
+    def compared(totals: ScoreTotals) -> ModelComparisonResult:
+        with _naming_metric(flat.metric):
+            return compare_totals(
+                totals,
+                [],
+                n_missing=flat.n_missing,
+                n_items_of_any=flat.n_items_of_any,
+                **_options(settings, table, flat.metric),
+            )
+
+    result = compared(flat.totals)
+    labels = _label_notes(
+        flat.cluster.labels, result, lambda name: compared(flat.labels[name]), flat.metric,
+        table.confidence,
+    )  # fmt: skip
     return ComparedResults(
         metrics={flat.metric: result},
         models=models,
         read_rows=partial(_read_rows, inputs, columns, settings, table),
-        cluster_note=f"{flat.cluster}, {reason}" if flat.cluster else ITEMS_ALONE,
+        cluster_note=flat.cluster.note,
         are_items_clusters=flat.n_clusters_of_any == flat.n_items_of_any,
         noise=pd.DataFrame(columns=_NOISE),
         flips=pd.DataFrame(columns=_FLIPS),
@@ -284,7 +296,7 @@ def _by_sums(
         settings=settings,
         table=table,
         missing=tuple(_missing_items(flat.metric, result)),
-        notes=(),
+        notes=(*notes, *labels),
     )
 
 
@@ -305,15 +317,20 @@ def _by_rows(
     models = [str(name) for name in frame["model"].unique()]
     _check_models(models, settings, table)
     frame = _common_metrics(frame, notes)
+    metrics = [str(name) for name in frame["metric"].unique()]
+    settings, more = _with_directions(settings, metrics, _directions(frame, results))
+    notes += more
     frame = _with_own_names(frame, columns, (*by, *columns.cluster))
     frame = split_labels(frame, by, table.separator)
     if settings.missing == "wrong":
-        frame = _with_wrong(frame)
+        frame = _with_wrong(frame, settings.lower_is_better)
     frame = frame.assign(_unit=_of_rows(results.items, frame), _pair=_of_rows(results.pairs, frame))
     frame = frame.assign(**{name: _labels_of_items(frame, name) for name in by})
     whole = columns if runs is None else ResultColumns(cluster=(runs.cluster,))
-    clusters = find_clusters(frame, results, whole)
-    frame = frame.assign(_cluster=clusters.codes)
+    clusters, codes = find_clusters(frame, results, whole)
+    frame = frame.assign(_cluster=codes)
+    notes += [f"within a group of {name} each item is a cluster" for name in clusters.names
+              if name in by]  # fmt: skip
     rows = _without_repeats(frame, notes)
     intervals = Intervals(confidence=table.confidence)
     repeats = _repeats(frame, intervals)
@@ -321,9 +338,13 @@ def _by_rows(
     unit = "answers" if _varies(frame["form"]) else "items"
     for name, part in rows.groupby("metric", sort=False, observed=True):
         metric = str(name)
-        comparisons[metric] = _compared(part, by, settings, table)
+        comparisons[metric] = _compared(part, by, settings, table, clusters.names)
         missing += _missing_items(metric, comparisons[metric], unit)
         notes += _left_out(part)
+        notes += _label_notes(
+            clusters.labels, comparisons[metric], partial(_by_column, part, settings, table),
+            metric, table.confidence,
+        )  # fmt: skip
     n_unscored = int(frame["score"].isna().sum())
     if settings.missing == "raise" and (missing or n_unscored):
         (reason, *_) = [*missing, f"{n_unscored:,} rows have no score"]
@@ -481,15 +502,51 @@ def _common_metrics(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     return frame[frame["metric"].isin(common)] if len(held) > len(common) else frame
 
 
-def _with_wrong(frame: pd.DataFrame) -> pd.DataFrame:
-    """Score what is missing as wrong."""
+def _directions(frame: pd.DataFrame, results: Results) -> dict[str, bool]:
+    """Return of which metrics the files say that higher scores are better, or lower ones."""
+    directions = dict(results.higher_is_better)
+    for name in DIRECTIONS & {*frame}:
+        cells = frame.drop_duplicates("metric")[["metric", name]]
+        for metric, cell in cells.itertuples(index=False, name=None):
+            if (value := number_of(cell)) in (0.0, 1.0):
+                directions[str(metric)] = bool(value) == (name == "higher_is_better")
+    return directions
+
+
+def _with_directions(
+    settings: ComparisonSettings, metrics: Sequence[str], directions: Mapping[str, bool]
+) -> tuple[ComparisonSettings, list[str]]:
+    """Name the metrics of which lower scores are better: the user's, or by the files or names."""
+    given, lower, notes = {*settings.lower_is_better}, list[str](), list[str]()
+    # With the filter of lm-evaluation-harness, and without.
+    both = {name: (name, name.partition(",")[0]) for name in metrics}
+    if unknown := given.difference(["none"], *both.values()):
+        raise ValueError(
+            f"`lower_is_better` {min(unknown)} is not a metric of the results; name one of "
+            f"{first_names(metrics)}, or `none`"
+        )
+    for name in metrics:
+        told = [directions[one] for one in both[name] if one in directions]
+        is_lower = not told[0] if told else direction(name) != "higher"
+        if not given.isdisjoint(both[name]) if given else is_lower:
+            lower.append(name)
+        if is_lower and not given:
+            notes.append(
+                f"lower scores of {name} are better, by {'the files' if told else 'its name'}; if "
+                "not, give `lower_is_better` the metrics of which they are, or `none`"
+            )
+    return settings.model_copy(update={"lower_is_better": tuple(lower)}), notes
+
+
+def _with_wrong(frame: pd.DataFrame, lower_is_better: Sequence[str]) -> pd.DataFrame:
+    """Score what is missing as wrong, which is 1 if lower scores are better."""
     scores = frame["score"]
     if not scores.dropna().between(0, 1).all():
         raise DataError(
             "`missing=wrong` is for verdicts and shares, but there are scores outside 0 to 1; "
             "leave it out, and items without a score are left out for all models"
         )
-    return frame.assign(score=scores.fillna(0.0))
+    return frame.assign(score=scores.fillna(frame["metric"].isin(lower_is_better).astype(float)))
 
 
 def _labels_of_items(frame: pd.DataFrame, name: str) -> pd.Series:
@@ -506,17 +563,6 @@ def _labels_of_items(frame: pd.DataFrame, name: str) -> pd.Series:
             "the same of an item in all rows"
         )
     return frame[name].mask(told.isna() & known["_told"].notna(), known[name])
-
-
-class Clusters(NamedTuple):
-    """What intervals take whole."""
-
-    names: tuple[str, ...]
-    """Its columns; none where it is the item."""
-    codes: _Numbers
-    """Its number in each row."""
-    note: str
-    """What it is, and why."""
 
 
 def _of_rows(numbers: _Numbers, frame: pd.DataFrame) -> _Numbers:
@@ -541,18 +587,20 @@ def _varies(column: pd.Series) -> bool:
     return bool((column != column.iat[0]).any())
 
 
-def find_clusters(frame: pd.DataFrame, results: Results, columns: ResultColumns) -> Clusters:
-    """Choose what intervals take whole, and say why.
+def find_clusters(
+    frame: pd.DataFrame, results: Results, columns: ResultColumns
+) -> tuple[ClusterChoice, _Numbers]:
+    """Choose the clusters, and report why.
 
     Args:
         frame: Rows of the results, each with the number of its item, `_unit`, and of its item and
             form, `_pair`.
         results: The results.
-        columns: Names the clusters where `cluster` does; else the finest of `results.clusters` that
-            groups items, of which there are enough.
+        columns: Names the clusters if `cluster` does; else `choose_cluster` chooses among
+            `results.clusters`.
 
     Returns:
-        The clusters.
+        The clusters, and the number of the cluster of each row.
 
     Raises:
         ColumnNotFoundError: If a named column is not there.
@@ -560,32 +608,53 @@ def find_clusters(frame: pd.DataFrame, results: Results, columns: ResultColumns)
     """
     if columns.cluster:
         named = tuple(columns.cluster)
-        return Clusters(named, _named_codes(frame, named), f"{' and '.join(named)}, as named")
+        return ClusterChoice(named, f"{' and '.join(named)}, as named"), _named_codes(frame, named)
     items = frame["_unit"].to_numpy()
-    n_items, few = int(items.max()) + 1, ""
     of_task = _of_items(items, _numbered(frame, ("task",)))
     tasks = [np.flatnonzero(of_task == task) for task in range(int(of_task.max()) + 1)]
+    sizes = {}
+    known: dict[tuple[str, ...], _Numbers] = {(): items}
     for name in results.clusters:
-        if frame[name].isna().any():
-            continue
         codes = _numbered(frame, ("task", name))
         of_item = _of_items(items, codes)
-        n_groups = int(codes.max()) + 1
-        if n_groups == n_items or (of_item[items] != codes).any():
-            continue
-        if all(is_enough(np.bincount(of_item[part])) for part in tasks):
-            note = f"{name}, a column of the files that groups items"
-            return Clusters(("task", name), codes, note)
-        few = (
-            f"; {name} groups them into {n_groups}, too few in a task to infer anything from: "
-            f"intervals hold for these groups alone (`cluster` {name} takes them whole)"
-        )
+        if not frame[name].isna().any() and (of_item[items] == codes).all():
+            known[name,] = codes
+            counts = [np.bincount(of_item[part]) for part in tasks]
+            sizes[name] = [one[one > 0] for one in counts]
     note = ITEMS_ALONE
     if _varies(frame["form"]):
         note = "items, each in all its forms"
     elif _varies(frame["repeat"]):
         note = "items, each with all its repeats"
-    return Clusters((), items, note + few)
+    choice = choose_cluster(sizes, int(items.max()) + 1, note)
+    return choice, known[choice.names]
+
+
+def _label_notes(
+    labels: Mapping[str, int],
+    result: ModelComparisonResult,
+    compare: Callable[[str], ModelComparisonResult],
+    metric: str,
+    confidence: float,
+) -> Iterator[str]:
+    """Report columns that label the items, and a conclusion that clusters of theirs would change.
+
+    `compare` compares with the clusters of a column.
+    """
+    before = result.differences
+    for name, n in labels.items():
+        note = f"column {name} ({n:,} values) labels the items; `cluster` {name} clusters by it"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            after = before if before.empty else compare(name).differences
+        for row in after[after["conclusion"] != before["conclusion"]].head(1).to_dict("records"):
+            kind: say.Kind = "difference" if result.scale == VERDICTS else "number"
+            estimate = say.estimate(row, "difference", kind=kind, confidence=confidence)
+            note += (
+                f", and the difference of {row['model']} minus {row['reference']} ({metric}) is "
+                f"then {sentence_text(estimate)}, which changes the conclusion"
+            )
+        yield note
 
 
 def _of_items(items: _Numbers, codes: _Numbers) -> _Numbers:
@@ -690,24 +759,40 @@ def _flips(
 
 
 def _compared(
-    rows: pd.DataFrame, by: Sequence[str], settings: ComparisonSettings, table: TableSettings
+    rows: pd.DataFrame,
+    by: Sequence[str],
+    settings: ComparisonSettings,
+    table: TableSettings,
+    clusters: Sequence[str] = (),
 ) -> ModelComparisonResult:
-    """Compare the models by one metric."""
+    """Compare the models by one metric; within the groups of a cluster, items are the clusters."""
     if _varies(rows["form"]) and "form" not in by:
         by = by if any(_is_form(rows, name) for name in by) else [*by, "form"]
     if has_tasks := _varies(rows["task"]):
         by = [name for name in by if name != "task"]  # Tasks are groups in any case.
     shares = rows["_pair"].duplicated().any()
     called = "" if shares else f"; items are called {_first_items(rows)}"
+    compare = partial(
+        compare_models, rows, item="_pair", task="task" if has_tasks else None,
+        **_options(settings, table, str(rows["metric"].iat[0])),
+    )  # fmt: skip
     with _naming_metric(str(rows["metric"].iat[0]), called):
-        return compare_models(
-            rows,
-            item="_pair",
-            task="task" if has_tasks else None,
-            cluster="_cluster",
-            by=by,
-            **_options(settings, table),
-        )
+        result = compare(cluster="_cluster", by=[name for name in by if name not in clusters])
+        if own := [name for name in by if name in clusters]:
+            within = compare(cluster="_unit", by=own)
+            groups, means = (
+                pd.concat([of_all, of_own[of_own["by"].isin(own)]], ignore_index=True)
+                for of_all, of_own in ((result.groups, within.groups), (result.means, within.means))
+            )
+            result = replace(result, groups=groups, means=means)
+    return result
+
+
+def _by_column(
+    rows: pd.DataFrame, settings: ComparisonSettings, table: TableSettings, column: str
+) -> ModelComparisonResult:
+    """Compare the models by one metric, clustered by a column."""
+    return _compared(rows.assign(_cluster=_numbered(rows, (column,))), (), settings, table)
 
 
 @contextmanager
@@ -719,13 +804,13 @@ def _naming_metric(metric: str, called: str = "") -> Iterator[None]:
         raise ValueError(f"by the metric {metric!r}: {error}{called}") from error
 
 
-def _options(settings: ComparisonSettings, table: TableSettings) -> dict[str, Any]:
+def _options(settings: ComparisonSettings, table: TableSettings, metric: str) -> dict[str, Any]:
     """Return the options of `compare_models`."""
     return {
         "baseline": settings.baseline,
         "margin": settings.margin,
         "scale": settings.scale or None,
-        "higher_is_better": not settings.lower_is_better,
+        "higher_is_better": metric not in settings.lower_is_better,
         "test": table.test,
         "intervals": Intervals(confidence=table.confidence),
     }

@@ -6,13 +6,14 @@ several tasks or metrics, other questions under one name, missing ids) is left t
 which also has all messages.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from surface_consistency.analysis.clusters import ClusterChoice, choose_cluster
 from surface_consistency.errors import DataError
 from surface_consistency.metrics.comparison.totals import (
     ModelScores,
@@ -20,11 +21,10 @@ from surface_consistency.metrics.comparison.totals import (
     joined_totals,
     score_totals,
 )
-from surface_consistency.metrics.uncertainty.intervals import are_enough, worth_of_clusters
-from surface_consistency.results.checks import GROUPS
 from surface_consistency.results.columns import ResultColumns, table_columns
 from surface_consistency.results.inputs import Input
 from surface_consistency.results.layouts import layout_of
+from surface_consistency.results.names import DIRECTIONS, is_context, is_label
 from surface_consistency.results.tables import COLUMNS, plain_metric
 
 if TYPE_CHECKING:
@@ -38,18 +38,6 @@ _TEXTS: Final = ("question", "references")
 _READ: Final = {"score", "model", "prediction", *_TEXTS}
 
 
-def is_enough(sizes: npt.NDArray[Any]) -> bool:
-    """Check whether clusters of these sizes are enough for an interval.
-
-    Args:
-        sizes: Items of each cluster.
-
-    Returns:
-        Whether they are.
-    """
-    return bool(are_enough(worth_of_clusters(sizes.astype(np.float64))))
-
-
 class FlatTotals(NamedTuple):
     """Sums of flat tables."""
 
@@ -59,8 +47,10 @@ class FlatTotals(NamedTuple):
     n_missing: _Numbers
     """Items that each model has no score of."""
     n_items_of_any: int
-    cluster: str
-    """Column of the clusters; "" if each item is one."""
+    cluster: ClusterChoice
+    """Column of the clusters."""
+    labels: Mapping[str, ScoreTotals]
+    """Sums by each column of `cluster.labels`."""
     n_clusters_of_any: int
     """Clusters of the items that any model has a row for."""
     is_same_questions: bool
@@ -131,7 +121,7 @@ def flat_totals(
 def _columns(schema: "pa.Schema", given: ResultColumns, source: str) -> _Columns:
     """Find the columns of a table that is plain."""
     names = schema.names
-    if len({*names}) < len(names) or layout_of(names) is not None:
+    if len({*names}) < len(names) or DIRECTIONS & {*names} or layout_of(names) is not None:
         raise _NotFlat
     columns = table_columns(names, given, source)
     roles = columns.roles
@@ -143,21 +133,23 @@ def _columns(schema: "pa.Schema", given: ResultColumns, source: str) -> _Columns
         raise _NotFlat
     frame = schema.empty_table().to_pandas()
     score = plain_metric(frame, columns, given, source)
-    if score is None or not _is_label(schema.field(item).type):
+    if score is None or not _is_id(schema.field(item).type):
         raise _NotFlat
     further = [name for name in names if name not in {*roles.values(), item}]
-    groups = [name for name in further if name.casefold() in GROUPS]
+    groups = [name for name in further if is_context(name)]
+    labels = [one for one in further if is_label(one) and _is_id(schema.field(one).type)]
+    groups = groups or ["", *labels]
     if given.cluster:
         groups = [name for name in further if name in given.cluster and name not in COLUMNS]
         groups = [item] if given.cluster == ("item",) else groups
         if not groups:
             raise _NotFlat
-    if any(not _is_label(schema.field(name).type) for name in groups):
+    if any(not _is_id(schema.field(name).type) for name in filter(None, groups)):
         raise _NotFlat
     return _Columns(item, score, roles.get("model"), texts, tuple(groups))
 
 
-def _is_label(kind: "pa.DataType") -> bool:
+def _is_id(kind: "pa.DataType") -> bool:
     """Tell whether a column holds whole numbers or texts."""
     import pyarrow as pa
 
@@ -206,7 +198,7 @@ class _Summing:
     def _reset(self) -> None:
         """Forget the parts so far."""
         self._named: dict[int, str] = {}
-        self._sums: dict[str, list[_Sums]] = {name: [] for name in self.columns.groups or ("",)}
+        self._sums: dict[str, list[_Sums]] = {name: [] for name in self.columns.groups}
         self._n_missing = np.zeros(len(self._inputs), dtype=np.int64)
         self._is_share = np.ones(len(self._inputs), dtype=bool)
         self._n_items = 0
@@ -239,30 +231,26 @@ class _Summing:
         ]
         if not self._n_items or len({*names}) < len(names) or len({*self._is_share}) > 1:
             raise _NotFlat
-        cluster, totals, n_clusters = self._chosen(given)
+        joined = {name: _joined(sums, is_item=not name) for name, sums in self._sums.items()}
+        sizes = {name: [one] for name, (_, one) in joined.items() if name}
+        cluster = choose_cluster(sizes, self._n_items)
+        if given.cluster:
+            (name,) = joined
+            cluster = ClusterChoice((name,), f"{name}, as named")
+        (chosen,) = cluster.names or ("",)
+        if chosen not in joined:
+            raise _NotFlat
+        totals, of_clusters = joined[chosen]
         return FlatTotals(
             totals=totals._replace(models=names),
             metric=self.columns.score,
             n_missing=self._n_missing,
             n_items_of_any=self._n_items,
             cluster=cluster,
-            n_clusters_of_any=n_clusters,
+            labels={name: joined[name][0]._replace(models=names) for name in cluster.labels},
+            n_clusters_of_any=len(of_clusters),
             is_same_questions=bool(self.columns.texts),
         )
-
-    def _chosen(self, given: ResultColumns) -> tuple[str, ScoreTotals, int]:
-        """Choose the column of clusters as `find_clusters` does."""
-        joined = {name: _joined(sums, is_item=not name) for name, sums in self._sums.items()}
-        if given.cluster or not self.columns.groups:
-            name = next(iter(joined))
-            totals, sizes = joined[name]
-            return name, totals, len(sizes)
-        finest = sorted(joined, key=lambda name: -len(joined[name][1]))
-        for name in finest:
-            totals, sizes = joined[name]
-            if 1 < len(sizes) < self._n_items and is_enough(sizes):
-                return name, totals, len(sizes)
-        raise _NotFlat
 
     def _add(self, tables: "list[pa.Table]", *, is_ordered: bool) -> None:
         """Sum a part; ordered items are distinct."""
@@ -320,8 +308,7 @@ class _Summing:
         """Refuse a part with missing or blank labels, or a second model."""
         import pyarrow.compute as pc
 
-        labels = (self.columns.item, *self.columns.groups)
-        for name in labels:
+        for name in filter(None, (self.columns.item, *self.columns.groups)):
             column = table[name]
             if column.null_count:
                 raise _NotFlat

@@ -97,7 +97,7 @@ def accuracy(
         item: Column of items; usual names such as "id" or "fact" by default, if the frame has one.
         form: Column of the form in which an item is asked, if there are several; as `item`.
         cluster: Column of dependent rows, such as the article; None for the finest column of
-            a usual name, such as article or topic, that groups the items, or else the item.
+            a context that items share, such as article, or else the item.
         by: Columns of groups, one row of the result each.
         model: Column of models; several models are reported in one row each.
         repeat: Column that numbers repeated answers to the same prompt, such as the run. They are
@@ -177,7 +177,7 @@ def consistency(
         form: Column of forms: a wording, a name, a language, a prompt.
         score: Column of scores, 0 or 1.
         cluster: Column of dependent items, such as the article; None for the finest column of
-            a usual name, such as article or topic, that groups the items, or else the item.
+            a context that items share, such as article, or else the item.
         by: Columns of groups, one row of the result each.
         model: Column of models; several models are reported in one row each.
         repeat: Column that numbers repeated answers to the same prompt. Two forms are then compared
@@ -266,7 +266,7 @@ def paired(
         first: Column of scores under the first condition: 0 or 1, or graded.
         second: Column of scores under the second condition.
         cluster: Column of dependent pairs, such as the fact; None for the finest column of
-            a usual name, such as article or topic, that groups the items, or else the item.
+            a context that items share, such as article, or else the item.
         by: Columns of groups, one row of the result each; a cell may be a list of labels. Outcomes
             of several values of the facet of their study, such as the question templates of
             RedirectQA, have a row per value.
@@ -389,7 +389,7 @@ def forgetting(
         gold_retrieved: Column that is 1 if a retained candidate of the retrieval trace is
             equivalent to the deleted fact in subject, relation and object; None without traces.
         cluster: Column of dependent rows, such as the fact; None for the finest column of
-            a usual name, such as article or topic, that groups the items, or else the item.
+            a context that items share, such as article, or else the item.
         by: Columns of groups, such as the topology; one row of the result each.
         item: Column of facts; the default is used only if the frame has it.
         model: Column of models; several models are reported in one row each.

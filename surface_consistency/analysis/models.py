@@ -58,7 +58,8 @@ def compare(
             the sources; "wrong" counts it as incorrect.
         options: Every other option of the command, by its name with underscores: the columns
             `model`, `task`, `metric`, `prediction`, `references`, `question` and `error`; the
-            `metrics` and the `filter` that are wanted; `scale`, `lower_is_better`, `separator` and
+            `metrics` and the `filter` that are wanted; `lower_is_better`, the metrics of which
+            lower scores are better (by default losses, errors and costs); `scale`, `separator` and
             `test`.
 
     Returns:
@@ -97,7 +98,8 @@ def compare(
     }  # fmt: skip
     known = {name for record in _RECORDS for name in record.model_fields} - {"fail_if"}
     refuse_unknown(options, known, "compare")
-    options = {name: _tuple(one) if name == "metrics" else one for name, one in options.items()}
+    lists = {"metrics", "lower_is_better"}
+    options = {name: _tuple(one) if name in lists else one for name, one in options.items()}
     # Runs of this package accept only what is named.
     given = {role: one for role, one in named.items() if one} | own | options
     compared = compare_results(_source(sources), *made_from(_RECORDS, given, "compare"))
@@ -189,9 +191,9 @@ def _rows(report: "ComparisonReport", by: Sequence[str]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _tuple(columns: str | Sequence[str]) -> tuple[str, ...]:
-    """Return one name or several as a tuple."""
-    return (columns,) if isinstance(columns, str) else tuple(columns)
+def _tuple(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Return one name or several as a tuple; True, which the record rejects, as one."""
+    return (names,) if isinstance(names, str | bool) else tuple(names)
 
 
 def _source(sources: Sequence[Any]) -> Any:  # noqa: ANN401 - what `compare_results` reads

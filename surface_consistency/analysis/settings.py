@@ -27,8 +27,9 @@ class ComparisonSettings(Settings):
     scale: Items[float] = ()
     """Least and largest score that there can be; 0 and 1 where all scores lie there, else none."""
 
-    lower_is_better: bool = False
-    """Whether the lower score is the better one, as of a loss."""
+    lower_is_better: Items[str] = ()
+    """Metrics of which lower scores are better, or "none"; by default those that are losses, errors
+    or costs by their files or names."""
 
     missing: Literal["drop", "raise", "wrong"] = "drop"
     """What an error, a blank verdict or a missing score counts as."""

@@ -6,7 +6,13 @@ from typing import Any, Final
 
 import pandas as pd
 
-from surface_consistency.analysis._columns import of_study, read_scores, read_table, to_frame
+from surface_consistency.analysis._columns import (
+    of_study,
+    read_scores,
+    read_table,
+    to_frame,
+    with_cluster_of_runs,
+)
 from surface_consistency.analysis.compare import judged_by_rule
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.reading import first_names
@@ -48,6 +54,7 @@ def read_answers(
     cluster = _only(columns.cluster, "cluster")
     results = read_results(list(sources), columns, has_answers=rule is not None)
     frame = results.frame if rule is None else judged_by_rule(results.frame, rule)
+    frame = with_cluster_of_runs(frame, results)
     if frame["score"].isna().all():
         raise DataError(
             "no row has a score; name the column of scores by `score`, or score the answers by "

@@ -228,6 +228,8 @@ def _compare(
     source = results[0] if len(results) == 1 else results
     compared = compare_results(source, columns, models, table, has_answers=has_answers)
     _show(result_of(compared), form, out, lists=_lost(compared) if markdown else ())
+    if models.fail_if:
+        print(f"`fail_if` {models.fail_if}, clustered by {compared.cluster_note}", file=sys.stderr)
     failures = compared.failures()
     for failure in failures:
         print(failure, file=sys.stderr)

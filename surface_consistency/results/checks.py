@@ -12,21 +12,13 @@ from surface_consistency.errors import DataError
 from surface_consistency.reading import first_names
 from surface_consistency.results.columns import ResultColumns, need_column
 from surface_consistency.results.inputs import path_labels
+from surface_consistency.results.names import is_context, is_label
 from surface_consistency.results.rows import shown
 from surface_consistency.results.tables import COLUMNS
 
 _MANY: Final = 2**62
 _DENSE: Final = 8
 _SAME: Final = ("score", "prediction", "error", "content")
-GROUPS: Final = frozenset(
-    {
-        *("passage", "passage_id", "context", "context_id", "article", "article_id", "document"),
-        *("document_id", "doc", "story", "story_id", "topic", "topic_id", "video", "video_id"),
-        *("videoid", "image", "image_id", "cluster", "cluster_id", "group", "group_id", "fact"),
-        *("fact_id", "subject_id", "relation", "template", "category", "subject", "repo"),
-    }
-)
-"""Names of columns that group items."""
 
 
 class _Codes:
@@ -435,7 +427,7 @@ def _group_columns(
         return tuple(_told_of_items(codes, named))
     n_items = int(codes.column("item").max(initial=0)) + 1
     is_many = bool(codes.column("form").any() or (frame["repeat"] != 0).any())
-    named = [name for name in map(str, frame.columns) if name.casefold() in GROUPS]
+    named = [name for name in map(str, frame.columns) if is_context(name) or is_label(name)]
     known = [name for name in _told_of_items(codes, named) if codes.frame[name].notna().all()]
     sizes = {name: int(codes.column(name).max(initial=0)) + 1 for name in known}
     finer = sorted((name for name in sizes if 1 < sizes[name] < n_items), key=lambda n: -sizes[n])

@@ -17,6 +17,7 @@ from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of, memory_rows
 from surface_consistency.results.layouts import flat_rows, layout_of
 from surface_consistency.results.logs import samples_part
+from surface_consistency.results.names import direction
 from surface_consistency.results.run_folders import is_run, run_part
 from surface_consistency.results.tables import (
     Part,
@@ -26,10 +27,14 @@ from surface_consistency.results.tables import (
     table_part,
     wanted_scores,
 )
+from surface_consistency.results.tools import directions_beside
 from surface_consistency.rows.readers import Row
 
 UNSCORED: Final = "answers without scores, which a rule or judge can give"
 """A note on a file."""
+
+RUNS: Final = "surface-consistency"
+"""The tool of run folders of this package."""
 
 _TABLE: Final = "a table"
 _TYPED: Final = (".parquet", ".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
@@ -64,6 +69,9 @@ class Results:
 
     tool: Mapping[str, str]
     """Who wrote each file."""
+
+    higher_is_better: Mapping[str, bool]
+    """Whether higher scores of a metric are better, as far as files of a tool say."""
 
     notes: tuple[str, ...]
     """What was left out, collapsed or taken for something, a sentence each."""
@@ -146,7 +154,7 @@ def read_inputs(
         codes = np.full(len(frame), -1, dtype=np.int8)
         nothing = pd.Categorical.from_codes(codes, pd.Index([], dtype="str"))
         frame = frame.assign(prediction=nothing)
-    return Results(frame, *held[1:], reading.tool, notes)
+    return Results(frame, *held[1:], reading.tool, reading.higher_is_better, notes)
 
 
 def read_answers(one: Input, columns: ResultColumns, notes: list[str]) -> Part:
@@ -186,6 +194,7 @@ class _Reading:
         self.notes: list[str] = []
         self.tool: dict[str, str] = {}
         self.read: dict[str, Read] = {}
+        self.higher_is_better: dict[str, bool] = {}
         self._texts: dict[Hashable, Hashable] = {}
         self._ids: dict[str, Input] = {}
 
@@ -194,7 +203,14 @@ class _Reading:
         tool, part = _part(one, self.given, self.notes)
         self._refuse_other_ids(one, part)
         scores = wanted_scores(part.scores, self.given)
-        if part.scores and not scores:
+        if not self.given.metrics and direction(self.given.score or "") != "cost":
+            costs = [name for name in scores if direction(name) == "cost"]
+            scores = {name: scores[name] for name in scores if name not in costs}
+            self.notes += [
+                f"{one.name}: {name} is a cost, which is a score only if `metrics` names it"
+                for name in costs
+            ]
+        elif part.scores and not scores:
             raise _NoMetric(
                 f"{one.name} has no metric {' or '.join(map(repr, self.given.metrics))}; name one "
                 f"of {', '.join(part.scores)} by `metrics`"
@@ -208,6 +224,8 @@ class _Reading:
         if not self._has_answers:
             frame["prediction"] = _hashed_answers(frame)
         self.tool[one.name] = tool
+        if isinstance(one.content, Path):
+            self.higher_is_better |= directions_beside(one.content)
         self.read[one.name] = Read(f"{tool}: {_asked_by(part, frame)}", part.item, part.columns)
         return frame
 
@@ -230,7 +248,7 @@ def _part(
 ) -> tuple[str, Part]:
     """Read the samples of one input, and tell who wrote it."""
     if isinstance(one.content, Path) and is_run(one.content):
-        return "surface-consistency", run_part(one.content)
+        return RUNS, run_part(one.content)
     table, rows = table_or_rows(one)
     if table is None:
         layout, flats = flat_rows(rows, Path(one.name), notes)

@@ -18,6 +18,7 @@ from surface_consistency.results.columns import (
     need_column,
     table_columns,
 )
+from surface_consistency.results.names import DIRECTIONS, direction
 from surface_consistency.results.rows import Cells, shown
 from surface_consistency.results.tools import as_references
 from surface_consistency.rows.readers import FORMATS
@@ -221,10 +222,7 @@ class _Table(NamedTuple):
         if len(columns) < 2:
             return []
         if not all(_is_verdict(self.frame[name]) for name in columns):
-            raise DataError(
-                f"{self.source}: columns {first_names(columns)} could each hold scores; say which "
-                "are metrics by `metrics`, or, if each is a model, by `names`"
-            )
+            raise self._several(columns)
         notes.append(
             f"{self.source}: columns {first_names(columns)} hold verdicts and are taken for a "
             "model each"
@@ -241,7 +239,17 @@ class _Table(NamedTuple):
         usual = [find_column(name, self.names) for name in USUAL["score"]]
         there = [name for name in usual if name is not None and name not in self.columns.items]
         known = [name for name in there if _is_number(self.frame[name])] or there[:1]
-        return known if known or "prediction" in roles else self._candidates()[:1]
+        candidates = [] if known or "prediction" in roles else self._candidates()
+        if len(candidates) > 1:
+            raise self._several(candidates)
+        return known or candidates
+
+    def _several(self, columns: Sequence[str]) -> DataError:
+        """Make the error on several columns that could be scores."""
+        return DataError(
+            f"{self.source}: columns {first_names(columns)} could each hold scores; say which "
+            "are metrics by `metrics`, or, if each is a model, by `names`"
+        )
 
     @property
     def names(self) -> list[str]:
@@ -251,6 +259,7 @@ class _Table(NamedTuple):
     def _candidates(self) -> list[str]:
         """Name the columns of numbers that are nothing else."""
         taken = {*self.columns.roles.values(), *self.columns.items, *self.given.cluster}
+        taken |= {name for name in self.names if direction(name) == "cost"} | DIRECTIONS
         return [name for name in self.names if name not in taken and _is_number(self.frame[name])]
 
     def numbers(self, name: str) -> np.ndarray:

@@ -20,6 +20,7 @@ _RIGHT: Final = re.compile(r"<p>Correct Answer: (.*?)</p>", re.DOTALL)
 _COSTS: Final = re.compile(
     r"num_\w+|\w+_cost|\w*runtime\w*|batch_size|finish_reason_\w+|prompt_truncated|max_prob|logprob"
 )
+_SAMPLES: Final = re.compile(r"(.*?)samples_(.+?)(_\d{4}-\d\d-\d\dT[\d.:-]+|)\.jsonl(?:\.gz)?")
 _EXAMPLE: Final = re.compile(r"example_\d+")
 _ROTATION: Final = 10**6
 
@@ -436,6 +437,18 @@ def named_samples(file: Path) -> dict[str, str]:
     """Name model and task by where lm-eval 0.4.3 and later write: <model>/samples_<task>_<date>."""
     task = task_in_name(file)
     return {} if task is None else {"model": file.parent.name, "task": task}
+
+
+def directions_beside(file: Path) -> dict[str, bool]:
+    """Read of which metrics higher scores are better, from the results that lie beside samples.
+
+    lm-eval writes results_<date>.json beside samples_<task>_<date>.jsonl, and lmms-eval
+    <date>_results.json beside <date>_samples_<task>.jsonl.
+    """
+    name = _SAMPLES.fullmatch(file.name)
+    rows = _beside(file, f"{name[1]}results{name[3]}.json") if name else []
+    told = at(rows[0], f"higher_is_better.{name[2]}") if name and rows else None
+    return {one: value for one, value in (told or {}).items() if isinstance(value, bool)}
 
 
 def as_references(value: object) -> tuple[str, ...]:

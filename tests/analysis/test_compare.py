@@ -130,6 +130,75 @@ def test_groups_that_the_files_name_are_taken_whole_if_they_suffice():
     assert named.cluster_note == "item, as named"
 
 
+LABELLED = 200
+"""Items, in four topics of 50, of which b improves two."""
+
+
+def labelled(name="topic", **columns):
+    """Scores of two models; the gain of b differs between the four labels of a column."""
+    rng = np.random.default_rng(3)
+    label = np.arange(LABELLED) % 4
+    one = rng.random(LABELLED) < 0.6
+    other = one | (rng.random(LABELLED) < np.array([0.02, 0.05, 0.2, 0.5])[label])
+    columns = {name: [f"t{k}" for k in label]} | columns
+    return rows({"a": one * 1.0, "b": other * 1.0}, **columns)
+
+
+def row_of(compared, metric="score"):
+    return compared.metrics[metric].differences.iloc[0]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("name", ["topic", "category", "subject_id", "Domain", "difficulty"])
+def test_a_label_does_not_change_the_analysis_and_is_reported(name, suffix, tmp_path):
+    """By rows and by sums; the interval of the note is that of the named cluster."""
+    frame, files = labelled(name), []
+    for model in "ab":
+        files.append(tmp_path / f"{model}.{suffix}")
+        part = frame[frame["model"] == model]
+        (part.to_csv if suffix == "csv" else part.to_parquet)(files[-1], index=False)
+
+    compared = compare_results(files)
+    without = row_of(compare_results(frame.drop(columns=name)))
+    named = row_of(compare_results(files, ResultColumns(cluster=(name,))))
+
+    assert row_of(compared)["p_value"] == pytest.approx(without["p_value"], rel=1e-9)
+    assert (without["conclusion"], named["conclusion"]) == ("better", "not told apart")
+    assert compared.cluster_note == "items, each on its own, as far as the files say"
+    (note,) = compared.notes
+    assert note.startswith(f"column {name} (4 values) labels the items; `cluster` {name} clus")
+    low, high = (f"{100 * named[f'difference_{end}']:.1f}" for end in ("low", "high"))
+    assert f"95 % CI {low.replace('-', '−')} to {high}), which changes the conclusion" in note
+
+
+def test_a_label_that_changes_no_conclusion_has_no_interval_and_one_of_few_values_no_note():
+    """Clusters of three values cannot be inferred from."""
+    place = np.arange(LABELLED)
+    many, few = (
+        compare_results(labelled(name, **{name: place % n_values}))
+        for name, n_values in (("domain", 50), ("category", 3))
+    )
+
+    assert many.notes == (
+        "column domain (50 values) labels the items; `cluster` domain clusters by it",
+    )
+    assert few.notes == ()
+
+
+@pytest.mark.parametrize("columns", [ResultColumns(), ResultColumns(cluster=("passage",))])
+def test_a_column_of_groups_is_not_the_cluster_of_its_own_groups(columns):
+    """The overall interval is the same with and without the groups."""
+    frame = labelled(passage=np.arange(LABELLED) // 10)
+    compared = compare_results(frame, columns, table=TableSettings(by=("passage", "topic")))
+
+    assert row_of(compared)["n_clusters"] == 20
+    assert row_of(compared)["p_value"] == row_of(compare_results(frame, columns))["p_value"]
+    groups = compared.metrics["score"].groups.set_index("by")["n_clusters"]
+    assert set(groups["passage"]) == {10}
+    assert set(groups["topic"]) == {20}
+    assert "within a group of passage each item is a cluster" in compared.notes
+
+
 def test_metrics_that_one_model_lacks_are_left_out_and_said():
     em = rows({"a": [1, 0, 1, 1, 0], "b": [1, 1, 1, 0, 0]}, metric="em")
     frame = pd.concat([em, rows({"a": [1, 0, 1, 1, 0]}, metric="f1")])
@@ -247,7 +316,7 @@ def test_what_one_file_says_of_an_item_holds_for_all(order, tmp_path):
 
     compared = compare_results(files, table=TableSettings(by=("level",)))
 
-    assert compared.cluster_note == "passage, a column of the files that groups items"
+    assert compared.cluster_note == "passage, a context that items share: 60 items in 12"
     assert compared.metrics["score"].differences["n_clusters"].tolist() == [12]
     groups = ComparisonReport(compared, "score").groups
     assert groups.set_index("group")["n"].to_dict() == {"easy": 30, "hard": 30}
@@ -303,13 +372,13 @@ def test_one_model_has_its_clustered_mean_and_no_difference():
     """The mean of each cluster's sum over its size, with the t of `paired_by`'s accuracy."""
     rng = np.random.default_rng(8)
     frame = pd.DataFrame(
-        {"item": range(90), "topic": np.arange(90) // 5, "correct": rng.integers(0, 2, 90)}
+        {"item": range(90), "article": np.arange(90) // 5, "correct": rng.integers(0, 2, 90)}
     )
     compared = compare_results({"m": frame})
     result = compared.metrics["correct"]
 
     expected = paired_by(
-        frame.assign(first_correct=frame["correct"], second_correct=0), cluster="topic",
+        frame.assign(first_correct=frame["correct"], second_correct=0), cluster="article",
         rates={"first_accuracy": PAIRED_RATES["first_accuracy"]},
     ).iloc[0]  # fmt: skip
     ours = result.models.iloc[0]
@@ -376,3 +445,94 @@ def test_items_without_a_score_are_counted_for_one_model_too():
 
     assert one == ("16 of 20 items have a score (score); the others are excluded",)
     assert two == ("12 of 20 items have a score (score) of every model; the others are excluded",)
+
+
+def graded(metric, **columns):
+    """Two models with scores of a metric, which are higher for b."""
+    scores = np.linspace(0.0, 0.4, 60)
+    return rows({"a": scores, "b": scores + 0.3 + scores[::-1] / 4}, metric=metric, **columns)
+
+
+def compared_by(frame, *, lower=(), columns=None, **settings):
+    given = ComparisonSettings(lower_is_better=lower, **settings)
+    return compare_results(frame, columns, given)
+
+
+@pytest.mark.parametrize(
+    ("metric", "columns", "lower", "conclusion", "note"),
+    [
+        ("wer", {}, (), "worse", "lower scores of wer are better, by its name; if not, give"),
+        ("val_loss,none", {}, (), "worse", "by its name"),
+        ("error_recovery_accuracy", {}, (), "better", None),
+        ("wer", {}, ("none",), "better", None),
+        ("quality", {}, ("quality",), "worse", None),
+        ("quality,strict", {}, ("quality",), "worse", None),
+        (
+            "quality",
+            {"higher_is_better": False},
+            (),
+            "worse",
+            "lower scores of quality are better, by",
+        ),
+        ("quality", {"lower_is_better": "true"}, (), "worse", "by the files"),
+        ("wer", {"lower_is_better": 0}, (), "better", None),
+        ("quality", {"higher_is_better": None}, (), "better", None),
+    ],
+)
+def test_a_metric_has_its_direction_by_the_user_the_files_or_its_name(
+    metric, columns, lower, conclusion, note
+):
+    compared = compared_by(graded(metric, **columns), lower=lower, baseline="a", fail_if="worse")
+    (result,) = compared.metrics.values()
+
+    assert result.differences["conclusion"].tolist() == [conclusion]
+    is_lower = conclusion == "worse"
+    assert result.models["model"].tolist() == (["a", "b"] if is_lower else ["b", "a"])
+    assert [one for one in compared.notes if "lower scores" in one] == [
+        one for one in compared.notes if note is not None and note in one
+    ]
+    assert len(compared.notes) == (note is not None)
+    assert bool(compared.failures()) is is_lower
+    (changed,) = compared.changed(metric)
+    assert set(changed["change"]) == {"lost" if is_lower else "gained"}
+    said = ComparisonReport(compared, metric).quantity
+    assert said == f"mean score ({metric}{', lower is better' * is_lower})"
+
+
+def test_each_metric_has_its_own_direction_and_costs_are_not_scores():
+    frame = pd.concat([graded("acc"), graded("toxicity"), graded("latency_ms")])
+    whole = compared_by(frame)
+    named = compared_by(frame, columns=ResultColumns(metrics=("latency_ms",)))
+
+    assert {name: row_of(whole, name)["conclusion"] for name in whole.metrics} == {
+        "acc": "better", "toxicity": "worse",
+    }  # fmt: skip
+    assert "rows: latency_ms is a cost, which is a score only if `metrics` names it" in whole.notes
+    assert row_of(named, "latency_ms")["conclusion"] == "worse"
+
+
+def test_an_error_counts_as_1_where_missing_scores_are_wrong():
+    scores = {"a": [0.0, 1.0] * 30, "b": [0.0, 1.0] * 29 + [np.nan, np.nan]}
+    for metric, mean in (("error", 31 / 60), ("em", 29 / 60)):
+        frame = rows(scores, metric=metric).rename(columns={"score": "value"})
+        columns = ResultColumns(score="value")
+        compared = compared_by(frame, columns=columns, missing="wrong")
+        means = compared.metrics[metric].models.set_index("model")["mean"]
+        assert means["b"] == pytest.approx(mean)
+
+
+def test_repeats_of_an_error_have_no_pass_k():
+    scores = {"a": [0.0, 1.0] * 30, "b": [0.0, 1.0] * 30}
+    frame = pd.concat(rows(scores, metric="error_rate", epoch=epoch) for epoch in range(2))
+    report = ComparisonReport(compare_results(frame), "error_rate")
+
+    assert "repeats" in report.tables()
+    assert "passes" not in report.tables()
+    assert not [one for one in report.sentences() if "are all correct" in str(one)]
+
+
+def test_a_name_that_is_not_a_metric_is_refused():
+    with pytest.raises(
+        ValueError, match=r"`lower_is_better` wer is not a metric .* name one of acc"
+    ):
+        compared_by(graded("acc"), lower=("wer",))

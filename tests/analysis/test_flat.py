@@ -137,7 +137,7 @@ def test_what_is_not_plain_is_compared_by_rows(case, tmp_path):
     "options",
     [
         {"settings": ComparisonSettings(margin=0.1, baseline="a")},
-        {"settings": ComparisonSettings(lower_is_better=True, scale=(0, 2))},
+        {"settings": ComparisonSettings(lower_is_better=("correct",), scale=(0, 2))},
         {"table": TableSettings(test="obuchowski", confidence=0.9)},
         {"columns": ResultColumns(cluster=("item",), names=("x", "y"))},
         {"columns": ResultColumns(cluster=("passage",))},

@@ -448,6 +448,38 @@ test_compare_rejects = refusals(
 )
 
 
+def test_compare_takes_the_direction_of_a_metric_by_one_name_or_several():
+    sources = {"a": SOURCE.assign(correct=1), "b": SOURCE}
+    for names in ("correct", ["correct"]):
+        row = compare(sources, lower_is_better=names).to_frame(all=True).iloc[0]
+        assert (row["difference"] < 0, row["conclusion"]) == (True, "better")
+    with pytest.raises(
+        ValueError, match=r"'lower_is_better\.0': Input should be a valid string, got"
+    ):
+        compare(sources, lower_is_better=True)
+
+
+ERRORS = ONE.assign(
+    error=1 - ONE["correct"], first_error=ONE["correct"], second_error=0, metric="wer"
+)
+
+test_an_error_is_not_a_correct_answer = refusals(
+    lambda call: call(),
+    (lambda: accuracy(ERRORS, score="error"), "'error' is an error or a loss by its name, so 1 is"),
+    (
+        lambda: consistency(ERRORS.drop(columns="metric"), score="error"),
+        "1 is not a correct answer",
+    ),
+    (lambda: accuracy(ERRORS), "'wer' is an error or a loss"),
+    (lambda: paired(ERRORS, first="first_error", second="second_error", item=None), "use compare"),
+)
+
+
+def test_graded_errors_have_a_mean_score():
+    result = accuracy(ERRORS.assign(loss=ERRORS["error"] / 2), score="loss")
+    assert result.sentences[0].startswith("The mean score is ")
+
+
 def test_compare_of_one_model_gives_its_accuracy():
     own = row_of(accuracy(ONE, cluster="article"))
 
@@ -484,7 +516,7 @@ def test_items_and_models_are_found_by_their_usual_names():
 
 
 def test_a_column_that_groups_the_items_makes_the_clusters_unless_they_are_named():
-    note = "Clusters are the values of column article, which groups the 60 items into 20"
+    note = "Clusters: article, a context that items share: 60 items in 20; pass cluster='item' if"
 
     for function in (accuracy, consistency):
         result, named = function(ONE), function(ONE, cluster="article")
@@ -495,6 +527,27 @@ def test_a_column_that_groups_the_items_makes_the_clusters_unless_they_are_named
     few = ONE.assign(article=ONE["item"] % 3)
     assert "too few" in accuracy(few).note
     assert row_of(accuracy(few))["n_clusters"] == 60
+
+
+@pytest.mark.parametrize("name", ["topic", "category_id", "Subject", "template", "domain"])
+def test_a_label_of_the_items_does_not_make_the_clusters(name):
+    labelled = ONE.rename(columns={"article": name})
+    for function in (accuracy, consistency):
+        result = function(labelled)
+        assert row_of(result)["n_clusters"] == 60
+        assert f"Column {name} (20 values) labels the items; cluster='{name}' clus" in result.note
+        assert row_of(function(labelled, cluster=name))["n_clusters"] == 20
+
+
+@pytest.mark.parametrize("cluster", [None, "article"])
+def test_a_column_of_groups_does_not_make_the_clusters_of_its_groups(cluster):
+    """Each group would be one cluster, from which nothing can be inferred."""
+    table = accuracy(ONE[ONE["form"] == "a"].assign(half=ONE["item"] // 30).rename(
+        columns={"half": "article", "article": "passage"}), cluster=cluster, by="article",
+    ).to_frame()  # fmt: skip
+
+    assert table["n_clusters"].tolist() == ([10, 10] if cluster is None else [30, 30])
+    assert table["accuracy_low"].notna().all()
 
 
 def test_accuracy_and_compare_of_one_model_have_the_same_interval():

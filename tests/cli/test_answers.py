@@ -190,13 +190,15 @@ def test_an_empty_cluster_is_refused(tmp_path, capsys):
 
 
 def test_a_column_that_groups_pairs_makes_the_clusters(tmp_path):
-    file = write_csv(tmp_path / "v.csv", [{"topic": n % 20, "a": n % 3, "b": 0} for n in range(80)])
+    file = write_csv(
+        tmp_path / "v.csv", [{"article": n % 20, "a": n % 3, "b": 0} for n in range(80)]
+    )
     frame, named, _ = pairs(file, first="a", second="b")
 
     result = paired(frame.assign(a=frame["a"] > 0), first="a", second="b", **named)
 
     assert result.to_frame()["n_clusters"].tolist() == [20]
-    assert "column topic, which groups the 80 items into 20" in result.note
+    assert "article, a context that items share: 80 items in 20" in result.note
 
 
 def test_a_cell_that_makes_no_group_is_refused(tmp_path, capsys):

@@ -56,6 +56,36 @@ def test_the_exit_code_tells_of_a_model_that_is_worse(worse, options, code, caps
     told = capsys.readouterr()
     assert "branch" in told.out
     assert ("branch against main by score" in told.err) is (code == WORSE)
+    clustered = f"`fail_if` {options[1]}, clustered by items, each on its own" if options else ""
+    assert told.err.startswith(clustered)
+    assert bool(told.err) is bool(options)
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--score", "latency"], WORSE, "The mean score (latency, lower is better) is 20.0 points"),
+        (
+            ["--score", "latency", "--lower-is-better", "none"],
+            0,
+            "The mean score (latency) is 20.0",
+        ),
+        (["--metrics", "hits", "--lower-is-better", "hits", "latency"], 2, "--lower-is-better lat"),
+        ([], 2, "neither scores nor answers; name the column of scores by --score"),
+    ],
+)
+def test_a_cost_is_a_score_only_if_it_is_named(options, code, said, tmp_path, capsys):
+    """Its direction is that of a cost unless another is named."""
+    for name, latency in (("one", 0.1), ("two", 0.3)):
+        rows = [{"item": n, "latency": latency + n % 2 / 10} for n in range(40)]
+        pd.DataFrame(rows).assign(**{"hits": 1} if "hits" in options else {}).to_csv(
+            tmp_path / f"{name}.csv", index=False
+        )
+    files = [str(tmp_path / f"{name}.csv") for name in ("one", "two")]
+
+    fail = ["--fail-if", "worse", "--baseline", "one"]
+    assert main(["compare", *files, *options, *fail]) == code
+    assert said in " ".join("".join(capsys.readouterr()).split())
 
 
 def test_markdown_and_page_list_what_was_lost_with_both_answers(worse, tmp_path, capsys):
@@ -183,10 +213,10 @@ def test_a_column_that_groups_items_is_named_in_a_note(answers, capsys):
 
     assert main(words) == 0
     found = " ".join(capsys.readouterr().out.split())
-    assert "Clusters are the values of column article" in found
+    assert "Clusters: article, a context that items share: 40 items in 10; pass" in found
     for named in ("article", "fact"):
         assert main([*words, "--cluster", named]) == 0
-        assert "column article" not in capsys.readouterr().out
+        assert "Clusters: article" not in capsys.readouterr().out
 
 
 def test_a_column_of_forms_may_make_groups(answers, capsys):

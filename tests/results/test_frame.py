@@ -322,6 +322,28 @@ def test_epochs_of_every_eval_ever_that_share_their_mean_are_no_repeats():
     assert (own.frame["repeat"].tolist(), own.notes) == ([0, 1], ())
 
 
+@pytest.mark.parametrize(
+    ("samples", "results"),
+    [
+        (
+            "samples_forms_2026-11-22T19-06-44.917256.jsonl",
+            "results_2026-11-22T19-06-44.917256.json",
+        ),
+        ("20261122_100000_samples_forms.jsonl", "20261122_100000_results.json"),
+    ],
+)
+def test_directions_are_those_of_the_results_beside_samples(samples, results, tmp_path):
+    """The names are those of lm-eval 0.4.13 and of lmms-eval 0.7.3; a group may have null."""
+    table = [{"item": n, "gap": 0.5, "score": n % 2} for n in range(4)]
+    (tmp_path / samples).write_text("\n".join(map(json.dumps, table)))
+    told = {"forms": {"gap": False, "score": True, "acc": None}, "other": {"score": False}}
+    (tmp_path / results).write_text(json.dumps({"results": {}, "higher_is_better": told}))
+
+    assert read_results([tmp_path / samples]).higher_is_better == {"gap": False, "score": True}
+    (tmp_path / results).write_text(json.dumps({"results": {}}))
+    assert read_results([tmp_path / samples]).higher_is_better == {}
+
+
 def test_several_tools_in_one_call_are_one_frame_and_said(read):
     results = read(["inspect_ai/1-epoch/alpha.eval", "lm_eval/0.4.13/beta/*mc*"])
 

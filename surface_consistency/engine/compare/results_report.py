@@ -91,9 +91,11 @@ class ComparisonReport:
         self.kind: Literal["difference", "number"] = "difference" if is_share else "number"
         self.confidence = compared.table.confidence
         self.what = metric or "the score"
-        is_right = self.result.is_verdicts and not compared.settings.lower_is_better
-        base = "accuracy" if is_right else "mean score"
-        self.quantity = f"{base} ({metric})" if metric else base
+        self.is_lower_better = metric in compared.settings.lower_is_better
+        self.is_of_right = self.result.is_verdicts and not self.is_lower_better
+        base = "accuracy" if self.is_of_right else "mean score"
+        said = f"{metric}, lower is better" if self.is_lower_better else metric
+        self.quantity = f"{base} ({said})" if said else base
         low, high = self.result.scale
         self._reach = high - low
         self._words: dict[str, Any] = {
@@ -103,7 +105,6 @@ class ComparisonReport:
         }
         self.groups = self.result.groups
         self.is_of_one = len(compared.models) == 1
-        self.is_of_right = self.result.is_verdicts and not compared.settings.lower_is_better
         self.has_flips = self.is_of_right and len(compared.models) == 2 and self.n_tasks == 1
         if self.has_flips and self.result.cells is not None:
             intervals = Intervals(confidence=compared.table.confidence)
@@ -220,7 +221,7 @@ class ComparisonReport:
         for row in noise:
             of = f" of {row['model']}"
             yield say.repeats([row], of=of, confidence=self._words["confidence"])
-        for row in noise if self.compared.runs is None else ():
+        for row in noise if self.compared.runs is None and not self.is_lower_better else ():
             what = f"probability that {row['k']} random repeats of {row['model']} are all correct"
             yield say.rate(row, "pass_k", f"{what} (pass^{row['k']})", **both)
 
@@ -293,7 +294,7 @@ class ComparisonReport:
             "repeats": (of_pairs, "Flips of repeats", ["model against n:items flip_rate"]),
             "passes": (compared.noise, "pass^k", ["model", k, "n:items pass_k"]),
         }
-        if compared.runs is not None:
+        if compared.runs is not None or self.is_lower_better:
             del named["passes"]
         return {
             name: self._described(frame[frame["metric"] == self.metric], caption, *shown)

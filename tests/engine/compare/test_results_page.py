@@ -240,7 +240,7 @@ def test_changed_items_and_answers_are_those_that_all_models_have_a_score_for():
 
 def test_a_loss_is_no_right_answer():
     """A score of 1 is not called correct if lower is better."""
-    _, tables, blocks = page_of(drawn({"a": 0.0, "b": -1.0}), lower_is_better=True)
+    _, tables, blocks = page_of(drawn({"a": 0.0, "b": -1.0}), lower_is_better=("score",))
 
     assert not [block for block in blocks if isinstance(block, MosaicPlots | Answers)]
     shown = [column.title for block in blocks for column in getattr(block, "columns", ())]

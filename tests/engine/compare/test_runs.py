@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.analysis.compare import compare_results
+from surface_consistency.analysis.measures import accuracy
 from surface_consistency.cli.main import main
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.compare.runs import read_runs
@@ -100,6 +101,17 @@ def test_intervals_take_subjects_whole_as_the_report_does(runs):
     assert by_relation.cluster == "relation"
     with pytest.raises(ValueError, match="`cluster` must be one of subject_id, item, relation"):
         read(*folders, cluster=("nonsense",))
+
+
+def test_the_accuracy_of_a_run_is_clustered_as_its_study_declares(runs):
+    """One subject has two facts, so that the item of the study would be a finer cluster."""
+    frame = read_results([runs / "before"]).frame
+    expected = accuracy(frame, item="item", score="score", cluster="subject_id").to_frame()
+
+    shown = accuracy(str(runs / "before"), score="score").to_frame()
+
+    assert frame["subject_id"].nunique() < frame["item"].nunique()
+    pd.testing.assert_frame_equal(shown, expected)
 
 
 def test_the_page_has_a_table_of_each_condition_and_the_settings_of_the_models(

@@ -1,0 +1,75 @@
+"""What the names of columns and metrics say: contexts, labels, directions and costs.
+
+Names are read by whole words: `lossless` does not contain `loss`, and `valLoss` and `val_loss` do.
+"""
+
+import re
+from typing import Final, Literal
+
+_ID: Final = r"[\W_]*(id|idx|index|key|uid|uuid|hash|name|title|url|path|file)?"
+_CONTEXT: Final = re.compile(
+    "(passage|paragraph|context|article|document|story|conversation|dialogue|dialog|video|image"
+    f"|cluster){_ID}"
+)
+"""What items share that are asked about one text or picture. A column named `cluster` is declared
+to be one, as in the outcomes of studies."""
+_LABEL: Final = re.compile(
+    f"(topic|subject|category|relation|template|difficulty|domain|group|fact|repo|doc){_ID}"
+)
+
+_KNOWN: Final = re.compile(
+    r"\b(?:(?P<higher>acc(uracy)?|precision|recall|f1|au(ro)?c|correct(ness|ed|ion)?|right|success"
+    r"|pass(ed)?|detect(ed|ion)|recover(ed|y)|reduction|improvement|avoidance|handling|tolerance"
+    r"|robustness|resistance|awareness|free(dom)?|quality|agreement|overlap|similarity|match"
+    r"|(log)?likelihood|logprob)"
+    r"|(?P<lower>loss(es)?|xent|cross ?entropy|[wct]er|perplexity|ppl|nll|bpb|bits per|err(ors?)?"
+    r"|hallucinat(ions?|ed)|toxic(ity)?|bias|misuse|harmfulness|mae|r?mse|mape|brier|ece|distance"
+    r"|divergence|violations?|failures?|mistakes|neg(ative)? log ?(likelihood|prob))"
+    r"|(?P<cost>(?:latency|duration|runtime|elapsed|seconds|ms|time|costs?|price|usd|tokens"
+    r"|token count)(?= (?:s|ms|mean|avg|total|sum|max|min|p\d+|used|to|per)\b|$)))\b"
+)
+_NEGATED: Final = re.compile(r"(neg|negative|inverse|no|non|not|without)\b")
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+\d*|[A-Z]+\d*(?![a-z])")
+_OF: Final = re.compile(r" (?:of|under|with|on|in|at|by|for|given|after) ")
+
+Direction = Literal["higher", "lower", "cost"]
+
+DIRECTIONS: Final = frozenset({"higher_is_better", "lower_is_better"})
+"""Columns that say which scores of the metric of a row are better: true or false."""
+
+
+def is_context(column: str) -> bool:
+    """Tell whether a column names a context that items share, such as `article` or `videoID`."""
+    return _CONTEXT.fullmatch(column.casefold()) is not None
+
+
+def is_label(column: str) -> bool:
+    """Tell whether a column names a usual label of items, such as `topic` or `subject_id`."""
+    return _LABEL.fullmatch(column.casefold()) is not None
+
+
+def direction(metric: str) -> Direction:
+    """Return which scores of a metric are better, as far as its name says.
+
+    The last word that is known decides, before the first preposition that follows one: in
+    `error_recovery_accuracy` it is accuracy, in `accuracy_loss` and `loss_of_accuracy` loss. A
+    negation at the start turns a loss.
+
+    Args:
+        metric: Name of the metric, with or without the filter of lm-evaluation-harness.
+
+    Returns:
+        "lower" for an error or a loss; "cost" for the resources of an answer, such as its latency
+        or tokens, which are not a score and of which less is better; else "higher".
+
+    Examples:
+        >>> [direction(name) for name in ("WER", "error_recovery_accuracy", "latency_ms")]
+        ['lower', 'higher', 'cost']
+    """
+    words = " ".join(_WORD.findall(metric.partition(",")[0])).casefold()
+    for part in _OF.split(words):
+        *_, last = [None, *_KNOWN.finditer(part)]
+        if last is not None:
+            is_turned = last["lower"] and last.start() and _NEGATED.match(part)
+            return "higher" if last["higher"] or is_turned else "lower" if last["lower"] else "cost"
+    return "higher"
