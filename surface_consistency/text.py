@@ -400,10 +400,12 @@ def folded(text: str) -> str:
 def normalize(text: str) -> str:
     """Return the form in which answers are compared.
 
-    Compatibility forms are unified (NFKC), case is folded, format characters and variation
-    selectors go, and whatever is not a letter, mark or number becomes a space; runs of spaces
-    become one. Diacritics and articles stay: both tell surface forms apart. For the answer side
-    only: as much normalisation as this makes many names of a subject equal.
+    Compatibility forms are unified (NFKC), case is folded, digits become those of ASCII, format
+    characters, variation selectors and the tatweel go, and whatever is not a letter, mark or number
+    becomes a space; runs of spaces become one. Symbols stay if they belong to a name of a closed
+    list (C++, C#, .NET) or to a number (1.5, 7:30, -5), and separators of thousands go. Diacritics
+    and articles stay: both tell surface forms apart. For the answer side only: as much
+    normalisation as this makes many names of a subject equal.
 
     Args:
         text: Any text.
@@ -418,6 +420,8 @@ def normalize(text: str) -> str:
         'the first café paris'
         >>> normalize("U.S.A."), normalize("letter–word")
         ('u s a', 'letter word')
+        >>> normalize("C++ and C#"), normalize("-1,000.5 at 7:30")
+        ('c++ and c#', '-1000.5 at 7:30')
         >>> normalize("!!!")
         '!!!'
     """

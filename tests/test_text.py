@@ -11,6 +11,7 @@ from surface_consistency.text import (
     padded_words,
     surface_from_title,
     tokenize,
+    without_accents,
 )
 
 # Text in which the rare kinds meet: case pairs that change length, compatibility forms, marks,
@@ -224,6 +225,21 @@ def test_surface_from_title_is_the_name_in_questions(title, surface):
 )
 def test_normalize_is_the_form_of_comparison(text, form):
     assert normalize(text) == form
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        *(("Zürich", "Zurich"), ("Zu\u0308rich", "Zurich"), ("Łódź", "Lodz"), ("Tromsø", "Tromso")),
+        *(("Diyarbakır", "Diyarbakir"), ("İzmir", "Izmir"), ("Æsir Œuvre", "AEsir OEuvre")),
+        *(("Straße", "Strasse"), ("Hồ Chí Minh", "Ho Chi Minh"), ("Αθήνα", "Αθηνα")),
+        # Letters and vowel signs of other scripts are not accents.
+        *((text, text) for text in ("Йошкар-Ола", "القَاهِرَة", "हिन्दी", "ガ", "한국", "C#", "")),
+    ],
+)
+def test_without_accents_keeps_the_base_letters(text, plain):
+    assert without_accents(text) == plain
+    assert without_accents(plain) == plain
 
 
 @pytest.mark.parametrize("text", ["!!!", "…", "÷", "? ?", "_", "\u200b", "\u0301"])

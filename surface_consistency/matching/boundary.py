@@ -75,7 +75,8 @@ class BoundaryRule(Rule[BoundaryAnswers]):
     """Accepts a prediction that contains an accepted answer as whole words.
 
     Both sides are normalised and split into words; the answer's words must stand in the prediction
-    one after the other. The verdict has the first answer found; the score is 1.0 or 0.0.
+    one after the other. Numbers are whole words, and "C++" is not "C": see `text.normalize`. The
+    verdict has the first answer found; the score is 1.0 or 0.0.
 
     Notes:
         Scripts without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) have no word boundary

@@ -24,7 +24,8 @@ _KNOWN: Final = re.compile(
     r"|(log)?likelihood|logprob)"
     r"|(?P<lower>loss(es)?|xent|cross ?entropy|[wct]er|perplexity|ppl|nll|bpb|bits per|err(ors?)?"
     r"|hallucinat(ions?|ed)|toxic(ity)?|bias|misuse|harmfulness|mae|r?mse|mape|brier|ece|distance"
-    r"|divergence|violations?|failures?|mistakes|neg(ative)? log ?(likelihood|prob))"
+    r"|noise sensitivity|divergence|violations?|failures?|mistakes"
+    r"|neg(ative)? log ?(likelihood|prob))"
     r"|(?P<cost>(?:latency|duration|runtime|elapsed|seconds|ms|time|costs?|price|usd|tokens"
     r"|token count)(?= (?:s|ms|mean|avg|total|sum|max|min|p\d+|used|to|per)\b|$)))\b"
 )

@@ -246,9 +246,10 @@ class _Table(NamedTuple):
 
     def _several(self, columns: Sequence[str]) -> DataError:
         """Make the error on several columns that could be scores."""
+        models = "" if "model" in self.columns.roles else ", or, if each is a model, by `names`"
         return DataError(
             f"{self.source}: columns {first_names(columns)} could each hold scores; say which "
-            "are metrics by `metrics`, or, if each is a model, by `names`"
+            f"are metrics by `metrics`{models}"
         )
 
     @property

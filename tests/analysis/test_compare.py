@@ -499,6 +499,17 @@ def test_a_metric_has_its_direction_by_the_user_the_files_or_its_name(
     assert said == f"mean score ({metric}{', lower is better' * is_lower})"
 
 
+@pytest.mark.parametrize(("change", "is_failed"), [(-0.2, False), (0.0, False), (0.2, True)])
+def test_a_loss_within_the_margin_is_not_maybe_worse(change, is_failed):
+    """Non-inferiority follows the direction: a large drop of a loss is no failure."""
+    noise = np.random.default_rng(4).normal(0, 0.01, 100)
+    frame = rows({"a": np.full(100, 0.5), "b": 0.5 + change + noise}, metric="loss")
+
+    compared = compared_by(frame, fail_if="maybe-worse", margin=0.05)
+
+    assert bool(compared.failures()) is is_failed
+
+
 def test_each_metric_has_its_own_direction_and_costs_are_not_scores():
     frame = pd.concat([graded("acc"), graded("toxicity"), graded("latency_ms")])
     whole = compared_by(frame)

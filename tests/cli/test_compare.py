@@ -296,6 +296,34 @@ def test_answers_in_several_forms_are_scored_by_a_rule(tmp_path, capsys):
     assert (row["consistency"], row["all_correct"], row["accuracy"]) == (0.5, 0.5, 0.75)
 
 
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (["compare"], "mean"),
+        (["accuracy", "--cluster", "item"], "accuracy"),
+        (["consistency"], "accuracy"),
+        (["paired", "--condition", "form", "--first", "who", "--second", "what"], "first_accuracy"),
+    ],
+)
+def test_accents_are_folded_under_a_rule_on_request(tmp_path, capsys, command, name):
+    rows = [
+        {"item": n, "form": form, "prediction": "Zurich", "references": ["Zürich"]}
+        for n in range(20)
+        for form in ("who", "what")
+    ]
+    file = tmp_path / "answers.jsonl"
+    pd.DataFrame(rows).to_json(file, orient="records", lines=True)
+    rates = []
+    for folded in ([], ["--fold-accents"]):
+        words = [command[0], str(file), *command[1:], "--rule", "boundary", *folded, "--json"]
+        assert main(words) == 0
+        rates.append(json.loads(capsys.readouterr().out)["rows"][0])
+
+    assert [row[name] for row in rates] == [0, 1]
+    assert main([command[0], str(file), *command[1:], "--fold-accents"]) == 2
+    assert "--fold-accents changes a matching rule; give --rule too" in capsys.readouterr().err
+
+
 def test_a_test_of_differences_is_refused_for_one_model(tmp_path, capsys):
     file = tmp_path / "m.csv"
     pd.DataFrame({"item": range(40), "correct": [1, 0] * 20}).to_csv(file, index=False)

@@ -51,7 +51,7 @@ def test_run_score_and_report_leave_their_files(runner, tmp_path, capsys):
 
     assert run(runner, first, "--label", "one", "--limit", "20") == 0
     assert run(runner, second, "--label", "two", "--template", "both", "--limit", "20") == 0
-    assert main(["score", str(first), "--rule", "boundary"]) == 0
+    assert main(["score", str(first), "--rule", "boundary", "--fold-accents"]) == 0
     assert main(["report", str(first), str(second), "--out", str(both)]) == 0
 
     for folder in (first, second, both):
@@ -62,10 +62,10 @@ def test_run_score_and_report_leave_their_files(runner, tmp_path, capsys):
     assert printed.startswith("The accuracy of one under title is 0.0")
     assert "The bundled sample was used: the numbers do not describe a model.\n\nAll" in printed
     assert "report:" in printed
-    assert "one by boundary on first_line; two by popqa on first_line" in printed
+    assert "one by boundary+fold_accents on first_line; two by popqa on first_line" in printed
     made = (first / "report.html").read_text(encoding="utf-8")
     assert f"surface-consistency run redirectqa --source sample --runner {runner}" in made
-    assert f"surface-consistency score {first} --rule boundary" in made
+    assert f"surface-consistency score {first} --rule boundary --fold-accents" in made
 
 
 def test_run_takes_options_of_the_runner(runner, tmp_path, capsys):

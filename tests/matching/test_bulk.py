@@ -10,11 +10,13 @@ from surface_consistency.matching import RULES, BoundaryRule, bulk, match, match
 from surface_consistency.matching.bulk import AnswerSets
 from surface_consistency.matching.fuzzy import FuzzyRule
 from surface_consistency.matching.popqa import PopqaRule
+from surface_consistency.matching.rule import FoldedRule
 from surface_consistency.matching.token_f1 import TokenF1Rule
 from surface_consistency.text import normalize
 from tests.refusals import refusals
 
 TEXT = st.text(alphabet="aAbéE!ß ı\u0301東カ.-\x1e", max_size=8) | st.text(max_size=8)
+TEXT |= st.text(alphabet="1205٣.,:'-−+#cC (\x01\x1e\u0640\u202f", max_size=8)
 ANSWERS = st.lists(TEXT.filter(str.strip), max_size=4)
 ROWS = st.lists(st.tuples(st.none() | TEXT, ANSWERS), max_size=8)
 WITH_OPTIONS = [
@@ -24,6 +26,7 @@ WITH_OPTIONS = [
     BoundaryRule(reject_negated=True),
     TokenF1Rule(threshold=0.3),
     FuzzyRule(scorer="ratio", score_cutoff=50.0),
+    *map(FoldedRule, (BoundaryRule(), TokenF1Rule(), RULES["popqa"])),
 ]
 
 

@@ -176,6 +176,17 @@ def test_parts_of_ranges_and_compounds_are_words(rule):
     assert [pair for pair in held if judged(rule, *pair)] == held
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_accents_are_folded_only_on_request(rule):
+    plain = match("Zurich", ["Rome", "Zürich"], rule=rule)
+    asked = match("Zurich", ["Rome", "Zürich"], rule=rule, fold_accents=True)
+
+    assert not plain
+    assert (asked.reference, asked.score, asked.rule) == ("Zürich", 1.0, f"{rule}+fold_accents")
+    assert match("Zürich", "Zurich", rule=f"{rule}+fold_accents")
+    assert not match("Bern", "Zürich", rule=rule, fold_accents=True)
+
+
 @pytest.mark.parametrize(
     ("rule", "prediction", "answers", "answer"),
     [

@@ -7,7 +7,13 @@ LOWER = (
     *("error_rate", "errorRate", "accuracy_loss", "loss_of_accuracy", "Hallucination", "Toxicity"),
     *("hallucination_rate", "toxicity.score", "perspective_api_toxicity_score", "Bias"),
     *("amb_bias_score_Race_x_SES", "negative_log_likelihood", "bits_per_byte", "cross_entropy"),
-    *("CrossEntropyLoss", "edit_distance", "expected_calibration_error", "rate_of_errors"),
+    *(
+        "CrossEntropyLoss",
+        "edit_distance",
+        "noise_sensitivity",
+        "expected_calibration_error",
+        "rate_of_errors",
+    ),
 )
 HIGHER = (
     *("lossless", "error_recovery_accuracy", "accuracy_under_error", "hallucination_detection"),
@@ -34,7 +40,7 @@ COSTS = (
     ("names", "expected"), [(LOWER, "lower"), (HIGHER, "higher"), (COSTS, "cost")]
 )
 def test_the_last_known_word_of_a_metric_gives_its_direction(names, expected):
-    """Metrics of lm-eval, deepeval, HELM and scikit-learn, and names that only contain them."""
+    """Metrics of lm-eval, deepeval, ragas and scikit-learn, and names that only contain them."""
     assert {name: direction(name) for name in names} == dict.fromkeys(names, expected)
 
 

@@ -225,3 +225,18 @@ def test_hashes_of_what_was_asked_are_the_same_everywhere():
     hashed = content_of(pd.Series(["Who?", None]), pd.Series([("I", "me"), ()]), 2)
 
     assert hashed.tolist() == [16468984067500016953, 0]
+
+
+def test_one_of_several_columns_of_numbers_is_not_taken_for_the_score():
+    """The remedy of the message works, and costs are not among the columns."""
+    rows = [
+        {"model": model, "item": n, "n_words": 9, "quality": n / 2, "latency": 0.1, "price": 1}
+        for n in range(2) for model in "ab"
+    ]  # fmt: skip
+
+    with pytest.raises(DataError, match=r"columns n_words, quality could each hold .* `metrics`$"):
+        read_results(rows)
+    named = read_results(rows, ResultColumns(metrics=("quality",)))
+    assert named.frame["score"].tolist() == [0.0, 0.0, 0.5, 0.5]
+    alone = [{name: row[name] for name in ("model", "item", "quality", "latency")} for row in rows]
+    assert read_results(alone).frame["metric"].unique().tolist() == ["quality"]
