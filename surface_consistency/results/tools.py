@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -424,14 +424,6 @@ def named_samples(file: Path) -> dict[str, str]:
     """Name model and task by where lm-eval 0.4.3 and later write: <model>/samples_<task>_<date>."""
     task = task_in_name(file)
     return {} if task is None else {"model": file.parent.name, "task": task}
-
-
-def as_references(value: object) -> tuple[str, ...]:
-    """Read accepted answers: one, or a list of them."""
-    if value is None:
-        return ()
-    items: Sequence[object] = value if isinstance(value, list | tuple) else [value]
-    return tuple(str(item) for item in items if item is not None)
 
 
 def lighteval_gold(row: Cells, whole: Cells) -> Cells:
