@@ -17,6 +17,7 @@ from surface_consistency.analysis._columns import (
     prepare,
     to_frame,
 )
+from surface_consistency.analysis.doubts import constant_scores, missing_answers
 from surface_consistency.analysis.result import Result, texts
 from surface_consistency.errors import (
     ColumnNotFoundError,
@@ -812,6 +813,8 @@ def _result(
         if noise is not None:
             said += _noise_sentences(row, of, between, words)
         said.append(_excluded(row, unit, of))
+    finding, further = (texts(part) for part in (said[:1], said[1:]))
+    doubts = [*_constant(table, rows, unit), *missing_answers(rows.frame)]
     return Result(
         kind=kind,
         frame=table,
@@ -820,12 +823,26 @@ def _result(
             interval_column(one.name, one.title, one.kind, _UNITS[one.kind]) for one in shown
         ],
         caption=caption,
-        sentences=texts(said),
+        sentences=[*finding, *doubts, *further],
         p=p,
         p_title=p_title,
         confidence=confidence,
         note=" ".join(filter(None, (note, rows.note))),
     )
+
+
+def _constant(table: pd.DataFrame, rows: Rows, unit: str) -> Iterator[str]:
+    """Report models without a correct answer, or with correct answers only."""
+    names = [one for one in ("accuracy", "first_accuracy", "second_accuracy") if one in table]
+    if not (names and rows.is_share):
+        return
+    long = table.melt([*rows.keys, "n"], names, value_name="mean").dropna(subset="mean")
+    label = long["model"] if "model" in rows.keys else pd.Series("all models", index=long.index)
+    sums = (
+        long.assign(total=long["mean"] * long["n"]).groupby(label, sort=False)[["total", "n"]].sum()
+    )
+    models = [(str(name), total / n, n / len(names)) for name, total, n in sums.itertuples()]
+    yield from constant_scores(models, unit)
 
 
 def _differences(

@@ -6,6 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final
 
+import numpy as np
+import pandas as pd
+
+from surface_consistency.analysis.doubts import MANY, constant_scores
 from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired.answers import TEXTS as ANSWERS
@@ -14,6 +18,7 @@ from surface_consistency.errors import RecordError
 from surface_consistency.reading import json_objects
 from surface_consistency.report.page import Check, Provenance
 from surface_consistency.runs.loader import Run
+from surface_consistency.schemas.generations import NO_ANSWER_REASONS
 from surface_consistency.tables.sentences import difference, direction
 from surface_consistency.tables.table import Table
 from surface_consistency.text import has_unspaced_script
@@ -31,6 +36,7 @@ _AFFIXING: Final = re.compile(
 """Letters of Hangul, Hebrew and Arabic, in which short words are written onto nouns."""
 _MANY: Final = 0.02
 """Proportion of answers above which a flaw of theirs is reported."""
+_CORRECT: Final = ("first_correct", "second_correct")
 _REPLIES: Final = ("unclosed_reasoning", "content_filter", "refusal", "tie")
 
 
@@ -327,6 +333,34 @@ def warning_of(runs: Sequence[Run]) -> str:
     if any(run.manifest.data.is_sample for run in runs):
         return " ".join(TEXTS.paragraphs("sample"))
     return ""
+
+
+def doubts_of(runs: Sequence[Run]) -> list[str]:
+    """Report what casts doubt on the scores of runs, for the finding.
+
+    Args:
+        runs: The runs.
+
+    Returns:
+        Sentences on models with no or only correct answers, and on answers that are none.
+    """
+    scores = [pd.concat([run.outcomes[name] for name in _CORRECT]).dropna() for run in runs]
+    labels = [run.label for run in runs]
+    means = [float(one.mean()) if len(one) else np.nan for one in scores]
+    doubts = list(constant_scores([*zip(labels, means, map(len, scores), strict=True)], "answers"))
+    for run in runs:
+        replies = {k: n for k, n in run.manifest.replies.items() if not k.startswith("reasoning")}
+        n_none = sum(replies.get(kind, 0) for kind in NO_ANSWER_REASONS)
+        columns = [run.outcomes[name].dropna() for name in ANSWERS if name in run.outcomes]
+        texts = pd.concat(columns) if columns else pd.Series(dtype=object)
+        n_empty = int((texts.astype(str).str.strip() == "").sum())
+        for n, n_all, what in (
+            (n_none, sum(replies.values()), "replies of {} are refused, failed or unfinished"),
+            (n_empty, len(texts), "scored answers of {} are empty"),
+        ):
+            if n > MANY * n_all:
+                doubts.append(f"{n:,} of {n_all:,} {what.format(run.label)}.")
+    return doubts
 
 
 def key_facts(report: Report) -> list[tuple[str, str]]:

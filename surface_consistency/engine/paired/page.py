@@ -20,6 +20,7 @@ from surface_consistency.engine.paired.checks import (
     PAIRED_CHECKS,
     CheckFunction,
     Tables,
+    doubts_of,
     key_facts,
     panel,
     provenance,
@@ -909,7 +910,7 @@ class PageSpec:
             question=design.question,
             models=labels,
             finding=Finding(
-                sentence=say.paragraph(finding),
+                sentence=say.paragraph([*finding, *([doubt] for doubt in doubts_of(report.runs))]),
                 summary=say.paragraph(summary),
                 warning=warning_of(report.runs),
                 facts=self.facts(report),
