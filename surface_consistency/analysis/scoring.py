@@ -1,6 +1,5 @@
 """Answers of result files scored by a rule, as answers of runs are: reasoning, region, rule."""
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -13,6 +12,7 @@ from surface_consistency.matching.verdict_records import match_spans
 from surface_consistency.models.reasoning import separate_stored
 from surface_consistency.results.rows import shown
 from surface_consistency.results.tables import UnreadReference
+from surface_consistency.rows.cells import unsplit_references
 from surface_consistency.schemas.prompts import GenerationParams
 
 ITEM: Final = ("task", "item", "form")
@@ -25,8 +25,6 @@ _REGIONS: Final = {
     "first_text_line": "the first line that is not blank",
     "whole": "the whole text",
 }
-_SEPARATORS: Final = {"|": r"\S\s*\|\s*\S", ";": r"\S;\s*\S", "/": r"\S\s+/\s+\S"}
-"""What may separate references in one text, with the texts that contain it."""
 
 
 class ScoredAnswers(NamedTuple):
@@ -135,14 +133,12 @@ def _of_regions(scored: pd.DataFrame, whole: pd.Series, rule: str) -> Iterator[s
 
 def _of_references(scored: pd.DataFrame, references: Sequence[Sequence[str]]) -> Iterator[str]:
     """Report references that may be several in one text, or that equal their question."""
-    alone = [one[0] for one in references if len(one) == 1]
-    for mark, pattern in _SEPARATORS.items():
-        if several := [text for text in alone if re.search(pattern, text)]:
-            yield (
-                f"{len(several):,} of {len(references):,} answers have one reference that contains "
-                f"{mark!r}, such as {shown(several[0])}; if it separates several references, split "
-                f"them by `reference_separator` {mark!r}."
-            )
+    for mark, several in unsplit_references(references).items():
+        yield (
+            f"{len(several):,} of {len(references):,} answers have one reference that contains "
+            f"{mark!r}, such as {shown(several[0])}; if it separates several references, split "
+            f"them by `reference_separator` {mark!r}."
+        )
     n = sum(
         str(question).strip().casefold() in map(str.casefold, own)
         for question, own in zip(scored["question"], references, strict=True)

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, create_model
 
 from surface_consistency.analysis.settings import ComparisonSettings, RuleSettings, TableSettings
 from surface_consistency.cli.output import WORSE
-from surface_consistency.cli.record_command import record_command
+from surface_consistency.cli.record_command import flag_of, name_flags, record_command
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.run_folders import is_run
 from surface_consistency.schemas.settings import Settings
@@ -33,6 +33,14 @@ _Json = Annotated[bool, Parameter(help="Print sentences and numbers as JSON.", n
 _Markdown = Annotated[bool, Parameter(help="Print sentences and table in Markdown.", negative=())]
 _Latex = Annotated[bool, Parameter(help="Print the table in LaTeX.", negative=())]
 _Wide = Annotated[bool, Parameter(help="Print all columns of the table.", negative=())]
+
+
+_FLAGS: Final = {
+    name: flag_of(name, field)
+    for record in (ResultColumns, ComparisonSettings, TableSettings)
+    for name, field in record.model_fields.items()
+}
+"""Flags of the fields that sentences name."""
 
 
 class _Form(NamedTuple):
@@ -68,7 +76,9 @@ def _show(
     """Print a result, after its page is written; in Markdown with further lists."""
     from surface_consistency.analysis.result import markdown_text
 
-    result = replace(result, sentences=[*result.sentences[:1], *doubts, *result.sentences[1:]])
+    sentences = [*result.sentences[:1], *doubts, *result.sentences[1:]]
+    result = replace(result, sentences=[name_flags(one, _FLAGS) for one in sentences])
+    notes = [name_flags(note, _FLAGS) for note in notes]
     page = None if out is None else result.save(out)
     said = filter(None, [*result.sentences, result.note, *notes])
     match form.name:

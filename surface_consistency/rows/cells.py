@@ -8,7 +8,7 @@ import ast
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, TypeVar
@@ -41,6 +41,8 @@ _BESIDE: Final = frozenset(
     }
 )
 """Fields beside them in SQuAD, NarrativeQA, MKQA, TriviaQA, Natural Questions and KILT."""
+_SEPARATORS: Final = {"|": r"\S\s*\|\s*\S", ";": r"\S;\s*\S", "/": r"\S\s+/\s+\S"}
+"""What may separate references in one text, and how it appears there."""
 _LOST_NAME: Final = (
     "is empty; if the name is one that CSV readers take for nothing ('NA', 'null', 'None'), load "
     "from the file or hub id itself, or read it with keep_default_na=False"
@@ -214,6 +216,27 @@ def answers_of(value: object, separator: str | None = None) -> tuple[str, ...]:
         if separator and isinstance(value, str):
             value = value.split(separator)
     return tuple(stripped for text in _texts(value) if (stripped := text.strip()))
+
+
+def unsplit_references(references: Iterable[Sequence[str]]) -> dict[str, list[str]]:
+    """Find references that may be several in one text.
+
+    Args:
+        references: Accepted answers of each row.
+
+    Returns:
+        The texts that are the only reference of their row, by the separator that they contain.
+
+    Examples:
+        >>> unsplit_references([("UK|U.K.",), ("AC/DC",), ("a; b", "c")])
+        {'|': ['UK|U.K.']}
+    """
+    alone = [own[0] for own in references if len(own) == 1]
+    found = {
+        mark: [text for text in alone if mark in text and re.search(pattern, text)]
+        for mark, pattern in _SEPARATORS.items()
+    }
+    return {mark: texts for mark, texts in found.items() if texts}
 
 
 def _texts(value: object) -> Iterator[str]:
