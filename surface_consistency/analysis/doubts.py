@@ -34,11 +34,17 @@ def constant_scores(
     counted = [row for row in models if row[2] >= _FEW]
     without = [(name, int(n)) for name, accuracy, n in counted if accuracy == 0]
     if counted and len(without) == len(models):
-        yield "No answer is correct; check the answers, the part that is scored and the references."
+        yield (
+            f"All scores are 0 ({without[0][1]:,} {unit}); check the answers, the part of them "
+            "that is scored, and the references."
+        )
     else:
-        yield from (f"No answer of {name} is correct ({n:,} {unit})." for name, n in without)
+        yield from (f"All scores of {name} are 0 ({n:,} {unit})." for name, n in without)
     if counted and all(accuracy == 1 for _, accuracy, _ in models):
-        yield "All answers are correct; check that the answers are not the references."
+        yield (
+            f"All scores are 1 ({int(counted[0][2]):,} {unit}); check that the answers do not "
+            "contain the references for another reason."
+        )
     for name, _ in without if read_rows is not None else ():
         rows = read_rows()
         yield from _common_reason(rows[rows["model"] == name], name)
@@ -67,8 +73,9 @@ def missing_answers(frame: pd.DataFrame) -> Iterator[str]:
     """
     if not {"model", "prediction", "error"} <= {*frame}:
         return
-    blank = frame["prediction"].notna() & (frame["prediction"].astype(str).str.strip() == "")
-    by_model = (blank | frame["error"].notna()).groupby(frame["model"], sort=False, observed=True)
+    blank = [text for text in frame["prediction"].dropna().unique() if not str(text).strip()]
+    is_none = frame["prediction"].isin(blank) | frame["error"].notna()
+    by_model = is_none.groupby(frame["model"], sort=False, observed=True)
     for name, n_none, n in by_model.agg(["sum", "size"]).itertuples(name=None):
         if n_none > MANY * n:
             yield (

@@ -58,8 +58,9 @@ def compare(
             the sources; "wrong" counts it as incorrect.
         options: Every other option of the command, by its name with underscores: the columns
             `model`, `task`, `metric`, `prediction`, `references`, `question` and `error`; the
-            `metrics` and the `filter` that are wanted; `scale`, `lower_is_better`, `separator` and
-            `test`.
+            `metrics` and the `filter` that are wanted; `region`, the part of an answer that the
+            rule scores; `reference_separator`, `reasoning_tags` and `reasoning_opened`; `scale`,
+            `lower_is_better`, `separator` and `test`.
 
     Returns:
         The result; `to_frame()` has model, reference, difference (model minus reference) with

@@ -106,7 +106,7 @@ def _without_reasoning(answers: pd.DataFrame, settings: RuleSettings) -> tuple[p
     params = GenerationParams(
         reasoning_tags=settings.reasoning_tags, reasoning_opened=settings.reasoning_opened
     )
-    by_model = answers["prediction"].astype(object).groupby(answers["model"], observed=True)
+    by_model = answers["prediction"].dropna().groupby(answers["model"], observed=True)
     parts = [separate_stored(texts, params).set_index("prompt_id") for _, texts in by_model]
     replies = pd.concat(parts).reindex(answers.index)
     errors = answers["error"].where(answers["error"].notna(), replies["error"])
@@ -140,7 +140,7 @@ def _of_references(scored: pd.DataFrame, references: Sequence[Sequence[str]]) ->
             f"them by `reference_separator` {mark!r}."
         )
     n = sum(
-        str(question).strip().casefold() in map(str.casefold, own)
+        isinstance(question, str) and question.strip().casefold() in map(str.casefold, own)
         for question, own in zip(scored["question"], references, strict=True)
     )
     if n:
