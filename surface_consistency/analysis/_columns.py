@@ -88,7 +88,7 @@ def of_study(frame: pd.DataFrame) -> pd.DataFrame:
     fields = study.records.outcome.model_fields.items()
     lists = [name for name, field in fields if get_origin(field.annotation) is tuple]
     for name in {*lists, *map(study.design.shown, lists)} & {*frame}:
-        if frame[name].map(type).eq(str).any():
+        if frame[name].map(lambda cell: isinstance(cell, str)).any():
             frame = frame.assign(**{name: frame[name].map(strings_of)})
     return frame if "cluster" in frame else outcomes_frame(study, frame)
 

@@ -45,9 +45,10 @@ def constant_scores(
             f"All scores are 1 ({int(counted[0][2]):,} {unit}); check that the answers do not "
             "contain the references for another reason."
         )
-    for name, _ in without if read_rows is not None else ():
+    if read_rows is not None and without:
         rows = read_rows()
-        yield from _common_reason(rows[rows["model"] == name], name)
+        for name, _ in without:
+            yield from _common_reason(rows[rows["model"] == name], name)
 
 
 def _common_reason(rows: pd.DataFrame, model: str) -> Iterator[str]:

@@ -8,7 +8,6 @@ import pandas as pd
 
 from surface_consistency.analysis.settings import RuleSettings
 from surface_consistency.errors import DataError
-from surface_consistency.matching.verdict_records import match_spans
 from surface_consistency.models.reasoning import separate_stored
 from surface_consistency.results.rows import shown
 from surface_consistency.results.tables import UnreadReference
@@ -55,6 +54,8 @@ def scored_by_rule(frame: pd.DataFrame, settings: RuleSettings) -> ScoredAnswers
             those of two filters, references are not understood, or reasoning is uncertain; see
             `separate_stored`.
     """
+    from surface_consistency.matching.verdict_records import match_spans
+
     rule, key = str(settings.rule), ["model", *ITEM, "repeat"]
     answers, each = frame.drop_duplicates(key), frame.drop_duplicates([*key, "prediction"])
     if len(each) > len(answers):

@@ -49,7 +49,7 @@ def read_answers(
         raise ValueError("give a result file or folder, or several")
     cluster = _only(columns.cluster, "cluster")
     results = read_results(list(sources), columns, has_answers=scoring.rule is not None)
-    frame, notes, doubts = results.frame, list(results.notes), ()
+    frame, notes, doubts = results.frame, list(results.notes), tuple[str, ...]()
     if scoring.rule is not None:
         frame, doubts, more = scored_by_rule(frame, scoring)
         notes = [*(note for note in notes if not note.endswith(UNSCORED)), *more]

@@ -136,7 +136,7 @@ class ComparisonReport:
             first, reason = self._mean(self.result.models.iloc[0].to_dict()), "have no score"
         else:
             first = self._best() if self._of_all() else self._between(self._leading())
-        doubts = [[doubt] for doubt in self._doubts()]
+        doubts: list[say.Sentence] = [[doubt] for doubt in self._doubts()]
         excluded_items = say.missing(excluded, n_any, self.compared.unit, reason=reason)
         return say.paragraph([first, excluded_items, *doubts])
 
