@@ -344,7 +344,7 @@ def _by_rows(
         table=table,
         missing=tuple(missing),
         notes=tuple(dict.fromkeys(notes)),
-        doubts=(*missing_answers(_answers(frame)), *doubts),
+        doubts=(*missing_answers(frame[frame["metric"] == frame["metric"].iat[0]]), *doubts),
         by=tuple(by),
         unit=unit,
         runs=runs,
@@ -416,11 +416,6 @@ def _check_models(
             f"`fail_if` {settings.fail_if} needs `baseline` where there are more than two models: "
             f"{', '.join(models)}"
         )
-
-
-def _answers(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the first metric, one per answer."""
-    return frame[frame["metric"] == frame["metric"].iat[0]]
 
 
 def _common_metrics(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:

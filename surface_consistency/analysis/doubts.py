@@ -5,6 +5,7 @@ from typing import Final
 
 import pandas as pd
 
+from surface_consistency.reading import first_names
 from surface_consistency.results.rows import shown
 
 _FEW: Final = 10
@@ -29,25 +30,23 @@ def constant_scores(
             None if there are none.
 
     Yields:
-        A sentence on all models, or on each that has such scores.
+        Sentences.
     """
-    counted = [row for row in models if row[2] >= _FEW]
-    without = [(name, int(n)) for name, accuracy, n in counted if accuracy == 0]
-    if counted and len(without) == len(models):
+    without = [name for name, mean, n in models if mean == 0 and n >= _FEW]
+    n_scores = int(max(n for *_, n in models))
+    if without:
         yield (
-            f"All scores are 0 ({without[0][1]:,} {unit}); check the answers, the part of them "
-            "that is scored, and the references."
+            f"All scores of {first_names(without)} are 0 ({n_scores:,} {unit}); check the answers, "
+            "the part of them that is scored, and the references."
         )
-    else:
-        yield from (f"All scores of {name} are 0 ({n:,} {unit})." for name, n in without)
-    if counted and all(accuracy == 1 for _, accuracy, _ in models):
+    if n_scores >= _FEW and all(mean == 1 for _, mean, _ in models):
         yield (
-            f"All scores are 1 ({int(counted[0][2]):,} {unit}); check that the answers do not "
-            "contain the references for another reason."
+            f"All scores are 1 ({n_scores:,} {unit}); check that the answers do not contain the "
+            "references for another reason."
         )
     if read_rows is not None and without:
         rows = read_rows()
-        for name, _ in without:
+        for name in without:
             yield from _common_reason(rows[rows["model"] == name], name)
 
 

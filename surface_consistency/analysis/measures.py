@@ -832,17 +832,11 @@ def _result(
 
 
 def _constant(table: pd.DataFrame, rows: Rows, unit: str) -> Iterator[str]:
-    """Report models without a correct answer, or with correct answers only."""
+    """Report that all scores are 0, or 1."""
     names = [one for one in ("accuracy", "first_accuracy", "second_accuracy") if one in table]
-    if not (names and rows.is_share):
-        return
-    long = table.melt([*rows.keys, "n"], names, value_name="mean").dropna(subset="mean")
-    label = long["model"] if "model" in rows.keys else pd.Series("all models", index=long.index)
-    sums = (
-        long.assign(total=long["mean"] * long["n"]).groupby(label, sort=False)[["total", "n"]].sum()
-    )
-    models = [(str(name), total / n, n / len(names)) for name, total, n in sums.itertuples()]
-    yield from constant_scores(models, unit)
+    means = table[names].stack().unique()
+    if rows.is_share and len(means) == 1:
+        yield from constant_scores([("all models", means[0], table["n"].sum())], unit)
 
 
 def _differences(

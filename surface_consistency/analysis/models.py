@@ -59,7 +59,7 @@ def compare(
         options: Every other option of the command, by its name with underscores: the columns
             `model`, `task`, `metric`, `prediction`, `references`, `question` and `error`; the
             `metrics` and the `filter` that are wanted; `region`, the part of an answer that the
-            rule scores; `reference_separator`, `reasoning_tags` and `reasoning_opened`; `scale`,
+            rule scores; `reference_separator` and `reasoning_opened`; `scale`,
             `lower_is_better`, `separator` and `test`.
 
     Returns:

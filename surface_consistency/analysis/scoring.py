@@ -19,11 +19,6 @@ ITEM: Final = ("task", "item", "form")
 
 _MANY: Final = 0.05
 """Proportion of labels that differ between two regions, above which the finding reports it."""
-_REGIONS: Final = {
-    "first_line": "the first line",
-    "first_text_line": "the first line that is not blank",
-    "whole": "the whole text",
-}
 
 
 class ScoredAnswers(NamedTuple):
@@ -56,7 +51,7 @@ def scored_by_rule(frame: pd.DataFrame, settings: RuleSettings) -> ScoredAnswers
     """
     from surface_consistency.matching.verdict_records import match_spans
 
-    rule, key = str(settings.rule), ["model", *ITEM, "repeat"]
+    rule, region, key = str(settings.rule), settings.region, ["model", *ITEM, "repeat"]
     answers, each = frame.drop_duplicates(key), frame.drop_duplicates([*key, "prediction"])
     if len(each) > len(answers):
         named = ", ".join(each.loc[each.duplicated(key, keep=False), "metric"].unique())
@@ -71,7 +66,7 @@ def scored_by_rule(frame: pd.DataFrame, settings: RuleSettings) -> ScoredAnswers
     _refuse_unread(references, rule)
     answers, n_split = _without_reasoning(answers, settings)
     texts = [None if pd.isna(text) else text for text in answers["prediction"]]
-    spans, matched = match_spans(texts, references, rule=rule, region=settings.region)
+    spans, matched = match_spans(texts, references, rule=rule, region=region)
     scores = pd.Series(matched.is_match, index=answers.index, dtype="float64")
     scores = scores.where(answers["error"].isna())
     scored = answers.assign(metric=rule, score=scores)
@@ -83,7 +78,7 @@ def scored_by_rule(frame: pd.DataFrame, settings: RuleSettings) -> ScoredAnswers
         whole.iloc[rows] = np.array(match_spans(*cut, rule=rule, region="whole")[1].is_match, float)
         of_whole = whole.where(scores.notna())
         doubts += _of_regions(scored, of_whole, rule)
-    notes = [f"{rule} scores {_REGIONS[settings.region]} of each answer (`region`)"]
+    notes = [f"{rule} scores the {region.replace('_', ' ')} of each answer (`region`)"]
     if n_split:
         notes.append(f"the reasoning of {n_split:,} answers was split off before they were scored")
     if n := sum(not one for one in references):
@@ -104,9 +99,7 @@ def _refuse_unread(references: Sequence[Sequence[str]], rule: str) -> None:
 
 def _without_reasoning(answers: pd.DataFrame, settings: RuleSettings) -> tuple[pd.DataFrame, int]:
     """Split the reasoning off the answers of each model, and count those that had some."""
-    params = GenerationParams(
-        reasoning_tags=settings.reasoning_tags, reasoning_opened=settings.reasoning_opened
-    )
+    params = GenerationParams(reasoning_opened=settings.reasoning_opened)
     by_model = answers["prediction"].dropna().groupby(answers["model"], observed=True)
     parts = [separate_stored(texts, params).set_index("prompt_id") for _, texts in by_model]
     replies = pd.concat(parts).reindex(answers.index)
@@ -134,12 +127,7 @@ def _of_regions(scored: pd.DataFrame, whole: pd.Series, rule: str) -> Iterator[s
 
 def _of_references(scored: pd.DataFrame, references: Sequence[Sequence[str]]) -> Iterator[str]:
     """Report references that may be several in one text, or that equal their question."""
-    for mark, several in unsplit_references(references).items():
-        yield (
-            f"{len(several):,} of {len(references):,} answers have one reference that contains "
-            f"{mark!r}, such as {shown(several[0])}; if it separates several references, split "
-            f"them by `reference_separator` {mark!r}."
-        )
+    yield from (f"{sentence}." for sentence in unsplit_references(references))
     n = sum(
         isinstance(question, str) and question.strip().casefold() in map(str.casefold, own)
         for question, own in zip(scored["question"], references, strict=True)

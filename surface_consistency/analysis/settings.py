@@ -19,16 +19,13 @@ class RuleSettings(Settings):
     region: AnswerSpan = "first_line"
     """Part of an answer that the rule scores; first_text_line skips blank lines."""
 
-    reasoning_tags: Rare[Items[str] | None] = None
-    """Opening and closing tag of reasoning, if they are not known ones."""
-
     reasoning_opened: Rare[bool | None] = None
     """Whether every prompt opened the reasoning, so that an answer follows a closing tag."""
 
     @model_validator(mode="after")
     def _has_rule(self) -> "RuleSettings":
         """Refuse options of a rule without a rule."""
-        given = self.model_fields_set & {"region", "reasoning_tags", "reasoning_opened"}
+        given = self.model_fields_set & {"region", "reasoning_opened"}
         if self.rule is None and given:
             names = ", ".join(f"`{name}`" for name in sorted(given))
             raise ValueError(f"{names} has no effect without `rule`; name a rule, or omit it")

@@ -8,7 +8,7 @@ import ast
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, TypeVar
@@ -32,13 +32,8 @@ _WRAPPERS: Final = ("array", "set", "frozenset", "str_", "bytes_")
 """Functions that `repr` writes around a value."""
 _ACCEPTED: Final = ("text", "value", "answer", "shortanswers", "aliases")
 """Fields of an object that hold accepted answers, in lower case without other characters."""
-_BESIDE: Final = frozenset(
-    {
-        *("answerstart", "answerend", "type", "tokens", "start", "end"),
-        *("entity", "normalizedvalue", "normalizedaliases", "matchedwikientityname"),
-        *("normalizedmatchedwikientityname", "humananswers", "id", "longanswer", "yesnoanswer"),
-        *("starttoken", "endtoken", "startbyte", "endbyte", "meta", "provenance"),
-    }
+_BESIDE: Final = re.compile(
+    "(?:answer|end|human|long|matched|normalized|start|yesno).*|entity|id|meta|provenance|tokens|type"
 )
 """Fields beside them in SQuAD, NarrativeQA, MKQA, TriviaQA, Natural Questions and KILT."""
 _SEPARATORS: Final = {"|": r"\S\s*\|\s*\S", ";": r"\S;\s*\S", "/": r"\S\s+/\s+\S"}
@@ -218,25 +213,28 @@ def answers_of(value: object, separator: str | None = None) -> tuple[str, ...]:
     return tuple(stripped for text in _texts(value) if (stripped := text.strip()))
 
 
-def unsplit_references(references: Iterable[Sequence[str]]) -> dict[str, list[str]]:
-    """Find references that may be several in one text.
+def unsplit_references(references: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Report references that may be several in one text.
 
     Args:
         references: Accepted answers of each row.
 
-    Returns:
-        The texts that are the only reference of their row, by the separator that they contain.
+    Yields:
+        A sentence per separator, without its full stop, with the option that splits.
 
     Examples:
-        >>> unsplit_references([("UK|U.K.",), ("AC/DC",), ("a; b", "c")])
-        {'|': ['UK|U.K.']}
+        >>> for sentence in unsplit_references([("UK|U.K.",), ("AC/DC",), ("a; b", "c")]):
+        ...     print(sentence)
+        1 of 3 rows have one reference that contains '|', such as 'UK|U.K.'; ...
     """
     alone = [own[0] for own in references if len(own) == 1]
-    found = {
-        mark: [text for text in alone if mark in text and re.search(pattern, text)]
-        for mark, pattern in _SEPARATORS.items()
-    }
-    return {mark: texts for mark, texts in found.items() if texts}
+    for mark, pattern in _SEPARATORS.items():
+        if texts := [text for text in alone if mark in text and re.search(pattern, text)]:
+            yield (
+                f"{len(texts):,} of {len(references):,} rows have one reference that contains "
+                f"{mark!r}, such as {texts[0][:60]!r}; if it separates several references, split "
+                f"them by `reference_separator` {mark!r}"
+            )
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -244,13 +242,14 @@ def _texts(value: object) -> Iterator[str]:
     value = _plain(value)
     if isinstance(value, Mapping):
         fields = {re.sub("[^a-z]", "", str(name).lower()): cell for name, cell in value.items()}
-        if not fields.keys() & {*_ACCEPTED} or fields.keys() - {*_ACCEPTED} - _BESIDE:
+        others = [name for name in fields.keys() - {*_ACCEPTED} if not _BESIDE.fullmatch(name)]
+        if others or not fields.keys() & {*_ACCEPTED}:
             raise ValueError(
                 "expected text, a list of texts, or the object of SQuAD (text), TriviaQA (value, "
                 "aliases) or MKQA (text, aliases)"
             )
-        accepted = (_texts(fields[name]) for name in _ACCEPTED if name in fields)
-        yield from dict.fromkeys(chain.from_iterable(accepted))
+        for name in _ACCEPTED:
+            yield from _texts(fields.get(name))
     elif isinstance(value, list | tuple | set | frozenset):
         for item in _items(value):
             yield from _texts(item)

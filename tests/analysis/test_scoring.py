@@ -141,7 +141,7 @@ def test_separators_in_references_are_reported_with_an_option_that_splits(tmp_pa
     pd.DataFrame(answers).to_csv(file, index=False)
 
     finding = compare(answers, rule="exact").sentences[0]
-    assert "All scores are 0 (20 items)" in finding
+    assert "All scores of a, b are 0 (20 items)" in finding
     assert f"contains {mark.strip()!r}, such as 'Alderby 0x{mark}other'" in finding
     assert f"`reference_separator` {mark.strip()!r}" in finding
     split = compare(answers, rule="exact", reference_separator=mark.strip())
@@ -235,7 +235,7 @@ def test_both_regions_are_in_the_finding_if_labels_differ_often(tmp_path, capsys
     whole = compare(answers, rule="popqa", region="whole")
     assert whole.to_frame()["difference"].tolist() == [0]
     assert "labels differ" not in whole.sentences[0]
-    assert "Note: popqa scores the whole text of each answer (`region`)." in whole.sentences
+    assert "Note: popqa scores the whole of each answer (`region`)." in whole.sentences
     for command, by in (("compare", ()), ("accuracy", ("--by", "model"))):
         assert main([command, str(file), *by, "--rule", "popqa"]) == 0
         printed = " ".join(capsys.readouterr().out.split())
@@ -286,4 +286,4 @@ def test_comparisons_and_scored_runs_give_the_same_labels(tmp_path, answer):
 def test_accuracy_of_a_frame_reports_doubts():
     result = accuracy(pd.DataFrame({"item": range(30), "correct": 0}))
 
-    assert result.sentences[1].startswith("All scores are 0 (30 items); check the answers")
+    assert result.sentences[1].startswith("All scores of all models are 0 (30 items)")

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from surface_consistency.analysis.doubts import MANY, constant_scores
+from surface_consistency.analysis.doubts import constant_scores, missing_answers
 from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired.answers import TEXTS as ANSWERS
@@ -18,7 +18,6 @@ from surface_consistency.errors import RecordError
 from surface_consistency.reading import json_objects
 from surface_consistency.report.page import Check, Provenance
 from surface_consistency.runs.loader import Run
-from surface_consistency.schemas.generations import NO_ANSWER_REASONS
 from surface_consistency.tables.sentences import difference, direction
 from surface_consistency.tables.table import Table
 from surface_consistency.text import has_unspaced_script
@@ -344,23 +343,16 @@ def doubts_of(runs: Sequence[Run]) -> list[str]:
     Returns:
         Sentences on models with no or only correct answers, and on answers that are none.
     """
-    scores = [pd.concat([run.outcomes[name] for name in _CORRECT]).dropna() for run in runs]
-    labels = [run.label for run in runs]
-    means = [float(one.mean()) if len(one) else np.nan for one in scores]
-    doubts = list(constant_scores([*zip(labels, means, map(len, scores), strict=True)], "answers"))
+    models, doubts = [], list[str]()
     for run in runs:
-        replies = {k: n for k, n in run.manifest.replies.items() if not k.startswith("reasoning")}
-        n_none = sum(replies.get(kind, 0) for kind in NO_ANSWER_REASONS)
-        columns = [run.outcomes[name].dropna() for name in ANSWERS if name in run.outcomes]
-        texts = pd.concat(columns) if columns else pd.Series(dtype=object)
-        n_empty = int((texts.astype(str).str.strip() == "").sum())
-        for n, n_all, what in (
-            (n_none, sum(replies.values()), "replies of {} are refused, failed or unfinished"),
-            (n_empty, len(texts), "scored answers of {} are empty"),
-        ):
-            if n > MANY * n_all:
-                doubts.append(f"{n:,} of {n_all:,} {what.format(run.label)}.")
-    return doubts
+        scores = pd.concat([run.outcomes[name] for name in _CORRECT]).dropna()
+        models.append((run.label, float(scores.mean()) if len(scores) else np.nan, len(scores)))
+        if columns := [run.outcomes[name] for name in ANSWERS if name in run.outcomes]:
+            texts = pd.concat(columns, ignore_index=True)
+            errors = texts.isna().map({True: "no answer", False: None})
+            frame = pd.DataFrame({"model": run.label, "prediction": texts, "error": errors})
+            doubts += missing_answers(frame)
+    return [*constant_scores(models, "answers"), *doubts]
 
 
 def key_facts(report: Report) -> list[tuple[str, str]]:

@@ -320,13 +320,8 @@ def _notes(
             f"{merged.n_unanswered} rows of {name} have no accepted answer and are left out",
         )
     references = [record["references"] for record in merged.records.values()]
-    for mark, texts in unsplit_references(references).items():
-        yield (
-            SurfaceConsistencyWarning,
-            f"{len(texts)} of {len(references)} forms of {name} have one accepted answer that "
-            f"contains {mark!r}, such as {texts[0][:60]!r}; if it separates several answers, split "
-            f"them by `reference_separator` {mark!r}",
-        )
+    for sentence in unsplit_references(references):
+        yield SurfaceConsistencyWarning, f"{name}: {sentence}"
     if merged.n_merged:
         yield (
             SurfaceConsistencyWarning,

@@ -25,15 +25,15 @@ ROWS = [
 @pytest.mark.parametrize(
     ("answer", "doubt"),
     [
-        (lambda i, right: "nowhere", "All scores are 0 (40 answers)"),
+        (lambda i, right: "nowhere", "All scores of m are 0 (40 answers)"),
         (lambda i, right: right, "All scores are 1 (40 answers)"),
         (
             lambda i, right: "\n" + right if i < 2 else right,
-            "4 of 40 scored answers of m are empty.",
+            "4 of 40 answers of m are empty, refused",
         ),
         (
             lambda i, right: f"<think>{right}" if i < 3 else right,
-            "6 of 40 replies of m are refused, failed or unfinished.",
+            "6 of 40 answers of m are empty, refused, failed or unfinished (15.0 %)",
         ),
         (lambda i, right: right if i < 10 else "nowhere", ""),
     ],
