@@ -203,13 +203,17 @@ def answers_of(value: object, separator: str | None = None) -> tuple[str, ...]:
         >>> answers_of({"text": ["UK"], "answer_start": [3]}), answers_of("UK|U.K.", "|")
         (('UK',), ('UK', 'U.K.'))
     """
-    if type(value) is list and all(type(item) is str and item.isascii() for item in value):
-        return tuple(filter(None, map(str.strip, value)))
     value = _plain(value)
     if isinstance(value, str):
         value = _written(value)
         if separator and isinstance(value, str):
             value = value.split(separator)
+    if (
+        isinstance(value, list)
+        and {*map(type, value)} <= {str}
+        and not _HALF.search("".join(value))
+    ):
+        return tuple(filter(None, map(str.strip, value)))
     return tuple(stripped for text in _texts(value) if (stripped := text.strip()))
 
 
