@@ -389,6 +389,7 @@ def _is_role(role: str, name: str, usual: Sequence[str], columns: ResultColumns)
 
 def _check_settings(settings: ComparisonSettings, table: TableSettings) -> None:
     """Refuse options that do not go together."""
+    settings.check()
     if len(settings.scale) not in (0, 2):
         raise ValueError(f"`scale` takes the least and the largest score; got {settings.scale}")
     if settings.fail_if == "maybe-worse" and settings.margin is None:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from surface_consistency.analysis._columns import (
@@ -834,7 +835,8 @@ def _result(
 def _constant(table: pd.DataFrame, rows: Rows, unit: str) -> Iterator[str]:
     """Report that all scores are 0, or 1."""
     names = [one for one in ("accuracy", "first_accuracy", "second_accuracy") if one in table]
-    means = table[names].stack().unique()
+    means = pd.unique(table[names].to_numpy(dtype=float).ravel())
+    means = means[~np.isnan(means)]
     if rows.is_share and len(means) == 1:
         yield from constant_scores([("all models", means[0], table["n"].sum())], unit)
 

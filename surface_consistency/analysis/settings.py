@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from surface_consistency.matching.rule import AnswerSpan
 from surface_consistency.metrics.paired.mcnemar_tests import PairedTest
@@ -22,14 +22,16 @@ class RuleSettings(Settings):
     reasoning_opened: Rare[bool | None] = None
     """Whether every prompt opened the reasoning, so that an answer follows a closing tag."""
 
-    @model_validator(mode="after")
-    def _has_rule(self) -> "RuleSettings":
-        """Refuse options of a rule without a rule."""
+    def check(self) -> None:
+        """Refuse options of a rule without a rule.
+
+        Raises:
+            ValueError: If there are some.
+        """
         given = self.model_fields_set & {"region", "reasoning_opened"}
         if self.rule is None and given:
             names = ", ".join(f"`{name}`" for name in sorted(given))
             raise ValueError(f"{names} has no effect without `rule`; name a rule, or omit it")
-        return self
 
 
 class ComparisonSettings(RuleSettings):

@@ -104,10 +104,11 @@ def read_pairs(
             condition, a group differs between the conditions, or no item has both conditions.
         ValueError: If `first` or `second` is not named, or an option has no effect.
     """
+    scoring.check()
     defaults = {} if condition else {role: f"{role}_correct" for role in ("first", "second")}
     given = defaults | dict(given)
     first, second = (given.get(role) for role in ("first", "second"))
-    if condition is None and is_run(source):
+    if condition is None and is_run(source) and scoring.rule is None:
         return to_frame(source, (str(first), str(second)), by=given.get("by", ())), {}, [], ()
     if first == second or first is None or second is None:
         what = "column of scores" if condition is None else f"value of {condition}"
@@ -171,7 +172,8 @@ def _score_columns(
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Read a table with one row per pair and a column of scores per condition."""
     unused = [f"`{name}`" for name in columns.model_fields_set if name not in _OF_PAIRS]
-    if unused := sorted([*unused, *(["`rule`"] if scoring.rule else [])]):
+    unused += [f"`{name}`" for name in scoring.model_fields_set]
+    if unused := sorted(unused):
         raise ValueError(
             f"{', '.join(unused)} without `condition` has no effect: every row is a pair; omit it, "
             "or name the column of the condition by `condition`"

@@ -152,6 +152,7 @@ def make_measure(name: str) -> Callable[..., object]:
         scoring: RuleSettings,
         options: Settings,
     ) -> None:
+        scoring.check()
         form = _form(json=json, markdown=markdown, latex=latex, wide=wide)
         given = options.model_dump(include=options.model_fields_set)
         if name == "consistency" and results and all(map(is_run, results)) and not scoring.rule:

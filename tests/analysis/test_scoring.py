@@ -252,9 +252,13 @@ def test_few_labels_that_differ_are_not_in_the_finding():
     assert scored(answers, rule="popqa").doubts == ()
 
 
-def test_options_of_a_rule_without_a_rule_are_refused():
-    with pytest.raises(ValueError, match="`region` has no effect without `rule`"):
-        RuleSettings(region="whole")
+def test_options_of_a_rule_without_a_rule_are_refused(capsys):
+    words = ["accuracy", "answers.jsonl", "--region", "whole"]
+
+    with pytest.raises(ValueError, match=r"^`region` has no effect without `rule`"):
+        compare(rows(), region="whole")
+    assert main(words) == 2
+    assert "--region has no effect without --rule" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
