@@ -24,7 +24,8 @@ _MOST_DIGITS: Final = 30
 _WRITTEN: Final = re.compile(r"\s*(?:[\[({\"']|(?:array|set|frozenset)\()")
 """How a list, an object or a text in quotes begins that was written as text."""
 _NO_COMMA: Final = re.compile(
-    r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[\])}\d])(\s+(?=['"\[{\d]|array\()|(?=['"]))?""",
+    r"""('(?:[^'\\]|\\.)*+(?:'|\\?\Z)|"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\])}\d])"""
+    r"""(\s+(?=['"\[{\d]|array\()|(?=['"]))?""",
     re.DOTALL,
 )
 """An item of a list, and white space before the next one, as NumPy writes lists."""

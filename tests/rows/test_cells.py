@@ -166,6 +166,14 @@ def test_answers_of_what_may_be_a_list_or_an_object_is_refused(value):
         answers_of(value)
 
 
+@pytest.mark.parametrize("end", ["", "\\", "'"])
+def test_quotes_without_an_end_take_no_time(end):
+    """A search for the end of each of them would take minutes."""
+    text = "['" + "\\'" * 300_000 + end
+
+    assert answers_of(text) == (text,)
+
+
 def test_the_remedy_for_a_refused_name_works():
     assert answers_of(json.dumps(["[UK, U.K.]"])) == ("[UK, U.K.]",)
 
