@@ -172,8 +172,7 @@ def _score_columns(
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Read a table with one row per pair and a column of scores per condition."""
     unused = [f"`{name}`" for name in columns.model_fields_set if name not in _OF_PAIRS]
-    unused += [f"`{name}`" for name in scoring.model_fields_set]
-    if unused := sorted(unused):
+    if unused := sorted([*unused, *(["`rule`"] if scoring.rule else [])]):
         raise ValueError(
             f"{', '.join(unused)} without `condition` has no effect: every row is a pair; omit it, "
             "or name the column of the condition by `condition`"
