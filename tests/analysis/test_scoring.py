@@ -291,3 +291,10 @@ def test_accuracy_of_a_frame_reports_doubts():
     result = accuracy(pd.DataFrame({"item": range(30), "correct": 0}))
 
     assert result.sentences[1].startswith("All scores of all models are 0 (30 items)")
+
+
+def test_lone_surrogates_in_references_are_no_reason_to_refuse():
+    """JSON can spell half a surrogate pair, which no file can store."""
+    answers = rows(references=lambda name: [name, "x\ud800"])
+
+    assert means(answers) == TRUTH
