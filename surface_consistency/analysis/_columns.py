@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_origin
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,7 @@ from surface_consistency.results.layouts import flat_rows
 from surface_consistency.results.names import direction, is_context, is_label
 from surface_consistency.results.run_folders import is_run
 from surface_consistency.results.tables import frame_of, number_of
+from surface_consistency.rows.cells import strings_of
 from surface_consistency.text import did_you_mean
 
 _TABLES: Final = (".csv", ".tsv", ".parquet", ".jsonl", ".json", ".feather", ".arrow")
@@ -70,9 +71,10 @@ def of_study(frame: pd.DataFrame) -> pd.DataFrame:
         frame: Any frame.
 
     Returns:
-        Outcomes of a study as of `outcomes_frame`; another frame as it is.
+        Outcomes of a study as of `outcomes_frame`, with lists of labels that CSV files have as text
+        read; another frame as it is.
     """
-    if not {"study", "pair"} <= {*frame} or "cluster" in frame:
+    if not {"study", "pair"} <= {*frame}:
         return frame
     studies = frame["study"].unique()
     if len(studies) != 1:
@@ -83,7 +85,12 @@ def of_study(frame: pd.DataFrame) -> pd.DataFrame:
         study = find_study(str(studies[0]))
     except PluginError:
         return frame
-    return outcomes_frame(study, frame)
+    fields = study.records.outcome.model_fields.items()
+    lists = [name for name, field in fields if get_origin(field.annotation) is tuple]
+    for name in {*lists, *map(study.design.shown, lists)} & {*frame}:
+        if frame[name].map(lambda cell: isinstance(cell, str)).any():
+            frame = frame.assign(**{name: frame[name].map(strings_of)})
+    return frame if "cluster" in frame else outcomes_frame(study, frame)
 
 
 def with_cluster_of_runs(frame: pd.DataFrame, results: Results) -> pd.DataFrame:

@@ -14,11 +14,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.analysis.clusters import ITEMS_ALONE, ClusterChoice, choose_cluster
+from surface_consistency.analysis.doubts import missing_answers
 from surface_consistency.analysis.flat import flat_totals
 from surface_consistency.analysis.labels import label_list, split_labels
+from surface_consistency.analysis.scoring import ITEM, scored_by_rule
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError, UndefinedMetricWarning
-from surface_consistency.matching.rule import folded
 from surface_consistency.metrics.comparison.comparisons import (
     VERDICTS,
     ModelComparisonResult,
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
 _Numbers: TypeAlias = npt.NDArray[np.int64]
 """Numbers of what stands in rows."""
 
-ITEM: Final = ("task", "item", "form")
-"""Columns that tell the pairs of models apart."""
 
 _MOST_PAIRS: Final = 10
 
@@ -103,6 +102,9 @@ class ComparedResults:
 
     notes: tuple[str, ...]
     """What else a reader must know, in sentences."""
+
+    doubts: tuple[str, ...] = ()
+    """Doubts about the answers or their scores, which belong to the finding, in sentences."""
 
     by: Sequence[str] = ()
     """Columns of slices."""
@@ -219,8 +221,6 @@ def compare_results(
     columns, settings, table = (
         columns or ResultColumns(), settings or ComparisonSettings(), table or TableSettings(),
     )  # fmt: skip
-    rule = folded(settings.rule, fold_accents=settings.fold_accents)
-    settings = settings.model_copy(update={"rule": rule})
     _check_settings(settings, table)
     if isinstance(sources, Results):
         return _by_rows(sources, None, columns, settings, table)
@@ -310,10 +310,10 @@ def _by_rows(
     """Compare any results by a frame of their rows."""
     notes = [*results.notes, *(() if runs is None else runs.notes)]
     by = table.by or (() if runs is None else runs.by)
-    frame = results.frame
+    frame, doubts = results.frame, tuple[str, ...]()
     if settings.rule is not None:
-        frame = judged_by_rule(frame, settings.rule)
-        notes = [note for note in notes if not note.endswith(UNSCORED)]
+        frame, doubts, more = scored_by_rule(frame, settings)
+        notes = [*(note for note in notes if not note.endswith(UNSCORED)), *more]
     models = [str(name) for name in frame["model"].unique()]
     _check_models(models, settings, table)
     frame = _common_metrics(frame, notes)
@@ -366,6 +366,7 @@ def _by_rows(
         table=table,
         missing=tuple(missing),
         notes=tuple(dict.fromkeys(notes)),
+        doubts=(*missing_answers(frame[frame["metric"] == frame["metric"].iat[0]]), *doubts),
         by=tuple(by),
         unit=unit,
         runs=runs,
@@ -410,6 +411,7 @@ def _is_role(role: str, name: str, usual: Sequence[str], columns: ResultColumns)
 
 def _check_settings(settings: ComparisonSettings, table: TableSettings) -> None:
     """Refuse options that do not go together."""
+    settings.check()
     if len(settings.scale) not in (0, 2):
         raise ValueError(f"`scale` takes the least and the largest score; got {settings.scale}")
     if settings.fail_if == "maybe-worse" and settings.margin is None:
@@ -437,42 +439,6 @@ def _check_models(
             f"`fail_if` {settings.fail_if} needs `baseline` where there are more than two models: "
             f"{', '.join(models)}"
         )
-
-
-def judged_by_rule(frame: pd.DataFrame, rule: str) -> pd.DataFrame:
-    """Score answers by a rule, once each.
-
-    Args:
-        frame: As of `read_results`.
-        rule: Name of the matching rule.
-
-    Returns:
-        One row an answer, the rule as its metric; an answer that failed has no score.
-
-    Raises:
-        DataError: If no row holds an answer and its references, or an item has several answers,
-            such as those of two filters.
-    """
-    from surface_consistency.matching.bulk import match_columns
-
-    key = ["model", *ITEM, "repeat"]
-    answers, each = frame.drop_duplicates(key), frame.drop_duplicates([*key, "prediction"])
-    if len(each) > len(answers):
-        named = ", ".join(each.loc[each.duplicated(key, keep=False), "metric"].unique())
-        raise DataError(f"`rule` {rule}: {named} have an answer each; name one by `metrics`")
-    has_both = answers["prediction"].notna() & (answers["references"].map(len) > 0)
-    if not has_both.any():
-        raise DataError(
-            f"`rule` {rule} judges answers, but no row holds an answer and accepted answers; name "
-            "their columns by `prediction` and `references`, or leave out `rule`"
-        )
-    judged = match_columns(
-        [None if pd.isna(text) else text for text in answers["prediction"]],
-        answers["references"].tolist(),
-        rule=rule,
-    )
-    scores = pd.Series(judged.is_match, index=answers.index, dtype="float64")
-    return answers.assign(metric=rule, score=scores.where(answers["error"].isna()))
 
 
 def _common_metrics(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:

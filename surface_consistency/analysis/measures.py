@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from surface_consistency.analysis._columns import (
@@ -17,6 +18,7 @@ from surface_consistency.analysis._columns import (
     prepare,
     to_frame,
 )
+from surface_consistency.analysis.doubts import constant_scores, missing_answers
 from surface_consistency.analysis.result import Result, texts
 from surface_consistency.errors import (
     ColumnNotFoundError,
@@ -812,6 +814,8 @@ def _result(
         if noise is not None:
             said += _noise_sentences(row, of, between, words)
         said.append(_excluded(row, unit, of))
+    finding, further = (texts(part) for part in (said[:1], said[1:]))
+    doubts = [*_constant(table, rows, unit), *missing_answers(rows.frame)]
     return Result(
         kind=kind,
         frame=table,
@@ -820,12 +824,21 @@ def _result(
             interval_column(one.name, one.title, one.kind, _UNITS[one.kind]) for one in shown
         ],
         caption=caption,
-        sentences=texts(said),
+        sentences=[*finding, *doubts, *further],
         p=p,
         p_title=p_title,
         confidence=confidence,
         note=" ".join(filter(None, (note, rows.note))),
     )
+
+
+def _constant(table: pd.DataFrame, rows: Rows, unit: str) -> Iterator[str]:
+    """Report that all scores are 0, or 1."""
+    names = [one for one in ("accuracy", "first_accuracy", "second_accuracy") if one in table]
+    means = pd.unique(table[names].to_numpy(dtype=float).ravel())
+    means = means[~np.isnan(means)]
+    if rows.is_share and len(means) == 1:
+        yield from constant_scores([("all models", means[0], table["n"].sum())], unit)
 
 
 def _differences(

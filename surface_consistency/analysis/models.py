@@ -58,9 +58,10 @@ def compare(
             the sources; "wrong" counts it as incorrect.
         options: Every other option of the command, by its name with underscores: the columns
             `model`, `task`, `metric`, `prediction`, `references`, `question` and `error`; the
-            `metrics` and the `filter` that are wanted; `lower_is_better`, the metrics of which
-            lower scores are better (by default losses, errors and costs); `scale`, `separator` and
-            `test`.
+            `metrics` and the `filter` that are wanted; `region`, the part of an answer that the
+            rule scores; `fold_accents`, `reference_separator` and `reasoning_opened`;
+            `lower_is_better`, the metrics of which lower scores are better (by default losses,
+            errors and costs); `scale`, `separator` and `test`.
 
     Returns:
         The result; `to_frame()` has model, reference, difference (model minus reference) with

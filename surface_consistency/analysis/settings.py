@@ -4,12 +4,40 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from surface_consistency.matching.rule import AnswerSpan
 from surface_consistency.metrics.paired.mcnemar_tests import PairedTest
 from surface_consistency.schemas._record import Items
-from surface_consistency.schemas.settings import Settings
+from surface_consistency.schemas.settings import Rare, Settings
 
 
-class ComparisonSettings(Settings):
+class RuleSettings(Settings):
+    """How the answers of result files are scored in place of their scores."""
+
+    rule: str | None = None
+    """Matching rule that scores the answers instead of their scores."""
+
+    region: AnswerSpan = "first_line"
+    """Part of an answer that the rule scores; first_text_line skips blank lines."""
+
+    fold_accents: bool = False
+    """Ignore the accents of Latin and Greek letters under `rule`: "Zurich" is "Zürich"."""
+
+    reasoning_opened: Rare[bool | None] = None
+    """Whether every prompt opened the reasoning, so that an answer follows a closing tag."""
+
+    def check(self) -> None:
+        """Refuse options of a rule without a rule.
+
+        Raises:
+            ValueError: If there are some.
+        """
+        given = self.model_fields_set & {"region", "fold_accents", "reasoning_opened"}
+        if self.rule is None and given:
+            names = ", ".join(f"`{name}`" for name in sorted(given))
+            raise ValueError(f"{names} has no effect without `rule`; name a rule, or omit it")
+
+
+class ComparisonSettings(RuleSettings):
     """How models are compared."""
 
     baseline: str | None = None
@@ -17,12 +45,6 @@ class ComparisonSettings(Settings):
 
     margin: Annotated[float | None, Field(gt=0)] = None
     """Difference that counts as none, in the unit of the scores (0.02 for 2 points of verdicts)."""
-
-    rule: str | None = None
-    """Rule that judges the answers of the files, in place of their scores."""
-
-    fold_accents: bool = False
-    """Ignore the accents of Latin and Greek letters under `rule`: "Zurich" is "Zürich"."""
 
     scale: Items[float] = ()
     """Least and largest score that there can be; 0 and 1 where all scores lie there, else none."""

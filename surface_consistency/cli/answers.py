@@ -13,11 +13,13 @@ from surface_consistency.analysis._columns import (
     to_frame,
     with_cluster_of_runs,
 )
-from surface_consistency.analysis.compare import judged_by_rule
+from surface_consistency.analysis.doubts import missing_answers
+from surface_consistency.analysis.scoring import scored_by_rule
+from surface_consistency.analysis.settings import RuleSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.reading import first_names
 from surface_consistency.results.columns import ResultColumns, need_column
-from surface_consistency.results.frame import read_results
+from surface_consistency.results.frame import UNSCORED, read_results
 from surface_consistency.results.run_folders import is_run
 from surface_consistency.text import did_you_mean
 
@@ -28,21 +30,21 @@ _OF_PAIRS: Final = ("item", "cluster", "model", "repeat")
 def read_answers(
     sources: Sequence[Path],
     columns: ResultColumns,
+    scoring: RuleSettings,
     *,
-    rule: str | None = None,
     by: Sequence[str] = (),
-) -> tuple[pd.DataFrame, dict[str, Any], list[str]]:
+) -> tuple[pd.DataFrame, dict[str, Any], list[str], tuple[str, ...]]:
     """Read result files with one row per answer.
 
     Args:
         sources: Files or folders of results of any tool, or run folders.
         columns: Names of columns if a file does not say what they are.
-        rule: Matching rule that scores the answers; None for the scores of the files.
+        scoring: Rule that scores the answers, if one does in place of the scores of the files.
         by: Columns of groups.
 
     Returns:
         The frame of `read_results`; the arguments item, cluster, model and repeat of a function for
-        this frame; and notes on the files.
+        this frame; notes on the files; and doubts about the answers that belong to the finding.
 
     Raises:
         DataError: If there are several tasks or metrics that are not groups, or answers without
@@ -52,8 +54,11 @@ def read_answers(
     if not sources:
         raise ValueError("give a result file or folder, or several")
     cluster = _only(columns.cluster, "cluster")
-    results = read_results(list(sources), columns, has_answers=rule is not None)
-    frame = results.frame if rule is None else judged_by_rule(results.frame, rule)
+    results = read_results(list(sources), columns, has_answers=scoring.rule is not None)
+    frame, notes, doubts = results.frame, list(results.notes), tuple[str, ...]()
+    if scoring.rule is not None:
+        frame, doubts, more = scored_by_rule(frame, scoring)
+        notes = [*(note for note in notes if not note.endswith(UNSCORED)), *more]
     frame = with_cluster_of_runs(frame, results)
     if frame["score"].isna().all():
         raise DataError(
@@ -76,17 +81,17 @@ def read_answers(
     cluster = "item" if (cluster,) == columns.item else cluster
     repeat = "repeat" if frame["repeat"].nunique() > 1 else None
     arguments = {"item": "item", "cluster": cluster, "repeat": repeat}
-    return frame, arguments, list(results.notes)
+    return frame, arguments, notes, doubts
 
 
 def read_pairs(
     source: Path,
     columns: ResultColumns,
     given: Mapping[str, Any],
+    scoring: RuleSettings,
     *,
     condition: str | None = None,
-    rule: str | None = None,
-) -> tuple[pd.DataFrame, dict[str, Any], list[str]]:
+) -> tuple[pd.DataFrame, dict[str, Any], list[str], tuple[str, ...]]:
     """Read one file with two conditions.
 
     Args:
@@ -94,11 +99,11 @@ def read_pairs(
         columns: Names of columns if the file does not say what they are.
         given: The arguments of `paired`; `first` and `second` name columns of scores, or values of
             `condition`.
+        scoring: Rule that scores the answers, if there is one row per item and condition.
         condition: Column of the condition, if there is one row per item and condition.
-        rule: Matching rule that scores the answers, if there is one row per item and condition.
 
     Returns:
-        A frame with one row per pair, the arguments of `paired` for this frame, and notes.
+        A frame with one row per pair, the arguments of `paired` for this frame, notes, and doubts.
 
     Raises:
         ColumnNotFoundError: If a column is not in the file.
@@ -106,24 +111,26 @@ def read_pairs(
             condition, a group differs between the conditions, or no item has both conditions.
         ValueError: If `first` or `second` is not named, or an option has no effect.
     """
+    scoring.check()
     defaults = {} if condition else {role: f"{role}_correct" for role in ("first", "second")}
     given = defaults | dict(given)
     first, second = (given.get(role) for role in ("first", "second"))
-    if condition is None and is_run(source):
-        return to_frame(source, (str(first), str(second)), by=given.get("by", ())), {}, []
+    if condition is None and is_run(source) and scoring.rule is None:
+        return to_frame(source, (str(first), str(second)), by=given.get("by", ())), {}, [], ()
     if first == second or first is None or second is None:
         what = "column of scores" if condition is None else f"value of {condition}"
         raise ValueError(f"name the two conditions by `first` and `second`, each a {what}")
     if condition is None:
-        return _score_columns(source, columns, given, rule)
+        return *_score_columns(source, columns, given, scoring), [], ()
     if "pair" in given:
         raise ValueError("`pair` has no effect with `condition`, whose pairs are items; omit it")
     by = given.get("by", ())
     columns = columns.model_copy(update={"form": condition})
-    frame, named, notes = read_answers([source], columns, rule=rule, by=by)
+    frame, named, notes, doubts = read_answers([source], columns, scoring, by=by)
+    doubts = (*missing_answers(frame), *doubts)
     frame, more = _side_by_side(frame, condition, (first, second), [*by, named["cluster"]])
     sides = {"first": "first_correct", "second": "second_correct", "pair": "item"}
-    return frame, named | sides, [*notes, *more]
+    return frame, named | sides, [*notes, *more], doubts
 
 
 def _side_by_side(
@@ -160,7 +167,7 @@ def _side_by_side(
         notes.append(f"{n_alone:,} rows under only one of the two conditions are excluded.")
     if n_other := len(frame) - len(sides[0]) - len(sides[1]):
         notes.append(f"{n_other:,} rows with other values of {condition} are excluded.")
-    frame = both.assign(
+    frame = both.drop(columns=["prediction", "error"], errors="ignore").assign(
         first_correct=both["score_of_first"], second_correct=both["score"],
         first_condition=values[0], second_condition=values[1],
     )  # fmt: skip
@@ -168,11 +175,11 @@ def _side_by_side(
 
 
 def _score_columns(
-    source: Path, columns: ResultColumns, given: Mapping[str, Any], rule: str | None
-) -> tuple[pd.DataFrame, dict[str, Any], list[str]]:
+    source: Path, columns: ResultColumns, given: Mapping[str, Any], scoring: RuleSettings
+) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Read a table with one row per pair and a column of scores per condition."""
     unused = [f"`{name}`" for name in columns.model_fields_set if name not in _OF_PAIRS]
-    if unused := sorted([*unused, *(["`rule`"] if rule else [])]):
+    if unused := sorted([*unused, *(["`rule`"] if scoring.rule else [])]):
         raise ValueError(
             f"{', '.join(unused)} without `condition` has no effect: every row is a pair; omit it, "
             "or name the column of the condition by `condition`"
@@ -187,7 +194,7 @@ def _score_columns(
         wanted[role]: read_scores(table[wanted[role]], source) for role in ("first", "second")
     }
     table = table.assign(**scores)
-    return of_study(table), named, []
+    return of_study(table), named
 
 
 def _only(values: str | Sequence[str] | None, role: str) -> str | None:

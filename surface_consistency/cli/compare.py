@@ -6,16 +6,16 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, get_args, get_origin
 
 from cyclopts import Parameter
 from pydantic import BaseModel, Field, create_model
 
-from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
+from surface_consistency.analysis.settings import ComparisonSettings, RuleSettings, TableSettings
 from surface_consistency.cli.output import WORSE
-from surface_consistency.cli.record_command import record_command
-from surface_consistency.matching.rule import folded
+from surface_consistency.cli.record_command import flag_of, name_flags, record_command
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.run_folders import is_run
 from surface_consistency.schemas.settings import Settings
@@ -28,17 +28,19 @@ if TYPE_CHECKING:
 _Results = Annotated[
     Path, Parameter(help="Result files or folders of any tool, or run folders; at least one.")
 ]
-_Rule = Annotated[
-    str | None, Parameter(help="Matching rule that scores the answers instead of their scores.")
-]
-_FoldAccents = Annotated[
-    bool, Parameter(help='Ignore accents under --rule: "Zurich" is "Zürich".', negative=())
-]
 _Out = Annotated[Path | None, Parameter(help="Folder of the report page and its CSV tables.")]
 _Json = Annotated[bool, Parameter(help="Print sentences and numbers as JSON.", negative=())]
 _Markdown = Annotated[bool, Parameter(help="Print sentences and table in Markdown.", negative=())]
 _Latex = Annotated[bool, Parameter(help="Print the table in LaTeX.", negative=())]
 _Wide = Annotated[bool, Parameter(help="Print all columns of the table.", negative=())]
+
+
+_FLAGS: Final = {
+    name: flag_of(name, field)
+    for record in (ResultColumns, ComparisonSettings, TableSettings)
+    for name, field in record.model_fields.items()
+}
+"""Flags of the fields that sentences name."""
 
 
 class _Form(NamedTuple):
@@ -68,11 +70,15 @@ def _show(
     form: _Form,
     out: Path | None,
     notes: Sequence[str] = (),
+    doubts: Sequence[str] = (),
     lists: Iterable[str] = (),
 ) -> None:
     """Print a result, after its page is written; in Markdown with further lists."""
     from surface_consistency.analysis.result import markdown_text
 
+    sentences = [*result.sentences[:1], *doubts, *result.sentences[1:]]
+    result = replace(result, sentences=[name_flags(one, _FLAGS) for one in sentences])
+    notes = [name_flags(note, _FLAGS) for note in notes]
     page = None if out is None else result.save(out)
     said = filter(None, [*result.sentences, result.note, *notes])
     match form.name:
@@ -131,24 +137,25 @@ def make_measure(name: str) -> Callable[..., object]:
     function = getattr(measures, name)
     options_of = _options_of(function)
     if name == "paired":
-        return record_command(_paired, columns=ResultColumns, options=options_of)
+        return record_command(
+            _paired, columns=ResultColumns, scoring=RuleSettings, options=options_of
+        )
 
     def measure(
         *results: _Results,
-        rule: _Rule = None,
-        fold_accents: _FoldAccents = False,
         out: _Out = None,
         json: _Json = False,
         markdown: _Markdown = False,
         latex: _Latex = False,
         wide: _Wide = False,
         columns: ResultColumns,
+        scoring: RuleSettings,
         options: Settings,
     ) -> None:
+        scoring.check()
         form = _form(json=json, markdown=markdown, latex=latex, wide=wide)
-        rule = folded(rule, fold_accents=fold_accents)
         given = options.model_dump(include=options.model_fields_set)
-        if name == "consistency" and results and all(map(is_run, results)) and not rule:
+        if name == "consistency" and results and all(map(is_run, results)) and not scoring.rule:
             import pandas as pd
 
             from surface_consistency.analysis._columns import to_frame
@@ -156,11 +163,15 @@ def make_measure(name: str) -> Callable[..., object]:
             frame = pd.concat([to_frame(one, measures.OUTCOMES) for one in results])
             _show(function(frame, **given), form, out)
             return
-        frame, named, notes = read_answers(results, columns, rule=rule, by=given.get("by", ()))
-        _show(function(frame, **given, **named, score="score"), form, out, notes)
+        frame, named, notes, doubts = read_answers(
+            results, columns, scoring, by=given.get("by", ())
+        )
+        _show(function(frame, **given, **named, score="score"), form, out, notes, doubts)
 
     text = (inspect.getdoc(function) or "").partition("\n\n")[0]
-    return record_command(measure, help_text=text, columns=ResultColumns, options=options_of)
+    return record_command(
+        measure, help_text=text, columns=ResultColumns, scoring=RuleSettings, options=options_of
+    )
 
 
 def _paired(
@@ -174,14 +185,13 @@ def _paired(
     separator: Annotated[
         str | None, Parameter(help='Separator of several labels in a cell of --by, such as ";".')
     ] = None,
-    rule: _Rule = None,
-    fold_accents: _FoldAccents = False,
     out: _Out = None,
     json: _Json = False,
     markdown: _Markdown = False,
     latex: _Latex = False,
     wide: _Wide = False,
     columns: ResultColumns,
+    scoring: RuleSettings,
     options: Settings,
 ) -> None:
     """Compare two conditions of the same items, such as two names or two prompts.
@@ -193,11 +203,10 @@ def _paired(
     from surface_consistency.cli.answers import read_pairs
 
     form = _form(json=json, markdown=markdown, latex=latex, wide=wide)
-    rule = folded(rule, fold_accents=fold_accents)
     given = options.model_dump(include=options.model_fields_set)
-    frame, named, notes = read_pairs(results, columns, given, condition=condition, rule=rule)
+    frame, named, notes, doubts = read_pairs(results, columns, given, scoring, condition=condition)
     frame = split_labels(frame, given.get("by", ()), separator)
-    _show(paired(frame, **given | named), form, out, notes)
+    _show(paired(frame, **given | named), form, out, notes, doubts)
 
 
 def _compare(

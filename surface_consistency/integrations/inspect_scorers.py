@@ -1,7 +1,7 @@
 """inspect_ai: the matching rules as a scorer, and rates over forms as a metric of any scorer.
 
 - `match(rule="popqa", region="whole")` scores an answer C if the rule accepts it for one of the
-  targets, else I. `region` is the part of the answer that is matched.
+  targets, else I. `region` is the part of the answer that is matched; reasoning is no part of it.
 - `consistency(item="item", form="form", cluster=None)` groups the scores of any scorer by
   `metadata[item]` and `metadata[form]` of their samples.
 
@@ -19,6 +19,7 @@ from surface_consistency.integrations.form_scores import form_rates
 from surface_consistency.matching import resolve_rule
 from surface_consistency.matching.rule import AnswerSpan
 from surface_consistency.matching.verdict_records import answer_span
+from surface_consistency.models.reasoning import split_reasoning
 
 _FEATURE: Final = "The integration with inspect_ai"
 _CORRECT: Final[dict[str | float, int]] = {"C": 1, "I": 0, "N": 0, 1: 1, 0: 0}
@@ -54,7 +55,8 @@ def register() -> dict[str, Any]:
         answer_span("", region=region)
 
         async def score(state: TaskState, target: tool.Target) -> tool.Score:
-            answer = answer_span(state.output.completion, region=region)
+            reply = split_reasoning(state.output.completion).answer or ""
+            answer = answer_span(reply, region=region)
             is_match = chosen(answer, list(target)).is_match
             return tool.Score(value=tool.CORRECT if is_match else tool.INCORRECT, answer=answer)
 

@@ -25,6 +25,7 @@ from surface_consistency.integrations.form_scores import form_rates
 from surface_consistency.matching import RULES, Rule
 from surface_consistency.matching.rule import AnswerSpan
 from surface_consistency.matching.verdict_records import answer_span as cut
+from surface_consistency.models.reasoning import split_reasoning
 
 _FEATURE: Final = "The integration with lm-evaluation-harness"
 _METRICS: Final = {f"match_{name}": rule for name, rule in RULES.items()}
@@ -130,7 +131,7 @@ def register() -> dict[str, Any]:
     import lm_eval.api.metrics
 
     class AnswerSpanFilter(lm_eval.api.filter.Filter):  # type: ignore[misc]
-        """Keep the part of each answer that `region` names."""
+        """Keep the part of each answer that `region` names, without reasoning."""
 
         def __init__(self, region: AnswerSpan = "first_line") -> None:
             cut("", region=region)
@@ -142,7 +143,7 @@ def register() -> dict[str, Any]:
         def _cut(self, response: Any) -> Any:  # noqa: ANN401 - text, or a list of it
             """Cut a response, or each of the responses to a document."""
             if isinstance(response, str):
-                return cut(response, region=self._region)
+                return cut(split_reasoning(response).answer or "", region=self._region)
             return [self._cut(each) for each in response]
 
     made: dict[str, Any] = {"answer_span": AnswerSpanFilter}

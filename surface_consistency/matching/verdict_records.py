@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.matching.bulk import match_columns
+from surface_consistency.matching.bulk import MatchColumns, match_columns
 from surface_consistency.matching.rule import AnswerSpan, Rule
 from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.schemas import Verdict
@@ -65,6 +65,32 @@ def verdicts(
     chosen = resolve_rule(rule)
     _check_region(region)
     return _verdicts(zip(target_ids, generations, answers, strict=True), chosen, region)
+
+
+def match_spans(
+    texts: Sequence[str | None],
+    references: Sequence[Sequence[str] | None],
+    *,
+    rule: str | Rule[Any],
+    region: AnswerSpan,
+) -> tuple[list[str | None], MatchColumns]:
+    """Score a part of each text by a rule: the one way from an answer to its label.
+
+    Args:
+        texts: Answers without reasoning, (n_rows,); None where there is none.
+        references: Accepted answers of each row, (n_rows,).
+        rule: As for `verdicts`.
+        region: The part, as for `answer_span`.
+
+    Returns:
+        The parts, None where there is no text, and their labels.
+
+    Raises:
+        ValueError: As for `verdicts`.
+    """
+    _check_region(region)
+    spans = [_prediction(text, region) for text in texts]
+    return spans, match_columns(spans, references, rule=rule)
 
 
 def answer_span(generation: str, *, region: AnswerSpan = "first_line") -> str:

@@ -37,7 +37,10 @@ class ResultColumns(Settings):
     """Column of the answer."""
 
     references: str | None = None
-    """Column of the accepted answers: one, or a list of them."""
+    """Column of the accepted answers: one, a list, or an object of SQuAD, TriviaQA or MKQA."""
+
+    reference_separator: str | None = None
+    """What separates several accepted answers in a cell of text, such as "|"."""
 
     question: str | None = None
     """Column of the question."""

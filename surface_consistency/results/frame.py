@@ -37,6 +37,8 @@ RUNS: Final = "surface-consistency"
 """The tool of run folders of this package."""
 
 _TABLE: Final = "a table"
+_BLANK: Final = hashes(pd.Series(["", " ", "\n", "\n\n"]))
+"""What stands for blank answers if only hashes of the answers are kept."""
 _TYPED: Final = (".parquet", ".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 
 
@@ -91,7 +93,7 @@ def read_results(
             inspect_ai; a list of these, or a mapping of names of models to them.
         columns: Names of columns where a file does not say what they are; None for the usual ones.
         has_answers: Whether the frame holds the answers, which take most of the memory; if not,
-            `prediction` is empty in all rows.
+            `prediction` is "" for blank answers and missing for all others.
 
     Returns:
         The frame, in the order of the files. A model that no file names is called as its file or
@@ -151,9 +153,9 @@ def read_inputs(
     notes = shortened(reading.notes, list(reading.tool))
     frame = held.frame
     if not has_answers:
-        codes = np.full(len(frame), -1, dtype=np.int8)
-        nothing = pd.Categorical.from_codes(codes, pd.Index([], dtype="str"))
-        frame = frame.assign(prediction=nothing)
+        codes = np.where(frame["prediction"].isin(_BLANK), 0, -1).astype(np.int8)
+        blank = pd.Categorical.from_codes(codes, pd.Index([""], dtype="str"))
+        frame = frame.assign(prediction=blank)
     return Results(frame, *held[1:], reading.tool, reading.higher_is_better, notes)
 
 

@@ -12,7 +12,6 @@ from surface_consistency.results import tables
 from surface_consistency.results.columns import ResultColumns, need_column
 from surface_consistency.results.layouts import Layout
 from surface_consistency.results.rows import Failure, Flat, shown
-from surface_consistency.results.tools import as_references
 
 _CHANCE: Final = ("chance", "random")
 _SUMS: Final = ("perplexity", "bits_per_byte", "loglikelihood")
@@ -128,7 +127,7 @@ def _sample(
         "form": str(parts.get("form", "")),
         "repeat": int(parts.get("repeat") or 0),
         "prediction": _text(parts.get("prediction")),
-        "references": as_references(parts.get("target")),
+        "references": tables.references_of(parts.get("target"), given.reference_separator),
         "question": None if question is None else str(question),
         "error": None if parts.get("error") is None else str(parts["error"]),
         "content": parts.get("content"),

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.reading import find_column, first_names, json_or_text
+from surface_consistency.reading import find_column, first_names
 from surface_consistency.results.columns import (
     USUAL,
     ResultColumns,
@@ -20,7 +20,7 @@ from surface_consistency.results.columns import (
 )
 from surface_consistency.results.names import DIRECTIONS, direction
 from surface_consistency.results.rows import Cells, shown
-from surface_consistency.results.tools import as_references
+from surface_consistency.rows.cells import answers_of
 from surface_consistency.rows.readers import FORMATS
 from surface_consistency.schemas.generations import replace_surrogates, server_end
 
@@ -341,7 +341,7 @@ class _Table(NamedTuple):
             "repeat": _whole_numbers,
             "prediction": partial(text_or_none, blank=True),
             **dict.fromkeys(("question", "error"), text_or_none),
-            "references": _references,
+            "references": partial(_references, separator=self.given.reference_separator),
         }
         parts = {"item": self.items()} | {
             role: how(frame[roles[role]])
@@ -451,33 +451,42 @@ def text_or_none(column: pd.Series, *, blank: bool = False) -> pd.Series:
     return texts.where(~is_missing, None)
 
 
-def _references(column: pd.Series) -> pd.Series:
-    """Read accepted answers: one, a list, or a list as JSON text."""
+class UnreadReference(str):
+    """The text of a cell that is not understood as references: no rule scores by it."""
+
+    __slots__ = ()
+
+
+def references_of(value: object, separator: str | None) -> tuple[str, ...]:
+    """Read accepted answers, which scores may make unnecessary.
+
+    Args:
+        value: The cell.
+        separator: As for `answers_of`.
+
+    Returns:
+        The answers, without lone surrogates; an `UnreadReference` if the cell is not understood.
+    """
+    try:
+        return answers_of(value, separator)
+    except ValueError:
+        pass
+    try:
+        return answers_of(_writable(value), separator)
+    except ValueError:
+        return (UnreadReference(_writable(str(value))),)
+
+
+def _references(column: pd.Series, separator: str | None) -> pd.Series:
+    """Read a column of accepted answers, each text once."""
     if not isinstance(column.dtype, pd.StringDtype):
-        values = [_plain(value) for value in column]
-        return pd.Series([as_references(value) for value in values], index=column.index)
+        values = [references_of(value, separator) for value in column]
+        return pd.Series(values, index=column.index)
     codes, uniques = pd.factorize(column)
-    known = [as_references(_parsed(str(text))) for text in uniques]
+    known = [references_of(text, separator) for text in uniques]
     read = np.empty(len(known) + 1, dtype=object)
     read[:-1], read[-1] = known, ()
     return pd.Series(read[codes], index=column.index)
-
-
-def _plain(value: object) -> object:
-    """Turn what pandas holds into plain values: an array to a list, NaN to None."""
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, str):
-        return _parsed(value)
-    return None if isinstance(value, float) and np.isnan(value) else value
-
-
-def _parsed(text: str) -> object:
-    """Read a list that is written as JSON; other text is one answer, an empty one none."""
-    if text.lstrip().startswith("["):
-        value = json_or_text(text, "references")
-        return value if isinstance(value, list) else text
-    return text or None
 
 
 def _whole_numbers(column: pd.Series) -> pd.Series:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -449,14 +449,6 @@ def directions_beside(file: Path) -> dict[str, bool]:
     rows = _beside(file, f"{name[1]}results{name[3]}.json") if name else []
     told = at(rows[0], f"higher_is_better.{name[2]}") if name and rows else None
     return {one: value for one, value in (told or {}).items() if isinstance(value, bool)}
-
-
-def as_references(value: object) -> tuple[str, ...]:
-    """Read accepted answers: one, or a list of them."""
-    if value is None:
-        return ()
-    items: Sequence[object] = value if isinstance(value, list | tuple) else [value]
-    return tuple(str(item) for item in items if item is not None)
 
 
 def lighteval_gold(row: Cells, whole: Cells) -> Cells:

@@ -7,7 +7,8 @@ reader is for. An empty cell (null, NaN or blank) is None, and no item of a list
 import ast
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, TypeVar
@@ -20,6 +21,24 @@ T = TypeVar("T")
 
 _HALF: Final = re.compile("[\ud800-\udfff]")
 _MOST_DIGITS: Final = 30
+_WRITTEN: Final = re.compile(r"\s*(?:[\[({\"']|(?:array|set|frozenset)\()")
+"""How a list, an object or a text in quotes begins that was written as text."""
+_NO_COMMA: Final = re.compile(
+    r"""('(?:[^'\\]|\\.)*+(?:'|\\?\Z)|"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\])}\d])"""
+    r"""(\s+(?=['"\[{\d]|array\()|(?=['"]))?""",
+    re.DOTALL,
+)
+"""An item of a list, and white space before the next one, as NumPy writes lists."""
+_WRAPPERS: Final = ("array", "set", "frozenset", "str_", "bytes_")
+"""Functions that `repr` writes around a value."""
+_ACCEPTED: Final = ("text", "value", "answer", "shortanswers", "aliases")
+"""Fields of an object that hold accepted answers, in lower case without other characters."""
+_BESIDE: Final = re.compile(
+    "(?:answer|end|human|long|matched|normalized|start|yesno).*|entity|id|meta|provenance|tokens|type"
+)
+"""Fields beside them in SQuAD, NarrativeQA, MKQA, TriviaQA, Natural Questions and KILT."""
+_SEPARATORS: Final = {"|": r"\S\s*\|\s*\S", ";": r"\S;\s*\S", "/": r"\S\s+/\s+\S"}
+"""What may separate references in one text, and how it appears there."""
 _LOST_NAME: Final = (
     "is empty; if the name is one that CSV readers take for nothing ('NA', 'null', 'None'), load "
     "from the file or hub id itself, or read it with keep_default_na=False"
@@ -143,8 +162,11 @@ def count_of(value: object) -> int | None:
 def strings_of(value: object) -> tuple[str, ...]:
     """Read a list of names in its order.
 
-    The cell is the list, the same list as a JSON string (PopQA) or as Python wrote it into a CSV
-    file, or one name without any list around it.
+    The cell is the list, the text of the list as JSON (PopQA), Python or NumPy write it, or one
+    name without any list around it.
+
+    Raises:
+        ValueError: If the cell is something else, or its text could be a list and is none.
 
     Examples:
         >>> strings_of('["UK", "U.K."]'), strings_of(["UK"]), strings_of("UK"), strings_of(None)
@@ -152,37 +174,154 @@ def strings_of(value: object) -> tuple[str, ...]:
     """
     value = _plain(value)
     if isinstance(value, str):
-        value = _parsed_list(value)
-    items = value if isinstance(value, list | tuple) else (value,)
+        value = _written(value)
+    items = _items(value)
     return tuple(text for item in items if (text := text_of(item)) is not None)
 
 
-def answers_of(value: object) -> tuple[str, ...]:
-    """Read a list of accepted answers without the white space around them.
+def answers_of(value: object, separator: str | None = None) -> tuple[str, ...]:
+    """Read accepted answers without the white space around them: the one reader of references.
 
-    The first line of a prediction has none either, so that an answer with it would never be found.
+    The cell is a text, a number, a list of these, also nested, or an object that holds them: that
+    of SQuAD (`text`), TriviaQA (`value` and `aliases`), MKQA (a list of `text` and `aliases`),
+    Natural Questions (`short_answers`) or KILT (`answer`); or the text of any of these as JSON,
+    Python or NumPy write it.
+
+    Args:
+        value: The cell.
+        separator: What separates the answers of a cell that is one text; by default it is one
+            answer.
+
+    Returns:
+        The answers in their order; those of a set are sorted.
+
+    Raises:
+        ValueError: If the cell is another object, or its text could be a list and is none.
 
     Examples:
-        >>> answers_of('["UK ", " ", "U.K."]')
-        ('UK', 'U.K.')
+        >>> answers_of('["UK ", " ", "U.K."]'), answers_of("['UK' 'U.K.']")
+        (('UK', 'U.K.'), ('UK', 'U.K.'))
+        >>> answers_of({"text": ["UK"], "answer_start": [3]}), answers_of("UK|U.K.", "|")
+        (('UK',), ('UK', 'U.K.'))
     """
-    return tuple(text.strip() for text in strings_of(value))
+    value = _plain(value)
+    if isinstance(value, str):
+        value = _written(value)
+        if separator and isinstance(value, str):
+            value = value.split(separator)
+    if (
+        isinstance(value, list)
+        and {*map(type, value)} <= {str}
+        and not _HALF.search("".join(value))
+    ):
+        return tuple(filter(None, map(str.strip, value)))
+    return tuple(stripped for text in _texts(value) if (stripped := text.strip()))
+
+
+def unsplit_references(references: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Report references that may be several in one text.
+
+    Args:
+        references: Accepted answers of each row.
+
+    Yields:
+        A sentence per separator, without its full stop, with the option that splits.
+
+    Examples:
+        >>> for sentence in unsplit_references([("UK|U.K.",), ("AC/DC",), ("a; b", "c")]):
+        ...     print(sentence)
+        1 of 3 rows have one reference that contains '|', such as 'UK|U.K.'; ...
+    """
+    alone = [own[0] for own in references if len(own) == 1]
+    for mark, pattern in _SEPARATORS.items():
+        if texts := [text for text in alone if mark in text and re.search(pattern, text)]:
+            yield (
+                f"{len(texts):,} of {len(references):,} rows have one reference that contains "
+                f"{mark!r}, such as {texts[0][:60]!r}; if it separates several references, split "
+                f"them by `reference_separator` {mark!r}"
+            )
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield the texts of a text, a number, a list or an object of accepted answers."""
+    value = _plain(value)
+    if isinstance(value, Mapping):
+        fields = {re.sub("[^a-z]", "", str(name).lower()): cell for name, cell in value.items()}
+        others = [name for name in fields.keys() - {*_ACCEPTED} if not _BESIDE.fullmatch(name)]
+        if others or not fields.keys() & {*_ACCEPTED}:
+            raise ValueError(
+                "expected text, a list of texts, or the object of SQuAD (text), TriviaQA (value, "
+                "aliases) or MKQA (text, aliases)"
+            )
+        for name in _ACCEPTED:
+            yield from _texts(fields.get(name))
+    elif isinstance(value, list | tuple | set | frozenset):
+        for item in _items(value):
+            yield from _texts(item)
+    elif isinstance(value, bool) or (isinstance(value, float) and math.isfinite(value)):
+        yield str(int(value)) if type(value) is float and value.is_integer() else str(value)
+    elif isinstance(value, bytes):
+        yield value.decode()
+    elif (text := text_of(value)) is not None:
+        yield text
+
+
+def _items(value: object) -> Sequence[object]:
+    """Return the items of a list in their order, sorted ones of a set, or the value alone."""
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=str)
+    return value if isinstance(value, list | tuple) else (value,)
 
 
 def _plain(value: object) -> object:
-    """Undo NumPy's wrapping and read NaN, which pandas writes for nothing, as None."""
+    """Undo NumPy's wrapping and read NaN and NA, which pandas writes for nothing, as None."""
     if hasattr(value, "tolist"):
         value = value.tolist()
-    return None if isinstance(value, float) and math.isnan(value) else value
+    is_nothing = type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)
+    return None if is_nothing else value
 
 
-def _parsed_list(text: str) -> object:
-    """Parse a list that stands in a string; a string that is no such list is itself."""
-    if not text.lstrip().startswith("["):
+def _written(text: str) -> object:
+    """Read what JSON, Python or NumPy wrote as text; another text is itself."""
+    if not _WRITTEN.match(text):
         return text
     if (value := json_or_text(text, "the list")) is not text:
-        return value
+        return _written(value) if isinstance(value, str) else value
+    bare = text.strip()
     try:
-        return ast.literal_eval(text.strip())
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return text
+        with warnings.catch_warnings(action="ignore", category=SyntaxWarning):
+            tree = ast.parse(_NO_COMMA.sub(_with_comma, bare), mode="eval")
+        value = ast.literal_eval(_Unwrapped().visit(tree))
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        value = None
+    # Numbers in parentheses are a name, such as that of a year.
+    if isinstance(value, list | dict | str) or (
+        isinstance(value, tuple | set)
+        and not (value and all(isinstance(one, int | float) for one in value))
+    ):
+        return value
+    is_like_list = bare[0] == "[" and bare[-1] == "]" and ("," in bare or bare[1:2] in ("'", '"'))
+    if is_like_list or (bare[0] == "{" and bare[-1] == "}"):
+        raise ValueError(
+            "expected a list or an object that can be read; write a list as JSON, such as "
+            '["UK", "U.K."], also one of a single text in brackets'
+        )
+    return text
+
+
+def _with_comma(item: re.Match[str]) -> str:
+    """Part an item from the next one; texts without white space between them are no list."""
+    return item[1] if item[2] is None else item[1] + ("," if item[2] else ";")
+
+
+class _Unwrapped(ast.NodeTransformer):
+    """Takes the functions off values that `repr` writes around them."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Return the first argument of a known function."""
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        return self.visit(node.args[0]) if name in _WRAPPERS and node.args else node
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        """Return nothing for NaN."""
+        return ast.Constant(None) if node.id == "nan" else node

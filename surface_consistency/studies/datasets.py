@@ -233,8 +233,8 @@ def load_dataset(
         revision: Branch, tag or commit of a hub repository.
         columns: Field to column, if the source uses other names.
         options: Further options of the loader: `ask_by_template` of redirectqa, `clean_html` of
-            slaq, `wordings` of the presets of forms, and `domains`, `topologies`, `styles` and
-            `max_missing` of lmlm-audit.
+            slaq, `wordings` and `reference_separator` of the presets of forms, and `domains`,
+            `topologies`, `styles` and `max_missing` of lmlm-audit.
 
     Returns:
         The data set.

@@ -636,6 +636,28 @@ def test_outcomes_of_several_templates_have_a_row_per_template():
     assert tables[0]["accuracy_difference"].tolist() == [0, -0.5]
 
 
+@pytest.mark.parametrize("column", ["type", "types"])
+def test_lists_of_labels_in_a_csv_file_of_outcomes_make_the_groups_of_the_frame(tmp_path, column):
+    """`DataFrame.to_csv` writes a tuple as its text."""
+    pairs = pd.DataFrame(
+        {
+            "study": "redirectqa",
+            "model": "m",
+            "pair": [f"p{n}" for n in range(80)],
+            "item": np.arange(80) // 2,
+            "first_correct": [1, 1, 0, 1] * 20,
+            "second_correct": [1, 0, 0, 1] * 20,
+            column: [(), ("alias",), ("error", "alias"), ("a, b",)] * 20,
+        }
+    )
+    pairs.to_csv(tmp_path / "pairs.csv", index=False)
+
+    tables = [paired(one, by="type").to_frame() for one in (pairs, tmp_path / "pairs.csv")]
+
+    assert tables[0]["type"].tolist() == ["a, b", "alias", "error", "none"]
+    pd.testing.assert_frame_equal(*tables)
+
+
 def test_columns_of_forms_have_no_remedy_none():
     with pytest.raises(ColumnNotFoundError, match="pass form= the name of a column"):
         consistency(ONE.drop(columns="form"))

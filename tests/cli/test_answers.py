@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.analysis.measures import paired
+from surface_consistency.analysis.settings import RuleSettings
 from surface_consistency.cli.answers import read_pairs
 from surface_consistency.cli.main import main
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
@@ -32,7 +33,8 @@ def write_jsonl(path, rows):
 
 def pairs(path, *, condition=None, rule=None, by=(), first="canonical", second="redirect", **named):
     given = {"first": first, "second": second} | ({"by": by} if by else {})
-    return read_pairs(path, ResultColumns(**named), given, condition=condition, rule=rule)
+    scoring = RuleSettings(rule=rule)
+    return read_pairs(path, ResultColumns(**named), given, scoring, condition=condition)
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
@@ -46,7 +48,7 @@ def test_files_of_text_and_of_types_hold_the_same_pairs(tmp_path, kind):
         cells = {"canonical": [True, True, False], "redirect": [False, True, None]}
         pd.DataFrame(ROWS).assign(**cells).to_parquet(file)
 
-    frame, named, notes = pairs(file, cluster=("triplet_id",))
+    frame, named, notes, _ = pairs(file, cluster=("triplet_id",))
 
     assert frame["name"].tolist() == ["NA", "null", "ППК"]
     assert frame["canonical"].tolist() == [1, 1, 0]
@@ -61,7 +63,7 @@ def long(*cells):
 def test_rows_of_two_conditions_are_paired_by_item(tmp_path):
     rows = long("1 canonical 1", "1 redirect 0", "2 redirect 0.5", "2 canonical 0", "3 canonical 1")
 
-    frame, named, notes = pairs(write_csv(tmp_path / "long.csv", rows), condition="form")
+    frame, named, notes, _ = pairs(write_csv(tmp_path / "long.csv", rows), condition="form")
 
     assert frame[["first_correct", "second_correct"]].values.tolist() == [[1, 0], [0, 0.5]]
     assert named["pair"] == named["item"] == "item"
@@ -193,7 +195,7 @@ def test_a_column_that_groups_pairs_makes_the_clusters(tmp_path):
     file = write_csv(
         tmp_path / "v.csv", [{"article": n % 20, "a": n % 3, "b": 0} for n in range(80)]
     )
-    frame, named, _ = pairs(file, first="a", second="b")
+    frame, named, *_ = pairs(file, first="a", second="b")
 
     result = paired(frame.assign(a=frame["a"] > 0), first="a", second="b", **named)
 

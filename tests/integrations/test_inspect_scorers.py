@@ -1,9 +1,11 @@
 """The matching rules as a scorer of inspect_ai, and rates over forms of any scorer's scores."""
 
+import asyncio
 import gc
 import re
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -25,7 +27,7 @@ pytest.importorskip("inspect_ai")
 import inspect_ai
 from inspect_ai import Epochs, Task
 from inspect_ai.dataset import Sample
-from inspect_ai.scorer import SampleScore, Score, accuracy, scorer
+from inspect_ai.scorer import SampleScore, Score, Target, accuracy, scorer
 from inspect_ai.solver import generate
 
 from surface_consistency.integrations.inspect_scorers import consistency, match
@@ -122,6 +124,16 @@ def test_a_single_form_gives_nan_and_counts():
 
     assert np.isnan(numbers["consistency"])
     assert (numbers["n_items"], numbers["n_single"]) == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("completion", "value"),
+    [("<think>Paris?</think>Rome", "I"), ("<think>Rome?</think>Paris", "C"), ("<think>Paris", "I")],
+)
+def test_reasoning_is_no_part_of_the_answer(completion, value):
+    state = SimpleNamespace(output=SimpleNamespace(completion=completion))
+
+    assert asyncio.run(match()(state, Target(["Paris"]))).value == value
 
 
 def test_unknown_rules_regions_and_a_missing_tool_are_refused(monkeypatch):

@@ -125,6 +125,8 @@ def test_filter_cuts_before_and_after_take_first():
     assert plugins.answer_span().apply(answers, []) == [[""], ["Rome"]]
     made = plugins.answer_span(region="first_text_line")
     assert made.apply([each[0] for each in answers], []) == ["Paris", "Rome"]
+    replies = ["<think>Rome?</think>\n\nParis", "Rome?</think>Paris\nQ:", "<think>Paris"]
+    assert plugins.answer_span().apply([replies], []) == [["Paris", "Paris", ""]]
     with pytest.raises(ValueError, match="region"):
         plugins.answer_span(region="line")
 

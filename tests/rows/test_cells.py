@@ -2,6 +2,7 @@ import json
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
@@ -70,6 +71,125 @@ test_cells_reject_other_values = refusals(
 def test_strings_of_is_one_for_all_writings(value):
     """A list is the same as JSON, as Python's text of it and as an array."""
     assert strings_of(value) == ("UK", "U.K.")
+
+
+ARRAY = np.array(["UK", "U.K."], dtype=object)
+OBJECTS = {
+    "squad": {"text": ["UK", "U.K."], "answer_start": [3, 3]},
+    "squad-original": [{"text": "UK", "answer_start": 3}, {"text": "U.K.", "answer_start": 3}],
+    "squad-arrow": {"text": ARRAY, "answer_start": np.array([3, 3], dtype=np.int32)},
+    "trivia-qa": {
+        "value": "UK",
+        "aliases": ["UK", "U.K."],
+        "normalized_value": "uk",
+        "normalized_aliases": ["uk", "u k"],
+        "matched_wiki_entity_name": "",
+        "normalized_matched_wiki_entity_name": "",
+        "type": "WikipediaEntity",
+    },
+    "trivia-qa-original": {"Aliases": ["U.K."], "NormalizedAliases": ["u k"], "Value": "UK"},
+    "mkqa": [{"type": "entity", "entity": "Q145", "text": "UK", "aliases": ["U.K."]}],
+    "mkqa-arrow": np.array([{"text": "UK", "aliases": np.array(["U.K."], dtype=object)}]),
+    "natural-questions": {"short_answers": [{"start_token": [1], "text": ["UK", "U.K."]}]},
+    "kilt": [{"answer": "UK", "provenance": []}, {"answer": "U.K."}, {"answer": None}],
+    "nested": [["UK"], ["U.K."]],
+    "nested-arrays": np.array([np.array(["UK"]), np.array(["U.K."])], dtype=object),
+    "array": ARRAY,
+    "array-scalars": [*np.array(["UK", "U.K."])],
+    "tuple": ("UK", "U.K."),
+    "bytes": [b"UK", b"U.K."],
+    "padded": [" UK", "", None, "U.K. "],
+}
+"""Accepted answers as data sets publish them."""
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_answers_of_published_data_sets_are_read_as_values_and_as_text(name):
+    """`str` and `repr` are what CSV files and lm-evaluation-harness hold of them."""
+    value = OBJECTS[name]
+
+    read = {tuple(dict.fromkeys(answers_of(one))) for one in (value, str(value), repr(value))}
+
+    assert read == {("UK", "U.K.")}
+
+
+@pytest.mark.parametrize("name", ["squad", "mkqa", "nested", "natural-questions"])
+def test_answers_of_json_text_of_objects_are_read(name):
+    assert answers_of(json.dumps(OBJECTS[name])) == ("UK", "U.K.")
+    assert answers_of(json.dumps(json.dumps(OBJECTS[name]))) == ("UK", "U.K.")
+
+
+@pytest.mark.parametrize(
+    ("value", "answers"),
+    [
+        ({"UK", "U.K."}, ("U.K.", "UK")),
+        ("frozenset({'UK', 'U.K.'})", ("U.K.", "UK")),
+        (str(np.array([f"a{n} b" for n in range(30)])), tuple(f"a{n} b" for n in range(30))),
+        ("""['Rock' "Children's" 'A "B"']""", ("Rock", "Children's", 'A "B"')),
+        ('"Paris"', ("Paris",)),
+        ("'Paris'", ("Paris",)),
+        ("[1984 1985]", ("1984", "1985")),
+        ("['Paris', nan]", ("Paris",)),
+        ({"text": [], "answer_start": []}, ()),
+        ([{"type": "unanswerable", "text": None, "aliases": []}], ()),
+        ("()", ()),
+        (1984.0, ("1984",)),
+        (3.5, ("3.5",)),
+        (True, ("True",)),
+        (pd.NA, ()),
+    ],
+)
+def test_answers_of_other_writings(value, answers):
+    assert answers_of(value) == answers
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("[Unreleased]", "[What's Up]", "(What's the Story) Morning Glory?", "(1984)", "(1, 2)"),
+        *('"Weird Al" Yankovic', "'Allo 'Allo!", "{Untitled", "a|b", "Paris; France", "AC/DC"),
+    ],
+)
+def test_names_with_brackets_quotes_and_separators_are_one_answer(name):
+    assert answers_of(name) == (name,)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *({"label": ["A"], "text": ["UK"]}, {"number": "5", "spans": []}, '{"UK": 1}', "{UK}", {}),
+        *("[UK, U.K.]", "['UK' ... 'U.K.']", "['O''Brien']", [{"a": 1}], {"text": {"a": 1}}),
+    ],
+)
+def test_answers_of_what_may_be_a_list_or_an_object_is_refused(value):
+    with pytest.raises(ValueError, match=r"expected .*list"):
+        answers_of(value)
+
+
+@pytest.mark.parametrize("end", ["", "\\", "'"])
+def test_quotes_without_an_end_take_no_time(end):
+    """A search for the end of each of them would take minutes."""
+    text = "['" + "\\'" * 300_000 + end
+
+    assert answers_of(text) == (text,)
+
+
+def test_the_remedy_for_a_refused_name_works():
+    assert answers_of(json.dumps(["[UK, U.K.]"])) == ("[UK, U.K.]",)
+
+
+def test_answers_are_split_by_the_separator_alone():
+    assert answers_of("UK | U.K.|", "|") == ("UK", "U.K.")
+    assert answers_of(["UK|U.K."], "|") == ("UK|U.K.",)
+
+
+@given(st.lists(st.text(min_size=1).filter(str.strip), min_size=1))
+def test_answers_of_agrees_with_texts_of_numpy_and_python(items):
+    """NumPy writes no commas, wraps lines, and quotes as Python does."""
+    expected = tuple(map(str.strip, items))
+
+    assert answers_of(repr(items)) == answers_of(repr(tuple(items))) == expected
+    assert answers_of(str(np.array(items, dtype=object))) == expected
 
 
 @given(st.lists(st.text(min_size=1).filter(str.strip)))

@@ -229,7 +229,7 @@ def test_preset_reads_rows_in_memory():
             "klar",
             {"source": "x", "preset": "y"},
             ValueError,
-            "no option 'preset'; its options: wordi",
+            "no option 'preset'; its options: reference_separator, wordi",
         ),
         ("lmlm-audit", {"source": "x", "style": "y"}, ValueError, r"did you mean 'styles'\?"),
         ("lmlm-audit", {"source": [{"a": 1}]}, TypeError, "from a folder of databases .* got list"),

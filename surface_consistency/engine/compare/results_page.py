@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 import surface_consistency
-from surface_consistency.analysis.compare import ITEM, ComparedResults
+from surface_consistency.analysis.compare import ComparedResults
 from surface_consistency.analysis.labels import label_list
+from surface_consistency.analysis.scoring import ITEM
 from surface_consistency.engine.compare.results_report import (
     MOST_LISTED,
     TEXTS,

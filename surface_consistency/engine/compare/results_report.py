@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.analysis.compare import SAID_MISSING, ComparedResults
+from surface_consistency.analysis.doubts import constant_scores
 from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics.comparison.comparisons import VERDICTS, ModelComparisonResult
@@ -136,9 +137,18 @@ class ComparisonReport:
             first, reason = self._mean(self.result.models.iloc[0].to_dict()), "have no score"
         else:
             first = self._best() if self._of_all() else self._between(self._leading())
-        return say.paragraph(
-            [first, say.missing(excluded, n_any, self.compared.unit, reason=reason)]
-        )
+        doubts: list[say.Sentence] = [[doubt] for doubt in self._doubts()]
+        excluded_items = say.missing(excluded, n_any, self.compared.unit, reason=reason)
+        return say.paragraph([first, excluded_items, *doubts])
+
+    def _doubts(self) -> Iterator[str]:
+        """Yield what casts doubt on the scores, that of all metrics with the first of them."""
+        models = self.result.models
+        if self.result.scale == VERDICTS and not self.compared.settings.lower_is_better:
+            means = models[["model", "mean", "n"]].itertuples(index=False, name=None)
+            yield from constant_scores(list(means), self.compared.unit, lambda: self.compared.rows)
+        if self.metric == next(iter(self.compared.metrics)):
+            yield from self.compared.doubts
 
     def few(self) -> list[numbers.Part]:
         """Report few clusters.

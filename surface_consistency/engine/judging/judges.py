@@ -38,7 +38,6 @@ from surface_consistency.errors import (
     RunError,
     SurfaceConsistencyWarning,
 )
-from surface_consistency.matching.bulk import match_columns
 from surface_consistency.matching.judge_reply import (
     FactState,
     JudgeReplyError,
@@ -47,7 +46,7 @@ from surface_consistency.matching.judge_reply import (
 )
 from surface_consistency.matching.rule import AnswerSpan, Rule
 from surface_consistency.matching.rules import resolve_rule
-from surface_consistency.matching.verdict_records import answer_span
+from surface_consistency.matching.verdict_records import answer_span, match_spans
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.frames import TEXT
@@ -130,9 +129,11 @@ class RuleJudge:
         Returns:
             prediction, correct, matched_answer, score and reason.
         """
-        predictions = answer_spans(targets["text"], self._region)
+        texts = targets["text"].astype(object).where(targets["text"].notna(), None)
+        predictions, matched = match_spans(
+            texts.tolist(), targets["references"].tolist(), rule=self._rule, region=self._region
+        )
         _warn_empty(targets["text"], predictions, self._region)
-        matched = match_columns(predictions, targets["references"].tolist(), rule=self._rule)
         return pd.DataFrame(
             {
                 "prediction": pd.Series(predictions, dtype=TEXT),
@@ -142,23 +143,6 @@ class RuleJudge:
                 "reason": pd.Series(matched.reason, dtype=TEXT),
             }
         )
-
-
-def answer_spans(texts: pd.Series, region: AnswerSpan) -> list[str | None]:
-    """Cut outputs to their judged part.
-
-    Args:
-        texts: Outputs, missing where there is none.
-        region: "first_line", "first_text_line" or "whole".
-
-    Returns:
-        The parts, None where there is none.
-    """
-    present = texts.notna()
-    return [
-        answer_span(text, region=region) if known else None
-        for text, known in zip(texts.tolist(), present, strict=True)
-    ]
 
 
 def _warn_empty(texts: pd.Series, spans: Sequence[str | None], region: AnswerSpan) -> None:

@@ -6,6 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final
 
+import numpy as np
+import pandas as pd
+
+from surface_consistency.analysis.doubts import constant_scores, missing_answers
 from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired.answers import TEXTS as ANSWERS
@@ -31,6 +35,7 @@ _AFFIXING: Final = re.compile(
 """Letters of Hangul, Hebrew and Arabic, in which short words are written onto nouns."""
 _MANY: Final = 0.02
 """Proportion of answers above which a flaw of theirs is reported."""
+_CORRECT: Final = ("first_correct", "second_correct")
 _REPLIES: Final = ("unclosed_reasoning", "content_filter", "refusal", "tie")
 
 
@@ -327,6 +332,27 @@ def warning_of(runs: Sequence[Run]) -> str:
     if any(run.manifest.data.is_sample for run in runs):
         return " ".join(TEXTS.paragraphs("sample"))
     return ""
+
+
+def doubts_of(runs: Sequence[Run]) -> list[str]:
+    """Report what casts doubt on the scores of runs, for the finding.
+
+    Args:
+        runs: The runs.
+
+    Returns:
+        Sentences on models with no or only correct answers, and on answers that are none.
+    """
+    models, doubts = [], list[str]()
+    for run in runs:
+        scores = pd.concat([run.outcomes[name] for name in _CORRECT]).dropna()
+        models.append((run.label, float(scores.mean()) if len(scores) else np.nan, len(scores)))
+        if columns := [run.outcomes[name] for name in ANSWERS if name in run.outcomes]:
+            texts = pd.concat(columns, ignore_index=True)
+            errors = texts.isna().map({True: "no answer", False: None})
+            frame = pd.DataFrame({"model": run.label, "prediction": texts, "error": errors})
+            doubts += missing_answers(frame)
+    return [*constant_scores(models, "answers"), *doubts]
 
 
 def key_facts(report: Report) -> list[tuple[str, str]]:

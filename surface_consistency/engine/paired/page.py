@@ -20,6 +20,7 @@ from surface_consistency.engine.paired.checks import (
     PAIRED_CHECKS,
     CheckFunction,
     Tables,
+    doubts_of,
     key_facts,
     panel,
     provenance,
@@ -903,13 +904,14 @@ class PageSpec:
         named = ", ".join(labels) if len(labels) <= 3 else f"{len(labels)} runs"
         sections = [make(report, tables) for make in self.sections]
         checks = [check for make in self.checks for check in make(report, tables)]
+        doubts: list[say.Sentence] = [[doubt] for doubt in doubts_of(report.runs)]
         return Page(
             title=f"{design.title}: {named}",
             study=design.title,
             question=design.question,
             models=labels,
             finding=Finding(
-                sentence=say.paragraph(finding),
+                sentence=say.paragraph([*finding, *doubts]),
                 summary=say.paragraph(summary),
                 warning=warning_of(report.runs),
                 facts=self.facts(report),

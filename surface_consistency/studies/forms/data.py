@@ -5,6 +5,7 @@ import json
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import pandas as pd
@@ -26,6 +27,7 @@ from surface_consistency.rows.cells import (
     identifier_of,
     strings_of,
     text_of,
+    unsplit_references,
 )
 from surface_consistency.rows.columns import refuse_late_columns, resolve_columns
 from surface_consistency.schemas import DataSource
@@ -113,6 +115,7 @@ def load_forms(
     *,
     preset: str | None = None,
     columns: Mapping[str, str] | None = None,
+    reference_separator: str | None = None,
     wordings: Wordings | None = None,
     revision: str | None = None,
     split: str = "test",
@@ -126,6 +129,7 @@ def load_forms(
             or rows in its layout, or "" for its hub repository.
         preset: Layout of a known data set, see `presets`.
         columns: Field to column, where rows of one's own use other names.
+        reference_separator: As for `FormsSource`.
         wordings: As for `FormsSource`.
         revision: Commit of the hub repository.
         split: Split of a repository, folder or dictionary of splits.
@@ -150,7 +154,7 @@ def load_forms(
             raise DataError("a preset names its columns; omit `column` or the preset")
         layout = find_preset(preset)
         opened = layout_rows(layout, source, revision=revision, split=split)
-        records = _merged(
+        cells = (
             (number, RowCells(_FIELDS, place, form))
             for number, (place, row) in enumerate(opened.rows)
             for form in forms_of_row(layout, row, place)
@@ -169,9 +173,8 @@ def load_forms(
             opened.columns, usual, overrides=columns, required=required, spelled=_as_flag
         )
         late = refuse_late_columns(opened.rows, opened.columns, usual, overrides=columns)
-        records = _merged(
-            (number, RowCells(fields, place, row)) for number, (place, row) in enumerate(late)
-        )
+        cells = ((number, RowCells(fields, place, row)) for number, (place, row) in enumerate(late))
+    records = _merged(cells, reference_separator)
     with pause_gc():
         return _forms(records, opened.id, opened.revision, layout, wordings)
 
@@ -212,11 +215,11 @@ class _Merged:
     n_unanswered: int = 0
 
 
-def _merged(rows: Iterable[tuple[int, RowCells]]) -> _Merged:
+def _merged(rows: Iterable[tuple[int, RowCells]], separator: str | None) -> _Merged:
     """Read numbered rows; those of one question accept the answers of each other."""
     merged = _Merged({})
     for number, cells in rows:
-        record = _record(cells) | {"source_row": number}
+        record = _record(cells, separator) | {"source_row": number}
         if not record["references"]:
             merged.n_unanswered += 1
             continue
@@ -235,11 +238,12 @@ def _merged(rows: Iterable[tuple[int, RowCells]]) -> _Merged:
     return merged
 
 
-def _record(cells: RowCells) -> dict[str, Any]:
+def _record(cells: RowCells, separator: str | None) -> dict[str, Any]:
     """Read one form of an item."""
     record: dict[str, Any] = {name: cells.needed(name, identifier_of) for name in ("item", "form")}
     record["question"] = cells.needed("question", text_of)
-    answers, choices = cells.read("references", answers_of), cells.read("choices", strings_of)
+    answers = cells.read("references", partial(answers_of, separator=separator))
+    choices = cells.read("choices", strings_of)
     index = cells.read("answer_index", count_of)
     if index is not None:
         if answers or index >= len(choices):
@@ -315,6 +319,9 @@ def _notes(
             UnscoredWarning,
             f"{merged.n_unanswered} rows of {name} have no accepted answer and are left out",
         )
+    references = [record["references"] for record in merged.records.values()]
+    for sentence in unsplit_references(references):
+        yield SurfaceConsistencyWarning, f"{name}: {sentence}"
     if merged.n_merged:
         yield (
             SurfaceConsistencyWarning,

@@ -284,7 +284,7 @@ def forms_of_row(
                 filled["question"] = filled["question"].replace(old, _filled(new, whole, place))
             path = _filled(answers, whole, place)
             yield filled | {
-                "references": _texts(_cell(whole, path, place)),
+                "references": _cell(whole, path, place),
                 "choices": _choices(layout, whole, place),
             }
 
@@ -299,13 +299,6 @@ def _choices(layout: Layout, row: Mapping[str, object], place: Place) -> object:
         return None
     cell = _cell(row, layout.choices, place)
     return cell.split(layout.separator) if layout.separator and isinstance(cell, str) else cell
-
-
-def _texts(cell: object) -> object:
-    """Take the texts of answers that are objects with a text and its aliases."""
-    if not isinstance(cell, list) or not all(isinstance(one, Mapping) for one in cell):
-        return cell
-    return [text for one in cell for text in (one.get("text"), *(one.get("aliases") or ())) if text]
 
 
 def _filled(text: str, row: Mapping[str, object], place: Place) -> str:

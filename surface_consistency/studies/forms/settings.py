@@ -26,6 +26,9 @@ class FormsSource(SourceSettings):
     """Layout of a known data set: popqa-robustness, pararel, mpararel, mpararel-hub, bmlama, klar,
     mkqa, global-mmlu, counterfact or reversal-curse."""
 
+    reference_separator: Rare[str | None] = None
+    """What separates several accepted answers in a cell of text, such as "|"."""
+
     wordings: Rare[Literal["shared", "templates", "own"] | None] = None
     """What a form is: the same for all items (shared), a template of the item's relation
     (templates), or the item's own wording (own); by default templates where rows have a relation,

@@ -118,6 +118,7 @@ class FormsStudy(Study):
             source.source,
             preset=source.preset,
             columns=dict(source.column) or None,
+            reference_separator=source.reference_separator,
             wordings=source.wordings,
             revision=source.revision,
             split=source.split,

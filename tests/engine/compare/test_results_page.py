@@ -105,7 +105,8 @@ def test_a_rule_judges_and_is_no_benchmark():
     text = said(frame, rule="popqa")
 
     assert re.match(r"The accuracy \(popqa\) is [\d.]+ points lower for b than for a \(", text)
-    assert not compare_results(frame, settings=ComparisonSettings(rule="popqa")).notes
+    notes = compare_results(frame, settings=ComparisonSettings(rule="popqa")).notes
+    assert notes == ("popqa scores the first line of each answer (`region`)",)
 
 
 def test_more_than_five_percent_missing_stands_in_the_finding():

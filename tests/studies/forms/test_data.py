@@ -84,6 +84,24 @@ def test_which_of_two_columns_holds_the_answers_can_be_said():
     assert data.rows["references"].tolist() == [("no",)] * 4
 
 
+def test_answers_with_a_separator_are_reported_and_split_on_request():
+    rows = [one | {"answers": "Rome | Roma"} for one in ROWS]
+
+    with pytest.warns(
+        SurfaceConsistencyWarning, match=r"4 of 4 .*'\|'.*`reference_separator` '\|'"
+    ):
+        whole = load_forms(rows)
+    split = load_forms(rows, reference_separator="|")
+
+    assert whole.rows["references"].tolist() == [("Rome | Roma",)] * 4
+    assert split.rows["references"].tolist() == [("Rome", "Roma")] * 4
+
+
+def test_answers_in_an_unknown_object_are_refused_with_their_value():
+    with pytest.raises(RecordError, match=r"column 'answers': expected text.*got \{'x': 1\}"):
+        load_forms([one | {"answers": {"x": 1}} for one in ROWS])
+
+
 def test_rows_without_answers_are_counted():
     with (
         pytest.warns(UnscoredWarning, match="1 rows of list have no accepted answer"),

@@ -1,0 +1,84 @@
+"""Doubts about scores that belong to a finding: constant scores, and answers that are none."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import pandas as pd
+
+from surface_consistency.reading import first_names
+from surface_consistency.results.rows import shown
+
+_FEW: Final = 10
+"""Number of scores from which on it is unusual that all are equal."""
+MANY: Final = 0.05
+"""Proportion of answers that are none, above which the finding reports it."""
+_REASONS: Final = ("error", "result", "reason", "explanation", "status")
+"""Columns that may say why an answer is incorrect."""
+
+
+def constant_scores(
+    models: Sequence[tuple[str, float, float]],
+    unit: str,
+    read_rows: Callable[[], pd.DataFrame] | None = None,
+) -> Iterator[str]:
+    """Report models that answer nothing correctly, or all.
+
+    Args:
+        models: Name, accuracy and number of scores of each model.
+        unit: What a score is of, in the plural.
+        read_rows: Reads the rows with a column `model`, which may say why answers are incorrect;
+            None if there are none.
+
+    Yields:
+        Sentences.
+    """
+    without = [name for name, mean, n in models if mean == 0 and n >= _FEW]
+    n_scores = int(max(n for *_, n in models))
+    if without:
+        yield (
+            f"All scores of {first_names(without)} are 0 ({n_scores:,} {unit}); check the answers, "
+            "the part of them that is scored, and the references."
+        )
+    if n_scores >= _FEW and all(mean == 1 for _, mean, _ in models):
+        yield (
+            f"All scores are 1 ({n_scores:,} {unit}); check that the answers do not contain the "
+            "references for another reason."
+        )
+    if read_rows is not None and without:
+        rows = read_rows()
+        for name in without:
+            yield from _common_reason(rows[rows["model"] == name], name)
+
+
+def _common_reason(rows: pd.DataFrame, model: str) -> Iterator[str]:
+    """Report the text that most rows of a model share in a column that may say why."""
+    for column in _REASONS:
+        texts = rows[column].dropna() if column in rows else pd.Series(dtype=object)
+        counts = texts[texts.map(lambda text: isinstance(text, str))].value_counts()
+        if len(counts) and counts.iloc[0] > len(rows) / 2:
+            yield (
+                f"{counts.iloc[0]:,} of {len(rows):,} rows of {model} have the same text in column "
+                f"{column}: {shown(counts.index[0])}."
+            )
+
+
+def missing_answers(frame: pd.DataFrame) -> Iterator[str]:
+    """Report models of which many answers are empty, refused or unfinished.
+
+    Args:
+        frame: One row per answer: model, prediction and error, as of `read_results`.
+
+    Yields:
+        A sentence per model.
+    """
+    if not {"model", "prediction", "error"} <= {*frame}:
+        return
+    blank = [text for text in frame["prediction"].dropna().unique() if not str(text).strip()]
+    is_none = frame["prediction"].isin(blank) | frame["error"].notna()
+    by_model = is_none.groupby(frame["model"], sort=False, observed=True)
+    for name, n_none, n in by_model.agg(["sum", "size"]).itertuples(name=None):
+        if n_none > MANY * n:
+            yield (
+                f"{n_none:,} of {n:,} answers of {name} are empty, refused, failed or unfinished "
+                f"({100 * n_none / n:.1f} %)."
+            )

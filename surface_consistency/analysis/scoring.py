@@ -1,0 +1,141 @@
+"""Answers of result files scored by a rule, as answers of runs are: reasoning, region, rule."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from surface_consistency.analysis.settings import RuleSettings
+from surface_consistency.errors import DataError
+from surface_consistency.matching.rule import folded
+from surface_consistency.models.reasoning import separate_stored
+from surface_consistency.results.rows import shown
+from surface_consistency.results.tables import UnreadReference
+from surface_consistency.rows.cells import unsplit_references
+from surface_consistency.schemas.prompts import GenerationParams
+
+ITEM: Final = ("task", "item", "form")
+"""Columns that tell the pairs of models apart."""
+
+_MANY: Final = 0.05
+"""Proportion of labels that differ between two regions, above which the finding reports it."""
+
+
+class ScoredAnswers(NamedTuple):
+    """Answers that a rule scored."""
+
+    frame: pd.DataFrame
+    """One row per answer, the rule as its metric. The predictions are without reasoning."""
+
+    doubts: tuple[str, ...]
+    """Sentences that belong to the finding."""
+
+    notes: tuple[str, ...]
+    """Further sentences, without their full stop."""
+
+
+def scored_by_rule(frame: pd.DataFrame, settings: RuleSettings) -> ScoredAnswers:
+    """Score answers by a rule, once each.
+
+    Args:
+        frame: As of `read_results`.
+        settings: The rule, the region of the answers, and how reasoning is found.
+
+    Returns:
+        The answers; one that failed, has no references or is reasoning alone has no score.
+
+    Raises:
+        DataError: If no row has an answer and its references, an item has several answers, such as
+            those of two filters, references are not understood, or reasoning is uncertain; see
+            `separate_stored`.
+    """
+    from surface_consistency.matching.verdict_records import match_spans
+
+    rule = str(folded(settings.rule, fold_accents=settings.fold_accents))
+    region, key = settings.region, ["model", *ITEM, "repeat"]
+    answers, each = frame.drop_duplicates(key), frame.drop_duplicates([*key, "prediction"])
+    if len(each) > len(answers):
+        named = ", ".join(each.loc[each.duplicated(key, keep=False), "metric"].unique())
+        raise DataError(f"`rule` {rule}: {named} have an answer each; name one by `metrics`")
+    references = answers["references"].tolist()
+    has_both = answers["prediction"].notna() & (answers["references"].map(len) > 0)
+    if not has_both.any():
+        raise DataError(
+            f"`rule` {rule} judges answers, but no row holds an answer and accepted answers; name "
+            "their columns by `prediction` and `references`, or leave out `rule`"
+        )
+    _refuse_unread(references, rule)
+    answers, n_split = _without_reasoning(answers, settings)
+    texts = [None if pd.isna(text) else text for text in answers["prediction"]]
+    spans, matched = match_spans(texts, references, rule=rule, region=region)
+    scores = pd.Series(matched.is_match, index=answers.index, dtype="float64")
+    scores = scores.where(answers["error"].isna())
+    scored = answers.assign(metric=rule, score=scores)
+    doubts = list(_of_references(scored, references))
+    if "region" not in settings.model_fields_set:
+        rows = [row for row, text in enumerate(texts) if text != spans[row]]
+        cut = [texts[row] for row in rows], [references[row] for row in rows]
+        whole = scores.copy()
+        whole.iloc[rows] = np.array(match_spans(*cut, rule=rule, region="whole")[1].is_match, float)
+        of_whole = whole.where(scores.notna())
+        doubts += _of_regions(scored, of_whole, rule)
+    notes = [f"{rule} scores the {region.replace('_', ' ')} of each answer (`region`)"]
+    if n_split:
+        notes.append(f"the reasoning of {n_split:,} answers was split off before they were scored")
+    if n := sum(not one for one in references):
+        notes.append(f"{n:,} of {len(references):,} answers have no references, and so no score")
+    return ScoredAnswers(scored, tuple(doubts), tuple(notes))
+
+
+def _refuse_unread(references: Sequence[Sequence[str]], rule: str) -> None:
+    """Refuse references that are not understood."""
+    unread = [one[0] for one in references if one and isinstance(one[0], UnreadReference)]
+    if unread:
+        raise DataError(
+            f"`rule` {rule}: {len(unread):,} of {len(references):,} answers have references that "
+            f"are not understood, first {shown(str(unread[0]))}; write them as text or as a list "
+            'of texts in JSON, such as ["UK", "U.K."], or name another column by `references`'
+        )
+
+
+def _without_reasoning(answers: pd.DataFrame, settings: RuleSettings) -> tuple[pd.DataFrame, int]:
+    """Split the reasoning off the answers of each model, and count those that had some."""
+    params = GenerationParams(reasoning_opened=settings.reasoning_opened)
+    by_model = answers["prediction"].dropna().groupby(answers["model"], observed=True)
+    parts = [separate_stored(texts, params).set_index("prompt_id") for _, texts in by_model]
+    replies = pd.concat(parts).reindex(answers.index)
+    errors = answers["error"].where(answers["error"].notna(), replies["error"])
+    n_split = int(replies["reasoning_source"].notna().sum())
+    return answers.assign(prediction=replies["text"], error=errors), n_split
+
+
+def _of_regions(scored: pd.DataFrame, whole: pd.Series, rule: str) -> Iterator[str]:
+    """Report both accuracies if the labels of first lines and whole answers differ often."""
+    n_differ, n = int((scored["score"] - whole).abs().sum()), int(whole.notna().sum())
+    if n_differ <= _MANY * n:
+        return
+    both = scored.assign(whole=whole).groupby("model", sort=False, observed=True)
+    means = both[["score", "whole"]].mean().itertuples()
+    listed = "; ".join(
+        f"{name} {100 * line:.1f} % and {100 * whole:.1f} %" for name, line, whole in means
+    )
+    yield (
+        f"{n_differ:,} of {n:,} labels differ between the first line of an answer, which is "
+        f"scored, and the whole answer: the accuracy by {rule} is, in this order, {listed}. "
+        "Choose by `region` first_line or whole, or first_text_line to skip blank lines."
+    )
+
+
+def _of_references(scored: pd.DataFrame, references: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Report references that may be several in one text, or that equal their question."""
+    yield from (f"{sentence}." for sentence in unsplit_references(references))
+    n = sum(
+        isinstance(question, str) and question.strip().casefold() in map(str.casefold, own)
+        for question, own in zip(scored["question"], references, strict=True)
+    )
+    if n:
+        yield (
+            f"{n:,} of {len(references):,} answers have a reference that equals the question; name "
+            "the column of references by `references`."
+        )

@@ -1,0 +1,130 @@
+"""Doubts about scores and answers, in the findings of comparisons and measures."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from surface_consistency.analysis.compare import compare_results
+from surface_consistency.analysis.doubts import constant_scores, missing_answers
+from surface_consistency.analysis.measures import accuracy, consistency, paired
+from surface_consistency.analysis.models import compare
+from surface_consistency.analysis.settings import ComparisonSettings
+from surface_consistency.engine.compare.results_page import comparison_page
+
+CAUSE = "failed: unexpected indent"
+
+
+def programs(n=40, n_same=38):
+    """Results as of HumanEval: no program of "one" passes, nearly always for one cause."""
+    passed = np.arange(n) % 2 == 0
+    cause = [CAUSE if i < n_same else f"failed: {i}" for i in range(n)]
+    one = pd.DataFrame({"item": range(n), "model": "one", "result": cause, "passed": False})
+    other = one.assign(model="other", result=np.where(passed, "passed", "failed"), passed=passed)
+    return pd.concat([one, other], ignore_index=True)
+
+
+def test_a_model_without_a_correct_answer_and_its_common_reason_are_in_the_finding():
+    finding = compare(programs()).sentences[0]
+
+    assert "All scores of one are 0 (40 items); check" in finding
+    assert f"38 of 40 rows of one have the same text in column result: '{CAUSE}'." in finding
+    assert "column result" not in compare(programs(n_same=9)).sentences[0]
+
+
+def test_all_models_without_or_with_only_correct_answers_are_in_the_finding():
+    frame = programs()
+
+    assert (
+        "All scores of one, other are 0 (40 items)" in compare(frame.assign(passed=0)).sentences[0]
+    )
+    assert "All scores are 1 (40 items); check" in compare(frame.assign(passed=1)).sentences[0]
+    page, _ = comparison_page(compare_results(frame.assign(passed=1)))
+    assert any("All scores are 1 (40 items)" in str(part) for part in page.finding.sentence)
+
+
+def test_flat_tables_and_frames_report_the_same_doubts(tmp_path):
+    files = []
+    for name, own in programs().drop(columns="result").groupby("model"):
+        files.append(tmp_path / f"{name}.parquet")
+        own.drop(columns="model").to_parquet(files[-1])
+
+    flat, rows = (compare(*files, **given) for given in ({}, {"missing": "raise"}))
+
+    assert flat.sentences[0] == rows.sentences[0]
+    assert "All scores of one are 0 (40 items); check" in flat.sentences[0]
+
+
+def test_a_loss_of_zero_is_no_doubt():
+    losses = programs().assign(loss=0.0).drop(columns="passed")
+    settings = ComparisonSettings(lower_is_better=True)
+
+    made = compare_results(losses.rename(columns={"loss": "score"}), settings=settings)
+
+    page, _ = comparison_page(made)
+    assert not any("All scores" in str(part) for part in page.finding.sentence)
+
+
+@pytest.mark.parametrize(
+    ("models", "said"),
+    [
+        ([("a", 0.0, 9)], []),
+        ([("a", 0.0, 10), ("b", 0.5, 10)], ["All scores of a are 0"]),
+        ([("a", 1.0, 10), ("b", 0.5, 10)], []),
+        ([("a", np.nan, 0)], []),
+    ],
+)
+def test_scores_are_constant_from_ten_on(models, said):
+    found = [one.partition(" (10 items)")[0] for one in constant_scores(models, "items")]
+
+    assert found == said
+
+
+def answers(n=40, *, blank=(), failed=()):
+    return pd.DataFrame(
+        {
+            "item": range(n),
+            "model": "m",
+            "prediction": [
+                "" if i in blank else "\n " if -i in blank else "text" for i in range(n)
+            ],
+            "error": ["refused" if i in failed else None for i in range(n)],
+            "correct": [i % 2 for i in range(n)],
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("frame", "n"),
+    [
+        (answers(blank=(1, 2)), 0),
+        (answers(blank=(1, -2), failed=(3,)), 3),
+        (answers(failed=(1, 2, 3)), 3),
+        (answers().drop(columns="error"), 0),
+    ],
+)
+def test_more_than_five_percent_of_answers_that_are_none_are_reported(frame, n):
+    percent = f"{100 * n / 40:.1f} %"
+    said = [f"{n} of 40 answers of m are empty, refused, failed or unfinished ({percent})."]
+
+    assert list(missing_answers(frame)) == said * bool(n)
+
+
+@pytest.mark.parametrize("has_answers", [True, False])
+def test_blank_answers_are_reported_if_answers_are_not_kept_too(has_answers):
+    frame = answers(blank=(1, 3, -5, -7)).replace("\n ", "\n")
+
+    made = compare_results(frame.drop(columns="error"), has_answers=has_answers)
+
+    assert made.doubts == (
+        "4 of 40 answers of m are empty, refused, failed or unfinished (10.0 %).",
+    )
+
+
+def test_measures_report_doubts_behind_their_first_sentence():
+    frame = answers(blank=(1, 2, 3)).assign(form="x")
+    both = pd.concat([frame, frame.assign(form="y")])
+    pairs = pd.DataFrame({"first_correct": 1, "second_correct": 1, "item": range(20)})
+
+    assert accuracy(frame).sentences[1].startswith("3 of 40 answers of m are empty")
+    assert consistency(both).sentences[1].startswith("6 of 80 answers of m are empty")
+    assert paired(pairs).sentences[1].startswith("All scores are 1 (20 pairs)")
