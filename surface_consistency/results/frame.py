@@ -17,6 +17,7 @@ from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of, memory_rows
 from surface_consistency.results.layouts import flat_rows, layout_of
 from surface_consistency.results.logs import samples_part
+from surface_consistency.results.promptfoo import is_table
 from surface_consistency.results.run_folders import is_run, run_part
 from surface_consistency.results.tables import (
     Part,
@@ -261,7 +262,7 @@ def table_or_rows(one: Input) -> tuple[pd.DataFrame | None, Iterator[Row]]:
     content, table = one.content, None
     if isinstance(content, Path):
         rows = packed_rows(content)
-        if not content.is_dir() and not is_archive(content):
+        if not (content.is_dir() or is_archive(content) or is_table(content)):
             table = read_table(content)
     elif isinstance(content, pd.DataFrame):
         table, rows = content, memory_rows(_frame_rows(content), one.name)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.results import tools, unlearning
+from surface_consistency.results import promptfoo, tools, unlearning
 from surface_consistency.results.rows import Cells, Flat, Flats, at
 from surface_consistency.results.samples import harness_sample, written_out
 from surface_consistency.rows.readers import Place, Row
@@ -118,6 +118,17 @@ def _named(field: str) -> tuple[str, str]:
     return name, path or name
 
 
+_PROMPTFOO: Final[dict[str, Any]] = {
+    "parts": "model=provider question=vars.question|prompt.raw "
+    "prompt=prompt.raw prediction=response.output",
+    "fields": "testCase.metadata",
+    "more_parts": promptfoo.parts,
+    "more_scores": tools.promptfoo_scores,
+    "more_fields": promptfoo.fields,
+    "whole": promptfoo.run,
+    "versions": "0.17 to 0.121",
+}
+
 LAYOUTS: Final = (
     Layout(
         "lm-evaluation-harness",
@@ -196,16 +207,8 @@ LAYOUTS: Final = (
         whole=tools.helm_run,
         versions="0.5.16",
     ),
-    Layout(
-        "promptfoo",
-        "evalId results",
-        "id=testIdx question=vars.question|prompt.raw prompt=prompt.raw prediction=response.output",
-        fields="testCase.metadata",
-        items="results.results",
-        more_parts=tools.promptfoo_parts,
-        more_scores=tools.promptfoo_scores,
-        versions="0.121",
-    ),
+    Layout("promptfoo", "evalId results", items="results.results", **_PROMPTFOO),
+    Layout("promptfoo", "provider prompt vars success", **_PROMPTFOO),
     Layout(
         "deepeval",
         "testFile testCases",

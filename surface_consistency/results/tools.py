@@ -109,7 +109,8 @@ def summary(row: Cells, place: Place) -> Flats | None:
 
 def promptfoo_parts(result: Cells, row: Cells) -> Cells:
     """Name the model, and tell errors apart, which are neither right nor wrong."""
-    model = result["provider"].get("label") or result["provider"]["id"]
+    provider = result["provider"]
+    model = provider.get("label") or provider["id"] if isinstance(provider, Mapping) else provider
     if result.get("failureReason") != _FAILED:
         return {"model": model, "error": None}
     return {"model": model, "prediction": None, "error": result.get("error") or "failed"}
