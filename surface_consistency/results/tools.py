@@ -97,8 +97,9 @@ def no_samples(row: Cells, place: Place) -> Flats:
 
 
 def summary(row: Cells, place: Place) -> Flats | None:
-    """Refuse means without samples; a column that happens to be called so stays."""
-    if not isinstance(row["results"], Mapping):
+    """Refuse means without samples; a column that happens to be called so, or rows in it, stay."""
+    results = row["results"]
+    if not isinstance(results, Mapping) or any(isinstance(cell, list) for cell in results.values()):
         return None
     raise DataError(
         f"{place.source} holds the results of lm-evaluation-harness or a tool like it and no "
@@ -158,6 +159,8 @@ def opencompass(row: Cells, place: Place) -> Flats | None:
         cells = {name: cell for name, cell in details.items() if isinstance(cell, Mapping)}
         details = [{"id": name, **cell} for name, cell in cells.items()]
     if not isinstance(details, list) or not details:
+        return None
+    if "details" not in row and not {"prediction", "origin_prompt"} & details[0].keys():
         return None
     return [flat for item in details for flat in _opencompass_item(item)]
 
