@@ -256,9 +256,10 @@ def checked(
         codes = _Codes(frame)
         is_again = _is_again(codes.sample)
     if is_again.any():
-        frame = _collapse_doubles(codes, is_again, files, notes)
+        frame = _collapse_doubles(codes, is_again, files, given, notes)
         codes = _Codes(frame)
-    is_same_questions = _refuse_other_content(codes, files, notes)
+    is_same_questions = _refuse_other_content(codes, files, given, notes)
+    _note_prompts(codes, notes)
     _note_scales(frame, notes)
     clusters = _group_columns(codes, given, files)
     groups = () if given.cluster else [name for name in clusters if name != "item"]
@@ -303,18 +304,29 @@ def _tell_models_apart(codes: _Codes, notes: list[str]) -> pd.DataFrame:
 def _differing(rows: pd.DataFrame, key: np.ndarray) -> np.ndarray:
     """Return the keys whose rows do not say the same."""
     said = rows[list(_SAME)].groupby(key, sort=False, observed=True).nunique(dropna=False)
-    return said.index.to_numpy()[(said > 1).any(axis=1).to_numpy()]
+    further = rows[[name for name in rows if name not in COLUMNS]].astype(object)
+    # Another file may lack a column.
+    is_filled = rows["file"].nunique() == 1
+    others = further.map(shown, na_action=None if is_filled else "ignore")
+    differs = (said > 1).any(axis=1) | (
+        others.groupby(key, sort=False).nunique(dropna=not is_filled) > 1
+    ).any(axis=1)
+    return said.index.to_numpy()[differs.to_numpy()]
 
 
 def _collapse_doubles(
-    codes: _Codes, is_again: np.ndarray, read: Mapping[str, Read], notes: list[str]
+    codes: _Codes,
+    is_again: np.ndarray,
+    read: Mapping[str, Read],
+    given: ResultColumns,
+    notes: list[str],
 ) -> pd.DataFrame:
     """Leave rows once that stand twice; refuse those of one sample that differ."""
     frame, sample = codes.frame, codes.sample
     is_double = pd.Index(sample).duplicated(keep=False)
     broken = _differing(frame[is_double], sample[is_double])
     if broken.size:
-        raise DataError(_double(frame[sample == broken[0]], len(broken), read))
+        raise DataError(_double(frame[sample == broken[0]], len(broken), read, given))
     files = list(dict.fromkeys(frame.loc[is_again, "file"]))
     n, of = int(is_again.sum()), ", ".join(files)
     notes.append(
@@ -325,23 +337,38 @@ def _collapse_doubles(
     return frame[~is_again].reset_index(drop=True)
 
 
-def _double(rows: pd.DataFrame, n_broken: int, read: Mapping[str, Read]) -> str:
-    """Say that one sample stands twice and differs."""
-    one, other = rows.iloc[0], rows.iloc[1]
+def _double(
+    rows: pd.DataFrame, n_broken: int, read: Mapping[str, Read], given: ResultColumns
+) -> str:
+    """Describe a sample of which several rows differ, and how to name what distinguishes them."""
+    one = rows.iloc[0]
+    differing = [name for name in (*_SAME, *rows) if rows[name].map(shown).nunique() > 1]
+    other = rows[rows[differing[0]].map(shown) != shown(one[differing[0]])].iloc[0]
     if one["content"] and other["content"] and one["content"] != other["content"]:
-        return _other(one, other, n_broken, read)
+        return _other(one, other, n_broken, read, given)
     said = ", ".join(
         f"{name} {_plain(one[name])} and {_plain(other[name])}"
         if not isinstance(one[name], np.unsignedinteger)
         else "two answers"
         for name in ("score", "prediction", "error")
-        if one[name] != other[name] and not (pd.isna(one[name]) and pd.isna(other[name]))
+        if name in differing
     )
+    further = [name for name in dict.fromkeys(differing) if name not in COLUMNS]
+    called = f"equal scores and other values of {first_names(further)}" if further else ""
+    columns = f" (columns that differ: {first_names(further)})" if said and further else ""
     return (
         f"{one['file']}: {_item(one, read)} of {one['model']!r} stands more than once with "
-        f"{said} ({n_broken:,} such items); name the column that tells the rows apart by `repeat`, "
-        "`form` or `item`, or leave one of them out"
+        f"{said or called}{columns} ({n_broken:,} such items); "
+        f"{_remedies('name the column that distinguishes the rows by', given)}, or leave one of "
+        "them out"
     )
+
+
+def _remedies(sentence: str, given: ResultColumns) -> str:
+    """Name the options that tell rows of one item apart and were not given."""
+    names = [f"`{name}`" for name in ("repeat", "form", "item") if not getattr(given, name)]
+    listed = " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+    return f"{sentence} {listed}" if names else "name other columns"
 
 
 def _item(row: pd.Series, read: Mapping[str, Read]) -> str:
@@ -354,11 +381,16 @@ def _plain(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else shown(value)
 
 
-def _refuse_other_content(codes: _Codes, read: Mapping[str, Read], notes: list[str]) -> bool:
-    """Refuse items that are two things under one name; tell whether all were held."""
+def _refuse_other_content(
+    codes: _Codes, read: Mapping[str, Read], given: ResultColumns, notes: list[str]
+) -> bool:
+    """Refuse items that are two things under one name, unless the user names the items.
+
+    Return whether all were compared and equal.
+    """
     frame, asked = codes.frame, codes.asked
     content = frame["content"].to_numpy()
-    files = pd.unique(frame["file"])
+    files, is_same = pd.unique(frame["file"]), True
     of_file, names = pd.factorize(np.array([read[file].kind for file in files], dtype=object))
     if len(names) > 1:
         notes.append(
@@ -374,8 +406,28 @@ def _refuse_other_content(codes: _Codes, read: Mapping[str, Read], notes: list[s
             other = rows[differs][0]
             one = rows[first][of[differs][0]]
             n_items = len(np.unique(asked[rows[differs]]))
-            raise DataError(_other(frame.iloc[one], frame.iloc[other], n_items, read))
-    return len(names) == 1 and bool((content != 0).all())
+            sentence = _other(frame.iloc[one], frame.iloc[other], n_items, read, given)
+            if not given.item:
+                raise DataError(sentence)
+            notes.append(sentence)
+            is_same = False
+    return is_same and len(names) == 1 and bool((content != 0).all())
+
+
+def _note_prompts(codes: _Codes, notes: list[str]) -> None:
+    """Report items of which two rows have other prompts, such as other numbers of examples."""
+    if "prompt_hash" not in codes.frame:
+        return
+    prompt = codes.column("prompt_hash")
+    rows = np.flatnonzero(prompt >= 0)
+    _, first, of = np.unique(codes.asked[rows], return_index=True, return_inverse=True)
+    n = len(np.unique(of[prompt[rows] != prompt[rows[first]][of]]))
+    if n:
+        notes.append(
+            f"the prompts of {n:,} of {len(first):,} items differ between files, in their examples "
+            "(shots), their template or their instructions; a difference between models includes "
+            "that of their prompts"
+        )
 
 
 def _note_scales(frame: pd.DataFrame, notes: list[str]) -> None:
@@ -396,21 +448,30 @@ def _note_scales(frame: pd.DataFrame, notes: list[str]) -> None:
             )
 
 
-def _other(one: pd.Series, other: pd.Series, n_items: int, read: Mapping[str, Read]) -> str:
+def _other(
+    one: pd.Series, other: pd.Series, n_items: int, read: Mapping[str, Read], given: ResultColumns
+) -> str:
     """Say that one item is two questions."""
     same = "; their other fields differ" if _asked(one) == _asked(other) else ""
     if one["file"] == other["file"]:
-        return (
+        remedy = "" if given.item else "; if not, name by `item` what tells the items apart"
+        said = (
             f"{one['file']}: one item, {_item(one, read)}, is {_asked(one)} in one row and "
-            f"{_asked(other)} in another ({n_items:,} such items{same}); if these are forms of one "
-            "item, such as wordings or prompts, name the column that tells them apart by `form`; "
-            "if not, name by `item` what tells the items apart"
+            f"{_asked(other)} in another ({n_items:,} such items{same})"
         )
+        return (
+            f"{said}; if these are forms of one item, such as wordings or prompts, name the column "
+            f"that tells them apart by `form`{remedy}"
+        )
+    said = (
+        f"{_item(one, read)} is {_asked(one)} in {one['file']} and {_asked(other)} in "
+        f"{other['file']} ({n_items:,} such items{same})"
+    )
+    if given.item:
+        return f"the files are paired by `item` {' '.join(given.item)}, as named, although {said}"
     return (
-        f"the files do not hold the same items: {_item(one, read)} is {_asked(one)} in "
-        f"{one['file']} and {_asked(other)} in {other['file']} ({n_items:,} such items{same}); "
-        "give files over the same data, or name by `item` the column that names the same thing in "
-        "both"
+        f"the files do not hold the same items: {said}; give files over the same data, or name by "
+        "`item` the column that names the same thing in both"
     )
 
 

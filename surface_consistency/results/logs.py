@@ -75,8 +75,9 @@ def samples_part(
     if not rows:
         raise DataError(_nothing_left(source, given, filters))
     notes += [f"{source}: {n:,} of {len(rows):,} samples {doubt}" for doubt, n in doubts.items()]
+    item = tables.JOINED.join(given.item) or layout.item
     if for_judging:
-        return tables.Part(_typed(tables.frame_of(rows)), {}, item=layout.item)
+        return tables.Part(_typed(tables.frame_of(rows)), {}, item=item)
     if len(filters) > 1 and given.filter is None:
         raw = _by_filter(raw, filtered)
     samples = _typed(tables.frame_of(rows))
@@ -87,7 +88,7 @@ def samples_part(
         for name in scores
     }
     failures = {name: own for name, own in failures.items() if own}
-    return tables.Part(samples, scores, has_hashes, failures, item=layout.item)
+    return tables.Part(samples, scores, has_hashes, failures, item=item)
 
 
 def _nothing_left(source: str, given: ResultColumns, filters: Counter[str]) -> str:

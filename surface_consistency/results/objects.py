@@ -43,11 +43,10 @@ def rows_within(row: Cells, place: Place, given: ResultColumns) -> list[Cells]:
     if is_item and lists:
         raise DataError(f"{place} could be one row, or hold rows under {lists[0]}; {_REMEDY}")
     is_row = any(find_column(name, scalars) for name in (*USUAL["score"], *USUAL["prediction"]))
-    if is_item or (is_row and not lists):
+    has_text = any(isinstance(row[name], str | None) for name in scalars)
+    if is_item or (is_row and has_text and not lists):
         return [row]
-    rows = _rows(row, str(place))
-    if not rows and any(isinstance(row[name], str | None) for name in scalars):
-        rows = [row] if len(scalars) == len(row) else None
+    rows = _rows(row, str(place)) or ([row] if has_text and len(scalars) == len(row) else None)
     if not rows:
         raise DataError(
             f"{place} is one object with the fields {first_names(list(row))}, and its rows are not "

