@@ -26,7 +26,6 @@ __all__ = [
     "MOST_COLUMNS",
     "check_columns",
     "decode_text",
-    "delimited_cells",
     "delimited_rows",
     "existing_file",
     "file_digest",
@@ -65,6 +64,10 @@ _LISTED: Final = 40
 _JSON_REMEDY: Final = (
     "repair or remove the line (a last line that is cut off means that the file was not written to "
     "its end)"
+)
+_PARTED: Final = (
+    "the header parts its names by {0!r}: write the file with commas and decimal points, as "
+    "pandas.read_csv(file, sep={0!r}, decimal=',').to_csv(new, index=False) does"
 )
 
 
@@ -269,49 +272,22 @@ def delimited_rows(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str, 
         RecordError: If the header names a column twice or has more than `MOST_COLUMNS`, a row has
             another number of cells, or a quote is out of place; names file and line.
     """
-    table = delimited_cells(path, delimiter)
-    line, header = next(table, (1, []))
-    check_columns(header, f"{path}:{line}")
-    for line, cells in table:
-        yield line, dict(zip(header, cells, strict=True))
-
-
-def delimited_cells(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Read delimited text as lists of cells, the header first.
-
-    Args:
-        path: The file, UTF-8.
-        delimiter: What parts the cells: "," or a tab.
-
-    Yields:
-        Number from 1 of the line on which the row ends, and its cells.
-
-    Raises:
-        RecordError: If a row has another number of cells than the header, or a quote is out of
-            place; names file and line.
-    """
     lines = (decode_text(line, f"{path}:{number}") for number, line in read_lines(path))
     table = csv.reader(lines, delimiter=delimiter, strict=True)
-    header: list[str] = []
     try:
+        header = next(filter(None, table), [])
+        check_columns(header, f"{path}:{table.line_num}")
         for cells in table:
             if not cells:
                 continue
-            header = header or cells
             if len(cells) != len(header):
                 mark = next((mark for mark in ";\t|" if mark in header[0]), None)
                 remedy = "quote cells that hold the delimiter, a quote or a line break"
-                if mark is not None:
-                    remedy = (
-                        f"the header separates its names by {mark!r}: write the file with commas "
-                        f"and decimal points, such as pandas.read_csv(file, sep={mark!r}, "
-                        "decimal=',').to_csv(new, index=False)"
-                    )
                 raise RecordError(
                     f"{path}:{table.line_num}: {len(cells)} cells under {len(header)} columns; "
-                    f"{remedy}"
+                    f"{remedy if mark is None else _PARTED.format(mark)}"
                 )
-            yield table.line_num, cells
+            yield table.line_num, dict(zip(header, cells, strict=True))
     except csv.Error as error:
         raise RecordError(
             f"{path}:{table.line_num}: {error}; quote cells that hold the delimiter, a quote or a "

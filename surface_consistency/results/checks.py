@@ -208,6 +208,9 @@ class Read(NamedTuple):
     columns: Sequence[str] = ()
     """Its own columns, of a plain table."""
 
+    tried: Sequence[str] = ()
+    """Roles whose columns the user names."""
+
 
 class Held(NamedTuple):
     """Rows that were held against each other."""
@@ -256,9 +259,9 @@ def checked(
         codes = _Codes(frame)
         is_again = _is_again(codes.sample)
     if is_again.any():
-        frame = _collapse_doubles(codes, is_again, files, given, notes)
+        frame = _collapse_doubles(codes, is_again, files, notes)
         codes = _Codes(frame)
-    is_same_questions = _refuse_other_content(codes, files, given, notes)
+    is_same_questions = _refuse_other_content(codes, files, notes)
     _note_prompts(codes, notes)
     _note_scales(frame, notes)
     clusters = _group_columns(codes, given, files)
@@ -302,31 +305,24 @@ def _tell_models_apart(codes: _Codes, notes: list[str]) -> pd.DataFrame:
 
 
 def _differing(rows: pd.DataFrame, key: np.ndarray) -> np.ndarray:
-    """Return the keys whose rows do not say the same."""
+    """Return the keys whose rows do not say the same; another file may lack a column."""
     said = rows[list(_SAME)].groupby(key, sort=False, observed=True).nunique(dropna=False)
-    further = rows[[name for name in rows if name not in COLUMNS]].astype(object)
-    # Another file may lack a column.
-    is_filled = rows["file"].nunique() == 1
-    others = further.map(shown, na_action=None if is_filled else "ignore")
-    differs = (said > 1).any(axis=1) | (
-        others.groupby(key, sort=False).nunique(dropna=not is_filled) > 1
-    ).any(axis=1)
+    further = rows.drop(columns=list(COLUMNS)).astype(object)
+    texts = further.map(shown, na_action=None if rows["file"].nunique() == 1 else "ignore")
+    others = texts.groupby(key, sort=False).nunique()
+    differs = (said > 1).any(axis=1) | (others > 1).any(axis=1)
     return said.index.to_numpy()[differs.to_numpy()]
 
 
 def _collapse_doubles(
-    codes: _Codes,
-    is_again: np.ndarray,
-    read: Mapping[str, Read],
-    given: ResultColumns,
-    notes: list[str],
+    codes: _Codes, is_again: np.ndarray, read: Mapping[str, Read], notes: list[str]
 ) -> pd.DataFrame:
     """Leave rows once that stand twice; refuse those of one sample that differ."""
     frame, sample = codes.frame, codes.sample
     is_double = pd.Index(sample).duplicated(keep=False)
     broken = _differing(frame[is_double], sample[is_double])
     if broken.size:
-        raise DataError(_double(frame[sample == broken[0]], len(broken), read, given))
+        raise DataError(_double(frame[sample == broken[0]], len(broken), read))
     files = list(dict.fromkeys(frame.loc[is_again, "file"]))
     n, of = int(is_again.sum()), ", ".join(files)
     notes.append(
@@ -337,15 +333,13 @@ def _collapse_doubles(
     return frame[~is_again].reset_index(drop=True)
 
 
-def _double(
-    rows: pd.DataFrame, n_broken: int, read: Mapping[str, Read], given: ResultColumns
-) -> str:
+def _double(rows: pd.DataFrame, n_broken: int, read: Mapping[str, Read]) -> str:
     """Describe a sample of which several rows differ, and how to name what distinguishes them."""
-    one = rows.iloc[0]
-    differing = [name for name in (*_SAME, *rows) if rows[name].map(shown).nunique() > 1]
-    other = rows[rows[differing[0]].map(shown) != shown(one[differing[0]])].iloc[0]
+    texts = rows.drop(columns="file").astype(object).map(shown)
+    one, other = rows.iloc[0], rows[~texts.duplicated()].iloc[1]
+    differing = [name for name in texts if texts[name].nunique() > 1]
     if one["content"] and other["content"] and one["content"] != other["content"]:
-        return _other(one, other, n_broken, read, given)
+        return _other(one, other, n_broken, read)
     said = ", ".join(
         f"{name} {_plain(one[name])} and {_plain(other[name])}"
         if not isinstance(one[name], np.unsignedinteger)
@@ -353,22 +347,15 @@ def _double(
         for name in ("score", "prediction", "error")
         if name in differing
     )
-    further = [name for name in dict.fromkeys(differing) if name not in COLUMNS]
-    called = f"equal scores and other values of {first_names(further)}" if further else ""
-    columns = f" (columns that differ: {first_names(further)})" if said and further else ""
+    if further := [name for name in differing if name not in COLUMNS]:
+        said = f"{said or 'equal scores'} and other values of {first_names(further)}"
+    tried = read[one["file"]].tried
+    names = [f"`{name}`" for name in ("repeat", "form", "item") if name not in tried]
     return (
         f"{one['file']}: {_item(one, read)} of {one['model']!r} stands more than once with "
-        f"{said or called}{columns} ({n_broken:,} such items); "
-        f"{_remedies('name the column that distinguishes the rows by', given)}, or leave one of "
-        "them out"
+        f"{said} ({n_broken:,} such items); name the column that distinguishes the rows by "
+        f"{' or '.join(names) or 'further names of `item`'}, or leave one of them out"
     )
-
-
-def _remedies(sentence: str, given: ResultColumns) -> str:
-    """Name the options that tell rows of one item apart and were not given."""
-    names = [f"`{name}`" for name in ("repeat", "form", "item") if not getattr(given, name)]
-    listed = " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
-    return f"{sentence} {listed}" if names else "name other columns"
 
 
 def _item(row: pd.Series, read: Mapping[str, Read]) -> str:
@@ -381,13 +368,8 @@ def _plain(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else shown(value)
 
 
-def _refuse_other_content(
-    codes: _Codes, read: Mapping[str, Read], given: ResultColumns, notes: list[str]
-) -> bool:
-    """Refuse items that are two things under one name, unless the user names the items.
-
-    Return whether all were compared and equal.
-    """
+def _refuse_other_content(codes: _Codes, read: Mapping[str, Read], notes: list[str]) -> bool:
+    """Refuse items that are two things, unless the user names them; tell whether all are equal."""
     frame, asked = codes.frame, codes.asked
     content = frame["content"].to_numpy()
     files, is_same = pd.unique(frame["file"]), True
@@ -406,11 +388,10 @@ def _refuse_other_content(
             other = rows[differs][0]
             one = rows[first][of[differs][0]]
             n_items = len(np.unique(asked[rows[differs]]))
-            sentence = _other(frame.iloc[one], frame.iloc[other], n_items, read, given)
-            if not given.item:
-                raise DataError(sentence)
-            notes.append(sentence)
+            notes.append(_other(frame.iloc[one], frame.iloc[other], n_items, read))
             is_same = False
+            if "item" not in read[files[0]].tried:
+                raise DataError(notes[-1])
     return is_same and len(names) == 1 and bool((content != 0).all())
 
 
@@ -418,15 +399,11 @@ def _note_prompts(codes: _Codes, notes: list[str]) -> None:
     """Report items of which two rows have other prompts, such as other numbers of examples."""
     if "prompt_hash" not in codes.frame:
         return
-    prompt = codes.column("prompt_hash")
-    rows = np.flatnonzero(prompt >= 0)
-    _, first, of = np.unique(codes.asked[rows], return_index=True, return_inverse=True)
-    n = len(np.unique(of[prompt[rows] != prompt[rows[first]][of]]))
-    if n:
+    prompts = codes.frame.groupby(codes.asked)["prompt_hash"].nunique()
+    if n := int((prompts > 1).sum()):
         notes.append(
-            f"the prompts of {n:,} of {len(first):,} items differ between files, in their examples "
-            "(shots), their template or their instructions; a difference between models includes "
-            "that of their prompts"
+            f"the prompts of {n:,} of {len(prompts):,} items differ between files, in their "
+            "examples (shots), template or instructions; so may the scores for that reason alone"
         )
 
 
@@ -448,27 +425,24 @@ def _note_scales(frame: pd.DataFrame, notes: list[str]) -> None:
             )
 
 
-def _other(
-    one: pd.Series, other: pd.Series, n_items: int, read: Mapping[str, Read], given: ResultColumns
-) -> str:
+def _other(one: pd.Series, other: pd.Series, n_items: int, read: Mapping[str, Read]) -> str:
     """Say that one item is two questions."""
     same = "; their other fields differ" if _asked(one) == _asked(other) else ""
+    is_named = "item" in read[one["file"]].tried
     if one["file"] == other["file"]:
-        remedy = "" if given.item else "; if not, name by `item` what tells the items apart"
-        said = (
-            f"{one['file']}: one item, {_item(one, read)}, is {_asked(one)} in one row and "
-            f"{_asked(other)} in another ({n_items:,} such items{same})"
-        )
+        remedy = "" if is_named else "; if not, name by `item` what tells the items apart"
         return (
-            f"{said}; if these are forms of one item, such as wordings or prompts, name the column "
-            f"that tells them apart by `form`{remedy}"
+            f"{one['file']}: one item, {_item(one, read)}, is {_asked(one)} in one row and "
+            f"{_asked(other)} in another ({n_items:,} such items{same}); if these are forms of one "
+            f"item, such as wordings or prompts, name the column that tells them apart by `form`"
+            f"{remedy}"
         )
     said = (
         f"{_item(one, read)} is {_asked(one)} in {one['file']} and {_asked(other)} in "
         f"{other['file']} ({n_items:,} such items{same})"
     )
-    if given.item:
-        return f"the files are paired by `item` {' '.join(given.item)}, as named, although {said}"
+    if is_named:
+        return f"items are paired as `item` names them, although {said}"
     return (
         f"the files do not hold the same items: {said}; give files over the same data, or name by "
         "`item` the column that names the same thing in both"

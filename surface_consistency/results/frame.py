@@ -209,7 +209,9 @@ class _Reading:
         if not self._has_answers:
             frame["prediction"] = _hashed_answers(frame)
         self.tool[one.name] = tool
-        self.read[one.name] = Read(f"{tool}: {_asked_by(part, frame)}", part.item, part.columns)
+        tried = [name for name in ("item", "form", "repeat") if getattr(self.given, name)]
+        kind = f"{tool}: {_asked_by(part, frame)}"
+        self.read[one.name] = Read(kind, part.item, part.columns, tried)
         return frame
 
     def _refuse_other_ids(self, one: Input, part: Part) -> None:

@@ -130,6 +130,8 @@ _PROMPTFOO: Final[dict[str, Any]] = {
     "versions": "0.17 to 0.121",
 }
 
+_PREFERENCES: Final[dict[str, Any]] = {"whole": preferences.run, "versions": "of 2024"}
+
 LAYOUTS: Final = (
     Layout(
         "lm-evaluation-harness",
@@ -305,38 +307,9 @@ LAYOUTS: Final = (
     ),
     Layout("SWE-bench", "resolved_ids", rows=objects.swe_bench, versions="schema 2"),
     Layout("SWE-bench", "resolved", rows=objects.swe_bench, versions="of 2024"),
-    Layout("evalplus", "eval", rows=objects.evalplus, versions="0.1 to 0.3"),
-    Layout(
-        "human-eval",
-        "task_id completion result passed",
-        "id=task_id prediction=completion",
-        scores="passed",
-        fields="*",
-        whole=objects.human_eval,
-        versions="6d43fb9",
-    ),
-    Layout(
-        "alpaca_eval",
-        "instruction output_1 output_2 preference",
-        rows=preferences.alpaca_eval,
-        whole=preferences.run,
-        versions="0.1 to 0.6",
-    ),
-    Layout(
-        "Chatbot Arena", "model_a model_b winner", rows=preferences.arena, whole=preferences.run
-    ),
-    Layout(
-        "Chatbot Arena",
-        "model_a model_b winner_model_a winner_model_b winner_tie",
-        rows=preferences.arena_columns,
-        whole=preferences.run,
-    ),
-    Layout(
-        "MT-bench, pairs",
-        "model_1 model_2 g1_winner g2_winner",
-        rows=preferences.mt_bench,
-        whole=preferences.run,
-    ),
+    Layout("evalplus", "eval", rows=objects.evalplus, versions="0.3"),
+    Layout("alpaca_eval", preferences.ALPACA, rows=preferences.alpaca_eval, **_PREFERENCES),
+    Layout("Chatbot Arena", "model_a model_b winner", rows=preferences.arena, **_PREFERENCES),
     Layout("OpenAI's batches", "custom_id response", rows=tools.batch_result),
     Layout("RWKU", "results", rows=unlearning.rwku, versions="of 2024"),
 )

@@ -1,7 +1,7 @@
 """Preferences between the answers of two models, as scores of one against the other.
 
-A win is 1, a tie 0.5 and a loss 0. The model that all others are compared with has 0.5 on every
-item, so that a difference is the win rate (ties counted half) less a half.
+A win is 1, a tie 0.5 and a loss 0. The other model, the reference, has 0.5 on every item, so that
+the difference of the two is the win rate, with ties counted half, minus a half.
 """
 
 from collections import Counter
@@ -13,122 +13,70 @@ from surface_consistency.errors import DataError, RecordError
 from surface_consistency.results.rows import Cells, Failure, Flat, Flats, at, shown
 from surface_consistency.rows.readers import Place
 
-METRIC: Final = "preference"
-"""Name of the metric."""
+ALPACA: Final = "instruction output_1 output_2 preference"
+"""Columns of annotations of alpaca_eval."""
 
-_TIES: Final = {"tie", "tie (bothbad)", "both_bad", "bothbad", "equal", "same", "draw"}
-_FIRST: Final = {"model_a", "model_1", "a"}
-_SECOND: Final = {"model_b", "model_2", "b"}
-_ITEMS: Final = "question_id|id|instruction|prompt|question|conversation_a.0.content"
+_SCORES: Final = {"model_a": 0.0, "model_b": 1.0, "a": 0.0, "b": 1.0} | dict.fromkeys(
+    ("tie", "tie (bothbad)", "both_bad", "equal", "draw"), 0.5
+)
+_ITEM: Final = "question_id|id|instruction|prompt|question|conversation_a.0.content"
 
 
 def alpaca_eval(row: Cells, place: Place) -> Flats:
-    """Read an annotation of alpaca_eval: 1 prefers the first output, 2 the second, 0 and 1.5 none.
+    """Read an annotation of alpaca_eval: from 1 for the first output to 2 for the second one.
 
-    Weighted annotators give numbers between 1 and 2. No preference (null, or -1) is no score.
+    A tie is 1.5, or 0 in old files; no preference (null, or -1) is not a score.
     """
     told = row["preference"]
-    try:
-        number = -1.0 if told in (None, "") else float(told)
-    except (TypeError, ValueError):
-        number = 3.0
-    if not (number in (-1, 0) or 1 <= number <= 2):
-        raise RecordError(
-            f"{place}: `preference` holds {shown(told)}, which is not a preference of alpaca_eval: "
-            "1 to 2, 0 for a tie, or null"
-        )
-    score = None if number == -1 else 0.5 if number == 0 else number - 1
-    models = (row.get("generator_1") or "reference", row.get("generator_2"))
-    return _both(row, models, score, row["instruction"], ("output_1", "output_2"))
+    number = None if told in (None, "") else float(told)
+    if number is not None and number not in (-1, 0) and not 1 <= number <= 2:
+        raise RecordError(f"{place}: {shown(told)} is not a preference, which is 1 to 2, 0 or null")
+    score = None if number in (None, -1) else (number or 1.5) - 1
+    names = (row.get("generator_1") or "reference", row.get("generator_2"))
+    yield _battle(row, names, score, (row["output_1"], row["output_2"]))
 
 
 def arena(row: Cells, place: Place) -> Flats:
     """Read a battle of an arena: two models, and which of them won."""
-    return _both(row, (row["model_a"], row["model_b"]), _won(row["winner"], row, place))
+    names, told = (row["model_a"], row["model_b"]), row["winner"]
+    score = {**_SCORES, names[0]: 0.0, names[1]: 1.0}.get(told)
+    if score is None and told:
+        raise RecordError(f"{place}: the winner {shown(told)} is none of model_a, model_b and tie")
+    yield _battle(row, names, score, (None, None))
 
 
-def arena_columns(row: Cells, place: Place) -> Flats:
-    """Read a battle whose outcome has three columns of 0 and 1."""
-    names = ("winner_model_a", "winner_tie", "winner_model_b")
-    told = [float(row[name]) for name in names]
-    if sorted(told) != [0, 0, 1]:
-        raise RecordError(f"{place}: {', '.join(names)} hold {told}; one of them is 1")
-    return _both(row, (row["model_a"], row["model_b"]), told.index(1) / 2)
-
-
-def mt_bench(row: Cells, place: Place) -> Flats:
-    """Read a pairwise judgment of MT-bench: two games, with the answers in both orders.
-
-    As in FastChat, a model wins if it wins both games, and other outcomes are ties.
-    """
-    games = [_won(row[f"g{game}_winner"], row, place) for game in (1, 2)]
-    score = None if None in games else games[0] if games[0] == games[1] else 0.5
-    return _both(row, (row["model_1"], row["model_2"]), score)
-
-
-def _won(told: object, row: Cells, place: Place) -> float | None:
-    """Read the score of the second model; None if the judge failed."""
-    word = str(told or "error").strip()
-    models = [{str(row.get(f"model_{a}")), str(row.get(f"model_{n}"))} for a, n in ("a1", "b2")]
-    for score, words in ((0.0, _FIRST | models[0]), (1.0, _SECOND | models[1]), (0.5, _TIES)):
-        if word.casefold() in words or word in words:
-            return score
-    if word.casefold() in ("error", "none", "nan"):
-        return None
-    raise RecordError(
-        f"{place}: the winner is {shown(told)}; known are model_a, model_b, the names of the "
-        "models, and tie"
-    )
-
-
-def _both(
-    row: Cells,
-    models: tuple[Any, Any],
-    score: float | None,
-    item: object = None,
-    outputs: tuple[str, str] = ("", ""),
-) -> Flats:
-    """Lay out the answers of both models; `run` decides which of them is the reference."""
-    item = at(dict(row), _ITEMS) if item is None else item
-    kept = ("turn", "judge", "annotator", "language", "dataset", "category")
-    rest = {name: row[name] for name in kept if name in row}
-    for model, rival, output, own in zip(
-        models, models[::-1], outputs, (None if score is None else 1 - score, score), strict=True
-    ):
-        parts = {"id": item, "model": model, "prediction": row.get(output)}
-        if "turn" in row:
-            parts["form"] = f"turn {row['turn']}"
-        value = Failure("the judge has no preference") if own is None else own
-        yield Flat(parts, {METRIC: value}, {**rest, "rival": rival})
+def _battle(row: Cells, models: Any, score: float | None, texts: Any) -> Flat:  # noqa: ANN401
+    """Lay out a battle of two models by the score of the second one."""
+    parts = {"id": at(dict(row), _ITEM), "form": f"turn {row['turn']}" if "turn" in row else ""}
+    fields = {name: row[name] for name in ("judge", "annotator", "language") if name in row}
+    return Flat(parts, {"preference": score}, {**fields, "models": models, "texts": texts})
 
 
 def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
-    """Score all models against the one that is in every comparison.
+    """Score one of two models against the other, the first of the first battle.
 
     Raises:
-        DataError: If no model is in every comparison.
+        DataError: If there are more than two models.
     """
-    rows = list(flats)
-    pairs = [{flat.parts["model"], flat.fields["rival"]} for flat in rows]
-    common = set.intersection(*pairs)
-    models = list(dict.fromkeys(flat.parts["model"] for flat in rows))
-    reference = next((one for one in models if one in common), None)
-    if len(pairs[0]) < 2 or not common:
+    rows, seen = list(flats), Counter[Hashable]()
+    names = list(dict.fromkeys(model for flat in rows for model in flat.fields["models"]))
+    if len(names) != 2:
         raise DataError(
-            f"{file} has battles of {len(models)} models of which none is in every battle; give "
-            "the battles of two models, or those of one model with others"
+            f"{file} has battles of {len(names)} models; give those of two models as a file"
         )
     notes.append(
-        f"{file}: preference is 1 for a win against {reference}, 0.5 for a tie and 0 for a loss; "
-        f"{reference} has 0.5"
+        f"{file}: preference is 1 for a win, 0.5 for a tie and 0 for a loss against the "
+        f"reference {names[0]}, which has 0.5"
     )
-    seen: Counter[Hashable] = Counter()
     for number, flat in enumerate(rows):
-        parts, model = dict(flat.parts), flat.parts["model"]
-        parts["id"] = number // 2 if parts["id"] is None else parts["id"]
-        key = (model, parts["id"], parts.get("form"))
-        told = {name: value for name, value in flat.fields.items() if name != "rival"}
-        if model != reference or seen[key] == 0 or len(models) == 2:
-            score = 0.5 if model == reference else flat.scores[METRIC]
-            yield Flat({**parts, "repeat": seen[key]}, {METRIC: score}, told)
-        seen[key] += 1
+        fields, score = dict(flat.fields), flat.scores["preference"]
+        told = dict(zip(fields.pop("models"), fields.pop("texts"), strict=True))
+        item = number if flat.parts["id"] is None else flat.parts["id"]
+        if score is not None and next(iter(told)) == names[1]:
+            score = 1 - score
+        value = Failure("the judge has no preference") if score is None else score
+        parts = {**flat.parts, "id": item, "repeat": seen[item, flat.parts["form"]]}
+        seen[item, flat.parts["form"]] += 1
+        for model, own in ((names[0], 0.5), (names[1], value)):
+            answer = {"model": model, "prediction": told[model]}
+            yield Flat({**parts, **answer}, {"preference": own}, fields)

