@@ -72,7 +72,7 @@ def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
         )
     for flat, (number, repeat) in zip(rows, numbers, strict=True):
         fields = {name: value for name, value in flat.fields.items() if name != "test"}
-        told = {"id": number, "repeat": repeat}
+        told: dict[str, Any] = {"id": number, "repeat": repeat}
         if has_numbers and fields["testIdx"] is not None:
             told["id"] = fields["testIdx"]
         if has_prompts:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.reading import first_names, parse_json
+from surface_consistency.results.columns import USUAL
 from surface_consistency.results.rows import Cells, Failure, Flat, Flats, at, shown, text_of
 from surface_consistency.results.samples import task_in_name
 from surface_consistency.rows.readers import Place, read_rows
@@ -169,7 +170,7 @@ def opencompass(row: Cells, place: Place) -> Flats | None:
     if isinstance(details, Mapping):
         cells = {name: cell for name, cell in details.items() if isinstance(cell, Mapping)}
         details = [{"id": name, **cell} for name, cell in cells.items()]
-    if not isinstance(details, list) or not details:
+    if not isinstance(details, list) or not details or not {*USUAL["item"]}.isdisjoint(row):
         return None
     if "details" not in row and not {"prediction", "origin_prompt"} & details[0].keys():
         return None
