@@ -38,6 +38,7 @@ __all__ = [
     "read_document",
     "read_lines",
     "read_start",
+    "writable",
 ]
 
 LONGEST_LINE: Final = 16 * 2**20
@@ -248,6 +249,7 @@ def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             row = parse_json(line.strip(), f"{path}:{number}")
         if line.count(b"[") + line.count(b"{") > DEEPEST and _depth_exceeds(row):
             raise _too_deep(f"{path}:{number}")
+        row = writable(row) if b"\\ud" in line.lower() else row
         if type(row) is not dict:
             raise RecordError(
                 f"{path}:{number}: a line holds one JSON object with a row's columns, got "
@@ -443,7 +445,27 @@ def _parse(text: str, place: str) -> Any:  # noqa: ANN401
         raise _too_many_digits(place) from error
     if text.count("[") + text.count("{") > DEEPEST and _depth_exceeds(value):
         raise _too_deep(place)
-    return value
+    return writable(value) if "\\ud" in text.lower() else value
+
+
+def writable(value: Any) -> Any:  # noqa: ANN401
+    r"""Replace the lone surrogates in all texts of a value, which UTF-8 cannot hold, by "?".
+
+    Args:
+        value: A text, or objects, lists and tuples of such; of a depth within `DEEPEST`.
+
+    Returns:
+        The value.
+
+    Examples:
+        >>> writable({"Malm\ud800": ["\ud800ö"]})
+        {'Malm?': ['?ö']}
+    """
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, dict):
+        return {writable(name): writable(cell) for name, cell in value.items()}
+    return type(value)(map(writable, value)) if isinstance(value, list | tuple) else value
 
 
 def _fold(name: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.results import objects, preferences, promptfoo, tools, unlearning
 from surface_consistency.results.columns import ResultColumns
-from surface_consistency.results.rows import Cells, Flat, Flats, at
+from surface_consistency.results.rows import Cells, Flat, Flats, at, shown
 from surface_consistency.results.samples import harness_sample, written_out
 from surface_consistency.rows.readers import Place, Row
 
@@ -350,7 +350,10 @@ def flat_samples(layout: Layout, row: Cells, place: Place) -> list[Flat] | None:
         RecordError: If it is not in the layout.
     """
     try:
-        return layout.flat(row, place)
+        flats = layout.flat(row, place)
+        for flat in flats or ():
+            _check_types(flat)
+        return flats
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, DataError):
             raise
@@ -359,6 +362,16 @@ def flat_samples(layout: Layout, row: Cells, place: Place) -> list[Flat] | None:
             f"columns {layout.columns} it has; restore the file, or write its "
             "rows as a plain table"
         ) from error
+
+
+def _check_types(flat: Flat) -> None:
+    """Refuse lists and objects in place of names, and names of scores that are not texts."""
+    for name in ("id", "task", "model", "form", "filter"):
+        if isinstance(flat.parts.get(name), list | dict):
+            raise TypeError(f"{name} is {shown(flat.parts[name])}")
+    int(flat.parts.get("repeat") or 0)
+    if not all(isinstance(name, str) for name in flat.scores):
+        raise TypeError(f"names of scores are {shown(list(flat.scores))}")
 
 
 def flat_rows(

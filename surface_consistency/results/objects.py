@@ -150,9 +150,12 @@ def evalplus(row: Cells, place: Place) -> Flats | None:
         for repeat, one in enumerate(solutions):
             told = {name: one.get(f"{name}_status") for name in ("base", "plus")}
             told["passed"] = one.get("status")
-            scores = {name: status == "pass" for name, status in told.items() if status is not None}
+            scores = {name: _PASSED[status] for name, status in told.items() if status is not None}
             if "plus" in scores:
                 scores["plus"] &= scores["base"]
             parts = {"id": task, "repeat": repeat, "prediction": one.get("solution")}
             flats.append(Flat(parts, scores, {}))
     return flats
+
+
+_PASSED: Final = {"pass": True, "fail": False, "timeout": False}

@@ -49,7 +49,8 @@ def _battle(row: Cells, models: Any, score: float | None, texts: Any) -> Flat:  
     """Lay out a battle of two models by the score of the second one."""
     parts = {"id": at(dict(row), _ITEM), "form": f"turn {row['turn']}" if "turn" in row else ""}
     fields = {name: row[name] for name in ("judge", "annotator", "language") if name in row}
-    return Flat(parts, {"preference": score}, {**fields, "models": models, "texts": texts})
+    names = tuple(None if one is None else str(one) for one in models)
+    return Flat(parts, {"preference": score}, {**fields, "models": names, "texts": texts})
 
 
 def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:

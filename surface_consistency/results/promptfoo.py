@@ -34,12 +34,12 @@ def parts(result: Cells, row: Cells) -> Cells:
 
 def fields(result: Cells) -> Cells:
     """Read what identifies test, prompt and provider of a result."""
-    label = at(result, "prompt.label|prompt.display")
+    label, test = at(result, "prompt.label|prompt.display"), result.get("testIdx")
     return {
         "provider": promptfoo_parts(result, {})["model"],
-        "prompt_label": label,
-        "promptIdx": result.get("promptIdx", label),
-        "testIdx": result.get("testIdx"),
+        "prompt_label": str(label),
+        "promptIdx": str(result.get("promptIdx", label)),
+        "testIdx": None if test is None else int(test),
         "test": result.get("repeatGroupId") or json.dumps(at(result, "testCase.assert")),
     }
 
@@ -51,7 +51,7 @@ def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
     provider answers several prompts, each prompt is a model; of several providers, each prompt is a
     form.
     """
-    rows = sorted(flats, key=lambda flat: int(flat.fields["testIdx"] or 0))
+    rows = sorted(flats, key=lambda flat: flat.fields["testIdx"] or 0)
     tests, seen = dict[Hashable, int](), Counter[Hashable]()
     prompts: dict[str, dict[Any, str]] = {}
     numbers = []
@@ -61,7 +61,7 @@ def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
         key = (tests.setdefault(test, len(tests)), model, own["promptIdx"])
         numbers.append((key[0], seen[key]))
         seen[key] += 1
-        prompts.setdefault(model, {})[own["promptIdx"]] = str(own["prompt_label"])
+        prompts.setdefault(model, {})[own["promptIdx"]] = own["prompt_label"]
     has_numbers = max(seen.values(), default=0) < 2
     has_prompts = any(len(labels) > 1 for labels in prompts.values())
     role = "model" if len(prompts) == 1 else "form"
@@ -77,7 +77,7 @@ def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
             told["id"] = fields["testIdx"]
         if has_prompts:
             labels = list(prompts[flat.parts["model"]].values())
-            label, place = str(fields["prompt_label"]), fields["promptIdx"]
+            label, place = fields["prompt_label"], fields["promptIdx"]
             told[role] = label if labels.count(label) == 1 else f"{label} ({place})"
         yield flat._replace(parts={**flat.parts, **told}, fields=fields)
 

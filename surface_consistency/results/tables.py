@@ -5,13 +5,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.reading import check_columns, find_column, first_names, json_or_text
+from surface_consistency.reading import (
+    check_columns,
+    find_column,
+    first_names,
+    json_or_text,
+    writable,
+)
 from surface_consistency.results.columns import (
     USUAL,
     ResultColumns,
@@ -22,7 +28,6 @@ from surface_consistency.results.columns import (
 from surface_consistency.results.rows import Cells, shown
 from surface_consistency.results.tools import as_references
 from surface_consistency.rows.readers import FORMATS
-from surface_consistency.schemas.generations import replace_surrogates
 
 _WORDS: Final = {"true": 1.0, "false": 0.0}
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
@@ -75,14 +80,7 @@ def frame_of(rows: Sequence[Cells]) -> pd.DataFrame:
     try:
         return pd.DataFrame(rows)
     except UnicodeEncodeError:
-        return pd.DataFrame([{name: _writable(cell) for name, cell in row.items()} for row in rows])
-
-
-def _writable(cell: Any) -> Any:  # noqa: ANN401
-    """Replace the lone surrogates of a text, or of each text in a list."""
-    if isinstance(cell, list | tuple):
-        return type(cell)(map(_writable, cell))
-    return replace_surrogates(cell) if isinstance(cell, str) else cell
+        return pd.DataFrame([writable(dict(row)) for row in rows])
 
 
 def wanted_scores(scores: Scores, given: ResultColumns) -> Scores:

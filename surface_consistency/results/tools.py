@@ -467,7 +467,8 @@ def named_by_details(file: Path) -> dict[str, str]:
 
 def helm_fields(row: Cells) -> Cells:
     """Keep which draw of demonstrations an instance of HELM was asked with."""
-    return {"train_trial_index": row.get("train_trial_index")}
+    draw = row.get("train_trial_index")
+    return {"train_trial_index": draw if isinstance(draw, int) else None}
 
 
 def deepeval_parts(case: Cells, row: Cells) -> Cells:
