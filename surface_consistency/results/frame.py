@@ -138,7 +138,8 @@ def read_inputs(
     if given.names and not frame["model"].isin(given.names).any():
         raise DataError(
             f"{len(given.names)} labels, {', '.join(given.names)}, name neither one file each nor "
-            f"columns of a table; the models are called {first_names(frame['model'].unique())}"
+            f"columns of a table; the models are called {first_names(frame['model'].unique())}; "
+            "omit `names`"
         )
     held = checked(frame, reading.read, given, reading.notes)
     notes = shortened(reading.notes, list(reading.tool))
@@ -314,7 +315,7 @@ def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
         if samples[told].isna().all(axis=None):
             raise DataError(
                 f"{one.name} holds neither scores nor answers; name the column of scores by "
-                "`score`, or that of answers by `prediction`; saw "
+                "`score`, or one of answers that are not empty by `prediction`; saw "
                 f"{first_names(part.columns or list(samples))}"
             )
         notes.append(f"{one.name}: {UNSCORED}")

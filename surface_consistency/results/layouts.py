@@ -360,7 +360,7 @@ def flat_samples(layout: Layout, row: Cells, place: Place) -> list[Flat] | None:
         raise RecordError(
             f"{place}: not in the layout of {layout.tool} ({type(error).__name__}: {error}), whose "
             f"columns {layout.columns} it has; restore the file, or write its "
-            "rows as a plain table"
+            "rows as a plain table with the columns item, model and score"
         ) from error
 
 

@@ -219,7 +219,7 @@ class _Table(NamedTuple):
         if "model" in roles or given.score or given.metrics:
             return []
         named = [find_column(name, self.names) for name in given.names]
-        if len(named) > 1 and None not in named:
+        if None not in named and (len(named) > 1 or (named and "score" not in roles)):
             return [name for name in named if name is not None]
         if "score" in roles or "prediction" in roles or given.names:
             return []

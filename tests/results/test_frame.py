@@ -273,7 +273,11 @@ def test_a_null_score_is_missing(data_files):
         (RecordError, b'\xff\xfe{\x00"\x00', "not UTF-8 at byte 0 .* re-save the file as UTF-8"),
         (DataError, b'{"item": "q1", "note": "x"}', "neither scores nor .* saw item, note$"),
         (RecordError, b'{"id": ["q1"], "correct": 1}', "'id' holds lists or objects, which name"),
-        (DataError, b'{"correct": 1}', "p.jsonl:1 is one object with the fields correct, and its "),
+        (
+            DataError,
+            b'{"correct": 1}',
+            "p.jsonl:1 is one object with the fields correct, and it is ",
+        ),
         (DataError, b'{"x": "a", "correct": 1}', "no column names the items; looked for 'item', "),
         (RecordError, b'{"item": "q1", "correct": "maybe"}', "row 1 of column 'correct' holds 'm"),
         (ColumnNotFoundError, b"id;score\n1;1\n", "parted by ';': write them with commas"),
