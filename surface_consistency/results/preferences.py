@@ -28,7 +28,7 @@ def alpaca_eval(row: Cells, place: Place) -> Flats:
     A tie is 1.5, or 0 in old files; no preference (null, or -1) is not a score.
     """
     told = row["preference"]
-    number = None if told in (None, "") else float(told)
+    number = None if str(told) in ("None", "", "nan") else float(told)
     if number is not None and number not in (-1, 0) and not 1 <= number <= 2:
         raise RecordError(f"{place}: {shown(told)} is not a preference, which is 1 to 2, 0 or null")
     score = None if number in (None, -1) else (number or 1.5) - 1
@@ -38,8 +38,8 @@ def alpaca_eval(row: Cells, place: Place) -> Flats:
 
 def arena(row: Cells, place: Place) -> Flats:
     """Read a battle of an arena: two models, and which of them won."""
-    names, told = (row["model_a"], row["model_b"]), row["winner"]
-    score = {**_SCORES, names[0]: 0.0, names[1]: 1.0}.get(told)
+    names, told = (row["model_a"], row["model_b"]), str(row["winner"] or "")
+    score = {str(names[0]): 0.0, str(names[1]): 1.0}.get(told, _SCORES.get(told.casefold()))
     if score is None and told:
         raise RecordError(f"{place}: the winner {shown(told)} is none of model_a, model_b and tie")
     yield _battle(row, names, score, (None, None))

@@ -172,7 +172,8 @@ def opencompass(row: Cells, place: Place) -> Flats | None:
         details = [{"id": name, **cell} for name, cell in cells.items()]
     if not isinstance(details, list) or not details or not {*USUAL["item"]}.isdisjoint(row):
         return None
-    if "details" not in row and not {"prediction", "origin_prompt"} & details[0].keys():
+    told = ("prediction", "origin_prompt") if "details" not in row else _TOLD
+    if not any(name in details[0] for name in told):
         return None
     return [flat for item in details for flat in _opencompass_item(item)]
 
@@ -198,6 +199,7 @@ def _opencompass_item(item: Cells) -> Flats:
 
 
 _VERDICTS: Final = ("correct", "is_correct", "cascade_correct")
+_TOLD: Final = ("prediction", "pred", "origin_prediction", "example_abbr", "prompt", *_VERDICTS)
 
 
 def _replica(cell: object, number: int) -> object:

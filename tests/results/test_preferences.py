@@ -15,8 +15,8 @@ def annotation(number, preference, **other):
 
 
 # As alpaca_eval.metrics: preferences.replace({0.0: 1.5}) - 1, and what is null or below 0 dropped.
-PREFERENCES = [1, 2, 2, 0, 1.5, None, -1, 1.2]
-SCORES = [0, 1, 1, 0.5, 0.5, None, None, 0.2]
+PREFERENCES = [1, 2, 2, 0, 1.5, None, -1, 1.2, float("nan")]
+SCORES = [0, 1, 1, 0.5, 0.5, None, None, 0.2, None]
 
 
 @pytest.mark.parametrize("kind", [list, pd.DataFrame])
@@ -28,7 +28,7 @@ def test_preferences_of_alpaca_eval_are_scores_against_a_half(kind):
     assert (
         beta["score"].round(9).astype(object).where(beta["score"].notna(), None).tolist() == SCORES
     )
-    assert beta["error"].notna().sum() == 2
+    assert beta["error"].notna().sum() == 3
     assert (frame.loc[frame["model"] == "gpt4", "score"] == 0.5).all()
 
 
@@ -50,7 +50,7 @@ def test_battles_of_an_arena_are_scores_whatever_side_a_model_is_on():
     rows = [
         *(battle(0, "x", "y", "model_b"), battle(1, "y", "x", "model_a")),
         *(battle(2, "x", "y", "model_a"), battle(3, "y", "x", "x")),
-        *(battle(4, "x", "y", "tie"), battle(5, "y", "x", "tie (bothbad)")),
+        *(battle(4, "x", "y", "Tie"), battle(5, "y", "x", "tie (bothbad)")),
     ]
     frame = read_results(rows).frame
 
