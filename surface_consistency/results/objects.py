@@ -59,9 +59,13 @@ def _rows(row: Cells) -> list[Cells] | None:
     """Find rows by the shape of an object; None if it has none of the shapes, or several."""
     cells, names, data = list(row.values()), row.get("columns"), row.get("data")
     if isinstance(names, list) and isinstance(data, list):
-        labels = map(str, row.get("index") or range(len(data)))
-        rows = [dict(zip(names, one, strict=False)) for one in data]
-        return _named(dict(zip(labels, rows, strict=True)))
+        labels = [str(label) for label in row.get("index") or ()]
+        if len({*labels}) < len(data):
+            labels = [str(number) for number in range(len(data))]
+        if not all(isinstance(one, list) and len(one) == len(names) for one in data):
+            return None
+        rows = [dict(zip(names, one, strict=True)) for one in data]
+        return _named(dict(zip(labels, rows, strict=False)))
     if len(cells) > 1 and all(isinstance(cell, bool) or cell in (0, 1) for cell in cells):
         is_known = _has(row, _NAMES) or any("@" in name for name in row)
         return None if is_known else [{"item": n, "score": cell} for n, cell in row.items()]

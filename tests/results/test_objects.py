@@ -69,6 +69,12 @@ def test_the_model_of_an_object_is_that_of_its_rows(tmp_path):
     assert frame.groupby("model", observed=True)["score"].sum().to_dict() == {"alpha": 2, "beta": 2}
 
 
+def test_rows_under_equal_labels_are_all_read(tmp_path):
+    twice = pd.concat([FRAME.assign(model="alpha"), FRAME.assign(model="beta")])
+
+    assert len(read(tmp_path, twice.to_json(orient="split"))) == 6
+
+
 @pytest.mark.parametrize(
     "row",
     [
@@ -91,6 +97,7 @@ def test_rows_with_lists_of_objects_stay_rows(tmp_path):
     ("error", "content", "message"),
     [
         (RecordError, FRAME.to_json(orient="values"), r"is one JSON object .*, got \[\"q1\", 1\]"),
+        (DataError, {"columns": ["id"], "data": [["q1", 1]]}, "it is not certain which are its"),
         (DataError, {"train": ROWS, "test": ROWS}, "fields train, test, and it is not certain"),
         (DataError, {"results": ROWS, "data": ROWS}, "fields results, data, and it is not certain"),
         (DataError, {"q1": 0.5, "q2": 0.25}, "fields q1, q2, and it is not certain"),
