@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from surface_consistency.errors import DataError
+from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.reading import first_names
 from surface_consistency.results.columns import USUAL, ResultColumns
 from surface_consistency.results.rows import Cells, Flat, Flats
@@ -35,7 +35,8 @@ def rows_within(row: Cells, place: Place, given: ResultColumns) -> list[Cells]:
         that name none.
 
     Raises:
-        DataError: If it holds neither, or several lists or layouts could be meant.
+        ColumnNotFoundError: If it holds neither, or several lists or layouts could be meant.
+        DataError: If it could be a row, or hold rows.
     """
     scalars, lists = _scalars(row), _lists(row)
     is_item = _has(scalars, (*given.item, *USUAL["item"]))
@@ -47,7 +48,7 @@ def rows_within(row: Cells, place: Place, given: ResultColumns) -> list[Cells]:
         return [row]
     rows = _rows(row) or ([row] if has_text and len(scalars) == len(row) else None)
     if not rows:
-        raise DataError(
+        raise ColumnNotFoundError(
             f"{place} is one object with the fields {first_names(list(row))}, and it is not "
             f"certain which are its rows; {_REMEDY}"
         )

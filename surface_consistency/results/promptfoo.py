@@ -86,7 +86,11 @@ def is_table(file: Path) -> bool:
     """Tell the CSV that promptfoo writes by its header: outputs are called [provider] prompt."""
     if Path(file.name.removesuffix(".gz")).suffix.lower() != ".csv" or not file.is_file():
         return False
-    return bool(_outputs(next(filter(None, csv.reader(_lines(file))), [])))
+    rows = filter(None, csv.reader(_lines(file)))
+    header, cells = next(rows, []), next(rows, [])
+    if len(header) != len(cells):
+        return False
+    return any(_result(header[at:], cells[at:]) for at in _outputs(header))
 
 
 def _lines(file: Path) -> Iterator[str]:
@@ -97,7 +101,9 @@ def _lines(file: Path) -> Iterator[str]:
 def _outputs(header: Sequence[str]) -> list[int]:
     """List the columns of outputs: those before "Status", or of old files called [provider]."""
     new = [at for at in range(len(header)) if tuple(header[at + 1 : at + 3]) == _STATUS]
-    return new or [at for at, name in enumerate(header) if re.match(r"\[[^\]]+\] ", name)]
+    if new and "Grader Reason" in header:
+        return new
+    return [at for at, name in enumerate(header) if re.match(r"\[[^\]]+\] ", name)]
 
 
 def table_rows(file: Path) -> Iterator[Row]:
@@ -119,6 +125,7 @@ def table_rows(file: Path) -> Iterator[Row]:
         if len(cells) != len(header):
             raise RecordError(f"{place}: {len(cells)} cells under {len(header)} columns")
         told = dict(zip(header[: outputs[0]], cells, strict=False))
+        told.pop("Description", None)
         for prompt, start in enumerate(outputs):
             provider, label = re.findall(_OUTPUT, header[start])[0]
             asked = {"testIdx": test, "promptIdx": prompt, "vars": told}
@@ -129,8 +136,8 @@ def table_rows(file: Path) -> Iterator[Row]:
 def _result(header: Sequence[str], cells: Sequence[str]) -> dict[str, Any] | None:
     """Read the cells of one output; None if the prompt was not sent."""
     if tuple(header[1:3]) == _STATUS:
-        text, status, score, scores, *_ = cells
-        named = json_or_text(scores or "{}", "Named Scores")
+        (text, status, score), told = cells[:3], dict(zip(header[3:5], cells[3:5], strict=False))
+        named = json_or_text(told.get("Named Scores") or "{}", "Named Scores")
     elif cell := _CELL.fullmatch(cells[0].strip()):
         status, score, scores, text = cell.groups()
         named = dict(re.findall(r"([^,]+): ([^,]+)", scores or ""))

@@ -145,7 +145,11 @@ def test_the_csv_of_old_versions_has_status_score_and_text_in_a_cell(tmp_path):
 
 def test_a_failed_output_of_the_csv_has_no_score(tmp_path):
     frame = read_results(
-        table(tmp_path, lambda n: [n, "Status", "Score", "x"], lambda r: ["500", "ERROR", "0", ""])
+        table(
+            tmp_path,
+            lambda n: [n, "Status", "Score", "Grader Reason"],
+            lambda r: ["500", "ERROR", "0", ""],
+        )
     ).frame
 
     assert np.isnan(frame["score"]).all()
@@ -153,8 +157,19 @@ def test_a_failed_output_of_the_csv_has_no_score(tmp_path):
 
 
 def test_a_row_of_the_csv_with_a_cell_too_many_is_refused(tmp_path):
-    path = table(tmp_path, lambda n: [n, "Status", "Score", "x"], lambda r: ["A", "PASS", "1", ""])
+    path = table(
+        tmp_path,
+        lambda n: [n, "Status", "Score", "Grader Reason"],
+        lambda r: ["A", "PASS", "1", ""],
+    )
     path.write_text(path.read_text() + "Q9,A,PASS,1,,A,PASS,1,,more\n")
 
     with pytest.raises(RecordError, match=r"t\.csv:4: 10 cells under 9 columns"):
         read_results(path)
+
+
+@pytest.mark.parametrize("names", ["Answer,Status,Score", "[a] b,n,Score"])
+def test_a_table_with_columns_of_such_names_stays_a_table(tmp_path, names):
+    (tmp_path / "t.csv").write_text(f"id,{names}\nq1,x,1,0\nq2,y,2,1\n")
+
+    assert read_results(tmp_path / "t.csv").frame["score"].tolist() == [0, 1]
