@@ -38,6 +38,7 @@ __all__ = [
     "read_document",
     "read_lines",
     "read_start",
+    "writable",
 ]
 
 LONGEST_LINE: Final = 16 * 2**20
@@ -64,6 +65,10 @@ _LISTED: Final = 40
 _JSON_REMEDY: Final = (
     "repair or remove the line (a last line that is cut off means that the file was not written to "
     "its end)"
+)
+_PARTED: Final = (
+    "the header parts its names by {0!r}: write the file with commas and decimal points, as "
+    "pandas.read_csv(file, sep={0!r}, decimal=',').to_csv(new, index=False) does"
 )
 
 
@@ -244,6 +249,7 @@ def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             row = parse_json(line.strip(), f"{path}:{number}")
         if line.count(b"[") + line.count(b"{") > DEEPEST and _depth_exceeds(row):
             raise _too_deep(f"{path}:{number}")
+        row = writable(row) if b"\\ud" in line.lower() else row
         if type(row) is not dict:
             raise RecordError(
                 f"{path}:{number}: a line holds one JSON object with a row's columns, got "
@@ -277,9 +283,11 @@ def delimited_rows(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str, 
             if not cells:
                 continue
             if len(cells) != len(header):
+                mark = next((mark for mark in ";\t|" if mark in header[0]), None)
+                remedy = "quote cells that hold the delimiter, a quote or a line break"
                 raise RecordError(
                     f"{path}:{table.line_num}: {len(cells)} cells under {len(header)} columns; "
-                    "quote cells that hold the delimiter, a quote or a line break"
+                    f"{remedy if mark is None else _PARTED.format(mark)}"
                 )
             yield table.line_num, dict(zip(header, cells, strict=True))
     except csv.Error as error:
@@ -437,7 +445,27 @@ def _parse(text: str, place: str) -> Any:  # noqa: ANN401
         raise _too_many_digits(place) from error
     if text.count("[") + text.count("{") > DEEPEST and _depth_exceeds(value):
         raise _too_deep(place)
-    return value
+    return writable(value) if "\\ud" in text.lower() else value
+
+
+def writable(value: Any) -> Any:  # noqa: ANN401
+    r"""Replace the lone surrogates in all texts of a value, which UTF-8 cannot hold, by "?".
+
+    Args:
+        value: A text, or objects, lists and tuples of such; of a depth within `DEEPEST`.
+
+    Returns:
+        The value.
+
+    Examples:
+        >>> writable({"Malm\ud800": ["\ud800ö"]})
+        {'Malm?': ['?ö']}
+    """
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, dict):
+        return {writable(name): writable(cell) for name, cell in value.items()}
+    return type(value)(map(writable, value)) if isinstance(value, list | tuple) else value
 
 
 def _fold(name: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from surface_consistency.errors import DataError, MissingDependencyError, RecordError
 from surface_consistency.reading import LONGEST_LINE, parse_json, read_start
+from surface_consistency.results import promptfoo
 from surface_consistency.results.rows import Cells, shown
 from surface_consistency.rows.readers import Place, Row, read_rows
 
@@ -39,6 +40,8 @@ def packed_rows(file: Path) -> Iterator[Row]:
                 yield Place(str(file), number), row
         else:
             yield from _archive_rows(file)
+    elif promptfoo.is_table(file):
+        yield from promptfoo.table_rows(file)
     else:
         yield from read_rows(file)
 

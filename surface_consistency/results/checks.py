@@ -200,6 +200,9 @@ class Read(NamedTuple):
     columns: Sequence[str] = ()
     """Its own columns, of a plain table."""
 
+    tried: Sequence[str] = ()
+    """Roles whose columns the user names."""
+
 
 class Held(NamedTuple):
     """Rows that were held against each other."""
@@ -251,6 +254,7 @@ def checked(
         frame = _collapse_doubles(codes, is_again, files, notes)
         codes = _Codes(frame)
     is_same_questions = _refuse_other_content(codes, files, notes)
+    _note_prompts(codes, notes)
     _note_scales(frame, notes)
     clusters = _group_columns(codes, given, files)
     groups = () if given.cluster else [name for name in clusters if name != "item"]
@@ -293,9 +297,13 @@ def _tell_models_apart(codes: _Codes, notes: list[str]) -> pd.DataFrame:
 
 
 def _differing(rows: pd.DataFrame, key: np.ndarray) -> np.ndarray:
-    """Return the keys whose rows do not say the same."""
+    """Return the keys whose rows do not say the same; another file may lack a column."""
     said = rows[list(_SAME)].groupby(key, sort=False, observed=True).nunique(dropna=False)
-    return said.index.to_numpy()[(said > 1).any(axis=1).to_numpy()]
+    further = rows.drop(columns=list(COLUMNS)).astype(object)
+    texts = further.map(shown, na_action=None if rows["file"].nunique() == 1 else "ignore")
+    others = texts.groupby(key, sort=False).nunique()
+    differs = (said > 1).any(axis=1) | (others > 1).any(axis=1)
+    return said.index.to_numpy()[differs.to_numpy()]
 
 
 def _collapse_doubles(
@@ -318,8 +326,10 @@ def _collapse_doubles(
 
 
 def _double(rows: pd.DataFrame, n_broken: int, read: Mapping[str, Read]) -> str:
-    """Say that one sample stands twice and differs."""
-    one, other = rows.iloc[0], rows.iloc[1]
+    """Describe a sample of which several rows differ, and how to name what distinguishes them."""
+    texts = rows.drop(columns="file").astype(object).map(shown)
+    one, other = rows.iloc[0], rows[~texts.duplicated()].iloc[1]
+    differing = [name for name in texts if texts[name].nunique() > 1]
     if one["content"] and other["content"] and one["content"] != other["content"]:
         return _other(one, other, n_broken, read)
     said = ", ".join(
@@ -327,12 +337,16 @@ def _double(rows: pd.DataFrame, n_broken: int, read: Mapping[str, Read]) -> str:
         if not isinstance(one[name], np.unsignedinteger)
         else "two answers"
         for name in ("score", "prediction", "error")
-        if one[name] != other[name] and not (pd.isna(one[name]) and pd.isna(other[name]))
+        if name in differing
     )
+    if further := [name for name in differing if name not in COLUMNS]:
+        said = f"{said or 'equal scores'} and other values of {first_names(further)}"
+    tried = read[one["file"]].tried
+    names = [f"`{name}`" for name in ("repeat", "form", "item") if name not in tried]
     return (
         f"{one['file']}: {_item(one, read)} of {one['model']!r} stands more than once with "
-        f"{said} ({n_broken:,} such items); name the column that tells the rows apart by `repeat`, "
-        "`form` or `item`, or leave one of them out"
+        f"{said} ({n_broken:,} such items); name the column that distinguishes the rows by "
+        f"{' or '.join(names) or 'further names of `item`'}, or leave one of them out"
     )
 
 
@@ -347,10 +361,10 @@ def _plain(value: object) -> str:
 
 
 def _refuse_other_content(codes: _Codes, read: Mapping[str, Read], notes: list[str]) -> bool:
-    """Refuse items that are two things under one name; tell whether all were held."""
+    """Refuse items that are two things, unless the user names them; tell whether all are equal."""
     frame, asked = codes.frame, codes.asked
     content = frame["content"].to_numpy()
-    files = pd.unique(frame["file"])
+    files, is_same = pd.unique(frame["file"]), True
     of_file, names = pd.factorize(np.array([read[file].kind for file in files], dtype=object))
     if len(names) > 1:
         notes.append(
@@ -366,8 +380,23 @@ def _refuse_other_content(codes: _Codes, read: Mapping[str, Read], notes: list[s
             other = rows[differs][0]
             one = rows[first][of[differs][0]]
             n_items = len(np.unique(asked[rows[differs]]))
-            raise DataError(_other(frame.iloc[one], frame.iloc[other], n_items, read))
-    return len(names) == 1 and bool((content != 0).all())
+            notes.append(_other(frame.iloc[one], frame.iloc[other], n_items, read))
+            is_same = False
+            if "item" not in read[files[0]].tried:
+                raise DataError(notes[-1])
+    return is_same and len(names) == 1 and bool((content != 0).all())
+
+
+def _note_prompts(codes: _Codes, notes: list[str]) -> None:
+    """Report items of which two rows have other prompts, such as other numbers of examples."""
+    if "prompt_hash" not in codes.frame:
+        return
+    prompts = codes.frame.groupby(codes.asked)["prompt_hash"].nunique()
+    if n := int((prompts > 1).sum()):
+        notes.append(
+            f"the prompts of {n:,} of {len(prompts):,} items differ between files, in their "
+            "examples (shots), template or instructions; so may the scores for that reason alone"
+        )
 
 
 def _note_scales(frame: pd.DataFrame, notes: list[str]) -> None:
@@ -391,18 +420,24 @@ def _note_scales(frame: pd.DataFrame, notes: list[str]) -> None:
 def _other(one: pd.Series, other: pd.Series, n_items: int, read: Mapping[str, Read]) -> str:
     """Say that one item is two questions."""
     same = "; their other fields differ" if _asked(one) == _asked(other) else ""
+    is_named = "item" in read[one["file"]].tried
     if one["file"] == other["file"]:
+        remedy = "" if is_named else "; if not, name by `item` what tells the items apart"
         return (
             f"{one['file']}: one item, {_item(one, read)}, is {_asked(one)} in one row and "
             f"{_asked(other)} in another ({n_items:,} such items{same}); if these are forms of one "
-            "item, such as wordings or prompts, name the column that tells them apart by `form`; "
-            "if not, name by `item` what tells the items apart"
+            f"item, such as wordings or prompts, name the column that tells them apart by `form`"
+            f"{remedy}"
         )
+    said = (
+        f"{_item(one, read)} is {_asked(one)} in {one['file']} and {_asked(other)} in "
+        f"{other['file']} ({n_items:,} such items{same})"
+    )
+    if is_named:
+        return f"items are paired as `item` names them, although {said}"
     return (
-        f"the files do not hold the same items: {_item(one, read)} is {_asked(one)} in "
-        f"{one['file']} and {_asked(other)} in {other['file']} ({n_items:,} such items{same}); "
-        "give files over the same data, or name by `item` the column that names the same thing in "
-        "both"
+        f"the files do not hold the same items: {said}; give files over the same data, or name by "
+        "`item` the column that names the same thing in both"
     )
 
 

@@ -90,7 +90,7 @@ USUAL: Final[Mapping[str, tuple[str, ...]]] = {
     "item": (
         *("item", "item_id", "fact", "fact_id", "triplet_id", "question_id", "id", "qid"),
         *("example_id", "instance_id", "sample_id", "doc_id", "problem_idx", "idx"),
-        *("index", "pair_id", "target_id", "prompt_id", "question", "prompt"),
+        *("index", "pair_id", "target_id", "prompt_id", "question", "prompt", "task_id"),
     ),
     "form": ("form", "form_id", "paraphrase", "variant_id", "variant", "template_id", "condition"),
     "repeat": ("repeat", "epoch", "seed", "trial"),

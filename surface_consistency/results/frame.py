@@ -18,6 +18,7 @@ from surface_consistency.results.inputs import Input, ResultSource, inputs_of, m
 from surface_consistency.results.layouts import flat_rows, layout_of
 from surface_consistency.results.logs import samples_part
 from surface_consistency.results.names import direction
+from surface_consistency.results.promptfoo import is_table
 from surface_consistency.results.run_folders import is_run, run_part
 from surface_consistency.results.tables import (
     Part,
@@ -147,7 +148,8 @@ def read_inputs(
     if given.names and not frame["model"].isin(given.names).any():
         raise DataError(
             f"{len(given.names)} labels, {', '.join(given.names)}, name neither one file each nor "
-            f"columns of a table; the models are called {first_names(frame['model'].unique())}"
+            f"columns of a table; the models are called {first_names(frame['model'].unique())}; "
+            "omit `names`"
         )
     held = checked(frame, reading.read, given, reading.notes)
     notes = shortened(reading.notes, list(reading.tool))
@@ -228,7 +230,9 @@ class _Reading:
         self.tool[one.name] = tool
         if isinstance(one.content, Path):
             self.higher_is_better |= directions_beside(one.content)
-        self.read[one.name] = Read(f"{tool}: {_asked_by(part, frame)}", part.item, part.columns)
+        tried = [name for name in ("item", "form", "repeat") if getattr(self.given, name)]
+        kind = f"{tool}: {_asked_by(part, frame)}"
+        self.read[one.name] = Read(kind, part.item, part.columns, tried)
         return frame
 
     def _refuse_other_ids(self, one: Input, part: Part) -> None:
@@ -253,7 +257,7 @@ def _part(
         return RUNS, run_part(one.content)
     table, rows = table_or_rows(one)
     if table is None:
-        layout, flats = flat_rows(rows, Path(one.name), notes)
+        layout, flats = flat_rows(rows, Path(one.name), notes, given)
         if layout is not None:
             named = {} if layout.named is None else layout.named(Path(one.name))
             return layout.tool, samples_part(
@@ -281,7 +285,7 @@ def table_or_rows(one: Input) -> tuple[pd.DataFrame | None, Iterator[Row]]:
     content, table = one.content, None
     if isinstance(content, Path):
         rows = packed_rows(content)
-        if not content.is_dir() and not is_archive(content):
+        if not (content.is_dir() or is_archive(content) or is_table(content)):
             table = read_table(content)
     elif isinstance(content, pd.DataFrame):
         table, rows = content, memory_rows(_frame_rows(content), one.name)
@@ -331,7 +335,7 @@ def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
         if samples[told].isna().all(axis=None):
             raise DataError(
                 f"{one.name} holds neither scores nor answers; name the column of scores by "
-                "`score`, or that of answers by `prediction`; saw "
+                "`score`, or one of answers that are not empty by `prediction`; saw "
                 f"{first_names(part.columns or list(samples))}"
             )
         notes.append(f"{one.name}: {UNSCORED}")

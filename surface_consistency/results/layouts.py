@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.results import tools, unlearning
-from surface_consistency.results.rows import Cells, Flat, Flats, at
+from surface_consistency.results import objects, preferences, promptfoo, tools, unlearning
+from surface_consistency.results.columns import ResultColumns
+from surface_consistency.results.rows import Cells, Flat, Flats, at, shown
 from surface_consistency.results.samples import harness_sample, written_out
 from surface_consistency.rows.readers import Place, Row
 
@@ -118,6 +119,19 @@ def _named(field: str) -> tuple[str, str]:
     return name, path or name
 
 
+_PROMPTFOO: Final[dict[str, Any]] = {
+    "parts": "model=provider question=vars.question|prompt.raw "
+    "prompt=prompt.raw prediction=response.output",
+    "fields": "testCase.metadata",
+    "more_parts": promptfoo.parts,
+    "more_scores": tools.promptfoo_scores,
+    "more_fields": promptfoo.fields,
+    "whole": promptfoo.run,
+    "versions": "0.17 to 0.121",
+}
+
+_PREFERENCES: Final[dict[str, Any]] = {"whole": preferences.run, "versions": "of 2024"}
+
 LAYOUTS: Final = (
     Layout(
         "lm-evaluation-harness",
@@ -196,16 +210,8 @@ LAYOUTS: Final = (
         whole=tools.helm_run,
         versions="0.5.16",
     ),
-    Layout(
-        "promptfoo",
-        "evalId results",
-        "id=testIdx question=vars.question|prompt.raw prompt=prompt.raw prediction=response.output",
-        fields="testCase.metadata",
-        items="results.results",
-        more_parts=tools.promptfoo_parts,
-        more_scores=tools.promptfoo_scores,
-        versions="0.121",
-    ),
+    Layout("promptfoo", "evalId results", items="results.results", **_PROMPTFOO),
+    Layout("promptfoo", "provider prompt vars success", **_PROMPTFOO),
     Layout(
         "deepeval",
         "testFile testCases",
@@ -291,6 +297,7 @@ LAYOUTS: Final = (
     Layout("TOFU", "eval_log_forget.json", rows=unlearning.tofu, versions="bdc209e"),
     Layout("TOFU", "eval_log_forget", rows=unlearning.tofu, versions="bdc209e"),
     Layout("EasyEdit", "requested_rewrite post", rows=unlearning.edits, versions="with texts"),
+    Layout("EasyEdit", "case_id post", rows=unlearning.edits),
     Layout(
         "PromptEval",
         "example_0 example_1",
@@ -298,6 +305,11 @@ LAYOUTS: Final = (
         named=tools.named_by_split,
         versions="PromptEval_MMLU_correctness",
     ),
+    Layout("SWE-bench", "resolved_ids", rows=objects.swe_bench, versions="schema 2"),
+    Layout("SWE-bench", "resolved", rows=objects.swe_bench, versions="of 2024"),
+    Layout("evalplus", "eval", rows=objects.evalplus, versions="0.3"),
+    Layout("alpaca_eval", preferences.ALPACA, rows=preferences.alpaca_eval, **_PREFERENCES),
+    Layout("Chatbot Arena", "model_a model_b winner", rows=preferences.arena, **_PREFERENCES),
     Layout("OpenAI's batches", "custom_id response", rows=tools.batch_result),
     Layout("RWKU", "results", rows=unlearning.rwku, versions="of 2024"),
 )
@@ -338,19 +350,32 @@ def flat_samples(layout: Layout, row: Cells, place: Place) -> list[Flat] | None:
         RecordError: If it is not in the layout.
     """
     try:
-        return layout.flat(row, place)
+        flats = layout.flat(row, place)
+        for flat in flats or ():
+            _check_types(flat)
+        return flats
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, DataError):
             raise
         raise RecordError(
             f"{place}: not in the layout of {layout.tool} ({type(error).__name__}: {error}), whose "
             f"columns {layout.columns} it has; restore the file, or write its "
-            "rows as a plain table"
+            "rows as a plain table with the columns item, model and score"
         ) from error
 
 
+def _check_types(flat: Flat) -> None:
+    """Refuse lists and objects in place of names, and names of scores that are not texts."""
+    for name in ("id", "task", "model", "form", "filter"):
+        if isinstance(flat.parts.get(name), list | dict):
+            raise TypeError(f"{name} is {shown(flat.parts[name])}")
+    int(flat.parts.get("repeat") or 0)
+    if not all(isinstance(name, str) for name in flat.scores):
+        raise TypeError(f"names of scores are {shown(list(flat.scores))}")
+
+
 def flat_rows(
-    rows: Iterator[Row], file: Path, notes: list[str]
+    rows: Iterator[Row], file: Path, notes: list[str], given: ResultColumns | None = None
 ) -> tuple[Layout | None, Iterable[Flat]]:
     """Lay the rows of a file flat by what it holds.
 
@@ -358,6 +383,7 @@ def flat_rows(
         rows: The rows.
         file: The file, for layouts of several rows or files.
         notes: Takes sentences on what is left out.
+        given: The columns that the user names, by which one object is a row or holds rows.
 
     Returns:
         The layout, and the samples; None and the rows as they are for a plain table.
@@ -369,10 +395,18 @@ def flat_rows(
     first = next(rows, None)
     if first is None:
         raise DataError(f"{file} holds no rows, so no results; check how it was written")
-    layout, rows = whole_layout(*first), chain([first], rows)
+    layout, second = whole_layout(*first), next(rows, None)
+    rows = chain([first], () if second is None else [second], rows)
+    if layout is None and (second is None or objects.holds_rows(first[1])):
+        columns = given or ResultColumns()
+        rows = (
+            (place, one) for place, row in rows for one in objects.rows_within(row, place, columns)
+        )
+        first = next(rows)
+        layout, rows = whole_layout(*first), chain([first], rows)
     if layout is None:
         return None, (Flat({}, {}, {}, dict(row)) for _, row in rows)
-    flats = laid(rows)
+    flats = laid(rows, layout.tool)
     return layout, flats if layout.whole is None else layout.whole(flats, file, notes)
 
 
@@ -382,26 +416,32 @@ def whole_layout(place: Place, row: Cells) -> Layout | None:
     return None if layout is None or flat_samples(layout, row, place) is None else layout
 
 
-def laid(rows: Iterable[Row]) -> Flats:
-    """Lay the rows of a file flat, all of which are in layouts.
+def laid(rows: Iterable[Row], tool: str) -> Flats:
+    """Lay the rows of a file flat, all of which are in layouts of one tool.
 
     Args:
         rows: The rows.
+        tool: The tool.
 
     Yields:
         The samples.
 
     Raises:
         DataError: As for `flat_samples`.
-        RecordError: Likewise, or if a row is in no layout.
+        RecordError: Likewise, or if a row is in no layout, or in that of another tool.
     """
     for place, row in rows:
-        yield from flat_samples(_need(row, place), row, place) or ()
+        yield from flat_samples(_need(row, place, tool), row, place) or ()
 
 
-def _need(row: Cells, place: Place) -> Layout:
-    """Tell the layout of a row among rows of a layout."""
+def _need(row: Cells, place: Place, tool: str) -> Layout:
+    """Tell the layout of a row among rows of a tool."""
     layout = layout_of(row)
+    if layout is not None and layout.tool != tool:
+        raise RecordError(
+            f"{place}: the row is of {layout.tool}, and those before it are of {tool}; give each "
+            "tool's rows as a file of their own"
+        )
     if layout is None:
         raise RecordError(
             f"{place}: the row is in no layout of a tool, as those before it are; it has "

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import DataError, RecordError
+from surface_consistency.reading import first_names
 from surface_consistency.results import tables
 from surface_consistency.results.columns import ResultColumns, need_column
 from surface_consistency.results.layouts import Layout
@@ -74,8 +75,9 @@ def samples_part(
     if not rows:
         raise DataError(_nothing_left(source, given, filters))
     notes += [f"{source}: {n:,} of {len(rows):,} samples {doubt}" for doubt, n in doubts.items()]
+    item = tables.JOINED.join(given.item) or layout.item
     if for_judging:
-        return tables.Part(_typed(tables.frame_of(rows)), {}, item=layout.item)
+        return tables.Part(_typed(tables.frame_of(rows)), {}, item=item)
     if len(filters) > 1 and given.filter is None:
         raw = _by_filter(raw, filtered)
     samples = _typed(tables.frame_of(rows))
@@ -86,15 +88,15 @@ def samples_part(
         for name in scores
     }
     failures = {name: own for name, own in failures.items() if own}
-    return tables.Part(samples, scores, has_hashes, failures, item=layout.item)
+    return tables.Part(samples, scores, has_hashes, failures, item=item)
 
 
 def _nothing_left(source: str, given: ResultColumns, filters: Counter[str]) -> str:
     """Say that no sample is there."""
     if given.filter is None:
         return f"{source} holds no samples; it may be of a run that was stopped"
-    there = ", ".join(sorted(filters)) or "none"
-    return f"{source} holds no samples of the filter {given.filter!r}; name one of: {there}"
+    there = f"name one of: {', '.join(sorted(filters))}" if filters else "omit `filter`"
+    return f"{source} holds no samples of the filter {given.filter!r}; {there}"
 
 
 def _sample(
@@ -111,7 +113,11 @@ def _sample(
     parts = _named_by_user(parts, flat, given, place)
     item = parts.get("item", parts.get(layout.item))
     if needs_item and item in (None, ""):
-        raise RecordError(f"{place}: the sample of {layout.tool} has no {layout.item}")
+        named_by = " ".join(given.item) or layout.item
+        raise RecordError(
+            f"{place}: the sample of {layout.tool} has no {named_by}; fill it in, or name another "
+            f"field by `item`: {first_names([name for name in flat.row() if name != named_by])}"
+        )
     if "part" in named:
         item = f"{named['part']}:{item}"
     further = {
@@ -221,7 +227,9 @@ def _scores(
         if reason is not None:
             sentence = f"{source}: metric {metric!r} {reason}"
             if is_wanted:
-                raise DataError(f"{sentence}; name another by `metrics`: {', '.join(raw)}")
+                others = [name for name in raw if not _no_score(name, raw[name].values())]
+                remedy = f"name another by `metrics`: {first_names(others)}"
+                raise DataError(f"{sentence}; {remedy if others else 'there is no other'}")
             if not wanted:
                 notes.append(f"{sentence}, so it is left out")
             continue

@@ -246,7 +246,8 @@ class Predictions:
             raise errors.DataError(
                 f"no prediction belongs to a question: {self.path}{log} names questions such as "
                 f"{next(filter(None, all_names))[0]!r}, but the ids are such as {index.ids[0]!r}; "
-                "name the column that holds ids or texts of questions by `item`"
+                f"name {'another' if self.settings.item else 'the'} column that holds ids or texts "
+                "of questions by `item`"
             )
         if foreign:
             warnings.warn(

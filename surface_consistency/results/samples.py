@@ -131,7 +131,13 @@ def harness_sample(row: Cells, place: Place) -> Flats:
     }
     if not isinstance(parts["prediction"], str | None):
         parts |= _best_option(row, place)
-    return (Flat(parts, {name: row.get(name) for name in names}, doc, whole),)
+    fields = {**doc, "prompt_hash": row.get("prompt_hash") or _hashed(parts["prompt"])}
+    return (Flat(parts, {name: row.get(name) for name in names}, fields, whole),)
+
+
+def _hashed(prompt: object) -> str | None:
+    """Hash a prompt as lm-eval does since it writes `prompt_hash`."""
+    return None if prompt is None else hashlib.sha256(str(prompt).encode()).hexdigest()
 
 
 def _document_hash(doc: Cells) -> str:

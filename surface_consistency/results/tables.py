@@ -1,16 +1,17 @@
 """Plain tables of results, read by columns: long, or with a column for each model."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.reading import find_column, first_names
+from surface_consistency.reading import check_columns, find_column, first_names, writable
 from surface_consistency.results.columns import (
     USUAL,
     ResultColumns,
@@ -22,11 +23,17 @@ from surface_consistency.results.names import DIRECTIONS, direction
 from surface_consistency.results.rows import Cells, shown
 from surface_consistency.rows.cells import answers_of
 from surface_consistency.rows.readers import FORMATS
-from surface_consistency.schemas.generations import replace_surrogates, server_end
+from surface_consistency.schemas.generations import server_end
 
 _WORDS: Final = {"true": 1.0, "false": 0.0}
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
+_PARTS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
+_FLAGS: Final = re.compile(
+    r"is|has|was|can|needs|flag|hard|easy|(un)?answerable|ambiguous|negated|(un)?seen|valid|"
+    r"multihop|popular|rare|temporal|label|winner|tie"
+)
+"""Words in names of columns that say of an item what it is."""
 
 JOINED: Final = " | "
 """What stands between the parts of an item that is named by several columns."""
@@ -69,14 +76,7 @@ def frame_of(rows: Sequence[Cells]) -> pd.DataFrame:
     try:
         return pd.DataFrame(rows)
     except UnicodeEncodeError:
-        return pd.DataFrame([{name: _writable(cell) for name, cell in row.items()} for row in rows])
-
-
-def _writable(cell: Any) -> Any:  # noqa: ANN401
-    """Replace the lone surrogates of a text, or of each text in a list."""
-    if isinstance(cell, list | tuple):
-        return type(cell)(map(_writable, cell))
-    return replace_surrogates(cell) if isinstance(cell, str) else cell
+        return pd.DataFrame([writable(dict(row)) for row in rows])
 
 
 def wanted_scores(scores: Scores, given: ResultColumns) -> Scores:
@@ -171,8 +171,9 @@ def table_part(
         RecordError: If a score is none; names the row.
     """
     names = [str(name) for name in frame.columns]
-    columns = table_columns(names, given, source, for_judging=for_judging)
+    check_columns(names, source)
     frame = frame.set_axis(names, axis=1).reset_index(drop=True)
+    columns = table_columns(names, given, source, for_judging=for_judging)
     table = _Table(frame, columns, given, source, for_judging)
     if for_judging:
         prompt = find_column("prompt", names)
@@ -214,7 +215,7 @@ class _Table(NamedTuple):
         if "model" in roles or given.score or given.metrics:
             return []
         named = [find_column(name, self.names) for name in given.names]
-        if len(named) > 1 and None not in named:
+        if None not in named and (len(named) > 1 or (named and "score" not in roles)):
             return [name for name in named if name is not None]
         if "score" in roles or "prediction" in roles or given.names:
             return []
@@ -223,6 +224,13 @@ class _Table(NamedTuple):
             return []
         if not all(_is_verdict(self.frame[name]) for name in columns):
             raise self._several(columns)
+        words = {name: map(str.casefold, _PARTS.findall(name)) for name in columns}
+        if flags := [name for name, own in words.items() if any(map(_FLAGS.fullmatch, own))]:
+            raise DataError(
+                f"{self.source}: columns {first_names(columns)} hold verdicts, but "
+                f"{first_names(flags)} may be a property of the items; name the columns of models "
+                "by `names`"
+            )
         notes.append(
             f"{self.source}: columns {first_names(columns)} hold verdicts and are taken for a "
             "model each"
@@ -472,9 +480,9 @@ def references_of(value: object, separator: str | None) -> tuple[str, ...]:
     except ValueError:
         pass
     try:
-        return answers_of(_writable(value), separator)
+        return answers_of(writable(value), separator)
     except ValueError:
-        return (UnreadReference(_writable(str(value))),)
+        return (UnreadReference(writable(str(value))),)
 
 
 def _references(column: pd.Series, separator: str | None) -> pd.Series:

@@ -2,12 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.reading import first_names, parse_json
+from surface_consistency.results.columns import USUAL
 from surface_consistency.results.rows import Cells, Failure, Flat, Flats, at, shown, text_of
 from surface_consistency.results.samples import task_in_name
 from surface_consistency.rows.readers import Place, read_rows
@@ -15,7 +16,7 @@ from surface_consistency.schemas.generations import server_end
 
 _GRADES: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0}
 _FAILED: Final = 2
-_SCORE: Final = re.compile(r"<p>Score: ([\w.]+)</p>")
+_SCORE: Final = re.compile(r"<p>Score: (?!None|nan)([^<\s]+)\s*</p>")
 _RIGHT: Final = re.compile(r"<p>Correct Answer: (.*?)</p>", re.DOTALL)
 _COSTS: Final = re.compile(
     r"num_\w+|\w+_cost|\w*runtime\w*|batch_size|finish_reason_\w+|prompt_truncated|max_prob|logprob"
@@ -99,8 +100,9 @@ def no_samples(row: Cells, place: Place) -> Flats:
 
 
 def summary(row: Cells, place: Place) -> Flats | None:
-    """Refuse means without samples; a column that happens to be called so stays."""
-    if not isinstance(row["results"], Mapping):
+    """Refuse means without samples; a column that happens to be called so, or rows in it, stay."""
+    results = row["results"]
+    if not isinstance(results, Mapping) or any(isinstance(cell, list) for cell in results.values()):
         return None
     raise DataError(
         f"{place.source} holds the results of lm-evaluation-harness or a tool like it and no "
@@ -111,7 +113,8 @@ def summary(row: Cells, place: Place) -> Flats | None:
 
 def promptfoo_parts(result: Cells, row: Cells) -> Cells:
     """Name the model, and tell errors apart, which are neither right nor wrong."""
-    model = result["provider"].get("label") or result["provider"]["id"]
+    provider = result["provider"]
+    model = provider.get("label") or provider["id"] if isinstance(provider, Mapping) else provider
     if result.get("failureReason") != _FAILED:
         return {"model": model, "error": None}
     return {"model": model, "prediction": None, "error": result.get("error") or "failed"}
@@ -127,11 +130,22 @@ def promptfoo_scores(result: Cells, row: Cells) -> Cells:
 
 
 def deepeval_scores(case: Cells, row: Cells) -> Cells:
-    """Read the metrics of deepeval; one that failed has no score."""
+    """Read the metrics of deepeval; one that failed has no score, those of one name a number."""
+    metrics = case.get("metricsData") or ()
+    names = numbered([metric["name"] for metric in metrics])
     return {"success": case.get("success")} | {
-        metric["name"]: Failure(metric["error"]) if metric.get("error") else metric.get("score")
-        for metric in case.get("metricsData") or ()
+        name: Failure(metric["error"]) if metric.get("error") else metric.get("score")
+        for name, metric in zip(names, metrics, strict=True)
     }
+
+
+def numbered(names: Sequence[str]) -> list[str]:
+    """Number the names that occur more than once: "a (1)" and "a (2)"."""
+    counts = Counter(names)
+    return [
+        f"{name} ({names[: place + 1].count(name)})" if counts[name] > 1 else name
+        for place, name in enumerate(names)
+    ]
 
 
 def simple_evals(row: Cells, place: Place) -> Flats:
@@ -158,7 +172,10 @@ def opencompass(row: Cells, place: Place) -> Flats | None:
     if isinstance(details, Mapping):
         cells = {name: cell for name, cell in details.items() if isinstance(cell, Mapping)}
         details = [{"id": name, **cell} for name, cell in cells.items()]
-    if not isinstance(details, list) or not details:
+    if not isinstance(details, list) or not details or not {*USUAL["item"]}.isdisjoint(row):
+        return None
+    told = ("prediction", "origin_prompt") if "details" not in row else _TOLD
+    if not any(name in details[0] for name in told):
         return None
     return [flat for item in details for flat in _opencompass_item(item)]
 
@@ -184,6 +201,7 @@ def _opencompass_item(item: Cells) -> Flats:
 
 
 _VERDICTS: Final = ("correct", "is_correct", "cascade_correct")
+_TOLD: Final = ("prediction", "pred", "origin_prediction", "example_abbr", "prompt", *_VERDICTS)
 
 
 def _replica(cell: object, number: int) -> object:
@@ -250,7 +268,8 @@ def helm_scores(row: Cells, whole: Cells) -> Cells:
     """Read the statistics of an instance of HELM without its counts and costs."""
     stats = row["stats"]
     if isinstance(stats, list):
-        stats = {stat["name"]["name"]: stat.get("mean") for stat in stats}
+        names = numbered([stat["name"]["name"] for stat in stats])
+        stats = {name: stat.get("mean") for name, stat in zip(names, stats, strict=True)}
     return {name: value for name, value in stats.items() if not _COSTS.fullmatch(name)}
 
 
@@ -467,7 +486,8 @@ def named_by_details(file: Path) -> dict[str, str]:
 
 def helm_fields(row: Cells) -> Cells:
     """Keep which draw of demonstrations an instance of HELM was asked with."""
-    return {"train_trial_index": row.get("train_trial_index")}
+    draw = row.get("train_trial_index")
+    return {"train_trial_index": draw if isinstance(draw, int) else None}
 
 
 def deepeval_parts(case: Cells, row: Cells) -> Cells:

@@ -138,7 +138,7 @@ def _question(prompt: str) -> str:
 def rwku(row: Cells, place: Place) -> Flats | None:
     """Lay out RWKU's results: the samples with their predictions; refuse means of other tools."""
     samples = row["results"]
-    if not isinstance(samples, list) or not samples or not at(samples, "0.query"):
+    if not isinstance(samples, list) or None in (at(samples, "0.query"), at(samples, "0.subject")):
         return summary(row, place)
     of_set = NEIGHBOUR if any("neighbor" in name for name in row) else FORGET
     forms = {"1": "cloze", "2": PLAIN}

@@ -145,7 +145,7 @@ def test_predictions_without_scores_are_judged_by_a_rule_and_never_guessed(tool,
     ("content", "said"),
     [
         ("", "holds no rows"),
-        ("nr,score\n1,1\n", "'target_id', 'prompt_id', 'question', 'prompt'; saw nr, score"),
+        ("nr,score\n1,1\n", "'prompt_id', 'question', 'prompt', 'task_id'; saw nr, score"),
         ("id,score\n8,1\n9,1\n", "items are called '8' by broken, '1' by whole"),
         ("id,score\n8,1\n9,1\n", "error: by the metric 'score': no item has a score of every"),
         ("id,score\n1,\n2,\n", "(items with a score: broken 0, whole 2); leave broken out"),

@@ -13,6 +13,7 @@ from surface_consistency.errors import DataError, RecordError
 from surface_consistency.reading import LONGEST_LINE
 from surface_consistency.results import archives, layouts
 from surface_consistency.results.archives import packed_rows
+from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.frame import read_results
 from surface_consistency.results.layouts import flat_rows
 from surface_consistency.results.rows import ROLES
@@ -299,3 +300,38 @@ def test_a_table_with_columns_called_example_is_no_prompteval(tmp_path):
     table.assign(example_0="x", example_1="y").to_csv(tmp_path / "own.csv", index=False)
 
     assert read_results(tmp_path / "own.csv").frame["score"].tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("shown", "score"),
+    [("True", 1), ("0.35", 0.35), ("-0.25", -0.25), ("1e-05", 1e-05), ("-3.5E+1", -35), ("2", 2)],
+)
+def test_every_number_of_simple_evals_is_a_score(tmp_path, shown, score):
+    page = f"<p>Correct Answer: Lima</p><p>Extracted Answer: Lima</p><p>Score: {shown}</p>"
+    turns = [{"role": "user", "content": ASKED}, {"role": "assistant", "content": "Lima"}]
+    path = written(tmp_path / "a_b_allresults.json", {"htmls": [page], "convos": [turns]})
+
+    assert read_results(path).frame["score"].tolist() == [score]
+
+
+@pytest.mark.parametrize("shown", ["None", "nan"])
+def test_simple_evals_without_a_score_has_none_and_others_keep_theirs(tmp_path, shown):
+    pages = [f"<p>Score: {one}</p>" for one in (shown, "-1.5")]
+    turns = [[{"role": "user", "content": f"Q{n}"}] for n in range(2)]
+    path = written(tmp_path / "a_b_allresults.json", {"htmls": pages, "convos": turns})
+
+    np.testing.assert_array_equal(read_results(path).frame["score"], [np.nan, -1.5])
+
+
+def test_metrics_of_one_name_are_numbered(tmp_path):
+    """As of two GEval metrics of deepeval that are called alike."""
+    metrics = [{"name": "Correct", "score": 1.0}, {"name": "Correct", "score": 0.0}]
+    metrics.append({"name": "Brief", "score": 0.5})
+    case = {"input": ASKED, "actualOutput": "Lima", "success": False, "metricsData": metrics}
+    path = written(tmp_path / "run.json", {"testFile": None, "testCases": [case]})
+    frame = read_results(path).frame
+
+    scores = dict(zip(frame["metric"], frame["score"], strict=True))
+    assert scores == {"success": 0, "Correct (1)": 1, "Correct (2)": 0, "Brief": 0.5}
+    with pytest.raises(DataError, match=r"no metric 'Correct'; name one of .* Correct \(1\), "):
+        read_results(path, ResultColumns(metrics=["Correct"]))

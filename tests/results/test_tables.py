@@ -240,3 +240,20 @@ def test_one_of_several_columns_of_numbers_is_not_taken_for_the_score():
     assert named.frame["score"].tolist() == [0.0, 0.0, 0.5, 0.5]
     alone = [{name: row[name] for name in ("model", "item", "quality", "latency")} for row in rows]
     assert read_results(alone).frame["metric"].unique().tolist() == ["quality"]
+
+
+@pytest.mark.parametrize("flag", ["is_hard", "hasDate", "answerable", "Hard", "winner_tie"])
+def test_a_wide_table_with_a_property_of_items_is_refused(flag):
+    rows = [{"id": n, "gpt": n % 2, "llama": 1, flag: n % 2} for n in range(4)]
+
+    with pytest.raises(DataError, match=f"{flag} may be a property of the items; name the "):
+        read_results(rows)
+
+
+@pytest.mark.parametrize("names", [["gpt"], ["gpt", "llama"]])
+def test_the_columns_of_models_are_those_that_are_named(names):
+    rows = [{"id": n, "is_hard": 1, "gpt": 0, "llama": 0} for n in range(4)]
+    frame = read_results(rows, ResultColumns(names=names)).frame
+
+    assert list(frame["model"].unique()) == names
+    assert (frame["score"] == 0).all()

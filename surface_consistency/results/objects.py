@@ -1,0 +1,166 @@
+"""Rows inside one JSON object: tables that pandas writes, lists under a name, lists of ids."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from surface_consistency.errors import ColumnNotFoundError, DataError
+from surface_consistency.reading import first_names
+from surface_consistency.results.columns import USUAL, ResultColumns
+from surface_consistency.results.rows import Cells, Flat, Flats
+from surface_consistency.rows.readers import Place
+
+_LISTS: Final = (
+    *("results", "data", "rows", "samples", "records", "items", "instances", "examples"),
+    *("predictions", "details", "evaluations", "scores"),
+)
+_NAMES: Final = [name for names in USUAL.values() for name in names]
+_REMEDY: Final = "write its rows as a list of objects, such as [{'item': 'q1', 'score': 1}]"
+
+
+def holds_rows(row: Cells) -> bool:
+    """Tell an object that names no item, and has a list of objects under a usual name of rows."""
+    return bool(_lists(row)) and not _has(_scalars(row), USUAL["item"])
+
+
+def rows_within(row: Cells, place: Place, given: ResultColumns) -> list[Cells]:
+    """Find the rows that one object holds.
+
+    Args:
+        row: The object.
+        place: Where it is, for messages.
+        given: The columns that the user names; an object that has them is a row.
+
+    Returns:
+        The rows; the object alone if it is a row itself. Model and task of the object hold for rows
+        that name none.
+
+    Raises:
+        ColumnNotFoundError: If it holds neither, or several lists or layouts could be meant.
+        DataError: If it could be a row, or hold rows.
+    """
+    scalars, lists = _scalars(row), _lists(row)
+    is_item = _has(scalars, (*given.item, *USUAL["item"]))
+    is_row = _has(scalars, (*USUAL["score"], *USUAL["prediction"])) and not lists
+    has_text = any(isinstance(row[name], str | None) for name in scalars)
+    if is_item and lists:
+        raise DataError(f"{place} could be one row, or hold rows under {lists[0]}; {_REMEDY}")
+    if is_item or (is_row and (has_text or _has(row, USUAL["item"]))):
+        return [row]
+    rows = _rows(row) or ([row] if has_text and len(scalars) == len(row) else None)
+    if not rows:
+        raise ColumnNotFoundError(
+            f"{place} is one object with the fields {first_names(list(row))}, and it is not "
+            f"certain which are its rows; {_REMEDY}"
+        )
+    told = {name: row[name] for name in (*USUAL["model"], *USUAL["task"]) if name in scalars}
+    return [{**told, **one} for one in rows]
+
+
+def _rows(row: Cells) -> list[Cells] | None:
+    """Find rows by the shape of an object; None if it has none of the shapes, or several."""
+    cells, names, data = list(row.values()), row.get("columns"), row.get("data")
+    if isinstance(names, list) and isinstance(data, list):
+        labels = [str(label) for label in row.get("index") or ()]
+        if len({*labels}) < len(data):
+            labels = [str(number) for number in range(len(data))]
+        if not all(isinstance(one, list) and len(one) == len(names) for one in data):
+            return None
+        rows = [dict(zip(names, one, strict=True)) for one in data]
+        return _named(dict(zip(labels, rows, strict=False)))
+    if len(cells) > 1 and all(isinstance(cell, bool) or cell in (0, 1) for cell in cells):
+        is_known = _has(row, _NAMES) or any("@" in name for name in row)
+        return None if is_known else [{"item": n, "score": cell} for n, cell in row.items()]
+    lists = [cell for cell in cells if _is_rows(cell)]
+    if lists:
+        known = [row[name] for name in _lists(row)] or lists
+        return known[0] if len(known) == 1 else None
+    if all(isinstance(cell, dict) and cell for cell in cells):
+        by_column, by_row = _has(row, _NAMES), all(_has(cell, _NAMES) for cell in cells)
+        if by_column and not by_row:
+            inner = dict.fromkeys(label for cell in cells for label in cell)
+            return _named({n: {name: row[name].get(n) for name in row} for n in inner})
+        if by_row and not by_column:
+            return _named(row)
+    parts = [row[name] for name in _LISTS if isinstance(row.get(name), dict)]
+    return _rows(parts[0]) if len(parts) == 1 else None
+
+
+def _named(rows: Mapping[str, Cells]) -> list[Cells]:
+    """Take the labels of rows for items if no column names these, and they are not numbers."""
+    is_told = any(_has(one, USUAL["item"]) for one in rows.values()) or any(map(str.isdigit, rows))
+    return [one if is_told else {"item": name, **one} for name, one in rows.items()]
+
+
+def _scalars(row: Cells) -> list[str]:
+    """List the fields that hold one value."""
+    return [name for name, cell in row.items() if not isinstance(cell, list | dict)]
+
+
+def _lists(row: Cells) -> list[str]:
+    """List the fields that hold objects under a usual name of rows."""
+    return [name for name in _LISTS if _is_rows(row.get(name))]
+
+
+def _has(columns: Iterable[object], wanted: Iterable[str]) -> bool:
+    """Tell names of columns that have one of those that are looked for, in any spelling."""
+    return not {*map(_folded, columns)}.isdisjoint(map(_folded, wanted))
+
+
+def _folded(name: object) -> str:
+    """Spell a name without case and separators."""
+    return "".join(filter(str.isalnum, str(name))).casefold()
+
+
+def _is_rows(cell: object) -> bool:
+    """Tell a list of objects."""
+    return isinstance(cell, list) and bool(cell) and all(isinstance(one, dict) for one in cell)
+
+
+def swe_bench(row: Cells, place: Place) -> Flats | None:
+    """Read the report of a run of SWE-bench, which lists instances by their outcome.
+
+    An instance without a patch, or whose tests were not run, has no score.
+    """
+    lists = {
+        name.removesuffix("_ids"): {*map(str, cell)}
+        for name, cell in row.items()
+        if isinstance(cell, list) and all(isinstance(one, str) for one in cell)
+    }
+    if "resolved" not in lists:
+        return None
+    if lists.keys().isdisjoint(("unresolved", "completed", "submitted", "generated", "failed")):
+        raise DataError(
+            f"{place.source} lists the resolved instances of SWE-bench and not the others, whose "
+            "number is not known; give the report of the run, which has unresolved_ids"
+        )
+    errors = {
+        one: f"{name.replace('_', ' ')}, as SWE-bench reports"
+        for name in ("incomplete", "no_generation", "empty_patch", "no_logs", "pending", "error")
+        for one in lists.get(name, set()) - lists["resolved"]
+    }
+    ids = set().union(*(lists[name] for name in lists if name not in _OTHER_LISTS))
+    scores = {one: {"resolved": one in lists["resolved"]} for one in sorted(ids)}
+    return [Flat({"id": n, "error": errors.get(n)}, score, {}) for n, score in scores.items()]
+
+
+_OTHER_LISTS: Final = ("unstopped_containers", "unremoved_images")
+
+
+def evalplus(row: Cells, place: Place) -> Flats | None:
+    """Read results of evalplus or BigCodeBench by task; several solutions are its repeats."""
+    if not isinstance(row["eval"], Mapping):
+        return None
+    flats = []
+    for task, solutions in row["eval"].items():
+        for repeat, one in enumerate(solutions):
+            told = {name: one.get(f"{name}_status") for name in ("base", "plus")}
+            told["passed"] = one.get("status")
+            scores = {name: _PASSED[status] for name, status in told.items() if status is not None}
+            if "plus" in scores:
+                scores["plus"] &= scores["base"]
+            parts = {"id": task, "repeat": repeat, "prediction": one.get("solution")}
+            flats.append(Flat(parts, scores, {}))
+    return flats
+
+
+_PASSED: Final = {"pass": True, "fail": False, "timeout": False}

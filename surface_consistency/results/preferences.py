@@ -1,0 +1,83 @@
+"""Preferences between the answers of two models, as scores of one against the other.
+
+A win is 1, a tie 0.5 and a loss 0. The other model, the reference, has 0.5 on every item, so that
+the difference of the two is the win rate, with ties counted half, minus a half.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from surface_consistency.errors import DataError, RecordError
+from surface_consistency.results.rows import Cells, Failure, Flat, Flats, at, shown
+from surface_consistency.rows.readers import Place
+
+ALPACA: Final = "instruction output_1 output_2 preference"
+"""Columns of annotations of alpaca_eval."""
+
+_SCORES: Final = {"model_a": 0.0, "model_b": 1.0, "a": 0.0, "b": 1.0} | dict.fromkeys(
+    ("tie", "tie (bothbad)", "both_bad", "equal", "draw"), 0.5
+)
+_ITEM: Final = "question_id|id|instruction|prompt|question|conversation_a.0.content"
+
+
+def alpaca_eval(row: Cells, place: Place) -> Flats:
+    """Read an annotation of alpaca_eval: from 1 for the first output to 2 for the second one.
+
+    A tie is 1.5, or 0 in old files; no preference (null, or -1) is not a score.
+    """
+    told = row["preference"]
+    number = None if str(told) in ("None", "", "nan") else float(told)
+    if number is not None and number not in (-1, 0) and not 1 <= number <= 2:
+        raise RecordError(f"{place}: {shown(told)} is not a preference, which is 1 to 2, 0 or null")
+    score = None if number in (None, -1) else (number or 1.5) - 1
+    names = (row.get("generator_1") or "reference", row.get("generator_2"))
+    yield _battle(row, names, score, (row["output_1"], row["output_2"]))
+
+
+def arena(row: Cells, place: Place) -> Flats:
+    """Read a battle of an arena: two models, and which of them won."""
+    names, told = (row["model_a"], row["model_b"]), str(row["winner"] or "")
+    score = {str(names[0]): 0.0, str(names[1]): 1.0}.get(told, _SCORES.get(told.casefold()))
+    if score is None and told:
+        raise RecordError(f"{place}: the winner {shown(told)} is none of model_a, model_b and tie")
+    yield _battle(row, names, score, (None, None))
+
+
+def _battle(row: Cells, models: Any, score: float | None, texts: Any) -> Flat:  # noqa: ANN401
+    """Lay out a battle of two models by the score of the second one."""
+    parts = {"id": at(dict(row), _ITEM), "form": f"turn {row['turn']}" if "turn" in row else ""}
+    fields = {name: row[name] for name in ("judge", "annotator", "language") if name in row}
+    names = tuple(None if one is None else str(one) for one in models)
+    return Flat(parts, {"preference": score}, {**fields, "models": names, "texts": texts})
+
+
+def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
+    """Score one of two models against the other, the first of the first battle.
+
+    Raises:
+        DataError: If there are more than two models.
+    """
+    rows, seen = list(flats), Counter[Hashable]()
+    names = list(dict.fromkeys(model for flat in rows for model in flat.fields["models"]))
+    if len(names) != 2:
+        raise DataError(
+            f"{file} has battles of {len(names)} models; give those of two models as a file"
+        )
+    notes.append(
+        f"{file}: preference is 1 for a win, 0.5 for a tie and 0 for a loss against the "
+        f"reference {names[0]}, which has 0.5"
+    )
+    for number, flat in enumerate(rows):
+        fields, score = dict(flat.fields), flat.scores["preference"]
+        told = dict(zip(fields.pop("models"), fields.pop("texts"), strict=True))
+        item = number if flat.parts["id"] is None else flat.parts["id"]
+        if score is not None and next(iter(told)) == names[1]:
+            score = 1 - score
+        value = Failure("the judge has no preference") if score is None else score
+        parts = {**flat.parts, "id": item, "repeat": seen[item, flat.parts["form"]]}
+        seen[item, flat.parts["form"]] += 1
+        for model, own in ((names[0], 0.5), (names[1], value)):
+            answer = {"model": model, "prediction": told[model]}
+            yield Flat({**parts, **answer}, {"preference": own}, fields)

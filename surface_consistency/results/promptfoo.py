@@ -1,0 +1,148 @@
+"""Results of promptfoo: its repeats, prompts and providers, and the table that it writes as CSV."""
+
+import csv
+import json
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from surface_consistency.errors import RecordError
+from surface_consistency.reading import json_or_text, read_lines
+from surface_consistency.results.rows import Cells, Flat, Flats, at
+from surface_consistency.results.tools import promptfoo_parts
+from surface_consistency.rows.readers import Place, Row
+
+# Variables that promptfoo adds while it runs, with another value in each repeat.
+_RUNTIME: Final = ("sessionId", "_conversation")
+_OUTPUT: Final = re.compile(r"\A(?:\[([^\]]+)\] )?(.*)\Z", re.DOTALL)
+_CELL: Final = re.compile(
+    r"\[(PASS|FAIL|ERROR)\] \(([^,)]*)(?:, ([^)]*))?\)\s*(.*?)(?:\s*(?:Pass|Fail) Reason: .*)?",
+    re.DOTALL,
+)
+_STATUS: Final = ("Status", "Score")
+
+
+def parts(result: Cells, row: Cells) -> Cells:
+    """Read model, failure and variables of a result; the variables say what was asked."""
+    told = at(result, "testCase.vars") or result.get("vars") or {}
+    asked = {name: value for name, value in told.items() if name not in _RUNTIME}
+    content = json.dumps(asked, sort_keys=True) if asked else None
+    return {"content": content, **promptfoo_parts(result, row)}
+
+
+def fields(result: Cells) -> Cells:
+    """Read what identifies test, prompt and provider of a result."""
+    label, test = at(result, "prompt.label|prompt.display"), result.get("testIdx")
+    return {
+        "provider": promptfoo_parts(result, {})["model"],
+        "prompt_label": str(label),
+        "promptIdx": str(result.get("promptIdx", label)),
+        "testIdx": None if test is None else int(test),
+        "test": result.get("repeatGroupId") or json.dumps(at(result, "testCase.assert")),
+    }
+
+
+def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
+    """Number tests and repeats, and name several prompts of a provider.
+
+    A repeat has another number of its test (`testIdx`), but equal variables and assertions. If one
+    provider answers several prompts, each prompt is a model; of several providers, each prompt is a
+    form.
+    """
+    rows = sorted(flats, key=lambda flat: flat.fields["testIdx"] or 0)
+    tests, seen = dict[Hashable, int](), Counter[Hashable]()
+    prompts: dict[str, dict[Any, str]] = {}
+    numbers = []
+    for flat in rows:
+        own, content, model = flat.fields, flat.parts["content"], flat.parts["model"]
+        test = (content, own["test"]) if content else own["testIdx"]
+        key = (tests.setdefault(test, len(tests)), model, own["promptIdx"])
+        numbers.append((key[0], seen[key]))
+        seen[key] += 1
+        prompts.setdefault(model, {})[own["promptIdx"]] = own["prompt_label"]
+    has_numbers = max(seen.values(), default=0) < 2
+    has_prompts = any(len(labels) > 1 for labels in prompts.values())
+    role = "model" if len(prompts) == 1 else "form"
+    if has_prompts:
+        notes.append(
+            f"{file}: the prompts of {', '.join(map(str, prompts))} are each a {role}, called by "
+            "their labels (column 'prompt_label'; the providers are in column 'provider')"
+        )
+    for flat, (number, repeat) in zip(rows, numbers, strict=True):
+        fields = {name: value for name, value in flat.fields.items() if name != "test"}
+        told: dict[str, Any] = {"id": number, "repeat": repeat}
+        if has_numbers and fields["testIdx"] is not None:
+            told["id"] = fields["testIdx"]
+        if has_prompts:
+            labels = list(prompts[flat.parts["model"]].values())
+            label, place = fields["prompt_label"], fields["promptIdx"]
+            told[role] = label if labels.count(label) == 1 else f"{label} ({place})"
+        yield flat._replace(parts={**flat.parts, **told}, fields=fields)
+
+
+def is_table(file: Path) -> bool:
+    """Tell the CSV that promptfoo writes by its header: outputs are called [provider] prompt."""
+    if Path(file.name.removesuffix(".gz")).suffix.lower() != ".csv" or not file.is_file():
+        return False
+    rows = filter(None, csv.reader(_lines(file)))
+    header, cells = next(rows, []), next(rows, [])
+    if len(header) != len(cells):
+        return False
+    return any(_result(header[at:], cells[at:]) for at in _outputs(header))
+
+
+def _lines(file: Path) -> Iterator[str]:
+    """Read the lines of a file, whose faults other readers name."""
+    return (line.decode("utf-8", "replace") for _, line in read_lines(file))
+
+
+def _outputs(header: Sequence[str]) -> list[int]:
+    """List the columns of outputs: those before "Status", or of old files called [provider]."""
+    new = [at for at in range(len(header)) if tuple(header[at + 1 : at + 3]) == _STATUS]
+    if new and "Grader Reason" in header:
+        return new
+    return [at for at, name in enumerate(header) if re.match(r"\[[^\]]+\] ", name)]
+
+
+def table_rows(file: Path) -> Iterator[Row]:
+    """Read the CSV that promptfoo writes as rows of its JSON, one per output.
+
+    Args:
+        file: The file. Older ones hold status, score and text in one cell.
+
+    Yields:
+        Place and result.
+
+    Raises:
+        RecordError: If a row has another number of cells than the header.
+    """
+    header, *rows = filter(None, csv.reader(_lines(file)))
+    outputs = _outputs(header)
+    for test, cells in enumerate(rows):
+        place = Place(str(file), test + 1)
+        if len(cells) != len(header):
+            raise RecordError(f"{place}: {len(cells)} cells under {len(header)} columns")
+        told = dict(zip(header[: outputs[0]], cells, strict=False))
+        told.pop("Description", None)
+        for prompt, start in enumerate(outputs):
+            provider, label = re.findall(_OUTPUT, header[start])[0]
+            asked = {"testIdx": test, "promptIdx": prompt, "vars": told}
+            if result := _result(header[start:], cells[start:]):
+                yield place, {**asked, "provider": provider, "prompt": {"label": label}, **result}
+
+
+def _result(header: Sequence[str], cells: Sequence[str]) -> dict[str, Any] | None:
+    """Read the cells of one output; None if the prompt was not sent."""
+    if tuple(header[1:3]) == _STATUS:
+        (text, status, score), told = cells[:3], dict(zip(header[3:5], cells[3:5], strict=False))
+        named = json_or_text(told.get("Named Scores") or "{}", "Named Scores")
+    elif cell := _CELL.fullmatch(cells[0].strip()):
+        status, score, scores, text = cell.groups()
+        named = dict(re.findall(r"([^,]+): ([^,]+)", scores or ""))
+    else:
+        return None
+    result = {"response": {"output": text}, "success": status == "PASS", "score": score}
+    error = {"failureReason": 2, "error": text} if status == "ERROR" else {}
+    return {**result, "namedScores": named, **error} if status else None

@@ -1,0 +1,159 @@
+"""One JSON object that holds rows, in the writings of pandas and of tools."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from surface_consistency.errors import DataError, RecordError
+from surface_consistency.results.frame import read_results
+
+ROWS = [{"id": name, "correct": score} for name, score in (("q1", 1), ("q2", 0), ("q3", 1))]
+FRAME = pd.DataFrame(ROWS)
+BY_ID = FRAME.set_index("id")
+
+
+def read(folder, content):
+    path = folder / "results.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return read_results(path).frame
+
+
+HOLDING = {
+    **{f"pandas, {one}": FRAME.to_json(orient=one) for one in ("columns", "index", "split")},
+    **{f"pandas, {one}": FRAME.to_json(orient=one) for one in ("records", "table")},
+    **{f"index, {one}": BY_ID.to_json(orient=one) for one in ("columns", "index", "split")},
+    "under a name": {"model": "results", "accuracy": 0.67, "results": ROWS},
+    "under details": {"details": [{"id": row["id"], "score": row["correct"]} for row in ROWS]},
+    "rows with queries": {"results": [{"query": "Q", **row} for row in ROWS]},
+    "scores by item under a name": {"scores": {"q1": 1, "q2": 0, "q3": 1}},
+    "below a name": {"data": {"rows": ROWS, "count": 3}, "config": {"seed": 1}},
+    "beside other objects": {"results": ROWS, "prompts": [{"text": "a"}]},
+    "scores by item": {"q1": 1, "q2": 0, "q3": True},
+    "objects by item": {name: {"correct": s} for name, s in (("q1", 1), ("q2", 0), ("q3", 1))},
+    "SWE-bench, by instance": {
+        name: {"patch_exists": True, "resolved": s, "tests_status": {"F": {}}}
+        for name, s in (("q1", True), ("q2", False), ("q3", True))
+    },
+    "SWE-bench, report": {
+        **{"total_instances": 3, "completed_ids": ["q1", "q2", "q3"], "resolved_ids": ["q3", "q1"]},
+        **{"unresolved_ids": ["q2"], "error_ids": [], "unremoved_images": ["x"]},
+    },
+    "SWE-bench, of 2024": {
+        "generated": ["q1", "q2", "q3"],
+        "applied": [],
+        "resolved": ["q1", "q3"],
+    },
+    "evalplus": {
+        "date": "2026",
+        "eval": {
+            name: [{"task_id": name, "solution": "s", "base_status": status, "plus_status": None}]
+            for name, status in (("q1", "pass"), ("q2", "fail"), ("q3", "pass"))
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("content", HOLDING.values(), ids=HOLDING)
+def test_rows_are_read_from_an_object(tmp_path, content):
+    frame = read(tmp_path, content).sort_values("item")
+
+    assert frame["item"].tolist() == ["q1", "q2", "q3"]
+    assert frame["score"].tolist() == [1.0, 0.0, 1.0]
+    assert set(frame["model"]) == {"results"}
+
+
+def test_the_model_of_an_object_is_that_of_its_rows(tmp_path):
+    frame = read(tmp_path, [{"model": name, "results": ROWS} for name in ("alpha", "beta")])
+
+    assert frame.groupby("model", observed=True)["score"].sum().to_dict() == {"alpha": 2, "beta": 2}
+
+
+def test_rows_under_equal_labels_are_all_read(tmp_path):
+    twice = pd.concat([FRAME.assign(model="alpha"), FRAME.assign(model="beta")])
+
+    assert len(read(tmp_path, twice.to_json(orient="split"))) == 6
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"item": "q1", "correct": 1},
+        {"id": "q1", "correct": 1, "messages": [{"role": "user"}]},
+        {"id": "q1", "correct": 1, "metadata": {"correct": 0}},
+    ],
+)
+def test_an_object_that_is_a_row_stays_one(tmp_path, row):
+    assert read(tmp_path, [row])["score"].tolist() == [1.0]
+
+
+def test_rows_with_lists_of_objects_stay_rows(tmp_path):
+    rows = [{**row, "details": [{"id": 1, "correct": 0}]} for row in ROWS]
+
+    assert read(tmp_path, rows)["item"].tolist() == ["q1", "q2", "q3"]
+
+
+@pytest.mark.parametrize(
+    ("error", "content", "message"),
+    [
+        (RecordError, FRAME.to_json(orient="values"), r"is one JSON object .*, got \[\"q1\", 1\]"),
+        (DataError, {"columns": ["id"], "data": [["q1", 1]]}, "it is not certain which are its"),
+        (DataError, {"train": ROWS, "test": ROWS}, "fields train, test, and it is not certain"),
+        (DataError, {"results": ROWS, "data": ROWS}, "fields results, data, and it is not certain"),
+        (DataError, {"q1": 0.5, "q2": 0.25}, "fields q1, q2, and it is not certain"),
+        (DataError, {"accuracy": 1, "f1": 0}, "fields accuracy, f1, and it is not certain"),
+        (DataError, {"pass@1": 1, "pass@10": 1}, "fields pass@1, pass@10, and it is not certain"),
+        (DataError, {"item": {"score": 1}, "score": {"score": 0}}, "it is not certain which are"),
+        (DataError, {"id": "run 1", "results": ROWS}, "one row, or hold rows under results"),
+        (DataError, {"no_logs": ["q1"], "resolved": ["q2"]}, "and not the others, whose number"),
+    ],
+)
+def test_what_could_be_read_in_two_ways_is_refused(tmp_path, error, content, message):
+    with pytest.raises(error, match=message):
+        read(tmp_path, content)
+
+
+def test_instances_of_swe_bench_without_a_test_have_no_score(tmp_path):
+    frame = read(
+        tmp_path,
+        {
+            **{"submitted_ids": ["a", "b", "c", "d"], "resolved_ids": ["a"]},
+            **{"unresolved_ids": ["b"], "error_ids": ["c"], "empty_patch_ids": ["d"]},
+            "incomplete_ids": ["e"],
+        },
+    ).set_index("item")
+
+    assert frame["score"].dropna().to_dict() == {"a": 1.0, "b": 0.0}
+    assert frame["error"].dropna().to_dict() == {
+        "c": "error, as SWE-bench reports",
+        "d": "empty patch, as SWE-bench reports",
+        "e": "incomplete, as SWE-bench reports",
+    }
+
+
+def test_a_solution_passes_the_plus_tests_of_evalplus_with_the_base_ones(tmp_path):
+    """As evalplus.evaluate: base_status == plus_status == PASS."""
+    statuses = [("pass", "pass"), ("fail", "pass"), ("pass", "timeout")]
+    told = [{"base_status": base, "plus_status": plus} for base, plus in statuses]
+    frame = read(tmp_path, {"eval": {"HumanEval/0": told}})
+
+    cells = frame.pivot(index="repeat", columns="metric", values="score")
+    assert cells[["base", "plus"]].to_numpy().tolist() == [[1, 1], [0, 0], [1, 0]]
+
+
+def test_human_eval_is_read_by_its_tasks(tmp_path):
+    rows = [
+        {"task_id": f"HumanEval/{n}", "completion": "c", "result": "passed", "passed": n != 1}
+        for n in range(3)
+    ]
+    frame = read(tmp_path, rows)
+
+    assert frame["item"].tolist() == ["HumanEval/0", "HumanEval/1", "HumanEval/2"]
+    assert frame["score"].tolist() == [1.0, 0.0, 1.0]
+
+
+def test_token_accuracies_of_easyedit_are_refused_without_its_prompts_too(tmp_path):
+    rows = [{"case_id": 0, "pre": {"rewrite_acc": [0.3]}, "post": {"rewrite_acc": [1.0]}}]
+
+    with pytest.raises(DataError, match="holds accuracies of tokens"):
+        read(tmp_path, rows)

@@ -1,0 +1,83 @@
+"""Preferences between two models: a win is 1, a tie 0.5 and a loss 0 against a half."""
+
+import pandas as pd
+import pytest
+
+from surface_consistency.analysis.compare import compare_results
+from surface_consistency.errors import DataError, RecordError
+from surface_consistency.results.frame import read_results
+
+
+def annotation(number, preference, **other):
+    texts = {"instruction": f"I{number}", "output_1": "r", "output_2": "m"}
+    names = {"generator_1": "gpt4", "generator_2": "beta"}
+    return texts | names | {"preference": preference} | other
+
+
+# As alpaca_eval.metrics: preferences.replace({0.0: 1.5}) - 1, and what is null or below 0 dropped.
+PREFERENCES = [1, 2, 2, 0, 1.5, None, -1, 1.2, float("nan")]
+SCORES = [0, 1, 1, 0.5, 0.5, None, None, 0.2, None]
+
+
+@pytest.mark.parametrize("kind", [list, pd.DataFrame])
+def test_preferences_of_alpaca_eval_are_scores_against_a_half(kind):
+    rows = [annotation(*pair) for pair in enumerate(PREFERENCES)]
+    frame = read_results(kind(rows)).frame
+
+    beta = frame[frame["model"] == "beta"]
+    assert (
+        beta["score"].round(9).astype(object).where(beta["score"].notna(), None).tolist() == SCORES
+    )
+    assert beta["error"].notna().sum() == 3
+    assert (frame.loc[frame["model"] == "gpt4", "score"] == 0.5).all()
+
+
+def test_the_difference_is_the_win_rate_minus_a_half():
+    rows = [annotation(n, 2 if n < 18 else 0 if n < 24 else 1) for n in range(30)]
+    result = compare_results(rows)
+
+    (row,) = result.metrics["preference"].differences.to_dict("records")
+    assert row["difference"] == pytest.approx((18 + 6 / 2) / 30 - 0.5)
+    assert row["model"] == "beta"
+    assert any("against the reference gpt4, which has 0.5" in note for note in result.notes)
+
+
+def battle(number, first, second, winner):
+    return {"question_id": number, "model_a": first, "model_b": second, "winner": winner}
+
+
+def test_battles_of_an_arena_are_scores_whatever_side_a_model_is_on():
+    rows = [
+        *(battle(0, "x", "y", "model_b"), battle(1, "y", "x", "model_a")),
+        *(battle(2, "x", "y", "model_a"), battle(3, "y", "x", "x")),
+        *(battle(4, "x", "y", "Tie"), battle(5, "y", "x", "tie (bothbad)")),
+    ]
+    frame = read_results(rows).frame
+
+    assert frame.loc[frame["model"] == "y", "score"].tolist() == [1, 1, 0, 0, 0.5, 0.5]
+    assert (frame.loc[frame["model"] == "x", "score"] == 0.5).all()
+
+
+def test_several_judges_of_a_battle_are_its_repeats_and_turns_its_forms():
+    rows = [battle(0, "x", "y", "tie") | {"turn": turn} for turn in (1, 1, 2)]
+    frame = read_results(rows).frame
+
+    own = frame.loc[frame["model"] == "y", ["form", "repeat"]]
+    assert own.to_numpy().tolist() == [["turn 1", 0], ["turn 1", 1], ["turn 2", 0]]
+
+
+@pytest.mark.parametrize(
+    ("error", "rows", "message"),
+    [
+        (RecordError, [annotation(0, 3)], "3 is not a preference, which is 1 to 2, 0 or null"),
+        (RecordError, [battle(0, "x", "y", "left")], "the winner 'left' is none of model_a, "),
+        (
+            DataError,
+            [battle(0, "x", "y", "tie"), battle(1, "y", "z", "tie")],
+            "battles of 3 models; give those of two models as a file",
+        ),
+    ],
+)
+def test_what_is_not_a_preference_of_two_models_is_refused(error, rows, message):
+    with pytest.raises(error, match=message):
+        read_results(rows)
