@@ -144,7 +144,7 @@ class ComparisonReport:
     def _doubts(self) -> Iterator[str]:
         """Yield what casts doubt on the scores, that of all metrics with the first of them."""
         models = self.result.models
-        if self.result.scale == VERDICTS and not self.compared.settings.lower_is_better:
+        if self.result.scale == VERDICTS and not self.is_lower_better:
             means = models[["model", "mean", "n"]].itertuples(index=False, name=None)
             yield from constant_scores(list(means), self.compared.unit, lambda: self.compared.rows)
         if self.metric == next(iter(self.compared.metrics)):
