@@ -15,6 +15,7 @@ from surface_consistency.metrics._inputs import check_choice
 from surface_consistency.reading import first_names
 from surface_consistency.results.checks import GROUPS
 from surface_consistency.results.columns import USUAL, ResultColumns
+from surface_consistency.results.epochs import reduced_rows
 from surface_consistency.results.frame import read_results, table_or_rows
 from surface_consistency.results.inputs import inputs_of
 from surface_consistency.results.layouts import flat_rows
@@ -101,7 +102,10 @@ def _read(
             scores = next((one for one in tables if {*one} <= {*table}), None)
             if scores is not None:
                 return table.assign(**{name: read_scores(table[name], path) for name in scores})
-    frame = read_results(source).frame
+    results = read_results(source)
+    frame = results.frame
+    if results.reducers:
+        frame = reduced_rows(frame, results.reducers).reset_index(drop=True)
     for name in ("task", "metric"):
         values = [str(value) for value in frame[name].unique()]
         if len(values) > 1 and name not in by:

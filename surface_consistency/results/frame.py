@@ -1,7 +1,7 @@
 """Any result files as one long frame: the reader that comparing, judging and studies share."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,9 +14,12 @@ from surface_consistency.reading import first_names
 from surface_consistency.results.archives import is_archive, packed_rows
 from surface_consistency.results.checks import Read, checked, constant, joined, shortened
 from surface_consistency.results.columns import ResultColumns
+from surface_consistency.results.epochs import reducer_of, superseded
+from surface_consistency.results.failures import without_failed_answers
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of, memory_rows
 from surface_consistency.results.layouts import flat_rows, layout_of
 from surface_consistency.results.logs import samples_part
+from surface_consistency.results.rows import Cells
 from surface_consistency.results.run_folders import is_run, run_part
 from surface_consistency.results.tables import (
     Part,
@@ -67,6 +70,9 @@ class Results:
 
     notes: tuple[str, ...]
     """What was left out, collapsed or taken for something, a sentence each."""
+
+    reducers: Mapping[str, str] = field(default_factory=dict)
+    """By file, how its log reduces the repeats of an item, other than by their mean."""
 
 
 def read_results(
@@ -122,18 +128,24 @@ def read_inputs(
         DataError: As `read_results`.
     """
     reading = _Reading(given, has_answers=has_answers)
-    frames: list[pd.DataFrame] = []
+    frames: list[tuple[str, pd.DataFrame]] = []
     problems: list[str] = []
     for one in inputs:
         try:
-            frames.append(reading.frame(one))
+            frames.append((one.name, reading.frame(one)))
         except DataError as error:
             is_left_out = one.is_optional and not isinstance(error, SourceNotFoundError)
             if not (is_left_out or isinstance(error, _NoMetric)):
                 raise
             problems.append(str(error))
-    frame = joined(frames, problems, reading.notes)
-    del frames
+    replaced = superseded(reading.logs)
+    reading.notes += [
+        f"{file}: {newest} is a later attempt of the same task and replaces it"
+        for file, newest in replaced.items()
+    ]
+    kept = [frame for name, frame in frames if name not in replaced]
+    frame = joined(kept, problems, reading.notes)
+    del frames, kept
     if given.names and not frame["model"].isin(given.names).any():
         raise DataError(
             f"{len(given.names)} labels, {', '.join(given.names)}, name neither one file each nor "
@@ -146,7 +158,9 @@ def read_inputs(
         codes = np.full(len(frame), -1, dtype=np.int8)
         nothing = pd.Categorical.from_codes(codes, pd.Index([], dtype="str"))
         frame = frame.assign(prediction=nothing)
-    return Results(frame, *held[1:], reading.tool, notes)
+    reducers = {name: reducer_of(log) for name, log in reading.logs.items()}
+    named = {name: reducer for name, reducer in reducers.items() if reducer}
+    return Results(frame, *held[1:], reading.tool, notes, named)
 
 
 def read_answers(one: Input, columns: ResultColumns, notes: list[str]) -> Part:
@@ -186,6 +200,7 @@ class _Reading:
         self.notes: list[str] = []
         self.tool: dict[str, str] = {}
         self.read: dict[str, Read] = {}
+        self.logs: dict[str, Cells] = {}
         self._texts: dict[Hashable, Hashable] = {}
         self._ids: dict[str, Input] = {}
 
@@ -207,6 +222,8 @@ class _Reading:
                 frame[name] = pd.Series(texts, dtype=object)
         if not self._has_answers:
             frame["prediction"] = _hashed_answers(frame)
+        if part.log is not None:
+            self.logs[one.name] = {**part.log, "label": one.label}
         self.tool[one.name] = tool
         self.read[one.name] = Read(f"{tool}: {_asked_by(part, frame)}", part.item, part.columns)
         return frame
@@ -236,9 +253,10 @@ def _part(
         layout, flats = flat_rows(rows, Path(one.name), notes)
         if layout is not None:
             named = {} if layout.named is None else layout.named(Path(one.name))
-            return layout.tool, samples_part(
+            part = samples_part(
                 flats, layout, named, given, one.name, notes, for_judging=for_judging
             )
+            return layout.tool, part._replace(samples=without_failed_answers(part.samples))
         table = frame_of([flat.row() for flat in flats])
     if not len(table):
         raise DataError(f"{one.name} holds no rows, so no results; check how it was written")
@@ -246,7 +264,8 @@ def _part(
         raise DataError(
             f"{one.name} is a plain table; `filter` is for samples of lm-evaluation-harness"
         )
-    return _TABLE, table_part(table, given, one.name, notes, for_judging=for_judging)
+    part = table_part(table, given, one.name, notes, for_judging=for_judging)
+    return _TABLE, part._replace(samples=without_failed_answers(part.samples))
 
 
 def table_or_rows(one: Input) -> tuple[pd.DataFrame | None, Iterator[Row]]:

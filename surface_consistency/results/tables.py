@@ -59,6 +59,9 @@ class Part(NamedTuple):
     roles: Mapping[str, str] = MappingProxyType({})
     """Column by role, of a plain table."""
 
+    log: Cells | None = None
+    """What the file says of its whole run; see `Flat`."""
+
     ids: str = ""
     """Whether the ids of items are "numbers" or "texts", of a plain table with types."""
 

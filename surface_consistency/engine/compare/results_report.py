@@ -135,9 +135,11 @@ class ComparisonReport:
             first, reason = self._mean(self.result.models.iloc[0].to_dict()), "have no score"
         else:
             first = self._best() if self._of_all() else self._between(self._leading())
-        return say.paragraph(
-            [first, say.missing(excluded, n_any, self.compared.unit, reason=reason)]
-        )
+        failed: list[say.Sentence] = [
+            [f"{sentence}."] for sentence in self.compared.failed_answers.get(self.metric, ())
+        ]
+        missing = say.missing(excluded, n_any, self.compared.unit, reason=reason)
+        return say.paragraph([first, missing, *failed])
 
     def few(self) -> list[numbers.Part]:
         """Report few clusters.
