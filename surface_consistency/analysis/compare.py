@@ -496,7 +496,7 @@ def _failures(frame: pd.DataFrame, *, is_wrong: bool) -> dict[str, tuple[str, ..
     failed = frame[frame["error"].notna() & frame["score"].isna()]
     if failed.empty:
         return {}
-    answers = frame.groupby(["metric", "model"], observed=True).size()
+    answers = frame.groupby(["metric", "model"], observed=True).size().to_dict()
     sentences: dict[str, list[str]] = {}
     for (metric, model), part in failed.groupby(["metric", "model"], observed=True, sort=False):
         kinds = part["error"].map(kind_of).value_counts(sort=False)

@@ -80,16 +80,18 @@ def _mode(scores: np.ndarray) -> float:
     return float(values[np.lexsort((first, -counts))[0]])
 
 
+_PLAIN: Final[Mapping[str, Callable[[np.ndarray], float]]] = {
+    "max": lambda scores: float(scores.max()),
+    "median": lambda scores: float(np.median(scores)),
+    "mode": _mode,
+}
+
+
 def _reducer(name: str) -> Callable[[np.ndarray], float] | None:
     """Return the function of a reducer of inspect_ai by the name in a log; None if not known."""
-    plain: dict[str, Callable[[np.ndarray], float]] = {
-        "max": lambda scores: float(scores.max()),
-        "median": lambda scores: float(np.median(scores)),
-        "mode": _mode,
-    }
     found = _OF_K.fullmatch(name)
     if found is None:
-        return plain.get(name)
+        return _PLAIN.get(name)
     k = int(found[2])
 
     def of_k(scores: np.ndarray) -> float:
@@ -122,11 +124,13 @@ def reduced_rows(frame: pd.DataFrame, reducers: Mapping[str, str]) -> pd.DataFra
     parts = [frame[~frame["file"].isin(list(reducers))]]
     for file, name in reducers.items():
         function = _reducer(name)
+        if function is None:
+            raise ValueError(f"{file}: {name!r} is not the name of a reducer")
         part = frame[frame["file"] == file].sort_values("repeat", kind="stable")
         key = ["model", "task", "item", "form", "metric"]
         groups = part.groupby(key, sort=False, observed=True)["score"]
-        scores = groups.agg(lambda cells, of=function: _of_known(cells.dropna().to_numpy(), of))
-        parts.append(part.drop_duplicates(key).assign(score=scores.to_numpy(float)))
+        scores = [_of_known(cells.dropna().to_numpy(), function) for _, cells in groups]
+        parts.append(part.drop_duplicates(key).assign(score=scores))
     return pd.concat(parts).sort_index()
 
 

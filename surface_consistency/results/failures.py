@@ -6,11 +6,14 @@ nothing but the message of an error are read by the layouts themselves.
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pandas as pd
 
 from surface_consistency.results.rows import Cells
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 REQUEST: Final = "request failed"
 SCORER: Final = "scorer failed"
@@ -55,6 +58,8 @@ ANSWERS: Final = {
     "$ERROR$": "FastChat",
 }
 """Beginnings of texts that tools write in place of an answer."""
+
+_NAN: Final = "nan"
 
 NO_SCORES: Final = {"bypass": "lm-evaluation-harness --predict_only"}
 """Metrics that stand for no scoring at all."""
@@ -113,6 +118,21 @@ def _values(value: Any, steps: list[str]) -> Iterator[object]:  # noqa: ANN401
         yield from _values(value.get(steps[0]), steps[1:])
 
 
+def has_failed_answers(texts: "pa.Array | pa.ChunkedArray") -> bool:
+    """Check whether one of many texts may be one that a tool writes in place of an answer.
+
+    Args:
+        texts: The texts; a column of text is searched without making Python objects of it.
+
+    Returns:
+        Whether a text begins with one of `ANSWERS`, or is "nan".
+    """
+    import pyarrow.compute as pc
+
+    marks = (pc.starts_with(texts, mark) for mark in ANSWERS)
+    return any(pc.any(one).as_py() for one in (*marks, pc.equal(texts, _NAN)))
+
+
 def without_failed_answers(samples: pd.DataFrame) -> pd.DataFrame:
     """Take the texts that tools write in place of an answer for missing answers.
 
@@ -126,11 +146,10 @@ def without_failed_answers(samples: pd.DataFrame) -> pd.DataFrame:
     if "prediction" not in samples:
         return samples
     texts = samples["prediction"].tolist()
-    begins = tuple(ANSWERS)
     rows = [
         row
         for row, text in enumerate(texts)
-        if isinstance(text, str) and (text == "nan" or text.startswith(begins))
+        if text is not None and (text == _NAN or text.startswith(tuple(ANSWERS)))
     ]
     if "references" in samples:
         right = samples["references"]
@@ -139,7 +158,7 @@ def without_failed_answers(samples: pd.DataFrame) -> pd.DataFrame:
         return samples
     errors = samples["error"].tolist() if "error" in samples else [None] * len(texts)
     for row in rows:
-        kind = NO_ANSWER if texts[row] == "nan" else REQUEST
+        kind = NO_ANSWER if texts[row] == _NAN else REQUEST
         errors[row] = errors[row] or f"{kind}: {texts[row][:80]}"
         texts[row] = None
     columns = {"prediction": texts, "error": errors}

@@ -15,11 +15,10 @@ from surface_consistency.results.archives import is_archive, packed_rows
 from surface_consistency.results.checks import Read, checked, constant, joined, shortened
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.epochs import reducer_of, superseded
-from surface_consistency.results.failures import without_failed_answers
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of, memory_rows
 from surface_consistency.results.layouts import flat_rows, layout_of
 from surface_consistency.results.logs import samples_part
-from surface_consistency.results.rows import Cells
+from surface_consistency.results.rows import Cells, at
 from surface_consistency.results.run_folders import is_run, run_part
 from surface_consistency.results.tables import (
     Part,
@@ -139,6 +138,8 @@ def read_inputs(
                 raise
             problems.append(str(error))
     replaced = superseded(reading.logs)
+    of_replaced = tuple(f"{file}: " for file in replaced)
+    reading.notes = [note for note in reading.notes if not note.startswith(of_replaced)]
     reading.notes += [
         f"{file}: {newest} is a later attempt of the same task and replaces it"
         for file, newest in replaced.items()
@@ -225,7 +226,9 @@ class _Reading:
         if part.log is not None:
             self.logs[one.name] = {**part.log, "label": one.label}
         self.tool[one.name] = tool
-        self.read[one.name] = Read(f"{tool}: {_asked_by(part, frame)}", part.item, part.columns)
+        run = str(at(part.log, "eval.eval_id") or "")
+        asked = f"{tool}: {_asked_by(part, frame)}"
+        self.read[one.name] = Read(asked, part.item, part.columns, run)
         return frame
 
     def _refuse_other_ids(self, one: Input, part: Part) -> None:
@@ -253,10 +256,9 @@ def _part(
         layout, flats = flat_rows(rows, Path(one.name), notes)
         if layout is not None:
             named = {} if layout.named is None else layout.named(Path(one.name))
-            part = samples_part(
+            return layout.tool, samples_part(
                 flats, layout, named, given, one.name, notes, for_judging=for_judging
             )
-            return layout.tool, part._replace(samples=without_failed_answers(part.samples))
         table = frame_of([flat.row() for flat in flats])
     if not len(table):
         raise DataError(f"{one.name} holds no rows, so no results; check how it was written")
@@ -264,8 +266,7 @@ def _part(
         raise DataError(
             f"{one.name} is a plain table; `filter` is for samples of lm-evaluation-harness"
         )
-    part = table_part(table, given, one.name, notes, for_judging=for_judging)
-    return _TABLE, part._replace(samples=without_failed_answers(part.samples))
+    return _TABLE, table_part(table, given, one.name, notes, for_judging=for_judging)
 
 
 def table_or_rows(one: Input) -> tuple[pd.DataFrame | None, Iterator[Row]]:

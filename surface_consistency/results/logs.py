@@ -12,7 +12,7 @@ from surface_consistency.errors import DataError, RecordError
 from surface_consistency.results import tables
 from surface_consistency.results.columns import ResultColumns, need_column
 from surface_consistency.results.epochs import reducer_notes, status_note
-from surface_consistency.results.failures import NO_SCORES
+from surface_consistency.results.failures import NO_SCORES, without_failed_answers
 from surface_consistency.results.layouts import Layout
 from surface_consistency.results.rows import Cells, Failure, Flat, shown
 from surface_consistency.results.tools import as_references
@@ -89,10 +89,11 @@ def samples_part(
     if log is not None and (status := status_note(log, len(rows))):
         notes.append(f"{source}: {status}")
     if for_judging:
-        return tables.Part(_typed(tables.frame_of(rows)), {}, item=layout.item)
+        samples = without_failed_answers(_typed(tables.frame_of(rows)))
+        return tables.Part(samples, {}, item=layout.item)
     if len(filters) > 1 and given.filter is None:
         raw = _by_filter(raw, filtered)
-    samples = _typed(tables.frame_of(rows))
+    samples = without_failed_answers(_typed(tables.frame_of(rows)))
     scores = _scores(raw, samples, given, source, notes)
     if log is not None:
         notes += [f"{source}: {note}" for note in reducer_notes(log, scores)]

@@ -18,12 +18,16 @@ from surface_consistency.results.columns import (
     need_column,
     table_columns,
 )
+from surface_consistency.results.failures import has_failed_answers, without_failed_answers
 from surface_consistency.results.rows import Cells, shown
 from surface_consistency.results.tools import as_references
 from surface_consistency.rows.readers import FORMATS
 from surface_consistency.schemas.generations import replace_surrogates
 
-_WORDS: Final = {"true": 1.0, "false": 0.0}
+_WORDS: Final = {"true": 1.0, "false": 0.0, "nan": float("nan")}
+_NO_ERRORS: Final = frozenset({"none", "null", "nan", "false", "0", "[]", "{}"})
+"""Cells of a column of errors that record none."""
+
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 
@@ -333,7 +337,8 @@ class _Table(NamedTuple):
             **dict.fromkeys(("task", "model", "form"), as_text),
             "repeat": _whole_numbers,
             "prediction": partial(text_or_none, blank=True),
-            **dict.fromkeys(("question", "error"), text_or_none),
+            "question": text_or_none,
+            "error": _errors,
             "references": _references,
         }
         parts = {"item": self.items()} | {
@@ -346,7 +351,7 @@ class _Table(NamedTuple):
             parts["content"] = pd.Series(hashed, index=frame.index)
         kept = {*self.given.cluster, *(items if len(items) > 1 else ())}
         further = {*self.names} - {*roles.values(), *items, *models} | kept
-        return pd.DataFrame(
+        samples = pd.DataFrame(
             parts
             | {
                 further_name(name): frame[name]
@@ -354,6 +359,16 @@ class _Table(NamedTuple):
                 if name in further and not _is_nested(frame[name])
             }
         )
+        return without_failed_answers(samples) if self._may_have_failed() else samples
+
+    def _may_have_failed(self) -> bool:
+        """Search the answers of a table for those that stand for a failure."""
+        import pyarrow as pa
+
+        role = self.columns.roles.get("prediction")
+        if role is None or not isinstance(self.frame[role].dtype, pd.StringDtype):
+            return role is not None
+        return has_failed_answers(pa.array(self.frame[role]))
 
 
 def plain_metric(
@@ -438,6 +453,12 @@ def text_or_none(column: pd.Series, *, blank: bool = False) -> pd.Series:
     texts = as_text(column).astype(object)
     is_missing = column.isna() if blank else column.isna() | (texts == "")
     return texts.where(~is_missing, None)
+
+
+def _errors(column: pd.Series) -> pd.Series:
+    """Read messages of errors; None for a cell that records none."""
+    texts = text_or_none(column)
+    return texts.where(~texts.str.strip().str.casefold().isin(_NO_ERRORS), None)
 
 
 def _references(column: pd.Series) -> pd.Series:
