@@ -291,8 +291,9 @@ def _tell_models_apart(codes: _Codes, read: Mapping[str, Read], notes: list[str]
     within = codes.key("item", "task", "model", "form", "repeat", "metric", "file")
     is_across = pd.Index(sample).duplicated(keep=False) & ~pd.Index(within).duplicated(keep=False)
     across = frame[is_across]
-    n_runs = len({read[file].run for file in across["file"].unique()})
-    if across.empty or (n_runs < 2 and not _differing(across, sample[is_across]).size):
+    if across.empty or not (
+        _of_several_runs(across, read) or _differing(across, sample[is_across]).size
+    ):
         return frame
     files = list(dict.fromkeys(across["file"]))
     labels = {str(path): name for path, name in path_labels([Path(f) for f in files]).items()}
@@ -305,6 +306,15 @@ def _tell_models_apart(codes: _Codes, read: Mapping[str, Read], notes: list[str]
         f"{', '.join(model[is_one].unique())}"
     )
     return frame.assign(model=model.astype("category"))
+
+
+def _of_several_runs(rows: pd.DataFrame, read: Mapping[str, Read]) -> bool:
+    """Tell whether a model has logs of several runs, other than one log in two formats."""
+    for _, files in rows.groupby("model", observed=True)["file"].unique().items():
+        stems = {Path(file).with_suffix("") for file in files if read[file].run}
+        if len(stems) > 1 and len({read[file].run for file in files}) > 1:
+            return True
+    return False
 
 
 def _differing(rows: pd.DataFrame, key: np.ndarray) -> np.ndarray:
