@@ -177,8 +177,8 @@ def test_reducers_that_are_not_used_are_reported_with_both_numbers(evaluate):
     assert found["match", "m"] == pytest.approx(logged(log)["match", "mean"])
     (note,) = compared.notes
     assert note.endswith(
-        "the log also reduces 4 epochs by best (accuracy of match 0.75); mean is used, and the "
-        "mean over all epochs is 0.4062"
+        "the log also reduces 4 epochs by best (accuracy of match 0.75, mean over all epochs "
+        "0.4062); mean is used"
     )
 
 
