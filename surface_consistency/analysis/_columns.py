@@ -103,9 +103,7 @@ def _read(
             if scores is not None:
                 return table.assign(**{name: read_scores(table[name], path) for name in scores})
     results = read_results(source)
-    frame = results.frame
-    if results.reducers:
-        frame = reduced_rows(frame, results.reducers).reset_index(drop=True)
+    frame = reduced_rows(results.frame, results.reducers)
     for name in ("task", "metric"):
         values = [str(value) for value in frame[name].unique()]
         if len(values) > 1 and name not in by:

@@ -11,6 +11,7 @@ from surface_consistency.analysis.compare import judged_by_rule
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.reading import first_names
 from surface_consistency.results.columns import ResultColumns, need_column
+from surface_consistency.results.epochs import reduced_rows
 from surface_consistency.results.frame import read_results
 from surface_consistency.results.run_folders import is_run
 from surface_consistency.text import did_you_mean
@@ -47,7 +48,9 @@ def read_answers(
         raise ValueError("give a result file or folder, or several")
     cluster = _only(columns.cluster, "cluster")
     results = read_results(list(sources), columns, has_answers=rule is not None)
-    frame = results.frame if rule is None else judged_by_rule(results.frame, rule)
+    frame = reduced_rows(results.frame, results.reducers)
+    if rule is not None:
+        frame = judged_by_rule(results.frame, rule)
     if frame["score"].isna().all():
         raise DataError(
             "no row has a score; name the column of scores by `score`, or score the answers by "

@@ -115,6 +115,8 @@ def reduced_rows(frame: pd.DataFrame, reducers: Mapping[str, str]) -> pd.DataFra
     References:
         The reducers of inspect_ai; pass_at_k is the estimator of Chen et al., arXiv 2107.03374.
     """
+    if not reducers:
+        return frame
     parts = [frame[~frame["file"].isin(list(reducers))]]
     for file, name in reducers.items():
         part = frame[frame["file"] == file].sort_values("repeat", kind="stable")
