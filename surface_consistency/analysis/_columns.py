@@ -14,6 +14,7 @@ from surface_consistency.metrics._groups import column_names, has_list_cells, pl
 from surface_consistency.metrics._inputs import check_choice
 from surface_consistency.reading import first_names
 from surface_consistency.results.columns import USUAL, ResultColumns
+from surface_consistency.results.epochs import reduced_rows
 from surface_consistency.results.frame import RUNS, Results, read_results, table_or_rows
 from surface_consistency.results.inputs import inputs_of
 from surface_consistency.results.layouts import flat_rows
@@ -127,7 +128,7 @@ def _read(
             if scores is not None:
                 return table.assign(**{name: read_scores(table[name], path) for name in scores})
     results = read_results(source)
-    frame = with_cluster_of_runs(results.frame, results)
+    frame = with_cluster_of_runs(reduced_rows(results.frame, results.reducers), results)
     for name in ("task", "metric"):
         values = [str(value) for value in frame[name].unique()]
         if len(values) > 1 and name not in by:

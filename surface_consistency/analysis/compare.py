@@ -4,7 +4,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -32,8 +32,11 @@ from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.metrics.uncertainty.means import mean_by
 from surface_consistency.reading import first_names
 from surface_consistency.results.columns import USUAL, ResultColumns
+from surface_consistency.results.epochs import reduced_rows
+from surface_consistency.results.failures import kind_of
 from surface_consistency.results.frame import UNSCORED, Results, read_inputs
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of
+from surface_consistency.results.logs import LEFT_OUT
 from surface_consistency.results.names import DIRECTIONS, direction
 from surface_consistency.results.tables import number_of
 from surface_consistency.tables import sentences as say
@@ -105,6 +108,8 @@ class ComparedResults:
 
     doubts: tuple[str, ...] = ()
     """Doubts about the answers or their scores, which belong to the finding, in sentences."""
+    failed_answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Number and kinds of the failed answers of each model by metric, in sentences."""
 
     by: Sequence[str] = ()
     """Columns of slices."""
@@ -322,6 +327,7 @@ def _by_rows(
     notes += more
     frame = _with_own_names(frame, columns, (*by, *columns.cluster))
     frame = split_labels(frame, by, table.separator)
+    failed = _failures(frame, is_wrong=settings.missing == "wrong")
     if settings.missing == "wrong":
         frame = _with_wrong(frame, settings.lower_is_better)
     frame = frame.assign(_unit=_of_rows(results.items, frame), _pair=_of_rows(results.pairs, frame))
@@ -331,7 +337,9 @@ def _by_rows(
     frame = frame.assign(_cluster=codes)
     notes += [f"within a group of {name} each item is a cluster" for name in clusters.names
               if name in by]  # fmt: skip
-    rows = _without_repeats(frame, notes)
+    means = rows = _without_repeats(frame, notes)
+    if results.reducers and settings.rule is None:
+        rows = _without_repeats(reduced_rows(frame, results.reducers), [])
     intervals = Intervals(confidence=table.confidence)
     repeats = _repeats(frame, intervals)
     comparisons, missing = {}, list[str]()
@@ -347,10 +355,13 @@ def _by_rows(
         )  # fmt: skip
     n_unscored = int(frame["score"].isna().sum())
     if settings.missing == "raise" and (missing or n_unscored):
-        (reason, *_) = [*missing, f"{n_unscored:,} rows have no score"]
+        counted = [sentence for named in failed.values() for sentence in named]
+        (reason, *_) = [*counted, *missing, f"{n_unscored:,} rows have no score"]
         raise DataError(
             f"`missing=raise`: {reason.partition(';')[0]}; add the scores, or choose drop or wrong"
         )
+    # Failed answers are counted by kind, so that here only blank ones are.
+    answers = frame[frame["metric"] == frame["metric"].iat[0]].assign(error=None)
     return ComparedResults(
         metrics=comparisons,
         models=models,
@@ -358,7 +369,7 @@ def _by_rows(
         cluster_note=clusters.note if runs is None else runs.cluster_note,
         are_items_clusters=rows["_cluster"].nunique() == rows["_unit"].nunique(),
         noise=repeats if runs is None else runs.noise().reindex(columns=_NOISE),
-        flips=_flips(rows, repeats, comparisons, intervals),
+        flips=_flips(means, repeats, comparisons, intervals),
         has_repeats=_varies(frame["repeat"]),
         tools=tuple(dict.fromkeys(results.tool.values())),
         is_same_questions=results.is_same_questions,
@@ -366,7 +377,8 @@ def _by_rows(
         table=table,
         missing=tuple(missing),
         notes=tuple(dict.fromkeys(notes)),
-        doubts=(*missing_answers(frame[frame["metric"] == frame["metric"].iat[0]]), *doubts),
+        doubts=(*missing_answers(answers), *doubts),
+        failed_answers=failed,
         by=tuple(by),
         unit=unit,
         runs=runs,
@@ -445,10 +457,11 @@ def _common_metrics(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     """Choose the metrics by which all models have scores."""
     is_scored = frame["score"].notna()
     scored = frame if is_scored.all() else frame[is_scored]
+    reasons = "".join(f"; {note}" for note in notes if note.endswith(LEFT_OUT))
     if scored.empty:
         raise DataError(
             "no row holds a score; name the column of scores by `score`, or judge the answers by "
-            "`rule`, such as `rule=popqa`"
+            f"`rule`, such as `rule=popqa`{reasons}"
         )
     if not _varies(scored["metric"]) and not _varies(frame["metric"]):
         return frame
@@ -460,7 +473,7 @@ def _common_metrics(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
         listed = "; ".join(f"{name}: {', '.join(held)}" for name, held in by_model.items())
         raise DataError(
             f"the models have no metric in common ({listed}); leave a model out, or judge the "
-            "answers of all by `rule`"
+            f"answers of all by `rule`{reasons}"
         )
     alone = [str(name) for name in held.index if name not in common]
     if alone:
@@ -502,6 +515,23 @@ def _with_directions(
                 "not, give `lower_is_better` the metrics of which they are, or `none`"
             )
     return settings.model_copy(update={"lower_is_better": tuple(lower)}), notes
+
+
+def _failures(frame: pd.DataFrame, *, is_wrong: bool) -> dict[str, tuple[str, ...]]:
+    """Count the failed answers of each model by metric and kind."""
+    failed = frame[frame["error"].notna() & frame["score"].isna()]
+    if failed.empty:
+        return {}
+    answers = frame.groupby(["metric", "model"], observed=True).size().to_dict()
+    sentences: dict[str, list[str]] = {}
+    for (metric, model), part in failed.groupby(["metric", "model"], observed=True, sort=False):
+        kinds = part["error"].map(kind_of).value_counts(sort=False)
+        named = ", ".join(f"{n:,} {kind}" for kind, n in kinds.items())
+        sentences.setdefault(str(metric), []).append(
+            f"{len(part):,} of {answers[metric, model]:,} answers of {model} failed ({named}) and "
+            f"{'count as incorrect' if is_wrong else 'have no score'}"
+        )
+    return {metric: tuple(named) for metric, named in sentences.items()}
 
 
 def _with_wrong(frame: pd.DataFrame, lower_is_better: Sequence[str]) -> pd.DataFrame:

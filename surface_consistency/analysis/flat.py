@@ -22,6 +22,7 @@ from surface_consistency.metrics.comparison.totals import (
     score_totals,
 )
 from surface_consistency.results.columns import ResultColumns, table_columns
+from surface_consistency.results.failures import has_failed_answers
 from surface_consistency.results.inputs import Input
 from surface_consistency.results.layouts import layout_of
 from surface_consistency.results.names import DIRECTIONS, is_context, is_label
@@ -72,10 +73,11 @@ class _Columns(NamedTuple):
     model: str | None
     texts: tuple[str, ...]
     groups: tuple[str, ...]
+    prediction: str | None
 
     def names(self) -> list[str]:
         """List them, each once."""
-        all_ = (self.item, self.score, self.model, *self.texts, *self.groups)
+        all_ = (self.item, self.score, self.model, *self.texts, *self.groups, self.prediction)
         return list(dict.fromkeys(filter(None, all_)))
 
 
@@ -146,7 +148,10 @@ def _columns(schema: "pa.Schema", given: ResultColumns, source: str) -> _Columns
             raise _NotFlat
     if any(not _is_id(schema.field(name).type) for name in filter(None, groups)):
         raise _NotFlat
-    return _Columns(item, score, roles.get("model"), texts, tuple(groups))
+    prediction = roles.get("prediction")
+    if prediction is not None and not _is_text(schema.field(prediction).type):
+        prediction = None
+    return _Columns(item, score, roles.get("model"), texts, tuple(groups), prediction)
 
 
 def _is_id(kind: "pa.DataType") -> bool:
@@ -266,6 +271,8 @@ class _Summing:
         values = np.full((n_items, len(tables)), np.nan)
         for place, table in enumerate(tables):
             scores = table[self.columns.score].cast(pa.float64()).to_numpy()
+            if (scores == -1).any():
+                raise _NotFlat
             values[codes[place] if codes else slice(None), place] = scores
         unknown = np.isnan(values)
         self._n_missing += unknown.sum(axis=0)
@@ -314,6 +321,9 @@ class _Summing:
                 raise _NotFlat
             if _is_text(column.type) and pc.any(pc.equal(column, "")).as_py():
                 raise _NotFlat
+        answers = self.columns.prediction
+        if answers is not None and has_failed_answers(table[answers]):
+            raise _NotFlat
         if self.columns.model and len(table):
             held = pc.unique(table[self.columns.model]).to_pylist()
             known = self._named.setdefault(place, str(held[0]))

@@ -10,6 +10,7 @@ from surface_consistency.analysis.settings import RuleSettings
 from surface_consistency.errors import DataError
 from surface_consistency.matching.rule import folded
 from surface_consistency.models.reasoning import separate_stored
+from surface_consistency.results.failures import SCORER
 from surface_consistency.results.rows import shown
 from surface_consistency.results.tables import UnreadReference
 from surface_consistency.rows.cells import unsplit_references
@@ -70,7 +71,8 @@ def scored_by_rule(frame: pd.DataFrame, settings: RuleSettings) -> ScoredAnswers
     texts = [None if pd.isna(text) else text for text in answers["prediction"]]
     spans, matched = match_spans(texts, references, rule=rule, region=region)
     scores = pd.Series(matched.is_match, index=answers.index, dtype="float64")
-    scores = scores.where(answers["error"].isna())
+    has_answer = answers["error"].isna() | answers["error"].astype("str").str.startswith(SCORER)
+    scores = scores.where(has_answer)
     scored = answers.assign(metric=rule, score=scores)
     doubts = list(_of_references(scored, references))
     if "region" not in settings.model_fields_set:

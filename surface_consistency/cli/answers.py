@@ -19,6 +19,7 @@ from surface_consistency.analysis.settings import RuleSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.reading import first_names
 from surface_consistency.results.columns import ResultColumns, need_column
+from surface_consistency.results.epochs import reduced_rows
 from surface_consistency.results.frame import UNSCORED, read_results
 from surface_consistency.results.run_folders import is_run
 from surface_consistency.text import did_you_mean
@@ -55,9 +56,11 @@ def read_answers(
         raise ValueError("give a result file or folder, or several")
     cluster = _only(columns.cluster, "cluster")
     results = read_results(list(sources), columns, has_answers=scoring.rule is not None)
-    frame, notes, doubts = results.frame, list(results.notes), tuple[str, ...]()
-    if scoring.rule is not None:
-        frame, doubts, more = scored_by_rule(frame, scoring)
+    notes, doubts = list(results.notes), tuple[str, ...]()
+    if scoring.rule is None:
+        frame = reduced_rows(results.frame, results.reducers)
+    else:
+        frame, doubts, more = scored_by_rule(results.frame, scoring)
         notes = [*(note for note in notes if not note.endswith(UNSCORED)), *more]
     frame = with_cluster_of_runs(frame, results)
     if frame["score"].isna().all():

@@ -202,6 +202,8 @@ class Read(NamedTuple):
 
     tried: Sequence[str] = ()
     """Roles whose columns the user names."""
+    run: str = ""
+    """Id of the run that it is a log of; two runs are never copies of each other."""
 
 
 class Held(NamedTuple):
@@ -247,7 +249,7 @@ def checked(
     codes = _Codes(frame)
     is_again = _is_again(codes.sample)
     if is_again.any():
-        frame = _tell_models_apart(codes, notes)
+        frame = _tell_models_apart(codes, files, notes)
         codes = _Codes(frame)
         is_again = _is_again(codes.sample)
     if is_again.any():
@@ -275,13 +277,18 @@ def _is_again(key: np.ndarray) -> np.ndarray:
     return np.asarray(pd.Index(key).duplicated())
 
 
-def _tell_models_apart(codes: _Codes, notes: list[str]) -> pd.DataFrame:
-    """Name two files of one model by their paths, where they answer the same items otherwise."""
+def _tell_models_apart(codes: _Codes, read: Mapping[str, Read], notes: list[str]) -> pd.DataFrame:
+    """Name two files of one model by their paths if their answers to the same items differ.
+
+    Logs of two runs are named by their paths even if all answers are equal.
+    """
     frame, sample = codes.frame, codes.sample
     within = codes.key("item", "task", "model", "form", "repeat", "metric", "file")
     is_across = pd.Index(sample).duplicated(keep=False) & ~pd.Index(within).duplicated(keep=False)
     across = frame[is_across]
-    if across.empty or not _differing(across, sample[is_across]).size:
+    if across.empty or not (
+        _of_several_runs(across, read) or _differing(across, sample[is_across]).size
+    ):
         return frame
     files = list(dict.fromkeys(across["file"]))
     labels = {str(path): name for path, name in path_labels([Path(f) for f in files]).items()}
@@ -294,6 +301,15 @@ def _tell_models_apart(codes: _Codes, notes: list[str]) -> pd.DataFrame:
         f"{', '.join(model[is_one].unique())}"
     )
     return frame.assign(model=model.astype("category"))
+
+
+def _of_several_runs(rows: pd.DataFrame, read: Mapping[str, Read]) -> bool:
+    """Tell whether a model has logs of several runs, other than one log in two formats."""
+    for _, files in rows.groupby("model", observed=True)["file"].unique().items():
+        stems = {Path(file).with_suffix("") for file in files if read[file].run}
+        if len(stems) > 1 and len({read[file].run for file in files}) > 1:
+            return True
+    return False
 
 
 def _differing(rows: pd.DataFrame, key: np.ndarray) -> np.ndarray:
@@ -404,6 +420,12 @@ def _note_scales(frame: pd.DataFrame, notes: list[str]) -> None:
     scores = frame["score"].to_numpy()
     if not ((scores < 0) | (scores > 1)).any():
         return
+    is_mark = scores == -1
+    if is_mark.any() and not (scores[~is_mark] < 0).any() and (scores > 1).any():
+        notes.append(
+            f"{int(is_mark.sum()):,} scores are -1 and all others are 0 or more; -1 often marks a "
+            "failed judgement, but counts as a score here: leave these cells empty if it is one"
+        )
     spans = frame.groupby(["metric", "model"], sort=False, observed=True)["score"]
     for metric, span in spans.agg(["min", "max"]).dropna().groupby(level="metric", observed=True):
         is_share = (span["min"] >= 0) & (span["max"] <= 1)

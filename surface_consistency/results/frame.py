@@ -1,7 +1,7 @@
 """Any result files as one long frame: the reader that comparing, judging and studies share."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,11 +14,13 @@ from surface_consistency.reading import first_names
 from surface_consistency.results.archives import is_archive, packed_rows
 from surface_consistency.results.checks import Read, checked, constant, joined, shortened
 from surface_consistency.results.columns import ResultColumns
+from surface_consistency.results.epochs import reducer_of, superseded
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of, memory_rows
 from surface_consistency.results.layouts import flat_rows, layout_of
 from surface_consistency.results.logs import samples_part
 from surface_consistency.results.names import direction
 from surface_consistency.results.promptfoo import is_table
+from surface_consistency.results.rows import Cells, at
 from surface_consistency.results.run_folders import is_run, run_part
 from surface_consistency.results.tables import (
     Part,
@@ -79,6 +81,9 @@ class Results:
     notes: tuple[str, ...]
     """What was left out, collapsed or taken for something, a sentence each."""
 
+    reducers: Mapping[str, str] = field(default_factory=dict)
+    """By file, how its log reduces the repeats of an item, other than by their mean."""
+
 
 def read_results(
     sources: ResultSource, columns: ResultColumns | None = None, *, has_answers: bool = True
@@ -133,18 +138,26 @@ def read_inputs(
         DataError: As `read_results`.
     """
     reading = _Reading(given, has_answers=has_answers)
-    frames: list[pd.DataFrame] = []
+    frames: list[tuple[str, pd.DataFrame]] = []
     problems: list[str] = []
     for one in inputs:
         try:
-            frames.append(reading.frame(one))
+            frames.append((one.name, reading.frame(one)))
         except DataError as error:
             is_left_out = one.is_optional and not isinstance(error, SourceNotFoundError)
             if not (is_left_out or isinstance(error, _NoMetric)):
                 raise
             problems.append(str(error))
-    frame = joined(frames, problems, reading.notes)
-    del frames
+    replaced = superseded(reading.logs)
+    of_replaced = tuple(f"{file}: " for file in replaced)
+    reading.notes = [note for note in reading.notes if not note.startswith(of_replaced)]
+    reading.notes += [
+        f"{file}: {newest} is a later attempt of the same task and replaces it"
+        for file, newest in replaced.items()
+    ]
+    kept = [frame for name, frame in frames if name not in replaced]
+    frame = joined(kept, problems, reading.notes)
+    del frames, kept
     if given.names and not frame["model"].isin(given.names).any():
         raise DataError(
             f"{len(given.names)} labels, {', '.join(given.names)}, name neither one file each nor "
@@ -158,7 +171,9 @@ def read_inputs(
         codes = np.where(frame["prediction"].isin(_BLANK), 0, -1).astype(np.int8)
         blank = pd.Categorical.from_codes(codes, pd.Index([""], dtype="str"))
         frame = frame.assign(prediction=blank)
-    return Results(frame, *held[1:], reading.tool, reading.higher_is_better, notes)
+    reducers = {name: reducer_of(log) for name, log in reading.logs.items()}
+    named = {name: reducer for name, reducer in reducers.items() if reducer}
+    return Results(frame, *held[1:], reading.tool, reading.higher_is_better, notes, named)
 
 
 def read_answers(one: Input, columns: ResultColumns, notes: list[str]) -> Part:
@@ -199,6 +214,7 @@ class _Reading:
         self.tool: dict[str, str] = {}
         self.read: dict[str, Read] = {}
         self.higher_is_better: dict[str, bool] = {}
+        self.logs: dict[str, Cells] = {}
         self._texts: dict[Hashable, Hashable] = {}
         self._ids: dict[str, Input] = {}
 
@@ -227,12 +243,15 @@ class _Reading:
                 frame[name] = pd.Series(texts, dtype=object)
         if not self._has_answers:
             frame["prediction"] = _hashed_answers(frame)
+        if part.log is not None:
+            self.logs[one.name] = {**part.log, "label": one.label}
         self.tool[one.name] = tool
         if isinstance(one.content, Path):
             self.higher_is_better |= directions_beside(one.content)
         tried = [name for name in ("item", "form", "repeat") if getattr(self.given, name)]
+        run = str(at(part.log, "eval.eval_id") or "")
         kind = f"{tool}: {_asked_by(part, frame)}"
-        self.read[one.name] = Read(kind, part.item, part.columns, tried)
+        self.read[one.name] = Read(kind, part.item, part.columns, tried, run)
         return frame
 
     def _refuse_other_ids(self, one: Input, part: Part) -> None:

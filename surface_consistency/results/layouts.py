@@ -13,7 +13,8 @@ from typing import Any, Final, NamedTuple
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.results import objects, preferences, promptfoo, tools, unlearning
 from surface_consistency.results.columns import ResultColumns
-from surface_consistency.results.rows import Cells, Flat, Flats, at, shown
+from surface_consistency.results.failures import REQUEST, failure_of
+from surface_consistency.results.rows import Cells, Failure, Flat, Flats, at, shown
 from surface_consistency.results.samples import harness_sample, written_out
 from surface_consistency.rows.readers import Place, Row
 
@@ -108,9 +109,14 @@ class Layout(NamedTuple):
             scores.update(self.more_scores(sample, row))
         if self.more_fields is not None:
             fields.update(self.more_fields(sample))
+        if failure := failure_of(self.tool, sample):
+            kind, message = failure
+            if kind == REQUEST:
+                parts["error"] = message
+            scores = dict.fromkeys(scores, Failure(message))
         if parts.get("error"):
             parts["prediction"] = None
-        return Flat(parts, scores, fields)
+        return Flat(parts, scores, fields, log=parts.pop("log", None))
 
 
 def _named(field: str) -> tuple[str, str]:
@@ -276,6 +282,14 @@ LAYOUTS: Final = (
         more_parts=tools.vlm_parts,
         named=tools.named_by_prefix,
         versions="e8e78f0",
+    ),
+    Layout(
+        "FastChat",
+        "question_id model judge judgment score turn",
+        "id=question_id model form=turn",
+        scores="score",
+        fields="*",
+        versions="0e6d3e4b",
     ),
     Layout(
         "NeMo Evaluator",

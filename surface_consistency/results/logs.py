@@ -1,5 +1,6 @@
 """Samples of a tool, laid flat, as the samples and scores of one file."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -11,12 +12,20 @@ from surface_consistency.errors import DataError, RecordError
 from surface_consistency.reading import first_names
 from surface_consistency.results import tables
 from surface_consistency.results.columns import ResultColumns, need_column
+from surface_consistency.results.epochs import reducer_notes, status_note
+from surface_consistency.results.failures import NO_SCORES, without_failed_answers
 from surface_consistency.results.layouts import Layout
-from surface_consistency.results.rows import Failure, Flat, shown
+from surface_consistency.results.rows import Cells, Failure, Flat, shown
 
 _CHANCE: Final = ("chance", "random")
 _SUMS: Final = ("perplexity", "bits_per_byte", "loglikelihood")
 _PLAIN: Final = (str, int, float, bool)
+LEFT_OUT: Final = ", so it is left out"
+"""End of a note on a metric that has no scores."""
+
+_LETTER: Final = re.compile(r"[A-F][+-]?")
+_GRADES: Final = {"correct": 1.0, "incorrect": 0.0, "not_attempted": 0.0}
+"""Points of the grades of SimpleQA."""
 
 
 def samples_part(
@@ -54,6 +63,7 @@ def samples_part(
     filters: Counter[str] = Counter()
     filtered: list[str | None] = []
     doubts: Counter[str] = Counter()
+    log: Cells | None = None
     is_raw = for_judging and given.filter is None and given.prediction is None
     for number, flat in enumerate(flats, start=1):
         own = flat.parts.get("filter")
@@ -62,6 +72,7 @@ def samples_part(
         if given.filter is not None and own != given.filter:
             continue
         filtered.append(own)
+        log = log or flat.log
         if doubt := flat.parts.get("doubt"):
             doubts[doubt] += 1
         for metric, value in flat.scores.items():
@@ -76,19 +87,24 @@ def samples_part(
         raise DataError(_nothing_left(source, given, filters))
     notes += [f"{source}: {n:,} of {len(rows):,} samples {doubt}" for doubt, n in doubts.items()]
     item = tables.JOINED.join(given.item) or layout.item
+    if log is not None and (status := status_note(log, len(rows))):
+        notes.append(f"{source}: {status}")
     if for_judging:
-        return tables.Part(_typed(tables.frame_of(rows)), {}, item=item)
+        samples = without_failed_answers(_typed(tables.frame_of(rows)))
+        return tables.Part(samples, {}, item=item)
     if len(filters) > 1 and given.filter is None:
         raw = _by_filter(raw, filtered)
-    samples = _typed(tables.frame_of(rows))
+    samples = without_failed_answers(_typed(tables.frame_of(rows)))
     scores = _scores(raw, samples, given, source, notes)
+    if log is not None:
+        notes += [f"{source}: {note}" for note in reducer_notes(log, scores)]
     has_hashes = any(row["content"] is not None for row in rows)
     failures = {
         name: {row: str(value) for row, value in raw[name].items() if isinstance(value, Failure)}
         for name in scores
     }
     failures = {name: own for name, own in failures.items() if own}
-    return tables.Part(samples, scores, has_hashes, failures, item=item)
+    return tables.Part(samples, scores, has_hashes, failures, item=item, log=log)
 
 
 def _nothing_left(source: str, given: ResultColumns, filters: Counter[str]) -> str:
@@ -135,7 +151,7 @@ def _sample(
         "prediction": _text(parts.get("prediction")),
         "references": tables.references_of(parts.get("target"), given.reference_separator),
         "question": None if question is None else str(question),
-        "error": None if parts.get("error") is None else str(parts["error"]),
+        "error": str(parts["error"]) if parts.get("error") else None,
         "content": parts.get("content"),
     }
     return own | {
@@ -221,7 +237,10 @@ def _scores(
         name = need_column(given.score, raw, "score", source)
         raw = {name: raw[name]}
     unscored = _unscored(raw, samples)
-    for metric, values in raw.items():
+    for metric, written in raw.items():
+        values, grades = _graded(written)
+        if grades:
+            notes.append(f"{source}: metric {metric!r} holds grades, which count as {grades}")
         is_wanted = bool(wanted & {metric, metric.partition(",")[0]})
         reason = _no_score(metric, values.values())
         if reason is not None:
@@ -231,7 +250,7 @@ def _scores(
                 remedy = f"name another by `metrics`: {first_names(others)}"
                 raise DataError(f"{sentence}; {remedy if others else 'there is no other'}")
             if not wanted:
-                notes.append(f"{sentence}, so it is left out")
+                notes.append(f"{sentence}{LEFT_OUT}")
             continue
         whole = {**values, **dict.fromkeys(unscored)}
         index = np.fromiter(sorted(whole), dtype=np.int64, count=len(whole))
@@ -241,6 +260,17 @@ def _scores(
             np.array([np.nan if value is None else value for value in numbers], dtype=float),
         )
     return scores
+
+
+def _graded(values: Mapping[int, Any]) -> tuple[Mapping[int, Any], str]:
+    """Read grades in words as numbers; name them, with nothing for other values."""
+    texts = (text for text in values.values() if not isinstance(text, Failure))
+    words = {text for text in texts if isinstance(text, str) and text.strip()}
+    read = {word: _GRADES.get(re.sub(r"[ -]", "_", word.strip().casefold())) for word in words}
+    if not words or None in read.values():
+        return values, ""
+    named = ", ".join(f"{word} {number:g}" for word, number in sorted(read.items()))
+    return {row: read.get(value, value) for row, value in values.items()}, named
 
 
 def _unscored(raw: Mapping[str, Mapping[int, Any]], samples: pd.DataFrame) -> list[int]:
@@ -254,6 +284,8 @@ def _unscored(raw: Mapping[str, Mapping[int, Any]], samples: pd.DataFrame) -> li
 def _no_score(metric: str, values: Iterable[object]) -> str | None:
     """Say why the values of a metric are no scores; None where they are."""
     words = metric.casefold().split(",")[0].replace("-", "_")
+    if words in NO_SCORES:
+        return f"is written by {NO_SCORES[words]}, which scores nothing"
     if any(word in words.split("_") for word in _CHANCE):
         return "is what guessing would give, and no score of the model"
     if any(name in words for name in _SUMS):
@@ -261,6 +293,10 @@ def _no_score(metric: str, values: Iterable[object]) -> str | None:
     for value in values:
         if isinstance(value, list | tuple):
             return "holds lists, what a metric over all samples takes in, and no scores"
-        if not isinstance(value, Failure) and tables.number_of(value) is None:
+        if isinstance(value, Failure):
+            continue
+        if isinstance(value, str) and _LETTER.fullmatch(value):
+            return f"holds the letter grade {value!r}, whose points the file does not give"
+        if tables.number_of(value) is None:
             return f"holds {shown(value)}, which is no score"
     return None

@@ -38,6 +38,9 @@ class Flat(NamedTuple):
     whole: Cells | None = None
     """The row where it is not made of all these."""
 
+    log: Cells | None = None
+    """What the file says of its whole run, of a log of inspect_ai."""
+
     def row(self) -> Cells:
         """Lay all of it in one row, parts before scores before further fields of a name."""
         if self.whole is not None:

@@ -19,13 +19,17 @@ from surface_consistency.results.columns import (
     need_column,
     table_columns,
 )
+from surface_consistency.results.failures import has_failed_answers, without_failed_answers
 from surface_consistency.results.names import DIRECTIONS, direction
 from surface_consistency.results.rows import Cells, shown
 from surface_consistency.rows.cells import answers_of
 from surface_consistency.rows.readers import FORMATS
 from surface_consistency.schemas.generations import server_end
 
-_WORDS: Final = {"true": 1.0, "false": 0.0}
+_WORDS: Final = {"true": 1.0, "false": 0.0, "nan": float("nan")}
+_NO_ERRORS: Final = frozenset({"none", "null", "nan", "false", "0", "[]", "{}"})
+"""Cells of a column of errors that record none."""
+
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 _PARTS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
@@ -66,6 +70,9 @@ class Part(NamedTuple):
 
     roles: Mapping[str, str] = MappingProxyType({})
     """Column by role, of a plain table."""
+
+    log: Cells | None = None
+    """What the file says of its whole run; see `Flat`."""
 
     ids: str = ""
     """Whether the ids of items are "numbers" or "texts", of a plain table with types."""
@@ -348,7 +355,8 @@ class _Table(NamedTuple):
             **dict.fromkeys(("task", "model", "form"), as_text),
             "repeat": _whole_numbers,
             "prediction": partial(text_or_none, blank=True),
-            **dict.fromkeys(("question", "error"), text_or_none),
+            "question": text_or_none,
+            "error": _errors,
             "references": partial(_references, separator=self.given.reference_separator),
         }
         parts = {"item": self.items()} | {
@@ -365,7 +373,7 @@ class _Table(NamedTuple):
             parts["content"] = pd.Series(hashed, index=frame.index)
         kept = {*self.given.cluster, *(items if len(items) > 1 else ())}
         further = {*self.names} - {*roles.values(), *items, *models} | kept
-        return pd.DataFrame(
+        samples = pd.DataFrame(
             parts
             | {
                 further_name(name): frame[name]
@@ -373,6 +381,16 @@ class _Table(NamedTuple):
                 if name in further and not _is_nested(frame[name])
             }
         )
+        return without_failed_answers(samples) if self._may_have_failed() else samples
+
+    def _may_have_failed(self) -> bool:
+        """Search the answers of a table for those that stand for a failure."""
+        import pyarrow as pa
+
+        role = self.columns.roles.get("prediction")
+        if role is None or not isinstance(self.frame[role].dtype, pd.StringDtype):
+            return role is not None
+        return has_failed_answers(pa.array(self.frame[role]))
 
 
 def plain_metric(
@@ -483,6 +501,12 @@ def references_of(value: object, separator: str | None) -> tuple[str, ...]:
         return answers_of(writable(value), separator)
     except ValueError:
         return (UnreadReference(writable(str(value))),)
+
+
+def _errors(column: pd.Series) -> pd.Series:
+    """Read messages of errors; None for a cell that records none."""
+    texts = text_or_none(column)
+    return texts.where(~texts.str.strip().str.casefold().isin(_NO_ERRORS), None)
 
 
 def _references(column: pd.Series, separator: str | None) -> pd.Series:

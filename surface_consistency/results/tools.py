@@ -9,12 +9,14 @@ from typing import Any, Final
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.reading import first_names, parse_json
 from surface_consistency.results.columns import USUAL
+from surface_consistency.results.failures import INVALID, SCORER, failure_of
 from surface_consistency.results.rows import Cells, Failure, Flat, Flats, at, shown, text_of
 from surface_consistency.results.samples import task_in_name
 from surface_consistency.rows.readers import Place, read_rows
 from surface_consistency.schemas.generations import server_end
 
 _GRADES: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0}
+_SCORED_ERROR: Final = "ended with an error and were scored nevertheless; their scores count"
 _FAILED: Final = 2
 _SCORE: Final = re.compile(r"<p>Score: (?!None|nan)([^<\s]+)\s*</p>")
 _RIGHT: Final = re.compile(r"<p>Correct Answer: (.*?)</p>", re.DOTALL)
@@ -31,23 +33,27 @@ def inspect_parts(sample: Cells, log: Cells) -> Cells:
     asked = sample["input"]
     if not isinstance(asked, str):
         asked = text_of(asked[-1]["content"]) if asked else None
-    failed = sample.get("error")
-    wrote = text_of(at(sample["output"], "choices.0.message.content")) or ""
+    failed, is_scored = sample.get("error"), bool(inspect_scores(sample, log))
+    error = (at(failed, "message") or "failed") if failed and not is_scored else None
+    if invalid := sample.get("invalidation"):
+        error = f"{INVALID}: {at(invalid, 'reason') or 'no reason is given'}"
     return {
         "id": str(sample["id"]),
         "repeat": sample.get("epoch", 1) - 1,
         "prompt": asked,
-        "prediction": None if failed else wrote,
+        "prediction": text_of(at(sample["output"], "choices.0.message.content")) or "",
         "task": log["eval"]["task"],
         "model": log["eval"].get("model"),
-        "error": (at(failed, "message") or "failed") if failed else None,
+        "error": error,
+        "doubt": _SCORED_ERROR if failed and is_scored else None,
+        "log": {name: log.get(name) for name in ("eval", "status", "results")},
     }
 
 
 def inspect_scores(sample: Cells, log: Cells) -> Cells:
     """Read the scores of a sample of inspect_ai; one that is an object is several metrics."""
     scores: dict[str, Any] = {}
-    for scorer, score in (sample.get("scores") or {}).items():
+    for scorer, score in ({} if sample.get("invalidation") else sample.get("scores") or {}).items():
         value = score["value"]
         parts = value if isinstance(value, dict) else {None: value}
         for name, part in parts.items():
@@ -61,14 +67,15 @@ def samples_df_parts(sample: Cells, row: Cells) -> Cells:
 
     A frame without a column of models, which is the default, has one model per log.
     """
-    failed = sample.get("error")
+    failed, is_scored = sample.get("error"), bool(samples_df_scores(sample, row))
     return {
         "id": str(sample["id"]),
         "repeat": int(sample["epoch"]) - 1,
         "prompt": sample.get("input"),
         "task": sample.get("task_name"),
         "model": sample.get("model") or Path(str(sample["log"])).stem,
-        "error": failed or None,
+        "error": None if is_scored else failed or None,
+        "doubt": _SCORED_ERROR if failed and is_scored else None,
     }
 
 
@@ -115,7 +122,9 @@ def promptfoo_parts(result: Cells, row: Cells) -> Cells:
     """Name the model, and tell errors apart, which are neither right nor wrong."""
     provider = result["provider"]
     model = provider.get("label") or provider["id"] if isinstance(provider, Mapping) else provider
-    if result.get("failureReason") != _FAILED:
+    has_output = at(result, "response.output") is not None
+    is_request = bool(result.get("error")) and not has_output and not result.get("gradingResult")
+    if result.get("failureReason") != _FAILED and not is_request:
         return {"model": model, "error": None}
     return {"model": model, "prediction": None, "error": result.get("error") or "failed"}
 
@@ -130,12 +139,14 @@ def promptfoo_scores(result: Cells, row: Cells) -> Cells:
 
 
 def deepeval_scores(case: Cells, row: Cells) -> Cells:
-    """Read the metrics of deepeval; one that failed has no score, those of one name a number."""
+    """Read the metrics of deepeval; one that failed has no score, and no `success` of its case."""
     metrics = case.get("metricsData") or ()
     names = numbered([metric["name"] for metric in metrics])
-    return {"success": case.get("success")} | {
-        name: Failure(metric["error"]) if metric.get("error") else metric.get("score")
-        for name, metric in zip(names, metrics, strict=True)
+    failed = [one["error"] for one in metrics if one.get("error") and not one.get("flaky")]
+    success = Failure(f"{SCORER}: {failed[0]}") if failed else case.get("success")
+    return {"success": success} | {
+        name: Failure(f"{SCORER}: {one['error']}") if one.get("error") else one.get("score")
+        for name, one in zip(names, metrics, strict=True)
     }
 
 
@@ -197,6 +208,8 @@ def _opencompass_item(item: Cells) -> Flats:
         score = parts.pop("correct")
         blank = isinstance(parts["prediction"], str) and not parts["prediction"].strip()
         parts |= {"repeat": number, "error": "the prediction is blank" if blank else None}
+        if failure := failure_of("OpenCompass", item):
+            score = Failure(failure[1])
         yield Flat(parts, {} if verdict is None else {"correct": score}, {})
 
 
@@ -221,7 +234,14 @@ def openai_event(row: Cells, place: Place) -> Flats:
         parts = {"id": row["sample_id"], "prediction": data.get("sampled")}
         if data.get("expected") is not None:
             parts["target"] = data["expected"]
-        yield Flat(parts, {name: data[name] for name in numbers if name in data}, {})
+        failure = failure_of("OpenAI evals", data)
+        scores = {name: data[name] for name in numbers if name in data}
+        if failure is not None:
+            scores = dict.fromkeys(scores, Failure(failure[1]))
+        yield Flat(parts, scores, {})
+    elif kind == "error" and row.get("sample_id") is not None:
+        error = at(data, "message|type") or "failed"
+        yield Flat({"id": row["sample_id"], "error": str(error)}, {}, {})
 
 
 def openai_spec(row: Cells, place: Place) -> Flats | None:
@@ -243,13 +263,18 @@ def openai_samples(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats
     log: dict[str, Any] = {}
     asked: dict[str, Any] = {}
     judged: list[Flat] = []
+    failed: dict[Any, Flat] = {}
     for flat in flats:
         if "id" not in flat.parts:
             log |= flat.parts
         elif flat.scores:
             judged.append(flat)
+        elif "error" in flat.parts:
+            failed.setdefault(flat.parts["id"], flat)
         else:
             asked.setdefault(flat.parts["id"], flat.parts.get("question"))
+    scored = {flat.parts["id"] for flat in judged}
+    judged += [flat for name, flat in failed.items() if name not in scored]
     seen: Counter[str] = Counter()
     for flat in judged:
         name = flat.parts["id"]

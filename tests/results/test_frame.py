@@ -433,7 +433,7 @@ def test_metrics_and_samples_that_failed_have_no_score_and_say_why():
     frame = read_results([log]).frame
 
     assert judged["score"][["em", "judge"]].tolist() == pytest.approx([1.0, np.nan], nan_ok=True)
-    assert judged["error"][["judge", "em"]].tolist() == ["no key", None]
+    assert judged["error"][["judge", "em"]].tolist() == ["scorer failed: no key", None]
     assert frame["error"].tolist() == ["out of memory"]
     assert frame["references"].tolist() == [("I", "me")]
     assert frame["score"].isna().all()

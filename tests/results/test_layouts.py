@@ -74,7 +74,7 @@ def one_sample(content):
 INSPECT_ROW = {
     **{"topic": "cap", "graded": 0.5, "parts.exact": 1.0, "parts.length": 4, "id": "q1"},
     **{"repeat": 0, "question": None, "prompt": ASKED, "prediction": "Lima", "target": "Lima"},
-    **{"task": "forms", "model": "mockllm/alpha", "error": None},
+    **{"task": "forms", "model": "mockllm/alpha", "error": None, "doubt": None},
 }
 
 

@@ -92,8 +92,8 @@ HARD = {"strict": "42", "loose": "[invalid]"}
         # A byte order mark, a blank line and a null.
         ('\ufeff{"id": "a", "text": "x"}\n\n{"id": "b", "text": null}\n', {"a": "x"}),
         ('{"id": 7, "text": "x"}\n{"id": 8, "text": 1969}', {"7": "x", "8": "1969"}),
-        # "NA", "null" and "nan" are answers, "" is an empty one, 007 keeps its zeros.
-        (TABLE, {"007": "NA", "1": "null", "2": "nan", "3": "", "4": 'a, "b"\nc'}),
+        # "NA" and "null" are answers, "nan" is a missing one, "" an empty one; 007 keeps its zeros.
+        (TABLE, {"007": "NA", "1": "null", "3": "", "4": 'a, "b"\nc'}),
         # JSON can escape half a pair; what is read can be written, and whole pairs stay.
         (r'{"id": "q1", "text": "Malm\ud800ö \ud83d\ude00"}', {"q1": "Malm?ö \U0001f600"}),
         (r'{"doc": {"id": "q1"}, "resps": [["Malm\ud800ö"]]}', {"q1": "Malm?ö"}),

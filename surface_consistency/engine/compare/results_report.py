@@ -137,9 +137,12 @@ class ComparisonReport:
             first, reason = self._mean(self.result.models.iloc[0].to_dict()), "have no score"
         else:
             first = self._best() if self._of_all() else self._between(self._leading())
-        doubts: list[say.Sentence] = [[doubt] for doubt in self._doubts()]
+        further: list[say.Sentence] = [
+            [f"{sentence}."] for sentence in self.compared.failed_answers.get(self.metric, ())
+        ]
+        further += [[doubt] for doubt in self._doubts()]
         excluded_items = say.missing(excluded, n_any, self.compared.unit, reason=reason)
-        return say.paragraph([first, excluded_items, *doubts])
+        return say.paragraph([first, excluded_items, *further])
 
     def _doubts(self) -> Iterator[str]:
         """Yield what casts doubt on the scores, that of all metrics with the first of them."""

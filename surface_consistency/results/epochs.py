@@ -1,0 +1,153 @@
+"""What a log of inspect_ai says of its whole run: status, reducer of epochs, attempts of a task."""
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from surface_consistency.results.rows import Cells, at
+
+_MEAN: Final = "mean"
+_REDUCERS: Final = re.compile(r"mean|max|median|mode|(at_least|pass_at|pass_k)_\d+")
+_SAME_TASK: Final = (
+    *("task_id", "model", "task_args", "model_args", "model_roles", "solver", "solver_args"),
+)
+_SAME_CONFIG: Final = ("limit", "sample_id", "epochs", "epochs_reducer")
+
+
+def status_note(log: Cells, n_samples: int) -> str:
+    """Report a run that did not succeed.
+
+    Args:
+        log: What the log says of its run.
+        n_samples: Number of its samples.
+
+    Returns:
+        A sentence without its subject; "" if the run succeeded.
+    """
+    status = log["status"]
+    if status == "success":
+        return ""
+    n_items, epochs = at(log, "eval.dataset.samples"), at(log, "eval.config.epochs") or 1
+    of = f" of {n_items * epochs:,}" if isinstance(n_items, int) else ""
+    return (
+        f"the log has the status {status!r} and holds {n_samples:,}{of} samples; "
+        "`inspect eval-retry` completes it"
+    )
+
+
+def reducer_of(log: Cells | None) -> str:
+    """Name the reducer of the epochs of a log that replaces their mean; "" for the mean."""
+    names = at(log, "eval.config.epochs_reducer") or [_MEAN]
+    epochs = at(log, "eval.config.epochs") or 1
+    known = [name for name in names if _REDUCERS.fullmatch(name)]
+    return known[0] if epochs > 1 and _MEAN not in names and known else ""
+
+
+def reducer_notes(log: Cells, scores: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Iterator[str]:
+    """Report how the epochs of a log are reduced, and what the log has by its other reducers.
+
+    Args:
+        log: What the log says of its run.
+        scores: Rows and scores of all epochs by metric.
+
+    Yields:
+        Sentences.
+    """
+    names, epochs = at(log, "eval.config.epochs_reducer") or [], at(log, "eval.config.epochs") or 1
+    used = reducer_of(log) or _MEAN
+    if epochs > 1 and used != _MEAN:
+        yield f"the scores of {epochs} epochs are reduced by {used}, as in the log"
+    entries = at(log, "results.scores") or ()
+    for other in names if epochs > 1 else ():
+        if other == used:
+            continue
+        values = [
+            f"{name} of {one['name']} {value['value']:.4g}, mean over all epochs "
+            f"{np.mean([score for score in scores[one['name']][1] if not math.isnan(score)]):.4g}"
+            for one in entries
+            if one.get("reducer") == other and one["name"] in scores
+            for name, value in list((one.get("metrics") or {}).items())[:1]
+        ]
+        named = f" ({'; '.join(values)})" if values else ""
+        yield f"the log also reduces {epochs} epochs by {other}{named}; {used} is used"
+
+
+def _reduced(name: str, scores: np.ndarray) -> float:
+    """Reduce the scores of an item by a reducer of inspect_ai; NaN if there are too few."""
+    n, right = len(scores), int((scores >= 1).sum())
+    if not n:
+        return math.nan
+    if name == "max":
+        return float(scores.max())
+    if name == "median":
+        return float(np.median(scores))
+    if name == "mode":
+        return float(Counter(scores.tolist()).most_common(1)[0][0])
+    kind, _, number = name.rpartition("_")
+    k = int(number)
+    if kind == "at_least":
+        return float(right >= k)
+    if n < k:
+        return math.nan
+    if kind == "pass_at":
+        return 1.0 - math.comb(n - right, k) / math.comb(n, k)
+    return math.comb(right, k) / math.comb(n, k)
+
+
+def reduced_rows(frame: pd.DataFrame, reducers: Mapping[str, str]) -> pd.DataFrame:
+    """Reduce the repeats of each item as the log of the file does.
+
+    Args:
+        frame: Rows as of `read_results`.
+        reducers: Reducer by file, for files that do not average repeats.
+
+    Returns:
+        The rows of other files, and of these files the first row of each item and metric with the
+        reduced score; NaN if no repeat has a score.
+
+    References:
+        The reducers of inspect_ai; pass_at_k is the estimator of Chen et al., arXiv 2107.03374.
+    """
+    if not reducers:
+        return frame
+    parts = [frame[~frame["file"].isin(list(reducers))]]
+    for file, name in reducers.items():
+        part = frame[frame["file"] == file].sort_values("repeat", kind="stable")
+        key = ["model", "task", "item", "form", "metric"]
+        groups = part.groupby(key, sort=False, observed=True)["score"]
+        scores = [_reduced(name, cells.dropna().to_numpy()) for _, cells in groups]
+        parts.append(part.drop_duplicates(key).assign(score=scores))
+    return pd.concat(parts).sort_index()
+
+
+def superseded(logs: Mapping[str, Cells]) -> dict[str, str]:
+    """Find the logs that a later attempt of the same task replaces.
+
+    Args:
+        logs: What each log says of its run, by file.
+
+    Returns:
+        By file, the file of the newest successful attempt, or of the newest if none succeeded.
+    """
+    tasks: dict[str, str] = {}
+    newest: dict[str, tuple[bool, datetime, str]] = {}
+    for file, log in logs.items():
+        run, config = log["eval"], at(log, "eval.config") or {}
+        if run.get("task_id") and run.get("created"):
+            alike = [log.get("label"), *map(run.get, _SAME_TASK), *map(config.get, _SAME_CONFIG)]
+            task = tasks[file] = json.dumps(alike, sort_keys=True, default=str)
+            own = (log["status"] == "success", datetime.fromisoformat(run["created"]), file)
+            newest[task] = max(own, newest.get(task, own))
+    files = {file: newest[task][2] for file, task in tasks.items()}
+    return {
+        file: other
+        for file, other in files.items()
+        if logs[other]["eval"].get("eval_id") != logs[file]["eval"].get("eval_id")
+    }

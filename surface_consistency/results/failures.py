@@ -1,0 +1,172 @@
+"""Marks by which the files of tools record a failed request or a failed scorer, as one table.
+
+An answer that was not given and an answer that was not scored have no score. Fields that hold
+nothing but the message of an error are read by the layouts themselves.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pandas as pd
+
+from surface_consistency.results.rows import Cells
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+REQUEST: Final = "request failed"
+SCORER: Final = "scorer failed"
+INVALID: Final = "sample invalidated"
+NO_ANSWER: Final = "no answer"
+KINDS: Final = {
+    REQUEST: "failed requests",
+    SCORER: "failed scorers",
+    INVALID: "invalidated samples",
+    NO_ANSWER: "missing answers",
+}
+"""Kinds of failures, by which the error of a sample begins, and their plural. An error that begins
+with none of them is the message of a tool."""
+
+
+class Mark(NamedTuple):
+    """A value that records a failure."""
+
+    tool: str
+    """The tool, as in `LAYOUTS`."""
+
+    path: str
+    """Path of the field in a sample, with "." between steps and "*" for each item of a list."""
+
+    value: str
+    """Pattern of the whole value, as text."""
+
+    kind: str = SCORER
+    """What failed."""
+
+
+_API: Final = "Failed to obtain answer via API"
+_RANDOM: Final = "Failed to predict, thus randomly generate one"
+_UNREAD: Final = (
+    r"(Could not extract JSON from [\w -]+ response|[\w -]+ produced malformed response)"
+)
+_GRADING: Final = "gradingResult"
+
+ANSWERS: Final = {
+    _API: "VLMEvalKit",
+    "No response (bad request).": "simple-evals",
+    "$ERROR$": "FastChat",
+}
+"""Beginnings of texts that tools write in place of an answer."""
+
+_NAN: Final = "nan"
+
+NO_SCORES: Final = {"bypass": "lm-evaluation-harness --predict_only"}
+"""Metrics that stand for no scoring at all."""
+
+MARKS: Final = (
+    Mark("FastChat", "score", r"-1(\.0)?"),
+    Mark("OpenAI evals", "choice", "__invalid__"),
+    Mark("OpenAI evals", "picked", "__invalid__"),
+    Mark("OpenAI evals", "invalid_choice", "True"),
+    Mark("NeMo Evaluator", "scoring_details.parse_error", "True"),
+    Mark("NeMo Evaluator", "scoring_details.judge.parse_error", "True"),
+    Mark("NeMo Evaluator", "scoring_details.judge.error", ".+"),
+    Mark("NeMo Evaluator", "scoring_details.error_category", "infra_error|system", REQUEST),
+    Mark("promptfoo", f"{_GRADING}.metadata.graderError", "True"),
+    Mark("promptfoo", f"{_GRADING}.componentResults.*.metadata.graderError", "True"),
+    Mark("promptfoo", f"{_GRADING}.reason", f"{_UNREAD}.*"),
+    Mark("promptfoo", f"{_GRADING}.componentResults.*.reason", f"{_UNREAD}.*"),
+    Mark("VLMEvalKit", "log", f".*({_API}|{_RANDOM}).*"),
+    Mark("OpenCompass", "grade_letter", "unknown"),
+)
+"""Fields of samples that record a failure."""
+
+
+def failure_of(tool: str, sample: Cells) -> tuple[str, str] | None:
+    """Find the mark of a failure in a sample.
+
+    Args:
+        tool: The tool that wrote it.
+        sample: Its fields.
+
+    Returns:
+        The kind of the failure, and a sentence that begins with it; None without a mark.
+
+    Examples:
+        >>> failure_of("FastChat", {"question_id": 81, "score": -1})
+        ('scorer failed', 'scorer failed: score is -1')
+    """
+    for mark in MARKS:
+        if mark.tool == tool:
+            for value in _values(sample, mark.path.split(".")):
+                if re.fullmatch(mark.value, str(value), re.DOTALL):
+                    name = mark.path.rpartition(".")[2]
+                    return mark.kind, f"{mark.kind}: {name} is {str(value)[:80]}"
+    return None
+
+
+def _values(value: Any, steps: list[str]) -> Iterator[object]:  # noqa: ANN401
+    """Yield the values to which a path leads."""
+    if not steps:
+        if value is not None:
+            yield value
+    elif steps[0] == "*":
+        for item in value if isinstance(value, list) else ():
+            yield from _values(item, steps[1:])
+    elif isinstance(value, dict):
+        yield from _values(value.get(steps[0]), steps[1:])
+
+
+def has_failed_answers(texts: "pa.Array | pa.ChunkedArray") -> bool:
+    """Check whether one of many texts may be one that a tool writes in place of an answer.
+
+    Args:
+        texts: The texts; a column of text is searched without making Python objects of it.
+
+    Returns:
+        Whether a text begins with one of `ANSWERS`, or is "nan".
+    """
+    import pyarrow.compute as pc
+
+    marks = (pc.starts_with(texts, mark) for mark in ANSWERS)
+    return any(pc.any(one).as_py() for one in (*marks, pc.equal(texts, _NAN)))
+
+
+def without_failed_answers(samples: pd.DataFrame) -> pd.DataFrame:
+    """Take the texts that tools write in place of an answer for missing answers.
+
+    Args:
+        samples: Samples with a column `prediction`, or without one.
+
+    Returns:
+        The samples. A text of `ANSWERS` is None, and `error` contains it; so is "nan", which pandas
+        writes for a missing cell, unless it is an accepted answer.
+    """
+    if "prediction" not in samples:
+        return samples
+    texts = samples["prediction"].tolist()
+    rows = [
+        row
+        for row, text in enumerate(texts)
+        if text is not None and (text == _NAN or text.startswith(tuple(ANSWERS)))
+    ]
+    if "references" in samples:
+        right = samples["references"]
+        rows = [row for row in rows if texts[row] not in map(str.casefold, right.iloc[row])]
+    if not rows:
+        return samples
+    errors = samples["error"].tolist() if "error" in samples else [None] * len(texts)
+    for row in rows:
+        kind = NO_ANSWER if texts[row] == _NAN else REQUEST
+        errors[row] = errors[row] or f"{kind}: {texts[row][:80]}"
+        texts[row] = None
+    columns = {"prediction": texts, "error": errors}
+    return samples.assign(
+        **{name: pd.Series(cells, samples.index, object) for name, cells in columns.items()}
+    )
+
+
+def kind_of(error: str) -> str:
+    """Name the kind of an error in the plural; "errors" for the message of a tool."""
+    return KINDS.get(error.partition(":")[0], "errors")
