@@ -16,12 +16,6 @@ _ALL_REASONING: Final = (
 )
 
 
-def served_model(reply: Mapping[str, Any]) -> str | None:
-    """Tell the id of the model that gave a reply; None where the server does not."""
-    model = reply.get("model")
-    return model if isinstance(model, str) else None
-
-
 def is_filtered(reply: object) -> bool:
     """Tell whether the JSON of a refusal is that of a content filter, as Azure words it."""
     error = reply.get("error") if isinstance(reply, dict) else None

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from surface_consistency.errors import RunnerError, SurfaceConsistencyWarning
 from surface_consistency.models.reasoning import separate_reasoning
 from surface_consistency.models.runner import Runner, cut_at_stop
-from surface_consistency.models.server._replies import is_filtered, read_reply, served_model
+from surface_consistency.models.server._replies import is_filtered, read_reply
 from surface_consistency.redaction import Redactor
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
@@ -177,7 +177,7 @@ class OpenAICompatibleRunner(Runner):
                 unstated.append(place)
             asked = prompts[place].text or "".join(t.content for t in prompts[place].messages or ())
             lengths.setdefault(answer.n_prompt_tokens or 0, []).append(len(asked))
-            self._check_model(served_model(content))
+            self._check_model(content.get("model"))
             return _finished(_cleared(answer, client.redactor), params)
 
         requests = [self._request(prompt, params) for prompt in prompts]
@@ -235,9 +235,9 @@ class OpenAICompatibleRunner(Runner):
             return Request({**body, "prompt": prompt.text, **self._extra}, _COMPLETIONS)
         return Request({**body, **self._extra}, _CHAT)
 
-    def _check_model(self, model: str | None) -> None:
-        """Refuse answers of two models in one run."""
-        if model is None:
+    def _check_model(self, model: object) -> None:
+        """Refuse answers of two models in one run; some servers do not name theirs."""
+        if not isinstance(model, str):
             return
         if self.served_model is None:
             self.served_model = model
