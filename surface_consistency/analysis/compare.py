@@ -323,8 +323,8 @@ def _by_rows(
     _check_models(models, settings, table)
     frame = _common_metrics(frame, notes)
     metrics = [str(name) for name in frame["metric"].unique()]
-    settings, more = _with_directions(settings, metrics, _directions(frame, results))
-    notes += more
+    settings, of_directions = _with_directions(settings, metrics, _directions(frame, results))
+    notes += of_directions
     frame = _with_own_names(frame, columns, (*by, *columns.cluster))
     frame = split_labels(frame, by, table.separator)
     failed = _failures(frame, is_wrong=settings.missing == "wrong")
