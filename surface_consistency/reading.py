@@ -249,7 +249,6 @@ def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             row = parse_json(line.strip(), f"{path}:{number}")
         if line.count(b"[") + line.count(b"{") > DEEPEST and _depth_exceeds(row):
             raise _too_deep(f"{path}:{number}")
-        row = writable(row) if b"\\ud" in line.lower() else row
         if type(row) is not dict:
             raise RecordError(
                 f"{path}:{number}: a line holds one JSON object with a row's columns, got "
@@ -445,7 +444,7 @@ def _parse(text: str, place: str) -> Any:  # noqa: ANN401
         raise _too_many_digits(place) from error
     if text.count("[") + text.count("{") > DEEPEST and _depth_exceeds(value):
         raise _too_deep(place)
-    return writable(value) if "\\ud" in text.lower() else value
+    return value
 
 
 def writable(value: Any) -> Any:  # noqa: ANN401

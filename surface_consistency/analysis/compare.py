@@ -507,9 +507,10 @@ def _with_directions(
     for name in metrics:
         told = [directions[one] for one in both[name] if one in directions]
         is_lower = not told[0] if told else direction(name) != "higher"
-        if not given.isdisjoint(both[name]) if given else is_lower:
+        is_named = not given.isdisjoint(both[name])
+        if is_named or (is_lower and "none" not in given):
             lower.append(name)
-        if is_lower and not given:
+        if is_lower and not is_named and "none" not in given:
             notes.append(
                 f"lower scores of {name} are better, by {'the files' if told else 'its name'}; if "
                 "not, give `lower_is_better` the metrics of which they are, or `none`"

@@ -1,12 +1,13 @@
 """Rows as they stand in a file: tables, data sets of `datasets`, logs that are archives."""
 
+import mmap
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from surface_consistency.errors import DataError, MissingDependencyError, RecordError
-from surface_consistency.reading import LONGEST_LINE, parse_json, read_start
+from surface_consistency.reading import LONGEST_LINE, parse_json, read_start, writable
 from surface_consistency.results import promptfoo
 from surface_consistency.results.rows import Cells, shown
 from surface_consistency.rows.readers import Place, Row, read_rows
@@ -43,7 +44,19 @@ def packed_rows(file: Path) -> Iterator[Row]:
     elif promptfoo.is_table(file):
         yield from promptfoo.table_rows(file)
     else:
-        yield from read_rows(file)
+        rows = read_rows(file)
+        yield from ((place, writable(row)) for place, row in rows) if _is_json(file) else rows
+
+
+def _is_json(file: Path) -> bool:
+    """Tell a file of JSON that may escape halves of surrogate pairs, which no table can hold."""
+    named = {".json", ".jsonl", ".ndjson"} & {*map(str.lower, file.suffixes)}
+    if not (named and file.is_file() and file.stat().st_size):
+        return False
+    if file.suffix.lower() == ".gz":
+        return True
+    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as whole:
+        return whole.find(b"\\ud") >= 0 or whole.find(b"\\uD") >= 0
 
 
 def is_archive(file: Path) -> bool:

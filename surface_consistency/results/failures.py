@@ -8,11 +8,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import pandas as pd
-
 from surface_consistency.results.rows import Cells
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
 REQUEST: Final = "request failed"
@@ -51,6 +50,7 @@ _UNREAD: Final = (
     r"(Could not extract JSON from [\w -]+ response|[\w -]+ produced malformed response)"
 )
 _GRADING: Final = "gradingResult"
+_STATED: Final = r"(?!(False|None|0|)\Z).+"
 
 ANSWERS: Final = {
     _API: "VLMEvalKit",
@@ -61,7 +61,7 @@ ANSWERS: Final = {
 
 _NAN: Final = "nan"
 
-NO_SCORES: Final = {"bypass": "lm-evaluation-harness --predict_only"}
+NO_SCORES: Final = {"bypass": "lm-evaluation-harness with predict_only"}
 """Metrics that stand for no scoring at all."""
 
 MARKS: Final = (
@@ -69,9 +69,11 @@ MARKS: Final = (
     Mark("OpenAI evals", "choice", "__invalid__"),
     Mark("OpenAI evals", "picked", "__invalid__"),
     Mark("OpenAI evals", "invalid_choice", "True"),
-    Mark("NeMo Evaluator", "scoring_details.parse_error", "True"),
-    Mark("NeMo Evaluator", "scoring_details.judge.parse_error", "True"),
-    Mark("NeMo Evaluator", "scoring_details.judge.error", ".+"),
+    Mark("NeMo Evaluator", "scoring_details.parse_error", _STATED),
+    Mark("NeMo Evaluator", "scoring_details.error", _STATED),
+    Mark("NeMo Evaluator", "scoring_details.judge_error", _STATED),
+    Mark("NeMo Evaluator", "scoring_details.judge.parse_error", _STATED),
+    Mark("NeMo Evaluator", "scoring_details.judge.error", _STATED),
     Mark("NeMo Evaluator", "scoring_details.error_category", "infra_error|system", REQUEST),
     Mark("promptfoo", f"{_GRADING}.metadata.graderError", "True"),
     Mark("promptfoo", f"{_GRADING}.componentResults.*.metadata.graderError", "True"),
@@ -133,7 +135,7 @@ def has_failed_answers(texts: "pa.Array | pa.ChunkedArray") -> bool:
     return any(pc.any(one).as_py() for one in (*marks, pc.equal(texts, _NAN)))
 
 
-def without_failed_answers(samples: pd.DataFrame) -> pd.DataFrame:
+def without_failed_answers(samples: "pd.DataFrame") -> "pd.DataFrame":
     """Take the texts that tools write in place of an answer for missing answers.
 
     Args:
@@ -143,6 +145,8 @@ def without_failed_answers(samples: pd.DataFrame) -> pd.DataFrame:
         The samples. A text of `ANSWERS` is None, and `error` contains it; so is "nan", which pandas
         writes for a missing cell, unless it is an accepted answer.
     """
+    import pandas as pd
+
     if "prediction" not in samples:
         return samples
     texts = samples["prediction"].tolist()

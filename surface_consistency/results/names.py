@@ -21,15 +21,18 @@ _KNOWN: Final = re.compile(
     r"\b(?:(?P<higher>acc(uracy)?|precision|recall|f1|au(ro)?c|correct(ness|ed|ion)?|right|success"
     r"|pass(ed)?|detect(ed|ion)|recover(ed|y)|reduction|improvement|avoidance|handling|tolerance"
     r"|robustness|resistance|awareness|free(dom)?|quality|agreement|overlap|similarity|match"
-    r"|(log)?likelihood|logprob)"
+    r"|(log)?likelihood|logprob|role violation|identification|localization|classification"
+    r"|analysis)"
     r"|(?P<lower>loss(es)?|xent|cross ?entropy|[wct]er|perplexity|ppl|nll|bpb|bits per|err(ors?)?"
     r"|hallucinat(ions?|ed)|toxic(ity)?|bias|misuse|harmfulness|mae|r?mse|mape|brier|ece|distance"
-    r"|noise sensitivity|divergence|violations?|failures?|mistakes"
+    r"|noise sensitivity|divergence|violations?|fail(ures?|ed)|mistakes?|incorrect|wrong|regret"
+    r"|contradictions?|harmful|false (positives?|negatives?)|fpr|fnr|eer|der|mer"
     r"|neg(ative)? log ?(likelihood|prob))"
     r"|(?P<cost>(?:latency|duration|runtime|elapsed|seconds|ms|time|costs?|price|usd|tokens"
-    r"|token count)(?= (?:s|ms|mean|avg|total|sum|max|min|p\d+|used|to|per)\b|$)))\b"
+    r"|token count)(?= (?:s|ms|mean|avg|total|sum|max|min|p\d+|used|to|per(?! s| ms))\b|$)))\b"
 )
 _NEGATED: Final = re.compile(r"(neg|negative|inverse|no|non|not|without)\b")
+_COMPLEMENT: Final = re.compile(r"\s*(1\s*[-−–]|one[ _]minus[ _])", re.IGNORECASE)
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+\d*|[A-Z]+\d*(?![a-z])")
 _OF: Final = re.compile(r" (?:of|under|with|on|in|at|by|for|given|after) ")
 
@@ -67,6 +70,8 @@ def direction(metric: str) -> Direction:
         >>> [direction(name) for name in ("WER", "error_recovery_accuracy", "latency_ms")]
         ['lower', 'higher', 'cost']
     """
+    if _COMPLEMENT.match(metric):
+        return "higher"
     words = " ".join(_WORD.findall(metric.partition(",")[0])).casefold()
     for part in _OF.split(words):
         *_, last = [None, *_KNOWN.finditer(part)]

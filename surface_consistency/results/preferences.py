@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from surface_consistency.errors import DataError, RecordError
+from surface_consistency.results.failures import SCORER
 from surface_consistency.results.rows import Cells, Failure, Flat, Flats, at, shown
 from surface_consistency.rows.readers import Place
 
@@ -40,7 +41,7 @@ def arena(row: Cells, place: Place) -> Flats:
     """Read a battle of an arena: two models, and which of them won."""
     names, told = (row["model_a"], row["model_b"]), str(row["winner"] or "")
     score = {str(names[0]): 0.0, str(names[1]): 1.0}.get(told, _SCORES.get(told.casefold()))
-    if score is None and told:
+    if score is None and told.casefold() not in ("", "error", "none", "nan"):
         raise RecordError(f"{place}: the winner {shown(told)} is none of model_a, model_b and tie")
     yield _battle(row, names, score, (None, None))
 
@@ -60,6 +61,9 @@ def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
         DataError: If there are more than two models.
     """
     rows, seen = list(flats), Counter[Hashable]()
+    if n := sum(len({*flat.fields["models"]}) == 1 for flat in rows):
+        rows = [flat for flat in rows if len({*flat.fields["models"]}) > 1]
+        notes.append(f"{file}: {n:,} battles of a model with itself are excluded")
     names = list(dict.fromkeys(model for flat in rows for model in flat.fields["models"]))
     if len(names) != 2:
         raise DataError(
@@ -75,7 +79,7 @@ def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
         item = number if flat.parts["id"] is None else flat.parts["id"]
         if score is not None and next(iter(told)) == names[1]:
             score = 1 - score
-        value = Failure("the judge has no preference") if score is None else score
+        value = Failure(f"{SCORER}: the judge has no preference") if score is None else score
         parts = {**flat.parts, "id": item, "repeat": seen[item, flat.parts["form"]]}
         seen[item, flat.parts["form"]] += 1
         for model, own in ((names[0], 0.5), (names[1], value)):

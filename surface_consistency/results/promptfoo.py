@@ -87,7 +87,10 @@ def is_table(file: Path) -> bool:
     if Path(file.name.removesuffix(".gz")).suffix.lower() != ".csv" or not file.is_file():
         return False
     rows = filter(None, csv.reader(_lines(file)))
-    header, cells = next(rows, []), next(rows, [])
+    try:
+        header, cells = next(rows, []), next(rows, [])
+    except csv.Error:
+        return False
     if len(header) != len(cells):
         return False
     return any(_result(header[at:], cells[at:]) for at in _outputs(header))

@@ -19,7 +19,7 @@ from surface_consistency.results.columns import (
     need_column,
     table_columns,
 )
-from surface_consistency.results.failures import has_failed_answers, without_failed_answers
+from surface_consistency.results.failures import REQUEST, has_failed_answers, without_failed_answers
 from surface_consistency.results.names import DIRECTIONS, direction
 from surface_consistency.results.rows import Cells, shown
 from surface_consistency.rows.cells import answers_of
@@ -27,7 +27,10 @@ from surface_consistency.rows.readers import FORMATS
 from surface_consistency.schemas.generations import server_end
 
 _WORDS: Final = {"true": 1.0, "false": 0.0, "nan": float("nan")}
-_NO_ERRORS: Final = frozenset({"none", "null", "nan", "false", "0", "[]", "{}"})
+_NO_ERRORS: Final = frozenset(
+    {"none", "null", "nan", "false", "0", "0.0", "[]", "{}", "()", "-", "n/a", "na", "no", "ok"}
+    | {"no error", "success", "undefined"}
+)
 """Cells of a column of errors that record none."""
 
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
@@ -366,8 +369,11 @@ class _Table(NamedTuple):
         }
         ends = find_column("finish_reason", self.names)
         if ends is not None and "prediction" in parts:
-            is_answer = text_or_none(frame[ends]).map(server_end).isin(("stop", "length"))
+            stated = text_or_none(frame[ends])
+            is_answer = stated.map(server_end).isin(("stop", "length"))
             parts["prediction"] = parts["prediction"].where(is_answer, None)
+            failed = (f"{REQUEST}: finish_reason is " + stated).where(~is_answer, None)
+            parts["error"] = parts["error"].fillna(failed) if "error" in parts else failed
         if "question" in parts or "references" in parts:
             hashed = content_of(parts.get("question"), parts.get("references"), len(frame))
             parts["content"] = pd.Series(hashed, index=frame.index)

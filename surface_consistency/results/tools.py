@@ -123,10 +123,11 @@ def promptfoo_parts(result: Cells, row: Cells) -> Cells:
     provider = result["provider"]
     model = provider.get("label") or provider["id"] if isinstance(provider, Mapping) else provider
     has_output = at(result, "response.output") is not None
-    is_request = bool(result.get("error")) and not has_output and not result.get("gradingResult")
+    error = result.get("error") or at(result, "response.error")
+    is_request = bool(error) and not has_output
     if result.get("failureReason") != _FAILED and not is_request:
         return {"model": model, "error": None}
-    return {"model": model, "prediction": None, "error": result.get("error") or "failed"}
+    return {"model": model, "prediction": None, "error": error or "failed"}
 
 
 def promptfoo_scores(result: Cells, row: Cells) -> Cells:
@@ -142,7 +143,11 @@ def deepeval_scores(case: Cells, row: Cells) -> Cells:
     """Read the metrics of deepeval; one that failed has no score, and no `success` of its case."""
     metrics = case.get("metricsData") or ()
     names = numbered([metric["name"] for metric in metrics])
-    failed = [one["error"] for one in metrics if one.get("error") and not one.get("flaky")]
+    failed = [
+        one.get("error") or "no score"
+        for one in metrics
+        if (one.get("error") or one.get("score") is None) and not one.get("flaky")
+    ]
     success = Failure(f"{SCORER}: {failed[0]}") if failed else case.get("success")
     return {"success": success} | {
         name: Failure(f"{SCORER}: {one['error']}") if one.get("error") else one.get("score")

@@ -37,7 +37,7 @@ _BESIDE: Final = re.compile(
     "(?:answer|end|human|long|matched|normalized|start|yesno).*|entity|id|meta|provenance|tokens|type"
 )
 """Fields beside them in SQuAD, NarrativeQA, MKQA, TriviaQA, Natural Questions and KILT."""
-_SEPARATORS: Final = {"|": r"\S\s*\|\s*\S", ";": r"\S;\s*\S", "/": r"\S\s+/\s+\S"}
+_SEPARATORS: Final = {"|": r"\S\s*\|\s*\S", ";": r"\S\s*;\s*\S", "/": r"\S\s+/\s+\S"}
 """What may separate references in one text, and how it appears there."""
 _LOST_NAME: Final = (
     "is empty; if the name is one that CSV readers take for nothing ('NA', 'null', 'None'), load "

@@ -51,7 +51,11 @@ def server_end(finish_reason: object) -> FinishReason:
         ('length', 'content_filter', 'error')
     """
     end = "" if finish_reason is None else finish_reason
-    return _SERVER_ENDS.get(end.lower(), "error") if isinstance(end, str) else "error"
+    if not isinstance(end, str):
+        return "error"
+    # "FinishReason.STOP" is how Python writes an enumeration, "content-filter" another spelling.
+    name = end.lower().removeprefix("finishreason.").replace("-", "_")
+    return _SERVER_ENDS.get(name, "error")
 
 
 ANSWER_FIELDS: Final = (

@@ -56,7 +56,7 @@ def test_flat_tables_and_frames_report_the_same_doubts(tmp_path):
 
 def test_a_loss_of_zero_is_no_doubt():
     losses = programs().assign(loss=0.0).drop(columns="passed")
-    settings = ComparisonSettings(lower_is_better=True)
+    settings = ComparisonSettings(lower_is_better=("score",))
 
     made = compare_results(losses.rename(columns={"loss": "score"}), settings=settings)
 

@@ -205,10 +205,7 @@ def test_reasoning_without_an_end_has_no_score_and_is_in_the_finding():
     result = result_of(compare_results(answers, settings=settings()))
 
     assert result.to_frame()["n"].tolist() == [15]
-    assert (
-        "5 of 20 answers of a are empty, refused, failed or unfinished (25.0 %)"
-        in result.sentences[0]
-    )
+    assert "5 of 20 answers of a failed (5 errors) and have no score." in result.sentences[0]
 
 
 def test_the_remedies_for_closing_tags_alone_work():

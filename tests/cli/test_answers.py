@@ -152,7 +152,7 @@ FORM = {"condition": "form"}
     [
         (FORMS, FORM | {"second": "redirct"}, ColumnNotFoundError, "not a value .*'redirect'"),
         (FORMS, FORM | {"second": "canonical"}, ValueError, "each a value of form"),
-        (TWICE, FORM, DataError, "stands more than once with .*tells the rows apart by `repeat`"),
+        (TWICE, FORM, DataError, "stands more than once with .*distinguishes the rows by `repeat`"),
         (APART, FORM, DataError, "no item has a row under both"),
         (FORMS, FORM | {"by": ("form",)}, DataError, "'form' of item '1' differs between"),
         (

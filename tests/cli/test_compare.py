@@ -321,7 +321,7 @@ def test_accents_are_folded_under_a_rule_on_request(tmp_path, capsys, command, n
 
     assert [row[name] for row in rates] == [0, 1]
     assert main([command[0], str(file), *command[1:], "--fold-accents"]) == 2
-    assert "--fold-accents changes a matching rule; give --rule too" in capsys.readouterr().err
+    assert "--fold-accents has no effect without --rule; name a rule" in capsys.readouterr().err
 
 
 def test_a_test_of_differences_is_refused_for_one_model(tmp_path, capsys):

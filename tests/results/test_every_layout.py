@@ -41,6 +41,12 @@ MADE = {
     "doc filtered_resps": rows(
         lambda n, s: {"doc_id": n, "doc": {"q": n}, "target": "A", "filtered_resps": ["A"], "em": s}
     ),
+    "question_id model judge judgment score turn": rows(
+        lambda n, s: {
+            **{"question_id": n, "model": "m", "judge": ["gpt-4", "single-v1"], "turn": 1},
+            **{"user_prompt": "p", "judgment": "j", "score": s, "tstamp": 1.0},
+        }
+    ),
     "prompt_0 logit_0": rows(
         lambda n, s: {"prompt_0": f"Q: {n}\nA:", "logit_0": "A", "truth": "A", "em": f"{s}.0"}
     ),

@@ -78,6 +78,9 @@ FAILED = {
     "OpenAI evals, picked": openai("match", correct=False, picked="__invalid__"),
     "OpenAI evals, invalid_choice": openai("metrics", invalid_choice=True, score=0.0),
     "NeMo Evaluator": nemo(parse_error=True),
+    "NeMo Evaluator, message": nemo(parse_error="no JSON in the reply"),
+    "NeMo Evaluator, error": nemo(error="judge timed out"),
+    "NeMo Evaluator, judge_error": nemo(judge_error="429"),
     "NeMo Evaluator, judge": nemo(judge={"score": 0, "parse_error": True}),
     "NeMo Evaluator, no judge": nemo(judge={"error": "no judge_client configured"}),
     "VLMEvalKit, judge": vlm(log="Match Log: Failed to obtain answer via API. "),
@@ -98,6 +101,7 @@ SCORED = {
 }
 REQUESTS = {
     "promptfoo": (promptfoo(response=None, failureReason=None), "no"),
+    "promptfoo, graded": (promptfoo(response={"error": "429"}, failureReason=0), "no"),
     "promptfoo, marked": (promptfoo(failureReason=2), "no"),
     "OpenAI evals": (openai("error", type="APIError", message="overloaded"), "overloaded"),
     "NeMo Evaluator": (nemo(error_category="infra_error"), "request failed: error_category is in"),
@@ -175,7 +179,7 @@ def test_failed_answers_of_any_table_are_missing(tmp_path, name):
     assert metric.models["mean"].tolist() == [pytest.approx(9 / 10)]
     (sentence,) = compared.failed_answers["correct"]
     assert re.fullmatch(
-        r"3 of 13 answers of x.* failed \(2 failed requests, 1 missing answers\) and have no score",
+        r"3 of 13 answers of x.* failed \(2 failed requests, 1 missing answer\) and have no score",
         sentence,
     )
     by_rule = compare_results([path], settings=ComparisonSettings(rule="popqa")).metrics["popqa"]
@@ -279,7 +283,9 @@ def test_a_harness_run_without_scores_is_scored_by_a_rule(tmp_path):
     tracker.save_results_samples("towns", found["samples"]["towns"])
     (path,) = (tmp_path / "out").rglob("samples_*.jsonl")
 
-    with pytest.raises(DataError, match=r"judge the answers by `rule`.*--predict_only, which sc"):
+    with pytest.raises(
+        DataError, match=r"judge the answers by `rule`.*with predict_only, which sc"
+    ):
         compare_results([path])
     compared = compare_results([path], settings=ComparisonSettings(rule="exact"))
     assert compared.metrics["exact"].models["mean"].tolist() == [1.0]

@@ -215,7 +215,7 @@ def test_failed_samples_are_counted_by_kind(evaluate):
 
     _, compared = means({"m": log})
     frame = compared.rows.set_index("item")
-    sentence = "3 of 8 answers of m failed (1 invalidated samples, 2 errors) and have no score"
+    sentence = "3 of 8 answers of m failed (1 invalidated sample, 2 errors) and have no score"
     assert compared.failed_answers == {"match": (sentence,)}
     assert f"{sentence}." in "".join(map(str, ComparisonReport(compared, "match").finding()))
     assert frame.loc["0", "error"] == "sample invalidated: leaked"

@@ -27,12 +27,12 @@ HIGHER = (
         "glossary",
         "costume",
         "",
-        "评分",
+        *("评分", "tokens_per_second", "1 - wer", "one_minus_wer", "Role Violation"),
     ),
 )
 COSTS = (
     *("latency", "latency_ms", "latency_p95", "time_to_first_token", "total_tokens", "duration"),
-    *("completion_tokens", "cost_usd", "response_time", "tokens_per_second", "token_count"),
+    *("completion_tokens", "cost_usd", "response_time", "token_count"),
 )
 
 

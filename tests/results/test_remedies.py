@@ -76,7 +76,9 @@ REMEDIES = {
         [{"id": "" if n else "a", "nr": n, "score": 1} for n in range(2)],
         *({}, "or name another column by `item`", {"item": ["nr"]}),
     ),
-    "filter of a table": (SCORED, {"filter": "x", "metrics": ["bleu"]}, "`filter` is for", {}),
+    "filter of a table": (
+        *(SCORED, {"filter": "x", "metrics": ["bleu"]}, "`filter` is for", {"metrics": ["bleu"]}),
+    ),
     "no such filter": (HARNESS, {"filter": "x"}, "name one of: first, strict", {"filter": "first"}),
     "a metric of lists": (
         HARNESS,

@@ -8,6 +8,9 @@ from surface_consistency.schemas.prompts import Prompt
 
 _FILTER_CODES: Final = ("content_filter", "content_policy_violation")
 
+_STATED: Final = ("error", "message", "detail", "msg", "errors", "base_resp")
+"""Fields in which servers state an error in place of an answer."""
+
 _UNCLOSED: Final = "the reasoning was never closed"
 _ALL_REASONING: Final = (
     "the answer is empty and all text is in the field of the reasoning: if the model does not "
@@ -37,8 +40,10 @@ def read_reply(prompt: Prompt, reply: Mapping[str, Any]) -> Generation:
             states an error instead.
     """
     choices = [reply] if is_filtered(reply) else reply.get("choices")
-    if not choices and reply.get("error"):
-        raise ValueError(f"the server states an error: {_words(reply['error'])}")
+    if not choices:
+        stated = next((reply[name] for name in _STATED if reply.get(name)), None)
+        if stated is not None:
+            raise ValueError(f"the server states an error: {_words(stated)}")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise ValueError(f"no `choices` in the reply, which has {sorted(reply)[:8]}")
     choice = choices[0]
@@ -47,7 +52,7 @@ def read_reply(prompt: Prompt, reply: Mapping[str, Any]) -> Generation:
         raise ValueError(f"`message` is a {type(message).__name__}, not an object")
     content = choice.get("text") if message is None else message.get("content")
     text, reasoning, source = _parts(content)
-    for name in ("reasoning_content", "reasoning"):
+    for name in ("reasoning_content", "reasoning", "thinking"):
         stated = (choice if message is None else message).get(name)
         if reasoning is None and isinstance(stated, str) and stated.strip():
             reasoning, source = stated.strip(), name
