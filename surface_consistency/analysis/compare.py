@@ -527,9 +527,8 @@ def _failures(frame: pd.DataFrame, *, is_wrong: bool) -> dict[str, tuple[str, ..
     sentences: dict[str, list[str]] = {}
     for (metric, model), part in failed.groupby(["metric", "model"], observed=True, sort=False):
         kinds = part["error"].map(kind_of).value_counts(sort=False)
-        named = ", ".join(
-            f"{n:,} {kind.removesuffix('s') if n == 1 else kind}" for kind, n in kinds.items()
-        )
+        counted = ((str(kind), n) for kind, n in kinds.items())
+        named = ", ".join(f"{n:,} {kind[:-1] if n == 1 else kind}" for kind, n in counted)
         sentences.setdefault(str(metric), []).append(
             f"{len(part):,} of {answers[metric, model]:,} answers of {model} failed ({named}) and "
             f"{'count as incorrect' if is_wrong else 'have no score'}"
