@@ -183,14 +183,19 @@ def read_scores(column: "pd.Series[Any]", path: Path) -> "pd.Series[float]":
     Raises:
         DataError: If a cell is not a score.
     """
-    numbers = [number_of(cell) for cell in column]
+    try:
+        codes, cells = pd.factorize(column)
+    except TypeError:  # A list has no hash.
+        codes, cells = np.arange(len(column)), pd.Index(column, dtype=object)
+    numbers = [*map(number_of, cells), float("nan")]
     if None in numbers:
-        row = numbers.index(None)
+        row = int(np.argmax(codes == numbers.index(None)))
         raise DataError(
             f"{path.name}: row {row + 1}, column {column.name!r}: {column.iloc[row]!r} is not a "
             "score; give a number, true or false, or an empty cell for a missing score"
         )
-    return pd.Series(numbers, index=column.index, dtype=float)
+    # Code -1 is a missing cell.
+    return pd.Series(np.array(numbers, dtype=float)[codes], index=column.index)
 
 
 def find(frame: pd.DataFrame, role: str, name: str, *, default: str = "") -> str:
