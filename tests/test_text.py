@@ -218,6 +218,8 @@ def test_surface_from_title_is_the_name_in_questions(title, surface):
         ),
         *(("١٬٠٠٠", "1000"), ("۱٫۵", "1.5"), ("１０，０００", "10000"), ("10\u200b,000", "10000")),
         *(("محمـد", "محمد"), ("م\u200dحمد", "محمد"), ("a\u034fb", "ab"), ("\ufeffParis", "paris")),
+        # A sign counts within quotes and markup too.
+        *(("**-5**", "-5"), ('"-5"', "-5"), ("$-5$", "-5"), ("$5-$10", "5 10"), ("x=-5", "x 5")),
         ("\x01c\x02\x03\x04\x05", "c"),
         ("", ""),
         (" \t\n", ""),

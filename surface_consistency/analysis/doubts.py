@@ -1,4 +1,4 @@
-"""Doubts about scores that belong to a finding: constant scores, and answers that are none."""
+"""Doubts about scores that belong to a finding: constant scores, and missing answers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
@@ -11,7 +11,7 @@ from surface_consistency.results.rows import shown
 _FEW: Final = 10
 """Number of scores from which on it is unusual that all are equal."""
 MANY: Final = 0.05
-"""Proportion of answers that are none, above which the finding reports it."""
+"""Proportion of missing answers above which the finding reports it."""
 _REASONS: Final = ("error", "result", "reason", "explanation", "status")
 """Columns that may say why an answer is incorrect."""
 

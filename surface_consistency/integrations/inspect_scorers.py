@@ -1,7 +1,7 @@
 """inspect_ai: the matching rules as a scorer, and rates over forms as a metric of any scorer.
 
 - `match(rule="popqa", region="whole")` scores an answer C if the rule accepts it for one of the
-  targets, else I. `region` is the part of the answer that is matched; reasoning is no part of it.
+  targets, else I. `region` is the part of the answer that is matched; reasoning is excluded.
 - `consistency(item="item", form="form", cluster=None)` groups the scores of any scorer by
   `metadata[item]` and `metadata[form]` of their samples.
 

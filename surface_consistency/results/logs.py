@@ -248,7 +248,7 @@ def _scores(
             if is_wanted:
                 others = [name for name in raw if not _no_score(name, raw[name].values())]
                 remedy = f"name another by `metrics`: {first_names(others)}"
-                raise DataError(f"{sentence}; {remedy if others else 'there is no other'}")
+                raise DataError(f"{sentence}; {remedy if others else 'no other metric has scores'}")
             if not wanted:
                 notes.append(f"{sentence}{LEFT_OUT}")
             continue

@@ -63,7 +63,7 @@ def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
     rows, seen = list(flats), Counter[Hashable]()
     if n := sum(len({*flat.fields["models"]}) == 1 for flat in rows):
         rows = [flat for flat in rows if len({*flat.fields["models"]}) > 1]
-        notes.append(f"{file}: {n:,} battles of a model with itself are excluded")
+        notes.append(f"{file}: battles of a model with itself are excluded ({n:,})")
     names = list(dict.fromkeys(model for flat in rows for model in flat.fields["models"]))
     if len(names) != 2:
         raise DataError(

@@ -604,7 +604,7 @@ def number_of(value: object) -> float | None:
     if not word or word in _WORDS:
         return _WORDS.get(word, float("nan"))
     try:
-        # Python's own "1_000" is no number in any file.
+        # "1_000" is a number in Python and not in the files of any tool.
         number = float("" if "_" in word else word)
     except ValueError:
         return None

@@ -489,7 +489,7 @@ def named_samples(file: Path) -> dict[str, str]:
 
 
 def directions_beside(file: Path) -> dict[str, bool]:
-    """Read of which metrics higher scores are better, from the results that lie beside samples.
+    """Read of which metrics higher scores are better, from the results next to the samples.
 
     lm-eval writes results_<date>.json beside samples_<task>_<date>.jsonl, and lmms-eval
     <date>_results.json beside <date>_samples_<task>.jsonl.

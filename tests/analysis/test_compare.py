@@ -465,6 +465,7 @@ def compared_by(frame, *, lower=(), columns=None, **settings):
         ("val_loss,none", {}, (), "worse", "by its name"),
         ("error_recovery_accuracy", {}, (), "better", None),
         ("wer", {}, ("none",), "better", None),
+        ("1 - wer", {}, (), "better", None),
         ("quality", {}, ("quality",), "worse", None),
         ("quality,strict", {}, ("quality",), "worse", None),
         (
@@ -547,3 +548,12 @@ def test_a_name_that_is_not_a_metric_is_refused():
         ValueError, match=r"`lower_is_better` wer is not a metric .* name one of acc"
     ):
         compared_by(graded("acc"), lower=("wer",))
+
+
+def test_a_named_metric_leaves_the_direction_of_the_others():
+    frame = pd.concat([graded("wer"), graded("regularity")], ignore_index=True)
+
+    made = compared_by(frame, lower=("regularity",))
+
+    assert set(made.settings.lower_is_better) == {"wer", "regularity"}
+    assert any("lower scores of wer are better, by its name" in note for note in made.notes)

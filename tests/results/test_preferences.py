@@ -52,8 +52,15 @@ def test_battles_of_an_arena_are_scores_whatever_side_a_model_is_on():
         *(battle(2, "x", "y", "model_a"), battle(3, "y", "x", "x")),
         *(battle(4, "x", "y", "Tie"), battle(5, "y", "x", "tie (bothbad)")),
     ]
-    frame = read_results(rows).frame
+    others = [battle(6, "x", "x", "model_a"), battle(7, "x", "y", "error")]
+    read = read_results([*rows, *others])
+    frame = read.frame
 
+    assert any("battles of a model with itself are excluded (1)" in note for note in read.notes)
+    failed = frame[(frame["model"] == "y") & (frame["item"] == "7")]
+    assert failed["error"].tolist() == ["scorer failed: the judge has no preference"]
+    assert failed["score"].isna().all()
+    frame = frame[frame["item"] != "7"]
     assert frame.loc[frame["model"] == "y", "score"].tolist() == [1, 1, 0, 0, 0.5, 0.5]
     assert (frame.loc[frame["model"] == "x", "score"] == 0.5).all()
 

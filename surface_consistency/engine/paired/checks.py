@@ -341,7 +341,7 @@ def doubts_of(runs: Sequence[Run]) -> list[str]:
         runs: The runs.
 
     Returns:
-        Sentences on models with no or only correct answers, and on answers that are none.
+        Sentences on models with no or only correct answers, and on missing answers.
     """
     models, doubts = [], list[str]()
     for run in runs:

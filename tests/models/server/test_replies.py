@@ -17,7 +17,11 @@ def read(content, finish, *, message=None, **choice):
 # From the references of the APIs and from reports: claudexor#144, genkit#6259, vllm#57082,
 # langchain#31482; and SGLang's native form.
 ENDS = {
-    "stop": ["stop", "STOP", "eos", "eos_token", "END_TURN", "stop_sequence", "COMPLETE", "Stop"],
+    "stop": [
+        *("stop", "STOP", "eos", "eos_token", "END_TURN", "stop_sequence", "COMPLETE", "Stop"),
+        "FinishReason.STOP",
+        "end-turn",
+    ],
     "length": ["length", "MAX_TOKENS", "max_tokens", "model_length", "max_length"],
     "content_filter": [
         "content_filter",
@@ -89,7 +93,10 @@ def test_a_filter_is_a_refusal_wherever_it_is_stated():
 
 
 def test_an_error_in_place_of_choices_is_quoted():
-    for reply in ({"error": {"message": "no credits"}}, {"choices": [], "error": "no credits"}):
+    for reply in (
+        *({"error": {"message": "no credits"}}, {"choices": [], "error": "no credits"}),
+        *({"object": "error", "message": "no credits"}, {"detail": "no credits"}),
+    ):
         with pytest.raises(ValueError, match=r"^the server states an error: no credits$"):
             read_reply(Prompt(id="p", text="x"), reply)
 
