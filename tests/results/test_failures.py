@@ -88,6 +88,7 @@ FAILED = {
     "FastChat": mt_bench(-1),
     "OpenCompass": opencompass("unknown"),
     "deepeval, several": deepeval(DOWN, LOW),
+    "deepeval, no score": deepeval(DOWN | {"error": None}, LOW),
 }
 SCORED = {
     "promptfoo": (promptfoo(**component(reason="is not polite")), "success"),
@@ -101,7 +102,7 @@ SCORED = {
 }
 REQUESTS = {
     "promptfoo": (promptfoo(response=None, failureReason=None), "no"),
-    "promptfoo, graded": (promptfoo(response={"error": "429"}, failureReason=0), "no"),
+    "promptfoo, graded": (promptfoo(response={"error": "429"}, failureReason=0, error=None), "429"),
     "promptfoo, marked": (promptfoo(failureReason=2), "no"),
     "OpenAI evals": (openai("error", type="APIError", message="overloaded"), "overloaded"),
     "NeMo Evaluator": (nemo(error_category="infra_error"), "request failed: error_category is in"),

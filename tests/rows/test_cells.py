@@ -13,6 +13,7 @@ from surface_consistency.rows.cells import (
     identifier_of,
     strings_of,
     text_of,
+    unsplit_references,
 )
 from tests.refusals import refusals
 
@@ -224,3 +225,8 @@ def test_cells_of_a_column_are_those_read_one_by_one(cells, read):
         assert values(lambda part=part: columns.of(part)) == values(
             lambda part=part: map(read, part)
         )
+
+
+@pytest.mark.parametrize("text", ["a;b", "a; b", "a ; b"])
+def test_a_semicolon_in_references_is_reported(text):
+    assert any("contains ';'" in sentence for sentence in unsplit_references([(text,)]))
