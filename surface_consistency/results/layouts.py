@@ -216,6 +216,7 @@ LAYOUTS: Final = (
         whole=tools.helm_run,
         versions="0.5.16",
     ),
+    Layout("HELM", "name count sum sum_squared", rows=tools.means),
     Layout("promptfoo", "evalId results", items="results.results", **_PROMPTFOO),
     Layout("promptfoo", "provider prompt vars success", **_PROMPTFOO),
     Layout(
@@ -265,6 +266,7 @@ LAYOUTS: Final = (
         whole=tools.eee_epochs,
         versions="schema 0.3.0",
     ),
+    Layout("Every Eval Ever", "evaluation_results model_info", rows=tools.means),
     Layout(
         "VLMEvalKit",
         "index question hit",

@@ -106,6 +106,14 @@ def no_samples(row: Cells, place: Place) -> Flats:
     )
 
 
+def means(row: Cells, place: Place) -> Flats:
+    """Refuse the means of a run of HELM or of Every Eval Ever."""
+    raise DataError(
+        f"{place.source} holds scores of a whole run and not of its items; give the file of "
+        "samples, such as per_instance_stats.json of HELM or the .jsonl file of Every Eval Ever"
+    )
+
+
 def summary(row: Cells, place: Place) -> Flats | None:
     """Refuse means without samples; a column that happens to be called so, or rows in it, stay."""
     results = row["results"]

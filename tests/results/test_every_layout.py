@@ -192,6 +192,7 @@ MADE = {
     },
 }
 NO_SAMPLES = {"version status eval", "provider prompt vars success", "spec", "final_report"}
+NO_SAMPLES |= {"name count sum sum_squared", "evaluation_results model_info"}
 NO_SAMPLES |= {"case_id post"}  # Parts of the others, and what is refused.
 
 

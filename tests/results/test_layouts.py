@@ -211,8 +211,8 @@ def test_results_of_a_tool_are_laid_flat(tmp_path, tool, indent):
     [
         {"results": "good", "id": 1},
         {"details": "long", "id": 1},
-        {"0": "a", "1": "b"},
-        {"spec": "x"},
+        {"0": "a", "1": "b", "id": 1},
+        {"spec": "x", "id": 1},
         {"id": "q1", "prediction": "x"},
     ],
 )

@@ -151,7 +151,8 @@ def test_rows_of_two_tools_are_read_from_a_file_each(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", [{"q1": 0.5, "q2": 1}, {"train": [{"a": 1}], "test": [{"a": 1}]}]
+    "content",
+    [{"q1": 0.5, "q2": 1}, {"q1": {"acc": 0.5}}, {"train": [{"a": 1}], "test": [{"a": 1}]}],
 )
 def test_an_object_is_written_as_rows_as_the_message_says(tmp_path, content):
     (tmp_path / "a.json").write_text(json.dumps(content))
