@@ -294,6 +294,13 @@ LAYOUTS: Final = (
         versions="0e6d3e4b",
     ),
     Layout(
+        "FastChat",
+        "question_id model_1 model_2 g1_winner g2_winner",
+        rows=preferences.mt_bench,
+        whole=preferences.run,
+        versions="0e6d3e4b",
+    ),
+    Layout(
         "NeMo Evaluator",
         "problem_idx reward",
         "id=problem_idx repeat prediction=model_response target=expected_answer",

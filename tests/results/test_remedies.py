@@ -68,6 +68,22 @@ REMEDIES = {
         [{"id": n, "out": "A"} for n in range(2)],
         *({}, "or one of answers that are not empty by `prediction`", {"prediction": "out"}),
     ),
+    "costs alone": (
+        [{"id": n, "latency": n / 9, "num_tokens": n} for n in range(2)],
+        *(
+            {},
+            ".m.jsonl: latency is a cost, .* `metrics` names it, so it is",
+            {"metrics": ["latency"]},
+        ),
+    ),
+    "a property alone": (
+        [{"id": n, "turn": n} for n in range(2)],
+        *({}, "'turn' is the only column of numbers, .* by `score`", {"score": "turn"}),
+    ),
+    "a property and answers": (
+        [{"id": n, "year": 1990, "answer": "A"} for n in range(2)],
+        *({}, "or that of the answers by `prediction`", {"prediction": "answer"}),
+    ),
     "lists as items": (
         [{"id": [n], "nr": n, "score": 1} for n in range(2)],
         *({}, "column of texts or numbers by `item`", {"item": ["nr"]}),
