@@ -227,6 +227,8 @@ LAYOUTS: Final = (
         items="testCases",
         more_parts=tools.deepeval_parts,
         more_scores=tools.deepeval_scores,
+        more_fields=tools.deepeval_fields,
+        whole=tools.deepeval_run,
         item="question",
         versions="4.3",
     ),

@@ -67,7 +67,7 @@ def rows_within(row: Cells, place: Place, given: ResultColumns) -> list[Cells]:
     named = (*_NAMES, *filter(None, (given.prediction, given.score)))
     is_row = has_text and (is_row or (len(scalars) == len(row) and _has(row, named)))
     rows = [row] if is_row else _rows(row, place, given)
-    if is_row or not rows:
+    if not _has(scalars, USUAL["prediction"]) and (is_row or not rows):
         _refuse_summary({"": {name: row[name] for name in scalars}}, place)
     if not rows:
         raise ColumnNotFoundError(
@@ -89,8 +89,7 @@ def _rows(row: Cells, place: Place, given: ResultColumns) -> list[Cells] | None:
             return None
         rows = [dict(zip(names, one, strict=True)) for one in data]
         return _named(dict(zip(labels, rows, strict=False)), place, given)
-    known = [cell for cell in cells if cell is not None and cell == cell]
-    if len(cells) > 1 and known and all(cell in (0, 1) for cell in known):
+    if len(cells) > 1 and any(cell in (0, 1) for cell in cells) and all(map(_is_label, cells)):
         if _has(row, _NAMES) or any("@" in name for name in row):
             return None
         _refuse_summary({name: {} for name in row}, place)
@@ -128,18 +127,21 @@ def _refuse_summary(rows: Mapping[str, Cells], place: Place) -> None:
     """Refuse scores by task, model or run: the label or another field of a row shows it."""
     for label, one in rows.items():
         fields = {str(name).partition(",")[0].casefold(): cell for name, cell in one.items()}
-        scores = [name for name in USUAL["score"] if isinstance(fields.get(name), int | float)]
-        means = [name for name in scores if fields[name] not in (0, 1)]
+        numbers = {n: one for n, one in fields.items() if isinstance(one, int | float)}
+        means = {n for n in {*numbers} & {*USUAL["score"]} if not _is_label(numbers[n])}
+        is_mean = not (label and means.isdisjoint(_MEAN)) or any(map(_COUNT.fullmatch, fields))
         has_error = any(map(_ERROR.search, fields))
-        has_count = bool(means) and any(map(_COUNT.fullmatch, fields))
-        is_mean = bool(means) and not (label and {*means}.isdisjoint(_MEAN))
-        if has_error or has_count or is_mean or _TASK.fullmatch(label):
-            named = f"{label}: " if label else ""
+        if has_error or (means and is_mean) or _TASK.fullmatch(label):
             raise DataError(
-                f"{place} is a summary ({named}{first_names(list(one) or [label])}): it holds one "
-                "score per task, model or run, not one per item; give the file of samples, which "
-                f"lm-eval writes with --log_samples; or, if these are items, {_REMEDY}"
+                f"{place} is a summary ({first_names([*filter(None, [label]), *one])}): it holds "
+                "one score per task, model or run, not one per item; give the file of samples, "
+                f"which lm-eval writes with --log_samples; or, if these are items, {_REMEDY}"
             )
+
+
+def _is_label(cell: object) -> bool:
+    """Tell a correctness label, or what stands for a missing one."""
+    return cell in (0, 1, None) or cell != cell
 
 
 def _scalars(row: Cells) -> list[str]:
@@ -170,7 +172,8 @@ def _is_rows(cell: object) -> bool:
 def swe_bench(row: Cells, place: Place) -> Flats | None:
     """Read the report of a run of SWE-bench, which lists instances by their outcome.
 
-    An instance without a patch, or whose tests were not run, has no score.
+    An empty patch is a blank answer, which is incorrect. An instance whose tests were not run, for
+    an error or since it was not submitted, has no score.
     """
     lists = {
         name.removesuffix("_ids"): {*map(str, cell)}
@@ -186,12 +189,19 @@ def swe_bench(row: Cells, place: Place) -> Flats | None:
         )
     errors = {
         one: f"{name.replace('_', ' ')}, as SWE-bench reports"
-        for name in ("incomplete", "no_generation", "empty_patch", "no_logs", "pending", "error")
+        for name in ("incomplete", "no_logs", "pending", "error")
         for one in lists.get(name, set()) - lists["resolved"]
     }
     ids = set().union(*(lists[name] for name in lists if name not in _OTHER_LISTS))
-    scores = {one: {"resolved": one in lists["resolved"]} for one in sorted(ids)}
-    return [Flat({"id": n, "error": errors.get(n)}, score, {}) for n, score in scores.items()]
+    empty = lists.get("empty_patch", set()) | lists.get("no_generation", set())
+    return [
+        Flat(
+            {"id": one, "error": errors.get(one), "prediction": "" if one in empty else None},
+            {"resolved": one in lists["resolved"]},
+            {},
+        )
+        for one in sorted(ids)
+    ]
 
 
 _OTHER_LISTS: Final = ("unstopped_containers", "unremoved_images")

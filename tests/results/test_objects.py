@@ -5,6 +5,8 @@ import json
 import pandas as pd
 import pytest
 
+from surface_consistency.analysis.compare import compare_results
+from surface_consistency.analysis.settings import ComparisonSettings
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.frame import read_results
@@ -181,7 +183,8 @@ def test_what_could_be_read_in_two_ways_is_refused(tmp_path, error, content, mes
         read(tmp_path, content)
 
 
-def test_instances_of_swe_bench_without_a_test_have_no_score(tmp_path):
+def test_an_empty_patch_of_swe_bench_is_incorrect_and_an_error_has_no_score(tmp_path):
+    """As swebench.harness.reporting: a patch of "" or None is not run, and never resolved."""
     frame = read(
         tmp_path,
         {
@@ -191,12 +194,30 @@ def test_instances_of_swe_bench_without_a_test_have_no_score(tmp_path):
         },
     ).set_index("item")
 
-    assert frame["score"].dropna().to_dict() == {"a": 1.0, "b": 0.0}
+    assert frame["score"].dropna().to_dict() == {"a": 1.0, "b": 0.0, "d": 0.0}
+    assert frame["prediction"].dropna().to_dict() == {"d": ""}
     assert frame["error"].dropna().to_dict() == {
         "c": "error, as SWE-bench reports",
-        "d": "empty patch, as SWE-bench reports",
         "e": "incomplete, as SWE-bench reports",
     }
+
+
+def test_empty_patches_are_counted_and_missing_instances_give_the_rate_of_the_leaderboard():
+    """The leaderboard divides the resolved instances by all: 10 of 20."""
+    reports = {
+        name: [
+            {
+                **{"resolved_ids": [f"a{n}" for n in range(10)], "error_ids": ["c", "d", "e"]},
+                **{"unresolved_ids": [f"b{n}" for n in range(5)], "empty_patch_ids": ["f", "g"]},
+            }
+        ]
+        for name in ("one", "two")
+    }
+
+    compared = compare_results(reports, settings=ComparisonSettings(missing="wrong"))
+    (models,) = (one.models for one in compared.metrics.values())
+    assert models["mean"].tolist() == [0.5, 0.5]
+    assert compared.doubts[0].startswith("2 of 20 answers of one are empty, refused, failed or ")
 
 
 def test_a_solution_passes_the_plus_tests_of_evalplus_with_the_base_ones(tmp_path):
@@ -225,3 +246,10 @@ def test_token_accuracies_of_easyedit_are_refused_without_its_prompts_too(tmp_pa
 
     with pytest.raises(DataError, match="holds accuracies of tokens"):
         read(tmp_path, rows)
+
+
+def test_labels_of_several_metrics_may_be_missing(tmp_path):
+    frame = read(tmp_path, '{"q1": {"em": NaN, "f1": 0.5}, "q2": {"em": 1, "f1": null}}')
+
+    assert frame["item"].unique().tolist() == ["q1", "q2"]
+    assert frame["score"].dropna().tolist() == [0.5, 1.0]
