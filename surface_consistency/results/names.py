@@ -6,6 +6,16 @@ Names are read by whole words: `lossless` does not contain `loss`, and `valLoss`
 import re
 from typing import Final, Literal
 
+_TASK: Final = re.compile(
+    r"\W*((helm|harness|lighteval|leaderboard|custom)\W)?(\w?mmlu|m?gsm.?8?k?|arc|hellaswag"
+    r"|truthful.?qa|winogrande|human.?eval|mbpp|boolq|[ps]iqa|trivia.?qa|bbh|gpqa|ifeval|squad"
+    r"|openbook.?qa|lambada|commonsense.?qa|math.?500|aime.?\d*|simpleqa|popqa|nq.?open|agieval"
+    r"|live.?code.?bench|ceval|average|avg|mean|overall|all|total|(macro|micro).?(avg|average))"
+    r"([\W_]\D*)?(\|\d+)*",
+    re.IGNORECASE,
+)
+"""Labels of benchmarks and of averages over them, which do not name items."""
+
 _FLAG: Final = re.compile(
     r"\b(is|has|was|can|needs|flag|hard|easy|(un)?answerable|ambiguous|negated|(un)?seen|valid"
     r"|multi ?hop|popular|rare|temporal|label|winner|tie)\b"
@@ -61,6 +71,11 @@ def is_context(column: str) -> bool:
 def is_label(column: str) -> bool:
     """Tell whether a column names a usual label of items, such as `topic` or `subject_id`."""
     return _LABEL.fullmatch(column.casefold()) is not None
+
+
+def is_task(label: str) -> bool:
+    """Tell whether a label names a benchmark, or an average over several, and not an item."""
+    return _TASK.fullmatch(label) is not None
 
 
 def is_flag(column: str) -> bool:

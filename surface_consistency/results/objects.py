@@ -7,6 +7,7 @@ from typing import Final
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.reading import first_names
 from surface_consistency.results.columns import USUAL, ResultColumns
+from surface_consistency.results.names import is_task
 from surface_consistency.results.rows import Cells, Flat, Flats
 from surface_consistency.rows.readers import Place
 
@@ -18,16 +19,6 @@ _NAMES: Final = [name for names in USUAL.values() for name in names]
 _REMEDY: Final = "write its rows as a list of objects, such as [{'item': 'q1', 'score': 1}]"
 _LABEL: Final = "row_label"
 """Column of the labels of rows that may be no more than the positions of these."""
-
-_TASK: Final = re.compile(
-    r"\W*((helm|harness|lighteval|leaderboard|custom)\W)?(\w?mmlu|m?gsm.?8?k?|arc|hellaswag"
-    r"|truthful.?qa|winogrande|human.?eval|mbpp|boolq|[ps]iqa|trivia.?qa|bbh|gpqa|ifeval|squad"
-    r"|openbook.?qa|lambada|commonsense.?qa|math.?500|aime.?\d*|simpleqa|popqa|nq.?open|agieval"
-    r"|live.?code.?bench|ceval|average|avg|mean|overall|all|total|(macro|micro).?(avg|average))"
-    r"([\W_]\D*)?(\|\d+)*",
-    re.IGNORECASE,
-)
-"""Labels of benchmarks and of averages over them, which do not name items."""
 
 _ERROR: Final = re.compile(r"std_?err|standard_?error|\bci_?(low|high|upper|95)")
 _COUNT: Final = re.compile(r"n|count|total|((n|num|total)_)?(samples|questions|items|examples)")
@@ -70,6 +61,8 @@ def rows_within(row: Cells, place: Place, given: ResultColumns) -> list[Cells]:
     if not _has(scalars, USUAL["prediction"]) and (is_row or not rows):
         _refuse_summary({"": {name: row[name] for name in scalars}}, place)
     if not rows:
+        inner = {str(n): cell if isinstance(cell, dict) else {} for n, cell in row.items()}
+        _refuse_summary(inner, place)
         raise ColumnNotFoundError(
             f"{place} is one object with the fields {first_names(list(row))}, and it is not "
             f"certain which are its rows; {_REMEDY}"
@@ -131,7 +124,7 @@ def _refuse_summary(rows: Mapping[str, Cells], place: Place) -> None:
         means = {n for n in {*numbers} & {*USUAL["score"]} if not _is_label(numbers[n])}
         is_mean = not (label and means.isdisjoint(_MEAN)) or any(map(_COUNT.fullmatch, fields))
         has_error = any(map(_ERROR.search, fields))
-        if has_error or (means and is_mean) or _TASK.fullmatch(label):
+        if has_error or (means and is_mean) or is_task(label):
             raise DataError(
                 f"{place} is a summary ({first_names([*filter(None, [label]), *one])}): it holds "
                 "one score per task, model or run, not one per item; give the file of samples, "

@@ -130,6 +130,8 @@ SUMMARIES = {
     "names of lm-eval": {"mine": {"acc,none": 0.5, "acc_stderr,none": 0.1, "alias": "mine"}},
     "accuracies": {"gpt": {"accuracy": 0.7}, "llama": {"accuracy": 0.5}},
     "percent": {"gpt": {"accuracy": 71.5}, "llama": {"accuracy": 50}},
+    "known tasks": {"mmlu": 0.7, "gsm8k": 0.5},
+    "known tasks of a model": {"model": "m", "mmlu": {"pass@1": 0.7}},
     "known tasks, 0 and 1": {"mmlu": 1, "gsm8k": 0},
     "known tasks with settings": {"harness|arc:challenge|25": {"em": 1}, "x": {"em": 0}},
     "a mean over tasks": {"x": 1, "y": 0, "macro_avg": 1},
