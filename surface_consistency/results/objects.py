@@ -49,20 +49,18 @@ def rows_within(row: Cells, place: Place, given: ResultColumns) -> list[Cells]:
     """
     scalars, lists = _scalars(row), _lists(row)
     is_item = _has(scalars, (*given.item, *USUAL["item"]))
-    is_row = _has(scalars, (*USUAL["score"], *USUAL["prediction"])) and not lists
+    named = filter(None, (given.score, given.prediction))
+    is_row = _has(scalars, (*USUAL["score"], *USUAL["prediction"], *named)) and not lists
     if is_item and lists:
         raise DataError(f"{place} could be one row, or hold rows under {lists[0]}; {_REMEDY}")
     if is_item or (is_row and _has(row, USUAL["item"])):
         return [row]
-    has_text = any(isinstance(row[name], str) for name in scalars)
-    named = (*_NAMES, *filter(None, (given.prediction, given.score)))
-    is_row = has_text and (is_row or (len(scalars) == len(row) and _has(row, named)))
+    is_row = is_row and any(isinstance(row[name], str) for name in scalars)
     rows = [row] if is_row else _rows(row, place, given)
     if not _has(scalars, USUAL["prediction"]) and (is_row or not rows):
-        _refuse_summary({"": {name: row[name] for name in scalars}}, place)
-    if not rows:
         inner = {str(n): cell if isinstance(cell, dict) else {} for n, cell in row.items()}
-        _refuse_summary(inner, place)
+        _refuse_summary({"": {name: row[name] for name in scalars}, **inner}, place)
+    if not rows:
         raise ColumnNotFoundError(
             f"{place} is one object with the fields {first_names(list(row))}, and it is not "
             f"certain which are its rows; {_REMEDY}"
@@ -186,15 +184,9 @@ def swe_bench(row: Cells, place: Place) -> Flats | None:
         for one in lists.get(name, set()) - lists["resolved"]
     }
     ids = set().union(*(lists[name] for name in lists if name not in _OTHER_LISTS))
-    empty = lists.get("empty_patch", set()) | lists.get("no_generation", set())
-    return [
-        Flat(
-            {"id": one, "error": errors.get(one), "prediction": "" if one in empty else None},
-            {"resolved": one in lists["resolved"]},
-            {},
-        )
-        for one in sorted(ids)
-    ]
+    texts = dict.fromkeys(lists.get("empty_patch", set()) | lists.get("no_generation", set()), "")
+    parts = [{"id": n, "error": errors.get(n), "prediction": texts.get(n)} for n in sorted(ids)]
+    return [Flat(part, {"resolved": part["id"] in lists["resolved"]}, {}) for part in parts]
 
 
 _OTHER_LISTS: Final = ("unstopped_containers", "unremoved_images")
