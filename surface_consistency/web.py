@@ -181,6 +181,9 @@ class WebClient:
     address_hint: str = "see the address"
     """What to do when it is not where it was asked."""
 
+    is_of_one_request: Callable[[JsonValue], bool] = lambda _: False
+    """Whether the JSON of a refusal concerns one request alone, whatever its status."""
+
     def __post_init__(self) -> None:
         """Refuse what cannot work, and learn what must not be repeated."""
         try:
@@ -362,7 +365,9 @@ class _Session(Generic[_Value]):
             if delay is not None and response.status_code in (429, 503):
                 self.quiet_until = max(self.quiet_until, time.monotonic() + self._capped(delay))
             return delay, problem, None
-        if response.status_code in _BAD_KEY | _NOT_SERVED or response.is_redirect:
+        body = _json_or_none(data)
+        ends_all = response.status_code in _BAD_KEY | _NOT_SERVED or response.is_redirect
+        if ends_all and not self.client.is_of_one_request(body):
             raise RunnerError(self._ended(request, response, problem))
         if data is None:
             problem = (
@@ -370,7 +375,7 @@ class _Session(Generic[_Value]):
                 "what the server sends, ask for less, or raise max_reply_bytes"
             )
         refusal = f"{self.client.name} refused this request: {problem}"
-        return None, problem, Reply(place=place, refusal=refusal, refusal_body=_json_or_none(data))
+        return None, problem, Reply(place=place, refusal=refusal, refusal_body=body)
 
     async def _send(
         self, http: "httpx.AsyncClient", request: Request

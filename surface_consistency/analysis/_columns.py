@@ -25,6 +25,7 @@ from surface_consistency.rows.cells import strings_of
 from surface_consistency.text import did_you_mean
 
 _TABLES: Final = (".csv", ".tsv", ".parquet", ".jsonl", ".json", ".feather", ".arrow")
+_NOTES: Final = "notes of read_results"
 _OPTIONAL: Final = ("item", "form", "pair", "cluster", "full", "gold_retrieved")
 
 
@@ -140,7 +141,9 @@ def _read(
     frame = frame.astype(dict.fromkeys(frame.columns[is_text], object))
     unused = [name for name in ("task", "metric") if name not in by]
     unused += ["form"] * bool((frame["form"] == "").all())
-    return frame.drop(columns=[*unused, "content", "file"])
+    frame = frame.drop(columns=[*unused, "content", "file"])
+    frame.attrs[_NOTES] = [f"{note}." for note in results.notes]
+    return frame
 
 
 def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
@@ -298,7 +301,8 @@ class Rows(NamedTuple):
     is_share: bool
     """Whether all known scores are from 0 to 1."""
     note: str
-    """The column of clusters that was found among those of usual names; empty if none was."""
+    """The column of clusters that was found among those of usual names, and what the reader of the
+    file reports; empty if there is neither."""
 
 
 def prepare(
@@ -399,7 +403,7 @@ def prepare(
         "items" if chosen == item else "clusters",
         not any(graded),
         is_share,
-        note,
+        " ".join(filter(None, (note, *frame.attrs.get(_NOTES, ())))),
     )
 
 

@@ -21,6 +21,7 @@ from surface_consistency.reading import first_names
 from surface_consistency.results.columns import ResultColumns, need_column
 from surface_consistency.results.epochs import reduced_rows
 from surface_consistency.results.frame import UNSCORED, read_results
+from surface_consistency.results.logs import LEFT_OUT
 from surface_consistency.results.run_folders import is_run
 from surface_consistency.text import did_you_mean
 
@@ -64,9 +65,10 @@ def read_answers(
         notes = [*(note for note in notes if not note.endswith(UNSCORED)), *more]
     frame = with_cluster_of_runs(frame, results)
     if frame["score"].isna().all():
+        reasons = "".join(f"; {note}" for note in notes if note.endswith(LEFT_OUT))
         raise DataError(
             "no row has a score; name the column of scores by `score`, or score the answers by "
-            "`rule`, such as `rule=popqa`"
+            f"`rule`, such as `rule=popqa`{reasons}"
         )
     for name in ("task", "metric"):
         values = frame[name].unique()

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from surface_consistency.errors import DataError
 from surface_consistency.results.rows import Cells, at
 
 _MEAN: Final = "mean"
@@ -50,33 +51,25 @@ def reducer_of(log: Cells | None) -> str:
     return known[0] if epochs > 1 and _MEAN not in names and known else ""
 
 
-def reducer_notes(log: Cells, scores: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Iterator[str]:
-    """Report how the epochs of a log are reduced, and what the log has by its other reducers.
+def reducer_notes(log: Cells) -> Iterator[str]:
+    """Report how the epochs of a log are reduced, and by which other reducers the log has scores.
 
     Args:
         log: What the log says of its run.
-        scores: Rows and scores of all epochs by metric.
 
     Yields:
-        Sentences.
+        Sentences, which hold whether or not a rule scores the answers.
     """
     names, epochs = at(log, "eval.config.epochs_reducer") or [], at(log, "eval.config.epochs") or 1
     used = reducer_of(log) or _MEAN
     if epochs > 1 and used != _MEAN:
-        yield f"the scores of {epochs} epochs are reduced by {used}, as in the log"
-    entries = at(log, "results.scores") or ()
+        yield (
+            f"the log reduces its {epochs} epochs by {used}, and so are its scores; if a rule "
+            "scores the answers, repeats are averaged"
+        )
     for other in names if epochs > 1 else ():
-        if other == used:
-            continue
-        values = [
-            f"{name} of {one['name']} {value['value']:.4g}, mean over all epochs "
-            f"{np.mean([score for score in scores[one['name']][1] if not math.isnan(score)]):.4g}"
-            for one in entries
-            if one.get("reducer") == other and one["name"] in scores
-            for name, value in list((one.get("metrics") or {}).items())[:1]
-        ]
-        named = f" ({'; '.join(values)})" if values else ""
-        yield f"the log also reduces {epochs} epochs by {other}{named}; {used} is used"
+        if other != used:
+            yield f"the log also reduces {epochs} epochs by {other}; {used} is used"
 
 
 def _reduced(name: str, scores: np.ndarray) -> float:
@@ -112,11 +105,15 @@ def reduced_rows(frame: pd.DataFrame, reducers: Mapping[str, str]) -> pd.DataFra
         The rows of other files, and of these files the first row of each item and metric with the
         reduced score; NaN if no repeat has a score.
 
+    Raises:
+        DataError: If a metric is reduced in two ways, or as the maximum of two numbers of epochs.
+
     References:
         The reducers of inspect_ai; pass_at_k is the estimator of Chen et al., arXiv 2107.03374.
     """
     if not reducers:
         return frame
+    _refuse_other_reducers(frame, reducers)
     parts = [frame[~frame["file"].isin(list(reducers))]]
     for file, name in reducers.items():
         part = frame[frame["file"] == file].sort_values("repeat", kind="stable")
@@ -125,6 +122,24 @@ def reduced_rows(frame: pd.DataFrame, reducers: Mapping[str, str]) -> pd.DataFra
         scores = [_reduced(name, cells.dropna().to_numpy()) for _, cells in groups]
         parts.append(part.drop_duplicates(key).assign(score=scores))
     return pd.concat(parts).sort_index()
+
+
+def _refuse_other_reducers(frame: pd.DataFrame, reducers: Mapping[str, str]) -> None:
+    """Refuse scores of one metric that are different quantities, such as a mean and a maximum."""
+    key = ["task", "metric", "file"]
+    counts = frame.groupby(key, observed=True)["repeat"].nunique().reset_index()
+    first: dict[tuple[str, str], tuple[str, str]] = {}
+    for task, metric, file, n in counts.itertuples(index=False, name=None):
+        name = reducers.get(file, _MEAN)
+        of = f"{n} epochs" if name == "max" or name.startswith("at_least") else "the epochs"
+        own = (f"{name} of {of}", file)
+        other = first.setdefault((task, metric), own)
+        if other[0] != own[0]:
+            raise DataError(
+                f"{metric} is the {other[0]} in {other[1]} and the {own[0]} in {file}, which are "
+                "different quantities; score the answers by `rule`, which averages repeats, or set "
+                "log.eval.config.epochs_reducer = ['mean'] in each of the logs"
+            )
 
 
 def superseded(logs: Mapping[str, Cells]) -> dict[str, str]:

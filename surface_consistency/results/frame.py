@@ -17,7 +17,7 @@ from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.epochs import reducer_of, superseded
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of, memory_rows
 from surface_consistency.results.layouts import flat_rows, layout_of
-from surface_consistency.results.logs import samples_part
+from surface_consistency.results.logs import LEFT_OUT, samples_part
 from surface_consistency.results.names import direction
 from surface_consistency.results.promptfoo import is_table
 from surface_consistency.results.rows import Cells, at
@@ -228,6 +228,7 @@ class _Reading:
             scores = {name: scores[name] for name in scores if name not in costs}
             self.notes += [
                 f"{one.name}: {name} is a cost, which is a score only if `metrics` names it"
+                f"{LEFT_OUT}"
                 for name in costs
             ]
         elif part.scores and not scores:
@@ -352,10 +353,11 @@ def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
     if not scores:
         told = [name for name in ("prediction", "error") if name in samples]
         if samples[told].isna().all(axis=None):
+            own = [note for note in notes if note.startswith(one.name) and note.endswith(LEFT_OUT)]
             raise DataError(
                 f"{one.name} holds neither scores nor answers; name the column of scores by "
                 "`score`, or one of answers that are not empty by `prediction`; saw "
-                f"{first_names(part.columns or list(samples))}"
+                f"{first_names(part.columns or list(samples))}{'; '.join(['', *own])}"
             )
         notes.append(f"{one.name}: {UNSCORED}")
         scores = {"": (np.arange(len(samples)), np.full(len(samples), np.nan))}

@@ -216,6 +216,7 @@ LAYOUTS: Final = (
         whole=tools.helm_run,
         versions="0.5.16",
     ),
+    Layout("HELM", "name count sum sum_squared", rows=tools.means),
     Layout("promptfoo", "evalId results", items="results.results", **_PROMPTFOO),
     Layout("promptfoo", "provider prompt vars success", **_PROMPTFOO),
     Layout(
@@ -226,6 +227,8 @@ LAYOUTS: Final = (
         items="testCases",
         more_parts=tools.deepeval_parts,
         more_scores=tools.deepeval_scores,
+        more_fields=tools.deepeval_fields,
+        whole=tools.deepeval_run,
         item="question",
         versions="4.3",
     ),
@@ -265,6 +268,7 @@ LAYOUTS: Final = (
         whole=tools.eee_epochs,
         versions="schema 0.3.0",
     ),
+    Layout("Every Eval Ever", "evaluation_results model_info", rows=tools.means),
     Layout(
         "VLMEvalKit",
         "index question hit",
@@ -289,6 +293,13 @@ LAYOUTS: Final = (
         "id=question_id model form=turn",
         scores="score",
         fields="*",
+        versions="0e6d3e4b",
+    ),
+    Layout(
+        "FastChat",
+        "question_id model_1 model_2 g1_winner g2_winner",
+        rows=preferences.mt_bench,
+        whole=preferences.run,
         versions="0e6d3e4b",
     ),
     Layout(

@@ -97,7 +97,7 @@ def samples_part(
     samples = without_failed_answers(_typed(tables.frame_of(rows)))
     scores = _scores(raw, samples, given, source, notes)
     if log is not None:
-        notes += [f"{source}: {note}" for note in reducer_notes(log, scores)]
+        notes += [f"{source}: {note}" for note in reducer_notes(log)]
     has_hashes = any(row["content"] is not None for row in rows)
     failures = {
         name: {row: str(value) for row, value in raw[name].items() if isinstance(value, Failure)}

@@ -6,6 +6,26 @@ Names are read by whole words: `lossless` does not contain `loss`, and `valLoss`
 import re
 from typing import Final, Literal
 
+_TASK: Final = re.compile(
+    r"\W*((helm|harness|lighteval|leaderboard|custom)\W)?(\w?mmlu|m?gsm.?8?k?|arc|hellaswag"
+    r"|truthful.?qa|winogrande|human.?eval|mbpp|boolq|[ps]iqa|trivia.?qa|bbh|gpqa|ifeval|squad"
+    r"|openbook.?qa|lambada|commonsense.?qa|math.?500|aime.?\d*|simpleqa|popqa|nq.?open|agieval"
+    r"|live.?code.?bench|ceval|average|avg|mean|overall|all|total|(macro|micro).?(avg|average))"
+    r"([\W_]\D*)?(\|\d+)*",
+    re.IGNORECASE,
+)
+"""Labels of benchmarks and of averages over them, which do not name items."""
+
+_FLAG: Final = re.compile(
+    r"\b(is|has|was|can|needs|flag|hard|easy|(un)?answerable|ambiguous|negated|(un)?seen|valid"
+    r"|multi ?hop|popular|rare|temporal|label|winner|tie)\b"
+)
+_QUANTITY: Final = re.compile(
+    r"\b(id|idx|index|key|number|year|turn|round|level|split|fold|version|position|popularity"
+    r"|difficulty|frequency|fraction|weight|confidence|prob(ability)?|temperature|top p|threshold"
+    r"|entropy)\b"
+)
+
 _ID: Final = r"[\W_]*(id|idx|index|key|uid|uuid|hash|name|title|url|path|file)?"
 _CONTEXT: Final = re.compile(
     "(passage|paragraph|context|article|document|story|conversation|dialogue|dialog|video|image"
@@ -28,8 +48,9 @@ _KNOWN: Final = re.compile(
     r"|noise sensitivity|divergence|violations?|fail(ures?|ed)|mistakes?|incorrect|wrong|regret"
     r"|contradictions?|harmful|false (positives?|negatives?)|fpr|fnr|eer|der|mer"
     r"|neg(ative)? log ?(likelihood|prob))"
-    r"|(?P<cost>(?:latency|duration|runtime|elapsed|seconds|ms|time|costs?|price|usd|tokens"
-    r"|token count)(?= (?:s|ms|mean|avg|total|sum|max|min|p\d+|used|to|per(?! s| ms))\b|$)))\b"
+    r"|(?P<cost>(?:latency|tpot|ttft|itl|duration|runtime|elapsed|seconds|ms|time|costs?|price|usd"
+    r"|tokens|token count)"
+    r"(?= (?:s|ms|mean|avg|total|sum|max|min|p\d+|used|to|per(?! s| ms))\b|$)))\b"
 )
 _NEGATED: Final = re.compile(r"(neg|negative|inverse|no|non|not|without)\b")
 _COMPLEMENT: Final = re.compile(r"\s*(1\s*[-−–]|one[ _]minus[ _])", re.IGNORECASE)
@@ -52,6 +73,31 @@ def is_label(column: str) -> bool:
     return _LABEL.fullmatch(column.casefold()) is not None
 
 
+def is_task(label: str) -> bool:
+    """Tell whether a label names a benchmark, or an average over several, and not an item."""
+    return _TASK.fullmatch(label) is not None
+
+
+def is_flag(column: str) -> bool:
+    """Tell whether a column names what an item is or is not, such as `is_hard`."""
+    return _FLAG.search(_words(column)) is not None
+
+
+def is_property(column: str) -> bool:
+    """Tell whether a column names a property of items or requests, such as `turn` or `is_hard`."""
+    return is_flag(column) or _QUANTITY.search(_words(column)) is not None
+
+
+def is_metric(name: str) -> bool:
+    """Tell whether a name contains a word for a score or an error, such as `judge_score`."""
+    return re.search(rf"\bscores?\b|{_KNOWN.pattern}", _words(name)) is not None
+
+
+def _words(name: str) -> str:
+    """Part a name into its words, without the filter of lm-evaluation-harness."""
+    return " ".join(_WORD.findall(name.partition(",")[0])).casefold()
+
+
 def direction(metric: str) -> Direction:
     """Return which scores of a metric are better, as far as its name says.
 
@@ -72,8 +118,7 @@ def direction(metric: str) -> Direction:
     """
     if _COMPLEMENT.match(metric):
         return "higher"
-    words = " ".join(_WORD.findall(metric.partition(",")[0])).casefold()
-    for part in _OF.split(words):
+    for part in _OF.split(_words(metric)):
         *_, last = [None, *_KNOWN.finditer(part)]
         if last is not None:
             is_turned = last["lower"] and last.start() and _NEGATED.match(part)

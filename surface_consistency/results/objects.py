@@ -1,11 +1,13 @@
 """Rows inside one JSON object: tables that pandas writes, lists under a name, lists of ids."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.reading import first_names
 from surface_consistency.results.columns import USUAL, ResultColumns
+from surface_consistency.results.names import is_task
 from surface_consistency.results.rows import Cells, Flat, Flats
 from surface_consistency.rows.readers import Place
 
@@ -15,6 +17,13 @@ _LISTS: Final = (
 )
 _NAMES: Final = [name for names in USUAL.values() for name in names]
 _REMEDY: Final = "write its rows as a list of objects, such as [{'item': 'q1', 'score': 1}]"
+_LABEL: Final = "row_label"
+"""Column of the labels of rows that may be no more than the positions of these."""
+
+_ERROR: Final = re.compile(r"std_?err|standard_?error|\bci_?(low|high|upper|95)")
+_COUNT: Final = re.compile(r"n|count|total|((n|num|total)_)?(samples|questions|items|examples)")
+_MEAN: Final = ("acc", "accuracy", "exact_match", "em")
+"""Names of scores that are 0 or 1 for a single item."""
 
 
 def holds_rows(row: Cells) -> bool:
@@ -36,17 +45,21 @@ def rows_within(row: Cells, place: Place, given: ResultColumns) -> list[Cells]:
 
     Raises:
         ColumnNotFoundError: If it holds neither, or several lists or layouts could be meant.
-        DataError: If it could be a row, or hold rows.
+        DataError: If it could be a row, or hold rows; or if it is a summary.
     """
     scalars, lists = _scalars(row), _lists(row)
     is_item = _has(scalars, (*given.item, *USUAL["item"]))
-    is_row = _has(scalars, (*USUAL["score"], *USUAL["prediction"])) and not lists
-    has_text = any(isinstance(row[name], str | None) for name in scalars)
+    named = filter(None, (given.score, given.prediction))
+    is_row = _has(scalars, (*USUAL["score"], *USUAL["prediction"], *named)) and not lists
     if is_item and lists:
         raise DataError(f"{place} could be one row, or hold rows under {lists[0]}; {_REMEDY}")
-    if is_item or (is_row and (has_text or _has(row, USUAL["item"]))):
+    if is_item or (is_row and _has(row, USUAL["item"])):
         return [row]
-    rows = _rows(row) or ([row] if has_text and len(scalars) == len(row) else None)
+    is_row = is_row and any(isinstance(row[name], str) for name in scalars)
+    rows = [row] if is_row else _rows(row, place, given)
+    if not _has(scalars, USUAL["prediction"]) and (is_row or not rows):
+        inner = {str(n): cell if isinstance(cell, dict) else {} for n, cell in row.items()}
+        _refuse_summary({"": {name: row[name] for name in scalars}, **inner}, place)
     if not rows:
         raise ColumnNotFoundError(
             f"{place} is one object with the fields {first_names(list(row))}, and it is not "
@@ -56,7 +69,7 @@ def rows_within(row: Cells, place: Place, given: ResultColumns) -> list[Cells]:
     return [{**told, **one} for one in rows]
 
 
-def _rows(row: Cells) -> list[Cells] | None:
+def _rows(row: Cells, place: Place, given: ResultColumns) -> list[Cells] | None:
     """Find rows by the shape of an object; None if it has none of the shapes, or several."""
     cells, names, data = list(row.values()), row.get("columns"), row.get("data")
     if isinstance(names, list) and isinstance(data, list):
@@ -66,29 +79,60 @@ def _rows(row: Cells) -> list[Cells] | None:
         if not all(isinstance(one, list) and len(one) == len(names) for one in data):
             return None
         rows = [dict(zip(names, one, strict=True)) for one in data]
-        return _named(dict(zip(labels, rows, strict=False)))
-    if len(cells) > 1 and all(isinstance(cell, bool) or cell in (0, 1) for cell in cells):
-        is_known = _has(row, _NAMES) or any("@" in name for name in row)
-        return None if is_known else [{"item": n, "score": cell} for n, cell in row.items()]
+        return _named(dict(zip(labels, rows, strict=False)), place, given)
+    if len(cells) > 1 and any(cell in (0, 1) for cell in cells) and all(map(_is_label, cells)):
+        if _has(row, _NAMES) or any("@" in name for name in row):
+            return None
+        _refuse_summary({name: {} for name in row}, place)
+        return [{"item": name, "score": cell} for name, cell in row.items()]
     lists = [cell for cell in cells if _is_rows(cell)]
     if lists:
-        known = [row[name] for name in _lists(row)] or lists
-        return known[0] if len(known) == 1 else None
+        usual = [row[name] for name in _lists(row)] or lists
+        return usual[0] if len(usual) == 1 else None
     if all(isinstance(cell, dict) and cell for cell in cells):
         by_column, by_row = _has(row, _NAMES), all(_has(cell, _NAMES) for cell in cells)
         if by_column and not by_row:
             inner = dict.fromkeys(label for cell in cells for label in cell)
-            return _named({n: {name: row[name].get(n) for name in row} for n in inner})
+            columns = {n: {name: row[name].get(n) for name in row} for n in inner}
+            return _named(columns, place, given)
         if by_row and not by_column:
-            return _named(row)
+            return _named(row, place, given)
     parts = [row[name] for name in _LISTS if isinstance(row.get(name), dict)]
-    return _rows(parts[0]) if len(parts) == 1 else None
+    return _rows(parts[0], place, given) if len(parts) == 1 else None
 
 
-def _named(rows: Mapping[str, Cells]) -> list[Cells]:
-    """Take the labels of rows for items if no column names these, and they are not numbers."""
-    is_told = any(_has(one, USUAL["item"]) for one in rows.values()) or any(map(str.isdigit, rows))
-    return [one if is_told else {"item": name, **one} for name, one in rows.items()]
+def _named(rows: Mapping[str, Cells], place: Place, given: ResultColumns) -> list[Cells]:
+    """Take the labels of rows for items if no column names these.
+
+    Labels that are the positions of the rows, as those of a frame are by default, are a column that
+    the user may name.
+    """
+    if any(_has(one, (*given.item, *USUAL["item"])) for one in rows.values()):
+        return list(rows.values())
+    _refuse_summary(rows, place)
+    column = _LABEL if {*rows} == {*map(str, range(len(rows)))} else "item"
+    return [{column: name, **one} for name, one in rows.items()]
+
+
+def _refuse_summary(rows: Mapping[str, Cells], place: Place) -> None:
+    """Refuse scores by task, model or run: the label or another field of a row shows it."""
+    for label, one in rows.items():
+        fields = {str(name).partition(",")[0].casefold(): cell for name, cell in one.items()}
+        numbers = {n: one for n, one in fields.items() if isinstance(one, int | float)}
+        means = {n for n in {*numbers} & {*USUAL["score"]} if not _is_label(numbers[n])}
+        is_mean = not (label and means.isdisjoint(_MEAN)) or any(map(_COUNT.fullmatch, fields))
+        has_error = any(map(_ERROR.search, fields))
+        if has_error or (means and is_mean) or is_task(label):
+            raise DataError(
+                f"{place} is a summary ({first_names([*filter(None, [label]), *one])}): it holds "
+                "one score per task, model or run, not one per item; give the file of samples, "
+                f"which lm-eval writes with --log_samples; or, if these are items, {_REMEDY}"
+            )
+
+
+def _is_label(cell: object) -> bool:
+    """Tell a correctness label, or what stands for a missing one."""
+    return cell in (0, 1, None) or cell != cell
 
 
 def _scalars(row: Cells) -> list[str]:
@@ -107,8 +151,8 @@ def _has(columns: Iterable[object], wanted: Iterable[str]) -> bool:
 
 
 def _folded(name: object) -> str:
-    """Spell a name without case and separators."""
-    return "".join(filter(str.isalnum, str(name))).casefold()
+    """Spell a name without case, separators and the filter of lm-evaluation-harness."""
+    return "".join(filter(str.isalnum, str(name).partition(",")[0])).casefold()
 
 
 def _is_rows(cell: object) -> bool:
@@ -119,7 +163,8 @@ def _is_rows(cell: object) -> bool:
 def swe_bench(row: Cells, place: Place) -> Flats | None:
     """Read the report of a run of SWE-bench, which lists instances by their outcome.
 
-    An instance without a patch, or whose tests were not run, has no score.
+    An empty patch is a blank answer, which is incorrect. An instance whose tests were not run, for
+    an error or since it was not submitted, has no score.
     """
     lists = {
         name.removesuffix("_ids"): {*map(str, cell)}
@@ -135,12 +180,13 @@ def swe_bench(row: Cells, place: Place) -> Flats | None:
         )
     errors = {
         one: f"{name.replace('_', ' ')}, as SWE-bench reports"
-        for name in ("incomplete", "no_generation", "empty_patch", "no_logs", "pending", "error")
+        for name in ("incomplete", "no_logs", "pending", "error")
         for one in lists.get(name, set()) - lists["resolved"]
     }
     ids = set().union(*(lists[name] for name in lists if name not in _OTHER_LISTS))
-    scores = {one: {"resolved": one in lists["resolved"]} for one in sorted(ids)}
-    return [Flat({"id": n, "error": errors.get(n)}, score, {}) for n, score in scores.items()]
+    texts = dict.fromkeys(lists.get("empty_patch", set()) | lists.get("no_generation", set()), "")
+    parts = [{"id": n, "error": errors.get(n), "prediction": texts.get(n)} for n in sorted(ids)]
+    return [Flat(part, {"resolved": part["id"] in lists["resolved"]}, {}) for part in parts]
 
 
 _OTHER_LISTS: Final = ("unstopped_containers", "unremoved_images")

@@ -46,6 +46,19 @@ def arena(row: Cells, place: Place) -> Flats:
     yield _battle(row, names, score, (None, None))
 
 
+def mt_bench(row: Cells, place: Place) -> Flats:
+    """Read a match of MT-bench, which is played twice with the answers in either order.
+
+    As in FastChat's `show_result`, a model wins if it wins both games; a match of which a game has
+    no winner that could be read is not a score.
+    """
+    known = {"model_1": "model_a", "model_2": "model_b", "tie": "tie", "error": "error"}
+    first, second = known[row["g1_winner"]], known[row["g2_winner"]]
+    winner = "error" if "error" in (first, second) else first if first == second else "tie"
+    told = {"model_a": row["model_1"], "model_b": row["model_2"], "winner": winner}
+    return arena({**row, **told}, place)
+
+
 def _battle(row: Cells, models: Any, score: float | None, texts: Any) -> Flat:  # noqa: ANN401
     """Lay out a battle of two models by the score of the second one."""
     parts = {"id": at(dict(row), _ITEM), "form": f"turn {row['turn']}" if "turn" in row else ""}

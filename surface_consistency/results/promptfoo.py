@@ -21,7 +21,6 @@ _CELL: Final = re.compile(
     r"\[(PASS|FAIL|ERROR)\] \(([^,)]*)(?:, ([^)]*))?\)\s*(.*?)(?:\s*(?:Pass|Fail) Reason: .*)?",
     re.DOTALL,
 )
-_STATUS: Final = ("Status", "Score")
 
 
 def parts(result: Cells, row: Cells) -> Cells:
@@ -83,30 +82,13 @@ def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
 
 
 def is_table(file: Path) -> bool:
-    """Tell the CSV that promptfoo writes by its header: outputs are called [provider] prompt."""
-    if Path(file.name.removesuffix(".gz")).suffix.lower() != ".csv" or not file.is_file():
+    """Tell the CSV that promptfoo writes by its header and first output."""
+    if not (file.name.lower().removesuffix(".gz").endswith(".csv") and file.is_file()):
         return False
-    rows = filter(None, csv.reader(_lines(file)))
     try:
-        header, cells = next(rows, []), next(rows, [])
-    except csv.Error:
+        return next(table_rows(file), None) is not None
+    except csv.Error:  # Another reader names the fault.
         return False
-    if len(header) != len(cells):
-        return False
-    return any(_result(header[at:], cells[at:]) for at in _outputs(header))
-
-
-def _lines(file: Path) -> Iterator[str]:
-    """Read the lines of a file, whose faults other readers name."""
-    return (line.decode("utf-8", "replace") for _, line in read_lines(file))
-
-
-def _outputs(header: Sequence[str]) -> list[int]:
-    """List the columns of outputs: those before "Status", or of old files called [provider]."""
-    new = [at for at in range(len(header)) if tuple(header[at + 1 : at + 3]) == _STATUS]
-    if new and "Grader Reason" in header:
-        return new
-    return [at for at, name in enumerate(header) if re.match(r"\[[^\]]+\] ", name)]
 
 
 def table_rows(file: Path) -> Iterator[Row]:
@@ -116,14 +98,20 @@ def table_rows(file: Path) -> Iterator[Row]:
         file: The file. Older ones hold status, score and text in one cell.
 
     Yields:
-        Place and result.
+        Place and result; nothing of another table.
 
     Raises:
         RecordError: If a row has another number of cells than the header.
     """
-    header, *rows = filter(None, csv.reader(_lines(file)))
-    outputs = _outputs(header)
-    for test, cells in enumerate(rows):
+    lines = (line.decode("utf-8", "replace") for _, line in read_lines(file))
+    table = filter(None, csv.reader(lines))
+    header = next(table, [])
+    # The columns of outputs are before "Status", or of old files called [provider] prompt.
+    is_output = re.compile(r"\[[^\]]+\] ").match
+    new = [at for at in range(len(header)) if header[at + 1 : at + 3] == ["Status", "Score"]]
+    outputs = new if "Grader Reason" in header else []
+    outputs = outputs or [at for at, name in enumerate(header) if is_output(name)]
+    for test, cells in enumerate(table if outputs else ()):
         place = Place(str(file), test + 1)
         if len(cells) != len(header):
             raise RecordError(f"{place}: {len(cells)} cells under {len(header)} columns")
@@ -138,7 +126,7 @@ def table_rows(file: Path) -> Iterator[Row]:
 
 def _result(header: Sequence[str], cells: Sequence[str]) -> dict[str, Any] | None:
     """Read the cells of one output; None if the prompt was not sent."""
-    if tuple(header[1:3]) == _STATUS:
+    if header[1:2] == ["Status"]:
         (text, status, score), told = cells[:3], dict(zip(header[3:5], cells[3:5], strict=False))
         named = json_or_text(told.get("Named Scores") or "{}", "Named Scores")
     elif cell := _CELL.fullmatch(cells[0].strip()):

@@ -1,6 +1,5 @@
 """Plain tables of results, read by columns: long, or with a column for each model."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,14 @@ from surface_consistency.results.columns import (
     table_columns,
 )
 from surface_consistency.results.failures import REQUEST, has_failed_answers, without_failed_answers
-from surface_consistency.results.names import DIRECTIONS, direction
+from surface_consistency.results.names import (
+    DIRECTIONS,
+    direction,
+    is_flag,
+    is_metric,
+    is_property,
+    is_task,
+)
 from surface_consistency.results.rows import Cells, shown
 from surface_consistency.rows.cells import answers_of
 from surface_consistency.rows.readers import FORMATS
@@ -35,12 +41,8 @@ _NO_ERRORS: Final = frozenset(
 
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
-_PARTS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
-_FLAGS: Final = re.compile(
-    r"is|has|was|can|needs|flag|hard|easy|(un)?answerable|ambiguous|negated|(un)?seen|valid|"
-    r"multihop|popular|rare|temporal|label|winner|tie"
-)
-"""Words in names of columns that say of an item what it is."""
+_MANY: Final = 1000
+"""Number of rows from which on a table is not a summary."""
 
 JOINED: Final = " | "
 """What stands between the parts of an item that is named by several columns."""
@@ -197,7 +199,7 @@ def table_part(
         part = Part(table.samples().assign(**prompts), {})
     else:
         models = table.models(notes)
-        part = table.wide(models) if models else table.long()
+        part = table.wide(models) if models else table.long(notes)
     ids = table.ids() if len(columns.items) == 1 and not for_judging else ""
     item = JOINED.join(columns.items)
     return part._replace(columns=names, item=item, roles=columns.roles, ids=ids)
@@ -230,12 +232,11 @@ class _Table(NamedTuple):
         if "score" in roles or "prediction" in roles or given.names:
             return []
         columns = self._candidates()
-        if len(columns) < 2:
+        if len(columns) < 2 or direction(columns[0]) == "cost":
             return []
         if not all(_is_verdict(self.frame[name]) for name in columns):
             raise self._several(columns)
-        words = {name: map(str.casefold, _PARTS.findall(name)) for name in columns}
-        if flags := [name for name, own in words.items() if any(map(_FLAGS.fullmatch, own))]:
+        if flags := list(filter(is_flag, columns)):
             raise DataError(
                 f"{self.source}: columns {first_names(columns)} hold verdicts, but "
                 f"{first_names(flags)} may be a property of the items; name the columns of models "
@@ -247,8 +248,8 @@ class _Table(NamedTuple):
         )
         return columns
 
-    def metrics(self) -> list[str]:
-        """Name the columns that hold scores in a long table."""
+    def metrics(self, notes: list[str]) -> list[str]:
+        """Name the columns that hold scores in a long table; costs if there are no others."""
         roles, given = self.columns.roles, self.given
         if "score" in roles and (given.score or "metric" in roles):
             return [roles["score"]]
@@ -257,10 +258,25 @@ class _Table(NamedTuple):
         usual = [find_column(name, self.names) for name in USUAL["score"]]
         there = [name for name in usual if name is not None and name not in self.columns.items]
         known = [name for name in there if _is_number(self.frame[name])] or there[:1]
-        candidates = [] if known or "prediction" in roles else self._candidates()
+        if known or "prediction" in roles:
+            return known
+        candidates = self._candidates()
+        if not candidates or direction(candidates[0]) == "cost":
+            return candidates
         if len(candidates) > 1:
             raise self._several(candidates)
-        return known or candidates
+        (name,) = candidates
+        values, _ = _as_numbers(self.frame[name])
+        is_share = not ((values < 0) | (values > 1)).any()
+        is_score = sum((is_share, is_metric(name), not is_property(name))) > 1
+        if not is_score and "metric" not in roles:
+            raise DataError(
+                f"{self.source}: column {name!r} is the only column of numbers, and it may be a "
+                "property of the items; name the column of scores by `score`, or that of the "
+                "answers by `prediction`"
+            )
+        notes.append(f"{self.source}: column {name!r} is taken for the score")
+        return candidates
 
     def _several(self, columns: Sequence[str]) -> DataError:
         """Make the error on several columns that could be scores."""
@@ -276,10 +292,11 @@ class _Table(NamedTuple):
         return list(map(str, self.frame.columns))
 
     def _candidates(self) -> list[str]:
-        """Name the columns of numbers that are nothing else."""
+        """Name the columns of numbers that are nothing else; costs if there are no others."""
         taken = {*self.columns.roles.values(), *self.columns.items, *self.given.cluster}
-        taken |= {name for name in self.names if direction(name) == "cost"} | DIRECTIONS
-        return [name for name in self.names if name not in taken and _is_number(self.frame[name])]
+        taken |= DIRECTIONS
+        free = [name for name in self.names if name not in taken and _is_number(self.frame[name])]
+        return [name for name in free if direction(name) != "cost"] or free
 
     def numbers(self, name: str) -> np.ndarray:
         """Read a column of scores; refuse what is none by row."""
@@ -293,9 +310,15 @@ class _Table(NamedTuple):
             )
         return values
 
-    def long(self) -> Part:
+    def long(self, notes: list[str]) -> Part:
         """Read a row a score, or a column for each metric."""
-        samples, metrics = self.samples(), self.metrics()
+        samples, metrics = self.samples(), self.metrics(notes)
+        items = samples["item"].unique() if len(samples) < _MANY and not self.given.item else ()
+        if (tasks := list(filter(is_task, items))) and 2 * len(tasks) > len(items):
+            raise DataError(
+                f"{self.source} is a summary: {first_names(tasks)} name benchmarks, not items; "
+                "give the file of samples, or, if these are items, name their column by `item`"
+            )
         rows = np.arange(len(self.frame))
         if "metric" not in self.columns.roles or not metrics:
             return Part(samples, {name: (rows, self.numbers(name)) for name in metrics})
@@ -421,7 +444,7 @@ def plain_metric(
         return None
     if not all(pd.api.types.is_numeric_dtype(schema[name]) for name in there):
         return None
-    metrics = table.metrics()
+    metrics = table.metrics([])
     return metrics[0] if len(metrics) == 1 else None
 
 

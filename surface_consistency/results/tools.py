@@ -106,6 +106,14 @@ def no_samples(row: Cells, place: Place) -> Flats:
     )
 
 
+def means(row: Cells, place: Place) -> Flats:
+    """Refuse the means of a run of HELM or of Every Eval Ever."""
+    raise DataError(
+        f"{place.source} holds scores of a whole run and not of its items; give the file of "
+        "samples, such as per_instance_stats.json of HELM or the .jsonl file of Every Eval Ever"
+    )
+
+
 def summary(row: Cells, place: Place) -> Flats | None:
     """Refuse means without samples; a column that happens to be called so, or rows in it, stay."""
     results = row["results"]
@@ -153,6 +161,35 @@ def deepeval_scores(case: Cells, row: Cells) -> Cells:
         name: Failure(f"{SCORER}: {one['error']}") if one.get("error") else one.get("score")
         for name, one in zip(names, metrics, strict=True)
     }
+
+
+def deepeval_fields(case: Cells) -> Cells:
+    """Keep threshold and success of the metrics of a case, by their names."""
+    metrics = case.get("metricsData") or ()
+    names = numbered([metric["name"] for metric in metrics])
+    limits = [(metric.get("threshold"), metric.get("success")) for metric in metrics]
+    return {"limits": dict(zip(names, limits, strict=True))}
+
+
+def deepeval_run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
+    """Mark the metrics of which low scores succeed, by their thresholds in all cases."""
+    rows = list(flats)
+    ends: dict[str, list[tuple[bool, bool]]] = {}
+    for flat in rows:
+        for name, (limit, success) in flat.fields["limits"].items():
+            score = flat.scores[name]
+            if isinstance(score, int | float) and isinstance(limit, int | float):
+                fits = ((score <= limit) == success, (score >= limit) == success)
+                ends.setdefault(name, []).append(fits)
+    # Of pairs (low scores succeed, high scores succeed); a score at the threshold fits both.
+    lower = {
+        name for name, fits in ends.items() if all(low for low, _ in fits) and (True, False) in fits
+    }
+    for flat in rows:
+        low = {name: score for name, score in flat.scores.items() if name in lower}
+        yield flat._replace(scores={n: one for n, one in flat.scores.items() if n not in low})
+        if low:
+            yield flat._replace(scores=low, fields={**flat.fields, "lower_is_better": True})
 
 
 def numbered(names: Sequence[str]) -> list[str]:

@@ -296,6 +296,24 @@ def test_answers_in_several_forms_are_scored_by_a_rule(tmp_path, capsys):
     assert (row["consistency"], row["all_correct"], row["accuracy"]) == (0.5, 0.5, 0.75)
 
 
+@pytest.mark.parametrize("command", ["accuracy", "compare"])
+def test_the_reason_is_given_if_no_metric_is_left(tmp_path, capsys, command):
+    rows = [
+        {
+            **{"doc_id": n, "doc": {"q": n}, "target": "A", "resps": [["A"]]},
+            **{"filtered_resps": ["A"], "metrics": ["latency"], "latency": 0.5},
+        }
+        for n in range(20)
+    ]
+    file = tmp_path / "answers.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+
+    assert main([command, str(file)]) == 2
+    assert "latency is a cost, which is a score only if --metrics names it, so it is left out" in (
+        " ".join(capsys.readouterr().err.split())
+    )
+
+
 @pytest.mark.parametrize(
     ("command", "name"),
     [

@@ -176,6 +176,12 @@ MADE = {
             "winner": ["model_a", "model_b"][s],
         }
     ),
+    "question_id model_1 model_2 g1_winner g2_winner": rows(
+        lambda n, s: {
+            **{"question_id": n, "model_1": "r", "model_2": "m", "judge": ["j", "pair-v2"]},
+            **{"g1_winner": ["model_1", "model_2"][s], "g2_winner": ["model_1", "model_2"][s]},
+        }
+    ),
     "custom_id response": rows(
         lambda n, _: {
             "custom_id": f"q{n}",
@@ -192,6 +198,7 @@ MADE = {
     },
 }
 NO_SAMPLES = {"version status eval", "provider prompt vars success", "spec", "final_report"}
+NO_SAMPLES |= {"name count sum sum_squared", "evaluation_results model_info"}
 NO_SAMPLES |= {"case_id post"}  # Parts of the others, and what is refused.
 
 

@@ -160,32 +160,54 @@ def test_epochs_are_reduced_as_the_log_reduces_them(evaluate):
         assert found["match", "m"] == pytest.approx(expected["match", name])
         frame = accuracy(log, repeat="repeat" if name == "mean" else None).to_frame()
         assert frame["accuracy"].tolist() == [pytest.approx(expected["match", name])]
-        assert any(f"reduced by {name}, as in" in note for note in compared.notes) == (
+        assert any(f"reduces its 4 epochs by {name}, " in note for note in compared.notes) == (
             name != "mean"
         )
         # Of 4 epochs 0, 1, 2, 3, 4, 0, 1, 2 are correct; 17 of 48 pairs of epochs differ.
         assert compared.noise["flip_rate"].tolist() == [pytest.approx(17 / 48)]
 
 
-def test_reducers_that_are_not_used_are_reported_with_both_numbers(evaluate):
+def test_reducers_that_are_not_used_are_reported(evaluate):
     log = evaluate("two", [match], epochs=inspect_ai.Epochs(4, ["mean", "max"]))
-    log.eval.config.epochs_reducer = ["mean", "best"]
-    log.results.scores[1].reducer = "best"
 
     found, compared = means({"m": log})
 
     assert found["match", "m"] == pytest.approx(logged(log)["match", "mean"])
     (note,) = compared.notes
-    assert note.endswith(
-        "the log also reduces 4 epochs by best (accuracy of match 0.75, mean over all epochs "
-        "0.4062); mean is used"
-    )
+    assert note == "m: the log also reduces 4 epochs by max; mean is used"
+    assert accuracy(log, repeat="repeat").note.endswith("4 epochs by max; mean is used.")
 
 
 def test_rules_score_every_epoch(evaluate):
     log = evaluate("rule", [match], epochs=inspect_ai.Epochs(4, "max"))
 
-    assert means({"m": log}, rule="exact")[0] == {("exact", "m"): 13 / 32}
+    found, compared = means({"m": log}, rule="exact")
+    assert found == {("exact", "m"): 13 / 32}
+    assert compared.notes[0].endswith("if a rule scores the answers, repeats are averaged")
+
+
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        (inspect_ai.Epochs(4, "mean"), "mean of the epochs"),
+        (inspect_ai.Epochs(4, "pass_at_2"), "pass_at_2 of the epochs"),
+        (inspect_ai.Epochs(2, "max"), "max of 2 epochs"),
+        (None, "mean of the epochs"),
+    ],
+)
+def test_epochs_that_are_reduced_in_two_ways_are_not_compared(evaluate, other, named):
+    logs = {
+        "a": evaluate("a", [match], epochs=inspect_ai.Epochs(4, "max")),
+        "b": evaluate("b", [match], epochs=other),
+    }
+
+    with pytest.raises(DataError, match=f"match is the max of 4 epochs in a and the {named} in b"):
+        means(logs)
+    # Both remedies of the message work.
+    assert ("exact", "b") in means(logs, rule="exact")[0]
+    for log in logs.values():
+        log.eval.config.epochs_reducer = ["mean"]
+    assert means(logs)[0]["match", "a"] == 13 / 32
 
 
 def test_samples_with_error_and_score_keep_the_score(evaluate):

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from surface_consistency.analysis.compare import compare_results
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.reading import LONGEST_LINE
 from surface_consistency.results import archives, layouts
@@ -211,8 +212,8 @@ def test_results_of_a_tool_are_laid_flat(tmp_path, tool, indent):
     [
         {"results": "good", "id": 1},
         {"details": "long", "id": 1},
-        {"0": "a", "1": "b"},
-        {"spec": "x"},
+        {"0": "a", "1": "b", "id": 1},
+        {"spec": "x", "id": 1},
         {"id": "q1", "prediction": "x"},
     ],
 )
@@ -335,3 +336,30 @@ def test_metrics_of_one_name_are_numbered(tmp_path):
     assert scores == {"success": 0, "Correct (1)": 1, "Correct (2)": 0, "Brief": 0.5}
     with pytest.raises(DataError, match=r"no metric 'Correct'; name one of .* Correct \(1\), "):
         read_results(path, ResultColumns(metrics=["Correct"]))
+
+
+def test_a_metric_of_deepeval_of_which_low_scores_succeed_is_lower_better():
+    """As its metrics decide: score <= threshold for Bias and the like, score >= threshold else."""
+    rows = {"gentle": (0.1, 0.8), "rude": (0.9, 0.7)}
+    runs = {
+        model: [{"testFile": None, "testCases": [
+            {
+                **{"input": f"Q{n}", "actualOutput": "A", "success": True},
+                "metricsData": [
+                    {"name": "Rudeness", "score": rude, "threshold": 0.5, "success": rude <= 0.5},
+                    {"name": "Tone", "score": tone, "threshold": 0.5, "success": tone >= 0.5},
+                    {"name": "Even", "score": 0.5, "threshold": 0.5, "success": True},
+                    {"name": "Mixed", "score": n % 2, "threshold": 0.5, "success": True},
+                ],
+            }
+            for n in range(30)
+        ]}]
+        for model, (rude, tone) in rows.items()
+    }  # fmt: skip
+    compared = compare_results(runs)
+
+    found = {name: one.differences["conclusion"].tolist() for name, one in compared.metrics.items()}
+    assert (found["Rudeness"], found["Tone"]) == (["worse"], ["worse"])
+    assert [note.partition(";")[0] for note in compared.notes] == [
+        "lower scores of Rudeness are better, by the files"
+    ]

@@ -32,7 +32,15 @@ HIGHER = (
 )
 COSTS = (
     *("latency", "latency_ms", "latency_p95", "time_to_first_token", "total_tokens", "duration"),
-    *("completion_tokens", "cost_usd", "response_time", "token_count"),
+    *(
+        "TTFT",
+        "tpot_ms",
+        "itl_p99",
+        "completion_tokens",
+        "cost_usd",
+        "response_time",
+        "token_count",
+    ),
 )
 
 

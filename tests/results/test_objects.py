@@ -5,7 +5,10 @@ import json
 import pandas as pd
 import pytest
 
+from surface_consistency.analysis.compare import compare_results
+from surface_consistency.analysis.settings import ComparisonSettings
 from surface_consistency.errors import DataError, RecordError
+from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.frame import read_results
 
 ROWS = [{"id": name, "correct": score} for name, score in (("q1", 1), ("q2", 0), ("q3", 1))]
@@ -29,6 +32,7 @@ HOLDING = {
     "scores by item under a name": {"scores": {"q1": 1, "q2": 0, "q3": 1}},
     "below a name": {"data": {"rows": ROWS, "count": 3}, "config": {"seed": 1}},
     "beside other objects": {"results": ROWS, "prompts": [{"text": "a"}]},
+    "labels of digits, columns": FRAME.set_index(pd.Index([7, 3, 9])).to_json(),
     "scores by item": {"q1": 1, "q2": 0, "q3": True},
     "objects by item": {name: {"correct": s} for name, s in (("q1", 1), ("q2", 0), ("q3", 1))},
     "SWE-bench, by instance": {
@@ -93,6 +97,73 @@ def test_rows_with_lists_of_objects_stay_rows(tmp_path):
     assert read(tmp_path, rows)["item"].tolist() == ["q1", "q2", "q3"]
 
 
+def test_labels_of_digits_are_the_items_if_they_are_not_the_positions(tmp_path):
+    scores = FRAME[["correct"]].set_index(pd.Index([7, 3, 9]))
+
+    for orient in ("columns", "index", "split"):
+        frame = read(tmp_path, scores.to_json(orient=orient)).sort_values("item")
+        assert frame["item"].tolist() == ["3", "7", "9"]
+        assert frame["score"].tolist() == [0.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("orient", ["columns", "index", "split"])
+def test_positions_of_rows_are_items_only_if_the_user_says_so(tmp_path, orient):
+    content = FRAME.rename(columns={"id": "nr"}).to_json(orient=orient)
+
+    with pytest.raises(DataError, match="saw row_label, nr, correct; name it by `item`"):
+        read(tmp_path, content)
+    for name, items in (("row_label", ["0", "1", "2"]), ("nr", ["q1", "q2", "q3"])):
+        path = tmp_path / "results.json"
+        frame = read_results(path, ResultColumns(item=(name,))).frame.sort_values("item")
+        assert (frame["item"].tolist(), frame["score"].tolist()) == (items, [1.0, 0.0, 1.0])
+
+
+def test_a_label_without_a_score_is_a_missing_score(tmp_path):
+    frame = read(tmp_path, '{"q1": 1, "q2": null, "q3": 0, "q4": NaN}')
+
+    assert frame.set_index("item")["score"].dropna().to_dict() == {"q1": 1.0, "q3": 0.0}
+    assert len(frame) == 4
+
+
+SUMMARIES = {
+    "standard errors": {"a": {"score": 1, "score_stderr": 0.1}, "b": {"score": 0}},
+    "names of lm-eval": {"mine": {"acc,none": 0.5, "acc_stderr,none": 0.1, "alias": "mine"}},
+    "accuracies": {"gpt": {"accuracy": 0.7}, "llama": {"accuracy": 0.5}},
+    "percent": {"gpt": {"accuracy": 71.5}, "llama": {"accuracy": 50}},
+    "known tasks": {"mmlu": 0.7, "gsm8k": 0.5},
+    "known tasks of a model": {"model": "m", "mmlu": {"pass@1": 0.7}},
+    "known tasks, 0 and 1": {"mmlu": 1, "gsm8k": 0},
+    "known tasks with settings": {"harness|arc:challenge|25": {"em": 1}, "x": {"em": 0}},
+    "a mean over tasks": {"x": 1, "y": 0, "macro_avg": 1},
+    "a number of items": {"x": {"score": 0.5, "n": 100}, "y": {"score": 0.25, "n": 80}},
+    "one run": {"accuracy": 0.7, "n": 100},
+    "one run of a model": {"model": "gpt", "task": "mine", "score": 0.7},
+    "pandas": pd.DataFrame({"acc": [0.5, 0.2]}, index=["x", "y"]).to_json(orient="split"),
+    "results by task": {"results": {"mine": {"em": 0.5}}},
+    "Every Eval Ever": {"evaluation_results": [{"score": 0.5}], "model_info": {"id": "m"}},
+    "HELM": [{"name": {"name": "em"}, "count": 1, "sum": 0.5, "sum_squared": 0.25, "mean": 0.5}],
+}
+
+
+@pytest.mark.parametrize("content", SUMMARIES.values(), ids=SUMMARIES)
+def test_a_summary_is_not_read_as_items(tmp_path, content):
+    with pytest.raises(DataError, match=r"give the (file of )?samples"):
+        read(tmp_path, content)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"HumanEval/0": {"passed": True}, "HumanEval/1": {"passed": False}},
+        {"mmlu_12": 1, "squad-56be": 0},
+        {"q1": {"score": 0.5, "num_tokens": 4}, "q2": {"score": 0.25, "num_tokens": 9}},
+        {name: {"id": name, "accuracy": 0.5} for name in "ab"},
+    ],
+)
+def test_items_that_resemble_a_summary_stay_items(tmp_path, content):
+    assert len(read(tmp_path, content)["item"].unique()) == 2
+
+
 @pytest.mark.parametrize(
     ("error", "content", "message"),
     [
@@ -101,6 +172,7 @@ def test_rows_with_lists_of_objects_stay_rows(tmp_path):
         (DataError, {"train": ROWS, "test": ROWS}, "fields train, test, and it is not certain"),
         (DataError, {"results": ROWS, "data": ROWS}, "fields results, data, and it is not certain"),
         (DataError, {"q1": 0.5, "q2": 0.25}, "fields q1, q2, and it is not certain"),
+        (DataError, {"q1": "Lima", "q2": "Quito"}, "fields q1, q2, and it is not certain"),
         (DataError, {"accuracy": 1, "f1": 0}, "fields accuracy, f1, and it is not certain"),
         (DataError, {"pass@1": 1, "pass@10": 1}, "fields pass@1, pass@10, and it is not certain"),
         (DataError, {"item": {"score": 1}, "score": {"score": 0}}, "it is not certain which are"),
@@ -113,7 +185,8 @@ def test_what_could_be_read_in_two_ways_is_refused(tmp_path, error, content, mes
         read(tmp_path, content)
 
 
-def test_instances_of_swe_bench_without_a_test_have_no_score(tmp_path):
+def test_an_empty_patch_of_swe_bench_is_incorrect_and_an_error_has_no_score(tmp_path):
+    """As swebench.harness.reporting: a patch of "" or None is not run, and never resolved."""
     frame = read(
         tmp_path,
         {
@@ -123,12 +196,30 @@ def test_instances_of_swe_bench_without_a_test_have_no_score(tmp_path):
         },
     ).set_index("item")
 
-    assert frame["score"].dropna().to_dict() == {"a": 1.0, "b": 0.0}
+    assert frame["score"].dropna().to_dict() == {"a": 1.0, "b": 0.0, "d": 0.0}
+    assert frame["prediction"].dropna().to_dict() == {"d": ""}
     assert frame["error"].dropna().to_dict() == {
         "c": "error, as SWE-bench reports",
-        "d": "empty patch, as SWE-bench reports",
         "e": "incomplete, as SWE-bench reports",
     }
+
+
+def test_empty_patches_are_counted_and_missing_instances_give_the_rate_of_the_leaderboard():
+    """The leaderboard divides the resolved instances by all: 10 of 20."""
+    reports = {
+        name: [
+            {
+                **{"resolved_ids": [f"a{n}" for n in range(10)], "error_ids": ["c", "d", "e"]},
+                **{"unresolved_ids": [f"b{n}" for n in range(5)], "empty_patch_ids": ["f", "g"]},
+            }
+        ]
+        for name in ("one", "two")
+    }
+
+    compared = compare_results(reports, settings=ComparisonSettings(missing="wrong"))
+    (models,) = (one.models for one in compared.metrics.values())
+    assert models["mean"].tolist() == [0.5, 0.5]
+    assert compared.doubts[0].startswith("2 of 20 answers of one are empty, refused, failed or ")
 
 
 def test_a_solution_passes_the_plus_tests_of_evalplus_with_the_base_ones(tmp_path):
@@ -157,3 +248,10 @@ def test_token_accuracies_of_easyedit_are_refused_without_its_prompts_too(tmp_pa
 
     with pytest.raises(DataError, match="holds accuracies of tokens"):
         read(tmp_path, rows)
+
+
+def test_labels_of_several_metrics_may_be_missing(tmp_path):
+    frame = read(tmp_path, '{"q1": {"em": NaN, "f1": 0.5}, "q2": {"em": 1, "f1": null}}')
+
+    assert frame["item"].unique().tolist() == ["q1", "q2"]
+    assert frame["score"].dropna().tolist() == [0.5, 1.0]

@@ -73,11 +73,31 @@ def test_several_judges_of_a_battle_are_its_repeats_and_turns_its_forms():
     assert own.to_numpy().tolist() == [["turn 1", 0], ["turn 1", 1], ["turn 2", 0]]
 
 
+def match(number, first, second, **other):
+    models = {"model_1": "x", "model_2": "y", "turn": 1, "judge": ["gpt-4", "pair-v2"]}
+    return {"question_id": number, "g1_winner": first, "g2_winner": second} | models | other
+
+
+def test_a_match_of_mt_bench_is_won_if_both_games_are():
+    """As FastChat's show_result.display_result_pairwise, which drops games with an error."""
+    games = [
+        *(("model_2", "model_2"), ("model_1", "model_1"), ("model_1", "model_2")),
+        *(("tie", "tie"), ("tie", "model_2"), ("error", "model_2"), ("model_2", "error")),
+    ]
+    frame = read_results([match(n, *pair) for n, pair in enumerate(games)]).frame
+
+    own = frame[frame["model"] == "y"].set_index("item")
+    assert own["score"].dropna().tolist() == [1, 0, 0.5, 0.5, 0.5]
+    assert own.index[own["error"].notna()].tolist() == ["5", "6"]
+    assert set(own["form"]) == {"turn 1"}
+
+
 @pytest.mark.parametrize(
     ("error", "rows", "message"),
     [
         (RecordError, [annotation(0, 3)], "3 is not a preference, which is 1 to 2, 0 or null"),
         (RecordError, [battle(0, "x", "y", "left")], "the winner 'left' is none of model_a, "),
+        (RecordError, [match(0, "tie", "A")], "not in the layout of FastChat .KeyError: 'A'"),
         (
             DataError,
             [battle(0, "x", "y", "tie"), battle(1, "y", "z", "tie")],

@@ -68,6 +68,26 @@ REMEDIES = {
         [{"id": n, "out": "A"} for n in range(2)],
         *({}, "or one of answers that are not empty by `prediction`", {"prediction": "out"}),
     ),
+    "costs alone": (
+        [{"id": n, "latency": n / 9, "num_tokens": n} for n in range(2)],
+        *(
+            {},
+            ".m.jsonl: latency is a cost, .* `metrics` names it, so it is",
+            {"metrics": ["latency"]},
+        ),
+    ),
+    "benchmarks": (
+        [{"task_id": name, "acc": 0.5} for name in ("mmlu", "gsm8k", "mine")],
+        *({}, "is a summary: mmlu, gsm8k name .* column by `item`", {"item": ["task_id"]}),
+    ),
+    "a property alone": (
+        [{"id": n, "turn": n} for n in range(2)],
+        *({}, "'turn' is the only column of numbers, .* by `score`", {"score": "turn"}),
+    ),
+    "a property and answers": (
+        [{"id": n, "year": 1990, "answer": "A"} for n in range(2)],
+        *({}, "or that of the answers by `prediction`", {"prediction": "answer"}),
+    ),
     "lists as items": (
         [{"id": [n], "nr": n, "score": 1} for n in range(2)],
         *({}, "column of texts or numbers by `item`", {"item": ["nr"]}),
@@ -151,7 +171,8 @@ def test_rows_of_two_tools_are_read_from_a_file_each(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", [{"q1": 0.5, "q2": 1}, {"train": [{"a": 1}], "test": [{"a": 1}]}]
+    "content",
+    [{"q1": 0.5, "q2": 1}, {"q1": {"acc": 0.5}}, {"train": [{"a": 1}], "test": [{"a": 1}]}],
 )
 def test_an_object_is_written_as_rows_as_the_message_says(tmp_path, content):
     (tmp_path / "a.json").write_text(json.dumps(content))

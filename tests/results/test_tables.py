@@ -241,6 +241,33 @@ def test_one_of_several_columns_of_numbers_is_not_taken_for_the_score():
     assert read_results(alone).frame["metric"].unique().tolist() == ["quality"]
 
 
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [
+        *(("gpt", [0, 1]), ("gpt", ["true", "false"]), ("bleu", [0.2, None]), ("wer", [0.4, 1.2])),
+        *(("judge_score", [1, 10]), ("is_right", [0, 1]), ("perplexity", [12, 90])),
+    ],
+)
+def test_the_only_column_of_numbers_is_the_score_if_it_can_be_and_is_named(name, cells):
+    read = read_results([{"id": n, name: cell} for n, cell in enumerate(cells)])
+
+    assert read.frame["metric"].unique().tolist() == [name]
+    assert read.notes == (f"rows: column {name!r} is taken for the score",)
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [
+        *(("turn", [1, 1]), ("turn", [1, 2]), ("year", [1987, 2001]), ("id_number", [7, 8])),
+        *(("length", [3, 90]), ("age", [30, 40]), ("is_hard", [0, 1]), ("confidence", [0.2, 0.9])),
+        *(("rating", [1, 10]), ("match_id", [3, 4]), ("popularity", [0.1, 0.4])),
+    ],
+)
+def test_a_column_that_may_be_a_property_of_the_items_is_not_the_score(name, cells):
+    with pytest.raises(DataError, match=f"column '{name}' is the only column of numbers, and it "):
+        read_results([{"id": n, name: cell} for n, cell in enumerate(cells)])
+
+
 @pytest.mark.parametrize("flag", ["is_hard", "hasDate", "answerable", "Hard", "winner_tie"])
 def test_a_wide_table_with_a_property_of_items_is_refused(flag):
     rows = [{"id": n, "gpt": n % 2, "llama": 1, flag: n % 2} for n in range(4)]

@@ -7,6 +7,10 @@ from surface_consistency.schemas.generations import FinishReason, Generation, se
 from surface_consistency.schemas.prompts import Prompt
 
 _FILTER_CODES: Final = ("content_filter", "content_policy_violation")
+_MODERATED: Final = ("reasons", "flagged_input")
+"""Fields by which OpenRouter says that the prompt was flagged."""
+
+_REASONING: Final = ("reasoning_content", "reasoning", "thinking", "reasoning_details")
 
 _STATED: Final = ("error", "message", "detail", "msg", "errors", "base_resp")
 """Fields in which servers state an error in place of an answer."""
@@ -20,9 +24,18 @@ _ALL_REASONING: Final = (
 
 
 def is_filtered(reply: object) -> bool:
-    """Tell whether the JSON of a refusal is that of a content filter, as Azure words it."""
+    """Tell whether the JSON of a refusal is that of a content filter, of Azure or OpenRouter.
+
+    OpenRouter flags a prompt by `reasons` and `flagged_input` in the metadata of an error 403,
+    which is also the status of a key without a permission.
+    """
     error = reply.get("error") if isinstance(reply, dict) else None
-    return isinstance(error, dict) and error.get("code") in _FILTER_CODES
+    if not isinstance(error, dict):
+        return False
+    stated = error.get("metadata")
+    metadata = stated if isinstance(stated, dict) else {}
+    codes = (error.get("code"), metadata.get("error_type"))
+    return any(code in _FILTER_CODES for code in codes) or any(map(metadata.get, _MODERATED))
 
 
 def read_reply(prompt: Prompt, reply: Mapping[str, Any]) -> Generation:
@@ -52,8 +65,12 @@ def read_reply(prompt: Prompt, reply: Mapping[str, Any]) -> Generation:
         raise ValueError(f"`message` is a {type(message).__name__}, not an object")
     content = choice.get("text") if message is None else message.get("content")
     text, reasoning, source = _parts(content)
-    for name in ("reasoning_content", "reasoning", "thinking"):
+    for name in _REASONING:
         stated = (choice if message is None else message).get(name)
+        if isinstance(stated, list):
+            # Details may be encrypted, and then have neither a text nor a summary.
+            parts = (part for part in stated if isinstance(part, dict))
+            stated = "".join(str(part.get("text") or part.get("summary") or "") for part in parts)
         if reasoning is None and isinstance(stated, str) and stated.strip():
             reasoning, source = stated.strip(), name
     refusal = None if message is None else message.get("refusal")

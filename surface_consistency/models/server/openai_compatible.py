@@ -33,15 +33,16 @@ class OpenAICompatibleRunner(Runner):
 
     Requests that time out, break off, come back malformed or with a status of 408, 409, 425, 429 or
     5xx are repeated after a growing wait; a `Retry-After` is honoured by all requests. A prompt
-    that the server refuses (400, 413, 422) becomes an error of that prompt alone. A wrong key or
-    model, an empty account, a redirection, another model than before, and a server that fails or
-    refuses prompt after prompt end the run; what was answered is kept.
+    that the server refuses (400, 413, 422, or by a content filter) becomes an error of that prompt
+    alone. A wrong key or model, an empty account, a redirection, another model than before, and a
+    server that fails or refuses prompt after prompt end the run; what was answered is kept.
 
-    Reasoning is what stands in the fields `reasoning_content` and `reasoning`, of parts of the
-    content marked as thinking, or between known tags. Replies that a content filter withheld and
-    refusals that the server marks as such are kinds of their own (`Generation.finish_reason`); they
-    are not sent again. A reply that ended otherwise than at a stop or at the limit of tokens is an
-    error, which is sent again on resume; see `schemas.generations.server_end`.
+    Reasoning is what stands in the fields `reasoning_content`, `reasoning` and `reasoning_details`,
+    of parts of the content marked as thinking, or between known tags. Replies that a content filter
+    withheld and refusals that the server marks as such are kinds of their own
+    (`Generation.finish_reason`); they are not sent again. A reply that ended otherwise than at a
+    stop or at the limit of tokens is an error, which is sent again on resume; see
+    `schemas.generations.server_end`.
 
     Args:
         model: Model id, as the server calls it.
@@ -120,6 +121,7 @@ class OpenAICompatibleRunner(Runner):
             max_reply_bytes=max_reply_bytes,
             most_lost=max(3, concurrency),
             address_hint=_ADDRESS_HINT,
+            is_of_one_request=is_filtered,
         )
         self._pinned = served_model
         self.served_model = served_model

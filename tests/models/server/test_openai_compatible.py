@@ -221,6 +221,36 @@ def test_what_holds_no_answer_is_of_a_kind_of_its_own(serve):
         assert error in answer.error
 
 
+# The error of OpenRouter for a flagged prompt, and of a key without a permission.
+FLAGGED = {"reasons": ["violence"], "flagged_input": "How ...", "provider_name": "OpenAI"}
+
+
+@pytest.mark.parametrize("metadata", [FLAGGED, {"error_type": "content_policy_violation"}])
+@pytest.mark.parametrize("status", [200, 403])
+def test_a_flagged_prompt_is_filtered_and_the_others_are_answered(serve, status, metadata):
+    error = {"error": {"code": 403, "message": "flagged", "metadata": metadata}}
+    server = serve(lambda n, body: (status, {}, error) if n == 1 else OK)
+
+    found = answers(server, n=3, concurrency=1)
+
+    assert [one.finish_reason for one in found] == ["stop", "content_filter", "stop"]
+    assert "flagged" in found[1].error
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"code": 403, "message": "no permission"},
+        {"code": 403, "message": "no permission", "metadata": {"error_type": "permission_denied"}},
+        "forbidden",
+    ],
+)
+def test_another_403_ends_the_run(serve, error):
+    with pytest.raises(RunnerError, match=r"refused the request \(HTTP 403"):
+        answers(serve((403, {}, {"error": error})), n=3)
+
+
 def thinking(fields, finish="stop"):
     """A chat reply whose message has these fields."""
     return 200, {}, {"choices": [{"message": fields, "finish_reason": finish}]}
@@ -232,17 +262,27 @@ PARTS = [
 ]
 
 
+# As OpenRouter writes them: reasoning.text, reasoning.summary and reasoning.encrypted.
+DETAILS = [
+    {"type": "reasoning.text", "text": "Rome? ", "signature": None},
+    {"type": "reasoning.summary", "summary": "No."},
+    {"type": "reasoning.encrypted", "data": "gAAA"},
+]
+
+
 @pytest.mark.parametrize(
     ("fields", "source"),
     [
         ({"content": "Paris", "reasoning_content": "Rome? No."}, "reasoning_content"),
         ({"content": "Paris", "reasoning": "Rome? No."}, "reasoning"),
+        ({"content": "Paris", "reasoning_details": DETAILS}, "reasoning_details"),
         ({"content": "<think>Rome? No.</think>Paris"}, "<think>"),
         ({"content": "Rome? No.</think>\n\nParis"}, "</think>"),
         ({"content": PARTS}, "content"),
         # Cut by the server.
         ({"content": None, "reasoning_content": "Rome? No."}, None),
         ({"content": "", "reasoning": "Rome? No."}, None),
+        ({"content": None, "reasoning": None, "reasoning_details": DETAILS}, None),
         ({"content": "<think>Rome? No."}, None),
     ],
 )
