@@ -19,14 +19,7 @@ from surface_consistency.results.columns import (
     table_columns,
 )
 from surface_consistency.results.failures import REQUEST, has_failed_answers, without_failed_answers
-from surface_consistency.results.names import (
-    DIRECTIONS,
-    direction,
-    is_flag,
-    is_metric,
-    is_property,
-    is_task,
-)
+from surface_consistency.results.names import DIRECTIONS, direction, is_flag, is_metric, is_property
 from surface_consistency.results.rows import Cells, shown
 from surface_consistency.rows.cells import answers_of
 from surface_consistency.rows.readers import FORMATS
@@ -41,9 +34,6 @@ _NO_ERRORS: Final = frozenset(
 
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
-_MANY: Final = 1000
-"""Number of rows from which on a table is not a summary."""
-
 JOINED: Final = " | "
 """What stands between the parts of an item that is named by several columns."""
 
@@ -313,12 +303,6 @@ class _Table(NamedTuple):
     def long(self, notes: list[str]) -> Part:
         """Read a row a score, or a column for each metric."""
         samples, metrics = self.samples(), self.metrics(notes)
-        items = samples["item"].unique() if len(samples) < _MANY and not self.given.item else ()
-        if (tasks := list(filter(is_task, items))) and 2 * len(tasks) > len(items):
-            raise DataError(
-                f"{self.source} is a summary: {first_names(tasks)} name benchmarks, not items; "
-                "give the file of samples, or, if these are items, name their column by `item`"
-            )
         rows = np.arange(len(self.frame))
         if "metric" not in self.columns.roles or not metrics:
             return Part(samples, {name: (rows, self.numbers(name)) for name in metrics})

@@ -9,6 +9,7 @@ from typing import Any, Final
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.reading import first_names, parse_json
 from surface_consistency.results.columns import USUAL
+from surface_consistency.results.epochs import check_run
 from surface_consistency.results.failures import INVALID, SCORER, failure_of
 from surface_consistency.results.rows import Cells, Failure, Flat, Flats, at, shown, text_of
 from surface_consistency.results.samples import task_in_name
@@ -30,6 +31,7 @@ _ROTATION: Final = 10**6
 
 def inspect_parts(sample: Cells, log: Cells) -> Cells:
     """Read texts, repeat and failure of a sample of inspect_ai."""
+    check_run(log["eval"])
     asked = sample["input"]
     if not isinstance(asked, str):
         asked = text_of(asked[-1]["content"]) if asked else None

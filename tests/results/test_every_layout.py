@@ -69,7 +69,11 @@ MADE = {
         }
     ),
     "version status eval samples": {
-        **{"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}},
+        **{"version": 2, "status": "success"},
+        "eval": {
+            **{"task": "t", "model": "m", "task_id": "x", "created": "2026-11-22T10:00:00+00:00"},
+            **{"dataset": {"samples": 2}, "config": {"epochs": 1, "epochs_reducer": ["mean"]}},
+        },
         "samples": rows(
             lambda n, s: {
                 **{"id": n, "epoch": 1, "input": f"Q{n}", "target": "A"},

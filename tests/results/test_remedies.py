@@ -76,10 +76,6 @@ REMEDIES = {
             {"metrics": ["latency"]},
         ),
     ),
-    "benchmarks": (
-        [{"task_id": name, "acc": 0.5} for name in ("mmlu", "gsm8k", "mine")],
-        *({}, "is a summary: mmlu, gsm8k name .* column by `item`", {"item": ["task_id"]}),
-    ),
     "a property alone": (
         [{"id": n, "turn": n} for n in range(2)],
         *({}, "'turn' is the only column of numbers, .* by `score`", {"score": "turn"}),
