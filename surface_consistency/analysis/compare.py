@@ -361,7 +361,11 @@ def _by_rows(
             f"`missing=raise`: {reason.partition(';')[0]}; add the scores, or choose drop or wrong"
         )
     # Failed answers are counted by kind, so that here only blank ones are.
-    answers = frame[frame["metric"] == frame["metric"].iat[0]].assign(error=None)
+    answers = frame[frame["metric"] == frame["metric"].iat[0]]
+    is_failed = answers["error"].notna()
+    if is_failed.any():
+        texts = answers["prediction"].astype(object).mask(is_failed, answers["error"])
+        answers = answers.assign(error=None, prediction=texts)
     return ComparedResults(
         metrics=comparisons,
         models=models,

@@ -73,8 +73,12 @@ def missing_answers(frame: pd.DataFrame) -> Iterator[str]:
     """
     if not {"model", "prediction", "error"} <= {*frame}:
         return
-    blank = [text for text in frame["prediction"].dropna().unique() if not str(text).strip()]
-    is_none = frame["prediction"].isin(blank) | frame["error"].notna()
+    texts = frame["prediction"]
+    blank = [text for text in texts.dropna().unique() if not str(text).strip()]
+    # A task without any answer, such as a choice by probability, has none to be missing.
+    tasks = [frame[name] for name in ("model", "task") if name in frame]
+    has_answers = texts.notna().groupby(tasks, observed=True).transform("any")
+    is_none = texts.isin(blank) | (texts.isna() & has_answers) | frame["error"].notna()
     by_model = is_none.groupby(frame["model"], sort=False, observed=True)
     for name, n_none, n in by_model.agg(["sum", "size"]).itertuples(name=None):
         if n_none > MANY * n:

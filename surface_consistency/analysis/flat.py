@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.analysis.clusters import ClusterChoice, choose_cluster
+from surface_consistency.analysis.doubts import MANY
 from surface_consistency.errors import DataError
 from surface_consistency.metrics.comparison.totals import (
     ModelScores,
@@ -21,6 +22,7 @@ from surface_consistency.metrics.comparison.totals import (
     joined_totals,
     score_totals,
 )
+from surface_consistency.reading import find_column
 from surface_consistency.results.columns import ResultColumns, table_columns
 from surface_consistency.results.failures import has_failed_answers
 from surface_consistency.results.inputs import Input
@@ -37,6 +39,8 @@ _ROWS: Final = 131_072
 _DENSE: Final = 4
 _TEXTS: Final = ("question", "references")
 _READ: Final = {"score", "model", "prediction", *_TEXTS}
+_OF_ROWS: Final = ("finish_reason", "prompt_hash")
+"""Further columns that the reader of rows understands."""
 
 
 class FlatTotals(NamedTuple):
@@ -125,6 +129,8 @@ def _columns(schema: "pa.Schema", given: ResultColumns, source: str) -> _Columns
     names = schema.names
     if len({*names}) < len(names) or DIRECTIONS & {*names} or layout_of(names) is not None:
         raise _NotFlat
+    if any(find_column(name, names) for name in _OF_ROWS):
+        raise _NotFlat
     columns = table_columns(names, given, source)
     roles = columns.roles
     if len(columns.items) > 1 or not {*roles} <= _READ or roles.get("score") in columns.items:
@@ -150,7 +156,7 @@ def _columns(schema: "pa.Schema", given: ResultColumns, source: str) -> _Columns
         raise _NotFlat
     prediction = roles.get("prediction")
     if prediction is not None and not _is_text(schema.field(prediction).type):
-        prediction = None
+        raise _NotFlat
     return _Columns(item, score, roles.get("model"), texts, tuple(groups), prediction)
 
 
@@ -207,6 +213,7 @@ class _Summing:
         self._n_missing = np.zeros(len(self._inputs), dtype=np.int64)
         self._is_share = np.ones(len(self._inputs), dtype=bool)
         self._n_items = 0
+        self._n_rows, self._n_blank, self._n_null = np.zeros((3, len(self._inputs)))
 
     def windows(self) -> "Iterator[list[pa.Table]]":
         """Yield parts of the files that hold the same range of items.
@@ -235,6 +242,9 @@ class _Summing:
             for place, one in enumerate(self._inputs)
         ]
         if not self._n_items or len({*names}) < len(names) or len({*self._is_share}) > 1:
+            raise _NotFlat
+        n_blank = self._n_blank + np.where(self._n_null < self._n_rows, self._n_null, 0.0)
+        if (n_blank > MANY * self._n_rows).any():
             raise _NotFlat
         joined = {name: _joined(sums, is_item=not name) for name, sums in self._sums.items()}
         sizes = {name: [one] for name, (_, one) in joined.items() if name}
@@ -321,9 +331,14 @@ class _Summing:
                 raise _NotFlat
             if _is_text(column.type) and pc.any(pc.equal(column, "")).as_py():
                 raise _NotFlat
-        answers = self.columns.prediction
-        if answers is not None and has_failed_answers(table[answers]):
-            raise _NotFlat
+        self._n_rows[place] += len(table)
+        if self.columns.prediction is not None:
+            answers = table[self.columns.prediction]
+            if has_failed_answers(answers):
+                raise _NotFlat
+            is_blank = pc.or_(pc.utf8_is_space(answers), pc.equal(answers, ""))
+            self._n_blank[place] += pc.sum(is_blank, min_count=0).as_py()
+            self._n_null[place] += answers.null_count
         if self.columns.model and len(table):
             held = pc.unique(table[self.columns.model]).to_pylist()
             known = self._named.setdefault(place, str(held[0]))
