@@ -171,8 +171,8 @@ def read_inputs(
     if not has_answers:
         hashed = frame["prediction"].fillna(0).to_numpy()
         codes = np.where(hashed == 0, -1, hashed != _BLANK).astype(np.int8)
-        kept = pd.Categorical.from_codes(codes, pd.Index(_KEPT, dtype="str"))
-        frame = frame.assign(prediction=kept)
+        blank = pd.Categorical.from_codes(codes, pd.Index(_KEPT, dtype="str"))
+        frame = frame.assign(prediction=blank)
     reducers = {name: reducer_of(log) for name, log in reading.logs.items()}
     named = {name: reducer for name, reducer in reducers.items() if reducer}
     return Results(frame, *held[1:], reading.tool, reading.higher_is_better, notes, named)
