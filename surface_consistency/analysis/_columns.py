@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, get_origin
 import numpy as np
 import pandas as pd
 
-from surface_consistency.analysis.clusters import ITEMS_ALONE, choose_cluster
+from surface_consistency.analysis.clusters import ITEMS_ALONE, found_cluster
 from surface_consistency.analysis.scoring import ScoredAnswers, scored_by_rule
 from surface_consistency.analysis.settings import RuleSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
@@ -21,7 +21,7 @@ from surface_consistency.results.epochs import reduced_rows
 from surface_consistency.results.frame import RUNS, UNSCORED, Results, read_results, table_or_rows
 from surface_consistency.results.inputs import inputs_of
 from surface_consistency.results.layouts import flat_rows
-from surface_consistency.results.names import DIRECTIONS, direction, is_context, is_label
+from surface_consistency.results.names import DIRECTIONS, cluster_names, direction
 from surface_consistency.results.run_folders import is_run
 from surface_consistency.results.tables import frame_of, number_of, table_part
 from surface_consistency.rows.cells import strings_of
@@ -444,7 +444,7 @@ def prepare(
     if cluster is None and not scores:
         chosen, note = item, ""
     elif cluster is None:
-        chosen, note = _found_cluster(frame, item, keys)
+        frame, chosen, note = _found_cluster(frame, item, keys)
     else:
         chosen, note = find(frame, "cluster", cluster), ""
         if chosen in keys:
@@ -524,31 +524,27 @@ def _refuse_missing(frame: pd.DataFrame, scores: Sequence[str]) -> None:
 
 def _found_cluster(
     frame: pd.DataFrame, item: str | None, keys: Sequence[str]
-) -> tuple[str | None, str]:
+) -> tuple[pd.DataFrame, str | None, str]:
     """Find the column of a context that items share, as `compare` does.
 
-    Returns the column of clusters, which is that of items if no column makes enough groups, and a
-    note that names the column.
+    Returns the frame, with the numbers of the clusters in the column of clusters; this column,
+    which is that of items if no column makes enough groups; and a note that names the column.
     """
-    names = [
-        name
-        for name in map(str, frame.columns)
-        if (is_context(name) or is_label(name)) and name not in (item, *keys)
-        if not has_list_cells(frame[name]) and frame[name].notna().all()
-        if item is None or (frame.groupby(item)[name].nunique() == 1).all()
-    ]
-    rows = frame if item is None else frame.drop_duplicates(item)
-    sizes = {name: [rows[name].value_counts().to_numpy()] for name in names}
-    choice = choose_cluster(sizes, len(rows))
+    names = [name for name in cluster_names(frame) if name not in (item, *keys)]
+    names = [name for name in names if not has_list_cells(frame[name])]
+    items = np.arange(len(frame)) if item is None else pd.factorize(frame[item])[0]
+    tasks = np.zeros(len(frame), dtype=np.int64)
+    choice, codes = found_cluster(frame, names, items.astype(np.int64), tasks)
     if choice.names:
+        (name,) = choice.names
         remedy = "" if item is None else f"; pass cluster={item!r} if items are independent"
-        return choice.names[0], f"Clusters: {choice.note}{remedy}."
+        return frame.assign(**{name: codes}), name, f"Clusters: {choice.note}{remedy}."
     few = f"Clusters: {choice.note}." if choice.note != ITEMS_ALONE else ""
     labels = [
         f"Column {name} ({n:,} values) labels the items; cluster={name!r} clusters by it."
         for name, n in choice.labels.items()
     ]
-    return item, " ".join(filter(None, [few, *labels]))
+    return frame, item, " ".join(filter(None, [few, *labels]))
 
 
 def _graded(column: "pd.Series[Any]", binary_reason: str) -> bool:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.analysis._columns import directions_of, scored
-from surface_consistency.analysis.clusters import ITEMS_ALONE, ClusterChoice, choose_cluster
+from surface_consistency.analysis.clusters import ITEMS_ALONE, ClusterChoice, found_cluster
 from surface_consistency.analysis.doubts import missing_answers
 from surface_consistency.analysis.flat import flat_totals
 from surface_consistency.analysis.labels import label_list, split_labels
@@ -585,7 +585,7 @@ def find_clusters(
         frame: Rows of the results, each with the number of its item, `_unit`, and of its item and
             form, `_pair`.
         results: The results.
-        columns: Names the clusters if `cluster` does; else `choose_cluster` chooses among
+        columns: Names the clusters if `cluster` does; else `found_cluster` chooses among
             `results.clusters`.
 
     Returns:
@@ -598,25 +598,13 @@ def find_clusters(
     if columns.cluster:
         named = tuple(columns.cluster)
         return ClusterChoice(named, f"{' and '.join(named)}, as named"), _named_codes(frame, named)
-    items = frame["_unit"].to_numpy()
-    of_task = _of_items(items, _numbered(frame, ("task",)))
-    tasks = [np.flatnonzero(of_task == task) for task in range(int(of_task.max()) + 1)]
-    sizes = {}
-    known: dict[tuple[str, ...], _Numbers] = {(): items}
-    for name in results.clusters:
-        codes = _numbered(frame, ("task", name))
-        of_item = _of_items(items, codes)
-        if not frame[name].isna().any() and (of_item[items] == codes).all():
-            known[name,] = codes
-            counts = [np.bincount(of_item[part]) for part in tasks]
-            sizes[name] = [one[one > 0] for one in counts]
     note = ITEMS_ALONE
     if _varies(frame["form"]):
         note = "items, each in all its forms"
     elif _varies(frame["repeat"]):
         note = "items, each with all its repeats"
-    choice = choose_cluster(sizes, int(items.max()) + 1, note)
-    return choice, known[choice.names]
+    items, tasks = frame["_unit"].to_numpy(), _numbered(frame, ("task",))
+    return found_cluster(frame, results.clusters, items, tasks, note)
 
 
 def _label_notes(

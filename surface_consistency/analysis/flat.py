@@ -27,7 +27,7 @@ from surface_consistency.results.columns import ResultColumns, table_columns
 from surface_consistency.results.failures import has_failed_answers
 from surface_consistency.results.inputs import Input
 from surface_consistency.results.layouts import layout_of
-from surface_consistency.results.names import DIRECTIONS, is_context, is_label
+from surface_consistency.results.names import DIRECTIONS, cluster_names, is_context
 from surface_consistency.results.tables import COLUMNS, plain_metric
 
 if TYPE_CHECKING:
@@ -144,9 +144,9 @@ def _columns(schema: "pa.Schema", given: ResultColumns, source: str) -> _Columns
     if score is None or not _is_id(schema.field(item).type):
         raise _NotFlat
     further = [name for name in names if name not in {*roles.values(), item}]
-    groups = [name for name in further if is_context(name)]
-    labels = [one for one in further if is_label(one) and _is_id(schema.field(one).type)]
-    groups = groups or ["", *labels]
+    may_group = cluster_names(further)
+    groups = [name for name in may_group if is_context(name)]
+    groups = groups or ["", *(one for one in may_group if _is_id(schema.field(one).type))]
     if given.cluster:
         groups = [name for name in further if name in given.cluster and name not in COLUMNS]
         groups = [item] if given.cluster == ("item",) else groups

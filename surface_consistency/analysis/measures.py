@@ -815,9 +815,11 @@ def _result(
             said += _noise_sentences(row, of, between, words)
         said.append(_excluded(row, unit, of))
     finding, further = (texts(part) for part in (said[:1], said[1:]))
-    models = rows.frame["model"].unique() if "model" in rows.frame else ()
-    name = str(models[0]) if len(models) == 1 else "all models"
-    answers = rows.frame if len(models) else rows.frame.assign(model=name)
+    answers, name = rows.frame, "all models"
+    if "model" not in answers:
+        answers = answers.assign(model=name)
+    elif answers["model"].nunique() == 1:
+        name = str(answers["model"].iat[0])
     doubts = [*_constant(table, rows, unit, name, shown), *missing_answers(answers)]
     return Result(
         kind=kind,

@@ -4,6 +4,7 @@ Names are read by whole words: `lossless` does not contain `loss`, and `valLoss`
 """
 
 import re
+from collections.abc import Iterable
 from typing import Final, Literal
 
 _ID: Final = r"[\W_]*(id|idx|index|key|uid|uuid|hash|name|title|url|path|file)?"
@@ -50,6 +51,11 @@ def is_context(column: str) -> bool:
 def is_label(column: str) -> bool:
     """Tell whether a column names a usual label of items, such as `topic` or `subject_id`."""
     return _LABEL.fullmatch(column.casefold()) is not None
+
+
+def cluster_names(columns: Iterable[object]) -> list[str]:
+    """List the columns of which a name says that they may group items: contexts and labels."""
+    return [name for name in map(str, columns) if is_context(name) or is_label(name)]
 
 
 def direction(metric: str) -> Direction:

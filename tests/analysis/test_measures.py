@@ -479,7 +479,7 @@ def test_graded_errors_have_a_mean_score():
     frame = ERRORS.rename(columns={"error": "loss"})
     result = accuracy(frame.assign(loss=frame["loss"] / 2), score="loss")
     assert result.sentences[0].startswith("The mean score is ")
-    assert result.note == "Lower scores of loss, wer are better."
+    assert result.note.startswith("Lower scores of loss, wer are better. Clusters: article, a")
 
 
 @pytest.mark.parametrize(("name", "mean"), [("wer", 0.4), ("f1", 0.2)])
