@@ -60,6 +60,7 @@ def found_cluster(
     """
     first = np.zeros(items.max() + 1, dtype=np.int64)
     first[items[::-1]] = np.arange(len(items))[::-1]
+    of_task, n_tasks = tasks[first], int(tasks.max()) + 1
     sizes, gaps = {}, {}
     known: dict[tuple[str, ...], _Numbers] = {(): items}
     for name in names:
@@ -74,11 +75,11 @@ def found_cluster(
             if is_gap.any() and not is_context(name):
                 continue
             own[is_gap] = len(own) + items[is_gap]
-        codes = pd.factorize(own * (tasks.max() + 1) + tasks)[0].astype(np.int64)
+        codes = pd.factorize(own * n_tasks + tasks)[0].astype(np.int64, copy=False)
         if (codes[first][items] == codes).all():
             known[name,], gaps[name] = codes, int(is_gap[first].sum())
-            of_task = pd.Series(codes[first]).groupby(tasks[first])
-            sizes[name] = [part.value_counts().to_numpy() for _, part in of_task]
+            counts = (np.bincount(codes[first][of_task == task]) for task in range(n_tasks))
+            sizes[name] = [one[one > 0] for one in counts]
     choice = choose_cluster(sizes, len(first), note, gaps)
     return choice, known[choice.names]
 
