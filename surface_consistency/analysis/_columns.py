@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple, get_origin
 
 import numpy as np
@@ -76,10 +75,10 @@ def to_frame(
 
 def _without_failures(frame: pd.DataFrame, score: str) -> pd.DataFrame:
     """Read the answers and errors of a frame as the reader of files does."""
-    usual = [name for role in ("prediction", "error") for name in USUAL[role] if name not in UNSURE]
-    found = [find_column(name, list(map(str, frame.columns))) for name in (*usual, "finish_reason")]
-    names = [name for name in dict.fromkeys(found) if name is not None and name != score]
-    names = [name for name in names if not has_list_cells(frame[name])]
+    usual = (*USUAL["prediction"], *USUAL["error"], "finish_reason")
+    columns = list(map(str, frame))
+    found = {find_column(name, columns) for name in usual if name not in UNSURE} - {None, score}
+    names = [name for name in frame if name in found and not has_list_cells(frame[name])]
     if not names:
         return frame
     samples = table_part(frame[names], ResultColumns(), "df", [], for_judging=True).samples
@@ -186,9 +185,7 @@ def answers_of(results: Results, settings: RuleSettings, by: Sequence[str]) -> S
     return made._replace(frame=frame)
 
 
-def directions_of(
-    frame: pd.DataFrame, known: Mapping[str, bool] = MappingProxyType({})
-) -> dict[str, bool]:
+def directions_of(frame: pd.DataFrame, known: Mapping[str, bool]) -> dict[str, bool]:
     """Return of which metrics the files say that higher scores are better, or lower ones.
 
     Args:
@@ -472,7 +469,7 @@ def prepare(
             )
         worst = frame["metric"].isin(lower).astype(int) if "metric" in frame else 0
         filled = {
-            name: frame[name].astype(object).where(frame[name].notna(), name in lower or worst)
+            name: frame[name].astype(object).where(frame[name].notna(), int(name in lower) or worst)
             for name in scores
         }
         frame = frame.assign(**filled).infer_objects()
@@ -500,9 +497,11 @@ def prepare(
 
 def _lower(frame: pd.DataFrame, scores: Sequence[str]) -> list[str]:
     """List the columns of scores and the metrics of which lower scores are better."""
-    frame = frame if "metric" in frame else frame.assign(metric=scores[0] if scores else "")
-    known = directions_of(frame)
-    names = dict.fromkeys(map(str, (*scores, *frame["metric"].unique()))) if scores else ()
+    if not scores:
+        return []
+    frame = frame if "metric" in frame else frame.assign(metric=scores[0])
+    known = directions_of(frame, {})
+    names = dict.fromkeys(map(str, (*scores, *frame["metric"].unique())))
     return [name for name in names if not known.get(name, direction(name) == "higher")]
 
 
@@ -532,9 +531,9 @@ def _found_cluster(
     """
     names = [name for name in cluster_names(frame) if name not in (item, *keys)]
     names = [name for name in names if not has_list_cells(frame[name])]
-    items = np.arange(len(frame)) if item is None else pd.factorize(frame[item])[0]
-    tasks = np.zeros(len(frame), dtype=np.int64)
-    choice, codes = found_cluster(frame, names, items.astype(np.int64), tasks)
+    rows = frame.index if item is None else frame[item]
+    items = pd.factorize(rows, use_na_sentinel=False)[0].astype(np.int64)
+    choice, codes = found_cluster(frame, names, items, np.zeros_like(items), ITEMS_ALONE)
     if choice.names:
         (name,) = choice.names
         remedy = "" if item is None else f"; pass cluster={item!r} if items are independent"

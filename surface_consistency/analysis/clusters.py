@@ -39,11 +39,7 @@ class ClusterChoice(NamedTuple):
 
 
 def found_cluster(
-    frame: pd.DataFrame,
-    names: Iterable[str],
-    items: _Numbers,
-    tasks: _Numbers,
-    note: str = ITEMS_ALONE,
+    frame: pd.DataFrame, names: Iterable[str], items: _Numbers, tasks: _Numbers, note: str
 ) -> tuple[ClusterChoice, _Numbers]:
     """Choose the column of the clusters of rows.
 
@@ -85,10 +81,7 @@ def found_cluster(
 
 
 def choose_cluster(
-    sizes: Mapping[str, Sequence[npt.NDArray[Any]]],
-    n_items: int,
-    items: str = ITEMS_ALONE,
-    gaps: Mapping[str, int] = MappingProxyType({}),
+    sizes: Mapping[str, Sequence[_Numbers]], n_items: int, items: str, gaps: Mapping[str, int]
 ) -> ClusterChoice:
     """Choose the column of the clusters.
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.analysis.clusters import ClusterChoice, choose_cluster
+from surface_consistency.analysis.clusters import ITEMS_ALONE, ClusterChoice, choose_cluster
 from surface_consistency.analysis.doubts import MANY
 from surface_consistency.errors import DataError
 from surface_consistency.metrics.comparison.totals import (
@@ -39,8 +39,6 @@ _ROWS: Final = 131_072
 _DENSE: Final = 4
 _TEXTS: Final = ("question", "references")
 _READ: Final = {"score", "model", "prediction", *_TEXTS}
-_OF_ROWS: Final = ("finish_reason", "prompt_hash")
-"""Further columns that the reader of rows understands."""
 
 
 class FlatTotals(NamedTuple):
@@ -129,8 +127,8 @@ def _columns(schema: "pa.Schema", given: ResultColumns, source: str) -> _Columns
     names = schema.names
     if len({*names}) < len(names) or DIRECTIONS & {*names} or layout_of(names) is not None:
         raise _NotFlat
-    if any(find_column(name, names) for name in _OF_ROWS):
-        raise _NotFlat
+    if any(find_column(name, names) for name in ("finish_reason", "prompt_hash")):
+        raise _NotFlat  # The reader of rows understands them.
     columns = table_columns(names, given, source)
     roles = columns.roles
     if len(columns.items) > 1 or not {*roles} <= _READ or roles.get("score") in columns.items:
@@ -213,7 +211,7 @@ class _Summing:
         self._n_missing = np.zeros(len(self._inputs), dtype=np.int64)
         self._is_share = np.ones(len(self._inputs), dtype=bool)
         self._n_items = 0
-        self._n_rows, self._n_blank, self._n_null = np.zeros((3, len(self._inputs)))
+        self._n_blank, self._n_null = np.zeros((2, len(self._inputs)))
 
     def windows(self) -> "Iterator[list[pa.Table]]":
         """Yield parts of the files that hold the same range of items.
@@ -243,12 +241,13 @@ class _Summing:
         ]
         if not self._n_items or len({*names}) < len(names) or len({*self._is_share}) > 1:
             raise _NotFlat
-        n_blank = self._n_blank + np.where(self._n_null < self._n_rows, self._n_null, 0.0)
-        if (n_blank > MANY * self._n_rows).any():
+        n_rows = np.array([file.metadata.num_rows for file in self._files])
+        n_blank = self._n_blank + np.where(self._n_null < n_rows, self._n_null, 0.0)
+        if (n_blank > MANY * n_rows).any():
             raise _NotFlat
         joined = {name: _joined(sums, is_item=not name) for name, sums in self._sums.items()}
         sizes = {name: [one] for name, (_, one) in joined.items() if name}
-        cluster = choose_cluster(sizes, self._n_items)
+        cluster = choose_cluster(sizes, self._n_items, ITEMS_ALONE, {})
         if given.cluster:
             (name,) = joined
             cluster = ClusterChoice((name,), f"{name}, as named")
@@ -331,7 +330,6 @@ class _Summing:
                 raise _NotFlat
             if _is_text(column.type) and pc.any(pc.equal(column, "")).as_py():
                 raise _NotFlat
-        self._n_rows[place] += len(table)
         if self.columns.prediction is not None:
             answers = table[self.columns.prediction]
             if has_failed_answers(answers):

@@ -815,11 +815,8 @@ def _result(
             said += _noise_sentences(row, of, between, words)
         said.append(_excluded(row, unit, of))
     finding, further = (texts(part) for part in (said[:1], said[1:]))
-    answers, name = rows.frame, "all models"
-    if "model" not in answers:
-        answers = answers.assign(model=name)
-    elif answers["model"].nunique() == 1:
-        name = str(answers["model"].iat[0])
+    answers = rows.frame if "model" in rows.frame else rows.frame.assign(model="all models")
+    name = str(answers["model"].iat[0]) if answers["model"].nunique() == 1 else "all models"
     doubts = [*_constant(table, rows, unit, name, shown), *missing_answers(answers)]
     return Result(
         kind=kind,
