@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 _Numbers: TypeAlias = npt.NDArray[np.int64]
 _ROWS: Final = 131_072
 _DENSE: Final = 4
+_SAMPLE: Final = 2_000
+_FEW: Final = 10
 _TEXTS: Final = ("question", "references")
 _READ: Final = {"score", "model", "prediction", *_TEXTS}
 
@@ -337,11 +339,22 @@ class _Summing:
             is_blank = pc.or_(pc.utf8_is_space(answers), pc.equal(answers, ""))
             self._n_blank[place] += pc.sum(is_blank, min_count=0).as_py()
             self._n_null[place] += answers.null_count
+            if _has_common_answer(answers, table[self.columns.score]):
+                raise _NotFlat
         if self.columns.model and len(table):
             held = pc.unique(table[self.columns.model]).to_pylist()
             known = self._named.setdefault(place, str(held[0]))
             if len(held) > 1 or held[0] is None or known != str(held[0]):
                 raise _NotFlat
+
+
+def _has_common_answer(answers: "pa.ChunkedArray", scores: "pa.ChunkedArray") -> bool:
+    """Search a sample for a text that is often the answer and never correct."""
+    rows = np.arange(0, len(answers), 1 + len(answers) // _SAMPLE)
+    texts = answers.take(rows).to_pandas()
+    counts = texts.value_counts()
+    often = {*counts.index[(counts >= _FEW) & (counts > MANY / 2.0 * len(rows))]}
+    return bool(often and often.difference(texts[scores.take(rows).to_pandas() > 0]))
 
 
 class _Reader:
