@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _Numbers: TypeAlias = npt.NDArray[np.int64]
 _ROWS: Final = 131_072
 _DENSE: Final = 4
-_SAMPLE: Final = 2_000
+_SAMPLE: Final = 500
 _FEW: Final = 10
 _TEXTS: Final = ("question", "references")
 _READ: Final = {"score", "model", "prediction", *_TEXTS}
