@@ -1,26 +1,28 @@
 """The frame and the columns that a function of the library is given."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, get_origin
 
 import numpy as np
 import pandas as pd
 
-from surface_consistency.analysis.clusters import ITEMS_ALONE, choose_cluster
+from surface_consistency.analysis.clusters import ITEMS_ALONE, found_cluster
+from surface_consistency.analysis.scoring import ScoredAnswers, scored_by_rule
+from surface_consistency.analysis.settings import RuleSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
 from surface_consistency.metrics._groups import column_names, has_list_cells, plain_label
 from surface_consistency.metrics._inputs import check_choice
-from surface_consistency.reading import first_names
-from surface_consistency.results.columns import USUAL, ResultColumns
+from surface_consistency.reading import find_column, first_names
+from surface_consistency.results.columns import UNSURE, USUAL, ResultColumns
 from surface_consistency.results.epochs import reduced_rows
-from surface_consistency.results.frame import RUNS, Results, read_results, table_or_rows
+from surface_consistency.results.frame import RUNS, UNSCORED, Results, read_results, table_or_rows
 from surface_consistency.results.inputs import inputs_of
 from surface_consistency.results.layouts import flat_rows
-from surface_consistency.results.names import direction, is_context, is_label
+from surface_consistency.results.names import DIRECTIONS, cluster_names, direction
 from surface_consistency.results.run_folders import is_run
-from surface_consistency.results.tables import frame_of, number_of
+from surface_consistency.results.tables import frame_of, number_of, table_part
 from surface_consistency.rows.cells import strings_of
 from surface_consistency.text import did_you_mean
 
@@ -29,7 +31,9 @@ _NOTES: Final = "notes of read_results"
 _OPTIONAL: Final = ("item", "form", "pair", "cluster", "full", "gold_retrieved")
 
 
-def to_frame(data: object, *tables: Sequence[str], by: str | Sequence[str] = ()) -> pd.DataFrame:
+def to_frame(
+    data: object, *tables: Sequence[str], by: str | Sequence[str] = (), score: str = ""
+) -> pd.DataFrame:
     """Return data as a frame with a fresh index.
 
     Args:
@@ -38,6 +42,8 @@ def to_frame(data: object, *tables: Sequence[str], by: str | Sequence[str] = ())
         tables: Columns of scores of a table with one row per pair or fact; a file that has them is
             read as such a table, and a run folder as its outcomes.
         by: Columns of groups.
+        score: Column of scores if there is one row per answer: failed answers then have no score,
+            as for files, and the columns `prediction` and `error` are those that the reader makes.
 
     Returns:
         The frame; it is not a copy of a frame's columns. Scores of files are in the column `score`.
@@ -47,9 +53,10 @@ def to_frame(data: object, *tables: Sequence[str], by: str | Sequence[str] = ())
         TypeError: If the data are of another type.
         ValueError: If they have no rows.
     """
+    is_file = isinstance(data, str | os.PathLike) or hasattr(data, "model_dump")
     if isinstance(data, pd.DataFrame):
         frame = data
-    elif isinstance(data, str | os.PathLike) or hasattr(data, "model_dump"):
+    elif is_file:
         frame = _read(data, tables, column_names(by))
     elif hasattr(data, "to_pandas"):
         frame = data.to_pandas()
@@ -63,7 +70,24 @@ def to_frame(data: object, *tables: Sequence[str], by: str | Sequence[str] = ())
         )
     if frame.empty:
         raise ValueError("df has no rows; pass a DataFrame with one row per answer or pair")
-    return of_study(frame.reset_index(drop=True))
+    frame = frame.reset_index(drop=True)
+    return of_study(_without_failures(frame, score) if score and not is_file else frame)
+
+
+def _without_failures(frame: pd.DataFrame, score: str) -> pd.DataFrame:
+    """Read the answers and errors of a frame as the reader of files does."""
+    usual = (*USUAL["prediction"], *USUAL["error"], "finish_reason")
+    columns = list(map(str, frame))
+    found = {find_column(name, columns) for name in usual if name not in UNSURE} - {None, score}
+    names = [name for name in frame if name in found and not has_list_cells(frame[name])]
+    if not names:
+        return frame
+    samples = table_part(frame[names], ResultColumns(), "df", [], for_judging=True).samples
+    samples = samples.reindex(columns=["prediction", "error"])
+    scores = [name for name in {score, *USUAL["score"]} & {*frame} if name not in names]
+    failed = samples["error"].notna()
+    masked = {name: frame[name].mask(failed) for name in scores if failed.any()}
+    return frame.assign(**masked, prediction=samples["prediction"], error=samples["error"])
 
 
 def of_study(frame: pd.DataFrame) -> pd.DataFrame:
@@ -113,6 +137,74 @@ def with_cluster_of_runs(frame: pd.DataFrame, results: Results) -> pd.DataFrame:
     return frame.assign(cluster=described["cluster"]) if "cluster" in described else frame
 
 
+def scored(results: Results, settings: RuleSettings) -> ScoredAnswers:
+    """Score the answers of results if there is a rule.
+
+    Args:
+        results: The results.
+        settings: The rule.
+
+    Returns:
+        The rows, with notes on the files and the rule.
+    """
+    if settings.rule is None:
+        return ScoredAnswers(results.frame, (), results.notes)
+    made = scored_by_rule(results.frame, settings)
+    notes = (note for note in results.notes if not note.endswith(UNSCORED))
+    return made._replace(notes=(*notes, *made.notes))
+
+
+def answers_of(results: Results, settings: RuleSettings, by: Sequence[str]) -> ScoredAnswers:
+    """Return the rows of results that a function of the library takes.
+
+    Args:
+        results: The results.
+        settings: Rule that scores the answers, if one does.
+        by: Columns of groups.
+
+    Returns:
+        The rows with repeats reduced as in the log, the cluster of a study, and, if the files say
+        it, `higher_is_better`.
+
+    Raises:
+        DataError: If there are several tasks or metrics that are not groups.
+    """
+    made = scored(results, settings)
+    frame = made.frame if settings.rule else reduced_rows(made.frame, results.reducers)
+    frame = with_cluster_of_runs(frame, results)
+    for name in ("task", "metric"):
+        values = [str(value) for value in frame[name].unique()]
+        if len(values) > 1 and name not in by:
+            raise DataError(
+                f"the results have scores of {len(values)} {name}s ({first_names(values)}); pass "
+                f"by={name!r} for one row per {name}, or use compare"
+            )
+    if known := directions_of(frame, results.higher_is_better):
+        named = frame["metric"].astype(str)
+        plain = named.str.partition(",")[0].map(known)
+        frame = frame.assign(higher_is_better=named.map(known).fillna(plain))
+    return made._replace(frame=frame)
+
+
+def directions_of(frame: pd.DataFrame, known: Mapping[str, bool]) -> dict[str, bool]:
+    """Return of which metrics the files say that higher scores are better, or lower ones.
+
+    Args:
+        frame: The rows, with a column `metric`.
+        known: Directions that files of a tool state.
+
+    Returns:
+        Whether higher scores are better, by metric.
+    """
+    directions = dict(known)
+    for name in DIRECTIONS & {*frame}:
+        cells = frame.drop_duplicates("metric")[["metric", name]]
+        for metric, cell in cells.itertuples(index=False, name=None):
+            if (value := number_of(cell)) in (0.0, 1.0):
+                directions[str(metric)] = bool(value) == (name == "higher_is_better")
+    return directions
+
+
 def _read(
     source: Any,  # noqa: ANN401 - a path or a log
     tables: Sequence[Sequence[str]],
@@ -128,21 +220,13 @@ def _read(
             scores = next((one for one in tables if {*one} <= {*table}), None)
             if scores is not None:
                 return table.assign(**{name: read_scores(table[name], path) for name in scores})
-    results = read_results(source)
-    frame = with_cluster_of_runs(reduced_rows(results.frame, results.reducers), results)
-    for name in ("task", "metric"):
-        values = [str(value) for value in frame[name].unique()]
-        if len(values) > 1 and name not in by:
-            raise DataError(
-                f"the results have scores of {len(values)} {name}s ({first_names(values)}); pass "
-                f"by={name!r} for one row per {name}, or compare(...) the results"
-            )
+    made = answers_of(read_results(source), RuleSettings(), by)
+    frame = made.frame
     is_text = frame.dtypes == "category"
     frame = frame.astype(dict.fromkeys(frame.columns[is_text], object))
-    unused = [name for name in ("task", "metric") if name not in by]
-    unused += ["form"] * bool((frame["form"] == "").all())
+    unused = ["task"] * ("task" not in by) + ["form"] * bool((frame["form"] == "").all())
     frame = frame.drop(columns=[*unused, "content", "file"])
-    frame.attrs[_NOTES] = [f"{note}." for note in results.notes]
+    frame.attrs[_NOTES] = [f"{note}." for note in made.notes]
     return frame
 
 
@@ -300,9 +384,11 @@ class Rows(NamedTuple):
     """Whether all known scores are 0 or 1."""
     is_share: bool
     """Whether all known scores are from 0 to 1."""
+    lower: Sequence[str]
+    """Metrics or columns of scores of which lower scores are better."""
     note: str
-    """The column of clusters that was found among those of usual names, and what the reader of the
-    file reports; empty if there is neither."""
+    """The column of clusters that was found among those of usual names, what the reader of the file
+    reports, and `lower`."""
 
 
 def prepare(
@@ -360,7 +446,7 @@ def prepare(
     if cluster is None and not scores:
         chosen, note = item, ""
     elif cluster is None:
-        chosen, note = _found_cluster(frame, item, keys)
+        frame, chosen, note = _found_cluster(frame, item, keys)
     else:
         chosen, note = find(frame, "cluster", cluster), ""
         if chosen in keys:
@@ -376,24 +462,30 @@ def prepare(
     elif repeats:
         raise ValueError("repeat needs the column of items; pass item= the name of a column")
     is_share = all(_is_share(frame[name]) for name in scores)
+    lower = _lower(frame, scores)
     if missing == "raise":
         _refuse_missing(frame, scores)
     if missing == "wrong":
         if not is_share:
             raise ValueError(
-                "missing='wrong' scores a missing answer 0, but there are scores outside 0 to 1; "
+                "missing='wrong' scores a missing answer 0, or 1 if lower scores are better, but "
+                "there are scores outside 0 to 1; "
                 "pass missing='drop' to exclude answers without a score"
             )
-        filled = {name: frame[name].astype(object).where(frame[name].notna(), 0) for name in scores}
+        worst = frame["metric"].isin(lower).astype(int) if "metric" in frame else 0
+        filled = {
+            name: frame[name].astype(object).where(frame[name].notna(), int(name in lower) or worst)
+            for name in scores
+        }
         frame = frame.assign(**filled).infer_objects()
     graded = [_graded(frame[name], binary_reason) for name in scores]
-    metrics = frame["metric"].unique() if scores and "metric" in frame else ()
-    errors = [name for name in map(str, (*scores, *metrics)) if direction(name) == "lower"]
-    if errors and not any(graded):
+    if lower and not any(graded):
         raise ValueError(
-            f"{errors[0]!r} is an error or a loss by its name, so 1 is not a correct answer; use "
-            "compare, or pass a column of correct answers, such as 1 - error"
+            f"{lower[0]!r} is an error or a loss by its name or the file, so 1 is not a correct "
+            "answer; use compare, or pass a column of correct answers, such as 1 - error"
         )
+    if lower:
+        note = f"Lower scores of {first_names(lower)} are better. {note}".rstrip()
     return Rows(
         frame,
         keys,
@@ -403,8 +495,19 @@ def prepare(
         "items" if chosen == item else "clusters",
         not any(graded),
         is_share,
+        lower,
         " ".join(filter(None, (note, *frame.attrs.get(_NOTES, ())))),
     )
+
+
+def _lower(frame: pd.DataFrame, scores: Sequence[str]) -> list[str]:
+    """List the columns of scores and the metrics of which lower scores are better."""
+    if not scores:
+        return []
+    frame = frame if "metric" in frame else frame.assign(metric=scores[0])
+    known = directions_of(frame, {})
+    names = dict.fromkeys(map(str, (*scores, *frame["metric"].unique())))
+    return [name for name in names if not known.get(name, direction(name) == "higher")]
 
 
 def _is_share(column: "pd.Series[Any]") -> bool:
@@ -425,31 +528,27 @@ def _refuse_missing(frame: pd.DataFrame, scores: Sequence[str]) -> None:
 
 def _found_cluster(
     frame: pd.DataFrame, item: str | None, keys: Sequence[str]
-) -> tuple[str | None, str]:
+) -> tuple[pd.DataFrame, str | None, str]:
     """Find the column of a context that items share, as `compare` does.
 
-    Returns the column of clusters, which is that of items if no column makes enough groups, and a
-    note that names the column.
+    Returns the frame, with the numbers of the clusters in the column of clusters; this column,
+    which is that of items if no column makes enough groups; and a note that names the column.
     """
-    names = [
-        name
-        for name in map(str, frame.columns)
-        if (is_context(name) or is_label(name)) and name not in (item, *keys)
-        if not has_list_cells(frame[name]) and frame[name].notna().all()
-        if item is None or (frame.groupby(item)[name].nunique() == 1).all()
-    ]
-    rows = frame if item is None else frame.drop_duplicates(item)
-    sizes = {name: [rows[name].value_counts().to_numpy()] for name in names}
-    choice = choose_cluster(sizes, len(rows))
+    names = [name for name in cluster_names(frame) if name not in (item, *keys)]
+    names = [name for name in names if not has_list_cells(frame[name])]
+    rows = frame.index if item is None else frame[item]
+    items = pd.factorize(rows, use_na_sentinel=False)[0].astype(np.int64)
+    choice, codes = found_cluster(frame, names, items, np.zeros_like(items), ITEMS_ALONE)
     if choice.names:
+        (name,) = choice.names
         remedy = "" if item is None else f"; pass cluster={item!r} if items are independent"
-        return choice.names[0], f"Clusters: {choice.note}{remedy}."
+        return frame.assign(**{name: codes}), name, f"Clusters: {choice.note}{remedy}."
     few = f"Clusters: {choice.note}." if choice.note != ITEMS_ALONE else ""
     labels = [
         f"Column {name} ({n:,} values) labels the items; cluster={name!r} clusters by it."
         for name, n in choice.labels.items()
     ]
-    return item, " ".join(filter(None, [few, *labels]))
+    return frame, item, " ".join(filter(None, [few, *labels]))
 
 
 def _graded(column: "pd.Series[Any]", binary_reason: str) -> bool:

@@ -5,12 +5,13 @@ each other: a column that names such a context makes the clusters. A topic or a 
 label of items, which does not change the analysis; a note reports it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from surface_consistency.metrics.uncertainty.intervals import are_enough, worth_of_clusters
 from surface_consistency.results.names import is_context
@@ -19,6 +20,8 @@ ITEMS_ALONE: Final = "items, each on its own, as far as the files say"
 """Note on clusters that are items."""
 
 _MOST_LABELS: Final = 3
+
+_Numbers: TypeAlias = npt.NDArray[np.int64]
 
 
 class ClusterChoice(NamedTuple):
@@ -35,8 +38,50 @@ class ClusterChoice(NamedTuple):
     their values; none if a column was chosen."""
 
 
+def found_cluster(
+    frame: pd.DataFrame, names: Iterable[str], items: _Numbers, tasks: _Numbers, note: str
+) -> tuple[ClusterChoice, _Numbers]:
+    """Choose the column of the clusters of rows.
+
+    Args:
+        frame: The rows.
+        names: Columns that may group the items. An empty cell of a context is no context: its item
+            is a cluster. A label with empty cells is not a candidate.
+        items: Number of the item of each row, from 0 without gaps.
+        tasks: Number of its task.
+        note: Note on clusters that are items.
+
+    Returns:
+        The choice, and the number of the cluster of each row.
+    """
+    first = np.zeros(items.max() + 1, dtype=np.int64)
+    first[items[::-1]] = np.arange(len(items))[::-1]
+    of_task, n_tasks = tasks[first], int(tasks.max()) + 1
+    sizes, gaps = {}, {}
+    known: dict[tuple[str, ...], _Numbers] = {(): items}
+    for name in names:
+        is_blank = frame[name] == ""
+        column = frame[name].mask(is_blank) if is_blank.any() else frame[name]
+        own = pd.factorize(column)[0].astype(np.int64)
+        if (is_gap := own < 0).any():
+            # One row of an item may have what another lacks.
+            np.maximum.at(of_item := np.full(len(first), -1), items, own)
+            own[is_gap] = of_item[items[is_gap]]
+            is_gap = own < 0
+            if is_gap.any() and not is_context(name):
+                continue
+            own[is_gap] = len(own) + items[is_gap]
+        codes = pd.factorize(own * n_tasks + tasks)[0].astype(np.int64, copy=False)
+        if (codes[first][items] == codes).all():
+            known[name,], gaps[name] = codes, int(is_gap[first].sum())
+            counts = (np.bincount(codes[first][of_task == task]) for task in range(n_tasks))
+            sizes[name] = [one[one > 0] for one in counts]
+    choice = choose_cluster(sizes, len(first), note, gaps)
+    return choice, known[choice.names]
+
+
 def choose_cluster(
-    sizes: Mapping[str, Sequence[npt.NDArray[Any]]], n_items: int, items: str = ITEMS_ALONE
+    sizes: Mapping[str, Sequence[_Numbers]], n_items: int, items: str, gaps: Mapping[str, int]
 ) -> ClusterChoice:
     """Choose the column of the clusters.
 
@@ -45,6 +90,7 @@ def choose_cluster(
             a candidate only if each item has one value of it.
         n_items: Number of items of all tasks.
         items: Note on clusters that are items.
+        gaps: Items of a column that are groups because their cell is empty.
 
     Returns:
         The finest column that names a shared context and makes enough clusters in each task, or
@@ -55,13 +101,14 @@ def choose_cluster(
     enough = {name: n[name] for name in finest if all(map(is_enough, sizes[name]))}
     few = ""
     for name in filter(is_context, finest):
-        groups = f"{name} groups them into {n[name]:,}"
+        empty = f" ({gaps[name]:,} without {name})" if gaps.get(name) else ""
         if name in enough:
-            note = f"{name}, a context that items share: {n_items:,} items in {n[name]:,}"
+            note = f"{name}, a context that items share: {n_items:,} items in {n[name]:,}{empty}"
             return ClusterChoice((name,), note)
         few = (
-            f"; {groups}, too few in a task to infer anything from: intervals hold for these "
-            f"groups alone (`cluster` {name} makes them the clusters)"
+            f"; {name} groups them into {n[name]:,}{empty}, too few in a task to infer anything "
+            "from: intervals hold for these groups alone "
+            f"({'fill its empty cells; ' * bool(empty)}`cluster` {name} makes them the clusters)"
         )
     labels = [name for name in enough if not is_context(name)][:_MOST_LABELS]
     return ClusterChoice((), f"{items}{few}", {name: enough[name] for name in labels})

@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.analysis.clusters import ITEMS_ALONE, ClusterChoice, choose_cluster
+from surface_consistency.analysis._columns import directions_of, scored
+from surface_consistency.analysis.clusters import ITEMS_ALONE, ClusterChoice, found_cluster
 from surface_consistency.analysis.doubts import missing_answers
 from surface_consistency.analysis.flat import flat_totals
 from surface_consistency.analysis.labels import label_list, split_labels
-from surface_consistency.analysis.scoring import ITEM, scored_by_rule
+from surface_consistency.analysis.scoring import ITEM
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError, UndefinedMetricWarning
 from surface_consistency.metrics.comparison.comparisons import (
@@ -34,11 +35,10 @@ from surface_consistency.reading import first_names
 from surface_consistency.results.columns import USUAL, ResultColumns
 from surface_consistency.results.epochs import reduced_rows
 from surface_consistency.results.failures import kind_of
-from surface_consistency.results.frame import UNSCORED, Results, read_inputs
+from surface_consistency.results.frame import Results, read_inputs
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of
 from surface_consistency.results.logs import LEFT_OUT
-from surface_consistency.results.names import DIRECTIONS, direction
-from surface_consistency.results.tables import number_of
+from surface_consistency.results.names import direction
 from surface_consistency.tables import sentences as say
 from surface_consistency.tables.numbers import sentence_text
 
@@ -313,17 +313,15 @@ def _by_rows(
     table: TableSettings,
 ) -> ComparedResults:
     """Compare any results by a frame of their rows."""
-    notes = [*results.notes, *(() if runs is None else runs.notes)]
+    frame, doubts, of_files = scored(results, settings)
+    notes = [*of_files, *(() if runs is None else runs.notes)]
     by = table.by or (() if runs is None else runs.by)
-    frame, doubts = results.frame, tuple[str, ...]()
-    if settings.rule is not None:
-        frame, doubts, more = scored_by_rule(frame, settings)
-        notes = [*(note for note in notes if not note.endswith(UNSCORED)), *more]
     models = [str(name) for name in frame["model"].unique()]
     _check_models(models, settings, table)
     frame = _common_metrics(frame, notes)
     metrics = [str(name) for name in frame["metric"].unique()]
-    settings, of_directions = _with_directions(settings, metrics, _directions(frame, results))
+    known = directions_of(frame, results.higher_is_better)
+    settings, of_directions = _with_directions(settings, metrics, known)
     notes += of_directions
     frame = _with_own_names(frame, columns, (*by, *columns.cluster))
     frame = split_labels(frame, by, table.separator)
@@ -361,7 +359,11 @@ def _by_rows(
             f"`missing=raise`: {reason.partition(';')[0]}; add the scores, or choose drop or wrong"
         )
     # Failed answers are counted by kind, so that here only blank ones are.
-    answers = frame[frame["metric"] == frame["metric"].iat[0]].assign(error=None)
+    answers = frame[frame["metric"] == frame["metric"].iat[0]]
+    is_failed = answers["error"].notna()
+    if is_failed.any() and answers["prediction"].notna().any():
+        texts = answers["prediction"].astype(object).mask(is_failed, answers["error"])
+        answers = answers.assign(prediction=texts)
     return ComparedResults(
         metrics=comparisons,
         models=models,
@@ -377,7 +379,7 @@ def _by_rows(
         table=table,
         missing=tuple(missing),
         notes=tuple(dict.fromkeys(notes)),
-        doubts=(*missing_answers(answers), *doubts),
+        doubts=(*missing_answers(answers.assign(error=None)), *doubts),
         failed_answers=failed,
         by=tuple(by),
         unit=unit,
@@ -479,17 +481,6 @@ def _common_metrics(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     if alone:
         notes.append(f"not all models have scores of {', '.join(alone)}, which is left out")
     return frame[frame["metric"].isin(common)] if len(held) > len(common) else frame
-
-
-def _directions(frame: pd.DataFrame, results: Results) -> dict[str, bool]:
-    """Return of which metrics the files say that higher scores are better, or lower ones."""
-    directions = dict(results.higher_is_better)
-    for name in DIRECTIONS & {*frame}:
-        cells = frame.drop_duplicates("metric")[["metric", name]]
-        for metric, cell in cells.itertuples(index=False, name=None):
-            if (value := number_of(cell)) in (0.0, 1.0):
-                directions[str(metric)] = bool(value) == (name == "higher_is_better")
-    return directions
 
 
 def _with_directions(
@@ -594,7 +585,7 @@ def find_clusters(
         frame: Rows of the results, each with the number of its item, `_unit`, and of its item and
             form, `_pair`.
         results: The results.
-        columns: Names the clusters if `cluster` does; else `choose_cluster` chooses among
+        columns: Names the clusters if `cluster` does; else `found_cluster` chooses among
             `results.clusters`.
 
     Returns:
@@ -607,25 +598,13 @@ def find_clusters(
     if columns.cluster:
         named = tuple(columns.cluster)
         return ClusterChoice(named, f"{' and '.join(named)}, as named"), _named_codes(frame, named)
-    items = frame["_unit"].to_numpy()
-    of_task = _of_items(items, _numbered(frame, ("task",)))
-    tasks = [np.flatnonzero(of_task == task) for task in range(int(of_task.max()) + 1)]
-    sizes = {}
-    known: dict[tuple[str, ...], _Numbers] = {(): items}
-    for name in results.clusters:
-        codes = _numbered(frame, ("task", name))
-        of_item = _of_items(items, codes)
-        if not frame[name].isna().any() and (of_item[items] == codes).all():
-            known[name,] = codes
-            counts = [np.bincount(of_item[part]) for part in tasks]
-            sizes[name] = [one[one > 0] for one in counts]
     note = ITEMS_ALONE
     if _varies(frame["form"]):
         note = "items, each in all its forms"
     elif _varies(frame["repeat"]):
         note = "items, each with all its repeats"
-    choice = choose_cluster(sizes, int(items.max()) + 1, note)
-    return choice, known[choice.names]
+    items, tasks = frame["_unit"].to_numpy(), _numbered(frame, ("task",))
+    return found_cluster(frame, results.clusters, items, tasks, note)
 
 
 def _label_notes(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+import numpy as np
 import pandas as pd
 
 from surface_consistency.reading import first_names
@@ -73,8 +74,14 @@ def missing_answers(frame: pd.DataFrame) -> Iterator[str]:
     """
     if not {"model", "prediction", "error"} <= {*frame}:
         return
-    blank = [text for text in frame["prediction"].dropna().unique() if not str(text).strip()]
-    is_none = frame["prediction"].isin(blank) | frame["error"].notna()
+    is_absent = frame["prediction"].isna()
+    texts = frame["prediction"][~is_absent].to_numpy(dtype=object)
+    is_none = frame["error"].notna()
+    is_none[~is_absent] |= np.array([not text or text.isspace() for text in texts], dtype=bool)
+    if is_absent.any():
+        # A task without any answer, such as a choice by probability, has none to be missing.
+        tasks = [frame[name] for name in ("model", "task") if name in frame]
+        is_none |= is_absent & (~is_absent).groupby(tasks, observed=True).transform("any")
     by_model = is_none.groupby(frame["model"], sort=False, observed=True)
     for name, n_none, n in by_model.agg(["sum", "size"]).itertuples(name=None):
         if n_none > MANY * n:

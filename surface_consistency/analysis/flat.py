@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.analysis.clusters import ClusterChoice, choose_cluster
+from surface_consistency.analysis.clusters import ITEMS_ALONE, ClusterChoice, choose_cluster
+from surface_consistency.analysis.doubts import MANY
 from surface_consistency.errors import DataError
 from surface_consistency.metrics.comparison.totals import (
     ModelScores,
@@ -21,11 +22,12 @@ from surface_consistency.metrics.comparison.totals import (
     joined_totals,
     score_totals,
 )
+from surface_consistency.reading import find_column
 from surface_consistency.results.columns import ResultColumns, table_columns
 from surface_consistency.results.failures import has_failed_answers
 from surface_consistency.results.inputs import Input
 from surface_consistency.results.layouts import layout_of
-from surface_consistency.results.names import DIRECTIONS, is_context, is_label
+from surface_consistency.results.names import DIRECTIONS, cluster_names, is_context
 from surface_consistency.results.tables import COLUMNS, plain_metric
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 _Numbers: TypeAlias = npt.NDArray[np.int64]
 _ROWS: Final = 131_072
 _DENSE: Final = 4
+_SAMPLE: Final = 500
+_FEW: Final = 10
 _TEXTS: Final = ("question", "references")
 _READ: Final = {"score", "model", "prediction", *_TEXTS}
 
@@ -125,6 +129,8 @@ def _columns(schema: "pa.Schema", given: ResultColumns, source: str) -> _Columns
     names = schema.names
     if len({*names}) < len(names) or DIRECTIONS & {*names} or layout_of(names) is not None:
         raise _NotFlat
+    if any(find_column(name, names) for name in ("finish_reason", "prompt_hash")):
+        raise _NotFlat  # The reader of rows understands them.
     columns = table_columns(names, given, source)
     roles = columns.roles
     if len(columns.items) > 1 or not {*roles} <= _READ or roles.get("score") in columns.items:
@@ -138,9 +144,9 @@ def _columns(schema: "pa.Schema", given: ResultColumns, source: str) -> _Columns
     if score is None or not _is_id(schema.field(item).type):
         raise _NotFlat
     further = [name for name in names if name not in {*roles.values(), item}]
-    groups = [name for name in further if is_context(name)]
-    labels = [one for one in further if is_label(one) and _is_id(schema.field(one).type)]
-    groups = groups or ["", *labels]
+    may_group = cluster_names(further)
+    groups = [name for name in may_group if is_context(name)]
+    groups = groups or ["", *(one for one in may_group if _is_id(schema.field(one).type))]
     if given.cluster:
         groups = [name for name in further if name in given.cluster and name not in COLUMNS]
         groups = [item] if given.cluster == ("item",) else groups
@@ -150,7 +156,7 @@ def _columns(schema: "pa.Schema", given: ResultColumns, source: str) -> _Columns
         raise _NotFlat
     prediction = roles.get("prediction")
     if prediction is not None and not _is_text(schema.field(prediction).type):
-        prediction = None
+        raise _NotFlat
     return _Columns(item, score, roles.get("model"), texts, tuple(groups), prediction)
 
 
@@ -207,6 +213,7 @@ class _Summing:
         self._n_missing = np.zeros(len(self._inputs), dtype=np.int64)
         self._is_share = np.ones(len(self._inputs), dtype=bool)
         self._n_items = 0
+        self._n_blank, self._n_null = np.zeros((2, len(self._inputs)))
 
     def windows(self) -> "Iterator[list[pa.Table]]":
         """Yield parts of the files that hold the same range of items.
@@ -236,9 +243,13 @@ class _Summing:
         ]
         if not self._n_items or len({*names}) < len(names) or len({*self._is_share}) > 1:
             raise _NotFlat
+        n_rows = np.array([file.metadata.num_rows for file in self._files])
+        n_blank = self._n_blank + np.where(self._n_null < n_rows, self._n_null, 0.0)
+        if (n_blank > MANY * n_rows).any():
+            raise _NotFlat
         joined = {name: _joined(sums, is_item=not name) for name, sums in self._sums.items()}
         sizes = {name: [one] for name, (_, one) in joined.items() if name}
-        cluster = choose_cluster(sizes, self._n_items)
+        cluster = choose_cluster(sizes, self._n_items, ITEMS_ALONE, {})
         if given.cluster:
             (name,) = joined
             cluster = ClusterChoice((name,), f"{name}, as named")
@@ -321,14 +332,29 @@ class _Summing:
                 raise _NotFlat
             if _is_text(column.type) and pc.any(pc.equal(column, "")).as_py():
                 raise _NotFlat
-        answers = self.columns.prediction
-        if answers is not None and has_failed_answers(table[answers]):
-            raise _NotFlat
+        if self.columns.prediction is not None:
+            answers = table[self.columns.prediction]
+            if has_failed_answers(answers):
+                raise _NotFlat
+            is_blank = pc.or_(pc.utf8_is_space(answers), pc.equal(answers, ""))
+            self._n_blank[place] += pc.sum(is_blank, min_count=0).as_py()
+            self._n_null[place] += answers.null_count
+            if _has_common_answer(answers, table[self.columns.score]):
+                raise _NotFlat
         if self.columns.model and len(table):
             held = pc.unique(table[self.columns.model]).to_pylist()
             known = self._named.setdefault(place, str(held[0]))
             if len(held) > 1 or held[0] is None or known != str(held[0]):
                 raise _NotFlat
+
+
+def _has_common_answer(answers: "pa.ChunkedArray", scores: "pa.ChunkedArray") -> bool:
+    """Search a sample for a text that is often the answer and never correct."""
+    rows = np.arange(0, len(answers), 1 + len(answers) // _SAMPLE)
+    texts = answers.take(rows).to_pandas()
+    counts = texts.value_counts()
+    often = {*counts.index[(counts >= _FEW) & (counts > MANY / 2.0 * len(rows))]}
+    return bool(often and often.difference(texts[scores.take(rows).to_pandas() > 0]))
 
 
 class _Reader:

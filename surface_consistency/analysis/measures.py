@@ -135,7 +135,7 @@ def accuracy(
         The accuracy is 75.0 % (95 % CI 62.0 to 87.5; 40 answers, 20 clusters).
         [accuracy: 1 row x 5 columns in .to_frame(), 8 with all=True]
     """
-    frame = to_frame(df, by=by)
+    frame = to_frame(df, by=by, score=score)
     score = find(frame, "score", score, default="correct")
     item = find_optional(frame, "item", item, "item")
     form = None if item is None else find_optional(frame, "form", form, "form")
@@ -213,7 +213,7 @@ def consistency(
         >>> consistency(answers).sentences[0]
         'The consistency of two forms of an item is 66.7 % (95 % CI 53.6 to 79.6; 30 items).'
     """
-    frame, fact = to_frame(df, OUTCOMES, by=by), None
+    frame, fact = to_frame(df, OUTCOMES, by=by, score=score), None
     groups = with_facet(frame, by)
     if (item, form, score) == ("item", "form", "correct"):
         long = outcome_rows(frame)
@@ -815,7 +815,9 @@ def _result(
             said += _noise_sentences(row, of, between, words)
         said.append(_excluded(row, unit, of))
     finding, further = (texts(part) for part in (said[:1], said[1:]))
-    doubts = [*_constant(table, rows, unit), *missing_answers(rows.frame)]
+    answers = rows.frame if "model" in rows.frame else rows.frame.assign(model="all models")
+    name = str(answers["model"].iat[0]) if answers["model"].nunique() == 1 else "all models"
+    doubts = [*_constant(table, rows, unit, name, shown), *missing_answers(answers)]
     return Result(
         kind=kind,
         frame=table,
@@ -832,13 +834,23 @@ def _result(
     )
 
 
-def _constant(table: pd.DataFrame, rows: Rows, unit: str) -> Iterator[str]:
-    """Report that all scores are 0, or 1."""
-    names = [one for one in ("accuracy", "first_accuracy", "second_accuracy") if one in table]
-    means = pd.unique(table[names].to_numpy(dtype=float).ravel())
-    means = means[~np.isnan(means)]
-    if rows.is_share and len(means) == 1:
-        yield from constant_scores([("all models", means[0], table["n"].sum())], unit)
+def _constant(
+    table: pd.DataFrame, rows: Rows, unit: str, model: str, shown: Sequence[_Estimate]
+) -> Iterator[str]:
+    """Report models, or conditions of models, of which all scores are 0, or 1."""
+    if rows.lower or not rows.is_share:
+        return
+    models, of_model = [], table["model"] if "model" in rows.keys else pd.Series(model, table.index)
+    for one in shown:
+        if one.name not in ("accuracy", "first_accuracy", "second_accuracy"):
+            continue
+        condition = one.title.partition(", ")[2]
+        known = table[table[one.name].notna()]
+        for name, part in known.groupby(of_model, sort=False, observed=True):
+            called = f"{name} ({condition})" if condition else str(name)
+            models.append((called, np.average(part[one.name], weights=part["n"]), part["n"].sum()))
+    if models:
+        yield from constant_scores(models, unit)
 
 
 def _differences(

@@ -7,20 +7,18 @@ from typing import Any, Final
 import pandas as pd
 
 from surface_consistency.analysis._columns import (
+    answers_of,
     of_study,
     read_scores,
     read_table,
     to_frame,
-    with_cluster_of_runs,
 )
 from surface_consistency.analysis.doubts import missing_answers
-from surface_consistency.analysis.scoring import scored_by_rule
 from surface_consistency.analysis.settings import RuleSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.reading import first_names
 from surface_consistency.results.columns import ResultColumns, need_column
-from surface_consistency.results.epochs import reduced_rows
-from surface_consistency.results.frame import UNSCORED, read_results
+from surface_consistency.results.frame import read_results
 from surface_consistency.results.logs import LEFT_OUT
 from surface_consistency.results.run_folders import is_run
 from surface_consistency.text import did_you_mean
@@ -57,36 +55,24 @@ def read_answers(
         raise ValueError("give a result file or folder, or several")
     cluster = _only(columns.cluster, "cluster")
     results = read_results(list(sources), columns, has_answers=scoring.rule is not None)
-    notes, doubts = list(results.notes), tuple[str, ...]()
-    if scoring.rule is None:
-        frame = reduced_rows(results.frame, results.reducers)
-    else:
-        frame, doubts, more = scored_by_rule(results.frame, scoring)
-        notes = [*(note for note in notes if not note.endswith(UNSCORED)), *more]
-    frame = with_cluster_of_runs(frame, results)
+    frame, doubts, notes = answers_of(results, scoring, by)
     if frame["score"].isna().all():
         reasons = "".join(f"; {note}" for note in notes if note.endswith(LEFT_OUT))
         raise DataError(
             "no row has a score; name the column of scores by `score`, or score the answers by "
             f"`rule`, such as `rule=popqa`{reasons}"
         )
-    for name in ("task", "metric"):
-        values = frame[name].unique()
-        if len(values) > 1 and name not in by:
-            raise DataError(
-                f"the results have {len(values)} values of {name}, {', '.join(map(str, values))}; "
-                f"pass `by={name}` for one row per {name}"
-            )
     # The columns of roles have the names of their roles; groups have the names in the files.
     named = {role: getattr(columns, role) for role in ("task", "model", "form", "metric", "repeat")}
     own = {name: frame[role] for role, name in named.items() if name and name not in frame}
-    frame = frame.assign(**own)
+    doubts = (*missing_answers(frame), *doubts)
+    frame = frame.assign(**own).drop(columns={"prediction", "error"}.difference(by))
     if (frame["form"] == "").all():
         frame = frame.drop(columns="form")
     cluster = "item" if (cluster,) == columns.item else cluster
     repeat = "repeat" if frame["repeat"].nunique() > 1 else None
     arguments = {"item": "item", "cluster": cluster, "repeat": repeat}
-    return frame, arguments, notes, doubts
+    return frame, arguments, list(notes), doubts
 
 
 def read_pairs(
@@ -132,7 +118,6 @@ def read_pairs(
     by = given.get("by", ())
     columns = columns.model_copy(update={"form": condition})
     frame, named, notes, doubts = read_answers([source], columns, scoring, by=by)
-    doubts = (*missing_answers(frame), *doubts)
     frame, more = _side_by_side(frame, condition, (first, second), [*by, named["cluster"]])
     sides = {"first": "first_correct", "second": "second_correct", "pair": "item"}
     return frame, named | sides, [*notes, *more], doubts
@@ -172,7 +157,7 @@ def _side_by_side(
         notes.append(f"{n_alone:,} rows under only one of the two conditions are excluded.")
     if n_other := len(frame) - len(sides[0]) - len(sides[1]):
         notes.append(f"{n_other:,} rows with other values of {condition} are excluded.")
-    frame = both.drop(columns=["prediction", "error"], errors="ignore").assign(
+    frame = both.assign(
         first_correct=both["score_of_first"], second_correct=both["score"],
         first_condition=values[0], second_condition=values[1],
     )  # fmt: skip

@@ -77,7 +77,8 @@ def _show(
     from surface_consistency.analysis.result import markdown_text
 
     sentences = [*result.sentences[:1], *doubts, *result.sentences[1:]]
-    result = replace(result, sentences=[name_flags(one, _FLAGS) for one in sentences])
+    sentences = [name_flags(one, _FLAGS) for one in sentences]
+    result = replace(result, sentences=sentences, note=name_flags(result.note, _FLAGS))
     notes = [name_flags(note, _FLAGS) for note in notes]
     page = None if out is None else result.save(out)
     said = filter(None, [*result.sentences, result.note, *notes])

@@ -12,7 +12,7 @@ from surface_consistency.errors import DataError
 from surface_consistency.reading import first_names
 from surface_consistency.results.columns import ResultColumns, need_column
 from surface_consistency.results.inputs import path_labels
-from surface_consistency.results.names import is_context, is_label
+from surface_consistency.results.names import cluster_names, is_context
 from surface_consistency.results.rows import shown
 from surface_consistency.results.tables import COLUMNS
 
@@ -484,9 +484,10 @@ def _group_columns(
         return tuple(_told_of_items(codes, named))
     n_items = int(codes.column("item").max(initial=0)) + 1
     is_many = bool(codes.column("form").any() or (frame["repeat"] != 0).any())
-    named = [name for name in map(str, frame.columns) if is_context(name) or is_label(name)]
-    known = [name for name in _told_of_items(codes, named) if codes.frame[name].notna().all()]
-    sizes = {name: int(codes.column(name).max(initial=0)) + 1 for name in known}
+    told = _told_of_items(codes, cluster_names(frame))
+    gaps = {name: bool(codes.frame[name].isna().any()) for name in told}
+    known = [name for name in told if is_context(name) or not gaps[name]]
+    sizes = {name: int(codes.column(name).max(initial=0)) + 1 + gaps[name] for name in known}
     finer = sorted((name for name in sizes if 1 < sizes[name] < n_items), key=lambda n: -sizes[n])
     return (*(("item",) if is_many else ()), *finer)
 

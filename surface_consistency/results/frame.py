@@ -40,8 +40,9 @@ RUNS: Final = "surface-consistency"
 """The tool of run folders of this package."""
 
 _TABLE: Final = "a table"
-_BLANK: Final = hashes(pd.Series(["", " ", "\n", "\n\n"]))
-"""What stands for blank answers if only hashes of the answers are kept."""
+_KEPT: Final = ("", "(not kept)")
+"""What is kept of blank and of other answers if the answers are not needed."""
+_BLANK: Final = hashes(pd.Series([""]))[0]
 _TYPED: Final = (".parquet", ".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 
 
@@ -99,7 +100,7 @@ def read_results(
             inspect_ai; a list of these, or a mapping of names of models to them.
         columns: Names of columns where a file does not say what they are; None for the usual ones.
         has_answers: Whether the frame holds the answers, which take most of the memory; if not,
-            `prediction` is "" for blank answers and missing for all others.
+            `prediction` is "" for blank answers and "(not kept)" for others.
 
     Returns:
         The frame, in the order of the files. A model that no file names is called as its file or
@@ -168,8 +169,9 @@ def read_inputs(
     notes = shortened(reading.notes, list(reading.tool))
     frame = held.frame
     if not has_answers:
-        codes = np.where(frame["prediction"].isin(_BLANK), 0, -1).astype(np.int8)
-        blank = pd.Categorical.from_codes(codes, pd.Index([""], dtype="str"))
+        hashed = frame["prediction"].fillna(0).to_numpy()
+        codes = np.where(hashed == 0, -1, hashed != _BLANK).astype(np.int8)
+        blank = pd.Categorical.from_codes(codes, pd.Index(_KEPT, dtype="str"))
         frame = frame.assign(prediction=blank)
     reducers = {name: reducer_of(log) for name, log in reading.logs.items()}
     named = {name: reducer for name, reducer in reducers.items() if reducer}
@@ -338,12 +340,14 @@ def _has(frame: pd.DataFrame, name: str) -> bool:
 
 
 def _hashed_answers(frame: pd.DataFrame) -> np.ndarray:
-    """Hash the answers, by which doubled rows are told apart; 0 where there is none."""
+    """Hash the answers, by which doubled rows are told apart, blank ones alike; 0 for none."""
     if "prediction" not in frame:
         return np.zeros(len(frame), dtype=np.uint8)
     hashed = np.zeros(len(frame), dtype=np.uint64)
     is_there = frame["prediction"].notna().to_numpy()
-    hashed[is_there] = hashes(frame.loc[is_there, "prediction"])
+    texts = frame.loc[is_there, "prediction"]
+    is_blank = [not text or text.isspace() for text in texts]
+    hashed[is_there] = np.where(is_blank, _BLANK, hashes(texts))
     return hashed
 
 

@@ -4,6 +4,7 @@ Names are read by whole words: `lossless` does not contain `loss`, and `valLoss`
 """
 
 import re
+from collections.abc import Iterable
 from typing import Final, Literal
 
 _TASK: Final = re.compile(
@@ -96,6 +97,11 @@ def is_metric(name: str) -> bool:
 def _words(name: str) -> str:
     """Part a name into its words, without the filter of lm-evaluation-harness."""
     return " ".join(_WORD.findall(name.partition(",")[0])).casefold()
+
+
+def cluster_names(columns: Iterable[object]) -> list[str]:
+    """List the columns of which a name says that they may group items: contexts and labels."""
+    return [name for name in map(str, columns) if is_context(name) or is_label(name)]
 
 
 def direction(metric: str) -> Direction:

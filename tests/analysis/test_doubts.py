@@ -1,5 +1,7 @@
 """Doubts about scores and answers, in the findings of comparisons and measures."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from surface_consistency.analysis.doubts import constant_scores, missing_answers
 from surface_consistency.analysis.measures import accuracy, consistency, paired
 from surface_consistency.analysis.models import compare
 from surface_consistency.analysis.settings import ComparisonSettings
+from surface_consistency.cli.main import main
 from surface_consistency.engine.compare.results_page import comparison_page
 
 CAUSE = "failed: unexpected indent"
@@ -118,6 +121,71 @@ def test_blank_answers_are_reported_if_answers_are_not_kept_too(has_answers):
     assert made.doubts == (
         "4 of 40 answers of m are empty, refused, failed or unfinished (10.0 %).",
     )
+
+
+def conditions():
+    """Answers of two models to 40 items in two forms."""
+    rng = np.random.default_rng(0)
+    names = pd.MultiIndex.from_product([["a", "b"], range(40), ["x", "y"]])
+    frame = names.to_frame(index=False, name=["model", "item", "form"])
+    return frame.assign(correct=rng.integers(0, 2, len(frame)))
+
+
+FAILED = np.arange(160) % 8 < 2
+ANSWERS = {
+    "empty": {"prediction": np.where(FAILED, "", "text")},
+    "blank": {"response": np.where(FAILED, "   ", "text")},
+    "null": {"prediction": np.where(FAILED, None, "text")},
+    "category": {"output": pd.Categorical(np.where(FAILED, "", "text"))},
+    "errors": {"error": np.where(FAILED, "timeout", None)},
+    "both": {"error": np.where(FAILED, "timeout", None), "pred": np.where(FAILED, None, "text")},
+    "ends": {"prediction": "text", "finish_reason": np.where(FAILED, "content_filter", "stop")},
+    "mark": {"prediction": np.where(FAILED, "$ERROR$", "text")},
+    "wrong": {"correct": 0},
+}
+WRITERS = {
+    "csv": lambda frame, path: frame.to_csv(path, index=False),
+    "jsonl": lambda frame, path: frame.to_json(path, orient="records", lines=True),
+    "parquet": lambda frame, path: frame.to_parquet(path, index=False),
+}
+
+
+@pytest.mark.parametrize("case", ANSWERS)
+def test_formats_and_functions_have_the_same_doubts(case, tmp_path, capsys):
+    frame = conditions().assign(**ANSWERS[case])
+    of_a, one_form = frame[frame["model"] == "a"], frame[frame["form"] == "x"].drop(columns="form")
+    parts = {name: part.reset_index(drop=True) for name, part in one_form.groupby("model")}
+    found = {
+        "compare": {tuple(compare(parts).sentences)},
+        "accuracy": {tuple(accuracy(of_a).sentences)},
+        "consistency": {tuple(consistency(of_a).sentences)},
+        "paired": set(),
+    }
+    for format_, write in WRITERS.items():
+        write(of_a, path := tmp_path / f"whole.{format_}")
+        files = {name: tmp_path / f"{name}.{format_}" for name in parts}
+        for name, file in files.items():
+            write(parts[name], file)
+        found["compare"].add(tuple(compare(files).sentences))
+        found["accuracy"].add(tuple(accuracy(path).sentences))
+        found["consistency"].add(tuple(consistency(path).sentences))
+        main(["paired", str(path), *["--condition", "form", "--first", "x", "--second", "y"]])
+        found["paired"].add((capsys.readouterr().out,))
+
+    for function, results in found.items():
+        (said,) = results
+        doubts = "All scores" if case == "wrong" else "empty, refused, failed|answers of a failed"
+        assert re.search(doubts, " ".join(" ".join(said).split())), function
+
+
+def test_measures_report_each_model_and_condition_of_one_score():
+    frame = conditions()
+    of_b = frame["model"] == "b"
+    pairs = pd.DataFrame({"item": range(20), "first_correct": [0, 1] * 10, "second_correct": 0})
+
+    found = accuracy(frame.assign(correct=frame["correct"].mask(of_b, 0)), by="form")
+    assert found.sentences[1].startswith("All scores of b are 0 (80 answers); check")
+    assert paired(pairs).sentences[1].startswith("All scores of all models (second) are 0 (20")
 
 
 def test_measures_report_doubts_behind_their_first_sentence():

@@ -83,6 +83,9 @@ ROWS = {
     "several metrics": [drawn(k, f1=graded(k)["correct"]) for k in (0, 1)],
     "two models in a file": [pd.concat([drawn(k, model=f"m{k}") for k in (0, 1)])],
     "the same rows twice": [shuffled(pd.concat([drawn(k), drawn(k)])) for k in (0, 1)],
+    "a text that is often an incorrect answer": [
+        drawn(k, prediction=np.where(drawn(k)["correct"] == 0, "N/A", TEXT)) for k in (0, 1)
+    ],
     "one scale of two": [graded(0), graded(1, 9.0)],
     "a column of texts": [
         drawn(k).astype({"correct": int}).astype({"correct": str}) for k in (0, 1)

@@ -465,7 +465,7 @@ ERRORS = ONE.assign(
 
 test_an_error_is_not_a_correct_answer = refusals(
     lambda call: call(),
-    (lambda: accuracy(ERRORS, score="error"), "'error' is an error or a loss by its name, so 1 is"),
+    (lambda: accuracy(ERRORS, score="error"), "'error' is an error or a loss by its name or"),
     (
         lambda: consistency(ERRORS.drop(columns="metric"), score="error"),
         "1 is not a correct answer",
@@ -476,8 +476,37 @@ test_an_error_is_not_a_correct_answer = refusals(
 
 
 def test_graded_errors_have_a_mean_score():
-    result = accuracy(ERRORS.assign(loss=ERRORS["error"] / 2), score="loss")
+    frame = ERRORS.rename(columns={"error": "loss"})
+    result = accuracy(frame.assign(loss=frame["loss"] / 2), score="loss")
     assert result.sentences[0].startswith("The mean score is ")
+    assert result.note.startswith("Lower scores of loss, wer are better. Clusters: article, a")
+
+
+@pytest.mark.parametrize(("name", "mean"), [("wer", 0.4), ("f1", 0.2)])
+def test_a_missing_score_counts_as_the_worst(name, mean, tmp_path):
+    scores = [0.25, None, 0.25, None, 0.25, 0.25, 0.25, 0.25, 0.0, 0.5]
+    frame = pd.DataFrame({"item": range(10), name: scores})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    pairs = frame.rename(columns={name: f"first_{name}"})
+    pairs[f"second_{name}"] = pairs[f"first_{name}"]
+
+    for source in (frame, tmp_path / "a.csv"):
+        given = {"score": name} if source is frame else {}
+        row = row_of(accuracy(source, missing="wrong", **given))
+        assert row["accuracy"] == pytest.approx(mean)
+    both = paired(pairs, first=f"first_{name}", second=f"second_{name}", missing="wrong")
+    assert row_of(both)["first_accuracy"] == pytest.approx(mean)
+    assert row_of(compare(frame, score=name, missing="wrong"))["mean"] == pytest.approx(mean)
+    grouped = accuracy(frame.assign(metric=name, score=frame[name]), score="score", by="metric",
+                       missing="wrong")  # fmt: skip
+    assert row_of(grouped)["accuracy"] == pytest.approx(mean)
+
+
+def test_a_file_says_that_lower_scores_are_better(tmp_path):
+    frame = pd.DataFrame({"item": range(6), "metric": "gap", "score": [0.1, 0.2, 0.3] * 2})
+    frame.assign(higher_is_better=False).to_csv(tmp_path / "a.csv", index=False)
+
+    assert accuracy(tmp_path / "a.csv").note == "Lower scores of gap are better."
 
 
 def test_compare_of_one_model_gives_its_accuracy():

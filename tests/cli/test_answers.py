@@ -133,7 +133,7 @@ def test_samples_of_the_harness_are_read(tmp_path):
     path = samples(tmp_path, em=[1.0, 0.0, 1.0, 1.0], acc=[0.0, 0.0, 0.0, 1.0])
     named = {"condition": "form", "item": ("triplet_id",)}
 
-    with pytest.raises(DataError, match=r"2 values of metric, em.*, acc.*pass `by=metric`"):
+    with pytest.raises(DataError, match=r"2 metrics .em.*, acc.*pass by='metric'"):
         pairs(path, **named)
     frame = pairs(path, metrics=("acc",), **named)[0]
     assert frame["item"].tolist() == ["T0", "T1"]

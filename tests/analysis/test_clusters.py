@@ -1,0 +1,99 @@
+"""One choice of clusters for files by rows, for files by sums, and for frames."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, strategies as st
+
+from surface_consistency.analysis.measures import accuracy
+from surface_consistency.analysis.models import compare
+from surface_consistency.errors import UndefinedMetricWarning
+
+N = 60
+ITEM = np.arange(N)
+SIZES = st.integers(1, 60)
+"""Items of a group: from groups that are items to one group of all."""
+COLUMNS = st.dictionaries(
+    st.sampled_from(["article", "video_id", "topic", "subject"]),
+    st.tuples(SIZES, st.sampled_from([0, 0, 2, 30]), st.booleans()),
+    max_size=3,
+)
+
+
+def made(columns, seed):
+    """Scores with columns of groups: their size, number of empty cells, and if they are texts."""
+    frame = pd.DataFrame({"item": ITEM, "correct": np.random.default_rng(seed).integers(0, 2, N)})
+    for name, (size, n_empty, is_text) in columns.items():
+        groups = pd.Series(ITEM // size).mask(n_empty > ITEM)
+        frame[name] = groups.map("g{:.0f}".format, na_action="ignore") if is_text else groups
+    return frame
+
+
+def clusters(sentences):
+    (note,) = [one for one in sentences if one.startswith("Clusters: ")]
+    return note
+
+
+@given(COLUMNS)
+def test_files_and_frames_have_the_same_clusters(tmp_path_factory, columns):
+    folder, frames = tmp_path_factory.mktemp("files"), {m: made(columns, m) for m in (0, 1)}
+    files = {"csv": {}, "parquet": {}}
+    for model, frame in frames.items():
+        files["csv"][model] = folder / f"{model}.csv"
+        frame.to_csv(files["csv"][model], index=False)
+        files["parquet"][model] = folder / f"{model}.parquet"
+        frame.to_parquet(files["parquet"][model])
+
+    by_frames, by_rows, by_sums = (compare(one) for one in (frames, *files.values()))
+
+    assert by_frames.sentences == by_rows.sentences == by_sums.sentences
+    expected = clusters(by_rows.sentences)
+    n_clusters = by_rows.to_frame(all=True)["n_clusters"].tolist()
+    for source in (frames[0], files["csv"][0], files["parquet"][0]):
+        one = accuracy(source)
+        note = one.note if one.note.startswith("Clusters: ") else "Clusters: items, each on its own"
+        start = note.partition("; pass cluster")[0].partition("; cluster=")[0].partition(" Col")[0]
+        assert expected.startswith(start.rstrip("."))
+        assert one.to_frame()["n_clusters"].tolist() == n_clusters
+
+
+def test_items_without_a_context_are_clusters_of_their_own():
+    frame = made({"article": (6, 3, True)}, 0)
+    filled = frame.assign(article=frame["article"].fillna(frame["item"].astype(str)))
+
+    gaps, full = accuracy(frame), accuracy(filled)
+
+    pd.testing.assert_frame_equal(gaps.to_frame(all=True), full.to_frame(all=True))
+    assert "60 items in 13 (3 without article); pass cluster='item'" in gaps.note
+    assert accuracy(frame, cluster="item").to_frame()["n_clusters"].tolist() == [60]
+    pd.testing.assert_frame_equal(
+        compare(frame).to_frame(all=True), compare(filled).to_frame(all=True)
+    )
+
+
+def test_one_row_of_an_item_gives_the_context_of_the_others():
+    frame = pd.concat([made({"article": (6, 0, True)}, m).assign(model=m) for m in (0, 1)])
+    frame["article"] = frame["article"].mask(frame["model"] == 1)
+
+    assert "60 items in 10;" in accuracy(frame).note
+    assert "60 items in 10." in clusters(compare(frame).sentences)
+
+
+def test_few_contexts_with_empty_cells_can_be_filled_and_named():
+    frame = made({"article": (30, 1, True)}, 0)
+    note = clusters(compare(frame).sentences)
+
+    assert "article groups them into 3 (1 without article), too few" in note
+    assert "(fill its empty cells; `cluster` article makes them the clusters)" in note
+    filled = frame.fillna({"article": "none"})
+    with pytest.warns(UndefinedMetricWarning, match=r"worth 2\.07 clusters"):
+        named = compare(filled, cluster="article")
+    assert named.to_frame()["n_clusters"].tolist() == [3]
+
+
+@pytest.mark.parametrize("name", ["topic", "subject"])
+def test_labels_with_empty_cells_are_not_proposed(name):
+    frame = made({name: (4, 2, True)}, 0)
+
+    assert accuracy(frame).note == ""
+    assert name not in " ".join(compare(frame).sentences)
