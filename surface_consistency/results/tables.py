@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -499,14 +500,10 @@ def references_of(value: object, separator: str | None) -> tuple[str, ...]:
     Returns:
         The answers, without lone surrogates; an `UnreadReference` if the cell is not understood.
     """
-    try:
-        return answers_of(value, separator)
-    except ValueError:
-        pass
-    try:
-        return answers_of(writable(value), separator)
-    except ValueError:
-        return (UnreadReference(writable(str(value))),)
+    for is_repaired in (False, True):
+        with suppress(ValueError):
+            return answers_of(writable(value) if is_repaired else value, separator)
+    return (UnreadReference(writable(str(value))),)
 
 
 def _errors(column: pd.Series) -> pd.Series:
