@@ -23,6 +23,7 @@ from surface_consistency.results.promptfoo import is_table
 from surface_consistency.results.rows import Cells, at
 from surface_consistency.results.run_folders import is_run, run_part
 from surface_consistency.results.tables import (
+    UNREAD,
     Part,
     frame_of,
     hashes,
@@ -350,7 +351,7 @@ def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
     """Put the scores of samples below each other, one row a score."""
     samples, scores = part.samples, dict(part.scores)
     if not scores:
-        told = [name for name in ("prediction", "error") if name in samples]
+        told = [name for name in ("prediction", "error", UNREAD) if name in samples]
         if samples[told].isna().all(axis=None):
             raise DataError(
                 f"{one.name} holds neither scores nor answers; name the column of scores by "

@@ -82,6 +82,9 @@ def samples_part(
             row["prompt"] = _text(flat.parts.get("prompt"))
         if is_raw and flat.parts.get("response") is not None:
             row["prediction"] = flat.parts["response"]
+        if isinstance(row["prediction"], tables.Unread):
+            row[tables.UNREAD] = row["prediction"]
+            row["prediction"] = None
         rows.append(row)
     if not rows:
         raise DataError(_nothing_left(source, given, filters))
@@ -91,10 +94,12 @@ def samples_part(
         notes.append(f"{source}: {status}")
     if for_judging:
         samples = without_failed_answers(_typed(tables.frame_of(rows)))
+        tables.note_unread(samples, source, notes, for_judging=True)
         return tables.Part(samples, {}, item=item)
     if len(filters) > 1 and given.filter is None:
         raw = _by_filter(raw, filtered)
     samples = without_failed_answers(_typed(tables.frame_of(rows)))
+    tables.note_unread(samples, source, notes, for_judging=False)
     scores = _scores(raw, samples, given, source, notes)
     if log is not None:
         notes += [f"{source}: {note}" for note in reducer_notes(log, scores)]
@@ -191,10 +196,10 @@ def _named_by_user(
 
 
 def _text(value: object) -> str | None:
-    """Read an answer as text; the first of several."""
-    while isinstance(value, list):
+    """Read an answer as text; the first of several texts."""
+    while isinstance(value, list) and not (value and isinstance(value[0], dict)):
         value = value[0] if value else None
-    return None if value is None else str(value)
+    return tables.read_answer(value)
 
 
 def _by_filter(

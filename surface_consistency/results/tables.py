@@ -23,7 +23,7 @@ from surface_consistency.results.columns import (
 from surface_consistency.results.failures import REQUEST, has_failed_answers, without_failed_answers
 from surface_consistency.results.names import DIRECTIONS, direction
 from surface_consistency.results.rows import Cells, shown
-from surface_consistency.rows.cells import answers_of
+from surface_consistency.rows.cells import answer_of, answers_of
 from surface_consistency.rows.readers import FORMATS
 from surface_consistency.schemas.generations import server_end
 
@@ -189,16 +189,11 @@ def table_part(
     if for_judging:
         prompt = find_column("prompt", names)
         prompts = {} if prompt is None else {"prompt": text_or_none(table.frame[prompt])}
-        answer = columns.roles.get("prediction")
-        if answer is not None and _is_nested(table.frame[answer]):
-            raise RecordError(
-                f"{source}: column {answer!r} holds lists or objects, and a prediction is a text; "
-                "name another column by `prediction`"
-            )
         part = Part(table.samples().assign(**prompts), {})
     else:
         models = table.models(notes)
         part = table.wide(models) if models else table.long()
+    note_unread(part.samples, source, notes, for_judging=for_judging)
     ids = table.ids() if len(columns.items) == 1 and not for_judging else ""
     item = JOINED.join(columns.items)
     return part._replace(columns=names, item=item, roles=columns.roles, ids=ids)
@@ -358,7 +353,7 @@ class _Table(NamedTuple):
         read: dict[str, Callable[[pd.Series], pd.Series]] = {
             **dict.fromkeys(("task", "model", "form"), as_text),
             "repeat": _whole_numbers,
-            "prediction": partial(text_or_none, blank=True),
+            "prediction": _answers,
             "question": text_or_none,
             "error": _errors,
             "references": partial(_references, separator=self.given.reference_separator),
@@ -368,6 +363,11 @@ class _Table(NamedTuple):
             for role, how in read.items()
             if role in roles and (role == "question" or roles[role] not in items)
         }
+        if "prediction" in parts:
+            is_unread = np.array([type(text) is Unread for text in parts["prediction"]])
+            if is_unread.any():
+                parts[UNREAD] = parts["prediction"].where(is_unread, None)
+                parts["prediction"] = parts["prediction"].mask(is_unread, None)
         ends = find_column("finish_reason", self.names)
         if ends is not None and "prediction" in parts:
             stated = text_or_none(frame[ends])
@@ -484,10 +484,59 @@ def text_or_none(column: pd.Series, *, blank: bool = False) -> pd.Series:
     return texts.where(~is_missing, None)
 
 
-class UnreadReference(str):
-    """The text of a cell that is not understood as references: no rule scores by it."""
+class Unread(str):
+    """The text of a cell that is not understood as references or an answer: no rule uses it."""
 
     __slots__ = ()
+
+
+UNREAD: Final = "unread_prediction"
+"""Column of the predictions that are not understood, which are there only if some are."""
+
+
+def read_answer(value: object) -> str | None:
+    """Read an answer, which scores may make unnecessary.
+
+    Args:
+        value: The cell.
+
+    Returns:
+        The answer, None if there is none; an `Unread` if the cell is not understood.
+    """
+    try:
+        return answer_of(value)
+    except ValueError:
+        return Unread(writable(str(value)))
+
+
+def note_unread(samples: pd.DataFrame, source: str, notes: list[str], *, for_judging: bool) -> None:
+    """Report the predictions that are not understood.
+
+    Args:
+        samples: Samples, with the column `UNREAD` if there are any.
+        source: The file, for the message.
+        notes: Takes the sentence.
+        for_judging: Whether the answers are needed.
+
+    Raises:
+        RecordError: If they are needed.
+    """
+    if UNREAD not in samples:
+        return
+    unread = samples[UNREAD].dropna()
+    problem = (
+        f"{source}: {len(unread):,} of {len(samples):,} predictions are lists or objects that are "
+        f"not one text, first {shown(str(unread.iloc[0]))}"
+    )
+    if for_judging:
+        raise RecordError(f"{problem}; {UNREAD_REMEDY}")
+    notes.append(f"{problem}, and are read as missing; {UNREAD_REMEDY}")
+
+
+UNREAD_REMEDY: Final = (
+    "write one text per row, several samples of a prompt as rows with a column `repeat`, or name "
+    "another column by `prediction`"
+)
 
 
 def references_of(value: object, separator: str | None) -> tuple[str, ...]:
@@ -498,12 +547,20 @@ def references_of(value: object, separator: str | None) -> tuple[str, ...]:
         separator: As for `answers_of`.
 
     Returns:
-        The answers, without lone surrogates; an `UnreadReference` if the cell is not understood.
+        The answers, without lone surrogates; an `Unread` if the cell is not understood.
     """
     for is_repaired in (False, True):
         with suppress(ValueError):
             return answers_of(writable(value) if is_repaired else value, separator)
-    return (UnreadReference(writable(str(value))),)
+    return (Unread(writable(str(value))),)
+
+
+def _answers(column: pd.Series) -> pd.Series:
+    """Read a column of answers: text, None, or an `Unread`."""
+    if column.dtype == object and not {*map(type, column)} <= {str, type(None)}:
+        read = [read_answer(value) for value in column]
+        return pd.Series(read, index=column.index, dtype=object)
+    return text_or_none(column, blank=True)
 
 
 def _errors(column: pd.Series) -> pd.Series:

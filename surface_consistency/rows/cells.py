@@ -9,6 +9,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Collection, ItemsView, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain
@@ -17,6 +18,7 @@ from typing import Any, Final, TypeVar
 from surface_consistency.errors import RecordError
 from surface_consistency.reading import json_or_text
 from surface_consistency.rows.readers import Place
+from surface_consistency.schemas.generations import server_end
 
 T = TypeVar("T")
 
@@ -247,6 +249,74 @@ def answers_of(value: object, separator: str | None = None) -> tuple[str, ...]:
     ):
         return tuple(filter(None, map(str.strip, value)))
     return tuple(stripped for text in _texts(value) if (stripped := text.strip()))
+
+
+def answer_of(value: object) -> str | None:
+    """Read what a model answered: a text, unchanged, or what contains one text and no other.
+
+    Args:
+        value: The text; a list of one text; a list of messages of a chat, which ends with that of
+            the assistant; such a message; or a reply of OpenAI's chats and completions. A number is
+            its digits.
+
+    Returns:
+        The text; None if there is none.
+
+    Raises:
+        ValueError: If there are several texts, or the value is another object.
+
+    Examples:
+        >>> answer_of(["Lima"]), answer_of({"choices": [{"message": {"content": "Lima"}}]})
+        ('Lima', 'Lima')
+    """
+    value = value if isinstance(value, str) else _plain(value)
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int | float | Decimal):
+        return str(value)
+    if isinstance(value, bytes | bytearray):
+        return value.decode()
+    items = _items(value)
+    if isinstance(value, Mapping):
+        replies = _items(_plain(value.get("choices")))
+        if len(replies) == 1 and isinstance(reply := replies[0], Mapping):
+            is_whole = server_end(reply.get("finish_reason")) in ("stop", "length")
+            if is_whole and not reply.get("error"):
+                return _content(reply.get("message", {"content": reply.get("text")}))
+        if value.get("role") == "assistant":
+            return _content(value)
+    elif _is_list(value) and items and isinstance(items[0], Mapping):
+        if all(isinstance(one, Mapping) and "role" in one for one in items):
+            return answer_of(items[-1])
+    elif _is_list(value) and len(items) < 2:
+        return answer_of(items[0]) if items else None
+    raise ValueError("expected one text, or messages that end with one of the assistant")
+
+
+def _content(message: object) -> str | None:
+    """Read the text of a message, as one or in parts, without the parts that are reasoning."""
+    content = _plain(message.get("content")) if isinstance(message, Mapping) else ()
+    if content is None or isinstance(content, str):
+        return content
+    parts = [one for one in _items(content) if isinstance(one, Mapping)]
+    texts = [one.get("text") for one in parts if one.get("type") not in ("thinking", "reasoning")]
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise ValueError("expected a message with a text")
+    return "".join(map(str, texts))
+
+
+def is_written_list(text: str) -> bool:
+    """Check whether a text is what JSON, Python or NumPy write for a list of one text.
+
+    Examples:
+        >>> is_written_list("['Lima']"), is_written_list("[5]"), is_written_list("Lima")
+        (True, False, False)
+    """
+    value: object = text
+    if text.lstrip()[:1] in ("[", "("):
+        with suppress(ValueError):
+            value = _written(text)
+    return isinstance(value, list | tuple) and len(value) == 1 and isinstance(value[0], str)
 
 
 def unsplit_references(references: Sequence[Sequence[str]]) -> Iterator[str]:
