@@ -5,10 +5,9 @@ nothing but the message of an error are read by the layouts themselves.
 """
 
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from surface_consistency.results.rows import Cells
+from surface_consistency.results.rows import Cells, at
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +58,13 @@ ANSWERS: Final = {
 }
 """Beginnings of texts that tools write in place of an answer."""
 
-_NAN: Final = "nan"
+_NAN: Final = ("nan", "NaN", "<NA>", "NaT")
+"""What pandas writes for a missing cell."""
+
+SCORER_ERRORS: Final = ("judge_error", "grader_error", "scorer_error", "parse_error")
+"""Columns of tables that record why an answer has no score."""
+ERRORS: Final = ("error", "error_message", "error_msg", "exception", *SCORER_ERRORS)
+"""These, and columns that record why there is no answer."""
 
 NO_SCORES: Final = {"bypass": "lm-evaluation-harness with predict_only"}
 """Metrics that stand for no scoring at all."""
@@ -101,23 +106,14 @@ def failure_of(tool: str, sample: Cells) -> tuple[str, str] | None:
     """
     for mark in MARKS:
         if mark.tool == tool:
-            for value in _values(sample, mark.path.split(".")):
-                if re.fullmatch(mark.value, str(value), re.DOTALL):
+            path, _, inner = mark.path.partition(".*.")
+            found = at(sample, path)
+            items = found if isinstance(found, list) else ()
+            for value in [at(item, inner) for item in items] if inner else [found]:
+                if value is not None and re.fullmatch(mark.value, str(value), re.DOTALL):
                     name = mark.path.rpartition(".")[2]
                     return mark.kind, f"{mark.kind}: {name} is {str(value)[:80]}"
     return None
-
-
-def _values(value: Any, steps: list[str]) -> Iterator[object]:  # noqa: ANN401
-    """Yield the values to which a path leads."""
-    if not steps:
-        if value is not None:
-            yield value
-    elif steps[0] == "*":
-        for item in value if isinstance(value, list) else ():
-            yield from _values(item, steps[1:])
-    elif isinstance(value, dict):
-        yield from _values(value.get(steps[0]), steps[1:])
 
 
 def has_failed_answers(texts: "pa.Array | pa.ChunkedArray") -> bool:
@@ -127,12 +123,13 @@ def has_failed_answers(texts: "pa.Array | pa.ChunkedArray") -> bool:
         texts: The texts; a column of text is searched without making Python objects of it.
 
     Returns:
-        Whether a text begins with one of `ANSWERS`, or is "nan".
+        Whether a text begins with one of `ANSWERS`, or is that of a missing cell.
     """
     import pyarrow.compute as pc
 
-    marks = (pc.starts_with(texts, mark) for mark in ANSWERS)
-    return any(pc.any(one).as_py() for one in (*marks, pc.equal(texts, _NAN)))
+    marks = [pc.starts_with(texts, mark) for mark in ANSWERS]
+    marks += [pc.equal(texts, nothing) for nothing in _NAN]
+    return any(pc.any(one).as_py() for one in marks)
 
 
 def without_failed_answers(samples: "pd.DataFrame") -> "pd.DataFrame":
@@ -142,8 +139,9 @@ def without_failed_answers(samples: "pd.DataFrame") -> "pd.DataFrame":
         samples: Samples with a column `prediction`, or without one.
 
     Returns:
-        The samples. A text of `ANSWERS` is None, and `error` contains it; so is "nan", which pandas
-        writes for a missing cell, unless it is an accepted answer.
+        The samples. A text of `ANSWERS` is None, and `error` contains it; so is "nan" and the like,
+        which pandas writes for a missing cell, unless it is an accepted answer. If all texts are
+        such, the column was written from missing cells, and `error` is as it was.
     """
     import pandas as pd
 
@@ -153,7 +151,7 @@ def without_failed_answers(samples: "pd.DataFrame") -> "pd.DataFrame":
     rows = [
         row
         for row, text in enumerate(texts)
-        if text is not None and (text == _NAN or text.startswith(tuple(ANSWERS)))
+        if text is not None and (text in _NAN or text.startswith(tuple(ANSWERS)))
     ]
     if "references" in samples:
         right = samples["references"]
@@ -161,9 +159,11 @@ def without_failed_answers(samples: "pd.DataFrame") -> "pd.DataFrame":
     if not rows:
         return samples
     errors = samples["error"].tolist() if "error" in samples else [None] * len(texts)
+    has_answers = any(text is not None and text not in _NAN for text in texts)
     for row in rows:
-        kind = NO_ANSWER if texts[row] == _NAN else REQUEST
-        errors[row] = errors[row] or f"{kind}: {texts[row][:80]}"
+        kind = NO_ANSWER if texts[row] in _NAN else REQUEST
+        if has_answers:
+            errors[row] = errors[row] or f"{kind}: {texts[row][:80]}"
         texts[row] = None
     columns = {"prediction": texts, "error": errors}
     return samples.assign(

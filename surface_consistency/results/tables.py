@@ -1,7 +1,7 @@
 """Plain tables of results, read by columns: long, or with a column for each model."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,14 @@ from surface_consistency.results.columns import (
     need_column,
     table_columns,
 )
-from surface_consistency.results.failures import REQUEST, has_failed_answers, without_failed_answers
+from surface_consistency.results.failures import (
+    ERRORS,
+    REQUEST,
+    SCORER,
+    SCORER_ERRORS,
+    has_failed_answers,
+    without_failed_answers,
+)
 from surface_consistency.results.names import DIRECTIONS, direction
 from surface_consistency.results.rows import Cells, shown
 from surface_consistency.rows.cells import answer_of, answers_of
@@ -355,7 +362,6 @@ class _Table(NamedTuple):
             "repeat": _whole_numbers,
             "prediction": _answers,
             "question": text_or_none,
-            "error": _errors,
             "references": partial(_references, separator=self.given.reference_separator),
         }
         parts = {"item": self.items()} | {
@@ -368,13 +374,16 @@ class _Table(NamedTuple):
             if is_unread.any():
                 parts[UNREAD] = parts["prediction"].where(is_unread, None)
                 parts["prediction"] = parts["prediction"].mask(is_unread, None)
-        ends = find_column("finish_reason", self.names)
+        errors, ends = [*self.errors()], find_column("finish_reason", self.names)
         if ends is not None and "prediction" in parts:
             stated = text_or_none(frame[ends])
             is_answer = stated.map(server_end).isin(("stop", "length"))
             parts["prediction"] = parts["prediction"].where(is_answer, None)
             failed = (f"{REQUEST}: finish_reason is " + stated).where(~is_answer, None)
-            parts["error"] = parts["error"].fillna(failed) if "error" in parts else failed
+            errors.append(failed)
+        for messages in errors:
+            known = parts.get("error", messages)
+            parts["error"] = known.where(known.notna(), messages)
         if "question" in parts or "references" in parts:
             hashed = content_of(parts.get("question"), parts.get("references"), len(frame))
             parts["content"] = pd.Series(hashed, index=frame.index)
@@ -389,6 +398,17 @@ class _Table(NamedTuple):
             }
         )
         return without_failed_answers(samples) if self._may_have_failed() else samples
+
+    def errors(self) -> Iterator[pd.Series]:
+        """Read the columns of errors, other than one that holds scores."""
+        taken = {self.columns.roles.get("score"), *self.given.metrics}
+        usual = ERRORS if self.given.error is None else (self.columns.roles["error"],)
+        for name in usual:
+            column = find_column(name, self.names)
+            if column is not None and column not in taken:
+                messages = _errors(self.frame[column])
+                is_scorer = messages.notna() & (name in SCORER_ERRORS)
+                yield messages.mask(is_scorer, f"{SCORER}: " + messages)
 
     def _may_have_failed(self) -> bool:
         """Search the answers of a table for those that stand for a failure."""
@@ -564,9 +584,15 @@ def _answers(column: pd.Series) -> pd.Series:
 
 
 def _errors(column: pd.Series) -> pd.Series:
-    """Read messages of errors; None for a cell that records none."""
+    """Read messages of errors; None for a cell that records none, and for a measured error."""
     texts = text_or_none(column)
-    return texts.where(~texts.str.strip().str.casefold().isin(_NO_ERRORS), None)
+    texts = texts.mask(texts.str.strip().str.casefold().isin(_NO_ERRORS), None)
+    numbers = pd.to_numeric(texts.dropna(), errors="coerce")
+    # Whole numbers from 400 to 599 are codes of failed requests.
+    is_code = (numbers == 1) | (numbers.between(400, 599) & (numbers % 1 == 0))
+    if numbers.notna().all() and not is_code.all():
+        return pd.Series(None, index=column.index, dtype=object)
+    return texts
 
 
 def _references(column: pd.Series, separator: str | None) -> pd.Series:
