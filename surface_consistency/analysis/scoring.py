@@ -10,7 +10,7 @@ from surface_consistency.analysis.settings import RuleSettings
 from surface_consistency.errors import DataError
 from surface_consistency.matching.rule import folded
 from surface_consistency.models.reasoning import separate_stored
-from surface_consistency.results.failures import SCORER
+from surface_consistency.results.failures import SCORER, with_common_answers
 from surface_consistency.results.rows import shown
 from surface_consistency.results.tables import UNREAD, UNREAD_REMEDY, Unread
 from surface_consistency.rows.cells import is_written_list, unsplit_references
@@ -77,7 +77,7 @@ def scored_by_rule(frame: pd.DataFrame, settings: RuleSettings) -> ScoredAnswers
     scores = pd.Series(matched.is_match, index=answers.index, dtype="float64")
     has_answer = answers["error"].isna() | answers["error"].astype("str").str.startswith(SCORER)
     scores = scores.where(has_answer)
-    scored = answers.assign(metric=rule, score=scores)
+    scored = with_common_answers(answers.assign(metric=rule, score=scores))
     doubts = [*_of_references(scored, references), *_of_lists(scored)]
     if "region" not in settings.model_fields_set:
         rows = [row for row, text in enumerate(texts) if text != spans[row]]

@@ -58,6 +58,16 @@ ANSWERS: Final = {
 }
 """Beginnings of texts that tools write in place of an answer."""
 
+COMMON: Final = "common_answer"
+"""Column of a frame of results, of texts that are many answers of a model and never correct."""
+FEW: Final = 10
+"""Number from which on it is unusual that all scores or answers are equal."""
+MANY: Final = 0.05
+"""Proportion of answers that are missing or one text, above which the finding reports it."""
+
+_SAMPLE: Final = 2_000
+"""Answers of a model among which texts that occur often are searched."""
+
 _NAN: Final = ("nan", "NaN", "<NA>", "NaT")
 """What pandas writes for a missing cell."""
 
@@ -169,6 +179,40 @@ def without_failed_answers(samples: "pd.DataFrame") -> "pd.DataFrame":
     return samples.assign(
         **{name: pd.Series(cells, samples.index, object) for name, cells in columns.items()}
     )
+
+
+def with_common_answers(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Mark the answers of a model that are often the same text, and never correct.
+
+    Args:
+        frame: One row per score: model, metric, score and prediction.
+
+    Returns:
+        The frame, with the texts in a column `COMMON` if there are any; their scores stay.
+    """
+    import pandas as pd
+
+    frame = frame.drop(columns=COMMON, errors="ignore")
+    if "prediction" not in frame or not frame["score"].notna().any():
+        return frame
+    is_first = frame["metric"] == frame["metric"].iat[0]
+    common: list[pd.Series] = []
+    for model, n in frame.loc[is_first, "model"].value_counts().items():
+        rows = frame[is_first & (frame["model"] == model)]
+        # A text that is many answers is in a sample of them, too.
+        rows = rows.sample(min(len(rows), _SAMPLE), random_state=0)
+        counts = rows["prediction"].value_counts()
+        correct = {*rows.loc[rows["score"] > 0, "prediction"]}
+        for text in counts.index[counts > MANY / 2 * len(rows)]:
+            if text in correct or not text.strip():
+                continue
+            texts = frame["prediction"].where(frame["model"] == model)
+            texts = texts[texts == text]
+            n_text = int(is_first[texts.index].sum())
+            is_correct = frame["score"][texts.index] > 0
+            if n_text >= FEW and n_text > MANY * n and not is_correct.any():
+                common.append(texts)
+    return frame.assign(**{COMMON: pd.concat(common)}) if common else frame
 
 
 def kind_of(error: str) -> str:

@@ -15,6 +15,7 @@ from surface_consistency.results.archives import is_archive, packed_rows
 from surface_consistency.results.checks import Read, checked, constant, joined, shortened
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.epochs import reducer_of, superseded
+from surface_consistency.results.failures import with_common_answers
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of, memory_rows
 from surface_consistency.results.layouts import flat_rows, layout_of
 from surface_consistency.results.logs import samples_part
@@ -237,6 +238,8 @@ class _Reading:
                 f"of {', '.join(part.scores)} by `metrics`"
             )
         frame = _long(part._replace(scores=scores), one, self.notes)
+        # Runs record their failures.
+        frame = frame if tool == RUNS else with_common_answers(frame)
         for name in ("question", "references"):
             if _has(frame, name):
                 # What a hundred files repeat is held in memory once.
