@@ -12,7 +12,7 @@ from surface_consistency.matching.rule import folded
 from surface_consistency.models.reasoning import separate_stored
 from surface_consistency.results.failures import SCORER, with_common_answers
 from surface_consistency.results.rows import shown
-from surface_consistency.results.tables import UNREAD, UNREAD_REMEDY, Unread
+from surface_consistency.results.tables import UNREAD, Unread, unread_problem
 from surface_consistency.rows.cells import is_written_list, unsplit_references
 from surface_consistency.schemas.prompts import GenerationParams
 
@@ -62,7 +62,9 @@ def scored_by_rule(frame: pd.DataFrame, settings: RuleSettings) -> ScoredAnswers
     if len(each) > len(answers):
         named = ", ".join(each.loc[each.duplicated(key, keep=False), "metric"].unique())
         raise DataError(f"`rule` {rule}: {named} have an answer each; name one by `metrics`")
-    _refuse_unread_answers(answers, rule)
+    is_given = answers["error"].isna()
+    if UNREAD in answers and answers.loc[is_given, UNREAD].notna().any():
+        raise DataError(f"`rule` {rule}: {unread_problem(answers.loc[is_given, UNREAD])}")
     references = answers["references"].tolist()
     has_both = answers["prediction"].notna() & (answers["references"].map(len) > 0)
     if not has_both.any():
@@ -92,18 +94,6 @@ def scored_by_rule(frame: pd.DataFrame, settings: RuleSettings) -> ScoredAnswers
     if n := sum(not one for one in references):
         notes.append(f"{n:,} of {len(references):,} answers have no references, and so no score")
     return ScoredAnswers(scored, tuple(doubts), tuple(notes))
-
-
-def _refuse_unread_answers(answers: pd.DataFrame, rule: str) -> None:
-    """Refuse answers that are not understood."""
-    if UNREAD not in answers:
-        return
-    unread = answers.loc[answers["error"].isna(), UNREAD].dropna()
-    if len(unread):
-        raise DataError(
-            f"`rule` {rule}: {len(unread):,} of {len(answers):,} predictions are lists or objects "
-            f"that are not one text, first {shown(str(unread.iloc[0]))}; {UNREAD_REMEDY}"
-        )
 
 
 def _refuse_unread(references: Sequence[Sequence[str]], rule: str) -> None:

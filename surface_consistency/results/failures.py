@@ -195,23 +195,18 @@ def with_common_answers(frame: "pd.DataFrame") -> "pd.DataFrame":
     frame = frame.drop(columns=COMMON, errors="ignore")
     if "prediction" not in frame or not frame["score"].notna().any():
         return frame
-    is_first = frame["metric"] == frame["metric"].iat[0]
-    common: list[pd.Series] = []
-    for model, n in frame.loc[is_first, "model"].value_counts().items():
-        rows = frame[is_first & (frame["model"] == model)]
+    common, n_metrics = list[pd.Series](), frame["metric"].nunique()
+    for model, n in frame["model"].value_counts().items():
+        rows = frame.loc[frame["model"] == model, ["prediction", "score"]]
         # A text that is many answers is in a sample of them, too.
-        rows = rows.sample(min(len(rows), _SAMPLE), random_state=0)
-        counts = rows["prediction"].value_counts()
-        correct = {*rows.loc[rows["score"] > 0, "prediction"]}
-        for text in counts.index[counts > MANY / 2 * len(rows)]:
-            if text in correct or not text.strip():
-                continue
-            texts = frame["prediction"].where(frame["model"] == model)
-            texts = texts[texts == text]
-            n_text = int(is_first[texts.index].sum())
-            is_correct = frame["score"][texts.index] > 0
-            if n_text >= FEW and n_text > MANY * n and not is_correct.any():
-                common.append(texts)
+        some = rows.sample(min(n, _SAMPLE), random_state=0)
+        counts = some["prediction"].value_counts()
+        texts = counts.index[counts > MANY / 2 * len(some)]
+        for text in {*texts}.difference(some.loc[some["score"] > 0, "prediction"]):
+            own = rows[rows["prediction"] == text]
+            is_common = len(own) >= FEW * n_metrics and len(own) > MANY * n and text.strip()
+            if is_common and not (own["score"] > 0).any():
+                common.append(own["prediction"])
     return frame.assign(**{COMMON: pd.concat(common)}) if common else frame
 
 

@@ -83,8 +83,8 @@ def samples_part(
         if is_raw and flat.parts.get("response") is not None:
             row["prediction"] = flat.parts["response"]
         if isinstance(row["prediction"], tables.Unread):
-            row[tables.UNREAD] = row["prediction"]
-            row["prediction"] = None
+            # A frame of rows keeps no kinds of text.
+            row |= {tables.UNREAD: row["prediction"], "prediction": None}
         rows.append(row)
     if not rows:
         raise DataError(_nothing_left(source, given, filters))
@@ -92,14 +92,12 @@ def samples_part(
     item = tables.JOINED.join(given.item) or layout.item
     if log is not None and (status := status_note(log, len(rows))):
         notes.append(f"{source}: {status}")
+    samples = without_failed_answers(_typed(tables.frame_of(rows)))
+    samples = tables.without_unread(samples, source, notes, for_judging=for_judging)
     if for_judging:
-        samples = without_failed_answers(_typed(tables.frame_of(rows)))
-        tables.note_unread(samples, source, notes, for_judging=True)
         return tables.Part(samples, {}, item=item)
     if len(filters) > 1 and given.filter is None:
         raw = _by_filter(raw, filtered)
-    samples = without_failed_answers(_typed(tables.frame_of(rows)))
-    tables.note_unread(samples, source, notes, for_judging=False)
     scores = _scores(raw, samples, given, source, notes)
     if log is not None:
         notes += [f"{source}: {note}" for note in reducer_notes(log, scores)]

@@ -200,10 +200,10 @@ def table_part(
     else:
         models = table.models(notes)
         part = table.wide(models) if models else table.long()
-    note_unread(part.samples, source, notes, for_judging=for_judging)
+    samples = without_unread(part.samples, source, notes, for_judging=for_judging)
     ids = table.ids() if len(columns.items) == 1 and not for_judging else ""
     item = JOINED.join(columns.items)
-    return part._replace(columns=names, item=item, roles=columns.roles, ids=ids)
+    return part._replace(samples=samples, columns=names, item=item, roles=columns.roles, ids=ids)
 
 
 COLUMNS: Final = (
@@ -369,11 +369,6 @@ class _Table(NamedTuple):
             for role, how in read.items()
             if role in roles and (role == "question" or roles[role] not in items)
         }
-        if "prediction" in parts:
-            is_unread = np.array([type(text) is Unread for text in parts["prediction"]])
-            if is_unread.any():
-                parts[UNREAD] = parts["prediction"].where(is_unread, None)
-                parts["prediction"] = parts["prediction"].mask(is_unread, None)
         errors, ends = [*self.errors()], find_column("finish_reason", self.names)
         if ends is not None and "prediction" in parts:
             stated = text_or_none(frame[ends])
@@ -529,34 +524,45 @@ def read_answer(value: object) -> str | None:
         return Unread(writable(str(value)))
 
 
-def note_unread(samples: pd.DataFrame, source: str, notes: list[str], *, for_judging: bool) -> None:
-    """Report the predictions that are not understood.
+def without_unread(
+    samples: pd.DataFrame, source: str, notes: list[str], *, for_judging: bool
+) -> pd.DataFrame:
+    """Move the predictions that are not understood to a column of their own, and report them.
 
     Args:
-        samples: Samples, with the column `UNREAD` if there are any.
+        samples: Samples.
         source: The file, for the message.
         notes: Takes the sentence.
         for_judging: Whether the answers are needed.
+
+    Returns:
+        The samples, with the column `UNREAD` if there are any.
 
     Raises:
         RecordError: If they are needed.
     """
     if UNREAD not in samples:
-        return
-    unread = samples[UNREAD].dropna()
-    problem = (
-        f"{source}: {len(unread):,} of {len(samples):,} predictions are lists or objects that are "
-        f"not one text, first {shown(str(unread.iloc[0]))}"
-    )
+        texts = samples.get("prediction", pd.Series(dtype=object))
+        is_unread = np.array([type(text) is Unread for text in texts.tolist()], dtype=bool)
+        if not is_unread.any():
+            return samples
+        unread = texts.where(is_unread, None)
+        samples = samples.assign(**{"prediction": texts.mask(is_unread, None), UNREAD: unread})
+    problem = f"{source}: {unread_problem(samples[UNREAD])}"
     if for_judging:
-        raise RecordError(f"{problem}; {UNREAD_REMEDY}")
-    notes.append(f"{problem}, and are read as missing; {UNREAD_REMEDY}")
+        raise RecordError(problem)
+    notes.append(f"{problem}; they are read as missing")
+    return samples
 
 
-UNREAD_REMEDY: Final = (
-    "write one text per row, several samples of a prompt as rows with a column `repeat`, or name "
-    "another column by `prediction`"
-)
+def unread_problem(texts: pd.Series) -> str:
+    """Describe the predictions that are not understood, of a column `UNREAD`."""
+    unread = texts.dropna()
+    return (
+        f"{len(unread):,} of {len(texts):,} predictions are lists or objects that are not one "
+        f"text, first {shown(str(unread.iloc[0]))}; write one text per row, several samples of a "
+        "prompt as rows with a column `repeat`, or name another column by `prediction`"
+    )
 
 
 def references_of(value: object, separator: str | None) -> tuple[str, ...]:

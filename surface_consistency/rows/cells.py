@@ -460,8 +460,7 @@ class _Unwrapped(ast.NodeTransformer):
         if value is None or not re.fullmatch(f"{_TYPE}|{_CLASS}" if is_list else _TYPE, name):
             return node
         if isinstance(value, ast.List) and re.search("Dict|items", name):
-            pairs = [one.elts for one in value.elts if isinstance(one, ast.Tuple)]
-            keys, values = zip(*pairs, strict=True)
+            keys, values = zip(*(getattr(one, "elts", ()) for one in value.elts), strict=True)
             value = ast.Dict(list(keys), list(values))
         content: ast.AST = self.visit(value)
         return content
