@@ -29,8 +29,8 @@ from surface_consistency.results.failures import (
     without_failed_answers,
 )
 from surface_consistency.results.names import DIRECTIONS, direction
-from surface_consistency.results.rows import Cells, shown
-from surface_consistency.rows.cells import answer_of, answers_of
+from surface_consistency.results.rows import Cells, answer_of, shown
+from surface_consistency.rows.cells import answers_of
 from surface_consistency.rows.readers import FORMATS
 from surface_consistency.schemas.generations import server_end
 

@@ -18,7 +18,6 @@ from typing import Any, Final, TypeVar
 from surface_consistency.errors import RecordError
 from surface_consistency.reading import json_or_text
 from surface_consistency.rows.readers import Place
-from surface_consistency.schemas.generations import server_end
 
 T = TypeVar("T")
 
@@ -160,7 +159,7 @@ def text_of(value: object) -> str | None:
         if not value.isascii() and _HALF.search(value):
             raise ValueError("expected Unicode text without half a surrogate pair")
         return value if value.strip() else None
-    value = _plain(value)
+    value = plain(value)
     if value is None:
         return None
     if isinstance(value, int) and not isinstance(value, bool):
@@ -170,7 +169,7 @@ def text_of(value: object) -> str | None:
 
 def identifier_of(value: object) -> str | None:
     """Read an identifier: 17, 17.0, "17" and " 17 " are the same; a fraction is none."""
-    value = _plain(value)
+    value = plain(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     text = text_of(value)
@@ -202,7 +201,7 @@ def strings_of(value: object) -> tuple[str, ...]:
         >>> strings_of('["UK", "U.K."]'), strings_of(["UK"]), strings_of("UK"), strings_of(None)
         (('UK', 'U.K.'), ('UK',), ('UK',), ())
     """
-    value = _plain(value)
+    value = plain(value)
     if isinstance(value, str):
         value = _written(value)
     items = _items(value)
@@ -234,7 +233,7 @@ def answers_of(value: object, separator: str | None = None) -> tuple[str, ...]:
         >>> answers_of({"text": ["UK"], "answer_start": [3]}), answers_of("UK|U.K.", "|")
         (('UK',), ('UK', 'U.K.'))
     """
-    value = _plain(value)
+    value = plain(value)
     if isinstance(value, str):
         text, value = value, _written(value)
         if isinstance(value, list) and text.lstrip()[0] == "[" and _are_numbers(value):
@@ -249,60 +248,6 @@ def answers_of(value: object, separator: str | None = None) -> tuple[str, ...]:
     ):
         return tuple(filter(None, map(str.strip, value)))
     return tuple(stripped for text in _texts(value) if (stripped := text.strip()))
-
-
-def answer_of(value: object) -> str | None:
-    """Read what a model answered: a text, unchanged, or what contains one text and no other.
-
-    Args:
-        value: The text; a list of one text; a list of messages of a chat, which ends with that of
-            the assistant; such a message; or a reply of OpenAI's chats and completions. A number is
-            its digits.
-
-    Returns:
-        The text; None if there is none.
-
-    Raises:
-        ValueError: If there are several texts, or the value is another object.
-
-    Examples:
-        >>> answer_of(["Lima"]), answer_of({"choices": [{"message": {"content": "Lima"}}]})
-        ('Lima', 'Lima')
-    """
-    value = value if isinstance(value, str) else _plain(value)
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, int | float | Decimal):
-        return str(value)
-    if isinstance(value, bytes | bytearray):
-        return value.decode()
-    items = _items(value)
-    if isinstance(value, Mapping):
-        replies = _items(_plain(value.get("choices")))
-        if len(replies) == 1 and isinstance(reply := replies[0], Mapping):
-            is_whole = server_end(reply.get("finish_reason")) in ("stop", "length")
-            if is_whole and not reply.get("error"):
-                return _content(reply.get("message", {"content": reply.get("text")}))
-        if value.get("role") == "assistant":
-            return _content(value)
-    elif _is_list(value) and items and isinstance(items[0], Mapping):
-        if all(isinstance(one, Mapping) and "role" in one for one in items):
-            return answer_of(items[-1])
-    elif _is_list(value) and len(items) < 2:
-        return answer_of(items[0]) if items else None
-    raise ValueError("expected one text, or messages that end with one of the assistant")
-
-
-def _content(message: object) -> str | None:
-    """Read the text of a message, as one or in parts, without the parts that are reasoning."""
-    content = _plain(message.get("content")) if isinstance(message, Mapping) else ()
-    if content is None or isinstance(content, str):
-        return content
-    parts = [one for one in _items(content) if isinstance(one, Mapping)]
-    texts = [one.get("text") for one in parts if one.get("type") not in ("thinking", "reasoning")]
-    if not texts or not all(isinstance(text, str) for text in texts):
-        raise ValueError("expected a message with a text")
-    return "".join(map(str, texts))
 
 
 def is_written_list(text: str) -> bool:
@@ -354,7 +299,7 @@ def unsplit_references(references: Sequence[Sequence[str]]) -> Iterator[str]:
 
 def _texts(value: object) -> Iterator[str]:
     """Yield the texts of a text, a number, a list or an object of accepted answers."""
-    value = value if isinstance(value, str) else _plain(value)
+    value = value if isinstance(value, str) else plain(value)
     if isinstance(value, str):
         yield from filter(None, (text_of(value),))
     elif isinstance(value, Mapping):
@@ -398,8 +343,15 @@ def _items(value: Any) -> Sequence[object]:  # noqa: ANN401
     return tuple(value) if _is_list(value) else (value,)
 
 
-def _plain(value: object) -> object:
-    """Undo NumPy's wrapping and read NaN and NA, which pandas writes for nothing, as None."""
+def plain(value: object) -> object:
+    """Undo NumPy's wrapping and read NaN and NA, which pandas writes for nothing, as None.
+
+    Args:
+        value: The cell.
+
+    Returns:
+        Its value as Python's own types; None for nothing.
+    """
     if hasattr(value, "tolist"):
         value = value.tolist()
     is_nothing = type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)

@@ -12,7 +12,7 @@ from surface_consistency.cli.main import main
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.results.frame import read_results
 from surface_consistency.results.predictions import read_predictions
-from surface_consistency.rows.cells import answer_of
+from surface_consistency.results.rows import answer_of
 from tests.results.kinds import written
 
 N = 20
@@ -165,7 +165,13 @@ def test_some_answers_in_brackets_are_not_reported():
         *((["a"], "a"), (np.array(["a"], dtype=object), "a"), ([None], None), (b"a", "a")),
         ({"role": "assistant", "content": None}, None),
         ({"choices": [{"message": {"content": "a"}, "finish_reason": "length"}]}, "a"),
-        ({"role": "assistant", "content": [{"type": "thinking", "text": "b"}, {"text": "a"}]}, "a"),
+        (
+            {
+                "role": "assistant",
+                "content": [{"type": "thinking", "thinking": "b"}, {"text": "a"}],
+            },
+            "a",
+        ),
     ],
 )
 def test_answers_of_all_shapes(value, text):
