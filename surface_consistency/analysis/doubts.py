@@ -7,12 +7,9 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.reading import first_names
+from surface_consistency.results.failures import COMMON, FEW, MANY as MANY
 from surface_consistency.results.rows import shown
 
-_FEW: Final = 10
-"""Number of scores from which on it is unusual that all are equal."""
-MANY: Final = 0.05
-"""Proportion of missing answers above which the finding reports it."""
 _REASONS: Final = ("error", "result", "reason", "explanation", "status")
 """Columns that may say why an answer is incorrect."""
 
@@ -33,14 +30,14 @@ def constant_scores(
     Yields:
         Sentences.
     """
-    without = [name for name, mean, n in models if mean == 0 and n >= _FEW]
+    without = [name for name, mean, n in models if mean == 0 and n >= FEW]
     n_scores = int(max(n for *_, n in models))
     if without:
         yield (
             f"All scores of {first_names(without)} are 0 ({n_scores:,} {unit}); check the answers, "
             "the part of them that is scored, and the references."
         )
-    if n_scores >= _FEW and all(mean == 1 for _, mean, _ in models):
+    if n_scores >= FEW and all(mean == 1 for _, mean, _ in models):
         yield (
             f"All scores are 1 ({n_scores:,} {unit}); check that the answers do not contain the "
             "references for another reason."
@@ -64,13 +61,13 @@ def _common_reason(rows: pd.DataFrame, model: str) -> Iterator[str]:
 
 
 def missing_answers(frame: pd.DataFrame) -> Iterator[str]:
-    """Report models of which many answers are empty, refused or unfinished.
+    """Report models of which many answers are empty, refused or unfinished, or the same text.
 
     Args:
         frame: One row per answer: model, prediction and error, as of `read_results`.
 
     Yields:
-        A sentence per model.
+        Sentences.
     """
     if not {"model", "prediction", "error"} <= {*frame}:
         return
@@ -89,3 +86,11 @@ def missing_answers(frame: pd.DataFrame) -> Iterator[str]:
                 f"{n_none:,} of {n:,} answers of {name} are empty, refused, failed or unfinished "
                 f"({100 * n_none / n:.1f} %)."
             )
+    if COMMON not in frame:
+        return
+    common = frame.groupby(["model", COMMON], observed=True, as_index=False).size()
+    for name, text, n in common.itertuples(index=False, name=None):
+        yield (
+            f"{n:,} answers of {name} are the same text, {shown(text)}, and none is correct; check "
+            "that it is an answer and not a failure."
+        )

@@ -10,15 +10,17 @@ from surface_consistency.analysis.settings import RuleSettings
 from surface_consistency.errors import DataError
 from surface_consistency.matching.rule import folded
 from surface_consistency.models.reasoning import separate_stored
-from surface_consistency.results.failures import SCORER
+from surface_consistency.results.failures import SCORER, with_common_answers
 from surface_consistency.results.rows import shown
-from surface_consistency.results.tables import UnreadReference
-from surface_consistency.rows.cells import unsplit_references
+from surface_consistency.results.tables import UNREAD, Unread, unread_problem
+from surface_consistency.rows.cells import is_written_list, unsplit_references
 from surface_consistency.schemas.prompts import GenerationParams
 
 ITEM: Final = ("task", "item", "form")
 """Columns that tell the pairs of models apart."""
 
+_NEARLY_ALL: Final = 0.95
+"""Proportion of answers written as lists, from which on the finding reports it."""
 _MANY: Final = 0.05
 """Proportion of labels that differ between two regions, above which the finding reports it."""
 
@@ -48,7 +50,8 @@ def scored_by_rule(frame: pd.DataFrame, settings: RuleSettings) -> ScoredAnswers
 
     Raises:
         DataError: If no row has an answer and its references, an item has several answers, such as
-            those of two filters, references are not understood, or reasoning is uncertain; see
+            those of two filters, references or answers are not understood, or reasoning is
+            uncertain; see
             `separate_stored`.
     """
     from surface_consistency.matching.verdict_records import match_spans
@@ -59,6 +62,9 @@ def scored_by_rule(frame: pd.DataFrame, settings: RuleSettings) -> ScoredAnswers
     if len(each) > len(answers):
         named = ", ".join(each.loc[each.duplicated(key, keep=False), "metric"].unique())
         raise DataError(f"`rule` {rule}: {named} have an answer each; name one by `metrics`")
+    is_given = answers["error"].isna()
+    if UNREAD in answers and answers.loc[is_given, UNREAD].notna().any():
+        raise DataError(f"`rule` {rule}: {unread_problem(answers.loc[is_given, UNREAD])}")
     references = answers["references"].tolist()
     has_both = answers["prediction"].notna() & (answers["references"].map(len) > 0)
     if not has_both.any():
@@ -73,8 +79,8 @@ def scored_by_rule(frame: pd.DataFrame, settings: RuleSettings) -> ScoredAnswers
     scores = pd.Series(matched.is_match, index=answers.index, dtype="float64")
     has_answer = answers["error"].isna() | answers["error"].astype("str").str.startswith(SCORER)
     scores = scores.where(has_answer)
-    scored = answers.assign(metric=rule, score=scores)
-    doubts = list(_of_references(scored, references))
+    scored = with_common_answers(answers.assign(metric=rule, score=scores))
+    doubts = [*_of_references(scored, references), *_of_lists(scored)]
     if "region" not in settings.model_fields_set:
         rows = [row for row, text in enumerate(texts) if text != spans[row]]
         cut = [texts[row] for row in rows], [references[row] for row in rows]
@@ -92,7 +98,7 @@ def scored_by_rule(frame: pd.DataFrame, settings: RuleSettings) -> ScoredAnswers
 
 def _refuse_unread(references: Sequence[Sequence[str]], rule: str) -> None:
     """Refuse references that are not understood."""
-    unread = [one[0] for one in references if one and isinstance(one[0], UnreadReference)]
+    unread = [one[0] for one in references if one and isinstance(one[0], Unread)]
     if unread:
         raise DataError(
             f"`rule` {rule}: {len(unread):,} of {len(references):,} answers have references that "
@@ -127,6 +133,21 @@ def _of_regions(scored: pd.DataFrame, whole: pd.Series, rule: str) -> Iterator[s
         f"scored, and the whole answer: the accuracy by {rule} is, in this order, {listed}. "
         "Choose by `region` first_line or whole, or first_text_line to skip blank lines."
     )
+
+
+def _of_lists(scored: pd.DataFrame) -> Iterator[str]:
+    """Report models whose answers are lists of one text that were written as text."""
+    answers = scored[scored["prediction"].notna()]
+    is_list = answers["prediction"].map(is_written_list)
+    for name, part in answers[is_list].groupby("model", sort=False, observed=True):
+        n = int((answers["model"] == name).sum())
+        if len(part) >= _NEARLY_ALL * n:
+            yield (
+                f"{len(part):,} of {n:,} answers of {name} are a list of one text that was written "
+                f"as text, such as {part['prediction'].iloc[0][:60]!r}, and are scored as they "
+                "are; if the text in the list is the answer, replace each prediction by "
+                "ast.literal_eval(prediction)[0]."
+            )
 
 
 def _of_references(scored: pd.DataFrame, references: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from typing import Final, Literal, NamedTuple
 
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.reading import find_column, first_names
+from surface_consistency.results.failures import ERRORS
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings
 
@@ -105,7 +106,7 @@ USUAL: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "references": ("references", "reference", "possible_answers", "answers", "target", "gold"),
     "question": ("question", "query", "input", "prompt"),
-    "error": ("error",),
+    "error": ERRORS,
 }
 """Names that columns usually have, the likeliest first."""
 

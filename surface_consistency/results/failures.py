@@ -5,10 +5,9 @@ nothing but the message of an error are read by the layouts themselves.
 """
 
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from surface_consistency.results.rows import Cells
+from surface_consistency.results.rows import Cells, at
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +58,23 @@ ANSWERS: Final = {
 }
 """Beginnings of texts that tools write in place of an answer."""
 
-_NAN: Final = "nan"
+COMMON: Final = "common_answer"
+"""Column of a frame of results, of texts that are many answers of a model and never correct."""
+FEW: Final = 10
+"""Number from which on it is unusual that all scores or answers are equal."""
+MANY: Final = 0.05
+"""Proportion of answers that are missing or one text, above which the finding reports it."""
+
+_SAMPLE: Final = 2_000
+"""Answers of a model among which texts that occur often are searched."""
+
+_NAN: Final = ("nan", "NaN", "<NA>", "NaT")
+"""What pandas writes for a missing cell."""
+
+SCORER_ERRORS: Final = ("judge_error", "grader_error", "scorer_error", "parse_error")
+"""Columns of tables that record why an answer has no score."""
+ERRORS: Final = ("error", "error_message", "error_msg", "exception", *SCORER_ERRORS)
+"""These, and columns that record why there is no answer."""
 
 NO_SCORES: Final = {"bypass": "lm-evaluation-harness with predict_only"}
 """Metrics that stand for no scoring at all."""
@@ -101,23 +116,14 @@ def failure_of(tool: str, sample: Cells) -> tuple[str, str] | None:
     """
     for mark in MARKS:
         if mark.tool == tool:
-            for value in _values(sample, mark.path.split(".")):
-                if re.fullmatch(mark.value, str(value), re.DOTALL):
+            path, _, inner = mark.path.partition(".*.")
+            found = at(sample, path)
+            items = found if isinstance(found, list) else ()
+            for value in [at(item, inner) for item in items] if inner else [found]:
+                if value is not None and re.fullmatch(mark.value, str(value), re.DOTALL):
                     name = mark.path.rpartition(".")[2]
                     return mark.kind, f"{mark.kind}: {name} is {str(value)[:80]}"
     return None
-
-
-def _values(value: Any, steps: list[str]) -> Iterator[object]:  # noqa: ANN401
-    """Yield the values to which a path leads."""
-    if not steps:
-        if value is not None:
-            yield value
-    elif steps[0] == "*":
-        for item in value if isinstance(value, list) else ():
-            yield from _values(item, steps[1:])
-    elif isinstance(value, dict):
-        yield from _values(value.get(steps[0]), steps[1:])
 
 
 def has_failed_answers(texts: "pa.Array | pa.ChunkedArray") -> bool:
@@ -127,12 +133,13 @@ def has_failed_answers(texts: "pa.Array | pa.ChunkedArray") -> bool:
         texts: The texts; a column of text is searched without making Python objects of it.
 
     Returns:
-        Whether a text begins with one of `ANSWERS`, or is "nan".
+        Whether a text begins with one of `ANSWERS`, or is that of a missing cell.
     """
     import pyarrow.compute as pc
 
-    marks = (pc.starts_with(texts, mark) for mark in ANSWERS)
-    return any(pc.any(one).as_py() for one in (*marks, pc.equal(texts, _NAN)))
+    marks = [pc.starts_with(texts, mark) for mark in ANSWERS]
+    marks += [pc.equal(texts, nothing) for nothing in _NAN]
+    return any(pc.any(one).as_py() for one in marks)
 
 
 def without_failed_answers(samples: "pd.DataFrame") -> "pd.DataFrame":
@@ -142,8 +149,9 @@ def without_failed_answers(samples: "pd.DataFrame") -> "pd.DataFrame":
         samples: Samples with a column `prediction`, or without one.
 
     Returns:
-        The samples. A text of `ANSWERS` is None, and `error` contains it; so is "nan", which pandas
-        writes for a missing cell, unless it is an accepted answer.
+        The samples. A text of `ANSWERS` is None, and `error` contains it; so is "nan" and the like,
+        which pandas writes for a missing cell, unless it is an accepted answer. If all texts are
+        such, the column was written from missing cells, and `error` is as it was.
     """
     import pandas as pd
 
@@ -153,7 +161,7 @@ def without_failed_answers(samples: "pd.DataFrame") -> "pd.DataFrame":
     rows = [
         row
         for row, text in enumerate(texts)
-        if text is not None and (text == _NAN or text.startswith(tuple(ANSWERS)))
+        if text is not None and (text in _NAN or text.startswith(tuple(ANSWERS)))
     ]
     if "references" in samples:
         right = samples["references"]
@@ -161,14 +169,45 @@ def without_failed_answers(samples: "pd.DataFrame") -> "pd.DataFrame":
     if not rows:
         return samples
     errors = samples["error"].tolist() if "error" in samples else [None] * len(texts)
+    has_answers = any(text is not None and text not in _NAN for text in texts)
     for row in rows:
-        kind = NO_ANSWER if texts[row] == _NAN else REQUEST
-        errors[row] = errors[row] or f"{kind}: {texts[row][:80]}"
+        kind = NO_ANSWER if texts[row] in _NAN else REQUEST
+        if has_answers:
+            errors[row] = errors[row] or f"{kind}: {texts[row][:80]}"
         texts[row] = None
     columns = {"prediction": texts, "error": errors}
     return samples.assign(
         **{name: pd.Series(cells, samples.index, object) for name, cells in columns.items()}
     )
+
+
+def with_common_answers(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Mark the answers of a model that are often the same text, and never correct.
+
+    Args:
+        frame: One row per score: model, metric, score and prediction.
+
+    Returns:
+        The frame, with the texts in a column `COMMON` if there are any; their scores stay.
+    """
+    import pandas as pd
+
+    frame = frame.drop(columns=COMMON, errors="ignore")
+    if "prediction" not in frame or not frame["score"].notna().any():
+        return frame
+    common, n_metrics = list[pd.Series](), frame["metric"].nunique()
+    for model, n in frame["model"].value_counts().items():
+        rows = frame.loc[frame["model"] == model, ["prediction", "score"]]
+        # A text that is many answers is in a sample of them, too.
+        some = rows.sample(min(n, _SAMPLE), random_state=0)
+        counts = some["prediction"].value_counts()
+        texts = counts.index[counts > MANY / 2 * len(some)]
+        for text in {*texts}.difference(some.loc[some["score"] > 0, "prediction"]):
+            own = rows[rows["prediction"] == text]
+            is_common = len(own) >= FEW * n_metrics and len(own) > MANY * n and text.strip()
+            if is_common and not (own["score"] > 0).any():
+                common.append(own["prediction"])
+    return frame.assign(**{COMMON: pd.concat(common)}) if common else frame
 
 
 def kind_of(error: str) -> str:

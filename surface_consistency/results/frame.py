@@ -15,6 +15,7 @@ from surface_consistency.results.archives import is_archive, packed_rows
 from surface_consistency.results.checks import Read, checked, constant, joined, shortened
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.epochs import reducer_of, superseded
+from surface_consistency.results.failures import with_common_answers
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of, memory_rows
 from surface_consistency.results.layouts import flat_rows, layout_of
 from surface_consistency.results.logs import LEFT_OUT, samples_part
@@ -23,6 +24,7 @@ from surface_consistency.results.promptfoo import is_table
 from surface_consistency.results.rows import Cells, at
 from surface_consistency.results.run_folders import is_run, run_part
 from surface_consistency.results.tables import (
+    UNREAD,
     Part,
     frame_of,
     hashes,
@@ -239,6 +241,8 @@ class _Reading:
                 f"of {', '.join(part.scores)} by `metrics`"
             )
         frame = _long(part._replace(scores=scores), one, self.notes)
+        # Runs record their failures.
+        frame = frame if tool == RUNS else with_common_answers(frame)
         for name in ("question", "references"):
             if _has(frame, name):
                 # What a hundred files repeat is held in memory once.
@@ -355,7 +359,7 @@ def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
     """Put the scores of samples below each other, one row a score."""
     samples, scores = part.samples, dict(part.scores)
     if not scores:
-        told = [name for name in ("prediction", "error") if name in samples]
+        told = [name for name in ("prediction", "error", UNREAD) if name in samples]
         if samples[told].isna().all(axis=None):
             own = [note for note in notes if note.startswith(one.name) and note.endswith(LEFT_OUT)]
             raise DataError(

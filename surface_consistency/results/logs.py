@@ -82,6 +82,9 @@ def samples_part(
             row["prompt"] = _text(flat.parts.get("prompt"))
         if is_raw and flat.parts.get("response") is not None:
             row["prediction"] = flat.parts["response"]
+        if isinstance(row["prediction"], tables.Unread):
+            # A frame of rows keeps no kinds of text.
+            row |= {tables.UNREAD: row["prediction"], "prediction": None}
         rows.append(row)
     if not rows:
         raise DataError(_nothing_left(source, given, filters))
@@ -89,12 +92,12 @@ def samples_part(
     item = tables.JOINED.join(given.item) or layout.item
     if log is not None and (status := status_note(log, len(rows))):
         notes.append(f"{source}: {status}")
+    samples = without_failed_answers(_typed(tables.frame_of(rows)))
+    samples = tables.without_unread(samples, source, notes, for_judging=for_judging)
     if for_judging:
-        samples = without_failed_answers(_typed(tables.frame_of(rows)))
         return tables.Part(samples, {}, item=item)
     if len(filters) > 1 and given.filter is None:
         raw = _by_filter(raw, filtered)
-    samples = without_failed_answers(_typed(tables.frame_of(rows)))
     scores = _scores(raw, samples, given, source, notes)
     if log is not None:
         notes += [f"{source}: {note}" for note in reducer_notes(log)]
@@ -191,10 +194,10 @@ def _named_by_user(
 
 
 def _text(value: object) -> str | None:
-    """Read an answer as text; the first of several."""
-    while isinstance(value, list):
+    """Read an answer as text; the first of several texts."""
+    while isinstance(value, list) and not (value and isinstance(value[0], dict)):
         value = value[0] if value else None
-    return None if value is None else str(value)
+    return tables.read_answer(value)
 
 
 def _by_filter(

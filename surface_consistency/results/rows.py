@@ -1,7 +1,11 @@
 """A sample of a tool, laid flat, and the steps by which its parts are found."""
 
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from typing import Any, Final, NamedTuple, TypeAlias
+
+from surface_consistency.rows.cells import plain
+from surface_consistency.schemas.generations import server_end
 
 Cells: TypeAlias = Mapping[str, Any]
 """A row by column name."""
@@ -94,6 +98,56 @@ def text_of(content: object) -> str | None:
     if isinstance(content, list):
         return "".join(part.get("text") or "" for part in content if isinstance(part, dict))
     return content if isinstance(content, str) else None
+
+
+def answer_of(value: object) -> str | None:
+    """Read what a model answered: a text, unchanged, or what contains one text and no other.
+
+    Args:
+        value: The text; a list of one text; a list of messages of a chat, which ends with that of
+            the assistant; such a message; or a reply of OpenAI's chats and completions. A number is
+            its digits.
+
+    Returns:
+        The text; None if there is none.
+
+    Raises:
+        ValueError: If there are several texts, or the value is another object.
+
+    Examples:
+        >>> answer_of(["Lima"]), answer_of({"choices": [{"message": {"content": "Lima"}}]})
+        ('Lima', 'Lima')
+    """
+    value = value if isinstance(value, str) else plain(value)
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int | float | Decimal):
+        return str(value)
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, dict) and value.get("role") == "assistant":
+        content = plain(value.get("content"))
+        if content is None or isinstance(content, str | list):
+            return text_of(content)
+    elif isinstance(value, dict) and "choices" in value:
+        replies = plain(value["choices"])
+        if isinstance(replies, list) and len(replies) == 1 and isinstance(replies[0], dict):
+            (reply,) = replies
+            is_whole = server_end(reply.get("finish_reason")) in ("stop", "length")
+            if is_whole and not reply.get("error"):
+                return answer_of(
+                    {
+                        "content": reply.get("text"),
+                        **(reply.get("message") or {}),
+                        "role": "assistant",
+                    }
+                )
+    elif isinstance(value, list | tuple) and value and isinstance(value[0], dict):
+        if all(isinstance(one, dict) and "role" in one for one in value):
+            return answer_of(value[-1])
+    elif isinstance(value, list | tuple) and len(value) < 2:
+        return answer_of(value[0]) if value else None
+    raise ValueError("expected one text, or messages that end with one of the assistant")
 
 
 def question_of(prompt: str) -> str | None:

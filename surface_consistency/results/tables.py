@@ -1,6 +1,7 @@
 """Plain tables of results, read by columns: long, or with a column for each model."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -18,9 +19,16 @@ from surface_consistency.results.columns import (
     need_column,
     table_columns,
 )
-from surface_consistency.results.failures import REQUEST, has_failed_answers, without_failed_answers
+from surface_consistency.results.failures import (
+    ERRORS,
+    REQUEST,
+    SCORER,
+    SCORER_ERRORS,
+    has_failed_answers,
+    without_failed_answers,
+)
 from surface_consistency.results.names import DIRECTIONS, direction, is_flag, is_metric, is_property
-from surface_consistency.results.rows import Cells, shown
+from surface_consistency.results.rows import Cells, answer_of, shown
 from surface_consistency.rows.cells import answers_of
 from surface_consistency.rows.readers import FORMATS
 from surface_consistency.schemas.generations import server_end
@@ -180,19 +188,14 @@ def table_part(
     if for_judging:
         prompt = find_column("prompt", names)
         prompts = {} if prompt is None else {"prompt": text_or_none(table.frame[prompt])}
-        answer = columns.roles.get("prediction")
-        if answer is not None and _is_nested(table.frame[answer]):
-            raise RecordError(
-                f"{source}: column {answer!r} holds lists or objects, and a prediction is a text; "
-                "name another column by `prediction`"
-            )
         part = Part(table.samples().assign(**prompts), {})
     else:
         models = table.models(notes)
         part = table.wide(models) if models else table.long(notes)
+    samples = without_unread(part.samples, source, notes, for_judging=for_judging)
     ids = table.ids() if len(columns.items) == 1 and not for_judging else ""
     item = JOINED.join(columns.items)
-    return part._replace(columns=names, item=item, roles=columns.roles, ids=ids)
+    return part._replace(samples=samples, columns=names, item=item, roles=columns.roles, ids=ids)
 
 
 COLUMNS: Final = (
@@ -364,9 +367,8 @@ class _Table(NamedTuple):
         read: dict[str, Callable[[pd.Series], pd.Series]] = {
             **dict.fromkeys(("task", "model", "form"), as_text),
             "repeat": _whole_numbers,
-            "prediction": partial(text_or_none, blank=True),
+            "prediction": _answers,
             "question": text_or_none,
-            "error": _errors,
             "references": partial(_references, separator=self.given.reference_separator),
         }
         parts = {"item": self.items()} | {
@@ -374,13 +376,16 @@ class _Table(NamedTuple):
             for role, how in read.items()
             if role in roles and (role == "question" or roles[role] not in items)
         }
-        ends = find_column("finish_reason", self.names)
+        errors, ends = [*self.errors()], find_column("finish_reason", self.names)
         if ends is not None and "prediction" in parts:
             stated = text_or_none(frame[ends])
             is_answer = stated.map(server_end).isin(("stop", "length"))
             parts["prediction"] = parts["prediction"].where(is_answer, None)
             failed = (f"{REQUEST}: finish_reason is " + stated).where(~is_answer, None)
-            parts["error"] = parts["error"].fillna(failed) if "error" in parts else failed
+            errors.append(failed)
+        for messages in errors:
+            known = parts.get("error", messages)
+            parts["error"] = known.where(known.notna(), messages)
         if "question" in parts or "references" in parts:
             hashed = content_of(parts.get("question"), parts.get("references"), len(frame))
             parts["content"] = pd.Series(hashed, index=frame.index)
@@ -395,6 +400,17 @@ class _Table(NamedTuple):
             }
         )
         return without_failed_answers(samples) if self._may_have_failed() else samples
+
+    def errors(self) -> Iterator[pd.Series]:
+        """Read the columns of errors, other than one that holds scores."""
+        taken = {self.columns.roles.get("score"), *self.given.metrics}
+        usual = ERRORS if self.given.error is None else (self.columns.roles["error"],)
+        for name in usual:
+            column = find_column(name, self.names)
+            if column is not None and column not in taken:
+                messages = _errors(self.frame[column])
+                is_scorer = messages.notna() & (name in SCORER_ERRORS)
+                yield messages.mask(is_scorer, f"{SCORER}: " + messages)
 
     def _may_have_failed(self) -> bool:
         """Search the answers of a table for those that stand for a failure."""
@@ -490,10 +506,70 @@ def text_or_none(column: pd.Series, *, blank: bool = False) -> pd.Series:
     return texts.where(~is_missing, None)
 
 
-class UnreadReference(str):
-    """The text of a cell that is not understood as references: no rule scores by it."""
+class Unread(str):
+    """The text of a cell that is not understood as references or an answer: no rule uses it."""
 
     __slots__ = ()
+
+
+UNREAD: Final = "unread_prediction"
+"""Column of the predictions that are not understood, which are there only if some are."""
+
+
+def read_answer(value: object) -> str | None:
+    """Read an answer, which scores may make unnecessary.
+
+    Args:
+        value: The cell.
+
+    Returns:
+        The answer, None if there is none; an `Unread` if the cell is not understood.
+    """
+    try:
+        return answer_of(value)
+    except ValueError:
+        return Unread(writable(str(value)))
+
+
+def without_unread(
+    samples: pd.DataFrame, source: str, notes: list[str], *, for_judging: bool
+) -> pd.DataFrame:
+    """Move the predictions that are not understood to a column of their own, and report them.
+
+    Args:
+        samples: Samples.
+        source: The file, for the message.
+        notes: Takes the sentence.
+        for_judging: Whether the answers are needed.
+
+    Returns:
+        The samples, with the column `UNREAD` if there are any.
+
+    Raises:
+        RecordError: If they are needed.
+    """
+    if UNREAD not in samples:
+        texts = samples.get("prediction", pd.Series(dtype=object))
+        is_unread = np.array([type(text) is Unread for text in texts.tolist()], dtype=bool)
+        if not is_unread.any():
+            return samples
+        unread = texts.where(is_unread, None)
+        samples = samples.assign(**{"prediction": texts.mask(is_unread, None), UNREAD: unread})
+    problem = f"{source}: {unread_problem(samples[UNREAD])}"
+    if for_judging:
+        raise RecordError(problem)
+    notes.append(f"{problem}; they are read as missing")
+    return samples
+
+
+def unread_problem(texts: pd.Series) -> str:
+    """Describe the predictions that are not understood, of a column `UNREAD`."""
+    unread = texts.dropna()
+    return (
+        f"{len(unread):,} of {len(texts):,} predictions are lists or objects that are not one "
+        f"text, first {shown(str(unread.iloc[0]))}; write one text per row, several samples of a "
+        "prompt as rows with a column `repeat`, or name another column by `prediction`"
+    )
 
 
 def references_of(value: object, separator: str | None) -> tuple[str, ...]:
@@ -504,22 +580,32 @@ def references_of(value: object, separator: str | None) -> tuple[str, ...]:
         separator: As for `answers_of`.
 
     Returns:
-        The answers, without lone surrogates; an `UnreadReference` if the cell is not understood.
+        The answers, without lone surrogates; an `Unread` if the cell is not understood.
     """
-    try:
-        return answers_of(value, separator)
-    except ValueError:
-        pass
-    try:
-        return answers_of(writable(value), separator)
-    except ValueError:
-        return (UnreadReference(writable(str(value))),)
+    for is_repaired in (False, True):
+        with suppress(ValueError):
+            return answers_of(writable(value) if is_repaired else value, separator)
+    return (Unread(writable(str(value))),)
+
+
+def _answers(column: pd.Series) -> pd.Series:
+    """Read a column of answers: text, None, or an `Unread`."""
+    if column.dtype == object and not {*map(type, column)} <= {str, type(None)}:
+        read = [read_answer(value) for value in column]
+        return pd.Series(read, index=column.index, dtype=object)
+    return text_or_none(column, blank=True)
 
 
 def _errors(column: pd.Series) -> pd.Series:
-    """Read messages of errors; None for a cell that records none."""
+    """Read messages of errors; None for a cell that records none, and for a measured error."""
     texts = text_or_none(column)
-    return texts.where(~texts.str.strip().str.casefold().isin(_NO_ERRORS), None)
+    texts = texts.mask(texts.str.strip().str.casefold().isin(_NO_ERRORS), None)
+    numbers = pd.to_numeric(texts.dropna(), errors="coerce")
+    # Whole numbers from 400 to 599 are codes of failed requests.
+    is_code = (numbers == 1) | (numbers.between(400, 599) & (numbers % 1 == 0))
+    if numbers.notna().all() and not is_code.all():
+        return pd.Series(None, index=column.index, dtype=object)
+    return texts
 
 
 def _references(column: pd.Series, separator: str | None) -> pd.Series:

@@ -8,8 +8,10 @@ import ast
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, ItemsView, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import chain
 from typing import Any, Final, TypeVar
 
@@ -21,28 +23,55 @@ T = TypeVar("T")
 
 _HALF: Final = re.compile("[\ud800-\udfff]")
 _MOST_DIGITS: Final = 30
-_WRITTEN: Final = re.compile(r"\s*(?:[\[({\"']|(?:array|set|frozenset)\()")
+_TYPE: Final = (
+    r"(?:(?:np|numpy|datetime)\.\w+|array|set|frozenset|bytearray|deque|defaultdict|mappingproxy|"
+    r"masked_array|tensor|o?dict_(?:keys|values|items)|OrderedDict|Decimal)"
+)
+"""Types that `repr` writes as calls of their names."""
+_CLASS: Final = r"(?:[a-z_]\w*\.)*[A-Z]\w\w+"
+"""How other classes are usually named."""
+_CALL: Final = (
+    rf"\s*(?:{_TYPE}\(\s*(?:[\[({{'\"<\d)-]|b['\"]|\w+=)|{_CLASS}\(\s*(?:[\[({{']|b'|\w+=))"
+)
+"""How a value begins that `repr` may have written as a call."""
+_WRITTEN: Final = re.compile(r"\s*(?:[\[({\"']|[bu]['\"])")
 """How a list, an object or a text in quotes begins that was written as text."""
+_CUT: Final = re.compile(
+    rf"(?:(?={_CALL})[\w.]+\(\s*)?(?:\[[\[({{\s]*[bu]?['\"]|[({{]\s*[bu]?(['\"])[^'\"]*\1\s*[,:])"
+)
+"""How a list or an object of texts begins, also one that is cut off."""
+_OPAQUE: Final = re.compile(r" at 0x[\da-f]{6,}>|\n(?:.*, )?dtype: \S+\s*\Z")
+"""Text of an object without its content, or of a `Series`."""
 _NO_COMMA: Final = re.compile(
-    r"""('(?:[^'\\]|\\.)*+(?:'|\\?\Z)|"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\])}\d])"""
-    r"""(\s+(?=['"\[{\d]|array\()|(?=['"]))?""",
+    r"""('(?:[^'\\]|\\.)*+(?:'|\\?\Z)|"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\])}\d.]|"""
+    r"""(?:True|False|None|nan)\b)"""
+    r"""(\s+(?=['"\[{]|-?\.?\d|b['"]|(?:True|False|None|nan)\b|[\w.]+\()|(?=['"]))?""",
     re.DOTALL,
 )
 """An item of a list, and white space before the next one, as NumPy writes lists."""
-_WRAPPERS: Final = ("array", "set", "frozenset", "str_", "bytes_")
-"""Functions that `repr` writes around a value."""
 _ACCEPTED: Final = ("text", "value", "answer", "shortanswers", "aliases")
 """Fields of an object that hold accepted answers, in lower case without other characters."""
 _BESIDE: Final = re.compile(
     "(?:answer|end|human|long|matched|normalized|start|yesno).*|entity|id|meta|provenance|tokens|type"
 )
 """Fields beside them in SQuAD, NarrativeQA, MKQA, TriviaQA, Natural Questions and KILT."""
-_SEPARATORS: Final = {"|": r"\S\s*\|\s*\S", ";": r"\S\s*;\s*\S", "/": r"\S\s+/\s+\S"}
+_SEPARATORS: Final = {
+    "|": r"\S\s*\|\s*\S",
+    ";": r"\S\s*;\s*\S",
+    "/": r"\S\s+/\s+\S",
+    "\n": r"\S\s*\n\s*\S",
+}
 """What may separate references in one text, and how it appears there."""
 _LOST_NAME: Final = (
     "is empty; if the name is one that CSV readers take for nothing ('NA', 'null', 'None'), load "
     "from the file or hub id itself, or read it with keep_default_na=False"
 )
+
+
+class ListedNumber(str):
+    """A number of a list that was written as text, which may be one text such as an interval."""
+
+    __slots__ = ()
 
 
 class ParsedCells(dict[object, Any]):
@@ -130,7 +159,7 @@ def text_of(value: object) -> str | None:
         if not value.isascii() and _HALF.search(value):
             raise ValueError("expected Unicode text without half a surrogate pair")
         return value if value.strip() else None
-    value = _plain(value)
+    value = plain(value)
     if value is None:
         return None
     if isinstance(value, int) and not isinstance(value, bool):
@@ -140,7 +169,7 @@ def text_of(value: object) -> str | None:
 
 def identifier_of(value: object) -> str | None:
     """Read an identifier: 17, 17.0, "17" and " 17 " are the same; a fraction is none."""
-    value = _plain(value)
+    value = plain(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     text = text_of(value)
@@ -172,7 +201,7 @@ def strings_of(value: object) -> tuple[str, ...]:
         >>> strings_of('["UK", "U.K."]'), strings_of(["UK"]), strings_of("UK"), strings_of(None)
         (('UK', 'U.K.'), ('UK',), ('UK',), ())
     """
-    value = _plain(value)
+    value = plain(value)
     if isinstance(value, str):
         value = _written(value)
     items = _items(value)
@@ -204,11 +233,14 @@ def answers_of(value: object, separator: str | None = None) -> tuple[str, ...]:
         >>> answers_of({"text": ["UK"], "answer_start": [3]}), answers_of("UK|U.K.", "|")
         (('UK',), ('UK', 'U.K.'))
     """
-    value = _plain(value)
+    value = plain(value)
     if isinstance(value, str):
-        value = _written(value)
+        text, value = value, _written(value)
+        if isinstance(value, list) and text.lstrip()[0] == "[" and _are_numbers(value):
+            return tuple(map(ListedNumber, _texts(value)))
         if separator and isinstance(value, str):
             value = value.split(separator)
+        value = [value] if isinstance(value, str) else value
     if (
         isinstance(value, list)
         and {*map(type, value)} <= {str}
@@ -218,14 +250,29 @@ def answers_of(value: object, separator: str | None = None) -> tuple[str, ...]:
     return tuple(stripped for text in _texts(value) if (stripped := text.strip()))
 
 
+def is_written_list(text: str) -> bool:
+    """Check whether a text is what JSON, Python or NumPy write for a list of one text.
+
+    Examples:
+        >>> is_written_list("['Lima']"), is_written_list("[5]"), is_written_list("Lima")
+        (True, False, False)
+    """
+    value: object = text
+    if text.lstrip()[:1] in ("[", "("):
+        with suppress(ValueError):
+            value = _written(text)
+    return isinstance(value, list | tuple) and len(value) == 1 and isinstance(value[0], str)
+
+
 def unsplit_references(references: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Report references that may be several in one text.
+    """Report references that may be several in one text, or one that was read as several.
 
     Args:
         references: Accepted answers of each row.
 
     Yields:
-        A sentence per separator, without its full stop, with the option that splits.
+        A sentence per separator, without its full stop, with the option that splits; and one on
+        texts that were read as lists of numbers.
 
     Examples:
         >>> for sentence in unsplit_references([("UK|U.K.",), ("AC/DC",), ("a; b", "c")]):
@@ -239,13 +286,23 @@ def unsplit_references(references: Sequence[Sequence[str]]) -> Iterator[str]:
                 f"{len(texts):,} of {len(references):,} rows have one reference that contains "
                 f"{mark!r}, such as {texts[0][:60]!r}; if it separates several references, split "
                 f"them by `reference_separator` {mark!r}"
+                + (" (in a shell, $'\\n')" if mark == "\n" else "")
             )
+    if listed := [own for own in references if own and isinstance(own[0], ListedNumber)]:
+        first = f"[{', '.join(listed[0])}]"
+        yield (
+            f"{len(listed):,} of {len(references):,} rows have a text that was read as a list of "
+            f"numbers, such as {first}; if it is one reference, such as an interval, write it as "
+            f'a list of one text in JSON, ["{first}"]'
+        )
 
 
 def _texts(value: object) -> Iterator[str]:
     """Yield the texts of a text, a number, a list or an object of accepted answers."""
-    value = _plain(value)
-    if isinstance(value, Mapping):
+    value = value if isinstance(value, str) else plain(value)
+    if isinstance(value, str):
+        yield from filter(None, (text_of(value),))
+    elif isinstance(value, Mapping):
         fields = {re.sub("[^a-z]", "", str(name).lower()): cell for name, cell in value.items()}
         others = [name for name in fields.keys() - {*_ACCEPTED} if not _BESIDE.fullmatch(name)]
         if others or not fields.keys() & {*_ACCEPTED}:
@@ -255,26 +312,46 @@ def _texts(value: object) -> Iterator[str]:
             )
         for name in _ACCEPTED:
             yield from _texts(fields.get(name))
-    elif isinstance(value, list | tuple | set | frozenset):
+    elif _is_list(value):
         for item in _items(value):
             yield from _texts(item)
     elif isinstance(value, bool) or (isinstance(value, float) and math.isfinite(value)):
         yield str(int(value)) if type(value) is float and value.is_integer() else str(value)
-    elif isinstance(value, bytes):
+    elif isinstance(value, bytes | bytearray):
         yield value.decode()
+    elif isinstance(value, Decimal) and value.is_finite():
+        yield str(int(value) if value == int(value) else value)
     elif (text := text_of(value)) is not None:
         yield text
 
 
-def _items(value: object) -> Sequence[object]:
+def _is_list(value: object) -> bool:
+    """Check whether a value is a list, a set or a similar container."""
+    is_other = isinstance(value, str | bytes | bytearray | Mapping | ItemsView)
+    return isinstance(value, Collection) and not is_other
+
+
+def _are_numbers(values: Collection[object]) -> bool:
+    """Check whether there are values, and all are numbers."""
+    return bool(values) and all(isinstance(one, int | float) for one in values)
+
+
+def _items(value: Any) -> Sequence[object]:  # noqa: ANN401
     """Return the items of a list in their order, sorted ones of a set, or the value alone."""
     if isinstance(value, set | frozenset):
         return sorted(value, key=str)
-    return value if isinstance(value, list | tuple) else (value,)
+    return tuple(value) if _is_list(value) else (value,)
 
 
-def _plain(value: object) -> object:
-    """Undo NumPy's wrapping and read NaN and NA, which pandas writes for nothing, as None."""
+def plain(value: object) -> object:
+    """Undo NumPy's wrapping and read NaN and NA, which pandas writes for nothing, as None.
+
+    Args:
+        value: The cell.
+
+    Returns:
+        Its value as Python's own types; None for nothing.
+    """
     if hasattr(value, "tolist"):
         value = value.tolist()
     is_nothing = type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)
@@ -283,30 +360,41 @@ def _plain(value: object) -> object:
 
 def _written(text: str) -> object:
     """Read what JSON, Python or NumPy wrote as text; another text is itself."""
-    if not _WRITTEN.match(text):
+    is_list = _WRITTEN.match(text) is not None
+    is_call = not is_list and "(" in text and re.match(_CALL, text) is not None
+    if not (is_list or is_call or " at 0x" in text or "dtype: " in text):
         return text
-    if (value := json_or_text(text, "the list")) is not text:
+    if is_list and (value := json_or_text(text, "the list")) is not text:
         return _written(value) if isinstance(value, str) else value
     bare = text.strip()
-    try:
-        with warnings.catch_warnings(action="ignore", category=SyntaxWarning):
-            tree = ast.parse(_NO_COMMA.sub(_with_comma, bare), mode="eval")
-        value = ast.literal_eval(_Unwrapped().visit(tree))
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
-        value = None
-    # Numbers in parentheses are a name, such as that of a year.
-    if isinstance(value, list | dict | str) or (
-        isinstance(value, tuple | set)
-        and not (value and all(isinstance(one, int | float) for one in value))
+    value = _evaluated(bare) if is_list or is_call else None
+    # Numbers in parentheses are a name, such as that of a year; so is "[1] [2]".
+    if (
+        isinstance(value, list | dict | str | bytes)
+        or (isinstance(value, tuple | set) and bare[0] != "[" and not _are_numbers(value))
+        or (is_call and value is not None)
     ):
         return value
-    is_like_list = bare[0] == "[" and bare[-1] == "]" and ("," in bare or bare[1:2] in ("'", '"'))
-    if is_like_list or (bare[0] == "{" and bare[-1] == "}"):
+    is_like_list = bare[0] == "[" and bare[-1] == "]" and re.search(r",|\A.['\"]|\s\.\.\.\s", bare)
+    is_like_object = (bare[0] == "{" and bare[-1] == "}") or (is_call and bare[-1] == ")")
+    if is_like_list or is_like_object or _CUT.match(bare) or _OPAQUE.search(bare):
         raise ValueError(
             "expected a list or an object that can be read; write a list as JSON, such as "
             '["UK", "U.K."], also one of a single text in brackets'
         )
     return text
+
+
+def _evaluated(text: str) -> object:
+    """Return the value of a literal of Python or NumPy; None for another text."""
+    try:
+        with warnings.catch_warnings(action="ignore", category=SyntaxWarning):
+            tree = ast.parse(_NO_COMMA.sub(_with_comma, text), mode="eval")
+        tree = _Unwrapped().visit(tree) if re.search(r"\(|nan|np\.", text) else tree
+        value: object = ast.literal_eval(tree)
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return None
+    return value
 
 
 def _with_comma(item: re.Match[str]) -> str:
@@ -318,10 +406,22 @@ class _Unwrapped(ast.NodeTransformer):
     """Takes the functions off values that `repr` writes around them."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Return the first argument of a known function."""
-        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        return self.visit(node.args[0]) if name in _WRAPPERS and node.args else node
+        """Return the only argument of a type; the pairs of a dictionary as a dictionary."""
+        name, value = ast.unparse(node.func), node.args[0] if len(node.args) == 1 else None
+        is_list = isinstance(value, ast.List | ast.Tuple | ast.Set | ast.Dict)
+        if value is None or not re.fullmatch(f"{_TYPE}|{_CLASS}" if is_list else _TYPE, name):
+            return node
+        if isinstance(value, ast.List) and re.search("Dict|items", name):
+            keys, values = zip(*(getattr(one, "elts", ()) for one in value.elts), strict=True)
+            value = ast.Dict(list(keys), list(values))
+        content: ast.AST = self.visit(value)
+        return content
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         """Return nothing for NaN."""
         return ast.Constant(None) if node.id == "nan" else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """Return the truth values of NumPy."""
+        is_truth = node.attr in ("True_", "False_")
+        return ast.Constant(node.attr == "True_") if is_truth else node

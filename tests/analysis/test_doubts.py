@@ -13,6 +13,7 @@ from surface_consistency.analysis.models import compare
 from surface_consistency.analysis.settings import ComparisonSettings
 from surface_consistency.cli.main import main
 from surface_consistency.engine.compare.results_page import comparison_page
+from surface_consistency.results.frame import read_results
 
 CAUSE = "failed: unexpected indent"
 
@@ -196,3 +197,56 @@ def test_measures_report_doubts_behind_their_first_sentence():
     assert accuracy(frame).sentences[1].startswith("3 of 40 answers of m are empty")
     assert consistency(both).sentences[1].startswith("6 of 80 answers of m are empty")
     assert paired(pairs).sentences[1].startswith("All scores are 1 (20 pairs)")
+
+
+SENTENCES = ("Error: 429 Too Many Requests", "None", "API Error", "I cannot answer")
+
+
+def with_failures(n_failed, *, n=100, n_correct=0, text=SENTENCES[0]):
+    """Answers of two models, of which "one" often gives the same text."""
+    rows = [
+        {
+            "item": i,
+            "model": model,
+            "prediction": f"{model} {i}",
+            "references": [f"one {i}", f"two {i}"],
+        }
+        for model in ("one", "two")
+        for i in range(n)
+    ]
+    frame = pd.DataFrame(rows).assign(correct=1)
+    frame.loc[: n_failed - 1, ["prediction", "correct"]] = [text, 0]
+    frame.loc[: n_correct - 1, "correct"] = 1
+    return frame
+
+
+@pytest.mark.parametrize("text", SENTENCES)
+@pytest.mark.parametrize("door", ["compare", "compare a file", "rule", "accuracy", "command"])
+def test_a_text_that_is_often_an_answer_and_never_correct_is_in_the_finding(
+    tmp_path, capsys, text, door
+):
+    frame = with_failures(12, text=text)
+    path = tmp_path / "answers.csv"
+    frame.to_csv(path, index=False)
+    found = {
+        "compare": lambda: compare(frame).sentences[0],
+        "compare a file": lambda: compare(path).sentences[0],
+        "rule": lambda: compare(frame.drop(columns="correct"), rule="exact").sentences[0],
+        "accuracy": lambda: " ".join(accuracy(path).sentences),
+        "command": lambda: f"{main(['compare', str(path)])} {capsys.readouterr().out}",
+    }[door]()
+
+    said = f"12 answers of one are the same text, {text!r}, and none is correct; check that it"
+    assert said in " ".join(found.split())
+    assert "of two are the same text" not in found
+    if door != "rule":
+        assert read_results(path).frame["score"].notna().all()
+
+
+@pytest.mark.parametrize(("n_failed", "n", "n_correct"), [(9, 100, 0), (12, 240, 0), (12, 100, 1)])
+def test_a_text_that_is_seldom_an_answer_or_once_correct_is_not_in_the_finding(
+    n_failed, n, n_correct
+):
+    finding = compare(with_failures(n_failed, n=n, n_correct=n_correct)).sentences[0]
+
+    assert "the same text" not in finding

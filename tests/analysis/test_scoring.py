@@ -18,6 +18,7 @@ from surface_consistency.errors import DataError
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.frame import read_results
 from surface_consistency.studies.forms.data import load_forms
+from tests.results.kinds import written
 
 N = 20
 RIGHT = {"a": 15, "b": 5}
@@ -151,6 +152,33 @@ def test_separators_in_references_are_reported_with_an_option_that_splits(tmp_pa
     assert json.loads(capsys.readouterr().out)["rows"][0]["difference"] == pytest.approx(-0.5)
     assert main(["accuracy", str(file), "--rule", "exact", "--by", "model"]) == 0
     assert f"--reference-separator '{mark.strip()}'" in " ".join(capsys.readouterr().out.split())
+
+
+def test_line_feeds_in_references_are_reported_with_an_option_that_splits(tmp_path, capsys):
+    file = tmp_path / "answers.csv"
+    answers = rows(references=lambda name: f"{name}\nother")
+    pd.DataFrame(answers).to_csv(file, index=False)
+
+    assert (
+        "`reference_separator` '\\n' (in a shell, $'\\n')"
+        in compare(answers, rule="exact").sentences[0]
+    )
+    assert means(answers, columns=ResultColumns(reference_separator="\n")) == TRUTH
+    words = ["--rule", "exact", "--reference-separator", "\n", "--json"]
+    assert main(["compare", str(file), *words]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"][0]["difference"] == pytest.approx(-0.5)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_numbers_of_lists_written_as_text_are_in_the_finding(tmp_path, kind):
+    answers = rows(references=lambda name: "[0, 1]", answer=lambda name: "[0, 1]")
+    file = written(tmp_path / f"answers.{kind}", answers)
+
+    finding = compare(file, rule="exact").sentences[0]
+    remedy = [row | {"references": '["[0, 1]"]'} for row in answers]
+
+    assert "40 of 40 rows have a text that was read as a list of numbers, such as [0, 1]" in finding
+    assert means(remedy) == {"a": 1, "b": 1}
 
 
 def test_answers_without_references_have_no_score_and_are_counted():

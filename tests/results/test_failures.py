@@ -223,6 +223,98 @@ def test_cells_that_record_no_error_are_none():
     assert frame["score"].notna().tolist() == [True] * 9 + [False] * 2
 
 
+NOTHING = ("nan", "NaN", "<NA>", "NaT")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("text", NOTHING)
+def test_answers_written_from_missing_cells_keep_scores_other_than_zero(tmp_path, name, text):
+    rows = [row | {"prediction": text} if row["prediction"] == "nan" else row for row in ROWS[:11]]
+    rows += [{"item": 11, "prediction": text, "target": "bread", "correct": 1}]
+    path = written(tmp_path / name, rows)
+
+    frame = read_results(path).frame
+    assert frame["score"].isna().tolist() == [False] * 8 + [True] * 3 + [False]
+    assert frame["error"].notna().tolist() == [False] * 8 + [True] * 3 + [False]
+    (sentence,) = compare_results([path]).failed_answers["correct"]
+    assert "1 missing answer)" in sentence
+
+
+@pytest.mark.parametrize("text", NOTHING)
+def test_a_column_written_from_missing_cells_is_no_column_of_answers(tmp_path, text):
+    rows = [{"item": n, "prediction": text, "target": "x", "correct": n % 2} for n in range(20)]
+    compared = compare_results([written(tmp_path / "x.csv", rows)])
+
+    assert compared.metrics["correct"].models["mean"].tolist() == [0.5]
+    assert compared.failed_answers == {}
+    assert read_results(rows).frame["prediction"].isna().all()
+    with pytest.raises(DataError, match="no row holds an answer and accepted answers"):
+        compare_results(rows, settings=ComparisonSettings(rule="exact"))
+
+
+@pytest.mark.parametrize("text", ["None", "null", "NA", "Nan"])
+def test_other_words_for_nothing_are_answers(text):
+    frame = read(
+        [{"item": n, "prediction": one, "correct": 0} for n, one in enumerate([text, "a"])]
+    )
+
+    assert frame["score"].tolist() == [0, 0]
+    assert frame["prediction"].tolist() == [text, "a"]
+
+
+@pytest.mark.parametrize("kind", ["x.csv", "x.jsonl", "x.parquet"])
+@pytest.mark.parametrize("cells", [[0.25, 0, 3.5], [2, 0, 17]])
+def test_a_measured_error_is_not_a_failure(tmp_path, kind, cells):
+    path = written(
+        tmp_path / kind, [{"item": n, "correct": 1, "error": c} for n, c in enumerate(cells)]
+    )
+
+    frame = read_results(path).frame
+    assert frame["error"].isna().all()
+    assert frame["score"].tolist() == [1, 1, 1]
+
+
+def test_an_error_that_is_the_score_is_not_a_failure():
+    rows = [{"item": n, "error": n % 2} for n in range(4)]
+
+    assert read_results(rows, ResultColumns(score="error")).frame["score"].tolist() == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("kind", ["x.csv", "x.jsonl", "x.parquet"])
+@pytest.mark.parametrize(
+    ("cells", "messages"),
+    [
+        (["500", None, "429"], ["500", None, "429"]),
+        ([1, 0, 0], ["1", None, None]),
+        ([True, False, None], ["True", None, None]),
+        (["timeout", "", "None"], ["timeout", None, None]),
+    ],
+)
+@pytest.mark.parametrize(
+    "column",
+    [
+        *("error", "error_message", "errorMessage", "error_msg", "exception"),
+        *("judge_error", "parse_error", "Grader Error"),
+    ],
+)
+def test_columns_of_errors_record_failures(tmp_path, kind, column, cells, messages):
+    rows = [{"item": n, "correct": 1, "prediction": "a", column: c} for n, c in enumerate(cells)]
+
+    frame = read_results(written(tmp_path / kind, rows)).frame
+
+    is_scorer = column in ("judge_error", "parse_error", "Grader Error")
+    start = "scorer failed: " if is_scorer else ""
+    assert frame["error"].tolist() == [m and f"{start}{m}" for m in messages]
+    assert frame["score"].isna().tolist() == [m is not None for m in messages]
+    assert frame["prediction"].tolist() == ["a"] * 3
+
+
+def test_the_first_of_several_columns_of_errors_counts():
+    row = {"item": 1, "correct": 1, "error": None, "judge_error": "429", "error_message": ""}
+
+    assert read([row])["error"].tolist() == ["scorer failed: 429"]
+
+
 def test_scores_of_minus_one_are_reported_and_empty_cells_are_the_remedy():
     scores = {"a": [7, 9, 8, 6], "b": [-1, 9, -1, 6]}
     rows = [

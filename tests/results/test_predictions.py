@@ -143,7 +143,11 @@ NO_COLUMN = "no column holds the predictions; looked for prediction, pred, .*; s
         (RecordError, ROW + '{"id": "b", "text": "x"', "p.jsonl:2: .*not JSON"),
         (RecordError, ROW + '{"text": "x"}', "row 2 does not name its question"),
         (RecordError, ROW + '{"id": null, "text": "x"}', "row 2 does not name"),
-        (RecordError, '{"id": "a", "prediction": ["x"]}', "holds lists or objects, and a predict"),
+        (
+            RecordError,
+            '{"id": "a", "prediction": ["x", "y"]}',
+            "1 of 1 predictions are lists or ob",
+        ),
         (RecordError, 'id,text\na,"x\ny"\nb,c,d\n', "p.csv:4: 3 cells under 2 columns"),
         (DataError, "", "holds no rows, so no results; check how it was written"),
         (DataError, "\n", "holds no rows"),
