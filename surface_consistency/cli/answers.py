@@ -18,6 +18,7 @@ from surface_consistency.analysis.settings import RuleSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.reading import first_names
 from surface_consistency.results.columns import ResultColumns, need_column
+from surface_consistency.results.failures import COMMON
 from surface_consistency.results.frame import read_results
 from surface_consistency.results.logs import LEFT_OUT
 from surface_consistency.results.run_folders import is_run
@@ -66,7 +67,7 @@ def read_answers(
     named = {role: getattr(columns, role) for role in ("task", "model", "form", "metric", "repeat")}
     own = {name: frame[role] for role, name in named.items() if name and name not in frame}
     doubts = (*missing_answers(frame), *doubts)
-    frame = frame.assign(**own).drop(columns={"prediction", "error"}.difference(by))
+    frame = frame.assign(**own).drop(columns={"prediction", "error", COMMON} & {*frame} - {*by})
     if (frame["form"] == "").all():
         frame = frame.drop(columns="form")
     cluster = "item" if (cluster,) == columns.item else cluster
