@@ -17,16 +17,19 @@ from surface_consistency.metrics._inputs import check_choice
 from surface_consistency.reading import find_column, first_names
 from surface_consistency.results.columns import UNSURE, USUAL, ResultColumns
 from surface_consistency.results.epochs import reduced_rows
+from surface_consistency.results.failures import without_scored_answers
 from surface_consistency.results.frame import RUNS, UNSCORED, Results, read_results, table_or_rows
 from surface_consistency.results.inputs import inputs_of
 from surface_consistency.results.layouts import flat_rows
 from surface_consistency.results.names import DIRECTIONS, cluster_names, direction
 from surface_consistency.results.run_folders import is_run
-from surface_consistency.results.tables import frame_of, number_of, table_part
+from surface_consistency.results.tables import frame_of, is_complement, number_of, table_part
 from surface_consistency.rows.cells import strings_of
 from surface_consistency.text import did_you_mean
 
 _TABLES: Final = (".csv", ".tsv", ".parquet", ".jsonl", ".json", ".feather", ".arrow")
+_SCORES: Final = ("score", "correct")
+"""The default columns of scores, which files may have by another name."""
 _NOTES: Final = "notes of read_results"
 _OPTIONAL: Final = ("item", "form", "pair", "cluster", "full", "gold_retrieved")
 
@@ -57,7 +60,7 @@ def to_frame(
     if isinstance(data, pd.DataFrame):
         frame = data
     elif is_file:
-        frame = _read(data, tables, column_names(by))
+        frame = _read(data, tables, column_names(by), score)
     elif hasattr(data, "to_pandas"):
         frame = data.to_pandas()
     elif isinstance(data, list) and data and all(isinstance(row, dict) for row in data):
@@ -71,23 +74,38 @@ def to_frame(
     if frame.empty:
         raise ValueError("df has no rows; pass a DataFrame with one row per answer or pair")
     frame = frame.reset_index(drop=True)
-    return of_study(_without_failures(frame, score) if score and not is_file else frame)
+    is_read = is_file or not score or not frame.columns.is_unique
+    return of_study(frame if is_read else _without_failures(frame, score, column_names(by)))
 
 
-def _without_failures(frame: pd.DataFrame, score: str) -> pd.DataFrame:
+def _without_failures(frame: pd.DataFrame, score: str, by: Sequence[str]) -> pd.DataFrame:
     """Read the answers and errors of a frame as the reader of files does."""
     usual = (*USUAL["prediction"], *USUAL["error"], "finish_reason")
     columns = list(map(str, frame))
-    found = {find_column(name, columns) for name in usual if name not in UNSURE} - {None, score}
-    names = [name for name in frame if name in found and not has_list_cells(frame[name])]
+    found = {find_column(name, columns) for name in usual if name not in UNSURE}
+    scores = {score, *USUAL["score"]} & {*frame}
+    if score not in frame:
+        return frame
+    names = [name for name in frame if name in found - {score, *by} and _is_plain(frame[name])]
+    names = [name for name in names if not is_complement(frame[name], frame[score])]
     if not names:
         return frame
-    samples = table_part(frame[names], ResultColumns(), "df", [], for_judging=True).samples
+    notes = list[str]()
+    samples = table_part(frame[names], ResultColumns(), "df", notes, for_judging=True).samples
     samples = samples.reindex(columns=["prediction", "error"])
-    scores = [name for name in {score, *USUAL["score"]} & {*frame} if name not in names]
+    if samples["error"].notna().any() and pd.api.types.is_numeric_dtype(frame[score]):
+        samples["error"] = without_scored_answers(samples["error"], frame[score])
     failed = samples["error"].notna()
-    masked = {name: frame[name].mask(failed) for name in scores if failed.any()}
-    return frame.assign(**masked, prediction=samples["prediction"], error=samples["error"])
+    masked = {name: frame[name].mask(failed) for name in scores - {*names, *by} if failed.any()}
+    own = {name: samples[name] for name in map(str, samples) if name not in (score, *by)}
+    frame = frame.assign(**masked, **own)
+    frame.attrs[_NOTES] = [f"{note}." for note in notes]
+    return frame
+
+
+def _is_plain(column: "pd.Series[Any]") -> bool:
+    """Check whether all cells are texts, numbers or missing."""
+    return all(isinstance(cell, str | float | int | None) or cell is pd.NA for cell in column)
 
 
 def of_study(frame: pd.DataFrame) -> pd.DataFrame:
@@ -198,7 +216,7 @@ def directions_of(frame: pd.DataFrame, known: Mapping[str, bool]) -> dict[str, b
     """
     directions = dict(known)
     for name in DIRECTIONS & {*frame}:
-        cells = frame.drop_duplicates("metric")[["metric", name]]
+        cells = frame[frame[name].notna()].drop_duplicates("metric")[["metric", name]]
         for metric, cell in cells.itertuples(index=False, name=None):
             if (value := number_of(cell)) in (0.0, 1.0):
                 directions[str(metric)] = bool(value) == (name == "higher_is_better")
@@ -209,6 +227,7 @@ def _read(
     source: Any,  # noqa: ANN401 - a path or a log
     tables: Sequence[Sequence[str]],
     by: Sequence[str],
+    score: str,
 ) -> pd.DataFrame:
     """Read a table of pairs, or results of any tool, which have one metric."""
     if tables and isinstance(source, str | os.PathLike):
@@ -220,8 +239,11 @@ def _read(
             scores = next((one for one in tables if {*one} <= {*table}), None)
             if scores is not None:
                 return table.assign(**{name: read_scores(table[name], path) for name in scores})
-    made = answers_of(read_results(source), RuleSettings(), by)
-    frame = made.frame
+    columns = ResultColumns() if score in ("", *_SCORES) else ResultColumns(score=score)
+    made = answers_of(read_results(source, columns), RuleSettings(), by)
+    frame = (
+        made.frame if score in ("", *_SCORES) else made.frame.assign(**{score: made.frame["score"]})
+    )
     is_text = frame.dtypes == "category"
     frame = frame.astype(dict.fromkeys(frame.columns[is_text], object))
     unused = ["task"] * ("task" not in by) + ["form"] * bool((frame["form"] == "").all())

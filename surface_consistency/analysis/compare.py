@@ -15,7 +15,7 @@ import pandas as pd
 
 from surface_consistency.analysis._columns import directions_of, scored
 from surface_consistency.analysis.clusters import ITEMS_ALONE, ClusterChoice, found_cluster
-from surface_consistency.analysis.doubts import missing_answers
+from surface_consistency.analysis.doubts import missing_answers, no_scores
 from surface_consistency.analysis.flat import flat_totals
 from surface_consistency.analysis.labels import label_list, split_labels
 from surface_consistency.analysis.scoring import ITEM
@@ -39,6 +39,7 @@ from surface_consistency.results.frame import Results, read_inputs
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of
 from surface_consistency.results.logs import LEFT_OUT
 from surface_consistency.results.names import direction
+from surface_consistency.results.tables import is_answered
 from surface_consistency.tables import sentences as say
 from surface_consistency.tables.numbers import sentence_text
 
@@ -361,9 +362,10 @@ def _by_rows(
     # Failed answers are counted by kind, so that here only blank ones are.
     answers = frame[frame["metric"] == frame["metric"].iat[0]]
     is_failed = answers["error"].notna()
-    if is_failed.any() and answers["prediction"].notna().any():
-        texts = answers["prediction"].astype(object).mask(is_failed, answers["error"])
-        answers = answers.assign(prediction=texts)
+    if is_failed.any():
+        has_texts = is_answered(answers["prediction"][~is_failed]).any()
+        texts = answers["prediction"].astype(object)
+        answers = answers.assign(prediction=texts.mask(is_failed, "failed" if has_texts else None))
     return ComparedResults(
         metrics=comparisons,
         models=models,
@@ -461,10 +463,7 @@ def _common_metrics(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     scored = frame if is_scored.all() else frame[is_scored]
     reasons = "".join(f"; {note}" for note in notes if note.endswith(LEFT_OUT))
     if scored.empty:
-        raise DataError(
-            "no row holds a score; name the column of scores by `score`, or judge the answers by "
-            f"`rule`, such as `rule=popqa`{reasons}"
-        )
+        raise no_scores(frame, notes)
     if not _varies(scored["metric"]) and not _varies(frame["metric"]):
         return frame
     n_models = frame["model"].nunique()

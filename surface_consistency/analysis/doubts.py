@@ -1,17 +1,44 @@
 """Doubts about scores that belong to a finding: constant scores, and missing answers."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
 import pandas as pd
 
+from surface_consistency.errors import DataError
 from surface_consistency.reading import first_names
-from surface_consistency.results.failures import COMMON, FEW, MANY as MANY
+from surface_consistency.results.failures import COMMON, FEW, MANY
+from surface_consistency.results.logs import LEFT_OUT
 from surface_consistency.results.rows import shown
 
 _REASONS: Final = ("error", "result", "reason", "explanation", "status")
 """Columns that may say why an answer is incorrect."""
+
+
+def no_scores(frame: pd.DataFrame, notes: Iterable[str]) -> DataError:
+    """Make the error on results without any score.
+
+    Args:
+        frame: The rows, with a column `error`.
+        notes: Notes of the reader, some of which say why a metric has no scores.
+
+    Returns:
+        The error.
+    """
+    reasons = [note for note in notes if note.endswith(LEFT_OUT)]
+    errors = frame["error"].dropna()
+    if len(errors):
+        reasons.append(f"{len(errors):,} rows have an error, such as {shown(errors.iloc[0])}")
+    return DataError(
+        "; ".join(
+            [
+                "no row holds a score; name the column of scores by `score`, or score the answers "
+                "by `rule`, such as `rule=popqa`",
+                *reasons,
+            ]
+        )
+    )
 
 
 def constant_scores(
@@ -74,11 +101,12 @@ def missing_answers(frame: pd.DataFrame) -> Iterator[str]:
     is_absent = frame["prediction"].isna()
     texts = frame["prediction"][~is_absent].to_numpy(dtype=object)
     is_none = frame["error"].notna()
-    is_none[~is_absent] |= np.array([not text or text.isspace() for text in texts], dtype=bool)
+    is_none[~is_absent] |= np.array([not str(text).strip() for text in texts], dtype=bool)
     if is_absent.any():
         # A task without any answer, such as a choice by probability, has none to be missing.
-        tasks = [frame[name] for name in ("model", "task") if name in frame]
-        is_none |= is_absent & (~is_absent).groupby(tasks, observed=True).transform("any")
+        tasks = frame["task"] if "task" in frame else np.zeros(len(frame))
+        has_answers = (~is_absent & ~is_none).groupby(tasks, observed=True).transform("any")
+        is_none |= is_absent & has_answers
     by_model = is_none.groupby(frame["model"], sort=False, observed=True)
     for name, n_none, n in by_model.agg(["sum", "size"]).itertuples(name=None):
         if n_none > MANY * n:

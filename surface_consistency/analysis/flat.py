@@ -14,7 +14,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.analysis.clusters import ITEMS_ALONE, ClusterChoice, choose_cluster
-from surface_consistency.analysis.doubts import MANY
 from surface_consistency.errors import DataError
 from surface_consistency.metrics.comparison.totals import (
     ModelScores,
@@ -24,7 +23,7 @@ from surface_consistency.metrics.comparison.totals import (
 )
 from surface_consistency.reading import find_column
 from surface_consistency.results.columns import ResultColumns, table_columns
-from surface_consistency.results.failures import has_failed_answers
+from surface_consistency.results.failures import MANY, has_failed_answers
 from surface_consistency.results.inputs import Input
 from surface_consistency.results.layouts import layout_of
 from surface_consistency.results.names import DIRECTIONS, cluster_names, is_context

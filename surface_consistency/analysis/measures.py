@@ -817,7 +817,9 @@ def _result(
     finding, further = (texts(part) for part in (said[:1], said[1:]))
     answers = rows.frame if "model" in rows.frame else rows.frame.assign(model="all models")
     name = str(answers["model"].iat[0]) if answers["model"].nunique() == 1 else "all models"
-    doubts = [*_constant(table, rows, unit, name, shown), *missing_answers(answers)]
+    doubts = [*_constant(table, rows, unit, name, shown)]
+    if kind != "paired":
+        doubts += missing_answers(answers)
     return Result(
         kind=kind,
         frame=table,

@@ -13,14 +13,13 @@ from surface_consistency.analysis._columns import (
     read_table,
     to_frame,
 )
-from surface_consistency.analysis.doubts import missing_answers
+from surface_consistency.analysis.doubts import missing_answers, no_scores
 from surface_consistency.analysis.settings import RuleSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.reading import first_names
 from surface_consistency.results.columns import ResultColumns, need_column
 from surface_consistency.results.failures import COMMON
 from surface_consistency.results.frame import read_results
-from surface_consistency.results.logs import LEFT_OUT
 from surface_consistency.results.run_folders import is_run
 from surface_consistency.text import did_you_mean
 
@@ -58,11 +57,7 @@ def read_answers(
     results = read_results(list(sources), columns, has_answers=scoring.rule is not None)
     frame, doubts, notes = answers_of(results, scoring, by)
     if frame["score"].isna().all():
-        reasons = "".join(f"; {note}" for note in notes if note.endswith(LEFT_OUT))
-        raise DataError(
-            "no row has a score; name the column of scores by `score`, or score the answers by "
-            f"`rule`, such as `rule=popqa`{reasons}"
-        )
+        raise no_scores(frame, notes)
     # The columns of roles have the names of their roles; groups have the names in the files.
     named = {role: getattr(columns, role) for role in ("task", "model", "form", "metric", "repeat")}
     own = {name: frame[role] for role, name in named.items() if name and name not in frame}

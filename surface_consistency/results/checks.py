@@ -11,7 +11,7 @@ import pandas as pd
 from surface_consistency.errors import DataError
 from surface_consistency.reading import first_names
 from surface_consistency.results.columns import ResultColumns, need_column
-from surface_consistency.results.failures import NO_ANSWER
+from surface_consistency.results.failures import without_scored_answers
 from surface_consistency.results.inputs import path_labels
 from surface_consistency.results.names import cluster_names, is_context
 from surface_consistency.results.rows import shown
@@ -105,9 +105,7 @@ def joined(
     if len(frames) > 1 and len(tasks) == 1:
         frame["task"] = constant(tasks[0], len(frame))
     if frame["error"].notna().any():
-        # Who scored a text such as "nan" as correct took it for an answer.
-        is_kept = frame["error"].str.startswith(NO_ANSWER, na=False) & (frame["score"] != 0)
-        frame["error"] = frame["error"].mask(is_kept & frame["score"].notna(), None)
+        frame["error"] = without_scored_answers(frame["error"], frame["score"])
         frame["score"] = frame["score"].mask(frame["error"].notna())
     further = [name for name in frame if name not in COLUMNS]
     return frame[[*COLUMNS, *further]].astype({"repeat": "int64", "content": "uint64"})

@@ -22,23 +22,6 @@ _SAME_TASK: Final = (
 _SAME_CONFIG: Final = ("limit", "sample_id", "epochs", "epochs_reducer")
 
 
-def check_run(run: Cells) -> None:
-    """Check the types of what a log says of its run.
-
-    Args:
-        run: The part `eval` of the log.
-
-    Raises:
-        AttributeError, TypeError, ValueError: If the log has another layout.
-    """
-    datetime.fromisoformat(run.get("created") or "2000-01-01")
-    config = run.get("config") or {}
-    n_items, epochs = at(run, "dataset.samples") or 0, config.get("epochs") or 1
-    "".join(config.get("epochs_reducer") or ())
-    if not (isinstance(n_items, int) and isinstance(epochs, int)):
-        raise TypeError("the numbers of samples and epochs are not integers")
-
-
 def status_note(log: Cells, n_samples: int) -> str:
     """Report a run that did not succeed.
 

@@ -7,6 +7,7 @@ nothing but the message of an error are read by the layouts themselves.
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from surface_consistency.results.names import direction
 from surface_consistency.results.rows import Cells, at
 
 if TYPE_CHECKING:
@@ -181,6 +182,20 @@ def without_failed_answers(samples: "pd.DataFrame") -> "pd.DataFrame":
     )
 
 
+def without_scored_answers(errors: "pd.Series", scores: "pd.Series") -> "pd.Series":
+    """Take texts such as "nan" for answers if one of them has a score above 0.
+
+    Args:
+        errors: Errors as of `without_failed_answers`.
+        scores: The scores of the same rows.
+
+    Returns:
+        The errors, without those of the kind `NO_ANSWER` in this case.
+    """
+    is_none = errors.str.startswith(NO_ANSWER, na=False)
+    return errors.mask(is_none, None) if (scores[is_none] > 0).any() else errors
+
+
 def with_common_answers(frame: "pd.DataFrame") -> "pd.DataFrame":
     """Mark the answers of a model that are often the same text, and never correct.
 
@@ -196,6 +211,9 @@ def with_common_answers(frame: "pd.DataFrame") -> "pd.DataFrame":
     if "prediction" not in frame or not frame["score"].notna().any():
         return frame
     common, n_metrics = list[pd.Series](), frame["metric"].nunique()
+    lower = [name for name in frame["metric"].unique() if direction(str(name)) != "higher"]
+    if lower or (frame["score"] < 0).any():
+        return frame
     for model, n in frame["model"].value_counts().items():
         rows = frame.loc[frame["model"] == model, ["prediction", "score"]]
         # A text that is many answers is in a sample of them, too.

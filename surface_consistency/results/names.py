@@ -10,9 +10,9 @@ from typing import Final, Literal
 _TASK: Final = re.compile(
     r"\W*((helm|harness|lighteval|leaderboard|custom)\W)?(\w?mmlu|m?gsm.?8?k?|arc|hellaswag"
     r"|truthful.?qa|winogrande|human.?eval|mbpp|boolq|[ps]iqa|trivia.?qa|bbh|gpqa|ifeval|squad"
-    r"|openbook.?qa|lambada|commonsense.?qa|math.?500|aime.?\d*|simpleqa|popqa|nq.?open|agieval"
+    r"|openbook.?qa|lambada|commonsense.?qa|math.?500|aime(.?20\d\d)?|simpleqa|popqa|nq.?open|agieval"
     r"|live.?code.?bench|ceval|average|avg|mean|overall|all|total|(macro|micro).?(avg|average))"
-    r"([\W_]\D*)?(\|\d+)*",
+    r"([_:|,./-][^\d\s]*)?(\|\d+)*",
     re.IGNORECASE,
 )
 """Labels of benchmarks and of averages over them, which do not name items."""

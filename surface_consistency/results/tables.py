@@ -35,13 +35,16 @@ from surface_consistency.schemas.generations import server_end
 
 _WORDS: Final = {"true": 1.0, "false": 0.0, "nan": float("nan")}
 _NO_ERRORS: Final = frozenset(
-    {"none", "null", "nan", "false", "0", "0.0", "[]", "{}", "()", "-", "n/a", "na", "no", "ok"}
-    | {"no error", "success", "undefined"}
+    {"none", "null", "nan", "false", "0", "0.0", "[]", "{}", "()", "-", "n/a", "na", "n", "no"}
+    | {"ok", "no error", "no_error", "no exception", "passed", "success", "undefined"}
 )
 """Cells of a column of errors that record none."""
 
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
+_ANSWER_ENDS: Final = ("1", "2", "tool_calls", "function_call")
+"""Ends of replies that tables have beside an answer: STOP and MAX_TOKENS as numbers of Gemini."""
+
 JOINED: Final = " | "
 """What stands between the parts of an item that is named by several columns."""
 
@@ -193,6 +196,7 @@ def table_part(
         models = table.models(notes)
         part = table.wide(models) if models else table.long(notes)
     samples = without_unread(part.samples, source, notes, for_judging=for_judging)
+    samples = _without_answered_errors(samples, source, notes)
     ids = table.ids() if len(columns.items) == 1 and not for_judging else ""
     item = JOINED.join(columns.items)
     return part._replace(samples=samples, columns=names, item=item, roles=columns.roles, ids=ids)
@@ -380,6 +384,7 @@ class _Table(NamedTuple):
         if ends is not None and "prediction" in parts:
             stated = text_or_none(frame[ends])
             is_answer = stated.map(server_end).isin(("stop", "length"))
+            is_answer |= stated.isin(_ANSWER_ENDS) & is_answered(parts["prediction"])
             parts["prediction"] = parts["prediction"].where(is_answer, None)
             failed = (f"{REQUEST}: finish_reason is " + stated).where(~is_answer, None)
             errors.append(failed)
@@ -403,11 +408,13 @@ class _Table(NamedTuple):
 
     def errors(self) -> Iterator[pd.Series]:
         """Read the columns of errors, other than one that holds scores."""
-        taken = {self.columns.roles.get("score"), *self.given.metrics}
+        score = self.columns.roles.get("score")
+        taken = {score, *self.given.metrics}
         usual = ERRORS if self.given.error is None else (self.columns.roles["error"],)
         for name in usual:
             column = find_column(name, self.names)
-            if column is not None and column not in taken:
+            is_free = column is not None and column not in taken
+            if is_free and not (score and is_complement(self.frame[column], self.frame[score])):
                 messages = _errors(self.frame[column])
                 is_scorer = messages.notna() & (name in SCORER_ERRORS)
                 yield messages.mask(is_scorer, f"{SCORER}: " + messages)
@@ -560,6 +567,33 @@ def without_unread(
         raise RecordError(problem)
     notes.append(f"{problem}; they are read as missing")
     return samples
+
+
+def _without_answered_errors(samples: pd.DataFrame, source: str, notes: list[str]) -> pd.DataFrame:
+    """Keep the scores of answers beside which a table has an error, and report them."""
+    if not {"prediction", "error"} <= {*samples}:
+        return samples
+    errors = samples["error"]
+    is_kept = is_answered(samples["prediction"]) & errors.notna()
+    is_kept &= ~errors.str.startswith((REQUEST, SCORER), na=False)
+    if not is_kept.any():
+        return samples
+    notes.append(
+        f"{source}: {is_kept.sum():,} of {len(samples):,} rows have an answer and an error, such "
+        f"as {shown(errors[is_kept].iloc[0])}; their scores count"
+    )
+    return samples.assign(error=errors.mask(is_kept, None))
+
+
+def is_complement(errors: pd.Series, scores: pd.Series) -> bool:
+    """Check whether a column of errors is 1 for each incorrect answer, and 0 for the others."""
+    (values, is_text), (labels, is_other) = _as_numbers(errors), _as_numbers(scores)
+    return not (is_text | is_other).any() and bool((values == 1.0 - labels).all())
+
+
+def is_answered(answers: pd.Series) -> pd.Series:
+    """Check which cells of a column of answers are texts that are not blank."""
+    return answers.notna() & (answers.astype(object).astype("str").str.strip() != "")
 
 
 def unread_problem(texts: pd.Series) -> str:

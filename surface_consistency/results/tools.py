@@ -3,13 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.reading import first_names, parse_json
 from surface_consistency.results.columns import USUAL
-from surface_consistency.results.epochs import check_run
 from surface_consistency.results.failures import INVALID, SCORER, failure_of
 from surface_consistency.results.rows import Cells, Failure, Flat, Flats, at, shown, text_of
 from surface_consistency.results.samples import task_in_name
@@ -31,7 +31,7 @@ _ROTATION: Final = 10**6
 
 def inspect_parts(sample: Cells, log: Cells) -> Cells:
     """Read texts, repeat and failure of a sample of inspect_ai."""
-    check_run(log["eval"])
+    _check_run(log["eval"])
     asked = sample["input"]
     if not isinstance(asked, str):
         asked = text_of(asked[-1]["content"]) if asked else None
@@ -50,6 +50,16 @@ def inspect_parts(sample: Cells, log: Cells) -> Cells:
         "doubt": _SCORED_ERROR if failed and is_scored else None,
         "log": {name: log.get(name) for name in ("eval", "status", "results")},
     }
+
+
+def _check_run(run: Cells) -> None:
+    """Check the types of what a log of inspect_ai says of its run."""
+    datetime.fromisoformat(run.get("created") or "2000-01-01")
+    config = run.get("config") or {}
+    n_items, epochs = at(run, "dataset.samples") or 0, config.get("epochs") or 1
+    "".join(config.get("epochs_reducer") or ())
+    if not (isinstance(n_items, int) and isinstance(epochs, int)):
+        raise TypeError("the numbers of samples and epochs are not integers")
 
 
 def inspect_scores(sample: Cells, log: Cells) -> Cells:

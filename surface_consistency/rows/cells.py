@@ -25,14 +25,10 @@ _HALF: Final = re.compile("[\ud800-\udfff]")
 _MOST_DIGITS: Final = 30
 _TYPE: Final = (
     r"(?:(?:np|numpy|datetime)\.\w+|array|set|frozenset|bytearray|deque|defaultdict|mappingproxy|"
-    r"masked_array|tensor|o?dict_(?:keys|values|items)|OrderedDict|Decimal)"
+    r"masked_array|tensor|o?dict_(?:keys|values|items)|OrderedDict|Decimal|Index)"
 )
 """Types that `repr` writes as calls of their names."""
-_CLASS: Final = r"(?:[a-z_]\w*\.)*[A-Z]\w\w+"
-"""How other classes are usually named."""
-_CALL: Final = (
-    rf"\s*(?:{_TYPE}\(\s*(?:[\[({{'\"<\d)-]|b['\"]|\w+=)|{_CLASS}\(\s*(?:[\[({{']|b'|\w+=))"
-)
+_CALL: Final = rf"\s*{_TYPE}\(\s*(?:[\[({{'\"<\d)-]|b['\"]|\w+=)"
 """How a value begins that `repr` may have written as a call."""
 _WRITTEN: Final = re.compile(r"\s*(?:[\[({\"']|[bu]['\"])")
 """How a list, an object or a text in quotes begins that was written as text."""
@@ -332,8 +328,11 @@ def _is_list(value: object) -> bool:
 
 
 def _are_numbers(values: Collection[object]) -> bool:
-    """Check whether there are values, and all are numbers."""
-    return bool(values) and all(isinstance(one, int | float) for one in values)
+    """Check whether there are values, and all are numbers or lists of numbers."""
+    return bool(values) and all(
+        isinstance(one, int | float) or (isinstance(one, list | tuple) and _are_numbers(one))
+        for one in values
+    )
 
 
 def _items(value: Any) -> Sequence[object]:  # noqa: ANN401
@@ -408,8 +407,7 @@ class _Unwrapped(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Return the only argument of a type; the pairs of a dictionary as a dictionary."""
         name, value = ast.unparse(node.func), node.args[0] if len(node.args) == 1 else None
-        is_list = isinstance(value, ast.List | ast.Tuple | ast.Set | ast.Dict)
-        if value is None or not re.fullmatch(f"{_TYPE}|{_CLASS}" if is_list else _TYPE, name):
+        if value is None or not re.fullmatch(_TYPE, name):
             return node
         if isinstance(value, ast.List) and re.search("Dict|items", name):
             keys, values = zip(*(getattr(one, "elts", ()) for one in value.elts), strict=True)

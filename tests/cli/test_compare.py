@@ -290,7 +290,7 @@ def test_answers_in_several_forms_are_scored_by_a_rule(tmp_path, capsys):
     pd.DataFrame(rows).to_json(file, orient="records", lines=True)
 
     assert main(["consistency", str(file)]) == 2
-    assert "no row has a score; name the column of scores by --score" in capsys.readouterr().err
+    assert "no row holds a score; name the column of scores by --score" in capsys.readouterr().err
     assert main(["consistency", str(file), "--rule", "popqa", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     assert (row["consistency"], row["all_correct"], row["accuracy"]) == (0.5, 0.5, 0.75)

@@ -4,9 +4,11 @@ import json
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from surface_consistency.analysis.compare import compare_results
+from surface_consistency.analysis.measures import accuracy
 from surface_consistency.analysis.settings import ComparisonSettings
 from surface_consistency.errors import DataError
 from surface_consistency.results.columns import ResultColumns
@@ -228,15 +230,16 @@ NOTHING = ("nan", "NaN", "<NA>", "NaT")
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("text", NOTHING)
-def test_answers_written_from_missing_cells_keep_scores_other_than_zero(tmp_path, name, text):
+def test_texts_for_missing_cells_are_answers_if_one_is_correct(tmp_path, name, text):
     rows = [row | {"prediction": text} if row["prediction"] == "nan" else row for row in ROWS[:11]]
     rows += [{"item": 11, "prediction": text, "target": "bread", "correct": 1}]
     path = written(tmp_path / name, rows)
 
     frame = read_results(path).frame
-    assert frame["score"].isna().tolist() == [False] * 8 + [True] * 3 + [False]
-    assert frame["error"].notna().tolist() == [False] * 8 + [True] * 3 + [False]
+    assert frame["score"].isna().tolist() == [False] * 8 + [True] * 2 + [False] * 2
     (sentence,) = compare_results([path]).failed_answers["correct"]
+    assert "missing answer" not in sentence
+    (sentence,) = compare_results([written(tmp_path / name, rows[:-1])]).failed_answers["correct"]
     assert "1 missing answer)" in sentence
 
 
@@ -298,15 +301,50 @@ def test_an_error_that_is_the_score_is_not_a_failure():
     ],
 )
 def test_columns_of_errors_record_failures(tmp_path, kind, column, cells, messages):
-    rows = [{"item": n, "correct": 1, "prediction": "a", column: c} for n, c in enumerate(cells)]
+    is_scorer = column in ("judge_error", "parse_error", "Grader Error")
+    answers = ["a" if is_scorer or m is None else "" for m in messages]
+    rows = [
+        {"item": n, "correct": 1, "prediction": answer, column: cell}
+        for n, (answer, cell) in enumerate(zip(answers, cells, strict=True))
+    ]
 
     frame = read_results(written(tmp_path / kind, rows)).frame
 
-    is_scorer = column in ("judge_error", "parse_error", "Grader Error")
     start = "scorer failed: " if is_scorer else ""
     assert frame["error"].tolist() == [m and f"{start}{m}" for m in messages]
     assert frame["score"].isna().tolist() == [m is not None for m in messages]
-    assert frame["prediction"].tolist() == ["a"] * 3
+    assert frame["prediction"].tolist() == answers
+
+
+def test_an_error_beside_an_answer_keeps_the_score_and_is_reported():
+    """An exception of generated code, or the kind of an incorrect answer, is no failed request."""
+    rows = [
+        {"item": n, "model": m, "correct": int(n % k > 0), "prediction": "SELECT 1"}
+        | {"exception": None if n % k else "AssertionError"}
+        for m, k in (("a", 5), ("b", 2))
+        for n in range(40)
+    ]
+
+    results = read_results(rows)
+    assert results.frame.groupby("model")["score"].agg(["mean", "size"]).to_numpy().tolist() == [
+        [0.8, 40],
+        [0.5, 40],
+    ]
+    assert results.notes == (
+        "rows: 28 of 80 rows have an answer and an error, such as 'AssertionError'; their "
+        "scores count",
+    )
+    frame = pd.DataFrame(rows)
+    assert accuracy(frame).to_frame()["accuracy"].tolist() == [0.8, 0.5]
+
+
+@pytest.mark.parametrize("end", [1, "tool_calls"])
+def test_an_answer_with_an_end_that_is_not_a_failure_counts(end):
+    rows = [{"item": n, "correct": 1, "prediction": "a", "finish_reason": end} for n in range(3)]
+
+    assert read_results(rows).frame["score"].tolist() == [1, 1, 1]
+    blank = [row | {"prediction": ""} for row in rows]
+    assert read_results(blank).frame["score"].isna().all()
 
 
 def test_the_first_of_several_columns_of_errors_counts():
@@ -377,7 +415,7 @@ def test_a_harness_run_without_scores_is_scored_by_a_rule(tmp_path):
     (path,) = (tmp_path / "out").rglob("samples_*.jsonl")
 
     with pytest.raises(
-        DataError, match=r"judge the answers by `rule`.*with predict_only, which sc"
+        DataError, match=r"score the answers by `rule`.*with predict_only, which sc"
     ):
         compare_results([path])
     compared = compare_results([path], settings=ComparisonSettings(rule="exact"))

@@ -303,7 +303,7 @@ def test_grades_in_words_are_numbers_and_letters_are_not(evaluate):
 
     # The reason is given also if nothing can be compared, and its remedy works.
     log = evaluate("letters", [letters])
-    with pytest.raises(DataError, match=r"judge the answers by `rule`.*; m: metric 'letters' ho"):
+    with pytest.raises(DataError, match=r"score the answers by `rule`.*; m: metric 'letters' ho"):
         means({"m": log})
     assert means({"m": log}, rule="exact")[0] == {("exact", "m"): 0.75}
 
