@@ -31,6 +31,7 @@ from surface_consistency.metrics import (
 )
 from tests.analysis.made_answers import answers, outcomes
 from tests.refusals import refusals
+from tests.results.kinds import written
 
 ENDS = ("", "_low", "_high")
 ONE = answers(n_repeats=1)
@@ -767,3 +768,67 @@ def test_a_clustered_test_needs_clusters():
 
     with pytest.raises(ValueError, match="test='obuchowski' needs clusters of pairs; pass cluster"):
         paired(pairs, test="obuchowski")
+
+
+def judged(**further):
+    """Answers of two models to 40 items, 80 % and 40 % correct, with further columns."""
+    rows = [(n, m, int(n % 10 < k)) for m, k in (("a", 8), ("b", 4)) for n in range(40)]
+    frame = pd.DataFrame(rows, columns=["item", "model", "correct"])
+    return frame.assign(**{name: make(frame) for name, make in further.items()})
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda f: 1 - f["correct"],
+        lambda f: f["correct"] == 0,
+        lambda f: [{"text": ["a", "b"]}] * len(f),
+        lambda f: "No exception",
+    ],
+    ids=["complement", "bool", "objects", "words"],
+)
+@pytest.mark.parametrize("column", ["error", "exception", "prediction"])
+def test_columns_that_record_no_failure_leave_the_scores(column, make):
+    assert accuracy(judged(**{column: make})).to_frame()["accuracy"].tolist() == [0.8, 0.4]
+
+
+def test_a_column_of_groups_or_scores_is_not_read_as_answers_or_errors():
+    frame = judged(error=lambda f: "e" + (f["item"] % 2).astype(str), prediction=lambda f: "x")
+
+    assert accuracy(frame, by="error").to_frame()["n"].tolist() == [20] * 4
+    scores = judged(prediction=lambda f: f["correct"], error=lambda f: None)
+    assert accuracy(scores, score="prediction").to_frame()["accuracy"].tolist() == [0.8, 0.4]
+    errors = judged(error=lambda f: f["correct"] / 4, prediction=lambda f: "x")
+    assert accuracy(errors, score="error").to_frame()["accuracy"].tolist() == [0.2, 0.1]
+
+
+def test_texts_for_missing_cells_are_answers_of_a_frame_if_one_is_correct():
+    frame = judged(prediction=lambda f: np.where(f["item"] % 4 == 0, "nan", "x"))
+
+    assert accuracy(frame).to_frame()["accuracy"].tolist() == [0.8, 0.4]
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.parquet"])
+def test_scores_of_files_are_those_of_the_named_column(tmp_path, name):
+    path = written(
+        tmp_path / name, judged(rating=lambda f: 1 + 4 * f["correct"]).to_dict("records")
+    )
+
+    assert accuracy(path, score="rating").to_frame()["accuracy"].round(9).tolist() == [4.2, 2.6]
+
+
+def test_pairs_with_columns_of_answers_and_errors_have_no_doubts():
+    pairs = pd.DataFrame({"item": range(40), "one": [1, 0] * 20, "two": 1, "prediction": 3})
+
+    (finding, *_) = paired(pairs.assign(error=0), first="one", second="two").sentences
+    assert "failed" not in finding
+
+
+def test_a_direction_that_one_of_two_files_states_holds_for_both():
+    frame = judged()
+    parts = {m: part.to_dict("records") for m, part in frame.groupby("model")}
+    parts["b"] = [row | {"lower_is_better": True} for row in parts["b"]]
+
+    for names in (["a", "b"], ["b", "a"]):
+        (finding, *_) = compare({name: parts[name] for name in names}).sentences
+        assert "correct, lower is better" in finding
