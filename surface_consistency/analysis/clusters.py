@@ -45,7 +45,7 @@ def found_cluster(
 
     Args:
         frame: The rows.
-        names: Columns that may group the items. An empty cell of a context is no context: its item
+        names: Columns that may group the items. An empty cell is not a context: its item
             is a cluster. A label with empty cells is not a candidate.
         items: Number of the item of each row, from 0 without gaps.
         tasks: Number of its task.

@@ -50,8 +50,8 @@ class ComparisonSettings(RuleSettings):
     """Least and largest score that there can be; 0 and 1 where all scores lie there, else none."""
 
     lower_is_better: Items[str] = ()
-    """Metrics of which lower scores are better, besides losses, errors and costs by their files or
-    names; "none" for no metric."""
+    """Metrics of which lower scores are better, in addition to losses, errors and costs by their
+    files or names; "none" for no metric."""
 
     missing: Literal["drop", "raise", "wrong"] = "drop"
     """What an error, a blank verdict or a missing score counts as."""

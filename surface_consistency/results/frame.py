@@ -344,7 +344,7 @@ def _has(frame: pd.DataFrame, name: str) -> bool:
 
 
 def _hashed_answers(frame: pd.DataFrame) -> np.ndarray:
-    """Hash the answers, by which doubled rows are told apart, blank ones alike; 0 for none."""
+    """Hash the answers, to compare doubled rows: blank ones are equal, and 0 is a missing one."""
     if "prediction" not in frame:
         return np.zeros(len(frame), dtype=np.uint8)
     hashed = np.zeros(len(frame), dtype=np.uint64)
