@@ -23,7 +23,7 @@ from surface_consistency.results.inputs import inputs_of
 from surface_consistency.results.layouts import flat_rows
 from surface_consistency.results.names import DIRECTIONS, cluster_names, direction
 from surface_consistency.results.run_folders import is_run
-from surface_consistency.results.tables import frame_of, is_complement, number_of, table_part
+from surface_consistency.results.tables import frame_of, number_of, table_part
 from surface_consistency.rows.cells import strings_of
 from surface_consistency.text import did_you_mean
 
@@ -87,11 +87,12 @@ def _without_failures(frame: pd.DataFrame, score: str, by: Sequence[str]) -> pd.
     if score not in frame:
         return frame
     names = [name for name in frame if name in found - {score, *by} and _is_plain(frame[name])]
-    names = [name for name in names if not is_complement(frame[name], frame[score])]
     if not names:
         return frame
-    notes = list[str]()
-    samples = table_part(frame[names], ResultColumns(), "df", notes, for_judging=True).samples
+    notes, scored = list[str](), [score] if score not in found else []
+    columns_of = ResultColumns(score=score if scored else None)
+    part = table_part(frame[[*names, *scored]], columns_of, "df", notes, for_judging=True)
+    samples = part.samples
     samples = samples.reindex(columns=["prediction", "error"])
     if samples["error"].notna().any() and pd.api.types.is_numeric_dtype(frame[score]):
         samples["error"] = without_scored_answers(samples["error"], frame[score])

@@ -23,7 +23,7 @@ from surface_consistency.metrics.comparison.totals import (
 )
 from surface_consistency.reading import find_column
 from surface_consistency.results.columns import ResultColumns, table_columns
-from surface_consistency.results.failures import MANY, has_failed_answers
+from surface_consistency.results.failures import FEW, MANY, has_failed_answers
 from surface_consistency.results.inputs import Input
 from surface_consistency.results.layouts import layout_of
 from surface_consistency.results.names import DIRECTIONS, cluster_names, is_context
@@ -37,7 +37,6 @@ _Numbers: TypeAlias = npt.NDArray[np.int64]
 _ROWS: Final = 131_072
 _DENSE: Final = 4
 _SAMPLE: Final = 500
-_FEW: Final = 10
 _TEXTS: Final = ("question", "references")
 _READ: Final = {"score", "model", "prediction", *_TEXTS}
 
@@ -352,7 +351,7 @@ def _has_common_answer(answers: "pa.ChunkedArray", scores: "pa.ChunkedArray") ->
     rows = np.arange(0, len(answers), 1 + len(answers) // _SAMPLE)
     texts = answers.take(rows).to_pandas()
     counts = texts.value_counts()
-    often = {*counts.index[(counts >= _FEW) & (counts > MANY / 2.0 * len(rows))]}
+    often = {*counts.index[(counts >= FEW) & (counts > MANY / 2.0 * len(rows))]}
     return bool(often and often.difference(texts[scores.take(rows).to_pandas() > 0]))
 
 

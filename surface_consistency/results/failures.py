@@ -75,7 +75,7 @@ _NAN: Final = ("nan", "NaN", "<NA>", "NaT")
 SCORER_ERRORS: Final = ("judge_error", "grader_error", "scorer_error", "parse_error")
 """Columns of tables that record why an answer has no score."""
 ERRORS: Final = ("error", "error_message", "error_msg", "exception", *SCORER_ERRORS)
-"""These, and columns that record why there is no answer."""
+"""Columns of tables that record a failed request or a failed scorer."""
 
 NO_SCORES: Final = {"bypass": "lm-evaluation-harness with predict_only"}
 """Metrics that stand for no scoring at all."""

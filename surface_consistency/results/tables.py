@@ -43,7 +43,8 @@ _NO_ERRORS: Final = frozenset(
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 _ANSWER_ENDS: Final = ("1", "2", "tool_calls", "function_call")
-"""Ends of replies that tables have beside an answer: STOP and MAX_TOKENS as numbers of Gemini."""
+"""Ends of replies that a table may have next to an answer: STOP and MAX_TOKENS as numbers of
+Gemini, and calls of tools."""
 
 JOINED: Final = " | "
 """What stands between the parts of an item that is named by several columns."""
@@ -191,10 +192,10 @@ def table_part(
     if for_judging:
         prompt = find_column("prompt", names)
         prompts = {} if prompt is None else {"prompt": text_or_none(table.frame[prompt])}
-        part = Part(table.samples().assign(**prompts), {})
+        part = Part(table.samples(notes).assign(**prompts), {})
     else:
         models = table.models(notes)
-        part = table.wide(models) if models else table.long(notes)
+        part = table.wide(models, notes) if models else table.long(notes)
     samples = without_unread(part.samples, source, notes, for_judging=for_judging)
     samples = _without_answered_errors(samples, source, notes)
     ids = table.ids() if len(columns.items) == 1 and not for_judging else ""
@@ -309,7 +310,7 @@ class _Table(NamedTuple):
 
     def long(self, notes: list[str]) -> Part:
         """Read a row a score, or a column for each metric."""
-        samples, metrics = self.samples(), self.metrics(notes)
+        samples, metrics = self.samples(notes), self.metrics(notes)
         rows = np.arange(len(self.frame))
         if "metric" not in self.columns.roles or not metrics:
             return Part(samples, {name: (rows, self.numbers(name)) for name in metrics})
@@ -318,9 +319,9 @@ class _Table(NamedTuple):
         is_of = {str(name): codes == code for code, name in enumerate(uniques)}
         return Part(samples, {name: (rows[of], scores[of]) for name, of in is_of.items()})
 
-    def wide(self, models: Sequence[str]) -> Part:
+    def wide(self, models: Sequence[str], notes: list[str]) -> Part:
         """Put the columns of models below each other."""
-        samples = self.samples(models)
+        samples = self.samples(notes, models)
         whole = pd.concat([samples.assign(model=name) for name in models], ignore_index=True)
         scores = np.concatenate([self.numbers(name) for name in models])
         return Part(whole, {"score": (np.arange(len(whole)), scores)})
@@ -365,7 +366,7 @@ class _Table(NamedTuple):
             return "" if others else "texts"
         return "texts"
 
-    def samples(self, models: Iterable[str] = ()) -> pd.DataFrame:
+    def samples(self, notes: list[str], models: Iterable[str] = ()) -> pd.DataFrame:
         """Lay out what is not scores."""
         frame, (roles, items) = self.frame, self.columns
         read: dict[str, Callable[[pd.Series], pd.Series]] = {
@@ -380,7 +381,7 @@ class _Table(NamedTuple):
             for role, how in read.items()
             if role in roles and (role == "question" or roles[role] not in items)
         }
-        errors, ends = [*self.errors()], find_column("finish_reason", self.names)
+        errors, ends = [*self.errors(notes)], find_column("finish_reason", self.names)
         if ends is not None and "prediction" in parts:
             stated = text_or_none(frame[ends])
             is_answer = stated.map(server_end).isin(("stop", "length"))
@@ -406,18 +407,26 @@ class _Table(NamedTuple):
         )
         return without_failed_answers(samples) if self._may_have_failed() else samples
 
-    def errors(self) -> Iterator[pd.Series]:
-        """Read the columns of errors, other than one that holds scores."""
+    def errors(self, notes: list[str]) -> Iterator[pd.Series]:
+        """Read the columns of errors, other than one of scores, or one that is 1 less the score."""
         score = self.columns.roles.get("score")
         taken = {score, *self.given.metrics}
         usual = ERRORS if self.given.error is None else (self.columns.roles["error"],)
         for name in usual:
             column = find_column(name, self.names)
-            is_free = column is not None and column not in taken
-            if is_free and not (score and is_complement(self.frame[column], self.frame[score])):
-                messages = _errors(self.frame[column])
-                is_scorer = messages.notna() & (name in SCORER_ERRORS)
-                yield messages.mask(is_scorer, f"{SCORER}: " + messages)
+            if column is None or column in taken:
+                continue
+            cells, is_named = self.frame[column], self.given.error is not None
+            if score and not is_named and _is_complement(cells, self.frame[score]):
+                notes.append(
+                    f"{self.source}: column {column!r} is 1 for each incorrect answer and 0 for "
+                    "the others, so that it is read as a measure; if it records failed requests, "
+                    "leave the scores of these rows empty"
+                )
+                continue
+            messages = _errors(cells)
+            is_scorer = messages.notna() & (name in SCORER_ERRORS)
+            yield messages.mask(is_scorer, f"{SCORER}: " + messages)
 
     def _may_have_failed(self) -> bool:
         """Search the answers of a table for those that stand for a failure."""
@@ -570,7 +579,7 @@ def without_unread(
 
 
 def _without_answered_errors(samples: pd.DataFrame, source: str, notes: list[str]) -> pd.DataFrame:
-    """Keep the scores of answers beside which a table has an error, and report them."""
+    """Keep the scores of rows that have both an answer and an error, and report them."""
     if not {"prediction", "error"} <= {*samples}:
         return samples
     errors = samples["error"]
@@ -585,10 +594,12 @@ def _without_answered_errors(samples: pd.DataFrame, source: str, notes: list[str
     return samples.assign(error=errors.mask(is_kept, None))
 
 
-def is_complement(errors: pd.Series, scores: pd.Series) -> bool:
+def _is_complement(errors: pd.Series, scores: pd.Series) -> bool:
     """Check whether a column of errors is 1 for each incorrect answer, and 0 for the others."""
     (values, is_text), (labels, is_other) = _as_numbers(errors), _as_numbers(scores)
-    return not (is_text | is_other).any() and bool((values == 1.0 - labels).all())
+    is_opposite = not (is_text | is_other).any() and bool((values == 1.0 - labels).all())
+    # Without both values, all requests may have failed.
+    return is_opposite and {*values} == {0.0, 1.0}
 
 
 def is_answered(answers: pd.Series) -> pd.Series:

@@ -316,8 +316,29 @@ def test_columns_of_errors_record_failures(tmp_path, kind, column, cells, messag
     assert frame["prediction"].tolist() == answers
 
 
-def test_an_error_beside_an_answer_keeps_the_score_and_is_reported():
-    """An exception of generated code, or the kind of an incorrect answer, is no failed request."""
+@pytest.mark.parametrize("kind", ["x.csv", "x.jsonl", "x.parquet"])
+@pytest.mark.parametrize("cells", [[1, 0, 1, 0], [True, False, True, False]])
+def test_a_column_that_is_one_less_the_score_is_a_measure_unless_it_is_named(tmp_path, kind, cells):
+    rows = [{"item": n, "correct": int(not cell), "error": cell} for n, cell in enumerate(cells)]
+    path = written(tmp_path / kind, rows)
+
+    results = read_results(path)
+    assert results.frame["score"].tolist() == [0, 1, 0, 1]
+    assert "column 'error' is 1 for each incorrect answer and 0 for the others" in results.notes[0]
+    named = read_results(path, ResultColumns(error="error"))
+    assert named.frame["score"].isna().tolist() == [True, False, True, False]
+    empty = [row | {"correct": None if row["error"] else 1} for row in rows]
+    assert read_results(empty).frame["score"].isna().tolist() == [True, False, True, False]
+
+
+def test_a_file_of_failed_requests_alone_has_no_scores():
+    rows = [{"item": n, "correct": 0, "error": 1} for n in range(4)]
+
+    assert read_results(rows).frame["score"].isna().all()
+
+
+def test_a_row_with_an_answer_and_an_error_keeps_its_score_and_is_reported():
+    """An exception of generated code is not a failed request."""
     rows = [
         {"item": n, "model": m, "correct": int(n % k > 0), "prediction": "SELECT 1"}
         | {"exception": None if n % k else "AssertionError"}
