@@ -13,6 +13,7 @@ from surface_consistency.analysis.models import compare
 from surface_consistency.analysis.settings import ComparisonSettings
 from surface_consistency.cli.main import main
 from surface_consistency.engine.compare.results_page import comparison_page
+from surface_consistency.errors import DataError
 from surface_consistency.results.frame import read_results
 
 CAUSE = "failed: unexpected indent"
@@ -250,3 +251,25 @@ def test_a_text_that_is_seldom_an_answer_or_once_correct_is_not_in_the_finding(
     finding = compare(with_failures(n_failed, n=n, n_correct=n_correct)).sentences[0]
 
     assert "the same text" not in finding
+
+
+@pytest.mark.parametrize(("name", "best"), [("wer", 0), ("score", -1.5)])
+def test_a_frequent_answer_with_the_best_score_is_not_reported(name, best):
+    worse = 0.5 if name == "wer" else -1.0
+    rows = [
+        {"item": n, "model": model, name: best + (n >= k) * worse}
+        | {"prediction": "yes" if n < k else f"no {n}"}
+        for model, k in (("a", 20), ("b", 30))
+        for n in range(40)
+    ]
+
+    assert "same text" not in compare(rows, score=name).sentences[0]
+
+
+def test_results_of_which_all_rows_have_an_error_name_it():
+    rows = [
+        {"item": n, "model": m, "correct": 1, "error": "overload"} for m in "ab" for n in range(9)
+    ]
+
+    with pytest.raises(DataError, match="18 rows have an error, such as 'overload'"):
+        compare(rows)
