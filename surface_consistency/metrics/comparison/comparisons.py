@@ -289,7 +289,7 @@ def _checked_scale(totals: ScoreTotals, scale: tuple[float, float] | None) -> tu
 
 
 def _inferred(
-    totals: ScoreTotals, values: Floats, ends: tuple[float, float], reaches: Floats
+    totals: ScoreTotals, values: Floats, ends: tuple[float, float], reaches: Floats, events: Floats
 ) -> ClusterT:
     """Infer the mean over the tasks of what models, or their differences, score."""
     n_tasks = totals.n_tasks
@@ -301,8 +301,9 @@ def _inferred(
             least=min(0.0, ends[0]),
             most=max(0.0, ends[1]),
             reach=float(reach),
+            events=float(event),
         )
-        for one, reach in zip(np.eye(n_tasks), reaches, strict=True)
+        for one, reach, event in zip(np.eye(n_tasks), reaches, events, strict=True)
     ]
     inferred = cluster_t(parts, totals.sums(values))
     if inferred is None:  # pragma: no cover - scores within their scale make means
@@ -316,7 +317,8 @@ def _between(totals: ScoreTotals, rules: _Rules, one: int, other: int) -> Cluste
     sums = totals.values[:, one] - totals.values[:, other]
     sizes, squares = totals.sizes_of_gaps[:, pair], totals.squares_of_gaps[:, pair]
     reaches = np.divide(squares, sizes, out=np.full(len(sizes), most), where=sizes > 0.0)
-    return _inferred(totals, sums, (-most, most), reaches)
+    events = sizes / np.bincount(totals.tasks, weights=totals.sizes)
+    return _inferred(totals, sums, (-most, most), reaches, events)
 
 
 def _bounded(inferred: ClusterT, name: str, confidence: float) -> dict[str, float]:
@@ -445,7 +447,7 @@ def _means(totals: ScoreTotals, rules: _Rules) -> list[ClusterT]:
     # Between the ends scores may vary as little as they do.
     ends = rules.scale if rules.is_verdicts else (-math.inf, math.inf)
     unknown = np.full(totals.n_tasks, math.nan)
-    return [_inferred(totals, column, ends, unknown) for column in totals.values.T]
+    return [_inferred(totals, column, ends, unknown, unknown) for column in totals.values.T]
 
 
 def _mean_rows(totals: ScoreTotals, rules: _Rules, means: Sequence[ClusterT]) -> pd.DataFrame:

@@ -128,7 +128,8 @@ def slot_contrast(weights: _inputs.Floats) -> ShareStatistic:
         """Weigh the accuracies."""
         return np.asarray(sums[..., :-1] / sums[..., -1:] @ weights)
 
-    part = Part(1.0, (*weights.tolist(), 0.0), (*[0.0] * len(weights), 1.0), *ends)
+    # A row has an event in each slot.
+    part = Part(1.0, (*weights.tolist(), 0.0), (*[0.0] * len(weights), 1.0), *ends, events=0.0)
     return of_shares(part)(contrast)
 
 

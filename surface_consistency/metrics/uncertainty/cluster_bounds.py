@@ -10,6 +10,9 @@ of each other, the part
 (sum of squared influences)^2 / sum of their fourth powers. At 0 that is nothing, so of a difference
 1 / (1 + e)^2 of its square over the number of clusters is put on top. A statistic without any
 event, e = 0, has Wilson's interval with a cluster for a trial; with many the addition is nothing.
+Of a difference, the variance at values farther from 0 than the estimate is at least Tango's: that
+of the rates of gains and losses which are the most likely ones under the value, times the observed
+design effect, which is at least 1. Without it, one-sided tests at a margin reject too often.
 The interval holds the values that t does not reject, so that p is below 1 less the level exactly
 where the interval leaves the value out. Degrees of freedom are Kish's number of clusters less one.
 Arrays may hold many data sets: clusters are the last axis of shares, and the last but one of sums.
@@ -18,13 +21,14 @@ References:
     B. Efron, The Jackknife, the Bootstrap and Other Resampling Plans, SIAM 1982, chapter 3; E. B.
     Wilson, Journal of the American Statistical Association 22, 1927 (variance at the hypothesised
     value); L. Kish, Survey Sampling, Wiley 1965, section 5.4; F. E. Satterthwaite, Biometrics
-    Bulletin 2, 1946 (what a variance rests on).
+    Bulletin 2, 1946 (what a variance rests on); T. Tango, Statistics in Medicine 17, 1998 (variance
+    of a paired difference under a hypothesised value).
 """
 
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +57,9 @@ class Part(NamedTuple):
     reach: float = math.nan
     """How much a single event moves what is averaged, by size: that of two values, 0 and the
     reach, which have the same mean and mean square; the farther end where none is given."""
+    events: float = math.nan
+    """Mean size of the events of a paired difference, which are then of the size `reach`; NaN if
+    each count above the line is that of rows with one event, and 0 if rows have several."""
 
 
 class ShareStatistic:
@@ -103,6 +110,13 @@ class ClusterT(NamedTuple):
     """The most that it can be."""
     reach: Floats
     """How much single events move it; 0 where that is not known."""
+    events: Floats
+    """Mean size of the events of either sign of a paired difference; 0 for other sums."""
+    event_size: Floats
+    """Their mean square over their mean size."""
+    spread: Floats
+    """Variance over that of a single row at the estimated rates of events: the design effect over
+    the number of rows."""
 
     @property
     def is_inferred(self) -> Flags:
@@ -123,14 +137,43 @@ class ClusterT(NamedTuple):
             return "alike in all clusters, which tells nothing of the spread"
         return intervals.too_few_clusters(float(self.n_effective))
 
-    def variance_at(self, null: float) -> Floats:
-        """Return the variance under a hypothesised value."""
-        size = np.abs(self.value)
-        is_opposite = (null * self.value <= 0.0) & (abs(null) < size)
-        least = np.maximum(abs(null) * self.reach - null**2, 0.0)
-        unseen = np.where(is_opposite, 0.0, self.doubt * least)
-        within = self.doubt_within * np.maximum(size**2 - null**2, 0.0)
-        return np.asarray(self.variance + unseen + within)
+    def variance_at(self, null: npt.ArrayLike) -> Floats:
+        """Return the variance under hypothesised values."""
+        size, along = np.abs(self.value), null * np.where(self.value < 0.0, -1.0, 1.0)
+        farness = np.abs(null)
+        seen = self.variance + self.doubt_within * np.maximum(size**2 - farness**2, 0.0)
+        unseen = self.doubt * np.maximum(farness * self.reach - farness**2, 0.0)
+        is_nearer = (along > 0.0) & (farness <= size)
+        far = np.maximum(seen + unseen, np.where(is_nearer, 0.0, self._constrained(along)))
+        # On the other side of 0 the variance starts at that of 0, and t does not fall on the way.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            way = np.where(size > 0.0, farness / size, np.inf)
+            lift = np.where(way < 1.0, way * np.minimum(far - seen, 2.0 * seen), far - seen)
+            limit = np.where(way < 1.0, np.inf, 3.0 * seen * ((1.0 + way) / 2.0) ** 2)
+        opposite = np.where(size > 0.0, np.minimum(seen + lift, limit), far)
+        return np.where(along > 0.0, far, opposite)
+
+    def _constrained(self, along: Floats) -> Floats:
+        """Return Tango's variance of a paired difference under values, signed along the data."""
+        null, value, events = (
+            x / self.event_size for x in (along, np.abs(self.value), self.events)
+        )
+        value, null = np.where(null < 0.0, -value, value), np.minimum(np.abs(null), 1.0)
+        half_b = ((2.0 - value) * null - events) / 2.0
+        product = np.maximum(events - value, 0.0) * null * (1.0 - null)
+        losses = (np.sqrt(half_b**2 + product) - half_b) / 2.0
+        variance = self.spread * self.event_size**2 * (2.0 * losses + null * (1.0 - null))
+        return np.where(self.events > 0.0, variance, 0.0)
+
+    def _reached(self, quantile: Floats, side: float, near: Floats, far: Floats) -> Floats:
+        """Return how far from 0, on a side of the data, values are not rejected."""
+        size, sign = np.abs(self.value), np.where(self.value < 0.0, -side, side)
+        for _ in range(_BISECTIONS):
+            middle = (near + far) / 2.0
+            square = quantile**2 * self.variance_at(sign * middle)
+            is_accepted = (middle - side * size) ** 2 <= square
+            near, far = np.where(is_accepted, middle, near), np.where(is_accepted, far, middle)
+        return near
 
     def t(self, null: float = 0.0) -> Floats:
         """Return the t statistic of a hypothesised value; 0 where the value is that of the data."""
@@ -151,26 +194,28 @@ class ClusterT(NamedTuple):
             square * part for part in (self.doubt, self.doubt_within, self.variance)
         )
         middle, rest = size + lift * self.reach / 2.0, size**2 - error
-        rest_within = rest - within * size**2
+        half = np.sqrt(error)
         # Where (value - x)^2 = square variance_at(x), along the direction of the value: beyond it,
-        # between it and 0, between 0 and its opposite, and beyond that.
-        with np.errstate(invalid="ignore"):
-            outer = _root(1.0 + lift, middle, rest, 1.0)
-            inner = _root(1.0 + lift + within, middle, rest_within, -1.0)
-            across = _root(1.0 + within, size, rest_within, -1.0)
-            opposite = -_root(1.0 + lift, middle - 2.0 * size, rest, 1.0)
-            # Beyond the reach of events nothing is unseen.
-            half = np.sqrt(error)
-            outer = np.where(size + half > self.reach, size + half, outer)
-            opposite = np.where(half - size > self.reach, size - half, opposite)
-            across = np.where(across > -size, across, opposite)
-            inner = np.where(inner > 0.0, inner, across)
+        # where nothing is unseen beyond the reach of events, and between it and 0.
+        outer = _root(1.0 + lift, middle, rest, 1.0)
+        outer = np.where(size + half > self.reach, size + half, outer)
+        inner = _root(1.0 + lift + within, middle, rest - within * size**2, -1.0)
         inner = np.minimum(inner, size)
+        if (self.least < 0.0).any():
+            quantile, farthest = np.sqrt(square), np.maximum(size + half, self.reach)
+            reached = self._reached(quantile, 1.0, size, farthest)
+            outer = np.where(self.events > 0.0, reached, outer)
+            reached = self._reached(quantile, -1.0, np.zeros_like(size), farthest)
+            inner = np.where(inner > 0.0, inner, -reached)
         outer, is_negative = np.maximum(outer, size), self.value < 0.0
         low = np.maximum(np.where(is_negative, -outer, inner), self.least)
         high = np.minimum(np.where(is_negative, -inner, outer), self.most)
         known = self.is_inferred
         return np.where(known, low, np.nan), np.where(known, high, np.nan)
+
+
+# Steps of halving: limits to the last digits of a float.
+_BISECTIONS: Final = 52
 
 
 def _root(a: Floats, half_b: Floats, c: Floats, side: float) -> Floats:
@@ -226,7 +271,7 @@ def _cluster_t(fields: Sequence[Floats], sums: Floats, times: Floats) -> Cluster
 
     As many clusters as `times` says hold each of the sums.
     """
-    weights, *sides, least, most, reach = fields
+    weights, *sides, least, most, reaches, events = fields
     above, below = (side @ np.swapaxes(sums, -1, -2) for side in sides)
     if np.isfinite(least).all():
         slack = _ROUNDING * np.maximum(below, 0.0)
@@ -258,13 +303,26 @@ def _cluster_t(fields: Sequence[Floats], sums: Floats, times: Floats) -> Cluster
         degrees = intervals.worth_of_clusters((scale[..., None] * share).sum(axis=-2), times) - 1.0
         ends = np.sort(weights * np.stack([least, most]), axis=0).sum(axis=-1)
         farthest = np.maximum(-ends[0], ends[1])
-        is_told = ~np.isnan(reach).any(axis=-1)
-        reach = np.where(is_told, (np.abs(weights) * reach).sum(axis=-1), farthest)
+        is_told = ~np.isnan(reaches).any(axis=-1)
+        reach = np.where(is_told, (np.abs(weights) * reaches).sum(axis=-1), farthest)
         reach = np.where(np.isfinite(reach), reach, 0.0)
         largest = np.where(reach > 0.0, scale.max(axis=-1), 0.0)
+        value = np.asarray((weights * means).sum(axis=-1))
+        variance = np.asarray(variance + unseen * np.maximum(borrowed, 0.0))
+        # Of a paired difference: the size of its events, and the variance of independent rows.
+        is_counted = np.isnan(events)
+        size, square = (
+            np.abs(sides[0]) ** power @ np.swapaxes(sums, -1, -2) @ times / total
+            for power in (1, 2)
+        )
+        size = (weights * np.where(is_counted, size, events)).sum(axis=-1)
+        square = (weights * np.where(is_counted, square, events * reaches)).sum(axis=-1)
+        is_paired = np.isfinite(ends[0]) & (ends[0] < 0.0) & (weights > 0.0).all(axis=-1)
+        of_row = square - value**2
+        spread = np.where(of_row > 1e-12 * square, variance / of_row, 0.0)
     return ClusterT(
-        value=np.asarray((weights * means).sum(axis=-1)),
-        variance=np.asarray(variance + unseen * np.maximum(borrowed, 0.0)),
+        value=value,
+        variance=variance,
         doubt=np.asarray(largest * unseen),
         doubt_within=np.where(ends[0] < 0.0, largest * unseen_sum**2, 0.0),
         df=degrees,
@@ -272,6 +330,9 @@ def _cluster_t(fields: Sequence[Floats], sums: Floats, times: Floats) -> Cluster
         least=ends[0],
         most=ends[1],
         reach=reach,
+        events=np.where(is_paired & (square > 0.0), size, 0.0),
+        event_size=np.where(square > 0.0, square / np.where(size > 0.0, size, 1.0), 1.0),
+        spread=np.maximum(spread, (weights**2 / total).sum(axis=-1)),
     )
 
 
