@@ -462,7 +462,7 @@ def goal_designs(n_datasets):
             sizes = goal_sizes(kind, shape, rng)
             law = (lost, max(gained, 1e-12), 1 - lost - gained)
             cells = rng.multinomial(sizes, dirichlet(law, alike, shape, rng))
-            sums = np.stack([cells[..., 1] - cells[..., 0], sizes], axis=-1)
+            sums = np.concatenate([cells[..., :2], sizes[..., None]], axis=-1)
             name = f"{label}, {lost} and {gained}"
             ranges = ((-1.0, 1.0),)
             yield "difference", n_clusters, name, sums, (1.0,), ranges, gained - lost, lost
@@ -489,6 +489,8 @@ def goal_designs(n_datasets):
 
 def plain_t(sums, weights):
     """Return the p-values of the t test of what clusters add to the difference, nothing added."""
+    if sums.shape[-1] == 3:
+        sums = np.stack([sums[..., 1] - sums[..., 0], sums[..., 2]], axis=-1)
     below, above = sums[..., 1::2], sums[..., ::2]
     total = below.sum(axis=-2, keepdims=True)
     means = above.sum(axis=-2, keepdims=True) / total
@@ -508,6 +510,8 @@ def goals(n_datasets):
             Part(weight, tuple(eye[2 * place]), tuple(eye[2 * place + 1]), *ends)
             for place, (weight, ends) in enumerate(zip(weights, ranges, strict=True))
         ]
+        if family == "difference":
+            parts = [Part(1.0, (-1.0, 1.0, 0.0), (0.0, 0.0, 1.0), -1.0, 1.0)]
         with np.errstate(all="ignore"):
             inferred = cluster_t(parts, sums)
             (low, high), p_value = inferred.bounds(LEVEL), inferred.p_value()

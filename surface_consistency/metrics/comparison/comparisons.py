@@ -29,6 +29,7 @@ from surface_consistency.metrics.paired.mcnemar_tests import PairedTest, check_t
 from surface_consistency.metrics.paired.multiplicity import adjust_p_values, with_adjusted_p_values
 from surface_consistency.metrics.uncertainty.cluster_bounds import ClusterT, Part, cluster_t
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
+from surface_consistency.metrics.uncertainty.means import MeanT, distances
 
 Conclusion: TypeAlias = Literal["better", "worse", "equivalent", "not told apart", "not inferred"]
 """What a difference shows; "not told apart" is no equality."""
@@ -45,8 +46,9 @@ class ModelComparisonResult:
     """Result of `compare_models`."""
 
     models: pd.DataFrame
-    """One row a model, the best mean first: model, n, n_clusters, n_missing, mean, mean_low,
-    mean_high, rank, rank_low, rank_high, may_be_best (whether no model is shown to be above it)."""
+    """One row per model, the best mean first: model, n, n_clusters, n_missing, mean, mean_low,
+    mean_high, not_inferred (why the mean has no interval; empty if it has one), rank, rank_low,
+    rank_high, may_be_best (whether no model is shown to be above it)."""
     differences: pd.DataFrame
     """One row a model and reference; see `compare_models`."""
     groups: pd.DataFrame
@@ -54,7 +56,7 @@ class ModelComparisonResult:
     difference, is_against and is_shown_against."""
     means: pd.DataFrame
     """The mean of each model within each task and slice: by, group, model, n, n_clusters, mean,
-    mean_low, mean_high."""
+    mean_low, mean_high, not_inferred."""
     equality: dict[str, Any] | None
     """The test that all models are alike, as `equality_test` returns it; None for two models."""
     n_items: int
@@ -137,8 +139,9 @@ def compare_models(
         which need p_value_holm below 1 less the level. "not told apart" is said of all else: it is
         no equality. The family of Holm's correction is the table; within `groups`, the rows of a
         model and column. Of scores that are no verdicts, what few differences cannot show is that
-        of differences as large as were seen (their mean square over their mean size), and means
-        have the t of clusters, so that no number depends on the unit; a scale ends intervals.
+        of differences as large as were seen (their mean square over their mean size); means are
+        measured from the nearer end of the scale, with distances for differences, and have the t of
+        clusters if the scale has no ends. So no number depends on the unit.
         Ranks come from all pairs at once (`rank_intervals`), whatever the baseline.
         An item that one model has no score for is left out for all, and counted. NaN wherever
         clusters are fewer than four, one holds most items, or scores without limits differ by the
@@ -228,7 +231,7 @@ def compare_totals(
         warn_undefined(f"no difference is inferred (NaN): {differences['not_inferred'].iloc[0]}")
     ranks = _ranked(totals, rules)
     if not pairs and ranks["mean_low"].isna().all():
-        warn_undefined(f"the mean has no interval (NaN): {_means(totals, rules)[0].not_inferred}")
+        warn_undefined(f"the mean has no interval (NaN): {ranks['not_inferred'].iloc[0]}")
     ranks.insert(3, "n_missing", n_missing)
     weighed = totals.weighed()
     has_cells = len(totals.models) == 2 and totals.is_verdicts
@@ -321,7 +324,7 @@ def _between(totals: ScoreTotals, rules: _Rules, one: int, other: int) -> Cluste
     return _inferred(totals, sums, (-most, most), reaches, events)
 
 
-def _bounded(inferred: ClusterT, name: str, confidence: float) -> dict[str, float]:
+def _bounded(inferred: ClusterT | MeanT, name: str, confidence: float) -> dict[str, float]:
     """Return a number with its bounds, by column."""
     low, high = inferred.bounds(confidence)
     return {name: float(inferred.value), f"{name}_low": float(low), f"{name}_high": float(high)}
@@ -442,19 +445,24 @@ def _conclusion(row: dict[Any, Any], rules: _Rules) -> Conclusion:
     return "better" if (difference > 0.0) == rules.higher_is_better else "worse"
 
 
-def _means(totals: ScoreTotals, rules: _Rules) -> list[ClusterT]:
+def _means(totals: ScoreTotals, rules: _Rules) -> list[MeanT]:
     """Infer the mean of each model."""
-    # Between the ends scores may vary as little as they do.
-    ends = rules.scale if rules.is_verdicts else (-math.inf, math.inf)
-    unknown = np.full(totals.n_tasks, math.nan)
-    return [_inferred(totals, column, ends, unknown, unknown) for column in totals.values.T]
+    n = np.bincount(totals.tasks, weights=totals.sizes)
+    means = []
+    for scores, squares in zip(totals.values.T, totals.squares.T, strict=True):
+        of_tasks = np.array([n, np.bincount(totals.tasks, weights=scores), squares])
+        seen = distances(scores, totals.sizes, of_tasks, rules.scale)
+        unknown = np.full(totals.n_tasks, math.nan)
+        means.append(seen.mean(_inferred(totals, seen.sums, seen.ends, seen.reaches, unknown)))
+    return means
 
 
-def _mean_rows(totals: ScoreTotals, rules: _Rules, means: Sequence[ClusterT]) -> pd.DataFrame:
+def _mean_rows(totals: ScoreTotals, rules: _Rules, means: Sequence[MeanT]) -> pd.DataFrame:
     """Return the mean of each model with its interval, a row a model."""
     rows = [
         {"model": name, "n": totals.n_items, "n_clusters": totals.n_clusters}
         | _bounded(mean, "mean", rules.intervals.confidence)
+        | {"not_inferred": mean.inferred.not_inferred}
         for name, mean in zip(totals.models, means, strict=True)
     ]
     frame = pd.DataFrame(rows)
@@ -471,6 +479,7 @@ def _group_means(groups: Sequence[tuple[str, str, ScoreTotals]], rules: _Rules) 
         for column, label, part in groups
     ]
     columns = [*keys, "model", "n", "n_clusters", "mean", "mean_low", "mean_high"]
+    columns.append("not_inferred")
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
 

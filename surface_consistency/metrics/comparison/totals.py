@@ -162,6 +162,8 @@ class ScoreTotals(NamedTuple):
     n_clusters: int
     models: list[str]
     task_names: list[str]
+    squares: Floats
+    """Sum of the squared scores in each task, shape `(n_tasks, n_models)`."""
     sizes_of_gaps: Floats
     """Sum of the absolute differences of each pair in each task, shape `(n_tasks, n_pairs)`."""
     squares_of_gaps: Floats
@@ -225,6 +227,7 @@ class ScoreTotals(NamedTuple):
             tasks=np.zeros(self.n_clusters, dtype=np.int64),
             clusters=np.arange(self.n_clusters),
             n_tasks=1,
+            squares=self.squares.sum(axis=0, keepdims=True),
             sizes_of_gaps=self.sizes_of_gaps.sum(axis=0, keepdims=True),
             squares_of_gaps=self.squares_of_gaps.sum(axis=0, keepdims=True),
         )
@@ -258,17 +261,19 @@ def score_totals(scores: ModelScores, *, has_cells: bool = False) -> ScoreTotals
         return np.asarray(sums, dtype=np.float64)
 
     is_verdicts = bool(((values == 0.0) | (values == 1.0)).all())
-    gaps = np.zeros((2, n_tasks, len(pairs)))
+    gaps, squares = np.zeros((2, n_tasks, len(pairs))), np.zeros((n_tasks, values.shape[1]))
     if is_verdicts:
         of_tasks = [values[scores.tasks == task] for task in range(n_tasks)]
         products = [part.T @ part for part in (of_tasks if n_tasks > 1 else [values])]
         places = np.triu_indices(values.shape[1], 1)
         for task, product in enumerate(products):
-            held = np.diag(product)
+            squares[task] = held = np.diag(product)
             gaps[:, task] = held[places[0]] + held[places[1]] - 2.0 * product[places]
         n_both = np.sum([product[places] for product in products], axis=0)[None, :]
     else:
         n_both = np.zeros((1, len(pairs)))
+        for place, column in enumerate(values.T):
+            squares[:, place] = np.bincount(scores.tasks, column**2, n_tasks)
         for place, (one, other) in enumerate(pairs):
             gap = np.abs(values[:, other] - values[:, one])
             for power in (1, 2):
@@ -287,6 +292,7 @@ def score_totals(scores: ModelScores, *, has_cells: bool = False) -> ScoreTotals
         n_clusters=len(clusters[0]),
         models=scores.models,
         task_names=scores.task_names,
+        squares=squares,
         sizes_of_gaps=gaps[0],
         squares_of_gaps=gaps[1],
         ends=(float(values.min()), float(values.max())),
@@ -333,6 +339,7 @@ def joined_totals(parts: Sequence[ScoreTotals], clusters: Integers) -> ScoreTota
         tasks=np.zeros(n_rows, dtype=np.int64),
         clusters=np.arange(n_rows),
         n_clusters=n_rows,
+        squares=np.sum([part.squares for part in parts], axis=0),
         sizes_of_gaps=np.sum([part.sizes_of_gaps for part in parts], axis=0),
         squares_of_gaps=np.sum([part.squares_of_gaps for part in parts], axis=0),
         ends=(min(part.ends[0] for part in parts), max(part.ends[1] for part in parts)),

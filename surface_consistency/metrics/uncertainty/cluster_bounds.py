@@ -122,11 +122,16 @@ class ClusterT(NamedTuple):
     def is_inferred(self) -> Flags:
         """Whether the clusters are enough to infer anything, and tell of the spread between them.
 
-        A sum without bounds that is the same in all clusters has no variance at any value.
+        A sum that is the same in all clusters tells nothing of it if it has no bounds, or if the
+        events of all rows are of one size, which is not that of a bound.
         """
-        varies = self.variance > (1e-12 * np.abs(self.value)) ** 2
+        size = np.abs(self.value)
+        varies = self.variance > (1e-12 * size) ** 2
         is_bounded = np.isfinite(self.least) & (self.doubt > 0.0)
-        return np.asarray(intervals.are_enough(self.n_effective) & (varies | is_bounded))
+        farthest = np.maximum(-self.least, self.most)
+        has_one_size = (size > (1.0 - _ROUNDING) * self.reach) & (self.reach < farthest)
+        tells = varies | (is_bounded & ~has_one_size)
+        return np.asarray(intervals.are_enough(self.n_effective) & tells)
 
     @property
     def not_inferred(self) -> str:
@@ -311,13 +316,14 @@ def _cluster_t(fields: Sequence[Floats], sums: Floats, times: Floats) -> Cluster
         variance = np.asarray(variance + unseen * np.maximum(borrowed, 0.0))
         # Of a paired difference: the size of its events, and the variance of independent rows.
         is_counted = np.isnan(events)
+        is_known = ~is_counted | (sums >= 0.0).all()
         size, square = (
             np.abs(sides[0]) ** power @ np.swapaxes(sums, -1, -2) @ times / total
             for power in (1, 2)
         )
         size = (weights * np.where(is_counted, size, events)).sum(axis=-1)
         square = (weights * np.where(is_counted, square, events * reaches)).sum(axis=-1)
-        is_paired = np.isfinite(ends[0]) & (ends[0] < 0.0) & (weights > 0.0).all(axis=-1)
+        is_paired = np.isfinite(ends[0]) & (ends[0] < 0.0) & ((weights > 0.0) & is_known).all(axis=-1)
         of_row = square - value**2
         spread = np.where(of_row > 1e-12 * square, variance / of_row, 0.0)
     return ClusterT(

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,87 @@ _COLUMNS: Final = (
     *("mean", "mean_low", "mean_high", "p_value", "n", "n_clusters"),
     *("few_clusters", "n_missing", "not_inferred"),
 )
+
+
+# What rounding may add to a mean distance, of the length of the scale.
+_ROUNDING: Final = 1e-12
+
+
+class MeanT(NamedTuple):
+    """A mean of scores, inferred as its distance from an end of the scale."""
+
+    inferred: ClusterT
+    """The distance."""
+    end: float
+    """The end of the scale, or 0 if the scale has none."""
+    sign: float
+    """-1 if it is the upper end."""
+
+    @property
+    def value(self) -> float:
+        """Return the mean."""
+        return self.end + self.sign * float(self.inferred.value)
+
+    def bounds(self, confidence: float) -> tuple[float, float]:
+        """Return the limits at a level."""
+        limits = [self.end + self.sign * float(one) for one in self.inferred.bounds(confidence)]
+        return (limits[0], limits[1]) if self.sign > 0.0 else (limits[1], limits[0])
+
+    def p_value(self, null: float) -> float:
+        """Return the two-sided p-value of a mean."""
+        return float(self.inferred.p_value(self.sign * (null - self.end)))
+
+
+class Distances(NamedTuple):
+    """How far scores are from the nearer end of their scale, or from 0 if the scale has no ends."""
+
+    sums: _inputs.Floats
+    """Sums of rows, as the sums of the scores."""
+    reaches: _inputs.Floats
+    """Mean square over mean of the distances of each task; NaN if the scale has no ends."""
+    ends: tuple[float, float]
+    """Smallest and largest possible distance."""
+    end: float
+    sign: float
+    """-1 if distances are from the upper end."""
+
+    def mean(self, inferred: ClusterT) -> MeanT:
+        """Return the mean of the scores from that of the distances."""
+        return MeanT(inferred, self.end, self.sign)
+
+
+def distances(
+    sums: _inputs.Floats,
+    sizes: _inputs.Floats,
+    of_tasks: _inputs.Floats,
+    scale: tuple[float, float],
+) -> Distances:
+    """Measure scores from the nearer end of their scale.
+
+    What few scores away from that end cannot show of the variance is that of distances as large as
+    they were seen, so that no number depends on the unit.
+
+    Args:
+        sums: Sum of the scores of each row, of clusters of a task.
+        sizes: Number of scores of each row.
+        of_tasks: Number of scores, their sum and the sum of their squares, of each task.
+        scale: Smallest and largest possible score; infinite if there is none.
+
+    Returns:
+        The distances.
+    """
+    n, total, squares = of_tasks
+    full = scale[1] - scale[0]
+    if not math.isfinite(full):
+        return Distances(sums, np.full(n.shape, math.nan), (-math.inf, math.inf), 0.0, 1.0)
+    is_low = float((total / n).mean()) <= scale[0] + full / 2.0
+    end, sign = (scale[0], 1.0) if is_low else (scale[1], -1.0)
+    size = np.maximum(sign * (total - end * n), 0.0)
+    square = np.maximum(squares - 2.0 * end * total + end**2 * n, 0.0)
+    is_seen = size > _ROUNDING * full * n
+    reaches = np.where(is_seen, square / np.where(is_seen, size, 1.0), full)
+    values = np.maximum(sign * (sums - end * sizes), 0.0)
+    return Distances(values, np.minimum(reaches, full), (0.0, full), end, sign)
 
 
 def mean_by(
@@ -55,7 +136,8 @@ def mean_by(
 
     Notes:
         The interval is the t interval of `compare_models`: the mean of a model there equals the
-        mean of its rows here. Between the ends graded scores may vary as little as they do.
+        mean of its rows here. Graded scores are measured from the nearer end of their scale, and
+        what few scores away from it cannot show is that of distances as large as were seen.
 
     References:
         Miller, "Adding error bars to evals", arXiv 2411.00640, section 2.2 (clustered standard
@@ -119,35 +201,47 @@ def _mean(
     if not n_clusters:
         undefined = dict.fromkeys(("mean", "mean_low", "mean_high", "p_value"), math.nan)
         return row | undefined | {"not_inferred": "no row has a score"}
-    inferred = _inference(values, codes, scale, has_differences=is_given and scale[0] < 0.0)
-    low, high = np.clip(inferred.bounds(confidence), *scale)
+    sizes = np.bincount(codes).astype(np.float64)
+    if is_given and scale[0] < 0.0:
+        mean = MeanT(_of_differences(values, codes, sizes, scale), 0.0, 1.0)
+    else:
+        of_all = np.array([[values.size], [values.sum()], [values @ values]])
+        seen = distances(np.bincount(codes, values), sizes, of_all, scale)
+        sums = [np.maximum(seen.sums, 0.0), np.maximum(-seen.sums, 0.0)]
+        mean = seen.mean(_of_sums(sums, sizes, seen.ends, float(seen.reaches[0])))
+    low, high = np.clip(mean.bounds(confidence), *scale)
     return row | {
-        "mean": float(inferred.value),
+        "mean": mean.value,
         "mean_low": float(low),
         "mean_high": float(high),
-        "p_value": float(inferred.p_value()),
-        "not_inferred": inferred.not_inferred,
+        "p_value": mean.p_value(0.0),
+        "not_inferred": mean.inferred.not_inferred,
     }
 
 
-def _inference(
+def _of_differences(
     values: _inputs.Floats,
     codes: npt.NDArray[np.intp],
+    sizes: _inputs.Floats,
     scale: tuple[float, float],
-    *,
-    has_differences: bool,
 ) -> ClusterT:
-    """Return the t inference of the mean of values."""
-    ends, reach = scale, math.nan
-    if has_differences:
-        # The events of a difference are as large as they were seen.
-        size = np.abs(values).sum()
-        reach = float((values**2).sum() / size) if size > 0.0 else scale[1]
-    elif not np.isin(values, (0.0, 1.0)).all():
-        ends = (-math.inf, math.inf)
+    """Return the t inference of a mean of differences, whose events are as large as they were."""
+    size = np.abs(values).sum()
+    reach = float(values @ values / size) if size > 0.0 else scale[1]
     sums = [np.bincount(codes, part) for part in (np.maximum(values, 0), np.maximum(-values, 0))]
-    part = Part(1.0, (1.0, -1.0, 0.0), (0.0, 0.0, 1.0), *ends, reach)
-    inferred = cluster_t([part], np.column_stack([*sums, np.bincount(codes)]).astype(np.float64))
+    return _of_sums(sums, sizes, scale, reach, float(size / values.size))
+
+
+def _of_sums(
+    sums: list[_inputs.Floats],
+    sizes: _inputs.Floats,
+    ends: tuple[float, float],
+    reach: float,
+    events: float = math.nan,
+) -> ClusterT:
+    """Return the t inference of a mean from what clusters sum to above 0 and below it."""
+    part = Part(1.0, (1.0, -1.0, 0.0), (0.0, 0.0, 1.0), *ends, reach, events)
+    inferred = cluster_t([part], np.column_stack([*sums, sizes]))
     if inferred is None:  # pragma: no cover - scores within their scale make means
-        raise ValueError(f"scores are outside their scale {scale}")
+        raise ValueError(f"scores are outside their scale {ends}")
     return inferred
