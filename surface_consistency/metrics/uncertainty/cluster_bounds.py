@@ -142,9 +142,10 @@ class ClusterT(NamedTuple):
             return "alike in all clusters, which tells nothing of the spread"
         return intervals.too_few_clusters(float(self.n_effective))
 
-    def variance_at(self, null: npt.ArrayLike) -> Floats:
+    def variance_at(self, null: Floats | float) -> Floats:
         """Return the variance under hypothesised values."""
-        size, along = np.abs(self.value), null * np.where(self.value < 0.0, -1.0, 1.0)
+        size = np.abs(self.value)
+        along = np.asarray(null * np.where(self.value < 0.0, -1.0, 1.0), dtype=np.float64)
         farness = np.abs(null)
         seen = self.variance + self.doubt_within * np.maximum(size**2 - farness**2, 0.0)
         unseen = self.doubt * np.maximum(farness * self.reach - farness**2, 0.0)
@@ -156,7 +157,7 @@ class ClusterT(NamedTuple):
             lift = np.where(way < 1.0, way * np.minimum(far - seen, 2.0 * seen), far - seen)
             limit = np.where(way < 1.0, np.inf, 3.0 * seen * ((1.0 + way) / 2.0) ** 2)
         opposite = np.where(size > 0.0, np.minimum(seen + lift, limit), far)
-        return np.where(along > 0.0, far, opposite)
+        return np.asarray(np.where(along > 0.0, far, opposite))
 
     def _constrained(self, along: Floats) -> Floats:
         """Return Tango's variance of a paired difference under values, signed along the data."""
@@ -199,7 +200,7 @@ class ClusterT(NamedTuple):
             square * part for part in (self.doubt, self.doubt_within, self.variance)
         )
         middle, rest = size + lift * self.reach / 2.0, size**2 - error
-        half = np.sqrt(error)
+        half = np.sqrt(np.maximum(error, 0.0))
         # Where (value - x)^2 = square variance_at(x), along the direction of the value: beyond it,
         # where nothing is unseen beyond the reach of events, and between it and 0.
         outer = _root(1.0 + lift, middle, rest, 1.0)
@@ -316,16 +317,20 @@ def _cluster_t(fields: Sequence[Floats], sums: Floats, times: Floats) -> Cluster
         variance = np.asarray(variance + unseen * np.maximum(borrowed, 0.0))
         # Of a paired difference: the size of its events, and the variance of independent rows.
         is_counted = np.isnan(events)
-        is_known = ~is_counted | (sums >= 0.0).all()
+        is_known = ~is_counted | (np.isfinite(least) & (sums >= 0.0).all())
         size, square = (
             np.abs(sides[0]) ** power @ np.swapaxes(sums, -1, -2) @ times / total
             for power in (1, 2)
         )
+        squares = np.where(is_counted, square, events * reaches)
         size = (weights * np.where(is_counted, size, events)).sum(axis=-1)
-        square = (weights * np.where(is_counted, square, events * reaches)).sum(axis=-1)
-        is_paired = np.isfinite(ends[0]) & (ends[0] < 0.0) & ((weights > 0.0) & is_known).all(axis=-1)
-        of_row = square - value**2
-        spread = np.where(of_row > 1e-12 * square, variance / of_row, 0.0)
+        square = (weights * squares).sum(axis=-1)
+        is_paired = (ends[0] < 0.0) & ((weights > 0.0) & is_known).all(axis=-1)
+        of_rows = weights**2 / total
+        independent = (of_rows * (squares - means**2)).sum(axis=-1)
+        varies = independent > 1e-12 * square
+        at_estimate = np.where(varies, np.maximum(variance, independent), of_rows.sum(axis=-1))
+        spread = at_estimate / np.where(varies, square - value**2, 1.0)
     return ClusterT(
         value=value,
         variance=variance,
@@ -338,7 +343,7 @@ def _cluster_t(fields: Sequence[Floats], sums: Floats, times: Floats) -> Cluster
         reach=reach,
         events=np.where(is_paired & (square > 0.0), size, 0.0),
         event_size=np.where(square > 0.0, square / np.where(size > 0.0, size, 1.0), 1.0),
-        spread=np.maximum(spread, (weights**2 / total).sum(axis=-1)),
+        spread=spread,
     )
 
 

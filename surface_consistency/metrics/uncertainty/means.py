@@ -206,7 +206,7 @@ def _mean(
         mean = MeanT(_of_differences(values, codes, sizes, scale), 0.0, 1.0)
     else:
         of_all = np.array([[values.size], [values.sum()], [values @ values]])
-        seen = distances(np.bincount(codes, values), sizes, of_all, scale)
+        seen = distances(_sums(codes, values), sizes, of_all, scale)
         sums = [np.maximum(seen.sums, 0.0), np.maximum(-seen.sums, 0.0)]
         mean = seen.mean(_of_sums(sums, sizes, seen.ends, float(seen.reaches[0])))
     low, high = np.clip(mean.bounds(confidence), *scale)
@@ -228,8 +228,13 @@ def _of_differences(
     """Return the t inference of a mean of differences, whose events are as large as they were."""
     size = np.abs(values).sum()
     reach = float(values @ values / size) if size > 0.0 else scale[1]
-    sums = [np.bincount(codes, part) for part in (np.maximum(values, 0), np.maximum(-values, 0))]
+    sums = [_sums(codes, part) for part in (np.maximum(values, 0), np.maximum(-values, 0))]
     return _of_sums(sums, sizes, scale, reach, float(size / values.size))
+
+
+def _sums(codes: npt.NDArray[np.intp], values: _inputs.Floats) -> _inputs.Floats:
+    """Sum values by code."""
+    return np.bincount(codes, values).astype(np.float64)
 
 
 def _of_sums(

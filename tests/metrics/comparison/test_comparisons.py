@@ -1,7 +1,9 @@
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binomtest, f, ttest_1samp, ttest_rel
+from scipy.stats import beta, binomtest, f, ttest_1samp, ttest_rel
 
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics import Intervals, compare_models, paired_by
@@ -54,7 +56,8 @@ def test_scores_of_independent_items_have_nearly_student_s_paired_t():
 
     assert row["p_value"] == pytest.approx(expected.pvalue, rel=2e-3)
     low, high = expected.confidence_interval()
-    assert (row["difference_low"], row["difference_high"]) == pytest.approx((low, high), rel=0.03)
+    bounds = (row["difference_low"], row["difference_high"])
+    assert bounds == pytest.approx((low, high), abs=0.01 * (high - low))
     assert row["difference_low"] <= low
     assert row["difference_high"] >= high
     mean = compared.models.set_index("model").loc["a"]
@@ -74,10 +77,40 @@ def test_scores_in_percent_are_inferred_as_the_fractions_are(scale):
 
     for name in ("difference", "difference_low", "difference_high"):
         assert hundred.differences[name].tolist() == pytest.approx(100 * one.differences[name])
-    for name in ("mean", "mean_low", "mean_high"):
+    # Fractions have the ends 0 and 1; scores in percent have ends if their scale is given.
+    for name in ("mean", "mean_low", "mean_high") if scale else ("mean",):
         assert hundred.models[name].tolist() == pytest.approx(100 * one.models[name])
     p_values = hundred.differences["p_value"].tolist()
     assert p_values == pytest.approx(one.differences["p_value"])
+
+
+@pytest.mark.parametrize("upper", [1.0, 100.0])
+@pytest.mark.parametrize("is_low", [False, True])
+def test_mean_of_graded_scores_with_one_value_at_a_bound_has_an_interval(upper, is_low):
+    """The cluster t has no width if a single score differs from the bound by little."""
+    scores = np.full(60, upper)
+    scores[0] = 0.5 * upper
+    scores = {"a": upper - scores if is_low else scores, "b": np.full(60, 0.0 if is_low else upper)}
+    models = compare_models(long(scores), scale=(0.0, upper)).models.set_index("model")
+
+    mean = models.loc["b"]
+    trials = beta.ppf(0.025, 60, 1)
+    assert mean["not_inferred"] == ""
+    far, near = ("mean_high", "mean_low") if is_low else ("mean_low", "mean_high")
+    assert mean[near] == (0.0 if is_low else upper)
+    assert abs(mean[far] - mean[near]) / upper == pytest.approx(1 - trials, abs=0.005)
+    assert models.loc["a", "mean_low"] < models.loc["a", "mean"] < models.loc["a", "mean_high"]
+
+
+@pytest.mark.parametrize(("unit", "scale"), [(1.0, None), (100.0, (0.0, 100.0)), (100.0, None)])
+def test_a_constant_difference_has_a_reason_and_no_p_value(unit, scale):
+    first = np.linspace(0.2, 0.7, 24)
+    frame = long({"a": unit * first, "b": unit * (first + 0.1)})
+    with pytest.warns(UndefinedMetricWarning, match="alike in all clusters"):
+        row = compare_models(frame, scale=scale).differences.iloc[0]
+    assert row["difference"] == pytest.approx(0.1 * unit)
+    assert math.isnan(row["p_value"])
+    assert "alike in all clusters" in row["not_inferred"]
 
 
 def test_p_of_graded_scores_is_below_a_twentieth_where_the_interval_leaves_out_zero():
@@ -147,7 +180,7 @@ def test_tasks_weigh_alike_and_items_do_in_the_pooled_difference():
     assert row["pooled_difference"] == pytest.approx(gain.mean())
     error = np.sqrt((by_task.var() / by_task.size()).sum()) / 2
     width = row["difference_high"] - row["difference_low"]
-    assert width / (2 * 1.97 * error) == pytest.approx(1.0, rel=0.03)
+    assert width / (2 * 1.97 * error) == pytest.approx(1.0, rel=0.04)
     groups = compare_models(frame, task="task").groups.set_index("group")
     assert groups["is_against"].to_dict() == {"x": False, "y": True}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import assume, given, settings, strategies as st
-from scipy import stats
+from scipy import optimize, special, stats
 
 from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.errors import UndefinedMetricWarning
@@ -186,12 +186,16 @@ def plain_t(clusters, weights, ranges):
     least, most = (sum(end[side] for end in ends) for side in (0, 1))
 
     def variance_at(null):
-        reach, size, added = max(-least, most), abs(value), 0.0
-        if null * value > 0 or abs(null) >= size:
-            added += max(scale) * unseen * (abs(null) * reach - null**2)
+        reach, size, seen = max(-least, most), abs(value), variance
+        added = max(scale) * unseen * (abs(null) * reach - null**2)
         if least < 0 and abs(null) < size:
-            added += max(scale) / (1 + rests_on(joined)) ** 2 * (value**2 - null**2)
-        return variance + added
+            seen += max(scale) / (1 + rests_on(joined)) ** 2 * (value**2 - null**2)
+        if null * value > 0 or size == 0.0:
+            return seen + added
+        way = abs(null) / size
+        if way < 1:
+            return seen + way * min(added, 2 * seen)
+        return min(seen + added, 3 * seen * ((1 + way) / 2) ** 2)
 
     per_cluster = [
         sum(s * one[j] for s, one in zip(scale, sizes, strict=True)) for j in range(n_clusters)
@@ -231,9 +235,8 @@ def test_contrast_of_shares_agrees_with_its_formulas(rows, confidence):
             assert float(found.p_value(null)) == pytest.approx(expected, abs=1e-8)
     quantile = stats.t.ppf((1 + confidence) / 2, df)
     for bound in map(float, found.bounds(confidence)):
-        if -1 < bound < 1 and abs(bound - value) > 1e-6 and abs(abs(bound) - abs(value)) > 1e-6:
+        if -1 < bound < 1 and abs(bound - value) > 1e-6:
             distance = (value - bound) ** 2 - quantile**2 * variance_at(bound)
-            # Inside the opposite of the value the bound may stand where the variance changes.
             assert distance == pytest.approx(0.0, abs=1e-8)
 
 
@@ -254,6 +257,72 @@ def test_difference_on_the_same_pairs_agrees_with_its_formulas(rows):
     low, high = found.bounds(0.95)
     assert low <= value <= high
     assert (expected < 0.05) == (low > 0 or high < 0) or expected == pytest.approx(0.05)
+
+
+def paired_t(losses, gains, n):
+    """Return the inference of a difference of independent pairs."""
+    place = np.arange(n)
+    sums = [place < losses, (losses <= place) & (place < losses + gains), np.ones(n)]
+    part = Part(1.0, (-1.0, 1.0, 0.0), (0.0, 0.0, 1.0), -1.0, 1.0)
+    return cluster_t((part,), np.stack(np.broadcast_arrays(*sums), axis=-1).astype(float))
+
+
+@given(losses=st.integers(0, 40), gains=st.integers(0, 40), null=st.floats(-0.9, 0.9))
+@settings(deadline=None)
+def test_variance_far_from_the_estimate_is_that_of_the_most_likely_rates(losses, gains, null):
+    """Tango 1998: the rates that maximize the likelihood under the null, found numerically."""
+    n, value = 80, (gains - losses) / 80
+    assume(losses + gains and abs(null) > 0.01 and abs(null) > abs(value) + 0.01)
+    found = paired_t(losses, gains, n)
+
+    def minus_log_likelihood(lost):
+        cells = np.array([lost, lost + null, 1.0 - 2.0 * lost - null])
+        counts = np.array([losses, gains, n - losses - gains])
+        return -special.xlogy(counts, cells).sum()
+
+    ends = (max(0.0, -null) + 1e-12, (1.0 - null) / 2.0 - 1e-12)
+    lost = optimize.minimize_scalar(
+        minus_log_likelihood, bounds=ends, method="bounded", options={"xatol": 1e-10}
+    ).x
+    rate = (losses + gains) / n - value**2
+    design_effect = max(float(found.variance) / (rate / n), 1.0) if rate > 0.0 else 1.0
+    expected = design_effect * (2.0 * lost + null - null**2) / n
+    assert float(found.variance_at(null)) >= 0.999 * min(expected, 3.0 * float(found.variance))
+    if null * value > 0 or not value:
+        assert float(found.variance_at(null)) >= 0.999 * expected
+
+
+@pytest.mark.parametrize("n", [30, 100, 200, 300])
+@pytest.mark.parametrize("ratio", [0.0, 0.25, 1.0], ids=["no gains", "a quarter", "as many"])
+def test_one_sided_tests_at_a_margin_have_their_nominal_level(n, ratio):
+    """Exact sums over losses and gains; without a constrained variance they reach 0.062."""
+    for margin in (0.02, 0.05, 0.1):
+        lost = margin / (1.0 - ratio) if ratio < 1.0 else margin + 0.05
+        law = (lost, lost - margin, 1.0 - 2.0 * lost + margin)
+        counts = np.stack(np.divmod(np.arange(61 * 31), 31), axis=-1)
+        counts = counts[(counts.sum(axis=1) <= n) & ((counts[:, 1] == 0) | (law[1] > 0.0))]
+        chances = stats.multinomial.pmf(np.column_stack([counts, n - counts.sum(axis=1)]), n, law)
+        counts, chances = counts[chances > 1e-6], chances[chances > 1e-6]
+        assert chances.sum() > 0.99
+        found = paired_t(counts[:, :1], counts[:, 1:], n)
+        p_value = found.p_value(-margin) / 2.0
+        is_not_worse = np.where(found.value > -margin, p_value, 1.0 - p_value) < 0.025
+        assert chances[is_not_worse].sum() <= (0.0275 if n >= 100 else 0.03)
+
+
+@given(rows=st.lists(st.tuples(*[st.integers(0, 3)] * 3), min_size=5, max_size=20))
+@settings(deadline=None)
+def test_values_that_are_not_rejected_are_those_of_the_interval(rows):
+    rows = [row for row in rows if sum(row)]
+    assume(len(rows) > 4)
+    part = Part(1.0, (-1, 1, 0), (1, 1, 1), -1.0, 1.0)
+    found = cluster_t((part,), np.asarray(rows, dtype=float))
+    assume(found.is_inferred)
+    low, high = found.bounds(0.95)
+    nulls = np.linspace(-0.995, 0.995, 200)
+    is_accepted = np.array([float(found.p_value(null)) >= 0.05 for null in nulls])
+    is_clear = (np.abs(nulls - low) > 1e-6) & (np.abs(nulls - high) > 1e-6)
+    assert (is_accepted == (low <= nulls) & (nulls <= high))[is_clear].all()
 
 
 def test_degrees_and_threshold_are_kishs():
