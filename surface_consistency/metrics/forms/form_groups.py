@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,13 @@ from surface_consistency.metrics.uncertainty.intervals import (
 FormChoice: TypeAlias = Literal["fixed", "sample"]
 """Whether intervals are about these very forms, or about forms like these."""
 
-_LEAST_FORMS = 3
-_TOO_FEW = f"fewer than {_LEAST_FORMS} forms say nothing of others like them"
+_LEAST_FORMS = 4
+_TOO_FEW = f"at least {_LEAST_FORMS} forms are needed for an interval of forms like these"
+_ENDS: dict[str, tuple[float, float]] = {
+    "form_share": (0.0, 2.0),
+    "intraclass_correlation": (-1, 1),
+}
+"""Smallest and largest value of the metrics that are not between 0 and 1."""
 _COUNTS = (
     *("n_items", "n_forms", "n_single", "n_missing"),
     *("n_clusters", "few_clusters", "not_inferred", "n_undefined"),
@@ -100,9 +105,12 @@ def forms_by(
         Undefined metrics and the bounds of a group with a single cluster are NaN; one
         `UndefinedMetricWarning` names them all. A group in which no fact has two scored forms keeps
         its row. A group's numbers depend on its own rows, the seed and its labels alone.
-        Under "sample" the arms of an interval and those of a t interval over forms (jackknife, one
-        degree of freedom less than forms) add up as squares: three forms carry two degrees. That of
-        form_share ends at 1 there: forms drawn from one source do not agree less than chance.
+        Under "sample" the squared arms of an interval are added to those of two others. One is a t
+        interval over forms (jackknife, one degree of freedom less than forms, on the logit scale).
+        The other has the chi-square limits of the variance between forms, since metrics of
+        agreement are functions of it, and an estimate of 0 is not evidence of 0. Fewer than four
+        forms have no interval. That of form_share ends at 1: forms drawn from one source do not
+        agree less than chance.
 
     References:
         Srikanth, Carpuat and Rudinger, TACL 2024, arXiv 2404.11717 (P_C, PVAP); P. E. Shrout and
@@ -159,8 +167,6 @@ def forms_by(
     if forms == "sample":
         for row, where in enumerate(groups.values()):
             left_out = _left_out(codes[where], numbers[where], form_codes[where], of)
-            if len(left_out[0]) < _LEAST_FORMS and not table.at[row, "not_inferred"]:
-                table.loc[row, "not_inferred"] = _TOO_FEW
             _widen(table, row, rates, left_out, intervals.confidence)
     return table
 
@@ -196,23 +202,129 @@ def _widen(
     confidence: float,
 ) -> None:
     """Add the spread between forms to the intervals of a row."""
-    for name, rate in rates.items():
-        with np.errstate(divide="ignore", invalid="ignore"):
-            by_form, by_verdict = (np.asarray(rate(sums), dtype=np.float64) for sums in left_out)
+    n_forms = len(left_out[0])
+    if n_forms < _LEAST_FORMS:
+        bounds = [f"{name}_{end}" for name in rates for end in ("low", "high")]
+        table.loc[row, bounds] = math.nan
+        if not table.at[row, "not_inferred"]:
+            table.loc[row, "not_inferred"] = _TOO_FEW
+        return
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_form, by_verdict = (
+            {name: np.asarray(rate(sums), dtype=np.float64) for name, rate in rates.items()}
+            for sums in left_out
+        )
+    numbers = table.loc[row, [*rates, "n_items"]].astype(np.float64).tolist()
+    values = dict(zip(rates, numbers[:-1], strict=True))
+    accuracy, quantile = values["accuracy"], float(t_quantile(n_forms - 1, confidence))
+    forms = _Forms(
+        n_forms,
+        int(numbers[-1]),
+        accuracy,
+        1.0 - values["consistency"],
+        n_forms * _jackknife_variance(by_form["accuracy"]),
+    )
+    changes = forms.changes(confidence)
+    half = quantile * math.sqrt(forms.between / n_forms)
+    spread = _logit_arms(accuracy, half, 0.0, 1.0)
+    by_accuracy = [
+        _variance(bound) / _variance(accuracy) - 1.0
+        for bound in sorted((accuracy - spread[0], accuracy + spread[1]), key=_variance)
+    ]
+    # What a metric is if the forms of a fact never disagree.
+    without = {
+        "accuracy": accuracy,
+        "all_correct": accuracy,
+        "all_correct_of": accuracy,
+        "all_incorrect": 1.0 - accuracy,
+        "form_share": 0.0,
+    }
+    for name, value in values.items():
+        least, most = _ENDS.get(name, (0.0, 1.0))
+        variance = _jackknife_variance(by_form[name]) - _jackknife_variance(by_verdict[name])
+        arms = _logit_arms(value, quantile * math.sqrt(max(variance, 0.0)), least, most)
+        disagreement = without.get(name, 1.0) - value
+        if name == "accuracy":
+            arms = spread
+        elif name in ("consistency", "all_agree"):
+            # These also fall as the accuracy of forms like these nears one half.
+            of_accuracy = [disagreement * change for change in by_accuracy]
+            arms = max(arms[0], of_accuracy[1]), max(arms[1], -of_accuracy[0])
+        moved = sorted(-disagreement * change for change in changes)
         ends = [f"{name}_low", f"{name}_high"]
-        value, low, high = map(float, np.asarray(table.loc[row, [name, *ends]], np.float64))
-        bounds = widened(value, low, high, by_form, confidence, by_verdict)
-        least = -1.0 if name == "intraclass_correlation" else 0.0
-        table.loc[row, ends] = np.clip(bounds, least, 1.0)
+        low, high = map(float, np.asarray(table.loc[row, ends], np.float64))
+        below = math.hypot(value - low, arms[0], min(moved[0], 0.0))
+        above = math.hypot(high - value, arms[1], max(moved[1], 0.0))
+        table.loc[row, ends] = np.clip([value - below, value + above], least, min(most, 1.0))
+
+
+def _variance(share: float) -> float:
+    """Return the variance of a single verdict."""
+    return share * (1.0 - share)
+
+
+def _logit_arms(value: float, half: float, least: float, most: float) -> tuple[float, float]:
+    """Return the arms of an interval that is symmetric on the logit scale between two ends."""
+    share = (value - least) / (most - least)
+    if not 0.0 < share < 1.0:
+        return half, half
+    step = half / ((most - least) * _variance(share))
+    low, high = (share / (share + (1.0 - share) * math.exp(x)) for x in (step, -step))
+    return (share - low) * (most - least), (high - share) * (most - least)
+
+
+class _Forms(NamedTuple):
+    """The variance between forms of a two-way analysis of verdicts: facts by forms."""
+
+    n_forms: int
+    n_facts: int
+    accuracy: float
+    disagreement: float
+    """Probability that two forms of a fact disagree."""
+    observed: float
+    """Variance of the accuracies of forms, which includes what single verdicts add to it."""
+
+    @property
+    def noise(self) -> float:
+        """Return what single verdicts add to the variance of the accuracies of forms."""
+        return max(self.disagreement / 2.0 - self.observed, 0.0) / max(self.n_facts - 1, 1)
+
+    @property
+    def between(self) -> float:
+        """Return the variance between forms, 0 if its estimate is below 0."""
+        return max(self.observed - self.noise, 0.0)
+
+    def changes(self, confidence: float) -> tuple[float, float]:
+        """Return the relative changes of disagreement at the limits of the variance between forms.
+
+        The limits are those of a variance by chi-square. The other components of the variance of
+        verdicts stay as they are in proportion to each other, so that the total does not change.
+        """
+        from scipy.special import chdtri
+
+        total = _variance(self.accuracy)
+        if total <= 0.0 or self.disagreement <= 0.0:
+            return 0.0, 0.0
+        rest = max(total - self.between, 1e-12)
+        within = min(max(self.disagreement / 2.0 - self.between, 0.0) / rest, 1.0)
+
+        def disagreement(between: float) -> float:
+            """Return the probability that two forms disagree at a variance between them."""
+            part = max(between, 0.0) / (max(between, 0.0) + rest)
+            return 2.0 * total * (part + (1.0 - part) * within)
+
+        estimate, df = disagreement(self.between), self.n_forms - 1
+        # Accuracies that vary less than single verdicts alone make them are not evidence either.
+        observed = max(self.observed, self.noise)
+        low, high = (
+            disagreement(observed * df / float(chdtri(df, tail)) - self.noise) / estimate - 1.0
+            for tail in ((1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0)
+        )
+        return low, high
 
 
 def widened(
-    value: float,
-    low: float,
-    high: float,
-    by_form: _inputs.Floats,
-    confidence: float,
-    by_verdict: _inputs.Floats | None = None,
+    value: float, low: float, high: float, by_form: _inputs.Floats, confidence: float
 ) -> _inputs.Floats:
     """Add the spread between forms to the limits of a statistic.
 
@@ -222,8 +334,6 @@ def widened(
         high: Its upper limit.
         by_form: The statistic without each form, shape `(n_forms,)`.
         confidence: Nominal coverage.
-        by_verdict: The statistic without each verdict, whose spread is in those between forms and
-            between facts alike and is counted once; None to count it twice.
 
     Returns:
         Both limits: each arm is the root of its square and that of a t interval over forms, with
@@ -233,8 +343,6 @@ def widened(
     if by_form.size < 2:
         return np.array([math.nan, math.nan])
     variance = _jackknife_variance(by_form)
-    if by_verdict is not None:
-        variance = max(variance - _jackknife_variance(by_verdict), 0.0)
     half = float(t_quantile(by_form.size - 1, confidence)) * math.sqrt(variance)
     return np.array([value - math.hypot(value - low, half), value + math.hypot(high - value, half)])
 

@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
+from scipy import special, stats
 
 from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning
 from surface_consistency.metrics import forms_by
@@ -103,19 +104,56 @@ def test_the_form_has_no_more_than_all_of_the_variance_in_forms_like_these():
     assert max(row["form_share_high"].iloc[0] for row in rows) == 1.0
 
 
-def test_the_spread_between_forms_agrees_with_a_loop():
+def test_the_spread_between_forms_agrees_with_a_two_way_analysis():
+    """The lower limit of consistency has the chi-square limit of the variance between forms."""
     frame = crossed(np.random.default_rng(6), 40, 5)
-    row = forms_by(frame, forms="sample").iloc[0]
-    fixed = forms_by(frame).iloc[0]
+    row, fixed = forms_by(frame, forms="sample").iloc[0], forms_by(frame).iloc[0]
+    correct = frame.pivot(index="item", columns="form", values="correct").to_numpy(float)
+
+    n_facts, n_forms = correct.shape
+    accuracy, of_forms = correct.mean(), correct.mean(axis=0)
+    pairs = [(correct[:, one] != correct[:, two]) for one in range(5) for two in range(one)]
+    disagreement = np.mean(pairs)
+    observed = np.var(of_forms, ddof=1)
+    noise = max(disagreement / 2 - observed, 0) / (n_facts - 1)
+    between, total = max(observed - noise, 0), accuracy * (1 - accuracy)
+    rest = total - between
+    within = (disagreement / 2 - between) / rest
+
+    def disagree(variance):
+        share = variance / (variance + rest)
+        return 2 * total * (share + (1 - share) * within)
+
+    limit = max(observed, noise) * 4 / stats.chi2.ppf(0.025, 4) - noise
+    chi_square_arm = disagreement * (disagree(limit) / disagree(between) - 1)
 
     def variance(left):
         return (len(left) - 1) / len(left) * np.sum((np.asarray(left) - np.mean(left)) ** 2)
 
     by_form = [forms_by(frame[frame["form"] != one])["consistency"].iloc[0] for one in range(5)]
     by_cell = [forms_by(frame.drop(index=one))["consistency"].iloc[0] for one in frame.index]
-    half = 2.776445 * np.sqrt(max(variance(by_form) - variance(by_cell), 0.0))
-    arm = np.hypot(fixed["consistency_high"] - fixed["consistency"], half)
-    assert row["consistency_high"] == pytest.approx(row["consistency"] + arm, abs=1e-6)
+    half = stats.t.ppf(0.975, 4) * np.sqrt(max(variance(by_form) - variance(by_cell), 0.0))
+    of_logit = special.logit(1 - disagreement) - half / (disagreement * (1 - disagreement))
+    jackknife_arm = 1 - disagreement - special.expit(of_logit)
+    change = stats.t.ppf(0.975, 4) * np.sqrt(between / n_forms) / total
+    ends = special.expit(special.logit(accuracy) + np.array([-change, change]))
+    accuracy_arm = disagreement * (max(ends * (1 - ends)) / total - 1)
+    arms = fixed["consistency"] - fixed["consistency_low"], max(jackknife_arm, accuracy_arm)
+    expected = fixed["consistency"] - np.linalg.norm([*arms, chi_square_arm])
+    assert row["consistency_low"] == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_variance_between_forms_that_is_estimated_as_zero_is_not_taken_for_zero():
+    """Of four forms with equal accuracies, another form like them may still differ."""
+    correct = np.repeat((np.arange(60) < 36)[:, None], 4, axis=1)
+    for form in range(4):
+        # Each form flips three facts of either kind.
+        flipped = [3 * form, 3 * form + 1, 3 * form + 2]
+        correct[flipped, form], correct[np.add(flipped, 40), form] = False, True
+    frame = long(correct)
+    fixed, sample = (forms_by(frame, forms=one).iloc[0] for one in ("fixed", "sample"))
+    assert correct.mean(axis=0).std() == 0.0
+    assert sample["consistency_low"] < fixed["consistency_low"] - 0.001
 
 
 def test_all_right_of_so_many_is_the_share_of_draws():

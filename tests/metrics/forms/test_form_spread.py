@@ -110,7 +110,7 @@ NOTHING = "no fact has two forms with a verdict"
 SAMPLE = functools.partial(forms_by, forms="sample")
 OF_TOPICS = functools.partial(form_spread_by, cluster="topic")
 ONE_ANSWER = "kappa: all answers are one, or all clusters alike"
-TWO_FORMS = "fewer than 3 forms say nothing of others like them"
+TWO_FORMS = "at least 4 forms are needed for an interval of forms like these"
 
 
 @pytest.mark.parametrize(
@@ -121,6 +121,7 @@ TWO_FORMS = "fewer than 3 forms say nothing of others like them"
         (forms_by, GAPS, "consistency", NOTHING),
         (SAMPLE, GAPS, "consistency", NOTHING),
         (SAMPLE, long(RIGHT[:, :2]), "consistency_low", TWO_FORMS),
+        (SAMPLE, long(RIGHT), "accuracy_high", TWO_FORMS),
         (form_answers_by, ALIKE, "kappa_low", ONE_ANSWER),
         (variance_shares_by, ALIKE, "form_share", "all scores are equal"),
         (variance_shares_by, long(RIGHT[:, :1]), "form_share", "a single item or form"),
