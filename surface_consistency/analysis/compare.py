@@ -625,7 +625,13 @@ def _label_notes(
             after = before if before.empty else compare(name).differences
         for row in after[after["conclusion"] != before["conclusion"]].head(1).to_dict("records"):
             kind: say.Kind = "difference" if result.scale == VERDICTS else "number"
-            estimate = say.estimate(row, "difference", kind=kind, confidence=confidence)
+            estimate = say.estimate(
+                row,
+                "difference",
+                f"{metric}, clustered by {name}",
+                kind=kind,
+                confidence=confidence,
+            )
             note += (
                 f", and the difference of {row['model']} minus {row['reference']} ({metric}) is "
                 f"then {sentence_text(estimate)}, which changes the conclusion"

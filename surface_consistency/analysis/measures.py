@@ -39,6 +39,7 @@ from surface_consistency.metrics.positions.alignment import alignment_by
 from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.metrics.uncertainty.means import mean_by
 from surface_consistency.tables import sentences as say
+from surface_consistency.tables.numbers import claim_records
 from surface_consistency.tables.table import interval_column
 
 Missing = Literal["drop", "raise", "wrong"]
@@ -750,9 +751,9 @@ def _noise_sentences(
         why = counts | {"not_inferred": row["repeats_not_inferred"]}
         yield say.not_inferred(why, f"the test-retest flip rate{of}", unit="prompts")
         return
-    repeats = say.estimate(row, name, confidence=words["confidence"])
+    repeats = say.estimate(row, name, f"test-retest flip rate{of}", confidence=words["confidence"])
     if between and say.direction(row, "flip_rate") is not None:
-        flips = say.estimate(row, "flip_rate", confidence=words["confidence"])
+        flips = say.estimate(row, "flip_rate", f"flip rate{of}", confidence=words["confidence"])
         explain = ", of which repeats of identical prompts explain "
         yield [f"The flip rate{of} between {between} is ", *flips, explain, *repeats, "."]
     else:
@@ -829,6 +830,7 @@ def _result(
         ],
         caption=caption,
         sentences=[*finding, *doubts, *further],
+        claims=[record for sentence in said for record in claim_records(sentence)],
         p=p,
         p_title=p_title,
         confidence=confidence,

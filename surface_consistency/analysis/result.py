@@ -8,7 +8,7 @@ import html
 import os
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -87,6 +87,11 @@ class Result(NoTruthValue):
     sentences: Sequence[str]
     """The finding and what else can be reported, each supported by a test in the table."""
 
+    claims: Sequence[Mapping[str, Any]] = ()
+    """A record of each number and comparison of the sentences: quantity, column, estimate, low,
+    high, p, direction (1, -1, or 0 if not significant), null, margin, scope (labels of the row and
+    names of conditions), n, n_clusters, and the text."""
+
     p: str | None = None
     """Column of the p-value; None without a test."""
 
@@ -127,15 +132,16 @@ class Result(NoTruthValue):
             all: Whether to include every column, as for `to_frame`.
 
         Returns:
-            kind, caption, note, confidence, sentences, and rows, a list with a dictionary per row
-            of `to_frame(all)`; undefined numbers are None.
+            kind, caption, note, confidence, sentences, claims, and rows, a list with a dictionary
+            per row of `to_frame(all)`; undefined numbers are None.
         """
         rows = [
             {str(key): json_value(value) for key, value in row.items()}
             for row in self.to_frame(all).to_dict("records")
         ]
         named = {name: getattr(self, name) for name in ("kind", "caption", "note", "confidence")}
-        return named | {"sentences": list(self.sentences), "rows": rows}
+        said = {"sentences": list(self.sentences), "claims": list(self.claims)}
+        return named | said | {"rows": rows}
 
     def to_text(self, all: bool = False) -> str:
         """Return the table for a terminal.
@@ -249,6 +255,7 @@ class Result(NoTruthValue):
             names=self._names(),
             main=self.estimates[0],
             sentences=self.sentences,
+            claims=self.claims,
         )
 
     def _table(self, most: int = _MOST_COLUMNS) -> Table:

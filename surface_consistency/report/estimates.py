@@ -2,8 +2,9 @@
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from surface_consistency.errors import DataError
 from surface_consistency.report.html import write_page
@@ -22,6 +23,7 @@ def write_estimates(
     names: Sequence[str],
     main: Column,
     sentences: Sequence[str],
+    claims: Sequence[Mapping[str, Any]] = (),
 ) -> Path:
     """Write the page of a table and the table as CSV, all together or not at all.
 
@@ -32,6 +34,7 @@ def write_estimates(
         names: Names of its rows.
         main: The estimate of the figure, with its bounds.
         sentences: The finding, then what else is reported.
+        claims: Records of what the sentences report.
 
     Returns:
         The page.
@@ -56,6 +59,7 @@ def write_estimates(
             ),
             Section(anchor="numbers", title="Numbers", blocks=[table]),
         ],
+        claims=claims,
     )
     with staged(home, last="report.html") as beside:
         (beside / "tables").mkdir()

@@ -3,6 +3,7 @@
 import base64
 import functools
 import hashlib
+import json
 import os
 import re
 from collections.abc import Sequence
@@ -28,6 +29,7 @@ from surface_consistency.report.page import (
     Lines,
     MosaicPlots,
     Page,
+    Prose,
     Section,
     StackedBars,
 )
@@ -35,7 +37,7 @@ from surface_consistency.report.pictures import flow_scene
 from surface_consistency.report.rows import clean, soft, table_view
 from surface_consistency.report.scene import px
 from surface_consistency.runs.files import write_text
-from surface_consistency.tables.numbers import format_value
+from surface_consistency.tables.numbers import Part, claim_records, format_value
 from surface_consistency.tables.table import Table
 
 _OWN_ANCHORS: Final = ("finding", "checks", "made", "cite", "method")
@@ -115,6 +117,7 @@ def render_page(page: Page) -> str:
         ),
         style=Markup(style),
         script=Markup(script),
+        claims=Markup(_claims(page)),
         version=surface_consistency.__version__,
         citation="\n\n".join(
             filter(None, (page.citation, _SOFTWARE % surface_consistency.__version__))
@@ -227,6 +230,21 @@ def _check_anchors(page: Page) -> None:
                 f"must be unique on the page and none of {', '.join(_OWN_ANCHORS)}"
             )
         seen.add(section.anchor)
+
+
+def _claims(page: Page) -> str:
+    """Write the records of what the sentences of a page report as JSON, by their place on it."""
+    places: list[tuple[str, Sequence[Part]]] = [
+        ("finding", page.finding.sentence),
+        ("summary", page.finding.summary),
+        *(("checks", check.text) for check in page.checks),
+    ]
+    for section in page.sections:
+        prose = [block.parts for block in section.blocks if isinstance(block, Prose)]
+        places += [(section.anchor, parts) for parts in (section.lead, *prose)]
+    records = [{"place": place} | one for place, parts in places for one in claim_records(parts)]
+    records += [{"place": "finding", **one} for one in page.claims]
+    return json.dumps(records, ensure_ascii=False).replace("<", "\\u003c")
 
 
 def _trust(checks: Sequence[Check]) -> list[tuple[str, str, int, int]]:

@@ -453,6 +453,9 @@ class Page:
     finding: Finding
     """The finding."""
 
+    claims: Sequence[Mapping[str, object]] = ()
+    """Records of what sentences without records of their own report."""
+
     sections: Sequence[Section]
     """What follows it, in order: squares, groups, tables, answers."""
 

@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from surface_consistency.report.page import Check
-from surface_consistency.tables.numbers import Link, Part, Value, sentence_text
+from surface_consistency.tables.numbers import Claim, Link, Part, Value, sentence_text
 from surface_consistency.tables.table import Column, Table
 from surface_consistency.tables.tabulation import describe
 
@@ -138,7 +138,7 @@ def fill(text: str, values: Mapping[str, object]) -> list[Part]:
     for literal, name, *_ in Formatter().parse(" ".join(text.split())):
         value = "" if name is None else values[name]
         for part in (literal, *(value if isinstance(value, list) else [value])):
-            if not isinstance(part, Value | Link):
+            if not isinstance(part, Value | Link | Claim):
                 part = f"{part:,}" if isinstance(part, int) else str(part)
             if isinstance(part, str) and parts and isinstance(parts[-1], str):
                 parts[-1] += part

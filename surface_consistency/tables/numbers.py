@@ -3,10 +3,11 @@
 Fractions become percentages here and nowhere else.
 """
 
+import itertools
 import math
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal
 
 import pandas as pd
@@ -60,8 +61,61 @@ class Link:
     """Relative path of the file."""
 
 
-Part = str | Value | Link
-"""A part of a sentence: text, a number, or a link."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """The record of what a sentence reports, which is a part of the sentence without a text.
+
+    Pages and results list these records, so that a program can check each sentence against the
+    tables.
+    """
+
+    kind: Literal["difference", "rate", "equivalence", "count", "test", "none"]
+    """What is reported: a difference, an estimate, equivalence, a number of things, the p-value of
+    a test; or that nothing can be inferred."""
+
+    quantity: str
+    """What is estimated, such as "accuracy of gpt2"."""
+
+    column: str = ""
+    """Column of the estimate in the tables; its bounds are `<column>_low` and `<column>_high`."""
+
+    estimate: float | None = None
+    """The estimate as a fraction, or the number of things."""
+
+    low: float | None = None
+    """Lower bound of the interval."""
+
+    high: float | None = None
+    """Upper bound of the interval."""
+
+    p: float | None = None
+    """P-value of the test, corrected if the sentence reports a corrected one."""
+
+    direction: int | None = None
+    """1 or -1 if the estimate is claimed to be above or below `null`, 0 if it is not significantly
+    different from it; None if it is not compared with it."""
+
+    null: float | None = None
+    """The value that the estimate is compared with."""
+
+    margin: float | None = None
+    """The equivalence margin."""
+
+    confidence: float = 0.95
+    """Level of the interval and of the decision."""
+
+    scope: Mapping[str, str] = field(default_factory=dict)
+    """Labels of the row of the table, such as {"model": "gpt2"}, and names of conditions."""
+
+    n: int | None = None
+    """Observations."""
+
+    n_clusters: int | None = None
+    """Clusters."""
+
+
+Part = str | Value | Link | Claim
+"""A part of a sentence: text, a number, a link, or the record of what the sentence reports."""
 
 
 def is_missing(value: object) -> bool:
@@ -315,9 +369,28 @@ def sentence_text(parts: Sequence[Part]) -> str:
             words.append(f"{part.text} ({part.href})")
         elif isinstance(part, str):
             words.append(part)
-        else:
+        elif isinstance(part, Value):
             words.append(value_text(part))
     return "".join(words)
+
+
+def claim_records(parts: Sequence[Part]) -> list[dict[str, object]]:
+    """List the records of what sentences report, for JSON.
+
+    Args:
+        parts: Words, numbers and records.
+
+    Returns:
+        A dictionary per record, with its `text`: what is written from it up to the next record.
+    """
+    places = [place for place, part in enumerate(parts) if isinstance(part, Claim)]
+    return [
+        {"text": sentence_text(parts[place:end]).replace(_HARD_SPACE, " ").strip()}
+        | {one.name: json_value(getattr(part, one.name)) for one in fields(part)[:-3]}
+        | {"scope": dict(part.scope), "n": part.n, "n_clusters": part.n_clusters}
+        for place, end in itertools.pairwise([*places, len(parts)])
+        if isinstance(part := parts[place], Claim)
+    ]
 
 
 def format_cell(row: Mapping[Any, Any], column: Column) -> tuple[str, str]:

@@ -4,7 +4,8 @@ A sentence is a list of texts and `Value`s; `surface_consistency.tables.numbers.
 it to text, and pages mark its numbers. A row is a mapping with `<name>`, `<name>_low`,
 `<name>_high`, `n` and `n_clusters`, such as a row of a table.
 
-A sentence claims no more than its test: a direction needs an interval without the null value and a
+Each sentence begins with a `Claim`, the record of what it reports, which has no text. A sentence
+claims no more than its test: a direction needs an interval without the null value and a
 p-value below 1 minus the level; a difference that is not significant is reported with the minimum
 detectable difference; equivalence needs two one-sided tests; and without an interval nothing is
 inferred.
@@ -12,11 +13,18 @@ inferred.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import NormalDist
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import pandas as pd
 
-from surface_consistency.tables.numbers import Part, Value, format_number, is_missing, value_text
+from surface_consistency.tables.numbers import (
+    Claim,
+    Part,
+    Value,
+    format_number,
+    is_missing,
+    value_text,
+)
 
 Sentence: TypeAlias = list[Part]
 """Texts and numbers of a sentence; empty if there is nothing to report."""
@@ -26,6 +34,9 @@ Row: TypeAlias = Mapping[Any, Any]
 
 Kind: TypeAlias = Literal["rate", "difference", "number"]
 """How an estimate is formatted; see `surface_consistency.tables.numbers.format_number`."""
+
+ClaimKind: TypeAlias = Literal["difference", "rate", "equivalence", "count", "test", "none"]
+"""What a sentence reports; see `surface_consistency.tables.numbers.Claim`."""
 
 Numbers = TypeVar("Numbers", float, pd.Series)
 
@@ -86,6 +97,84 @@ def detectable_difference(low: Numbers, high: Numbers, confidence: float = 0.95)
     return (z + power) / z * (high - low) / 2.0
 
 
+_NOT_LABELS: Final = frozenset({"not_inferred", "conclusion", "test"})
+
+
+def claim(
+    row: Row,
+    name: str,
+    quantity: str,
+    *,
+    kind: ClaimKind = "rate",
+    p_value: float | None = None,
+    null: float | None = None,
+    margin: float | None = None,
+    confidence: float = 0.95,
+    **scope: str,
+) -> Claim:
+    """Make the record of what a sentence reports from the row that it reports.
+
+    Args:
+        row: The row.
+        name: Name of the estimate.
+        quantity: What is estimated.
+        kind: What is reported.
+        p_value: P-value of the test; None if the interval is the test.
+        null: Value that the estimate is compared with; None if it is not compared.
+        margin: The equivalence margin.
+        confidence: Level of the interval.
+        scope: Names of conditions, besides the labels of the row.
+
+    Returns:
+        The record.
+    """
+    sign = None
+    if null is not None:
+        sign = direction(row, name, p_value, null=null, confidence=confidence)
+    labels = {
+        str(key): value
+        for key, value in row.items()
+        if isinstance(value, str) and value and key not in _NOT_LABELS
+    }
+
+    def number(key: str) -> float | None:
+        """Return a number of the row."""
+        return None if is_missing(row.get(key)) else float(row[key])
+
+    n, n_clusters = (number(key) for key in ("n", "n_clusters"))
+    return Claim(
+        kind=kind,
+        quantity=quantity,
+        column=name,
+        estimate=number(name),
+        low=number(f"{name}_low"),
+        high=number(f"{name}_high"),
+        p=None if is_missing(p_value) else float(p_value),  # type: ignore[arg-type]
+        direction=sign,
+        null=null,
+        margin=margin,
+        confidence=confidence,
+        scope=labels | scope,
+        n=None if n is None else int(n),
+        n_clusters=None if n_clusters is None else int(n_clusters),
+    )
+
+
+def count(estimate: int, n: int | None, quantity: str, **scope: str) -> Claim:
+    """Make the record of a number of things.
+
+    Args:
+        estimate: The number.
+        n: Of how many; None if that is not reported.
+        quantity: What is counted.
+        scope: What the things belong to.
+
+    Returns:
+        The record.
+    """
+    return Claim(kind="count", quantity=quantity, estimate=estimate, n=n, scope=scope)
+
+
 def difference(
     row: Row,
     name: str,
@@ -135,15 +224,28 @@ def difference(
         return not_inferred(row, what, unit=unit, clusters=clusters)
     tests = _tests(row, p_value, correction, confidence)
     counts = size(row, unit, clusters)
+    record = claim(
+        row,
+        name,
+        quantity,
+        kind="difference",
+        p_value=p_value,
+        null=0.0,
+        confidence=confidence,
+        first=first,
+        second=second,
+    )
     if sign:
         ends = (how.format(second), how.format(first))
         return [
+            record,
             f"The {quantity} is ",
             Value(value=abs(float(row[name])), kind=kind, tone="strong", signed=False),
             f" {'higher' if sign > 0 else 'lower'} {ends[0]} than {ends[1]} "
             f"({_interval(row, name, kind, confidence, sign)}{tests}{counts}).",
         ]
     return [
+        record,
         f"The {quantity} does not differ significantly between {first} and {second} (difference ",
         Value(value=float(row[name]), kind=kind),
         f", {_interval(row, name, kind, confidence)}{tests}{counts}; "
@@ -199,18 +301,22 @@ def rate(
         if not sign:
             beside += f"; {detectable(row, name, kind=kind, confidence=confidence)}"
     return [
+        claim(row, name, quantity, p_value=p_value, null=null, confidence=confidence),
         f"The {quantity} is ",
         Value(value=float(row[name]), kind=kind, tone="strong"),
         f" ({_interval(row, name, kind, confidence)}{size(row, unit, clusters)}{beside}).",
     ]
 
 
-def estimate(row: Row, name: str, *, kind: Kind = "rate", confidence: float = 0.95) -> Sentence:
+def estimate(
+    row: Row, name: str, quantity: str, *, kind: Kind = "rate", confidence: float = 0.95
+) -> Sentence:
     """Write an estimate with its interval, as a part of a sentence.
 
     Args:
         row: The row, with the estimate and its interval.
         name: Name of the estimate.
+        quantity: What is estimated, for the record.
         kind: How the estimate is formatted.
         confidence: Confidence level of the interval.
 
@@ -218,7 +324,8 @@ def estimate(row: Row, name: str, *, kind: Kind = "rate", confidence: float = 0.
         Such as "47.5 % (95 % CI 37.3 to 57.8)".
     """
     value = Value(value=float(row[name]), kind=kind, tone="strong")
-    return [value, f" ({_interval(row, name, kind, confidence)})"]
+    record = claim(row, name, quantity, confidence=confidence)
+    return [record, value, f" ({_interval(row, name, kind, confidence)})"]
 
 
 def equivalence(
@@ -259,7 +366,19 @@ def equivalence(
         return []
     within = value_text(Value(value=margin, kind=kind, signed=False))
     tests = _tests(row, row[p], correction, confidence)
+    record = claim(
+        row,
+        name,
+        quantity,
+        kind="equivalence",
+        p_value=row[p],
+        margin=margin,
+        confidence=confidence,
+        first=first,
+        second=second,
+    )
     return [
+        record,
         f"The {quantity} is equivalent for {first} and {second} within ±{within} (difference ",
         Value(value=float(row[name]), kind=kind),
         f", {_interval(row, name, kind, confidence)}{tests} of two one-sided tests"
@@ -280,15 +399,19 @@ def ranking(best: Sequence[str], n: int, quantity: str, confidence: float = 0.95
         The sentence.
 
     Examples:
-        >>> ranking(["b"], 3, "accuracy")
+        >>> ranking(["b"], 3, "accuracy")[1:]
         ['b is the best of 3 models in accuracy (simultaneous 95 % confidence).']
     """
     held = f"(simultaneous {100 * confidence:g} % confidence)"
+    record = count(len(best), n, f"models that may be the best in {quantity}", best=listing(best))
     if len(best) == n:
-        return [f"No two of the {n} models differ significantly in {quantity} {held}."]
+        return [record, f"No two of the {n} models differ significantly in {quantity} {held}."]
     if len(best) == 1:
-        return [f"{best[0]} is the best of {n} models in {quantity} {held}."]
-    return [f"{len(best)} of {n} models may be the best in {quantity} {held}: {listing(best)}."]
+        return [record, f"{best[0]} is the best of {n} models in {quantity} {held}."]
+    return [
+        record,
+        f"{len(best)} of {n} models may be the best in {quantity} {held}: {listing(best)}.",
+    ]
 
 
 def not_inferred(
@@ -306,14 +429,16 @@ def not_inferred(
         The sentence.
 
     Examples:
-        >>> not_inferred({"n": 15, "n_clusters": 3}, "the flip rate of m")
+        >>> not_inferred({"n": 15, "n_clusters": 3}, "the flip rate of m")[1:]
         ['The flip rate of m cannot be inferred: 15 pairs in 3 clusters are too few.']
     """
     reason = row.get("not_inferred")
     why = f" ({reason})" if isinstance(reason, str) and reason else ""
     counts = size(row, unit, clusters).removeprefix("; ").replace(", ", " in ") or "the data"
     verb = "is" if counts.startswith("1 ") else "are"
-    return [f"{what[0].upper()}{what[1:]} cannot be inferred: {counts} {verb} too few{why}."]
+    record = claim(row, "", what, kind="none")
+    text = f"{what[0].upper()}{what[1:]} cannot be inferred: {counts} {verb} too few{why}."
+    return [record, text]
 
 
 def missing(
@@ -333,7 +458,8 @@ def missing(
     """
     if not n_missing:
         return []
-    return [f"{int(n_missing):,} of {int(n):,} {unit}{of} {reason} and are excluded."]
+    record = count(int(n_missing), int(n), f"{unit}{of} that {reason}")
+    return [record, f"{int(n_missing):,} of {int(n):,} {unit}{of} {reason} and are excluded."]
 
 
 def repeats(
@@ -361,6 +487,7 @@ def repeats(
         if direction(row, name, confidence=confidence) is not None:
             stratum = "" if label is None else f", {row[label]}"
             sentence += [
+                claim(row, name, f"test-retest flip rate{of}", confidence=confidence),
                 "; " if sentence else f"The test-retest flip rate of identical prompts{of} is ",
                 Value(value=float(row[name])),
                 f" ({_interval(row, name, 'rate', confidence)}{stratum})",
@@ -409,14 +536,15 @@ def many(
     family = f"of the {len(tested)} comparisons in {quantity}"
     sentences = found[:most]
     if n_more := len(found) - len(sentences):
-        sentences.append([f"{n_more} more {family} {_be(n_more)} statistically significant."])
+        words = f"{n_more} more {family} {_be(n_more)} statistically significant."
+        sentences.append([count(n_more, len(tested), f"significant {family}"), words])
     if n_not := tested.count(0):
         nulls = [row for row, sign in zip(rows, signs, strict=True) if sign == 0]
         widest = max(nulls, key=lambda row: row[f"{name}_high"] - row[f"{name}_low"])
         least = detectable(widest, name, kind=kind, confidence=confidence, reach=reach)
         least = f"largest {least}" if n_not > 1 and least.startswith("minimum") else least
         words = f"{n_not} {family} {_be(n_not)} not statistically significant ({least})."
-        sentences.append([words])
+        sentences.append([count(n_not, len(tested), f"not significant {family}"), words])
     return sentences
 
 

@@ -4,8 +4,9 @@ import math
 
 import pandas as pd
 import pytest
+from hypothesis import given, settings, strategies as st
 
-from surface_consistency.tables.numbers import Value, sentence_text
+from surface_consistency.tables.numbers import Value, claim_records, sentence_text
 from surface_consistency.tables.sentences import (
     detectable_difference,
     detectable_note,
@@ -22,6 +23,7 @@ from surface_consistency.tables.sentences import (
     repeats,
     size,
 )
+from tests.claims import agrees, read_sentence
 
 
 def row(value=-0.204, low=-0.273, high=-0.136, p=0.0002, n=122, n_clusters=60, **more):
@@ -237,3 +239,50 @@ def test_counts_and_lists():
     told = "4 of 1,220 pairs of bob have no score and are excluded."
     assert text(missing(4, 1220, of=" of bob")) == told
     assert missing(0, 122) == []
+
+
+ROWS = st.tuples(st.floats(-0.9, 0.9), st.floats(0.0, 0.5), st.floats(0.0, 0.5)).map(
+    lambda x: (round(x[0], 4), round(x[0] - x[1], 4), round(x[0] + x[2], 4))
+)
+
+
+@given(
+    ends=ROWS,
+    p=st.floats(0, 1),
+    n=st.integers(2, 10**6),
+    kind=st.sampled_from(["difference", "number"]),
+    what=st.sampled_from(["difference", "rate", "null", "equivalence"]),
+)
+@settings(deadline=None)
+def test_sentences_are_read_back_into_their_records(ends, p, n, kind, what):
+    cells = row(*ends, p=p, n=n, n_clusters=max(1, n // 2))
+    if what == "difference":
+        sentence = difference(cells, "d", "accuracy of ada", "title", "redirect", p="p", kind=kind)
+    elif what == "equivalence":
+        sentence = equivalence(
+            cells | {"p": p / 50}, "d", "accuracy", "ada", "eve", p="p", margin=0.05, kind=kind
+        )
+    else:
+        null = 0.25 if what == "null" else None
+        kind = "rate" if kind == "difference" and null is None else "number"
+        sentence = rate(cells, "d", "flip rate of ada", kind=kind, null=null, p=null and "p")
+    (record,) = claim_records(sentence)
+
+    assert record["text"] == text(sentence)
+    assert agrees(read_sentence(record["text"]), record, 1 if kind == "number" else 100)
+    assert {record["column"], record["estimate"], record["n"]} == {"d", ends[0], n}
+
+
+def test_a_record_has_the_labels_of_its_row_and_the_names_of_conditions():
+    cells = row(model="ada", type="alias", not_inferred="")
+    (record,) = claim_records(difference(cells, "d", "accuracy", "title", "redirect", p="p"))
+
+    assert record["scope"] == {
+        "model": "ada",
+        "type": "alias",
+        "first": "title",
+        "second": "redirect",
+    }
+    assert (record["direction"], record["null"], record["confidence"]) == (-1, 0.0, 0.95)
+    unknown = claim_records(difference(row(low=math.nan), "d", "x", "a", "b", p="p"))
+    assert [one["kind"] for one in unknown] == ["none"]

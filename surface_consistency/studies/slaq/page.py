@@ -178,7 +178,7 @@ def _matcher_sentences(report: Report) -> Iterator[say.Sentence]:
             label=run.label,
             judged_by=run.judged_by,
             n=agreement["n"],
-            share=say.estimate(agreement, "accuracy"),
+            share=say.estimate(agreement, "accuracy", f"agreement of {rule}"),
             n_false=agreement["false_positives"],
             n_positive=n_true + agreement["false_positives"],
             n_missed=agreement["false_negatives"],
