@@ -214,7 +214,7 @@ def _widen(
             {name: np.asarray(rate(sums), dtype=np.float64) for name, rate in rates.items()}
             for sums in left_out
         )
-    numbers = table.loc[row, [*rates, "n_items"]].astype(np.float64).tolist()
+    numbers = np.asarray(table.loc[row, [*rates, "n_items"]], dtype=np.float64).tolist()
     values = dict(zip(rates, numbers[:-1], strict=True))
     accuracy, quantile = values["accuracy"], float(t_quantile(n_forms - 1, confidence))
     forms = _Forms(

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import beta, binomtest, f, ttest_1samp, ttest_rel
+from scipy.stats import beta, binomtest, chi2, f, ttest_1samp, ttest_rel
 
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics import Intervals, compare_models, paired_by
@@ -385,10 +385,53 @@ def test_decisions_about_all_pairs_bound_the_ranks():
         rank_intervals([[0.1, 0.2]])
 
 
+def near_copies(rng, n_items, n_models):
+    """Verdicts of models of which all but the first are nearly the same."""
+    ability = rng.normal(size=(n_items, 1))
+    copies = np.tile(ability + rng.normal(size=(n_items, 1)) > 0, (1, n_models))
+    copies ^= rng.random(copies.shape) < 0.02
+    copies[:, 0] = ability[:, 0] + rng.normal(size=n_items) > 0
+    return copies.astype(float)
+
+
+def test_degrees_of_freedom_of_q_are_those_of_huynh_and_feldt():
+    pingouin = pytest.importorskip("pingouin")
+    verdicts = near_copies(np.random.default_rng(3), 150, 5)
+    result = equality_test(verdicts, is_exchangeable=True)
+    epsilon = pingouin.epsilon(pd.DataFrame(verdicts), correction="hf")
+
+    assert result["df"][0] == pytest.approx(4 * epsilon, rel=1e-6)
+    expected = chi2.sf(result["statistic"] * epsilon, 4 * epsilon)
+    assert result["p_value"] == pytest.approx(expected, rel=1e-6)
+
+
+def test_forms_that_are_near_copies_are_not_rejected_too_often():
+    """Against chi-square of one degree less than forms, 0.12 of true hypotheses are."""
+    rng = np.random.default_rng(4)
+    p_values = [
+        equality_test(near_copies(rng, 200, 6), is_exchangeable=True)["p_value"] for _ in range(400)
+    ]
+    assert np.mean(np.array(p_values) < 0.05) < 0.075
+
+
+def test_models_that_rarely_differ_have_q_in_place_of_f():
+    """F of 8 models at rates of 0.99 rejects 0.1 of true hypotheses."""
+    rng = np.random.default_rng(5)
+    rejected = []
+    for _ in range(300):
+        verdicts = (rng.random((400, 8)) < 0.99).astype(float)
+        result = equality_test(verdicts)
+        differ = np.count_nonzero(verdicts.min(axis=1) != verdicts.max(axis=1))
+        assert not (differ < 5 * 6 and result["df"][1] < np.inf)
+        assert not (differ >= 5 * 7 and result["df"][1] == np.inf)
+        rejected.append(result["p_value"] < 0.05)
+    assert np.mean(rejected) < 0.08
+
+
 @pytest.mark.parametrize(
     ("totals", "sizes", "message"),
     [
-        ([[1, 0, 0]] * 9, None, "too little"),
+        ([[1, 0, 0]] * 9, None, "by the same on all"),
         ([[1, 0, 0, 0], [0, 1, 1, 0]] * 2, None, "by the same on all"),
         (np.arange(90).reshape(30, 3) % 7, [900] + [1] * 29, "worth 1.* under 4"),
     ],
