@@ -132,7 +132,7 @@ def _of_papers(records: StudyRecords) -> str:
             f"\n\nDefaults that differ from {paper}, with the paper's value: {', '.join(shown)}. "
             f"Not stated in the paper: {', '.join(silent)}."
         )
-    return "".join(said) + ("\n\n--as-published sets the values of the paper." if said else "")
+    return "".join(said) + ("\n\nThe values of the paper are set by --as-published." if said else "")
 
 
 def no_preset(name: str) -> str:

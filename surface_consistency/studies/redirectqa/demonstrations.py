@@ -45,8 +45,8 @@ class DemonstrationPool:
 
     A draw takes one question from each of the other relations, in an order and from facts that
     depend on the seed alone; with fewer shots than relations it takes a part of the relations,
-    with more it goes round again. RedirectQA draws 15 shots from 15 other relations, its release
-    v0.1.0 14 from 14 (RedirectQA, section 3.1). Since a fact has one relation, its own triple is
+    with more it goes round again. RedirectQA draws 15 shots from 15 other relations (section 3.1),
+    and the Japanese paper has 14. Since a fact has one relation, its own triple is
     never among them.
 
     Args:

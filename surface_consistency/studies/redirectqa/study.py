@@ -1,6 +1,6 @@
 """RedirectQA: is the same fact answered alike under its canonical and redirect names?
 
-The protocol is section 3.1 of RedirectQA (arXiv 2604.21882).
+The protocol of section 3.1 of RedirectQA (arXiv 2604.21882) is set by `as_published`.
 """
 
 import warnings

@@ -24,7 +24,7 @@ from surface_consistency.studies.audit import (
     published_tables,
 )
 from surface_consistency.studies.audit.lookup.settings import LookupSettings
-from surface_consistency.studies.audit.settings import AuditScoring
+from surface_consistency.studies.audit.settings import RECORDS, AuditScoring
 
 KNOWN = {("Corvia", "Capital"): "Tallow", ("Fenland", "Capital"): "Marsh End"}
 LLM = AuditScoring(judge_model="wise")
@@ -164,12 +164,13 @@ def test_as_published_sets_what_the_paper_has_and_refuses_another_value():
         with pytest.raises(ValidationError, match=f"`as_published` sets {said}"):
             AuditSettings(as_published=True, **{name: value})
     told = settings.model_dump(mode="json")
-    assert AuditScoring().resolved(told, is_new_run=True).cleaner == "published"
+    judged = RECORDS.judged
+    assert judged(AuditScoring(), told, is_new_run=True).cleaner == "published"
     for scoring, flag in ((AuditScoring(cleaner="audit"), "cleaner"), (LLM, "judge")):
         with pytest.raises(ValueError, match=f"`as_published` sets `{flag}="):
-            scoring.resolved(told, is_new_run=True)
-        assert scoring.resolved(told).model_fields_set >= {flag}
-    assert AuditScoring().resolved({"as_published": False}).cleaner == "audit"
+            judged(scoring, told, is_new_run=True)
+        assert judged(scoring, told).model_fields_set >= {flag}
+    assert judged(AuditScoring(), {"as_published": False}).cleaner == "audit"
 
 
 def test_as_published_refuses_runners_that_decode_otherwise(data, study):
