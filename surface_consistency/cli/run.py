@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 _TOY_MODEL = "toy_model"
 _DEMO = "redirectqa"
 _ASKED = "asked.json"
-_RECORDS = ("settings", "scoring", "model")
 _OF_ONE_COMMAND = ("--model", "--out", "--print-commands", "--shards")
 
 _Shards = Annotated[
@@ -92,8 +91,7 @@ def make_run(name: str) -> Callable[..., object]:
         asked = settings.model_dump(mode="json")
         _check_shards(shards, shard, model)
         _check_toy_model(name, records, model, toy_model)
-        each = [one.as_published(records, asked) for one in model.each()]
-        homes = _homes(each, out)
+        homes = _homes([one.as_published(records, asked) for one in model.each()], out)
         if print_commands:
             print("\n".join(_commands(model.model, [home for _, home in homes], out, shards)))
             return 0
@@ -125,14 +123,18 @@ def _of_papers(records: StudyRecords) -> str:
     said = []
     for paper, found in paper_differences(records).items():
         shown = [
-            f"{one.name} {one.default} ({one.paper})" for one in found if one.table in _RECORDS
+            f"{one.name} {one.default} ({one.paper})"
+            for one in found
+            if one.section and one.table != "unmatched"
         ]
         silent = [one.name for one in found if one.table == "unstated"]
         said.append(
             f"\n\nDefaults that differ from {paper}, with the paper's value: {', '.join(shown)}. "
             f"Not stated in the paper: {', '.join(silent)}."
         )
-    return "".join(said) + ("\n\nThe values of the paper are set by --as-published." if said else "")
+    return "".join(said) + (
+        "\n\nThe values of the paper are set by --as-published." if said else ""
+    )
 
 
 def no_preset(name: str) -> str:

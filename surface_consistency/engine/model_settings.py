@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self, get_args
+from typing import TYPE_CHECKING, Final, Self
 
 from pydantic import Field, model_validator
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 _OF_REVISIONS: Final = (None, "transformers")
 """Runners whose models have revisions."""
-
-_TOY_MODEL: Final = "toy_model"
 
 
 class ModelSettings(Settings):
@@ -91,7 +89,7 @@ class ModelSettings(Settings):
             ValueError: If another value was given.
         """
         is_loaded = (self.runner or records.runner) == _OF_REVISIONS[1]
-        if not is_loaded or self.model == _TOY_MODEL:
+        if not is_loaded or self.model == "toy_model":
             return self
         return records.as_published(self, "model", settings)
 
@@ -144,11 +142,10 @@ def paper_differences(records: StudyRecords) -> dict[str, list[Difference]]:
         "scoring": records.scoring,
         "model": ModelSettings,
     }
-    field = records.settings.model_fields.get("protocol")
     found = {}
-    for protocol in (None,) if field is None else get_args(field.annotation):
-        paper = records.settings.paper({} if protocol is None else {"protocol": protocol})
-        option = f", by protocol={protocol}" if field and protocol != field.default else ""
+    for number, protocol in enumerate(records.settings.protocols()):
+        paper = records.settings.paper({"protocol": protocol})
+        option = f" (protocol={protocol})" if number else ""
         found[paper["paper"] + option] = list(differences(paper, tables))
     return found
 

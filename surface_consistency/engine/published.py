@@ -60,9 +60,7 @@ def read_published(package: str, protocol: str | None = None) -> Mapping[str, An
     return {**base, **found, **tables}
 
 
-def published_values(
-    record: type[BaseModel], entries: Mapping[str, Mapping[str, Any]]
-) -> dict[str, Any]:
+def values_of(record: type[BaseModel], entries: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Read what a paper sets as values of the fields of a record.
 
     Args:

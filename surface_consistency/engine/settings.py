@@ -9,15 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
-from surface_consistency.engine.published import (
-    published_values,
-    read_published,
-    refuse_contradiction,
-)
+from surface_consistency.engine.published import read_published, refuse_contradiction, values_of
 from surface_consistency.errors import PluginError
 from surface_consistency.matching.rule import AnswerSpan
 from surface_consistency.models.registry import RunnerName, load_runner
@@ -35,7 +31,6 @@ if TYPE_CHECKING:
 
 _NEED_A_MODEL: Final = ("openai", "transformers")
 RecordT = TypeVar("RecordT", bound=Settings)
-ScoringT = TypeVar("ScoringT", bound="JudgeScoring")
 
 
 class SourceSettings(Settings):
@@ -140,8 +135,18 @@ class PublishedSettings(StudySettings):
     """How a study asks that implements a paper; `published.toml` in its package has the values."""
 
     as_published: bool = False
-    """Set everything that the paper states as it is there: prompts, decoding, judge and weights.
-    Another value of such a setting is refused."""
+    """Use the paper's value of every setting that the paper states: prompts, decoding, judge and
+    weights. Another value of such a setting is refused."""
+
+    @classmethod
+    def protocols(cls) -> tuple[str | None, ...]:
+        """List the values of the field `protocol`, the default first; only None without that field.
+
+        Returns:
+            The protocols.
+        """
+        field = cls.model_fields.get("protocol")
+        return get_args(field.annotation) if field else (None,)
 
     @classmethod
     def paper(cls, settings: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -153,8 +158,9 @@ class PublishedSettings(StudySettings):
         Returns:
             See `engine.published.read_published`.
         """
-        field = cls.model_fields.get("protocol")
-        protocol = settings.get("protocol", field.default if field else None)
+        known, chosen = cls.protocols(), settings.get("protocol")
+        # An unknown protocol is refused by its field.
+        protocol = chosen if chosen in known else known[0]
         return read_published(cls.__module__.rpartition(".")[0], protocol)
 
     @model_validator(mode="before")
@@ -162,7 +168,7 @@ class PublishedSettings(StudySettings):
     def _set_as_published(cls, given: object) -> object:
         """Set what the paper states, where nothing else is given."""
         if isinstance(given, Mapping) and str(given.get("as_published")).lower() == "true":
-            return {**published_values(cls, cls.paper(given)["settings"]), **given}
+            return {**values_of(cls, cls.paper(given)["settings"]), **given}
         return given
 
     @model_validator(mode="after")
@@ -170,7 +176,7 @@ class PublishedSettings(StudySettings):
         """Refuse what contradicts the paper."""
         if self.as_published:
             chosen = {name: getattr(self, name) for name in type(self).model_fields}
-            published = published_values(type(self), self.paper(chosen)["settings"])
+            published = values_of(type(self), self.paper(chosen)["settings"])
             refuse_contradiction(chosen, published)
         return self
 
@@ -445,7 +451,7 @@ class StudyRecords:
         """
         if not settings.get("as_published") or not issubclass(self.settings, PublishedSettings):
             return {}
-        return published_values(record, self.settings.paper(settings)[table])
+        return values_of(record, self.settings.paper(settings)[table])
 
     def as_published(
         self, given: RecordT, table: str, settings: Mapping[str, Any], *, is_new_run: bool = True
@@ -473,8 +479,8 @@ class StudyRecords:
         return type(given)(**{**published, **chosen}) if published else given
 
     def judged(
-        self, scoring: ScoringT, settings: Mapping[str, Any], *, is_new_run: bool = False
-    ) -> ScoringT:
+        self, scoring: JudgeScoring, settings: Mapping[str, Any], *, is_new_run: bool = False
+    ) -> JudgeScoring:
         """Complete how answers are judged by how they are asked, as published where that is so.
 
         Args:

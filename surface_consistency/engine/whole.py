@@ -74,8 +74,7 @@ def run(
     source, model, settings, scoring, reporting = made_from(kinds, options, study)
     asked = settings.model_dump(mode="json")
     scoring = records.judged(scoring, asked, is_new_run=True)
-    if not isinstance(runner, Runner):
-        model = model.as_published(records, asked)
+    model = model.as_published(records, asked)
     cluster_of(chosen, reporting)
     backend = runner if isinstance(runner, Runner) else model.load(chosen)
     folders = run_sweep(

@@ -1,4 +1,4 @@
-"""The rule of PopQA and RedirectQA: an accepted answer, in simple case variants, anywhere in the prediction."""
+"""The rule `popqa`: an accepted answer, in simple case variants, anywhere in the prediction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

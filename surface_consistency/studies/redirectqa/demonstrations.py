@@ -87,9 +87,8 @@ class DemonstrationPool:
         Returns:
             Its relation, or its fact or itself when each draws its own.
         """
-        if self._scope == "per_question":
-            return target.id
-        return target.relation if self._scope == "per_relation" else target.item
+        units = {"per_relation": target.relation, "per_fact": target.item}
+        return units.get(self._scope, target.id)
 
     def relations(self, template: str) -> frozenset[str]:
         """List the relations that have demonstrations in a wording.

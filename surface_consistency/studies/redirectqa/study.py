@@ -218,9 +218,8 @@ def _refuse_other_data(data: RedirectQA, settings: RedirectQASettings) -> None:
     n_rows = settings.paper(settings.model_dump())["rows"].get(source.id)
     if n_rows not in (None, source.n_questions):
         raise DataError(
-            f"`as_published` is of {n_rows:,} questions, and {source.id} has "
-            f"{source.n_questions:,} at revision {source.revision}; name another `revision` or "
-            "`protocol`, or leave out `as_published`"
+            f"`as_published` is of {n_rows:,} questions, and {source.id} has {source.n_questions:,}"
+            f" at {source.revision}; name another `revision`, or leave out `as_published`"
         )
 
 
