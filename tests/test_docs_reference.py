@@ -92,6 +92,8 @@ def test_settings_pages_are_those_of_the_records():
     written = {page.stem: page.read_text("utf-8") for page in script["FOLDER"].glob("*.md")}
 
     assert written == script["pages"](), "run scripts/option_tables"
+    for path, text in script["guides"]().items():
+        assert path.read_text("utf-8") == text, "run scripts/option_tables"
 
 
 def test_each_page_stands_in_the_navigation_once():

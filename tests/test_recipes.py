@@ -19,7 +19,8 @@ RUNS = [words for words in COMMANDS if words[0] == "run"]
 def test_the_thirteen_models_of_redirectqa_are_there():
     assert len(RUNS) == 13
     assert COMMANDS[-1] == ["report", "runs", "--out", "runs"]
-    assert sum("--int8" in words for words in RUNS) == 12
+    assert all("--as-published" in words for words in RUNS)
+    assert sum("protocol=api" in words for words in RUNS) == 1
     assert sum("@stage1-" in word for words in RUNS for word in words) == 4
     assert sum("trust_remote_code=true" in words for words in RUNS) == 2
     assert all(words[2:4] == ["--template", "both"] for words in RUNS)

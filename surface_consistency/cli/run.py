@@ -14,7 +14,11 @@ from cyclopts import Parameter
 
 from surface_consistency.cli.options import Json, Out, naming, source_flag
 from surface_consistency.cli.record_command import flag_of, record_command
-from surface_consistency.engine.model_settings import ModelSettings, ModelsSettings
+from surface_consistency.engine.model_settings import (
+    ModelSettings,
+    ModelsSettings,
+    paper_differences,
+)
 from surface_consistency.engine.settings import (
     JudgeScoring,
     ReportSettings,
@@ -84,16 +88,17 @@ def make_run(name: str) -> Callable[..., object]:
         **further: Settings,
     ) -> int:
         toy_model = cast("ToyModelSettings | None", further.get(_TOY_MODEL))
+        asked = settings.model_dump(mode="json")
         _check_shards(shards, shard, model)
         _check_toy_model(name, records, model, toy_model)
-        homes = _homes(model.each(), out)
+        homes = _homes([one.as_published(records, asked) for one in model.each()], out)
         if print_commands:
             print("\n".join(_commands(model.model, [home for _, home in homes], out, shards)))
             return 0
-        scoring = scoring.resolved(settings.model_dump(mode="json"), is_new_run=True)
+        scoring = records.judged(scoring, asked, is_new_run=True)
         settings = settings.for_command(out)
-        asked = _Asked(name, out, source, settings, scoring, toy_model, shards, shard, not json)
-        return asked.run(homes, reporting, as_json=json)
+        models = _Asked(name, out, source, settings, scoring, toy_model, shards, shard, not json)
+        return models.run(homes, reporting, as_json=json)
 
     further: dict[str, Any] = {}
     if records.toy_model is not None:
@@ -102,13 +107,33 @@ def make_run(name: str) -> Callable[..., object]:
         run,
         help_text=f"{records.summary}\n\nSend every fact under both conditions to a model, "
         "score the answers and report. Repeat the command to resume a stopped run. Several models "
-        "run one after the other, each in its own folder in --out, and one report covers them.",
+        "run one after the other, each in its own folder in --out, and one report covers them."
+        f"{_of_papers(records)}",
         source=records.source,
         model=ModelsSettings,
         settings=records.settings,
         scoring=records.scoring,
         reporting=ReportSettings,
         **further,
+    )
+
+
+def _of_papers(records: StudyRecords) -> str:
+    """Name the defaults that are not those of a study's papers, for its help."""
+    said = []
+    for paper, found in paper_differences(records).items():
+        shown = [
+            f"{one.name} {one.default} ({one.paper})"
+            for one in found
+            if one.section and one.table != "unmatched"
+        ]
+        silent = [one.name for one in found if one.table == "unstated"]
+        said.append(
+            f"\n\nDefaults that differ from {paper}, with the paper's value: {', '.join(shown)}. "
+            f"Not stated in the paper: {', '.join(silent)}."
+        )
+    return "".join(said) + (
+        "\n\nThe values of the paper are set by --as-published." if said else ""
     )
 
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from pydantic import Field, model_validator
 
+from surface_consistency.engine.published import Difference, differences
+from surface_consistency.engine.settings import PublishedSettings, StudyRecords
 from surface_consistency.models.registry import load_runner
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Rare, Settings, values_of_items
@@ -45,7 +47,7 @@ class ModelSettings(Settings):
     """Where the model runs: cpu, cuda, cuda:1, mps; the best there is by default."""
 
     int8: bool = False
-    """Whether weights are of 8 bits, as in the papers."""
+    """Whether weights are of 8 bits, as in both papers on RedirectQA."""
 
     int4: Rare[bool] = False
     """Whether weights are of 4 bits."""
@@ -72,6 +74,24 @@ class ModelSettings(Settings):
         }
         given = values_of_items(self.runner_option, "runner_option")
         return given | {name: value for name, value in named.items() if value is not None}
+
+    def as_published(self, records: StudyRecords, settings: Mapping[str, object]) -> Self:
+        """Set how the paper of a study loads a model, if the run is as published.
+
+        Args:
+            records: The records of the study.
+            settings: The study's settings, as the manifest contains them.
+
+        Returns:
+            The settings; these for a toy model, and for a runner that does not load weights here.
+
+        Raises:
+            ValueError: If another value was given.
+        """
+        is_loaded = (self.runner or records.runner) == _OF_REVISIONS[1]
+        if not is_loaded or self.model == "toy_model":
+            return self
+        return records.as_published(self, "model", settings)
 
     def load(self, study: "Study") -> "Runner":
         """Load who answers.
@@ -103,6 +123,31 @@ class ModelSettings(Settings):
             return str(getattr(runner, "name", None))
         path = Path(self.model)
         return path.resolve().name if path.exists() else self.model
+
+
+def paper_differences(records: StudyRecords) -> dict[str, list[Difference]]:
+    """List what a study does by default otherwise than its papers, or where these are silent.
+
+    Args:
+        records: The records of the study.
+
+    Returns:
+        The differences by the name of the paper, followed by the option that chooses a further
+        protocol; none for a study that implements no paper.
+    """
+    if not issubclass(records.settings, PublishedSettings):
+        return {}
+    tables: dict[str, type[Settings]] = {
+        "settings": records.settings,
+        "scoring": records.scoring,
+        "model": ModelSettings,
+    }
+    found = {}
+    for number, protocol in enumerate(records.settings.protocols()):
+        paper = records.settings.paper({"protocol": protocol})
+        option = f" (protocol={protocol})" if number else ""
+        found[paper["paper"] + option] = list(differences(paper, tables))
+    return found
 
 
 class ModelsSettings(ModelSettings):

@@ -265,7 +265,7 @@ def score_run(
     """
     manifest = folder.read_manifest()
     study = study or study_of(folder)
-    scoring = (scoring or study.records.scoring()).resolved(manifest.settings)
+    scoring = study.records.judged(scoring or study.records.scoring(), manifest.settings)
     with folder.locked(), pause_gc():
         return _score(folder, manifest, study, scoring, lines)
 

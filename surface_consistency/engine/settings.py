@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
+from surface_consistency.engine.published import read_published, refuse_contradiction, values_of
 from surface_consistency.errors import PluginError
 from surface_consistency.matching.rule import AnswerSpan
 from surface_consistency.models.registry import RunnerName, load_runner
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from surface_consistency.schemas.prompts import GenerationParams
 
 _NEED_A_MODEL: Final = ("openai", "transformers")
+RecordT = TypeVar("RecordT", bound=Settings)
 
 
 class SourceSettings(Settings):
@@ -127,6 +129,56 @@ class OptionSettings(StudySettings):
     option_score: Rare[OptionScore] = "sum"
     """How options are compared: by the sum of their tokens' log-probabilities, or by its mean per
     token or per character."""
+
+
+class PublishedSettings(StudySettings):
+    """How a study asks that implements a paper; `published.toml` in its package has the values."""
+
+    as_published: bool = False
+    """Use the paper's value of every setting that the paper states: prompts, decoding, judge and
+    weights. Another value of such a setting is refused."""
+
+    @classmethod
+    def protocols(cls) -> tuple[str | None, ...]:
+        """List the values of the field `protocol`, the default first; only None without that field.
+
+        Returns:
+            The protocols.
+        """
+        field = cls.model_fields.get("protocol")
+        return get_args(field.annotation) if field else (None,)
+
+    @classmethod
+    def paper(cls, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Read what the paper states.
+
+        Args:
+            settings: Settings by name, with the `protocol` of a study that has several.
+
+        Returns:
+            See `engine.published.read_published`.
+        """
+        known, chosen = cls.protocols(), settings.get("protocol")
+        # An unknown protocol is refused by its field.
+        protocol = chosen if chosen in known else known[0]
+        return read_published(cls.__module__.rpartition(".")[0], protocol)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _set_as_published(cls, given: object) -> object:
+        """Set what the paper states, where nothing else is given."""
+        if isinstance(given, Mapping) and str(given.get("as_published")).lower() == "true":
+            return {**values_of(cls, cls.paper(given)["settings"]), **given}
+        return given
+
+    @model_validator(mode="after")
+    def _is_as_published(self) -> Self:
+        """Refuse what contradicts the paper."""
+        if self.as_published:
+            chosen = {name: getattr(self, name) for name in type(self).model_fields}
+            published = values_of(type(self), self.paper(chosen)["settings"])
+            refuse_contradiction(chosen, published)
+        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,18 +286,14 @@ class JudgeScoring(Settings):
     labelling_seed: Rare[int] = 0
     """Seed of the draw of `labelling_sheet`."""
 
-    def resolved(self, settings: Mapping[str, Any], *, is_new_run: bool = False) -> Self:
+    def resolved(self, settings: Mapping[str, Any]) -> Self:
         """Complete how answers are judged by how they are asked.
 
         Args:
             settings: The study's settings, as the manifest holds them.
-            is_new_run: Whether the run is about to be asked, rather than judged anew.
 
         Returns:
             The scoring; this one by default.
-
-        Raises:
-            ValueError: If a new run would be judged otherwise than its settings say.
         """
         return self
 
@@ -387,6 +435,67 @@ class StudyRecords:
 
     summary: str = ""
     """The study in one line; `study_records` takes it from the docstring of the study."""
+
+    def published(
+        self, settings: Mapping[str, Any], table: str, record: type[BaseModel]
+    ) -> dict[str, Any]:
+        """Look up what a run that is as published has in another record than its settings.
+
+        Args:
+            settings: The study's settings, as the manifest contains them.
+            table: Name of the record: "scoring" or "model".
+            record: The record.
+
+        Returns:
+            Values by field; none if the run is not as published.
+        """
+        if not settings.get("as_published") or not issubclass(self.settings, PublishedSettings):
+            return {}
+        return values_of(record, self.settings.paper(settings)[table])
+
+    def as_published(
+        self, given: RecordT, table: str, settings: Mapping[str, Any], *, is_new_run: bool = True
+    ) -> RecordT:
+        """Set what the paper states in another record than the settings, if these are as published.
+
+        Args:
+            given: The record.
+            table: As for `published`.
+            settings: As for `published`.
+            is_new_run: Whether other values are refused; a finished run can be judged otherwise.
+
+        Returns:
+            The record.
+
+        Raises:
+            ValueError: If a new run would differ from the paper.
+        """
+        published = self.published(settings, table, type(given))
+        chosen = {name: getattr(given, name) for name in given.model_fields_set}
+        if is_new_run:
+            refuse_contradiction(chosen, published)
+        if chosen.get("judge", published.get("judge")) != published.get("judge"):
+            published = {name: published[name] for name in published if name[:6] != "judge_"}
+        return type(given)(**{**published, **chosen}) if published else given
+
+    def judged(
+        self, scoring: JudgeScoring, settings: Mapping[str, Any], *, is_new_run: bool = False
+    ) -> JudgeScoring:
+        """Complete how answers are judged by how they are asked, as published where that is so.
+
+        Args:
+            scoring: An instance of `scoring`.
+            settings: The study's settings, as the manifest contains them.
+            is_new_run: Whether the run is about to be asked, rather than judged anew.
+
+        Returns:
+            The scoring.
+
+        Raises:
+            ValueError: If a new run would be judged otherwise than its settings say.
+        """
+        whole = self.as_published(scoring, "scoring", settings, is_new_run=is_new_run)
+        return whole.resolved(settings)
 
 
 def study_records(name: str) -> StudyRecords:

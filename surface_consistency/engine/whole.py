@@ -72,7 +72,9 @@ def run(
             "read again; write it to a file, such as by to_parquet(FILE), and pass source=FILE"
         )
     source, model, settings, scoring, reporting = made_from(kinds, options, study)
-    scoring = scoring.resolved(settings.model_dump(mode="json"), is_new_run=True)
+    asked = settings.model_dump(mode="json")
+    scoring = records.judged(scoring, asked, is_new_run=True)
+    model = model.as_published(records, asked)
     cluster_of(chosen, reporting)
     backend = runner if isinstance(runner, Runner) else model.load(chosen)
     folders = run_sweep(

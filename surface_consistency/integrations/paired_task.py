@@ -110,7 +110,7 @@ class PairedTask:
         self.settings = settings or study.records.settings()
         self._plan, _ = self._planned(None, None)
         self.settings = self._plan.settings or self.settings
-        self._scoring = self._scoring.resolved(self.settings.model_dump(mode="json"))
+        self._scoring = study.records.judged(self._scoring, self.settings.model_dump(mode="json"))
         self.pairs = self._plan.pairs
         facet = study.design.facet
         if facet is not None and self.pairs[facet].nunique() > 1:

@@ -1,4 +1,4 @@
-"""The papers' rule: an accepted answer, in simple case variants, anywhere in the prediction."""
+"""The rule `popqa`: an accepted answer, in simple case variants, anywhere in the prediction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

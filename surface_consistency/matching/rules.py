@@ -57,7 +57,7 @@ def match(
             continues after its answer must be cut first, such as `prediction.splitlines()[0]`.
         references: Accepted answers; a string is one reference.
         rule: Name of a rule, one of `RULES`, or a rule with options of its own, such as
-            `TokenF1Rule(threshold=0.5)`. Default is "popqa", the rule of the papers.
+            `TokenF1Rule(threshold=0.5)`. Default is "popqa", RedirectQA's rule.
         fold_accents: Whether accents of Latin and Greek letters are ignored, so that "Zurich" is
             "Zürich"; see `text.without_accents`.
 

@@ -38,7 +38,7 @@ def verdicts(
             because it could not be asked.
         answers: Accepted answers of each question, (n_rows,).
         rule: Name of a rule, one of `RULES`, or a rule with options of its own.
-        region: Which part is judged: "first_line", the default, as the papers do,
+        region: Which part is judged: "first_line", the default, as in RedirectQA,
             "first_text_line" or "whole".
 
     Yields:

@@ -143,7 +143,7 @@ def test_the_paper_words_are_asked_judged_and_recorded(run, runners, tmp_path, c
         ),
         (["slaq", "--prompts", "papers"], "--prompts: prompts must be own or paper; got 'papers'"),
         (["slaq", "--judge-prompts", "paper@00"], "--judge-prompts: paper@00 are other texts"),
-        (["redirectqa", "--prompts", "paper"], "redirectqa has no preset of prompts: the defaults"),
+        (["redirectqa", "--prompts", "paper"], "redirectqa has no preset of prompts: the default"),
         (["verdicts", "--prompts", "paper"], "a folder of it holds verdicts from elsewhere"),
     ],
 )

@@ -8,12 +8,15 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+from pydantic_core import to_jsonable_python
 
 from surface_consistency.analysis.doubts import constant_scores, missing_answers
 from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.engine.design import Report
+from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.engine.paired.answers import TEXTS as ANSWERS
 from surface_consistency.engine.paired.tables import TEXTS, is_hardly_right, scored_pairs
+from surface_consistency.engine.settings import study_records
 from surface_consistency.errors import RecordError
 from surface_consistency.reading import json_objects
 from surface_consistency.report.page import Check, Provenance
@@ -121,6 +124,24 @@ def reply_checks(report: Report, tables: Tables) -> Iterator[Check]:
             yield TEXTS.check("cut_answers", label=label, n_cut=n_cut, n_answers=n_answers)
 
 
+def published_checks(report: Report, tables: Tables) -> Iterator[Check]:
+    """Report what is not as in the paper in runs that were run as published."""
+    for run in report.runs:
+        settings = run.manifest.settings
+        if not settings.get("as_published"):
+            continue
+        records = study_records(run.manifest.study)
+        wanted = to_jsonable_python(records.published(settings, "scoring", records.scoring))
+        scored = {} if run.scoring is None else run.scoring.settings
+        if any(scored.get(name) != value for name, value in wanted.items()):
+            yield TEXTS.check("judged_otherwise", label=run.label, judged_by=run.judged_by)
+        loading = ModelSettings(**records.published(settings, "model", ModelSettings)).options
+        for name, value in loading.items():
+            if (made := run.manifest.runner.get(name)) != value:
+                counts = {"name": name, "value": value, "made": made or "not set"}
+                yield TEXTS.check("loaded_otherwise", label=run.label, **counts)
+
+
 def judge_checks(report: Report, tables: Tables) -> Iterator[Check]:
     """Report runs that were scored by different rules, so that they are not comparable."""
     judged = {run.label: run.judged_by for run in report.runs}
@@ -180,6 +201,7 @@ CheckFunction = Callable[[Report, Tables], Iterator[Check]]
 PAIRED_CHECKS: Final[tuple[CheckFunction, ...]] = (
     missing_checks,
     reply_checks,
+    published_checks,
     judge_checks,
     noise_checks,
     size_checks,
@@ -367,9 +389,11 @@ def key_facts(report: Report) -> list[tuple[str, str]]:
     first = report.runs[0]
     n_pairs = max(len(run.outcomes) for run in report.runs)
     n_clusters = max(run.outcomes[report.cluster].nunique() for run in report.runs)
+    is_published = any(run.manifest.settings.get("as_published") for run in report.runs)
     return [
         ("data", first.manifest.data.id),
         ("pairs", f"{n_pairs:,} on {n_clusters:,} {report.clusters}"),
+        *([("protocol", "as published")] if is_published else []),
         ("judged by", " / ".join(dict.fromkeys(run.judged_by for run in report.runs))),
         ("run", first.manifest.created_at[:10]),
         ("version", first.manifest.package_version),

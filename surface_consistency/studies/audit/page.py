@@ -15,6 +15,7 @@ from surface_consistency.engine.paired.checks import (
     Tables,
     judge_checks,
     key_facts,
+    published_checks,
     reply_checks,
     rows_of,
 )
@@ -45,7 +46,6 @@ from surface_consistency.report.page import (
 from surface_consistency.report.texts import Texts
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.audit.attribution import KIND_MEANINGS, KIND_TITLES, KINDS
-from surface_consistency.studies.audit.settings import PUBLISHED_SCORING
 from surface_consistency.studies.audit.tables import (
     AUDIT_GROUPINGS,
     GUARDS,
@@ -300,8 +300,6 @@ def _facts(report: Report) -> list[tuple[str, str]]:
         facts += [(title, ", ".join(values))] if values else []
     names = dict.fromkeys(_NAMES[str(one["closure"])] for one in settings if "closure" in one)
     facts += [("deleted by", ", ".join(names))] if names else []
-    if any(one.get("as_published") for one in settings):
-        facts.append(("protocol", "as published"))
     data, pairs, *rest = key_facts(report)
     return [data, pairs, *facts, *rest]
 
@@ -650,10 +648,7 @@ def _readable(row: Row) -> Iterator[str]:
 
 
 def limit_checks(report: Report, tables: Tables) -> Iterator[Check]:
-    """Report scoring that is not as published, the noise floor, few facts and a low start."""
-    for run in report.runs:
-        if _is_judged_otherwise(run):
-            yield _TEXTS.check("judged_otherwise", label=run.label, judged_by=run.judged_by)
+    """Report the noise floor, few facts and a low start."""
     for run in report.runs:
         noise = noise_counts(report, run).get("DEL-ON")
         scored = scored_pairs(run.outcomes)
@@ -703,12 +698,6 @@ def _judging(run: Run, name: str) -> object:
     return None if run.scoring is None else run.scoring.settings.get(name)
 
 
-def _is_judged_otherwise(run: Run) -> bool:
-    """Return whether a run that was run as published is not scored so."""
-    differs = any(_judging(run, name) != value for name, value in PUBLISHED_SCORING.items())
-    return bool(run.manifest.settings.get("as_published")) and differs
-
-
 def _setting(value: object) -> str:
     """Write a setting."""
     if isinstance(value, list):
@@ -737,7 +726,7 @@ AUDIT_PAGE: Final = paired.PageSpec(
         partial(paired.answers_section, answer=_answer),
         partial(paired.checks_section, shown=_JUDGES),
     ),
-    checks=(guard_checks, reply_checks, judge_checks, limit_checks),
+    checks=(guard_checks, reply_checks, published_checks, judge_checks, limit_checks),
     facts=_facts,
     method=lambda report: _TEXTS.paragraphs("method"),
 )

@@ -4,14 +4,14 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, get_args
+from typing import TYPE_CHECKING, Final, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
 from surface_consistency.engine.settings import (
     JudgeScoring,
     OptionSettings,
+    PublishedSettings,
     StudyRecords,
     ToyModelSettings,
 )
@@ -27,60 +27,6 @@ if TYPE_CHECKING:
 
 STATES: Final[tuple[MemoryState, ...]] = get_args(MemoryState)
 """All states: the database whole; the fact deleted; the fact deleted and retrieval off."""
-
-
-PUBLISHED_SETTINGS: Final[Mapping[str, Any]] = MappingProxyType(
-    {
-        "states": STATES,
-        "retriever": ("minilm",),
-        "threshold": (0.6,),
-        "k": 5,
-        "fallback": "top1_anyway",
-        "off_mode": "allow",
-        "closure": "aliases",
-        "closure_key": "published",
-        "closure_scope": ROLES,
-        "radius": None,
-        "radius_same_object": False,
-        "canonical": False,
-        # A generation budget of max(32, prompt + 28) tokens, the prompt's own among them.
-        "max_new_tokens": 28,
-        "stop": False,
-        "read": "generate",
-    }
-)
-"""What `AuditSettings.as_published` sets (arXiv 2607.00605, appendix B, table 4)."""
-
-PUBLISHED_SCORING: Final[Mapping[str, Any]] = MappingProxyType(
-    {"judge": "rule", "cleaner": "published", "equivalence": "published", "support": "published"}
-)
-"""How the published audit judges."""
-
-
-def refuse_contradiction(settings: Settings, published: Mapping[str, Any]) -> None:
-    """Refuse settings that are not the published ones.
-
-    Args:
-        settings: The settings.
-        published: What they must be.
-
-    Raises:
-        ValueError: If one is another; names the field.
-    """
-    for name, value in published.items():
-        if getattr(settings, name) != value:
-            given = _typed(getattr(settings, name))
-            raise ValueError(
-                f"`as_published` sets `{name}={_typed(value)}`, and {given} was given; leave "
-                f"out `{name}` or `as_published`"
-            )
-
-
-def _typed(value: object) -> str:
-    """Write a value as one types it."""
-    if isinstance(value, tuple):
-        return " ".join(map(_typed, value))
-    return str(value).lower() if isinstance(value, bool | None) else str(value)
 
 
 class AuditSource(Settings):
@@ -103,13 +49,8 @@ class AuditSource(Settings):
     """Largest share of a file's prompts whose fact the database may lack."""
 
 
-class AuditSettings(OptionSettings):
+class AuditSettings(PublishedSettings, OptionSettings):
     """What is deleted, how it is looked for, and how the model is asked."""
-
-    as_published: bool = False
-    """Whether all is set as in the paper (table 4): minilm, threshold 0.6, top1_anyway, 5
-    candidates, aliases, lookups written freely with retrieval off, 28 new tokens, no stop at the
-    newline, published cleaner and equivalence; refused beside another value of these."""
 
     seed: int = 0
     """Seed of the repeated sample, and of the facts that are drawn."""
@@ -179,21 +120,6 @@ class AuditSettings(OptionSettings):
     """Prompts asked a second time in other batches, with retrieval on and as many with it off, for
     the noise floor; 0 for none."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _set_as_published(cls, given: object) -> object:
-        """Set what the paper has, where nothing else is given."""
-        if isinstance(given, Mapping) and given.get("as_published") is True:
-            return {**PUBLISHED_SETTINGS, **given}
-        return given
-
-    @model_validator(mode="after")
-    def _is_as_published(self) -> Self:
-        """Refuse what contradicts the paper's settings."""
-        if self.as_published:
-            refuse_contradiction(self, PUBLISHED_SETTINGS)
-        return self
-
     @model_validator(mode="after")
     def _can_be_run(self) -> Self:
         """Refuse nothing, the same twice, and thresholds that nothing can be held against."""
@@ -241,16 +167,6 @@ class AuditScoring(JudgeScoring):
     """When an entry that retrieval brought up states the deleted fact, so that a right answer is no
     artifact: under the names that the aliases of all facts join; "published" asks the rule that
     deleted, which no such entry can meet, so that A is p(DEL-ON)."""
-
-    def resolved(self, settings: Mapping[str, Any], *, is_new_run: bool = False) -> "AuditScoring":
-        """Judge as published what was asked as published, unless a finished run is judged anew."""
-        if not settings.get("as_published"):
-            return self
-        chosen = {name: getattr(self, name) for name in self.model_fields_set}
-        settled = AuditScoring(**{**PUBLISHED_SCORING, **chosen})
-        if is_new_run:
-            refuse_contradiction(settled, PUBLISHED_SCORING)
-        return settled
 
 
 class AuditToyModel(ToyModelSettings):

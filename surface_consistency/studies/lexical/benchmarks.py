@@ -105,7 +105,7 @@ def load_benchmark(
             configurations as subfolders those of the task are read; a group of BLiMP from one file
             or rows takes the paradigm from the column UID.
         revision: Branch, tag or commit of a hub repository.
-        split: Split; the one that the paper and lm-evaluation-harness use when None.
+        split: Split; the one that lm-evaluation-harness uses when None.
         columns: Field to column, where the source uses other names than the hub.
 
     Returns:

@@ -6,7 +6,12 @@ from typing import Final, Literal, Self
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from surface_consistency.engine.settings import JudgeScoring, SideModel, StudyRecords, StudySettings
+from surface_consistency.engine.settings import (
+    JudgeScoring,
+    PublishedSettings,
+    SideModel,
+    StudyRecords,
+)
 from surface_consistency.models.registry import RunnerName
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.scoring import OptionScore
@@ -35,7 +40,7 @@ class LexicalSource(Settings):
     """Column of a field, as FIELD=COLUMN, where the source uses a name of its own."""
 
 
-class LexicalSettings(StudySettings):
+class LexicalSettings(PublishedSettings):
     """How benchmarks are put into other words."""
 
     _home: Path | None = PrivateAttr(default=None)

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from random import Random
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import pandas as pd
 
@@ -14,10 +14,11 @@ from surface_consistency.errors import RecordError
 from surface_consistency.rows.readers import Place
 from surface_consistency.taxonomy import TEMPLATES
 
-DemonstrationScope = Literal["per_relation", "per_fact"]
-"""Whether the facts of one relation share their demonstrations or each fact draws its own."""
+DemonstrationScope = Literal["per_relation", "per_fact", "per_question"]
+"""Whether the facts of one relation share their demonstrations, or each fact or question draws its
+own."""
 
-_SCOPES: Final = ("per_relation", "per_fact")
+_SCOPES: Final = get_args(DemonstrationScope)
 _REDRAWS: Final = 4
 
 
@@ -44,8 +45,8 @@ class DemonstrationPool:
 
     A draw takes one question from each of the other relations, in an order and from facts that
     depend on the seed alone; with fewer shots than relations it takes a part of the relations,
-    with more it goes round again. RedirectQA draws 15 shots from 15 other relations, its release
-    v0.1.0 14 from 14 (RedirectQA, section 3.1). Since a fact has one relation, its own triple is
+    with more it goes round again. RedirectQA draws 15 shots from 15 other relations (section 3.1),
+    and the Japanese paper has 14. Since a fact has one relation, its own triple is
     never among them.
 
     Args:
@@ -55,7 +56,8 @@ class DemonstrationPool:
         scope: "per_relation" gives all facts of a relation the same demonstrations, so their
             prompts share a prefix and the members of a pair differ in the surface alone;
             "per_fact" draws anew for each fact, the same for all its surfaces, and leaves out
-            other facts of the same subject.
+            other facts of the same subject; "per_question" draws anew for each question, so that
+            the members of a pair differ in their demonstrations too.
 
     Raises:
         ValueError: If `scope` is unknown.
@@ -83,9 +85,10 @@ class DemonstrationPool:
             target: The question.
 
         Returns:
-            Its relation, or its fact when each fact draws its own.
+            Its relation, or its fact or itself when each draws its own.
         """
-        return target.relation if self._scope == "per_relation" else target.item
+        units = {"per_relation": target.relation, "per_fact": target.item}
+        return units.get(self._scope, target.id)
 
     def relations(self, template: str) -> frozenset[str]:
         """List the relations that have demonstrations in a wording.
@@ -123,7 +126,7 @@ class DemonstrationPool:
         unit = self.unit(target)
         key = (target.template, unit, shots)
         if key not in self._drawn:
-            if self._scope == "per_fact":
+            if self._scope != "per_relation":
                 # The surfaces of a fact come one after another; keeping all facts would be a leak.
                 self._drawn.clear()
             self._drawn[key] = self._draw_anew(target, unit, shots)

@@ -1,6 +1,6 @@
 r"""Questions to few-shot prompts: which solved questions stand before one, and how all are written.
 
-The plain form is PopQA's (Mallen et al., 2023), which RedirectQA keeps: demonstrations
+The plain form is PopQA's (Mallen et al., 2023), which RedirectQA follows: demonstrations
 `Q: <question> A: <answer>` joined by blank lines, then `Q: <question> A:`. Other languages have
 frames of their own.
 """
@@ -142,12 +142,12 @@ def build_prompts(
     """Turn questions into prompts, one each, under the questions' ids.
 
     All questions of a fact under one template get the same demonstrations, so the members of a
-    pair differ in the surface form alone.
+    pair differ in the surface form alone, unless each question draws its own.
 
     Args:
         rows: The questions, columns of `QUESTION_COLUMNS`.
         pool: Where the demonstrations come from.
-        shots: Demonstrations a prompt: 15 for RedirectQA v1.0.0, 14 for v0.1.0.
+        shots: Demonstrations per prompt: 15 in RedirectQA, 14 in the Japanese paper.
         prompt_format: "completion" or "chat".
         frame: What stands around each question, as for `resolve_frame`.
         fits: Tells whether a prompt fits the model. When given, facts of which any prompt does not

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from surface_consistency.engine.settings import (
     OptionSettings,
+    PublishedSettings,
     RuleScoring,
     SourceSettings,
     StudyRecords,
@@ -34,8 +35,12 @@ class RedirectQASource(SourceSettings):
     """Whether rows without a question are asked in the words of this package's templates."""
 
 
-class RedirectQASettings(OptionSettings):
-    """How RedirectQA asks; the defaults are the paper's."""
+class RedirectQASettings(PublishedSettings, OptionSettings):
+    """How RedirectQA asks."""
+
+    protocol: Rare[Literal["local", "api", "japanese"]] = "local"
+    """What `as_published` sets: the paper's protocol of open models (local), that of GPT-4o-mini
+    (api), or that of the Japanese paper."""
 
     template: Literal["original", "paraphrase", "both"] = "original"
     """Question wording; "original" is that of the paper's figure 2, "paraphrase" all paraphrases
@@ -47,8 +52,9 @@ class RedirectQASettings(OptionSettings):
     seed: int = 0
     """Seed of demonstrations and of the repeated sample."""
 
-    demonstrations: Literal["per_relation", "per_fact"] = "per_relation"
-    """Whether the facts of a relation share their demonstrations or each draws its own."""
+    demonstrations: Literal["per_relation", "per_fact", "per_question"] = "per_relation"
+    """Whether the facts of a relation share their demonstrations, or each fact or question draws
+    its own."""
 
     demonstration_file: str | None = None
     """File of demonstrations of your own (.jsonl, .csv, .parquet: question, answer, and relation
@@ -70,7 +76,7 @@ class RedirectQASettings(OptionSettings):
     max_new_tokens: int = Field(default=15, ge=1)
     """Longest answer, in tokens."""
 
-    stop: bool = True
+    stop: Rare[bool] = True
     """Whether an answer ends at the newline; without, whole outputs can be judged."""
 
     repeat: int = Field(default=1_000, ge=0)
@@ -78,7 +84,9 @@ class RedirectQASettings(OptionSettings):
 
     @model_validator(mode="after")
     def _draws_or_reads(self) -> "RedirectQASettings":
-        """Refuse a way of drawing demonstrations that are not drawn."""
+        """Refuse a way of drawing what is not drawn, and a protocol without effect."""
+        if self.protocol != "local" and not self.as_published:
+            raise ValueError("`protocol` needs `as_published`; add it, or leave out `protocol`")
         if self.demonstration_file is not None and "demonstrations" in self.model_fields_set:
             raise ValueError(
                 "`demonstrations` says how they are drawn from the data, and `demonstration_file` "

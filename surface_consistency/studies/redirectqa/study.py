@@ -1,6 +1,6 @@
 """RedirectQA: is the same fact answered alike under its canonical and redirect names?
 
-The protocol is section 3.1 of RedirectQA (arXiv 2604.21882).
+The protocol of section 3.1 of RedirectQA (arXiv 2604.21882) is set by `as_published`.
 """
 
 import warnings
@@ -128,7 +128,7 @@ class RedirectQAStudy(Study):
         clusters={"subject_id": "subjects", "item": "facts", "relation": "relations"},
         stratum="template",
         facet="template",
-        paper_prompts='the defaults are the paper\'s words already, "Q: ... A:" (section 3.1)',
+        paper_prompts='the default is the paper\'s "Q: ... A:" already (section 3.1)',
         groupings={
             "by_type": ("types",),
             "by_category": ("categories",),
@@ -171,6 +171,8 @@ class RedirectQAStudy(Study):
             DataError: If no pair is left to ask, or the demonstrations that were given may stand
                 before none of some questions.
         """
+        if settings.as_published:
+            _refuse_other_data(data, settings)
         chosen = data
         held = sorted(data.rows["template"].unique())
         # Predictions made elsewhere are of all wordings unless one is named.
@@ -207,6 +209,17 @@ class RedirectQAStudy(Study):
             items=question_targets(chosen),
             pairs=pairs,
             settings=settings,
+        )
+
+
+def _refuse_other_data(data: RedirectQA, settings: RedirectQASettings) -> None:
+    """Refuse another version of the published data than the paper's."""
+    source = data.source
+    n_rows = settings.paper(settings.model_dump())["rows"].get(source.id)
+    if n_rows not in (None, source.n_questions):
+        raise DataError(
+            f"`as_published` is of {n_rows:,} questions, and {source.id} has {source.n_questions:,}"
+            f" at {source.revision}; name another `revision`, or leave out `as_published`"
         )
 
 

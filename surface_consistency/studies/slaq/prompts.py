@@ -6,7 +6,12 @@ import pandas as pd
 
 from surface_consistency.data.questions import plain_values
 from surface_consistency.schemas import Message, Prompt
-from surface_consistency.studies.slaq.queries import free_query, latin_square_orders, topic_query
+from surface_consistency.studies.slaq.queries import (
+    free_query,
+    latin_square_orders,
+    random_orders,
+    topic_query,
+)
 from surface_consistency.studies.slaq.records import SlaqForm
 from surface_consistency.studies.slaq.settings import SlaqSettings
 
@@ -79,7 +84,8 @@ def _questions(
         query, is_rebuilt = topic_query(
             topic, long_question, facts["question"], wording=settings.wording
         )
-        orders = latin_square_orders(settings.permutations, seed=settings.seed, topic_id=topic_id)
+        draw = random_orders if settings.orders == "random" else latin_square_orders
+        orders = draw(settings.permutations, seed=settings.seed, topic_id=topic_id)
         for permutation, order in enumerate(orders):
             name = f"{topic_id}/long/{permutation}"
             yield name, permutation, order, is_rebuilt, query.render(order)

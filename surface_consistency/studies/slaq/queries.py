@@ -282,8 +282,7 @@ def latin_square_orders(
     """
     if n_permutations < 1:
         raise ValueError(f"n_permutations must be at least 1, got {n_permutations}")
-    name = f"{seed}\n{topic_id}"
-    random = Random(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big"))
+    random = _generator(seed, topic_id)
     arrangements = random.sample(_ARRANGEMENTS, len(_ARRANGEMENTS))
     orders: list[tuple[int, ...]] = []
     pair = 0
@@ -292,6 +291,41 @@ def latin_square_orders(
             orders.extend(square)
         pair += 1
     return tuple(orders[:n_permutations])
+
+
+def random_orders(
+    n_permutations: int, *, seed: int = 0, topic_id: str = ""
+) -> tuple[tuple[int, ...], ...]:
+    """Draw orders at random, without balance.
+
+    Args:
+        n_permutations: How many orders.
+        seed: Seed of the draw.
+        topic_id: The topic; each has a draw of its own.
+
+    Returns:
+        For each order the sub-question (1 to 5) in each slot. Up to 120 orders are all different;
+        after that they repeat.
+
+    References:
+        SLAQ, arXiv 2510.11218, section 4.1, which does not state whether topics share their orders.
+
+    Examples:
+        >>> len(set(random_orders(5, topic_id="the-punic-wars")))
+        5
+    """
+    random = _generator(seed, topic_id)
+    every = list(permutations(range(1, _N + 1)))
+    orders: list[tuple[int, ...]] = []
+    while len(orders) < n_permutations:
+        orders += random.sample(every, len(every))
+    return tuple(orders[:n_permutations])
+
+
+def _generator(seed: int, topic_id: str) -> Random:
+    """Make the generator of a topic's orders."""
+    name = f"{seed}\n{topic_id}"
+    return Random(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big"))
 
 
 def _williams_pair(arrangement: tuple[int, ...], random: Random) -> list[list[tuple[int, ...]]]:

@@ -29,14 +29,18 @@ class SlaqSource(settings.SourceSettings):
     """Hub id, folder, Parquet, JSONL or CSV file, or "sample" for the topics that come along."""
 
 
-class SlaqSettings(settings.OptionSettings):
-    """How SLAQ asks; the defaults are the paper's, but for the balance of orders."""
+class SlaqSettings(settings.PublishedSettings, settings.OptionSettings):
+    """How SLAQ asks."""
 
     free: bool = False
     """Whether to ask also a long query that does not list its questions."""
 
     permutations: int = Field(default=5, ge=1)
     """Orders of each long query; multiples of five are balanced."""
+
+    orders: Rare[Literal["balanced", "random"]] = "balanced"
+    """How the orders are drawn: each question equally often in each place, or at random and all
+    different, as in the paper."""
 
     seed: int = 0
     """Seed of the orders and of the repeated sample."""
@@ -161,7 +165,7 @@ class SlaqScoring(settings.JudgeScoring):
             )
         return self
 
-    def resolved(self, settings: Mapping[str, Any], *, is_new_run: bool = False) -> Self:
+    def resolved(self, settings: Mapping[str, Any]) -> Self:
         """Take the words of the judge from those of the run; see `JudgeScoring.resolved`."""
         if self.judge != "llm" or self.judge_prompts is not None:
             return self

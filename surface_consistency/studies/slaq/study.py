@@ -1,7 +1,7 @@
 """SLAQ: every fact alone, all five of a topic at once in balanced orders, and free form.
 
-The protocol is section 4.1 of SLAQ (arXiv 2510.11218), with orders that are balanced rather than
-random.
+The design is that of section 4.1 of SLAQ (arXiv 2510.11218). By default orders are balanced rather
+than random, and prompts and judge are this package's own; `as_published` sets the paper's.
 """
 
 import warnings

@@ -4,7 +4,6 @@ import re
 
 import pandas as pd
 import pytest
-from pydantic import ValidationError
 
 from surface_consistency.engine import settings as engine_settings
 from surface_consistency.engine.judging.judges import facts_of
@@ -144,32 +143,6 @@ def test_a_sheet_of_people_is_written_by_state_and_read_back(
     assert found["correct"].notna().sum() == 12
     # Labels are of the first answers, so that the second ones have no verdict.
     assert "noise_floor" not in answered.read_scoring().checks
-
-
-def test_as_published_sets_what_the_paper_has_and_refuses_another_value():
-    """Appendix B, table 4; the corrected cleaner is refused with the settings of a new run."""
-    settings = AuditSettings(as_published=True)
-
-    assert (settings.threshold, settings.fallback, settings.k) == ((0.6,), "top1_anyway", 5)
-    assert (settings.off_mode, settings.max_new_tokens, settings.stop) == ("allow", 28, False)
-    assert AuditSettings.model_validate_json(settings.model_dump_json()) == settings
-    assert AuditSettings(as_published=True, threshold=(0.6,), limit=3).limit == 3
-    for name, value, said in (
-        ("threshold", (0.4, None), "`threshold=0.6`, and 0.4 none was given"),
-        ("fallback", "abstain", "`fallback=top1_anyway`, and abstain"),
-        ("stop", True, "`stop=false`, and true"),
-        ("retriever", ("bm25",), "`retriever=minilm`, and bm25"),
-        ("radius", 0.1, "`radius=none`, and 0.1"),
-    ):
-        with pytest.raises(ValidationError, match=f"`as_published` sets {said}"):
-            AuditSettings(as_published=True, **{name: value})
-    told = settings.model_dump(mode="json")
-    assert AuditScoring().resolved(told, is_new_run=True).cleaner == "published"
-    for scoring, flag in ((AuditScoring(cleaner="audit"), "cleaner"), (LLM, "judge")):
-        with pytest.raises(ValueError, match=f"`as_published` sets `{flag}="):
-            scoring.resolved(told, is_new_run=True)
-        assert scoring.resolved(told).model_fields_set >= {flag}
-    assert AuditScoring().resolved({"as_published": False}).cleaner == "audit"
 
 
 def test_as_published_refuses_runners_that_decode_otherwise(data, study):

@@ -221,6 +221,15 @@ def test_a_judge_chooses_senses_once_and_a_resumed_run_goes_on(tmp_path):
     assert again.tolist() == surfaces.tolist()
 
 
+def test_as_published_a_judge_chooses_the_senses(tmp_path):
+    judge = "tests.studies.lexical.test_wordings:judge_of_senses"
+    settings = {"as_published": True, "sense_model": "m", "sense_runner": judge}
+    with pytest.warns(UnscoredWarning, match="told no sense"):
+        folder = asked(dislikes(), tmp_path / "run", **settings)
+
+    assert folder.read_manifest().settings["senses"] == "judge"
+
+
 def judge_of_meaning(model=None):
     """A runner for which John has changed."""
 

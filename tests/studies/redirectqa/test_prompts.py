@@ -151,7 +151,7 @@ OF_ONE_SUBJECT = ALL[ALL["subject_id"] == "Q0"]
         (lambda: DemonstrationPool(MUTE).draw(ASKED, 1), "only 0 canonical questions"),
         (
             lambda: DemonstrationPool(ALL, scope="x"),
-            "scope must be one of per_relation, per_fact, got 'x'",
+            "scope must be one of per_relation, per_fact, per_question, got 'x'",
         ),
         (
             lambda: next(build_prompts(ALL, POOL, prompt_format="x")),

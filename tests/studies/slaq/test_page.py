@@ -37,7 +37,7 @@ def test_free_form_and_gaps_are_shown(make_slaq_run, coin):
     assert anchors[-1] == "check-tables"
     assert not any(isinstance(block, Lines) for part in page.sections for block in part.blocks)
     told = {check.title: "".join(map(str, check.text)) for check in page.checks}
-    assert "Run a multiple of five orders" in told["No curve by slot"]
+    assert "Run a multiple of five balanced orders" in told["No curve by slot"]
     assert "pairs have no score" in told["Missing scores"]
     assert "90 answers: the judge's reply cannot be read" in told["Not scored"]
     assert tables["overall"].frame["n"].tolist() == [0, 30]
