@@ -128,7 +128,10 @@ def _details(report: Report, run: Run, tables: Tables) -> Iterator[say.Sentence]
     )
     signs = [say.direction(one, "accuracy_difference", one["p_value_holm"]) for one in compared]
     for one in rows_of(tables, "spread", of) if not any(signs) else ():
-        if one["p_value"] < 0.05:
+        if math.isnan(one["p_value"]) and one["spread"] > 0.0:
+            what = f"a difference in accuracy between all forms of {model} together"
+            yield say.not_inferred({**one, "n": one["n_items"]}, what, unit="items")
+        elif one["p_value"] < 1.0 - report.confidence:
             p_value = Value(value=float(one["p_value"]), kind="p_value")
             yield TEXTS.sentence("together_differ", model=model, p_value=p_value)
     if run.outcomes["is_same_answer"].all():
@@ -393,7 +396,7 @@ def forms_checks(report: Report, tables: Tables) -> Iterator[page.Check]:
             yield TEXTS.check("not_comparable", model=run.label)
     for run in report.runs:
         for row in rows_of(tables, "spread", {"model": run.label}):
-            if row["p_value"] >= 0.05 and row["spread"] > 0:
+            if row["p_value"] >= 1.0 - report.confidence and row["spread"] > 0:
                 values = {
                     name: Value(value=float(row[name]), kind="difference", signed=False)
                     for name in ("spread", "spread_null")
