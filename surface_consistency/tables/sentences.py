@@ -260,8 +260,7 @@ def equivalence(
     """
     if is_missing(row.get(p)) or not row[p] < (1.0 - confidence) / 2.0:
         return []
-    p_value = None if p_difference is None else row.get(p_difference)
-    is_different = direction(row, name, p_value, confidence=confidence)
+    is_different = direction(row, name, row.get(p_difference), confidence=confidence)
     also = " The difference is statistically significant, although within the margin."
     within = value_text(Value(value=margin, kind=kind, signed=False))
     tests = _tests(row, row[p], correction, confidence)

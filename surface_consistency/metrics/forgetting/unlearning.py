@@ -114,7 +114,7 @@ def unlearning_by(
         pair=pair,
         rates=UNLEARNING_RATES,
         intervals=intervals,
-    ).rename(columns={"p_value": "p_value"})
+    )
     tests = []
     for rows in group_positions(frame, keys).values():
         part = frame.iloc[rows]
@@ -122,8 +122,7 @@ def unlearning_by(
         labels = range(len(scored)) if cluster is None else scored[cluster]
         counts = cluster_counts(scored[first], scored[second], clusters=labels)
         tests.append(_tests(counts, margin, intervals))
-    columns = [*tests[0]]
-    tested = pd.DataFrame(tests, columns=columns, index=table.index)
+    tested = pd.DataFrame(tests, index=table.index)
     dropped = ["statistic", "test", "design_effect"]
     return table.drop(columns=dropped).assign(margin=margin).join(tested)
 

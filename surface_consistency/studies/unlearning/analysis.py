@@ -26,7 +26,6 @@ from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.unlearning.crossing import Crossing, Role, column_of, cross_models
 from surface_consistency.studies.unlearning.tables import (
     ANY,
-    NO_REFERENCE,
     TESTED,
     forms_frame,
     kept_frame,
@@ -200,12 +199,11 @@ class UnlearningAnalysis(Analysis):
             name = verdict.replace(" ", "_") if has_reference else "no_reference"
             yield _TEXTS.sentence(name, **said)
         for name, is_below in (("unclear", False), ("unclear_below", True)):
-            forms = [one for one in result["unclear"] if (one in result["below"]) == is_below]
-            if forms:
+            if forms := [one for one in result["unclear"] if (one in result["below"]) == is_below]:
                 yield _TEXTS.sentence(name, **said | {"forms": _quoted(forms)})
         told = {form for name in ("leaking", "unclear", "above", "below") for form in result[name]}
         for form in [form for form in rows if form in told | {*result["not_inferred"]} & {*tested}]:
-            what = f"excess accuracy of {model} over the reference under {_form(form)}"
+            what = f"excess accuracy of {model} over the reference under the form “{form}”"
             yield say.rate(rows[form], "excess", what, kind="difference", null=0.0, **self._words)
         if verdict == "cannot tell" and not np.isnan(least):
             number = "no number of" if np.isnan(needed) else f"about {needed:,.0f}"
@@ -219,7 +217,10 @@ class UnlearningAnalysis(Analysis):
     def _original(self, row: Mapping[Any, Any]) -> say.Sentence:
         """Compare the original with the reference under a form."""
         beside = {str(name).removeprefix("known_"): row[name] for name in row if "known_" in name}
-        quantity, ends = f"accuracy under {_form(row['form'])}", ("the reference", "the original")
+        quantity, ends = (
+            f"accuracy under the form “{row['form']}”",
+            ("the reference", "the original"),
+        )
         equal = {"p": "p_equivalent", "margin": self._margin, **self._words}
         return say.equivalence(beside, "excess", quantity, *ends, **equal) or say.difference(
             beside, "excess", quantity, *ends, p=None, **self._words
@@ -278,7 +279,7 @@ class UnlearningAnalysis(Analysis):
                 checks.append(_TEXTS.check(f"no_{role}"))
         forms = tables["unlearning"].frame
         forms = forms[forms["form"] != ANY]
-        excluded = forms[~forms["status"].isin([TESTED, NO_REFERENCE])]
+        excluded = forms[forms["status"].notna() & (forms["status"] != TESTED)]
         for row in excluded.drop_duplicates(["form", "status"]).to_dict("records"):
             name = "reference_knows" if row["status"] == "below" else "excluded"
             checks.append(_TEXTS.check(name, sentence=self._original(row)))
@@ -290,7 +291,7 @@ class UnlearningAnalysis(Analysis):
         sentence = say.difference(
             row,
             "excess",
-            f"accuracy under {_form(row['form'])}",
+            f"accuracy under the form “{row['form']}”",
             str(self._crossed().first("reference")),
             str(row["model"]),
             p=None,
@@ -313,11 +314,6 @@ class UnlearningAnalysis(Analysis):
 def _points(number: float) -> Value:
     """Write a margin."""
     return Value(value=float(number), kind="difference", signed=False)
-
-
-def _form(name: object) -> str:
-    """Name a form."""
-    return f"the form “{name}”"
 
 
 def _quoted(forms: Sequence[str]) -> str:

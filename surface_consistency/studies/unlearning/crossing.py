@@ -132,9 +132,8 @@ def cross_models(
     forget = questions[questions["set"] == FORGET]
     if forget["cluster"].nunique() == forget.groupby("form")["question_id"].nunique().max():
         clusters = "questions"
-        text = "no two facts are of one person, so every question is a cluster of its own: "
-        text += "intervals are too narrow if facts share a person that the data do not name"
-        notes.append(("Persons not known", text))
+        text = "each question is a cluster: intervals are too narrow if facts share a person"
+        notes.append(("No shared persons", text))
     judged = questions[[column_of("correct", label) for label in labels]]
     if not judged[questions["set"] == FORGET].notna().any(axis=None):
         raise DataError(

@@ -18,9 +18,6 @@ from surface_consistency.tables.sentences import direction
 TESTED: Final = "tested"
 """Status of the forms under which the original is shown to know more than the reference."""
 
-NO_REFERENCE: Final = "no reference"
-"""Status of all forms without a reference."""
-
 ANY: Final = "any form"
 """The row of facts that are right under some form."""
 
@@ -51,8 +48,8 @@ def forms_frame(crossing: Crossing, margin: float, intervals: Intervals) -> pd.D
         `unlearning_by`, those of `RATES` with their bounds, the same comparison of the original
         with the reference (known_excess and the like), and status. The status is "tested" if the
         original is significantly above the reference, and not equivalent to it within the margin,
-        or if there is no original; else "no reference", "not inferred", "equivalent" (no facts to
-        forget), "not above" (not significantly) or "below" (the reference may know the facts).
+        or if there is no original; None without a reference; else "not inferred", "equivalent" (no
+        facts to forget), "not above" (not significantly) or "below" (the reference may know them).
     """
     whole: dict[str, Any] = {**_WHOLE, "margin": margin, "intervals": intervals}
     reference, original = crossing.first("reference"), crossing.first("original")
@@ -65,7 +62,7 @@ def forms_frame(crossing: Crossing, margin: float, intervals: Intervals) -> pd.D
             if reference is None:
                 table = table.filter(regex="^(survival|n|n_clusters|few_clusters)")
             row: dict[Any, Any] = {"model": model, "form": form, **table.iloc[0].to_dict()}
-            row["status"] = TESTED if reference is not None else NO_REFERENCE
+            row["status"] = TESTED if reference is not None else None
             row |= {} if original is None else _original_rates(frame, reference, whole)
             judged = frame.dropna(subset="hidden") if "hidden" in frame else frame[:0]
             if form != PLAIN and len(judged):
@@ -193,7 +190,7 @@ def verdicts(
     """
     results = {}
     for model in crossing.targets:
-        rows = forms[(forms["model"] == model) & (forms["status"] != NO_REFERENCE)]
+        rows = forms[(forms["model"] == model) & forms["status"].notna()]
         measured = rows[rows["form"] != ANY]
         excluded = tuple(measured.loc[measured["status"] != TESTED, "form"])
         result = metrics.unlearning_verdict(measured, excluded=excluded, confidence=confidence)

@@ -189,35 +189,32 @@ def test_verdict_needs_every_form_for_what_would_decide():
 
 
 def test_significant_excess_of_any_measured_form_forbids_forgotten():
-    table = forms(plain=SAME, name=SAME, other=OPEN)
+    table, leaks = forms(plain=SAME, other=OPEN), forms(plain=SAME, other=LEAK)
 
-    assert unlearning_verdict(table)["verdict"] == "cannot tell"
-    of_two = unlearning_verdict(table, excluded=["other"])
-    assert (of_two["verdict"], of_two["tested"]) == ("forgotten", ("plain", "name"))
-    for place, form in enumerate(table["form"]):
-        low = np.where(np.arange(3) == place, 0.01, -0.1)
-        result = unlearning_verdict(table.assign(excess_low=low), excluded=["other"])
-        assert (result["verdict"], result["above"]) == ("equivalent", (form,))
-    leaks = forms(plain=SAME, other=LEAK)
-    assert unlearning_verdict(leaks, excluded=["other"])["verdict"] == "hidden"
-    assert unlearning_verdict(leaks, excluded=["plain", "other"])["verdict"] == "not forgotten"
-    same = forms(plain=SAME, name=SAME)
-    assert unlearning_verdict(same, excluded=["plain", "name"])["verdict"] == "cannot tell"
+    for above, verdict in (
+        ((), "forgotten"),
+        (("plain",), "equivalent"),
+        (("other",), "equivalent"),
+    ):
+        lows = [0.01 if form in above else -0.1 for form in table["form"]]
+        result = unlearning_verdict(table.assign(excess_low=lows), excluded=["other"])
+        assert (result["verdict"], result["tested"], result["above"]) == (
+            verdict,
+            ("plain",),
+            above,
+        )
+    for excluded, verdict in ((["other"], "hidden"), (["plain", "other"], "not forgotten")):
+        assert unlearning_verdict(leaks, excluded=excluded)["verdict"] == verdict
 
 
 def test_the_level_of_the_verdict_is_that_of_the_intervals():
     frame = made_frame(9, survival=0.22, floor=0.2).assign(form="plain")
-    wide, narrow = Intervals(confidence=0.95), Intervals(confidence=0.8)
-    margin = unlearning_by(frame, by="form", intervals=narrow).iloc[0]["least_margin"] + 1e-6
-    verdicts = {
-        level.confidence: unlearning_verdict(
-            unlearning_by(frame, by="form", margin=margin, intervals=level),
-            confidence=level.confidence,
-        )["verdict"]
-        for level in (wide, narrow)
-    }
-
-    assert verdicts == {0.95: "cannot tell", 0.8: "forgotten"}
+    margin = unlearning_by(frame, intervals=Intervals(confidence=0.8)).iloc[0]["least_margin"]
+    for level, verdict in ((0.95, "cannot tell"), (0.8, "forgotten")):
+        table = unlearning_by(
+            frame, by="form", margin=margin + 1e-6, intervals=Intervals(confidence=level)
+        )
+        assert unlearning_verdict(table, confidence=level)["verdict"] == verdict
 
 
 def test_verdict_needs_the_columns_of_unlearning_by():

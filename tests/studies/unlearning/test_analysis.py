@@ -196,16 +196,6 @@ def test_reference_that_knows_is_told_from_the_other(report_of):
     assert not any("is the original" in note for note in reported.notes)
 
 
-def test_form_that_the_original_does_not_know_is_left_out(report_of):
-    """Nothing was to forget under the other name; what is answered there all the same, counts."""
-    reported = report_of("untouched", "refusal", "reference", margin=0.15)
-
-    verdicts = frame_of(reported, "unlearning_verdicts", "model")
-    assert verdicts.loc["refusal", "excluded"] == "name"
-    assert verdicts.loc["refusal", "leaking"] == "reworded; name"
-    assert any("cannot be tested under this form" in note for note in reported.notes)
-
-
 def test_single_reference_that_knows_the_facts_is_named(report_of):
     reported = report_of("reference", "refusal", "original", margin=0.15, page=True)
 
@@ -323,7 +313,7 @@ def test_short_references_are_answers_by_themselves(tmp_path):
     reported = analysed(logs, tmp_path / "out", margin=0.2)
 
     assert reported.tables["unlearning_verdicts"].frame["verdict"].tolist() == ["forgotten"]
-    assert any("every question is a cluster of its own" in note for note in reported.notes)
+    assert any("each question is a cluster" in note for note in reported.notes)
     roles = "target is the original, npo is the unlearned, retrain is the reference"
     assert any(roles in note for note in reported.notes)
     claim = "the facts under the tested forms: under “plain” its accuracy is equivalent"
