@@ -93,7 +93,8 @@ def _forms_row(run: Run, tables: Tables, place: int) -> Row:
 def _consistency(run: Run, tables: Tables) -> Iterator[say.Sentence]:
     """Report the agreement of two forms, and the items that are correct in all."""
     row, (least, most) = _forms_row(run, tables, 0), _sizes(run)
-    forms = f"all {most} forms" if least == most else f"all of their {least} to {most} forms"
+    every = "both forms" if most == 2 else f"all {most} forms"
+    forms = every if least == most else f"all of their {least} to {most} forms"
     quantity = f"consistency of {run.label} (agreement of two forms of an item)"
     yield _items(row, "consistency", quantity)
     if say.direction(row, "consistency") is not None:
