@@ -64,10 +64,11 @@ def _reference(report: Report) -> str:
 
 
 def _sizes(run: Run) -> tuple[int, int]:
-    """Return the smallest and the largest number of forms of an item."""
-    by_item = run.outcomes.groupby(["item", "sample"])["first_surface"]
-    sizes = by_item.size() + by_item.count().clip(upper=1)
-    return int(sizes.min()), int(sizes.max())
+    """Return the smallest and the largest number of scored forms of an item; 0 without any."""
+    by_item = run.outcomes.groupby(["item", "sample"])
+    sizes = by_item["second_correct"].count() + by_item["first_correct"].count().clip(upper=1)
+    sizes = sizes[sizes > 0]
+    return (int(sizes.min()), int(sizes.max())) if len(sizes) else (0, 0)
 
 
 # Sentences.
