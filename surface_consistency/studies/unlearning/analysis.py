@@ -272,11 +272,10 @@ class UnlearningAnalysis(Analysis):
                 remedy="; `roles` names others" if by_order else "",
             )
         ]
-        for title, text in crossing.notes:
-            checks.append(replace(_TEXTS.check("note", text=text), title=title))
-        for role in ("reference", "original"):
-            if crossing.first(role) is None:
-                checks.append(_TEXTS.check(f"no_{role}"))
+        notes = ((_TEXTS.check("note", text=text), title) for title, text in crossing.notes)
+        checks += [replace(check, title=title) for check, title in notes]
+        roles: tuple[Role, ...] = ("reference", "original")
+        checks += [_TEXTS.check(f"no_{role}") for role in roles if not crossing.of(role)]
         forms = tables["unlearning"].frame
         forms = forms[forms["form"] != ANY]
         excluded = forms[forms["status"].notna() & (forms["status"] != TESTED)]
@@ -288,15 +287,9 @@ class UnlearningAnalysis(Analysis):
 
     def _other_reference(self, row: Mapping[Any, Any]) -> Check:
         """Compare a further reference with the first one."""
-        sentence = say.difference(
-            row,
-            "excess",
-            f"accuracy under the form “{row['form']}”",
-            str(self._crossed().first("reference")),
-            str(row["model"]),
-            p=None,
-            **self._words,
-        )
+        ends = (str(self._crossed().first("reference")), str(row["model"]))
+        what = f"accuracy under the form “{row['form']}”"
+        sentence = say.difference(row, "excess", what, *ends, p=None, **self._words)
         names = {None: "references_unknown", 0: "references_agree"}
         name = names.get(say.direction(row, "excess"), "references_differ")
         return _TEXTS.check(name, sentence=sentence)
