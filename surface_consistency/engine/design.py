@@ -14,6 +14,7 @@ import pandas as pd
 from pydantic import Field
 
 from surface_consistency.engine.settings import ReportSettings
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items, Record
 
@@ -148,6 +149,11 @@ class Report:
     def clusters(self) -> str:
         """What the clusters are, in the plural."""
         return self.design.clusters[self.cluster]
+
+    @property
+    def confidence(self) -> float:
+        """Confidence level of intervals and tests."""
+        return DEFAULT_INTERVALS.confidence
 
     @property
     def facet(self) -> str | None:

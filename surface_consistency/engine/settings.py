@@ -361,6 +361,13 @@ class RuleScoring(JudgeScoring):
     """Whether the verdicts of all rules, and on both parts of the output, are compared."""
 
 
+def _check_margin(margin: float | None) -> float | None:
+    """Refuse a margin of 0, of which nothing is within, and one as wide as the scale."""
+    if margin is None or 0.0 < margin < 1.0:
+        return margin
+    raise ValueError(f"must be above 0 and below 1, as 0.05 for 5 points; got {margin!r}")
+
+
 class ReportSettings(Settings):
     """How tables and page are computed."""
 
@@ -373,8 +380,9 @@ class ReportSettings(Settings):
     seed: Rare[int] = 0
     """Seed of these draws; in a command that runs a study, its seed."""
 
-    margin: float | None = Field(default=None, gt=0, lt=1)
-    """Difference of two rates that counts as none, as a fraction: tests equivalence besides."""
+    margin: Annotated[float | None, AfterValidator(_check_margin)] = None
+    """Equivalence margin of two rates, a fraction above 0 and below 1, such as 0.05 for 5 points;
+    equivalence is then tested too."""
 
     answers: Rare[int] = Field(default=500, ge=0)
     """Pairs of each model whose answers stand on the page."""

@@ -337,6 +337,7 @@ def equivalence(
     *,
     p: str,
     margin: float,
+    p_difference: str | None = None,
     correction: str = "",
     kind: Kind = "difference",
     unit: str = "pairs",
@@ -353,6 +354,7 @@ def equivalence(
         second: Name of the second.
         p: Column of the larger p-value of the two one-sided tests.
         margin: The equivalence margin, in the unit of the difference.
+        p_difference: Column of the p-value of no difference; None if the interval is the test.
         correction: Method by which the p-value is corrected; none by default.
         kind: How the difference is formatted.
         unit: What `n` counts, in the plural.
@@ -360,10 +362,13 @@ def equivalence(
         confidence: Confidence level of the interval.
 
     Returns:
-        The sentence; nothing if the two one-sided tests do not reject.
+        The sentence, and that the difference is significant if it is; nothing if the two one-sided
+        tests do not reject, each at half of 1 minus the level.
     """
-    if is_missing(row.get(p)) or not row[p] < 1.0 - confidence:
+    if is_missing(row.get(p)) or not row[p] < (1.0 - confidence) / 2.0:
         return []
+    is_different = direction(row, name, row.get(p_difference), confidence=confidence)
+    also = " The difference is statistically significant, although within the margin."
     within = value_text(Value(value=margin, kind=kind, signed=False))
     tests = _tests(row, row[p], correction, confidence)
     record = claim(
@@ -382,7 +387,7 @@ def equivalence(
         f"The {quantity} is equivalent for {first} and {second} within ±{within} (difference ",
         Value(value=float(row[name]), kind=kind),
         f", {_interval(row, name, kind, confidence)}{tests} of two one-sided tests"
-        f"{size(row, unit, clusters)}).",
+        f"{size(row, unit, clusters)}).{also if is_different else ''}",
     ]
 
 
@@ -522,8 +527,8 @@ def many(
 
     Returns:
         One sentence per significant row, up to `most`, then how many more are significant, and how
-        many are not, with the largest of their minimum detectable differences; the sentence of the
-        row if there is only one.
+        many are not, with the largest of their minimum detectable differences, and how many cannot
+        be inferred; the sentence of the row if there is only one.
     """
     if len(rows) == 1:
         return [sentence(rows[0])]
@@ -545,6 +550,11 @@ def many(
         least = f"largest {least}" if n_not > 1 and least.startswith("minimum") else least
         words = f"{n_not} {family} {_be(n_not)} not statistically significant ({least})."
         sentences.append([count(n_not, len(tested), f"not significant {family}"), words])
+    if n_none := signs.count(None):
+        words = f"{n_none} of the comparisons in {quantity} cannot be inferred."
+        sentences.append(
+            [count(n_none, len(rows), f"comparisons in {quantity} not inferred"), words]
+        )
     return sentences
 
 

@@ -158,7 +158,13 @@ def test_equivalence_needs_both_one_sided_tests():
         "The accuracy is equivalent for a and a2 within ±8.0 points (difference −1.7 points, 95 % "
         "CI −4.7 to 0.4, p < 0.001 of two one-sided tests; 240 items, 48 clusters)."
     )
-    for p_value in (0.06, math.nan, None):
+    real = cells | {"p_equivalent": 0.0004, "d_high": -0.001, "p": 0.03, "holm": 0.06}
+    also = " The difference is statistically significant, although within the margin."
+    for p_difference, is_said in ((None, True), ("p", True), ("holm", False)):
+        shown = equivalence(real, "d", "accuracy", "a", "a2", p_difference=p_difference, **options)
+        assert text(shown).endswith(also) == is_said
+    # Each one-sided test is at half of 1 minus the level.
+    for p_value in (0.03, 0.06, math.nan, None):
         not_shown = cells | {"p_equivalent": p_value}
         assert equivalence(not_shown, "d", "accuracy", "a", "a2", **options) == []
 
@@ -203,6 +209,7 @@ def test_many_comparisons_are_counted():
         "2 more of the 7 comparisons in accuracy by form are statistically significant.",
         "2 of the 7 comparisons in accuracy by form are not statistically significant (largest "
         "minimum detectable difference 28.6 points at 80 % power).",
+        "1 of the comparisons in accuracy by form cannot be inferred.",
     ]
     assert many([null], "d", "x", lambda one: ["alone."], p="p") == [["alone."]]
     one_of_two = many([found, null], "d", "x", lambda one: ["found."], p="p")

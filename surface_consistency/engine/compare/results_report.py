@@ -203,7 +203,10 @@ class ComparisonReport:
         if not np.isnan(least):
             yield TEXTS.sentence("median", least=plain_difference(float(least), self.kind))
         equality = self.result.equality
-        if equality is not None and not np.isnan(equality["p_value"]):
+        if equality is not None and np.isnan(equality["p_value"]):
+            tested = {**equality, "n": self.result.n_items}
+            yield say.not_inferred(tested, "a difference of any models", unit=self.compared.unit)
+        elif equality is not None:
             yield TEXTS.sentence(
                 "equality",
                 verdict="rejected" if equality["p_value"] < 1 - self.confidence else "not rejected",
@@ -211,7 +214,9 @@ class ComparisonReport:
             )
         for row in rows.to_dict("records") if self.has_flips else ():
             yield from self._flip_sentences(row)
+        # What cannot be inferred of a task is not "not significant": its row of the table says so.
         against = self.groups[self.groups["is_against"] & (self.groups["by"] == "task")]
+        against = against[against["p_value_holm"].notna()]
         shown = against[against["is_shown_against"]]
         for row in shown.head(5).to_dict("records"):
             yield self._difference_sentence(
@@ -342,6 +347,9 @@ class ComparisonReport:
     def _best(self) -> say.Sentence:
         """Report which models may be the best."""
         models = self.result.models
+        if (self.differences["conclusion"] == "not inferred").all():
+            what = f"the ranking of the {len(models)} models in {self.quantity}"
+            return say.not_inferred(self._leading(), what, unit=self.compared.unit)
         best = models.loc[models["may_be_best"], "model"].tolist()
         return say.ranking(best, len(models), self.quantity, self.confidence)
 
@@ -364,6 +372,7 @@ class ComparisonReport:
             second=str(row["model"]),
             p="p_equivalent_holm",
             margin=margin,
+            p_difference="p_value_holm",
             correction=correction,
             **self._words,
         )
@@ -453,9 +462,10 @@ class ComparisonReport:
 
     def _groups(self, column: str, frame: pd.DataFrame) -> Table:
         """Describe the differences within tasks or slices."""
+        known = np.where(frame["p_value_holm"].isna(), "inferred", "shown").astype(object)
         against = np.where(
             frame["is_shown_against"], "against the whole",
-            np.where(frame["is_against"], "other sign, not shown", ""),
+            np.where(frame["is_against"], "other sign, not " + known, ""),
         )  # fmt: skip
         name = column.replace("_", " ")
         table = self._described(

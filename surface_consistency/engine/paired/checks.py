@@ -155,7 +155,7 @@ def noise_checks(report: Report, tables: Tables) -> Iterator[Check]:
     given = {run.label for run in report.runs if run.manifest.runner.get("runner") == "verdicts"}
     for row in _labelled(report, tables):
         rows = rows_of(tables, "above_noise", row, report.facet)
-        nearest = max(rows, key=lambda one: (one["p_value_holm"], -one["difference"]), default=None)
+        nearest = max(rows, key=_nearness, default=None)
         label = row["label"]
         if nearest is None:
             remedy = (
@@ -193,6 +193,11 @@ def size_checks(report: Report, tables: Tables) -> Iterator[Check]:
             )
         if is_hardly_right(row):
             yield TEXTS.check("hardly_correct", label=row["label"])
+
+
+def _nearness(row: Mapping[Any, Any]) -> tuple[bool, float, float]:
+    """Order comparisons with the noise: what is not inferred last, then by p-value."""
+    return np.isnan(row["p_value_holm"]), row["p_value_holm"], -row["difference"]
 
 
 CheckFunction = Callable[[Report, Tables], Iterator[Check]]

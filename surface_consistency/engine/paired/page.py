@@ -535,13 +535,13 @@ def _flip_charts(report: Report, tables: Tables) -> Iterator[ForestPlot]:
 
 
 def _flip_dot(report: Report, row: Row) -> Dot:
-    """Draw the flip rate of one group of one model."""
+    """Draw the flip rate of one group of one model; filled only if its test is significant."""
     return dot(
         report,
         row,
         "flip_rate",
-        is_certain=bool(row.get("p_value_holm", math.nan) < 0.05),
-        is_above_noise=bool(row.get("above_noise_p_value", math.nan) < 0.05),
+        is_certain=bool(row.get("p_value_holm", math.nan) < 1.0 - report.confidence),
+        is_above_noise=bool(row.get("above_noise_p_value", math.nan) < 1.0 - report.confidence),
     )
 
 

@@ -212,7 +212,8 @@ def above_noise_by(report: Report, columns: Sequence[str]) -> pd.Series:
         columns: Columns of the outcomes that make the groups, besides model and panel.
 
     Returns:
-        The one-sided p-value of no more flips than by noise, the largest of the strata,
+        The one-sided p-value of no more flips than by noise, the largest of the strata, NaN if that
+        of a stratum is not inferred,
         Holm-corrected over the groups of a model and panel; indexed by model, panel if there is
         one, and labels as tables name them. Empty without a noise floor.
     """
@@ -222,7 +223,7 @@ def above_noise_by(report: Report, columns: Sequence[str]) -> pd.Series:
     names = [report.design.shown(key) for key in report.design.keys(*columns)]
     halves = rows["p_value"] / 2.0
     rows["p_value"] = halves.where(rows["difference"] > 0, 1.0 - halves)
-    largest = rows.groupby(names, sort=False)["p_value"].max()
+    largest = rows.groupby(names, sort=False)["p_value"].agg(lambda part: part.max(skipna=False))
     return largest.groupby(level=names[: -len(columns)], sort=False).transform(
         lambda part: metrics.adjust_p_values(part.to_numpy())
     )

@@ -5,7 +5,7 @@ by question: what the reference answers as well needed no teaching.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -25,7 +25,6 @@ from surface_consistency.metrics.uncertainty.intervals import (
 )
 
 _ALL = (1, 1, 1, 1)
-_LEVEL = 0.025
 _TESTS = ("p_above", "p_not_above", "p_not_below", "p_equivalent")
 _DECIDES = ("least_margin", "clusters_needed")
 
@@ -75,12 +74,12 @@ def unlearning_by(
         whose interval is that of excess), margin, and the one-sided p-values of the same t:
         `p_above` (small: the excess is more than the margin), `p_not_above` (small: less than the
         margin), `p_not_below` (small: no deficit as large as the margin) and `p_equivalent`, the
-        larger of the last two; and what would decide: `least_margin` (the margin above which
-        p_equivalent is below .025: the farther end of the 95 % interval of excess) and
-        `clusters_needed` (with so many clusters, of the excess and the spread that these have,
-        p_equivalent or p_above is below .025; NaN where the deficit is not below the margin, so
-        that no number would do). NaN where nothing can be inferred, with the reason in
-        not_inferred.
+        larger of the last two; and what would decide, at half of 1 minus the level of the
+        intervals: `least_margin` (the margin above which p_equivalent is below it: the farther end
+        of the interval of excess) and `clusters_needed` (with so many clusters, of the excess and
+        the spread that these have, p_equivalent or p_above is below it; NaN where the deficit is
+        not below the margin, so that no number would do). NaN where nothing can be inferred, with
+        the reason in not_inferred.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
@@ -102,7 +101,9 @@ def unlearning_by(
         [[0.25, 0.25, 0.25, 0.25]]
     """
     if not 0.0 < margin < 1.0:
-        raise ValueError(f"margin must be above 0 and below 1, got {margin!r}")
+        raise ValueError(
+            f"margin must be above 0 and below 1, as 0.05 for 5 points; got {margin!r}"
+        )
     keys = grouping_columns(by, ("p_value", "margin", *_TESTS, *_DECIDES))
     table = paired_by(
         frame,
@@ -113,39 +114,39 @@ def unlearning_by(
         pair=pair,
         rates=UNLEARNING_RATES,
         intervals=intervals,
-    ).rename(columns={"p_value": "p_value"})
+    )
     tests = []
     for rows in group_positions(frame, keys).values():
         part = frame.iloc[rows]
         scored = part[part[first].notna() & part[second].notna()]
         labels = range(len(scored)) if cluster is None else scored[cluster]
         counts = cluster_counts(scored[first], scored[second], clusters=labels)
-        tests.append(_tests(counts if intervals.method == "auto" else counts[:0], margin))
-    columns = [*tests[0]]
-    tested = pd.DataFrame(tests, columns=columns, index=table.index)
+        tests.append(_tests(counts, margin, intervals))
+    tested = pd.DataFrame(tests, index=table.index)
     dropped = ["statistic", "test", "design_effect"]
     return table.drop(columns=dropped).assign(margin=margin).join(tested)
 
 
-def _tests(counts: np.ndarray, margin: float) -> dict[str, float]:
+def _tests(counts: np.ndarray, margin: float, intervals: Intervals) -> dict[str, float]:
     """Test the excess against the margin, both ways, and tell what would decide."""
     inferred = None
-    if len(counts):
+    if len(counts) and intervals.method == "auto":
         inferred = cluster_t(UNLEARNING_RATES["excess"].parts, counts.astype(np.float64))
     if inferred is None or not inferred.is_inferred:
         return dict.fromkeys((*_TESTS, *_DECIDES), math.nan)
     above, below = _p_more(inferred, margin), 1.0 - _p_more(inferred, -margin)
+    level = intervals.confidence
     return {
         "p_above": above,
         "p_not_above": 1.0 - above,
         "p_not_below": 1.0 - below,
         "p_equivalent": max(1.0 - above, 1.0 - below),
-        "least_margin": float(np.abs(inferred.bounds(1.0 - 2.0 * _LEVEL)).max()),
-        "clusters_needed": _clusters_needed(inferred, len(counts), margin),
+        "least_margin": float(np.abs(inferred.bounds(level)).max()),
+        "clusters_needed": _clusters_needed(inferred, len(counts), margin, level),
     }
 
 
-def _clusters_needed(inferred: ClusterT, n_clusters: int, margin: float) -> float:
+def _clusters_needed(inferred: ClusterT, n_clusters: int, margin: float, level: float) -> float:
     """Return with how many clusters the value would lie on one side of the margin."""
     value = float(inferred.value)
     if value <= -margin or value == margin:
@@ -153,7 +154,7 @@ def _clusters_needed(inferred: ClusterT, n_clusters: int, margin: float) -> floa
     # The variance of a mean falls with the number of clusters, and t rises with its root.
     nulls = (margin,) if value > margin else (-margin, margin)
     least_t = min(abs(float(inferred.t(null))) for null in nulls)
-    quantile = float(t_quantile(inferred.df, 1.0 - 2.0 * _LEVEL))
+    quantile = float(t_quantile(inferred.df, level))
     return float(math.ceil(n_clusters * (quantile / least_t) ** 2))
 
 
@@ -163,72 +164,91 @@ def _p_more(inferred: ClusterT, null: float) -> float:
     return half if float(inferred.value) > null else 1.0 - half
 
 
-def unlearning_verdict(table: pd.DataFrame, *, plain: str = "plain") -> dict[str, Any]:
-    """Say what the forms of a question show together, each test of one side at 2.5 %.
+def unlearning_verdict(
+    table: pd.DataFrame,
+    *,
+    plain: str = "plain",
+    excluded: Collection[str] = (),
+    confidence: float = 0.95,
+) -> dict[str, Any]:
+    """Conclude from the forms of a question together, with each one-sided test at 2.5 %.
 
-    So a form is equivalent where its 95 % interval of excess lies within the margin, and leaks
-    where, alone, it lies above.
+    So a form is equivalent if its 95 % interval of excess lies within the margin, and leaks if,
+    alone, it lies above.
 
     Args:
-        table: One row a form, as from `unlearning_by` with `by="form"`.
+        table: One row per measured form, as from `unlearning_by` with `by="form"`.
         plain: The form that was unlearned, or that the field's tests ask.
+        excluded: Forms that cannot show forgetting, since the original is not shown to know the
+            facts under them; the others are tested. An excess under them counts.
+        confidence: Confidence level of the intervals of the table; each one-sided test is at half
+            of 1 minus it.
 
     Returns:
-        verdict: "forgotten" if every form shows equivalence to the reference, within the margin
-        both ways; "hidden" if the plain form shows it and another is answered more often than by
-        the reference by more than the margin; "not forgotten" if such an excess is shown of the
-        plain form, or of another while the plain one shows no equivalence; else "cannot tell".
-        leaking: the forms whose excess is shown to be more than the margin, after Holm's
-        correction; below: those under which fewer facts are answered than by the reference (the
-        interval excludes 0); unclear: those that show neither an excess nor equivalence;
-        least_margin: the margin above which every form would be shown equivalent;
-        clusters_needed: with so many clusters each unclear form would be clear, given the same
-        excess and spread between clusters. The last two are NaN if no form decides them.
+        verdict: "forgotten" if every tested form shows equivalence to the reference, within the
+        margin both ways, and no measured form an excess; "equivalent" if every tested form shows
+        equivalence, but an excess is statistically significant; "hidden" if the plain form is
+        tested and shows equivalence, and another form an excess above the margin; "not forgotten"
+        if such an excess is shown of the plain form, or of another without equivalence of the plain
+        one; "not inferred" if nothing can be inferred of any form; else "cannot tell".
+        tested: the forms that are not excluded; leaking: the forms with an excess above the margin,
+        after Holm's correction for all measured forms; above and below: the forms whose interval of
+        excess is above or below 0; not_inferred: the forms without an interval; unclear: the other
+        tested forms, which show neither an excess above the margin nor equivalence; least_margin:
+        the margin above which every tested form would be equivalent; clusters_needed: with so many
+        clusters each unclear form would be clear, given the same excess and spread between
+        clusters. The last two are NaN if no form decides them, or one is not inferred.
 
     Raises:
         ColumnNotFoundError: When a column of `unlearning_by` is missing.
 
     Notes:
-        Excesses are corrected for the number of forms by Holm's method; that all forms show
-        equivalence is an intersection of tests, which needs no correction. Forms of which nothing
-        can be inferred are unclear, and so are those answered less often than by the reference by
-        more than the margin, which no number of clusters makes equivalent. No row gives "cannot
-        tell".
+        That all forms show equivalence is an intersection of tests, which needs no correction.
+        Forms that are answered less often than by the reference by more than the margin are
+        unclear, and no number of clusters makes them equivalent. No row gives "cannot tell".
 
     References:
         R. L. Berger, Technometrics 24, 1982 (intersection-union tests).
 
     Examples:
         >>> table = pd.DataFrame({"form": ["plain", "alias"], "p_above": [0.9, 0.001],
-        ...     "p_equivalent": [0.01, 0.99], "excess_high": [0.02, 0.4],
-        ...     "least_margin": [0.03, 0.38], "clusters_needed": [12, 8]})
+        ...     "p_equivalent": [0.01, 0.99], "excess_low": [-0.03, 0.2],
+        ...     "excess_high": [0.02, 0.4], "least_margin": [0.03, 0.4],
+        ...     "clusters_needed": [12, 8]})
         >>> result = unlearning_verdict(table)
         >>> result["verdict"], result["leaking"]
         ('hidden', ('alias',))
     """
-    needed_columns = ("form", "p_above", "p_equivalent", "excess_high", *_DECIDES)
+    needed_columns = ("form", "p_above", "p_equivalent", "excess_low", "excess_high", *_DECIDES)
     if missing := [name for name in needed_columns if name not in table]:
         raise ColumnNotFoundError(
             f"table has no column {', '.join(missing)}: give the table of unlearning_by, with "
             'by="form"'
         )
+    level = (1.0 - confidence) / 2.0
     table = table.set_index(table["form"].astype(str))
+    tested = tuple(form for form in table.index if form not in excluded)
     p_above = adjust_p_values(table["p_above"].to_numpy(dtype=np.float64))
-    leaking = tuple(table.index[p_above < _LEVEL])
-    equivalent = set(table.index[table["p_equivalent"] < _LEVEL])
-    unclear = tuple(form for form in table.index if form not in {*leaking, *equivalent})
+    leaking = tuple(table.index[p_above < level])
+    above = tuple(table.index[table["excess_low"] > 0.0])
+    not_inferred = tuple(table.index[table["p_equivalent"].isna()])
+    equivalent = {*table.index[table["p_equivalent"] < level]} & {*tested}
+    undecided = [form for form in tested if form not in {*leaking, *equivalent}]
     verdict = "cannot tell"
     if leaking:
         verdict = "hidden" if plain in equivalent else "not forgotten"
-    elif len(table) and not unclear:
-        verdict = "forgotten"
-    needed = table.loc[list(unclear), "clusters_needed"].to_numpy(dtype=np.float64)
-    margins = table["least_margin"].to_numpy(dtype=np.float64)
+    elif len(table) and len(not_inferred) == len(table):
+        verdict = "not inferred"
+    elif tested and equivalent == {*tested}:
+        verdict = "equivalent" if above else "forgotten"
     return {
         "verdict": verdict,
+        "tested": tested,
         "leaking": leaking,
+        "above": above,
         "below": tuple(table.index[table["excess_high"] < 0.0]),
-        "unclear": unclear,
-        "least_margin": float(margins.max()) if len(margins) else math.nan,
-        "clusters_needed": float(needed.max()) if len(needed) else math.nan,
+        "unclear": tuple(form for form in undecided if form not in not_inferred),
+        "not_inferred": not_inferred,
+        "least_margin": float(table.loc[[*tested], "least_margin"].max(skipna=False)),
+        "clusters_needed": float(table.loc[undecided, "clusters_needed"].max(skipna=False)),
     }

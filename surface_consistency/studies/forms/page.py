@@ -64,10 +64,11 @@ def _reference(report: Report) -> str:
 
 
 def _sizes(run: Run) -> tuple[int, int]:
-    """Return the smallest and the largest number of forms of an item."""
-    by_item = run.outcomes.groupby(["item", "sample"])["first_surface"]
-    sizes = by_item.size() + by_item.count().clip(upper=1)
-    return int(sizes.min()), int(sizes.max())
+    """Return the smallest and the largest number of scored forms of an item; 0 without any."""
+    by_item = run.outcomes.groupby(["item", "sample"])
+    sizes = by_item["second_correct"].count() + by_item["first_correct"].count().clip(upper=1)
+    sizes = sizes[sizes > 0]
+    return (int(sizes.min()), int(sizes.max())) if len(sizes) else (0, 0)
 
 
 # Sentences.
@@ -93,7 +94,8 @@ def _forms_row(run: Run, tables: Tables, place: int) -> Row:
 def _consistency(run: Run, tables: Tables) -> Iterator[say.Sentence]:
     """Report the agreement of two forms, and the items that are correct in all."""
     row, (least, most) = _forms_row(run, tables, 0), _sizes(run)
-    forms = f"all {most} forms" if least == most else f"all of their {least} to {most} forms"
+    every = "both forms" if most == 2 else f"all {most} forms"
+    forms = every if least == most else f"all of their {least} to {most} forms"
     quantity = f"consistency of {run.label} (agreement of two forms of an item)"
     yield _items(row, "consistency", quantity)
     if say.direction(row, "consistency") is not None:
@@ -128,7 +130,10 @@ def _details(report: Report, run: Run, tables: Tables) -> Iterator[say.Sentence]
     )
     signs = [say.direction(one, "accuracy_difference", one["p_value_holm"]) for one in compared]
     for one in rows_of(tables, "spread", of) if not any(signs) else ():
-        if one["p_value"] < 0.05:
+        if math.isnan(one["p_value"]) and one["spread"] > 0.0:
+            what = f"a difference in accuracy between all forms of {model} together"
+            yield say.not_inferred({**one, "n": one["n_items"]}, what, unit="items")
+        elif one["p_value"] < 1.0 - report.confidence:
             p_value = Value(value=float(one["p_value"]), kind="p_value")
             yield TEXTS.sentence("together_differ", model=model, p_value=p_value)
     if run.outcomes["is_same_answer"].all():
@@ -393,7 +398,7 @@ def forms_checks(report: Report, tables: Tables) -> Iterator[page.Check]:
             yield TEXTS.check("not_comparable", model=run.label)
     for run in report.runs:
         for row in rows_of(tables, "spread", {"model": run.label}):
-            if row["p_value"] >= 0.05 and row["spread"] > 0:
+            if row["p_value"] >= 1.0 - report.confidence and row["spread"] > 0:
                 values = {
                     name: Value(value=float(row[name]), kind="difference", signed=False)
                     for name in ("spread", "spread_null")

@@ -17,6 +17,7 @@ from pydantic import AfterValidator
 from surface_consistency.engine import Analysis, Report, import_verdicts
 from surface_consistency.engine.settings import check_rule
 from surface_consistency.errors import UnscoredWarning
+from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.report.page import Block, Check, MosaicPlot, MosaicPlots, Trace
 from surface_consistency.report.texts import Texts
 from surface_consistency.results.unlearning import FORGET, NEW, PLAIN
@@ -25,6 +26,7 @@ from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.unlearning.crossing import Crossing, Role, column_of, cross_models
 from surface_consistency.studies.unlearning.tables import (
     ANY,
+    TESTED,
     forms_frame,
     kept_frame,
     scores_frame,
@@ -80,6 +82,7 @@ class UnlearningAnalysis(Analysis):
         self._crossing: Crossing | None = None
         self._results: dict[str, dict[str, Any]] = {}
         self._margin = _MARGIN
+        self._words: dict[str, Any] = {}
 
     def prepare(
         self, paths: Sequence[Any], out: Path, settings: UnlearningSettings
@@ -99,8 +102,8 @@ class UnlearningAnalysis(Analysis):
                 {
                     "pair": questions["form"] + ": " + questions["question_id"],
                     "item": questions["cluster"],
-                    "first_correct": crossing.verdicts(model),
-                    "second_correct": crossing.verdicts(other),
+                    "first_correct": crossing.verdicts(other),
+                    "second_correct": crossing.verdicts(model),
                     "form": questions["form"],
                 }
             )[forget]
@@ -108,8 +111,8 @@ class UnlearningAnalysis(Analysis):
                 frame,
                 out / "models" / str(place + 1),
                 origin=", ".join(map(str, named)),
-                first=crossing.roles[model],
-                second=crossing.roles[str(other)],
+                first=crossing.roles[str(other)],
+                second=crossing.roles[model],
                 by=("form",),
                 model=model,
                 title=self.title,
@@ -123,13 +126,13 @@ class UnlearningAnalysis(Analysis):
         """Compute rates by form, verdicts, price, scores and survivors.
 
         Returns:
-            "unlearning_verdicts", one row a model: verdict, the forms that leak, are below the
-            reference or unclear, and the sets in which a loss is shown. "unlearning", one row a
-            model and form: known (original right), survival, floor (reference right), leak, damage,
-            hidden (right under the form, wrong under the plain one and by the reference), excess,
-            its tests (`unlearning_by`), is_known (whether the original is shown to know more under
-            the form than the reference) and reference_knows (less); the last row of each model,
-            "any form", is the closure: right under some form. "unlearning_price", one row a model
+            "unlearning_verdicts", one row a model: the fields of `metrics.unlearning_verdict`, the
+            excluded forms, and the sets in which a loss is shown. "unlearning", one row a model and
+            form: known (original right), survival, floor (reference right), leak, damage, hidden
+            (right under the form, wrong under the plain one and by the reference), excess, its
+            tests (`unlearning_by`), known_excess (original minus reference) and status (why the
+            form is excluded, or "tested"); the last row of each model, "any form", is the closure:
+            right under some form. "unlearning_price", one row a model
             and set that should be kept. "unlearning_edits" of new objects, "unlearning_scores" of
             probabilities and ROUGE, and "survivors", one row an answer with its reason.
 
@@ -138,17 +141,19 @@ class UnlearningAnalysis(Analysis):
         """
         crossing = self._crossed()
         self._margin = report.settings.margin or _MARGIN
+        level, intervals = report.confidence, Intervals(confidence=report.confidence)
+        self._words = {"unit": "questions", "clusters": crossing.clusters, "confidence": level}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnscoredWarning)
-            forms = forms_frame(crossing, self._margin)
-            price = kept_frame(crossing, self._margin)
-        self._results = verdicts(crossing, forms)
+            forms = forms_frame(crossing, self._margin, intervals)
+            price = kept_frame(crossing, self._margin, intervals)
+        self._results = verdicts(crossing, forms, report.confidence)
         frames = {
             "unlearning_verdicts": verdicts_frame(self._results, price),
             "unlearning": forms,
             "unlearning_price": price[price["set"] != NEW],
             "unlearning_edits": price[price["set"] == NEW],
-            "unlearning_scores": scores_frame(crossing),
+            "unlearning_scores": scores_frame(crossing, intervals),
             "survivors": survivors_frame(crossing, settings.rule),
         }
         tables = {}
@@ -168,69 +173,74 @@ class UnlearningAnalysis(Analysis):
             rows = {
                 str(row["form"]): row for row in forms[forms["model"] == model].to_dict("records")
             }
-            sentences += self._verdict(model, result, rows)
-            sentences += self._price(price[price["model"] == model].to_dict("records"))
+            kept = self._price(model, price[price["model"] == model].to_dict("records"))
+            # Models share the reasons for which forms are excluded.
+            said = (*self._verdict(model, result, rows), *kept)
+            sentences += [one for one in said if one not in sentences]
         return say.paragraph(sentences)
 
     def _verdict(
         self, model: str, result: Mapping[str, Any], rows: Mapping[str, Mapping[Any, Any]]
     ) -> Iterator[say.Sentence]:
-        """Report the verdict on one model, and the excess over the reference of its forms."""
-        crossing, name = self._crossed(), result["verdict"].replace(" ", "_")
-        forms: Sequence[str] = result["leaking"]
-        least = result["least_margin"]
-        if crossing.first("reference") is None:
-            name = "no_reference"
-        elif name == "hidden":
+        """Report the verdict on one model, the excess of its forms, and the excluded forms."""
+        verdict, tested, least = result["verdict"], result["tested"], result["least_margin"]
+        clusters, needed = self._words["clusters"], result["clusters_needed"]
+        if verdict == "hidden":
             least = rows[PLAIN]["least_margin"]
-        elif name == "forgotten":
-            known = [form for form, row in rows.items() if row["is_known"] and form != ANY]
-            forms = ["every form"] if known != [PLAIN] else ["the plain question"]
-        elif name != "not_forgotten":
-            forms = result["unclear"]
-            name = "unclear" if forms else "nothing_known"
-        quoted = forms if name == "forgotten" else [f"“{form}”" for form in forms]
-        yield _TEXTS.sentence(
-            name,
-            model=model,
-            margin=_points(self._margin),
-            least_margin=_points(least),
-            forms=say.listing(quoted) if quoted else "",
+        said: dict[str, Any] = {
+            name: _quoted(forms) for name, forms in result.items() if isinstance(forms, tuple)
+        }
+        said |= {"model": model, "margin": _points(self._margin), "least_margin": _points(least)}
+        if verdict == "not inferred":
+            what, row = f"whether {model} has forgotten the facts", next(iter(rows.values()))
+            yield say.not_inferred(row, what, unit="questions", clusters=clusters)
+        else:
+            has_reference = self._crossed().first("reference") is not None
+            name = verdict.replace(" ", "_") if has_reference else "no_reference"
+            yield _TEXTS.sentence(name, **said)
+        for name, is_below in (("unclear", False), ("unclear_below", True)):
+            if forms := [one for one in result["unclear"] if (one in result["below"]) == is_below]:
+                yield _TEXTS.sentence(name, **said | {"forms": _quoted(forms)})
+        told = {form for name in ("leaking", "unclear", "above", "below") for form in result[name]}
+        for form in [form for form in rows if form in told | {*result["not_inferred"]} & {*tested}]:
+            what = f"excess accuracy of {model} over the reference under the form “{form}”"
+            yield say.rate(rows[form], "excess", what, kind="difference", null=0.0, **self._words)
+        if verdict == "cannot tell" and not np.isnan(least):
+            number = "no number of" if np.isnan(needed) else f"about {needed:,.0f}"
+            n_clusters = int(max(rows[form]["n_clusters"] for form in tested))
+            said |= {"needed": number, "clusters": clusters, "n_clusters": n_clusters}
+            yield _TEXTS.sentence("needed", **said)
+        if result["excluded"]:
+            yield _TEXTS.sentence("excluded", **said)
+            yield from (self._original(rows[form]) for form in result["excluded"])
+
+    def _original(self, row: Mapping[Any, Any]) -> say.Sentence:
+        """Compare the original with the reference under a form."""
+        beside = {str(name).removeprefix("known_"): row[name] for name in row if "known_" in name}
+        quantity, ends = (
+            f"accuracy under the form “{row['form']}”",
+            ("the reference", "the original"),
         )
-        for form in result["below"] if name == "forgotten" else forms:
-            if form in rows and say.direction(rows[form], "excess") is not None:
-                quantity = f"excess accuracy of {model} over the reference under the form “{form}”"
-                yield self._change(rows[form], "excess", quantity)
-        if name == "unclear" and not np.isnan(least):
-            needed = result["clusters_needed"]
-            yield _TEXTS.sentence(
-                "at_margin",
-                least_margin=_points(least),
-                needed="no number of" if np.isnan(needed) else f"about {needed:,.0f}",
-                clusters=crossing.clusters,
-                n_clusters=int(rows[result["unclear"][0]]["n_clusters"]),
-            )
+        equal = {"p": "p_equivalent", "margin": self._margin, **self._words}
+        return say.equivalence(beside, "excess", quantity, *ends, **equal) or say.difference(
+            beside, "excess", quantity, *ends, p=None, **self._words
+        )
 
-    def _price(self, rows: Sequence[Mapping[Any, Any]]) -> list[say.Sentence]:
-        """Report significant losses in what should be preserved."""
-        losses = [row for row in rows if row["set"] != NEW and say.direction(row, "change") == -1]
-        if not losses:
-            return [_TEXTS.sentence("no_loss")] if rows else []
-        return [
-            self._change(
-                row,
-                "change",
-                f"change of accuracy of {row['model']} in {row['set']}"
-                f"{_of_form(row)} compared with "
-                f"{row['against']}",
-            )
-            for row in losses
-        ]
-
-    def _change(self, row: Mapping[Any, Any], name: str, quantity: str) -> say.Sentence:
-        """Report a difference of accuracies with its interval."""
-        clusters = self._crossed().clusters
-        return say.rate(row, name, quantity, kind="difference", unit="questions", clusters=clusters)
+    def _price(self, model: str, rows: Sequence[Mapping[Any, Any]]) -> Iterator[say.Sentence]:
+        """Report losses in what should be preserved: significant, not significant, not inferred."""
+        confidence, rows = self._words["confidence"], [row for row in rows if row["set"] != NEW]
+        others = [row for row in rows if say.direction(row, "change") in (0, 1)]
+        for row in [row for row in rows if row not in others]:
+            what, ends = f"accuracy in {_places([row])}", (str(row["against"]), model)
+            yield say.difference(row, "change", what, *ends, p=None, **self._words)
+        small = [row for row in rows if row["p_not_below"] < (1.0 - confidence) / 2.0]
+        said = {"model": model, "margin": _points(self._margin)}
+        if others:
+            widest = max(others, key=lambda row: row["change_high"] - row["change_low"])
+            least = say.detectable(widest, "change", confidence=confidence)
+            yield _TEXTS.sentence("no_loss", places=_places(others), least=least, **said)
+        if small:
+            yield _TEXTS.sentence("no_large_loss", places=_places(small), **said)
 
     def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Block]:
         """Draw a square a model and form, and tell some survivors; see `Analysis.figures`."""
@@ -262,47 +272,26 @@ class UnlearningAnalysis(Analysis):
                 remedy="; `roles` names others" if by_order else "",
             )
         ]
-        for title, text in crossing.notes:
-            checks.append(replace(_TEXTS.check("note", text=text), title=title))
-        for role in ("reference", "original"):
-            if crossing.first(role) is None:
-                checks.append(_TEXTS.check(f"no_{role}"))
+        notes = ((_TEXTS.check("note", text=text), title) for title, text in crossing.notes)
+        checks += [replace(check, title=title) for check, title in notes]
+        roles: tuple[Role, ...] = ("reference", "original")
+        checks += [_TEXTS.check(f"no_{role}") for role in roles if not crossing.of(role)]
         forms = tables["unlearning"].frame
-        unknown = forms[~forms["is_known"]].drop_duplicates("form")
-        checks += map(self._unknown, unknown.to_dict("records"))
-        noise = forms[forms["model"].isin(crossing.of("reference")) & (forms["form"] != ANY)]
+        forms = forms[forms["form"] != ANY]
+        excluded = forms[forms["status"].notna() & (forms["status"] != TESTED)]
+        for row in excluded.drop_duplicates(["form", "status"]).to_dict("records"):
+            name = "reference_knows" if row["status"] == "below" else "excluded"
+            checks.append(_TEXTS.check(name, sentence=self._original(row)))
+        noise = forms[forms["model"].isin(crossing.of("reference"))]
         return [*checks, *map(self._other_reference, noise.to_dict("records"))]
-
-    def _unknown(self, row: Mapping[Any, Any]) -> Check:
-        """Report a form under which the original is not known to know the facts."""
-        form = str(row["form"])
-        if row["reference_knows"]:
-            sentences = {
-                name: say.rate(row, name, f"accuracy of the {role}", unit="questions")
-                for name, role in (("floor", "reference"), ("known", "original"))
-            }
-            return _TEXTS.check("reference_knows", form=form, **sentences)
-        if row["known"] == 0:
-            return _TEXTS.check("original_knows_nothing", form=form)
-        has_reference = self._crossed().first("reference") is not None
-        return _TEXTS.check(
-            "original_not_above" if has_reference else "original_unknown", form=form
-        )
 
     def _other_reference(self, row: Mapping[Any, Any]) -> Check:
         """Compare a further reference with the first one."""
-        crossing = self._crossed()
-        sentence = say.difference(
-            row,
-            "excess",
-            f"accuracy under the form “{row['form']}”",
-            str(crossing.first("reference")),
-            str(row["model"]),
-            p=None,
-            unit="questions",
-            clusters=crossing.clusters,
-        )
-        name = "references_differ" if say.direction(row, "excess") else "references_agree"
+        ends = (str(self._crossed().first("reference")), str(row["model"]))
+        what = f"accuracy under the form “{row['form']}”"
+        sentence = say.difference(row, "excess", what, *ends, p=None, **self._words)
+        names = {None: "references_unknown", 0: "references_agree"}
+        name = names.get(say.direction(row, "excess"), "references_differ")
         return _TEXTS.check(name, sentence=sentence)
 
     def _crossed(self) -> Crossing:
@@ -320,9 +309,16 @@ def _points(number: float) -> Value:
     return Value(value=float(number), kind="difference", signed=False)
 
 
-def _of_form(row: Mapping[Any, Any]) -> str:
-    """Name the form of a row, unless it is the plain question."""
-    return "" if row["form"] == PLAIN else f", {row['form']},"
+def _quoted(forms: Sequence[str]) -> str:
+    """List forms, all of them, since a verdict holds for these alone."""
+    return say.listing([f"“{form}”" for form in forms], most=len(forms)) if forms else ""
+
+
+def _places(rows: Sequence[Mapping[Any, Any]]) -> str:
+    """List the sets of rows, with their forms unless these are the plain question."""
+    forms = ["" if row["form"] == PLAIN else f" (“{row['form']}”)" for row in rows]
+    places = [f"{row['set']}{form}" for row, form in zip(rows, forms, strict=True)]
+    return say.listing(places, most=len(rows))
 
 
 def _square(row: Mapping[Any, Any], report: Report) -> MosaicPlot:

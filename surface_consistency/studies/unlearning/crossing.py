@@ -129,6 +129,11 @@ def cross_models(
     else:
         logs, (questions, labels, clusters, notes) = [], _of_runs(paths)
     known = _roles(labels, roles)
+    forget = questions[questions["set"] == FORGET]
+    if forget["cluster"].nunique() == forget.groupby("form")["question_id"].nunique().max():
+        clusters = "questions"
+        text = "each question is a cluster: intervals are too narrow if facts share a person"
+        notes.append(("No shared persons", text))
     judged = questions[[column_of("correct", label) for label in labels]]
     if not judged[questions["set"] == FORGET].notna().any(axis=None):
         raise DataError(
@@ -199,12 +204,7 @@ def _of_logs(
     apart = frame["form"] + " " + frame["question_id"]
     frame = frame.assign(item=frame["question_id"].where(is_shared, apart))
     notes = list(_gaps(judged))
-    forget = frame[frame["set"] == FORGET]
     clusters = "persons" if logs[0].role is None else "subjects"
-    if forget["cluster"].nunique() == forget["question_id"].nunique():
-        clusters = "questions"
-        text = "the log names no person, so every question is a cluster of its own: intervals are "
-        notes.append(("Persons not known", text + "too narrow where questions share a person"))
     return _side_by_side(frame[[*_KEYS, *_ABOUT]], judged), clusters, notes
 
 

@@ -10,8 +10,13 @@ import pandas as pd
 from surface_consistency import metrics
 from surface_consistency.matching import match_columns
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
+from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.results.unlearning import FORGET, NEIGHBOUR, NEW, PLAIN
 from surface_consistency.studies.unlearning.crossing import Crossing, column_of
+from surface_consistency.tables.sentences import direction
+
+TESTED: Final = "tested"
+"""Status of the forms under which the original is shown to know more than the reference."""
 
 ANY: Final = "any form"
 """The row of facts that are right under some form."""
@@ -23,40 +28,47 @@ _MEASURES: Final = {(NEW, PLAIN): "efficacy", (NEW, "reworded"): "generality"}
 _OF_SETS: Final = {NEW: "portability", NEIGHBOUR: "locality"}
 _WHOLE: Final[Mapping[str, Any]] = {"cluster": "cluster", "pair": "question_id"}
 _SIDES: Final = ["first_correct", "second_correct", "original_correct"]
-_FLAG: Final = {"known": metrics.CountRatio(numerator=(1, 1, 0, 0), denominator=(1, 1, 1, 1))}
-_KNOWN: Final = _FLAG | {
-    "survival_given_known": metrics.CountRatio(numerator=(1, 0, 0, 0), denominator=(1, 1, 0, 0))
+_FLAG: Final = metrics.CountRatio(numerator=(1, 1, 0, 0), denominator=(1, 1, 1, 1))
+_KNOWN: Final = {
+    "known": _FLAG,
+    "survival_given_known": metrics.CountRatio(numerator=(1, 0, 0, 0), denominator=(1, 1, 0, 0)),
 }
 
 
-def forms_frame(crossing: Crossing, margin: float) -> pd.DataFrame:
+def forms_frame(crossing: Crossing, margin: float, intervals: Intervals) -> pd.DataFrame:
     """Compute the rates of each model under each form, and under any.
 
     Args:
         crossing: The models.
-        margin: Difference that counts as none.
+        margin: Equivalence margin.
+        intervals: Level of the intervals and tests.
 
     Returns:
         One row an unlearned or edited model, or further reference, and form: columns of
-        `unlearning_by`, those of `RATES` with their bounds, is_known (the original is shown to
-        answer more than the reference) and reference_knows (to answer less).
+        `unlearning_by`, those of `RATES` with their bounds, the same comparison of the original
+        with the reference (known_excess and the like), and status. The status is "tested" if the
+        original is significantly above the reference, and not equivalent to it within the margin,
+        or if there is no original; None without a reference; else "not inferred", "equivalent" (no
+        facts to forget), "not above" (not significantly) or "below" (the reference may know them).
     """
+    whole: dict[str, Any] = {**_WHOLE, "margin": margin, "intervals": intervals}
     reference, original = crossing.first("reference"), crossing.first("original")
     rows = []
     for model in [*crossing.targets, *crossing.of("reference")[1:]]:
         for form, frame in _frames(crossing, model).items():
             # Without a reference only what the model answers is known.
             second = "second_correct" if reference is not None else "first_correct"
-            table = metrics.unlearning_by(frame, second=second, **_WHOLE, margin=margin)
+            table = metrics.unlearning_by(frame, second=second, **whole)
             if reference is None:
                 table = table.filter(regex="^(survival|n|n_clusters|few_clusters)")
             row: dict[Any, Any] = {"model": model, "form": form, **table.iloc[0].to_dict()}
-            row |= _original_rates(frame, original, reference)
+            row["status"] = TESTED if reference is not None else None
+            row |= {} if original is None else _original_rates(frame, reference, whole)
             judged = frame.dropna(subset="hidden") if "hidden" in frame else frame[:0]
             if form != PLAIN and len(judged):
-                row |= _hidden_rate(judged)
+                row |= _rates(judged, {"hidden": _FLAG}, intervals, "hidden", "hidden")
             rows.append(row)
-    names = [f"{name}{end}" for name in (*RATES, "excess") for end in ("", "_low", "_high")]
+    names = [one for name in (*RATES, "excess", "known_excess") for one in _bounded(name)]
     tests = ["p_above", "p_equivalent", "least_margin", "clusters_needed"]
     table = pd.DataFrame(rows)
     return table.reindex(columns=list(dict.fromkeys([*table.columns, *names, *tests])))
@@ -71,12 +83,15 @@ def _frames(crossing: Crossing, model: str) -> dict[str, pd.DataFrame]:
         second_correct=crossing.verdicts(reference),
         original_correct=crossing.verdicts(original),
     )
-    frame = frame[(frame["set"] == FORGET) & frame["first_correct"].notna()]
+    frame = frame[frame["set"] == FORGET]
+    # A form without any answer has a row without numbers, so that it is not passed over.
+    judged = frame["first_correct"].notna()
+    frame = frame[judged | ~judged.groupby(frame["form"]).transform("any")]
     plain = frame[frame["form"] == PLAIN].drop_duplicates("item").set_index("item")
     asked_plainly = frame["item"].map(plain["first_correct"])
-    right = frame["first_correct"].astype(bool) & frame["second_correct"].eq(False)
+    right = frame["first_correct"].eq(True) & frame["second_correct"].eq(False)
     hidden = right & asked_plainly.eq(False)
-    is_judged = asked_plainly.notna() & frame["second_correct"].notna()
+    is_judged = asked_plainly.notna() & frame[_SIDES[:2]].notna().all(axis=1)
     frame = frame.assign(hidden=hidden.where(is_judged, None))
     frames = {str(form): part for form, part in frame.groupby("form", sort=False)}
     if frame["item"].duplicated().any():
@@ -96,35 +111,43 @@ def _any_form(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _original_rates(
-    frame: pd.DataFrame, original: str | None, reference: str | None
+    frame: pd.DataFrame, reference: str | None, whole: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Compute what the original knew, and whether it is shown to know it."""
-    if original is None:
-        return {"is_known": True, "reference_knows": False}
-    known = metrics.paired_by(
-        frame, first="original_correct", second="first_correct", **_WHOLE, rates=_KNOWN
-    ).iloc[0]
-    names = [f"{name}{end}" for name in _KNOWN for end in ("", "_low", "_high")]
-    cells = {name: known[name] for name in names}
+    """Compute what the original knew, and compare it with the reference."""
+    intervals = whole["intervals"]
+    cells = _rates(frame, _KNOWN, intervals, "original_correct", "first_correct")
     if reference is None:
-        return cells | {"is_known": bool(known["known"] > 0.0), "reference_knows": False}
-    beside = metrics.unlearning_by(frame, first="original_correct", **_WHOLE).iloc[0]
-    low, high = beside["excess_low"], beside["excess_high"]
-    return cells | {"is_known": bool(low > 0.0), "reference_knows": bool(high < 0.0)}
+        return cells
+    beside = metrics.unlearning_by(frame, first="original_correct", **whole).iloc[0].to_dict()
+    names = ("n", "n_clusters", "not_inferred", "p_equivalent", *_bounded("excess"))
+    sign = direction(beside, "excess", confidence=intervals.confidence)
+    status = {None: "not inferred", 1: TESTED, 0: "not above", -1: "below"}[sign]
+    if sign is not None and beside["p_equivalent"] < (1.0 - intervals.confidence) / 2.0:
+        status = "equivalent"
+    return cells | {f"known_{name}": beside[name] for name in names} | {"status": status}
 
 
-def _hidden_rate(frame: pd.DataFrame) -> dict[str, float]:
-    """Compute the share of questions that are right although the plain one is wrong."""
-    row = metrics.paired_by(frame, first="hidden", second="hidden", **_WHOLE, rates=_FLAG).iloc[0]
-    return {f"hidden{end}": row[f"known{end}"] for end in ("", "_low", "_high")}
+def _rates(
+    frame: pd.DataFrame, rates: Mapping[str, Any], intervals: Intervals, first: str, second: str
+) -> dict[str, Any]:
+    """Compute rates of two columns of verdicts, with their bounds."""
+    options: dict[str, Any] = {**_WHOLE, "rates": rates, "intervals": intervals}
+    row = metrics.paired_by(frame, first=first, second=second, **options).iloc[0]
+    return {name: row[name] for rate in rates for name in _bounded(rate)}
 
 
-def kept_frame(crossing: Crossing, margin: float) -> pd.DataFrame:
+def _bounded(name: str) -> tuple[str, str, str]:
+    """Name the columns of a number and its interval."""
+    return name, f"{name}_low", f"{name}_high"
+
+
+def kept_frame(crossing: Crossing, margin: float, intervals: Intervals) -> pd.DataFrame:
     """Compare each model with the original, else the reference, in all but the facts to forget.
 
     Args:
         crossing: The models.
-        margin: Difference that counts as none.
+        margin: Equivalence margin.
+        intervals: Level of the intervals and tests.
 
     Returns:
         One row a model, set and form: columns of `unlearning_by`, where survival is the model's,
@@ -132,6 +155,7 @@ def kept_frame(crossing: Crossing, margin: float) -> pd.DataFrame:
         what the field calls the survival of edits: efficacy, generality, portability or locality.
         Empty where no other set is judged.
     """
+    whole: dict[str, Any] = {**_WHOLE, "margin": margin, "intervals": intervals}
     other = crossing.first("original") or crossing.first("reference")
     rows = []
     for model in crossing.targets:
@@ -140,7 +164,7 @@ def kept_frame(crossing: Crossing, margin: float) -> pd.DataFrame:
         )
         frame = frame[frame["set"] != FORGET].dropna()
         if len(frame):
-            part = metrics.unlearning_by(frame, by=["set", "form"], **_WHOLE, margin=margin)
+            part = metrics.unlearning_by(frame, by=["set", "form"], **whole)
             keys = zip(part["set"], part["form"], strict=True)
             named = np.array([_MEASURES.get(key, _OF_SETS.get(key[0])) for key in keys], object)
             rows.append(part.assign(model=model, against=other, measure=named))
@@ -149,22 +173,31 @@ def kept_frame(crossing: Crossing, margin: float) -> pd.DataFrame:
     return pd.concat(rows, ignore_index=True).rename(columns=renamed) if rows else empty
 
 
-def verdicts(crossing: Crossing, forms: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Say of each model what its forms show, of those that the original knows.
+def verdicts(
+    crossing: Crossing, forms: pd.DataFrame, confidence: float
+) -> dict[str, dict[str, Any]]:
+    """Conclude from the measured forms of each model; see `unlearning_verdict`.
 
     Args:
         crossing: The models.
         forms: Of `forms_frame`.
+        confidence: Confidence level.
 
     Returns:
-        By unlearned or edited model; without a reference nothing can be told.
+        By unlearned or edited model, with the forms that are excluded since the original is not
+        shown to know the facts under them. An excess of facts that are correct under any form
+        forbids "forgotten", as that of a form does. Without a reference nothing is concluded.
     """
-    has_reference = crossing.first("reference") is not None
-    counted = forms[(forms["form"] != ANY) & forms["is_known"].astype(bool) & has_reference]
-    return {
-        model: metrics.unlearning_verdict(counted[counted["model"] == model])
-        for model in crossing.targets
-    }
+    results = {}
+    for model in crossing.targets:
+        rows = forms[(forms["model"] == model) & forms["status"].notna()]
+        measured = rows[rows["form"] != ANY]
+        excluded = tuple(measured.loc[measured["status"] != TESTED, "form"])
+        result = metrics.unlearning_verdict(measured, excluded=excluded, confidence=confidence)
+        if result["verdict"] == "forgotten" and (rows["excess_low"] > 0.0).any():
+            result |= {"verdict": "equivalent", "above": (ANY,)}
+        results[model] = result | {"excluded": excluded}
+    return results
 
 
 def verdicts_frame(results: Mapping[str, dict[str, Any]], price: pd.DataFrame) -> pd.DataFrame:
@@ -175,13 +208,16 @@ def verdicts_frame(results: Mapping[str, dict[str, Any]], price: pd.DataFrame) -
         price: Of `kept_frame`.
 
     Returns:
-        One row a model: fields of the verdict, forms joined by "; " or None, and lost.
+        One row a model: fields of the verdict, forms joined by "; " or None, and lost: sets with a
+        loss, and those without a loss of which one is not inferred.
     """
     rows = []
     for model, result in results.items():
-        is_lost = (price["model"] == model) & (price["change_high"] < 0.0) & (price["set"] != NEW)
-        names = {name: result[name] for name in ("leaking", "below", "unclear")}
-        names["lost"] = price.loc[is_lost, "set"].unique()
+        kept = price[(price["model"] == model) & (price["set"] != NEW)]
+        lost = dict.fromkeys(kept.loc[kept["change_high"] < 0.0, "set"])
+        unknown = dict.fromkeys(kept.loc[kept["change_high"].isna(), "set"])
+        names = {name: of for name, of in result.items() if isinstance(of, tuple)}
+        names["lost"] = (*lost, *(f"{one} (not inferred)" for one in unknown if one not in lost))
         cells = {name: "; ".join(values) or None for name, values in names.items()}
         rows.append(result | {"model": model} | cells)
     return pd.DataFrame(rows)
@@ -193,11 +229,12 @@ def _mean(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.asarray(sums[..., 0] / sums[..., 1])
 
 
-def scores_frame(crossing: Crossing) -> pd.DataFrame:
+def scores_frame(crossing: Crossing, intervals: Intervals) -> pd.DataFrame:
     """Compare the scores of logs with those of the reference, question by question.
 
     Args:
         crossing: The models.
+        intervals: Level of the intervals.
 
     Returns:
         One row a model, set and measure: value, reference_value and score_difference (the mean of
@@ -219,8 +256,8 @@ def scores_frame(crossing: Crossing) -> pd.DataFrame:
         both = both.dropna(subset="cluster")
         for (of_set, measure), part in both.groupby(["set", "measure"], sort=False):
             sums = part.groupby("cluster")[["change", "n"]].sum().to_numpy(dtype=float)
-            names = ("score_difference", "score_difference_low", "score_difference_high")
-            change = dict(zip(names, metrics.cluster_bootstrap(sums, _mean), strict=True))
+            bounds = metrics.cluster_bootstrap(sums, _mean, intervals=intervals)
+            change = dict(zip(_bounded("score_difference"), bounds, strict=True))
             row = {"model": model, "set": of_set, "measure": measure, "n": len(part)}
             means = {"value": "value", "value_reference": "reference_value"}
             row |= {title: float(part[name].mean()) for name, title in means.items()}

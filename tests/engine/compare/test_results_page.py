@@ -80,6 +80,36 @@ def test_too_few_clusters_are_said_in_the_finding():
     )
 
 
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+def test_ranks_of_too_few_clusters_are_not_equal_but_not_inferred():
+    frame = drawn({"a": 0.0, "b": -2.0, "c": 3.0})
+    text = said(frame.assign(passage=frame["item"] % 3), ResultColumns(cluster=("passage",)))
+
+    assert text.startswith("The ranking of the 3 models in accuracy (score) cannot be inferred: 2")
+    assert "A difference of any models cannot be inferred" in text
+
+
+def test_an_equivalence_names_a_difference_that_is_significant_within_the_margin():
+    scores = [("a", n, 1.0) for n in range(900)] + [("b", n, n % 50 > 0) for n in range(900)]
+    text = said(pd.DataFrame(scores, columns=["model", "item", "score"]), margin=0.05)
+
+    assert "The accuracy (score) is equivalent for a and b within ±5.0 points" in text
+    assert "The difference is statistically significant, although within the margin." in text
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+def test_a_task_of_which_nothing_is_inferred_is_not_one_without_significance():
+    frame = drawn({"a": 2.0, "b": -5.0}, n_items=40, tasks=("qa", "few"))
+    frame = frame[(frame["task"] == "qa") | (frame["item"] < 3)]
+    gained = (frame["model"] == "b") | (frame["item"] > 0)
+    frame["score"] = frame["score"].where(frame["task"] == "qa", gained.astype(float))
+    report = ComparisonReport(compare_results(frame), "score")
+
+    rows = report.tables()["by_task"].frame.set_index("group")
+    assert rows.loc["few", "against"] == "other sign, not inferred"
+    assert "the difference has the other sign, but not" not in sentence_text(report.summary())
+
+
 def test_few_clusters_stand_below_the_finding():
     def texts(n_clusters, column):
         frame = drawn(TWO, n_items=60)

@@ -137,12 +137,13 @@ def test_clusters_needed_are_those_of_copies():
         assert (again["p_equivalent"] < 0.025) == is_shown
 
 
-FORMS = ["form", "p_above", "p_equivalent", "excess_high", "least_margin", "clusters_needed"]
+FORMS = ["form", "p_above", "p_equivalent", "excess_low", "excess_high", "least_margin"]
 
 
 def forms(**p_values):
     """Rows of forms by p of an excess beyond the margin, and p of a difference as large as it."""
-    return pd.DataFrame([(form, *p, 0.1, 0.2, 70.0) for form, p in p_values.items()], columns=FORMS)
+    rows = [(form, *p, -0.1, 0.1, 0.2) for form, p in p_values.items()]
+    return pd.DataFrame(rows, columns=FORMS).assign(clusters_needed=70.0)
 
 
 SAME, LEAK, BELOW, OPEN = (0.99, 0.01), (0.001, 0.999), (0.999, 0.8), (0.6, 0.4)
@@ -159,7 +160,8 @@ SAME, LEAK, BELOW, OPEN = (0.99, 0.01), (0.001, 0.999), (0.999, 0.8), (0.6, 0.4)
         ({"plain": OPEN, "name": SAME}, "cannot tell", ("plain",)),
         ({"plain": BELOW, "name": SAME}, "cannot tell", ("plain",)),
         ({"plain": SAME, "name": (0.04, 0.96)}, "cannot tell", ("name",)),
-        ({"plain": SAME, "name": (np.nan, np.nan)}, "cannot tell", ("name",)),
+        ({"plain": SAME, "name": (np.nan, np.nan)}, "cannot tell", ()),
+        ({"plain": (np.nan, np.nan)}, "not inferred", ()),
         ({}, "cannot tell", ()),
     ],
 )
@@ -184,6 +186,35 @@ def test_verdict_needs_every_form_for_what_would_decide():
     # Fewer answers than the reference, within the margin, are named.
     result = unlearning_verdict(forms(plain=SAME, name=SAME).assign(excess_high=[-0.02, 0.01]))
     assert (result["verdict"], result["below"]) == ("forgotten", ("plain",))
+
+
+def test_significant_excess_of_any_measured_form_forbids_forgotten():
+    table, leaks = forms(plain=SAME, other=OPEN), forms(plain=SAME, other=LEAK)
+
+    for above, verdict in (
+        ((), "forgotten"),
+        (("plain",), "equivalent"),
+        (("other",), "equivalent"),
+    ):
+        lows = [0.01 if form in above else -0.1 for form in table["form"]]
+        result = unlearning_verdict(table.assign(excess_low=lows), excluded=["other"])
+        assert (result["verdict"], result["tested"], result["above"]) == (
+            verdict,
+            ("plain",),
+            above,
+        )
+    for excluded, verdict in ((["other"], "hidden"), (["plain", "other"], "not forgotten")):
+        assert unlearning_verdict(leaks, excluded=excluded)["verdict"] == verdict
+
+
+def test_the_level_of_the_verdict_is_that_of_the_intervals():
+    frame = made_frame(9, survival=0.22, floor=0.2).assign(form="plain")
+    margin = unlearning_by(frame, intervals=Intervals(confidence=0.8)).iloc[0]["least_margin"]
+    for level, verdict in ((0.95, "cannot tell"), (0.8, "forgotten")):
+        table = unlearning_by(
+            frame, by="form", margin=margin + 1e-6, intervals=Intervals(confidence=level)
+        )
+        assert unlearning_verdict(table, confidence=level)["verdict"] == verdict
 
 
 def test_verdict_needs_the_columns_of_unlearning_by():

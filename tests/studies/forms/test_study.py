@@ -1,6 +1,7 @@
 """The study end to end, on models whose answers are planted."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from surface_consistency.integrations.paired_task import PairedTask
 from surface_consistency.metrics import forms_by
 from surface_consistency.models import FakeRunner
 from surface_consistency.studies.forms import FormsStudy, load_forms
+from surface_consistency.studies.forms.page import _sizes
 from surface_consistency.studies.forms.settings import FormsSettings
 from surface_consistency.studies.forms.tables import long_frame
 from surface_consistency.tables.numbers import sentence_text
@@ -273,3 +275,15 @@ def test_the_study_is_a_task_of_other_harnesses():
     assert len(task.documents) == 60
     known = set(load_forms("sample").rows["cluster"])
     assert {document.cluster for document in task.documents} <= known
+
+
+def test_forms_without_an_answer_are_not_counted():
+    """Of one item one form is not answered, and of the other no form."""
+    pairs = pd.DataFrame(
+        {"item": ["a", "a", "b"], "sample": 0, "first_correct": [True, True, None]}
+    )
+    for second, sizes in (([True, None, None], (2, 2)), ([False, True, None], (3, 3))):
+        outcomes = pairs.assign(second_correct=pd.Series(second, dtype=object))
+        assert _sizes(SimpleNamespace(outcomes=outcomes)) == sizes
+    nothing = pairs.assign(first_correct=None, second_correct=None)
+    assert _sizes(SimpleNamespace(outcomes=nothing)) == (0, 0)

@@ -196,21 +196,12 @@ def test_reference_that_knows_is_told_from_the_other(report_of):
     assert not any("is the original" in note for note in reported.notes)
 
 
-def test_form_that_the_original_does_not_know_is_left_out(report_of):
-    """The untouched model answers nothing under the other name, so nothing was to forget there."""
-    reported = report_of("untouched", "refusal", "reference", margin=0.15)
-
-    verdicts = frame_of(reported, "unlearning_verdicts", "model")
-    assert verdicts.loc["refusal", "leaking"] == "reworded"
-    assert any("the verdict excludes the form" in note for note in reported.notes)
-
-
 def test_single_reference_that_knows_the_facts_is_named(report_of):
     reported = report_of("reference", "refusal", "original", margin=0.15, page=True)
 
-    assert frame_of(reported, "unlearning", "form").loc["plain", "reference_knows"]
-    assert any("it may know the facts, or the roles are not" in note for note in reported.notes)
-    assert "under no form is the accuracy of the" in reported.finding
+    assert frame_of(reported, "unlearning", "form").loc["plain", "status"] == "below"
+    assert any("may know the facts, or the roles are not" in note for note in reported.notes)
+    assert "Forgetting cannot be tested under “plain”, “reworded” and “name”." in reported.finding
 
 
 def test_models_with_the_same_answers_are_named(planted_runs, tmp_path):
@@ -229,7 +220,10 @@ def test_loss_without_an_original_is_one_compared_with_the_reference(report_of):
     row = frame_of(reported, "unlearning_price", "set", "form").loc[("retain", "reworded")]
     assert (row["against"], row["change"]) == ("reference", -1.0)
     assert row["change_high"] == pytest.approx(-0.543, abs=1e-3)
-    assert "The change of accuracy of broken in retain, reworded, compared with" in reported.finding
+    assert (
+        "accuracy in retain (“reworded”) is 100.0 points lower for broken than for reference"
+        in (reported.finding.replace("\xa0", " "))
+    )
 
 
 def test_without_a_reference_nothing_can_be_told(report_of):
@@ -319,10 +313,10 @@ def test_short_references_are_answers_by_themselves(tmp_path):
     reported = analysed(logs, tmp_path / "out", margin=0.2)
 
     assert reported.tables["unlearning_verdicts"].frame["verdict"].tolist() == ["forgotten"]
-    assert any("every question is a cluster of its own" in note for note in reported.notes)
+    assert any("each question is a cluster" in note for note in reported.notes)
     roles = "target is the original, npo is the unlearned, retrain is the reference"
     assert any(roles in note for note in reported.notes)
-    claim = "has forgotten the facts: under the plain question its accuracy is equivalent"
+    claim = "the facts under the tested forms: under “plain” its accuracy is equivalent"
     assert claim in reported.finding
 
 
@@ -346,10 +340,11 @@ def test_form_to_which_the_original_answers_nothing_is_named(tmp_path):
 
     reported = analysed(logs, tmp_path / "out", margin=0.2, page=False)
 
-    note = next(note for note in reported.notes if "answers nothing" in note)
-    assert note.startswith("Under the form “adversarial: reverse query” the original answers noth")
+    note = next(note for note in reported.notes if "cannot be tested" in note)
+    assert note.startswith("The accuracy under the form “adversarial: reverse query” is equivalent")
     row = reported.tables["unlearning_verdicts"].frame.iloc[0]
-    assert (row["verdict"], row["leaking"]) == ("forgotten", None)
+    assert (row["verdict"], row["tested"], row["leaking"]) == ("equivalent", "plain", None)
+    assert row["above"] == "adversarial: reverse query"
     rows = frame_of(reported, "unlearning", "form")
     assert rows.index.tolist() == ["plain", "adversarial: reverse query"]
     assert rows["hidden"].isna().all()
