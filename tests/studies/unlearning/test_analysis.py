@@ -142,7 +142,7 @@ def test_verdicts_are_those_that_were_planted(planted):
 
 def test_what_falls_below_the_reference_is_forgotten_at_a_wider_margin(planted, report_of):
     row = frame_of(planted, "unlearning_verdicts", "model").loc["ascent"]
-    assert 0.15 < row["least_margin"] < 0.2
+    assert 0.15 < row["least_margin"] < 0.22
     assert row["clusters_needed"] > 40
 
     reported = report_of("original", "ascent", "reference", margin=row["least_margin"] + 0.001)
