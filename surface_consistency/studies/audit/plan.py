@@ -15,6 +15,7 @@ from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import DataSource, GenerationParams
 from surface_consistency.schemas.memory import AuditPrompt, MemoryState
 from surface_consistency.schemas.prompts import Prompt
+from surface_consistency.studies.audit.base_facts import BaseFact, base_facts
 from surface_consistency.studies.audit.conditions import AuditCondition, AuditData
 from surface_consistency.studies.audit.lookup.retrieval_augmented import RetrievalAugmentedRunner
 from surface_consistency.studies.audit.lookup.settings import LookupSettings
@@ -80,7 +81,8 @@ def plan_audit(data: AuditData, settings: AuditSettings, make_retriever: MakeRet
     Returns:
         The group "store" of prompts that read the store, and "off" of those without retrieval,
         which runs of one model share; one target a fact, style and state, one pair a fact and
-        style; the checks fit, databases, closure and closure_facts; an `AuditPlan` as `prepare`.
+        style; the checks fit, base_facts, databases, closure and closure_facts; an `AuditPlan` as
+        `prepare`.
 
     Raises:
         ValueError: If there are no conditions, two databases have one name, or a radius is set for
@@ -116,8 +118,17 @@ def plan_audit(data: AuditData, settings: AuditSettings, make_retriever: MakeRet
     contexts: dict[str, LookupContext] = {}
     targets: list[dict[str, Any]] = []
     pairs: list[dict[str, Any]] = []
+    # Facts that are not drawn or are beyond the limit link the others, too.
+    of_database = [
+        (one.label.database, prompt) for one in data.conditions for prompt in one.prompts
+    ]
+    origins = {
+        (database, fact_key(prompt)): fact
+        for (database, prompt), fact in zip(of_database, base_facts(of_database), strict=True)
+    }
     for condition, prompt, left in _facts(conditions, databases):
         columns = _columns(condition, prompt, left, databases[condition.label.database])
+        columns["base_fact"] = origins[condition.label.database, fact_key(prompt)].name
         pair = f"{condition.label.database}/{condition.label.style}/{prompt.prompt_id}"
         for state in settings.states:
             question = _prompt(pair, prompt, state)
@@ -154,6 +165,7 @@ def plan_audit(data: AuditData, settings: AuditSettings, make_retriever: MakeRet
         settings=settings.model_copy(update={"index_cache": None}),
         checks={
             "fit": pd.DataFrame(map(_fit_row, conditions)),
+            "base_facts": pd.DataFrame(_origin_rows(databases, origins)),
             "databases": pd.DataFrame(_database_rows(databases)),
             "closure": pd.DataFrame(_closure_rows(databases)),
             "closure_facts": pd.DataFrame(_fact_rows(databases)),
@@ -263,7 +275,7 @@ def _columns(
 
 def _pair(pair: str, columns: Mapping[str, Any], states: Sequence[MemoryState]) -> dict[str, Any]:
     """Compare a fact with retrieval on and off; FULL stands beside them."""
-    labels = ("item", "database", "domain", "topology", "style", "subject", "relation")
+    labels = ("item", "base_fact", "database", "domain", "topology", "style", "subject", "relation")
     sides = {"full_target": "FULL", "first_target": "DEL-ON", "second_target": "DEL-OFF"}
     return {
         "pair": pair,
@@ -293,7 +305,7 @@ def _digest(conditions: Sequence[AuditCondition], contents: Mapping[str, str]) -
         digest.update(f"{name}{content}".encode())
     for condition in conditions:
         for prompt in condition.prompts:
-            digest.update(prompt.model_dump_json().encode())
+            digest.update(prompt.model_dump_json(exclude_none=True).encode())
     return digest.hexdigest()
 
 
@@ -306,6 +318,20 @@ def _fit_row(condition: AuditCondition) -> dict[str, Any]:
     n_triplets = len(condition.database)
     label = condition.label
     return {"database": label.database, "style": label.style, "n_triplets": n_triplets} | fit
+
+
+def _origin_rows(
+    databases: Mapping[str, AuditDatabase], origins: Mapping[tuple[str, str], BaseFact]
+) -> Iterator[dict[str, Any]]:
+    """Count the facts of each database, their base facts, and the facts that are not linked."""
+    for name, database in databases.items():
+        facts = [origins[name, key] for key in database.closures]
+        yield {
+            "database": name,
+            "n_facts": len(facts),
+            "n_base_facts": len({fact.name for fact in facts}),
+            "n_unlinked": sum(not fact.is_linked for fact in facts),
+        }
 
 
 def _database_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, Any]]:

@@ -30,9 +30,12 @@ no retrieved entry at all."""
 class AuditOutcome(PairedOutcome):
     """A fact of a database in one prompt style: DEL-ON first, DEL-OFF second, FULL beside them.
 
-    `fact_id` is the database and the fact's number in it ("countries/alias/17"), so the six styles
-    of a fact are one cluster.
+    `item` is the database and the fact's number in it ("countries/alias/17").
     """
+
+    base_fact: NonEmpty | None
+    """The fact before renaming ("countries/base/8"), whose styles, topologies, alias names, decoys
+    and near misses are one cluster; None in runs of versions that did not record it."""
 
     database: NonEmpty
     """Name of the database, such as "countries/alias"."""
@@ -119,4 +122,5 @@ class AuditOutcome(PairedOutcome):
         on, known = (one["correct"].eq(True).fillna(False).to_numpy(bool) for one in (after, off))
         after["attribution"] = after["attribution"].mask(on & known, "parameters")
         after["attributed_to"] = after["attributed_to"].mask(on & known, None)
-        return {name: after[name].array for name in names}
+        columns = {name: after[name].array for name in names}
+        return columns if "base_fact" in pairs else columns | {"base_fact": None}

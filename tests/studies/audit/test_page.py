@@ -51,6 +51,9 @@ def checks():
         "contamination": pd.DataFrame(found, columns=names),
         "databases": pd.DataFrame({"database": bases, "same_content_as": bases[::-1], **contents}),
         "fit": pd.DataFrame([{"database": "released", "style": "cloze", **lost}]),
+        "base_facts": pd.DataFrame(
+            [{"database": "countries/noise", "n_facts": 180, "n_base_facts": 180, "n_unlinked": 80}]
+        ),
         "closure": pd.DataFrame([{"database": "countries/base", **left}]),
     }
 
@@ -61,6 +64,7 @@ def quiet(checks):
         "contamination": checks["contamination"].iloc[1:],
         "databases": checks["databases"].iloc[:1].assign(same_content_as=""),
         "fit": checks["fit"].assign(n_missing=0),
+        "base_facts": checks["base_facts"].assign(n_unlinked=0),
         "closure": checks["closure"].assign(
             n_absent=0, n_shared_surface=0, n_other_objects=0, n_echoing=0
         ),
@@ -85,7 +89,8 @@ def test_checks_tell_what_the_guards_found(audit_run, checks):
         "1 deletions delete nothing",
         "5 have further objects under the same subject and relation",
         "2 correct answers contain their subject",
-        "1 of 72 facts have no score under DEL-OFF",
+        "1 of 72 prompts have no score under DEL-OFF",
+        "countries/noise has 80 of 180 facts without a known base fact (they have no number of it",
         "no prompt has two scored answers",
     ):
         assert said in found
@@ -186,7 +191,7 @@ def test_bars_agree_with_the_published_counts(audit_run, data_files):
             rows += [said | right] * getattr(cell, name)
     frame = make_outcomes([{}]).iloc[[0] * len(rows)].reset_index(drop=True)
     ids = frame.index.astype(str)
-    frame = frame.assign(**pd.DataFrame(rows), pair=ids, item=ids).astype(
+    frame = frame.assign(**pd.DataFrame(rows), pair=ids, item=ids, base_fact=ids).astype(
         {"first_correct": "boolean", "second_correct": "boolean"}
     )
 

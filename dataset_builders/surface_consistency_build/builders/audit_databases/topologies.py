@@ -110,12 +110,16 @@ def make_database(triplets: Iterable[Triplet]) -> Triplets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Form:
-    """A fact in one of its forms: an entry, and all names of its parts, the canonical one first."""
+    """A fact in one of its forms: an entry, all names of its parts, the canonical one first.
+
+    `base` is the number of the fact of the table that it states or was made from.
+    """
 
     triplet: Triplet
     subjects: tuple[str, ...]
     relations: tuple[str, ...]
     objects: tuple[str, ...]
+    base: int | None
 
     def named(self, subject: str, relation: str) -> "_Form":
         """Give the same fact under other names of subject and relation."""
@@ -133,14 +137,15 @@ def _base(table: FactTable, seed: int) -> Iterator[_Form]:
         yield _own_form(table, fact)
 
 
-def _own_form(table: FactTable, fact: Triplet) -> _Form:
-    """A fact in its own names, with its aliases."""
+def _own_form(table: FactTable, fact: Triplet, near: tuple[str, str] | None = None) -> _Form:
+    """A fact in its own names, with its aliases and the fact that it is or is near to."""
     subject, relation, gold = fact
     return _Form(
         triplet=fact,
         subjects=(subject, *table.names_of("subject", subject, relation=relation)),
         relations=(relation, *table.names_of("relation", relation, relation=relation)),
         objects=(gold, *table.names_of("object", gold, relation=relation)),
+        base=table.place_of(near or fact[:2]),
     )
 
 
@@ -234,7 +239,7 @@ def _related(table: FactTable, related: tuple[RelatedFact, ...]) -> Iterator[_Fo
             "subjects with different objects; add a collision.tsv"
         )
     for item in related:
-        yield _own_form(table, item.triplet)
+        yield _own_form(table, item.triplet, item.near)
 
 
 def _paraphrase(table: FactTable, seed: int) -> Iterator[_Form]:
@@ -295,6 +300,7 @@ def _target(form: _Form, number: int) -> AuditPrompt:
         object_aliases=tuple(
             name for name in _others(gold, form.objects) if token_key(name) not in spoken
         ),
+        base_fact=form.base,
     )
 
 
