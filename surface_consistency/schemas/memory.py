@@ -51,9 +51,9 @@ class AuditPrompt(Record):
     object_aliases: Items[str] = ()
     """Other names of the object that the closure covers and that count as right."""
 
-    base_fact: int | None = None
-    """Number, in topology base of the domain, of the fact that this one states or was made from;
-    None if it is unknown or there is none."""
+    base_fact: str | None = None
+    """The fact before renaming that this one states or was made from, as "subject | relation"; None
+    if it is unknown or there is none."""
 
 
 class LookupQuery(Record):

@@ -339,7 +339,7 @@ def audit_world(rng, *, store=0.0, n_facts=40):
 
 def audit_text(monkeypatch, frame):
     made = report(AuditStudy(), frame, "item")
-    rates = audit_rates(made.frame, ["model"])
+    rates = audit_rates(made.frame, ["model"], "item")
     return finding(AuditStudy.report, made, {"overall": Table(frame=rates, caption="", columns=[])})
 
 
@@ -448,7 +448,7 @@ def said_of_models(name, *worlds):
     made = report(study(), first, cluster, *others)
     tables = {}
     if name == "audit":
-        rates = [audit_rates(run.outcomes, ["model"]) for run in made.runs]
+        rates = [audit_rates(run.outcomes, ["model"], "item") for run in made.runs]
         tables["overall"] = Table(frame=pd.concat(rates), caption="", columns=[])
     elif name == "slaq":
         tables["overall"] = overall(made, slaq_page._scores)

@@ -89,8 +89,8 @@ class AuditPromptRow(Record):
     answer_aliases: _Names = ()
     """Further names of the object."""
 
-    base_fact: Annotated[int | None, BeforeValidator(_number)] = None
-    """Number of the base fact; the published files have none."""
+    base_fact: NonEmpty | None = None
+    """The fact before renaming; the published files do not name it."""
 
 
 class AuditResult(Record):
@@ -132,8 +132,8 @@ class AuditResult(Record):
     raw_output: str | None = Field(default=None)
     """What the model wrote, lookups included; the audit does not publish it, this package does."""
 
-    base_fact: str | None = None
-    """Name of the base fact, which this package publishes and the audit does not."""
+    base_fact: NonEmpty | None = None
+    """The fact before renaming, which this package publishes and the audit does not."""
 
 
 def read_database(path: str | os.PathLike[str]) -> Triplets:

@@ -118,14 +118,13 @@ def plan_audit(data: AuditData, settings: AuditSettings, make_retriever: MakeRet
     contexts: dict[str, LookupContext] = {}
     targets: list[dict[str, Any]] = []
     pairs: list[dict[str, Any]] = []
-    # Facts that are not drawn or are beyond the limit link the others, too.
-    of_database = [
-        (one.label.database, prompt) for one in data.conditions for prompt in one.prompts
-    ]
-    origins = {
-        (database, fact_key(prompt)): fact
-        for (database, prompt), fact in zip(of_database, base_facts(of_database), strict=True)
+    # Prompts that are not drawn or are beyond the limit link the others, too.
+    asked = {
+        (one.label.database, fact_key(prompt)): (one.label.topology, prompt)
+        for one in data.conditions
+        for prompt in one.prompts
     }
+    origins = dict(zip(asked, base_facts([*asked.values()]), strict=True))
     for condition, prompt, left in _facts(conditions, databases):
         columns = _columns(condition, prompt, left, databases[condition.label.database])
         columns["base_fact"] = origins[condition.label.database, fact_key(prompt)].name
@@ -188,6 +187,7 @@ def to_audit_prompt(target: Mapping[Any, Any]) -> AuditPrompt:
         prompt_id=int(target["prompt_number"]),
         fact_id=int(target["fact_number"]),
         prompt_text=target["question"],
+        base_fact=target.get("base_fact"),
         **{name: target[name] for name in _NAMES},
         **aliases,
     )
@@ -203,7 +203,8 @@ def target_rows(targets: pd.DataFrame, *columns: str) -> Iterator[dict[str, Any]
     Yields:
         Values by column.
     """
-    names = ("prompt_number", "fact_number", "question", *_NAMES, *_ALIASES, *columns)
+    names = ["prompt_number", "fact_number", "question", *_NAMES, *_ALIASES, *columns]
+    names += ["base_fact"] * ("base_fact" in targets)
     for values in zip(*(targets[name].tolist() for name in names), strict=True):
         yield dict(zip(names, values, strict=True))
 

@@ -8,7 +8,6 @@ their FULL state, which is near zero or equals DEL-ON in every prompt style.
 import json
 import os
 import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -73,7 +72,7 @@ _HEADLINE_RATES: Final = (
     "del_on_accuracy",
     "artifact_rate",
 )
-_OF_PROMPT: Final = ("fact_id", "subject", "subject_aliases", "relation", "relation_aliases")
+_OF_PROMPT: Final = ("fact_id", "base_fact", "subject", "relation", *ALIASES[:2])
 _SLICES: Final[Mapping[str, tuple[str, ...]]] = {
     "all": (),
     "topology": ("topology",),
@@ -122,8 +121,7 @@ def _write_results(folder: RunFolder, answers: pd.DataFrame) -> None:
     first = answers.iloc[0]
     path = folder.path / "results" / first["database"] / f"{first['style']}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    further = ["base_fact"] if "base_fact" in answers else []
-    rows = target_rows(answers, "state", "text", "lookups", "answer", *further)
+    rows = target_rows(answers, "state", "text", "lookups", "answer")
     write_text(path, "".join(map(_result_line, rows)))
 
 
@@ -146,7 +144,6 @@ def _result_line(row: Mapping[Any, Any]) -> str:
         "model_output": row["answer"],
         "retrieval_trace": trace.model_dump(mode="json", exclude={"is_fallback"}),
         "raw_output": row["text"],
-        "base_fact": row.get("base_fact"),
     }
     return json.dumps(result, ensure_ascii=False) + "\n"
 
@@ -188,11 +185,10 @@ def score_published_results(
     Returns:
         "per_state" and "cross_state": the tables of the published audit, the label as their
         `prompt_file`. "outcomes": one row a fact and condition that was asked in DEL-ON or
-        DEL-OFF, with database, style, item, base_fact (the cluster: the name in the results, else
-        that of `base_facts`), pair, subject, relation, gold_object, prompt,
-        full_correct, first_correct (DEL-ON), second_correct (DEL-OFF; each None where it was not
-        asked) and gold_retrieved (None without a trace), as `metrics.forgetting_by`, `paired_by`
-        and `compare` take them.
+        DEL-OFF, with database, style, item, base_fact (the cluster; see `base_facts`), pair,
+        subject, relation, gold_object, prompt, full_correct, first_correct (DEL-ON), second_correct
+        (DEL-OFF; each None where it was not asked) and gold_retrieved (None without a trace), as
+        `metrics.forgetting_by`, `paired_by` and `compare` take them.
 
     Raises:
         SourceNotFoundError: If a file is missing.
@@ -205,13 +201,13 @@ def score_published_results(
     per_state: list[dict[str, Any]] = []
     cross_state: list[dict[str, Any]] = []
     outcomes: list[pd.DataFrame] = []
-    facts: dict[str, tuple[str | None, str, AuditPrompt]] = {}
+    facts: dict[str, tuple[str, AuditPrompt]] = {}
     for label, file in files.items():
         database, _, style = label.rpartition("/")
-        results = [(one, _prompt_of(one, database or label)) for one in read_audit_results(file)]
+        results = [(one, _prompt_of(one, database)) for one in read_audit_results(file)]
         rows = pd.DataFrame([_scored_result(*one, equivalence) for one in results])
-        for one, prompt in results:
-            facts[f"{database or label}/{one.fact_id}"] = one.base_fact, database or label, prompt
+        topology = database.rpartition("/")[2]
+        facts |= {f"{database or label}/{fact.fact_id}": (topology, fact) for _, fact in results}
         keys = ["fact_id", "prompt"]
         repeated = rows[rows[[*keys, "state"]].duplicated()]
         if len(repeated):
@@ -228,21 +224,13 @@ def score_published_results(
         head = {"prompt_file": label, "database_path": database or label}
         per_state += _state_means(rows, head)
         cross_state.append(head | _means(rows) | _paired_rates(pairs))
-    linked = base_facts([fact[1:] for fact in facts.values()])
-    names = {
-        item: known or fact.name
-        for (item, (known, *_)), fact in zip(facts.items(), linked, strict=True)
-    }
-    without = Counter(
-        database
-        for (known, database, _), fact in zip(facts.values(), linked, strict=True)
-        if not (known or fact.is_linked)
-    )
-    if without and len({database for _, database, _ in facts.values()}) > 1:
-        counts = ", ".join(f"{database} ({n:,})" for database, n in without.items())
-        warnings.warn(f"facts {UNLINKED}: {counts}", DataWarning, stacklevel=2)
+    linked = dict(zip(facts, base_facts([*facts.values()]), strict=True))
+    without = sum(not fact.is_linked for fact in linked.values())
+    if without and len({item.rpartition("/")[0] for item in facts}) > 1:
+        text = f"{without:,} of {len(facts):,} facts of the databases are {UNLINKED}, so that each"
+        warnings.warn(f"{text} is a cluster of its own", DataWarning, stacklevel=2)
     for pairs in outcomes:
-        pairs["base_fact"] = pairs["item"].map(names)
+        pairs["base_fact"] = [linked[item].name for item in pairs["item"]]
     return {
         "per_state": pd.DataFrame(per_state, columns=list(PER_STATE_COLUMNS)),
         "cross_state": pd.DataFrame(cross_state, columns=list(CROSS_STATE_COLUMNS)),
@@ -254,11 +242,10 @@ def _prompt_of(result: AuditResult, database: str) -> AuditPrompt:
     """Read the fact off a published answer; a relation without a name is that of its fact alone."""
     return AuditPrompt(
         prompt_id=0,
-        fact_id=result.fact_id,
         gold_object=result.ground_truth,
         prompt_text=result.prompt or "?",
         relation=result.relation or f"{database}/{result.fact_id}",
-        **{name: getattr(result, name) for name in ("subject", *ALIASES)},
+        **{name: getattr(result, name) for name in ("fact_id", "base_fact", "subject", *ALIASES)},
     )
 
 

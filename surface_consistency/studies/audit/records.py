@@ -34,7 +34,7 @@ class AuditOutcome(PairedOutcome):
     """
 
     base_fact: NonEmpty | None
-    """The fact before renaming ("countries/base/8"), whose styles, topologies, alias names, decoys
+    """The fact before renaming ("France | Capital"), whose styles, topologies, alias names, decoys
     and near misses are one cluster; None in runs of versions that did not record it."""
 
     database: NonEmpty

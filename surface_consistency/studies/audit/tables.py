@@ -87,10 +87,10 @@ def audit_tables(frame: pd.DataFrame, *, cluster: str = "base_fact") -> dict[str
 
     Returns:
         By name. "overall", "by_topology", "by_domain", "by_style", "by_database" and
-        "by_condition": columns of `metrics.forgetting_by`, clustered, and McNemar's
-        test as published (`mcnemar_statistic`, `mcnemar_p_value`, `mcnemar_method`);
-        `retrieval_effect`, which is R - I, with its interval and the p-value of the same t over
-        facts, as of `paired_by` (`statistic`, `p_value`, `test`, and with Holm's correction over
+        "by_condition": columns of `metrics.forgetting_by` except accuracy_difference, with
+        McNemar's test as published (`mcnemar_statistic`, `mcnemar_p_value`, `mcnemar_method`);
+        `retrieval_effect`, which is R - I, with its interval and the p-value of the same clustered
+        t, as of `paired_by` (`statistic`, `p_value`, `test`, and with Holm's correction over
         the rows of a model `p_value_holm`) and `detectable_difference`, the smallest effect that it
         finds with a probability of 80 %; `both_rate` and `neither_rate`, the shares a / n and d / n
         beside R and I; `identity_residual`, which is
@@ -226,6 +226,8 @@ def _rates(frame: pd.DataFrame, keys: list[str], cluster: str) -> pd.DataFrame:
         # As published; the clustered form stands beside it.
         test="independent",
     ).rename(columns=_PUBLISHED_TEST)
+    # Its interval is of independent pairs, as the published test; R - I is the same, clustered.
+    table = table.filter(regex="^(?!accuracy_difference)")
     is_counted = frame[[*known]].notna().all(axis=1)
     effect = with_detectable(
         paired_by(

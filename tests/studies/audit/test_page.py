@@ -90,7 +90,7 @@ def test_checks_tell_what_the_guards_found(audit_run, checks):
         "5 have further objects under the same subject and relation",
         "2 correct answers contain their subject",
         "1 of 72 prompts have no score under DEL-OFF",
-        "countries/noise has 80 of 180 facts without a known base fact (they have no number of it",
+        "countries/noise has 80 of 180 facts without a known base fact",
         "no prompt has two scored answers",
     ):
         assert said in found

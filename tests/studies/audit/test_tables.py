@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from surface_consistency.studies.audit.tables import audit_tables
 

@@ -81,17 +81,12 @@ class FactTable:
     _by_name: dict[tuple[str, str], list[Aliases]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-    _places: dict[tuple[str, str], int] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
 
     def __post_init__(self) -> None:
         """Check the table and index its aliases."""
         if self.name in ("", "..") or PurePath(self.name).name != self.name:
             raise DataError(f"a table's name must be that of a folder, got {self.name!r}")
         _check_facts(self)
-        for place, fact in enumerate(self.facts):
-            self._places.setdefault(fact[:2], place)
         for entry in self.aliases:
             for role in entry.roles:
                 if role not in _ROLES:
@@ -101,17 +96,6 @@ class FactTable:
                     )
                 for name in dict.fromkeys((entry.name, *entry.aliases)):
                     self._by_name.setdefault((role, name), []).append(entry)
-
-    def place_of(self, question: tuple[str, str]) -> int | None:
-        """Give the number of the fact of a subject and relation.
-
-        Args:
-            question: The subject and the relation.
-
-        Returns:
-            Its place among the facts, of several the first; None if there is none.
-        """
-        return self._places.get(question)
 
     def names_of(self, role: str, name: str, *, relation: str) -> tuple[str, ...]:
         """Give the other names of a part of a fact.
