@@ -33,7 +33,7 @@ class AuditOutcome(PairedOutcome):
     `item` is the database and the fact's number in it ("countries/alias/17").
     """
 
-    base_fact: NonEmpty | None
+    base_fact: NonEmpty | None = None
     """The fact before renaming ("France | Capital"), whose styles, topologies, alias names, decoys
     and near misses are one cluster; None in runs of versions that did not record it."""
 
@@ -122,5 +122,4 @@ class AuditOutcome(PairedOutcome):
         on, known = (one["correct"].eq(True).fillna(False).to_numpy(bool) for one in (after, off))
         after["attribution"] = after["attribution"].mask(on & known, "parameters")
         after["attributed_to"] = after["attributed_to"].mask(on & known, None)
-        columns = {name: after[name].array for name in names}
-        return columns if "base_fact" in pairs else columns | {"base_fact": None}
+        return {name: after[name].array for name in names}

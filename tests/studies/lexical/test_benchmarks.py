@@ -12,6 +12,7 @@ from surface_consistency.errors import (
     SourceNotFoundError,
 )
 from surface_consistency.studies.lexical.benchmarks import BLIMP_PARADIGMS, load_benchmark
+from surface_consistency.studies.lexical.records import BenchmarkInstance
 from tests.made_data import own_caches  # noqa: F401 - fixture
 
 PIQA = [
@@ -115,3 +116,20 @@ def test_blimp(tmp_path, group):
 def test_unknown_tasks_are_refused():
     with pytest.raises(DataError, match="no task 'blimps'; the tasks are lambada, piqa"):
         load_benchmark("blimps", PIQA)
+
+
+def test_instances_with_one_context_and_twin_sentences_are_one_cluster():
+    """Goals of PIQA repeat; the twins of WinoGrande differ in a word around the gap."""
+
+    def context(task, context, *options, number="0"):
+        fields = {"id": number, "task": task, "kind": "functional", "correct": 0}
+        return BenchmarkInstance(context=context, options=options, **fields).context_id
+
+    assert context("piqa", "Open a jar", "twist", "pull") == context("piqa", "Open a jar", "a", "b")
+    assert context("piqa", "Open a jar", "a", "b") != context("piqa", "Open a tin", "a", "b")
+    twins = [
+        context("winogrande", "Ann outran Eve, so _ won.", "Ann", "Eve"),
+        context("winogrande", "Ann outran Eve, so _ lost.", "Ann", "Eve"),
+    ]
+    assert twins[0] == twins[1] != context("winogrande", "_ won.", "Ann", "Ida")
+    assert context("blimp", "", "He sees.", "He see.", number="p/1") == "blimp/p/1"
