@@ -10,7 +10,7 @@ from itertools import product
 from typing import Final, NamedTuple
 
 from surface_consistency.schemas.memory import AuditPrompt
-from surface_consistency.studies.audit.retrieval.alias_groups import name_key, names_in
+from surface_consistency.studies.audit.retrieval.alias_groups import ROLES, name_key, names_in
 
 UNLINKED: Final = (
     "without a known base fact (they do not name one, and no fact of topology base has their names)"
@@ -43,6 +43,7 @@ def base_facts(prompts: Sequence[tuple[str, AuditPrompt]]) -> list[BaseFact]:
     Returns:
         The base fact of each prompt, in order.
     """
+    key_of = name_key("published")
     known: dict[tuple[str, ...], BaseFact] = {}
     found: dict[int, BaseFact] = {}
 
@@ -50,15 +51,11 @@ def base_facts(prompts: Sequence[tuple[str, AuditPrompt]]) -> list[BaseFact]:
     first = [(one.base_fact is None, topology != "base") for topology, one in prompts]
     for place in sorted(range(len(prompts)), key=first.__getitem__):
         topology, prompt = prompts[place]
-        names = (
-            map(name_key("published"), names_in(prompt, role)) for role in ("subject", "relation")
-        )
-        keys = [*product(*names)]
-        own = BaseFact(f"{prompt.subject} | {prompt.relation}", topology == "base")
+        keys = [*product(*(map(key_of, names_in(prompt, role)) for role in ROLES[:2]))]
+        name = prompt.base_fact or f"{prompt.subject} | {prompt.relation}"
+        own = BaseFact(name, prompt.base_fact is not None or topology == "base")
         if prompt.base_fact is None:
             own = next((known[key] for key in keys if key in known), own)
-        else:
-            own = BaseFact(prompt.base_fact, True)
         found[place] = own
         for key in keys:
             known.setdefault(key, own)

@@ -143,17 +143,13 @@ def _described(
 ) -> Table:
     """Describe a table, with the incomplete deletions in its note."""
     first = [one for one in labels if isinstance(one, str) or one.key in frame]
-    titles = (
-        {} if entry == "origins" or frame.empty else {"n_clusters": report.clusters.capitalize()}
-    )
-    if entry == "states" and len(frame):
-        titles["exact_match"] = _right(report)
     is_asked = "states_note" in frame and frame["states_note"].any()
     return _TEXTS.table(
         entry,
         frame,
         first,
-        titles=titles,
+        titles={"exact_match": _right(report)} if entry == "states" and len(frame) else {},
+        facts="n_facts" if report.cluster == "base_fact" else "n_clusters",
         labels=_LABELS,
         incomplete=_incomplete(report),
         asked=_ASKED if is_asked else "",
@@ -608,6 +604,8 @@ def _guards(run: Run) -> Iterator[Check]:
         if len(group - {""}) > 1 and group not in warned:
             yield check("same_databases", label=label, same=", ".join(sorted(group)))
         warned.add(group)
+        if row.get("n_unlinked"):
+            yield check("unlinked", label=label, unlinked=UNLINKED, **row)
         if isinstance(built, str) and built != row["content"]:
             yield check(
                 "foreign_retriever",
@@ -622,9 +620,6 @@ def _guards(run: Run) -> Iterator[Check]:
     if incomplete := closure_note(run):
         survived = run.outcomes.loc[run.outcomes["n_surviving"].gt(0), "database"].unique()
         yield check("incomplete", label=label, incomplete=incomplete, survived=", ".join(survived))
-    for row in _check_rows(run, "base_facts"):
-        if row["n_unlinked"]:
-            yield check("unlinked", label=label, unlinked=UNLINKED, **row)
     for row in _check_rows(run, "closure"):
         if findings := "; ".join(_readable(row)):
             yield check("readable", label=label, findings=findings, **row)
@@ -685,10 +680,8 @@ def limit_checks(report: Report, tables: Tables) -> Iterator[Check]:
         level = "ok" if is_above else "warning"
         yield _TEXTS.check("noise", level=level, label=run.label, sentence=sentence)
     for row in paired.first_panel(report, tables):
-        n, few = int(row["n_clusters"]), FEW_CLUSTERS
-        if 0 < n < few:
-            clusters = report.clusters
-            yield _TEXTS.check("few_facts", model=row["model"], n=n, clusters=clusters, few=few)
+        if 0 < row["n_clusters"] < FEW_CLUSTERS:
+            yield _TEXTS.check("few_facts", clusters=report.clusters, few=FEW_CLUSTERS, **row)
         if say.direction(row, "full_accuracy") is not None and row["full_accuracy_high"] < 0.5:
             has_survival = say.direction(row, "survival_given_full") is not None
             quantity = f"accuracy of {row['model']} with the full database"

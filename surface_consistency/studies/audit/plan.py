@@ -81,8 +81,7 @@ def plan_audit(data: AuditData, settings: AuditSettings, make_retriever: MakeRet
     Returns:
         The group "store" of prompts that read the store, and "off" of those without retrieval,
         which runs of one model share; one target a fact, style and state, one pair a fact and
-        style; the checks fit, base_facts, databases, closure and closure_facts; an `AuditPlan` as
-        `prepare`.
+        style; the checks fit, databases, closure and closure_facts; an `AuditPlan` as `prepare`.
 
     Raises:
         ValueError: If there are no conditions, two databases have one name, or a radius is set for
@@ -164,8 +163,7 @@ def plan_audit(data: AuditData, settings: AuditSettings, make_retriever: MakeRet
         settings=settings.model_copy(update={"index_cache": None}),
         checks={
             "fit": pd.DataFrame(map(_fit_row, conditions)),
-            "base_facts": pd.DataFrame(_origin_rows(databases, origins)),
-            "databases": pd.DataFrame(_database_rows(databases)),
+            "databases": pd.DataFrame(_database_rows(databases, origins)),
             "closure": pd.DataFrame(_closure_rows(databases)),
             "closure_facts": pd.DataFrame(_fact_rows(databases)),
         },
@@ -321,22 +319,10 @@ def _fit_row(condition: AuditCondition) -> dict[str, Any]:
     return {"database": label.database, "style": label.style, "n_triplets": n_triplets} | fit
 
 
-def _origin_rows(
+def _database_rows(
     databases: Mapping[str, AuditDatabase], origins: Mapping[tuple[str, str], BaseFact]
 ) -> Iterator[dict[str, Any]]:
-    """Count the facts of each database, their base facts, and the facts that are not linked."""
-    for name, database in databases.items():
-        facts = [origins[name, key] for key in database.closures]
-        yield {
-            "database": name,
-            "n_facts": len(facts),
-            "n_base_facts": len({fact.name for fact in facts}),
-            "n_unlinked": sum(not fact.is_linked for fact in facts),
-        }
-
-
-def _database_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, Any]]:
-    """Tell what each store holds, by what it is searched, and which others hold the same."""
+    """Tell what each store holds, by what it is searched, its facts, and which others are alike."""
     stores = {name: database.store for name, database in databases.items()}
     for name, store in stores.items():
         content = store.triplets.content
@@ -346,9 +332,13 @@ def _database_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str,
             for other, one in stores.items()
             if one.triplets.content == content and other != name
         ]
+        facts = [origins[name, key] for key in databases[name].closures]
         yield {
             "database": name,
             "n_triplets": len(store.triplets),
+            "n_facts": len(facts),
+            "n_base_facts": len({fact.name for fact in facts}),
+            "n_unlinked": sum(not fact.is_linked for fact in facts),
             "content": content,
             "retriever_content": retriever.get("content"),
             "same_content_as": "; ".join(same),

@@ -51,7 +51,7 @@ _PUBLISHED_TEST: Final = {
     "p_value": "mcnemar_p_value",
     "test": "mcnemar_method",
 }
-GUARDS: Final = ("contamination", "databases", "fit", "base_facts", "closure")
+GUARDS: Final = ("contamination", "databases", "fit", "closure")
 """Names of the checks that are read."""
 
 _RATE_NAMES: Final = {"FULL": "full", "DEL-ON": "del_on", "DEL-OFF": "del_off"}
@@ -257,7 +257,7 @@ def _rates(frame: pd.DataFrame, keys: list[str], cluster: str) -> pd.DataFrame:
     )
     table = pd.concat([table, extra], axis=1)
     table = with_adjusted_p_values(table, column="p_value", within="model")
-    _fill_accuracies(table, frame, keys, cluster)
+    _fill_rates(table, frame, keys, cluster)
     return table
 
 
@@ -321,9 +321,7 @@ def _closure(rows: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _fill_accuracies(
-    table: pd.DataFrame, frame: pd.DataFrame, keys: list[str], cluster: str
-) -> None:
+def _fill_rates(table: pd.DataFrame, frame: pd.DataFrame, keys: list[str], cluster: str) -> None:
     """Take the accuracies of groups without a pair of DEL-ON and DEL-OFF from single states."""
     empty = table.index[table["n"] == 0]
     if empty.empty:

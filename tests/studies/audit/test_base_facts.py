@@ -2,14 +2,13 @@
 
 import json
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from surface_consistency.engine.report import build_page
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import DataWarning
-from surface_consistency.metrics import contrasts_by, forgetting_by
+from surface_consistency.metrics import contrasts_by
 from surface_consistency.schemas import AuditPrompt
 from surface_consistency.studies.audit import AuditStudy, find_conditions, score_published_results
 from surface_consistency.studies.audit.base_facts import base_facts
@@ -21,16 +20,8 @@ TOPOLOGIES = ("base", "alias", "noise", "collision")
 
 
 def asked(topology, subject, relation, **further):
-    prompt = AuditPrompt(
-        prompt_id=0,
-        fact_id=0,
-        subject=subject,
-        relation=relation,
-        gold_object="?",
-        prompt_text="?",
-        **further,
-    )
-    return topology, prompt
+    fields = {"prompt_id": 0, "fact_id": 0, "gold_object": "?", "prompt_text": "?"} | further
+    return topology, AuditPrompt(subject=subject, relation=relation, **fields)
 
 
 USA = {"subject_aliases": ("USA",), "relation_aliases": ("Seat",)}
@@ -45,10 +36,7 @@ USA = {"subject_aliases": ("USA",), "relation_aliases": ("Seat",)}
         ([asked("alias", "A", "Capital", subject_aliases=["USA"])], ["United States | Capital"]),
         # The names of a near miss are those of another fact; the prompt names its base fact.
         ([asked("collision", "USA", "Demonym")], ["USA | Demonym"]),
-        (
-            [asked("collision", "USA", "Demonym", base_fact="X | Y"), asked("noise", "X", "Y")],
-            ["X | Y"] * 2,
-        ),
+        ([asked("collision", "USA", "Demonym", base_fact="X | Y")], ["X | Y"]),
         # The same question in two databases without a base fact is one cluster.
         ([asked("noise", "Peru", "Seat"), asked("collision", "PERU", "seat")], ["Peru | Seat"] * 2),
     ],
@@ -59,10 +47,8 @@ def test_base_facts_are_found_by_name_and_by_the_names_of_topology_base(others, 
     facts = base_facts([*others, base])
 
     assert [fact.name for fact in facts] == [*found, "United States | Capital"]
-    named = [one.base_fact is not None for _, one in others]
-    of_base = [name == "United States | Capital" for name in found]
-    assert [fact.is_linked for fact in facts[:-1]] == np.logical_or(named, of_base).tolist()
-    assert facts[-1].is_linked
+    linked = {"United States | Capital", "X | Y"}
+    assert [fact.is_linked for fact in facts] == [fact.name in linked for fact in facts]
 
 
 def test_published_files_are_linked_by_names_and_the_others_are_counted(data_files):
@@ -144,11 +130,9 @@ def test_results_of_a_topology_without_base_facts_are_scored_with_a_warning(tmp_
         row = {"fact_id": 3, "subject": subject, "relation": "Capital", "ground_truth": "Paris"}
         row |= {"state": "DEL-ON", "prompt": "?", "model_output": "Paris"}
         files[f"countries/{topology}/cloze"] = tmp_path / f"{topology}.jsonl"
-        rows = [json.dumps(row | {"state": state}) for state in ("DEL-ON", "DEL-OFF")]
-        files[f"countries/{topology}/cloze"].write_text("\n".join(rows), "utf-8")
+        files[f"countries/{topology}/cloze"].write_text(json.dumps(row), "utf-8")
 
     with pytest.warns(DataWarning, match=r"2 of 2 facts of the databases are without a known base"):
         outcomes = score_published_results(files)["outcomes"]
 
     assert outcomes["base_fact"].tolist() == ["France | Capital", "Germany | Capital"]
-    assert forgetting_by(outcomes, by="style", cluster="base_fact")["n_clusters"].tolist() == [2]

@@ -47,13 +47,11 @@ def checks():
     left = {"n_items": 20, "n_absent": 1, "n_shared_surface": 19, "n_shared_by_punctuation": 18}
     left |= {"n_other_objects": 5, "n_echoing": 2}
     contents = {"content": "a" * 64, "retriever_content": ["a" * 64, "b" * 64]}
+    contents |= {"n_facts": 180, "n_unlinked": 80}
     return {
         "contamination": pd.DataFrame(found, columns=names),
         "databases": pd.DataFrame({"database": bases, "same_content_as": bases[::-1], **contents}),
         "fit": pd.DataFrame([{"database": "released", "style": "cloze", **lost}]),
-        "base_facts": pd.DataFrame(
-            [{"database": "countries/noise", "n_facts": 180, "n_base_facts": 180, "n_unlinked": 80}]
-        ),
         "closure": pd.DataFrame([{"database": "countries/base", **left}]),
     }
 
@@ -62,9 +60,8 @@ def quiet(checks):
     """The same checks where no guard has anything to say."""
     return {
         "contamination": checks["contamination"].iloc[1:],
-        "databases": checks["databases"].iloc[:1].assign(same_content_as=""),
+        "databases": checks["databases"].iloc[:1].assign(same_content_as="", n_unlinked=0),
         "fit": checks["fit"].assign(n_missing=0),
-        "base_facts": checks["base_facts"].assign(n_unlinked=0),
         "closure": checks["closure"].assign(
             n_absent=0, n_shared_surface=0, n_other_objects=0, n_echoing=0
         ),
@@ -90,7 +87,7 @@ def test_checks_tell_what_the_guards_found(audit_run, checks):
         "5 have further objects under the same subject and relation",
         "2 correct answers contain their subject",
         "1 of 72 prompts have no score under DEL-OFF",
-        "countries/noise has 80 of 180 facts without a known base fact",
+        "countries/base has 80 of 180 facts without a known base fact",
         "no prompt has two scored answers",
     ):
         assert said in found

@@ -118,18 +118,16 @@ def test_unknown_tasks_are_refused():
         load_benchmark("blimps", PIQA)
 
 
-def test_instances_with_one_context_and_twin_sentences_are_one_cluster():
-    """Goals of PIQA repeat; the twins of WinoGrande differ in a word around the gap."""
-
-    def context(task, context, *options, number="0"):
-        fields = {"id": number, "task": task, "kind": "functional", "correct": 0}
+def test_instances_with_one_context_and_twin_sentences_share_it():
+    def shared(task, context, *options):
+        fields = {"id": context or options[0], "task": task, "kind": "formal", "correct": 0}
         return BenchmarkInstance(context=context, options=options, **fields).context_id
 
-    assert context("piqa", "Open a jar", "twist", "pull") == context("piqa", "Open a jar", "a", "b")
-    assert context("piqa", "Open a jar", "a", "b") != context("piqa", "Open a tin", "a", "b")
-    twins = [
-        context("winogrande", "Ann outran Eve, so _ won.", "Ann", "Eve"),
-        context("winogrande", "Ann outran Eve, so _ lost.", "Ann", "Eve"),
-    ]
-    assert twins[0] == twins[1] != context("winogrande", "_ won.", "Ann", "Ida")
-    assert context("blimp", "", "He sees.", "He see.", number="p/1") == "blimp/p/1"
+    goal, twin = (
+        shared("piqa", "Open a jar", "a", "b"),
+        shared("winogrande", "_ won.", "Ann", "Eve"),
+    )
+    assert goal == shared("piqa", "Open a jar", "c", "d") != shared("piqa", "Open a tin", "a", "b")
+    assert twin == shared("winogrande", "_ lost.", "Ann", "Eve")
+    assert twin != shared("winogrande", "_ won.", "Ann", "Ida")
+    assert shared("blimp", "", "He sees.", "He see.") != shared("blimp", "", "I see.", "I sees.")

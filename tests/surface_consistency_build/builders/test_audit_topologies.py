@@ -142,14 +142,6 @@ def test_the_clusters_of_any_number_of_topologies_are_the_facts(n_topologies, li
     assert all(fact.is_linked for fact in found)
 
 
-def test_targets_near_to_no_single_fact_name_no_base_fact():
-    targets = build_topology(load_fact_table("sports"), "collision").targets
-    names = {(one.subject, one.relation): one.base_fact for one in targets}
-
-    assert names["CR7", "Canonical Referent"] == "Cristiano Ronaldo | Sport"
-    assert names["Camp Nou", "Home Club"] is None
-
-
 @given(FACTS, st.integers(0, 3))
 def test_near_misses_of_many_objects_a_question_are_made_once(facts, seed):
     """Two facts of one subject and relation may draw the same near miss."""
