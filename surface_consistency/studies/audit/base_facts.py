@@ -7,15 +7,10 @@ made from it.
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from surface_consistency.schemas.memory import AuditPrompt
 from surface_consistency.studies.audit.retrieval.alias_groups import ROLES, name_key, names_in
-
-UNLINKED: Final = (
-    "without a known base fact (they do not name one, and no fact of topology base has their names)"
-)
-"""Description of facts that are not linked."""
 
 
 class BaseFact(NamedTuple):

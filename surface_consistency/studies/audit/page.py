@@ -45,7 +45,6 @@ from surface_consistency.report.page import (
 from surface_consistency.report.texts import Texts
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.audit.attribution import KIND_MEANINGS, KIND_TITLES, KINDS
-from surface_consistency.studies.audit.base_facts import UNLINKED
 from surface_consistency.studies.audit.settings import PUBLISHED_SCORING
 from surface_consistency.studies.audit.tables import (
     AUDIT_GROUPINGS,
@@ -597,6 +596,8 @@ def _guards(run: Run) -> Iterator[Check]:
                 for state in ("full", "del_on")
             }
             yield check("contaminated", label=label, **row | counts)
+    if run.outcomes["base_fact"].isna().any():
+        yield check("no_base_facts", label=label)
     warned: set[frozenset[str]] = set()
     for row in _check_rows(run, "databases"):
         same, built = row.get("same_content_as"), row.get("retriever_content")
@@ -605,7 +606,7 @@ def _guards(run: Run) -> Iterator[Check]:
             yield check("same_databases", label=label, same=", ".join(sorted(group)))
         warned.add(group)
         if row.get("n_unlinked"):
-            yield check("unlinked", label=label, unlinked=UNLINKED, **row)
+            yield check("unlinked", label=label, **row)
         if isinstance(built, str) and built != row["content"]:
             yield check(
                 "foreign_retriever",

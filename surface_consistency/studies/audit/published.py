@@ -33,7 +33,7 @@ from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS
 from surface_consistency.runs.files import write_csv, write_text
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.memory import AuditPrompt, Lookup, RetrievalTrace
-from surface_consistency.studies.audit.base_facts import UNLINKED, base_facts
+from surface_consistency.studies.audit.base_facts import base_facts
 from surface_consistency.studies.audit.conditions import condition_label
 from surface_consistency.studies.audit.files import ALIASES, AuditResult, read_audit_results
 from surface_consistency.studies.audit.matching.judgement import judge_answer
@@ -227,8 +227,8 @@ def score_published_results(
     linked = dict(zip(facts, base_facts([*facts.values()]), strict=True))
     without = sum(not fact.is_linked for fact in linked.values())
     if without and len({item.rpartition("/")[0] for item in facts}) > 1:
-        text = f"{without:,} of {len(facts):,} facts of the databases are {UNLINKED}, so that each"
-        warnings.warn(f"{text} is a cluster of its own", DataWarning, stacklevel=2)
+        text = f"{without:,} of {len(facts):,} facts of the databases are without a known base fact"
+        warnings.warn(f"{text}; each is a cluster of its own", DataWarning, stacklevel=2)
     for pairs in outcomes:
         pairs["base_fact"] = [linked[item].name for item in pairs["item"]]
     return {

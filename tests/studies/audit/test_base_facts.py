@@ -120,6 +120,8 @@ def test_the_page_counts_facts_and_names_fact_topology_pairs(audit_run, world, c
 
     page = build_page([audit_run(frame)], study=AuditStudy(), settings=settings)[0]
 
+    told = " ".join(sentence_text(check.text) for check in page.checks)
+    assert ("did not record base facts" in told) is bool(changes)
     assert f"The 16 surviving answers are on {said}" in sentence_text(page.finding.summary)
     assert ("160 prompts, 40 facts" in sentence_text(page.finding.sentence)) is not bool(changes)
 
