@@ -7,7 +7,8 @@ alike (intracluster correlation 0.3) or nearly copies (0.8), at typical and at r
 rates. All data sets of a design go through the functions' own mechanism at once. Budget: at least
 0.90 with 5 and 10 clusters, and 0.92 to 0.98 with more; above 0.98 a design is counted, and below
 the budget it fails. The clustered forms of McNemar's test should reject 3 to 7 % of true null
-hypotheses, and the plain form more.
+hypotheses, and the plain form more. Facts in several topologies of an audit are an additional
+design: clustered by fact, at least 0.93.
 """
 
 import argparse
@@ -487,6 +488,39 @@ def goal_designs(n_datasets):
             yield family, n_clusters, name, sums, *two, rates[0] - rates[1], min(rates)
 
 
+TOPOLOGIES = (1, 2, 4, 6)
+
+
+def topologies(n_datasets):
+    """Print coverage of leakage by fact-topology pair and by fact; return what misses its goal.
+
+    A fact has two prompts per topology with the same answer; in 5 % of the pairs of a fact that
+    leaks and a topology the answer does not leak, since the wording differs.
+    """
+    misses = []
+    print(
+        "| topologies | leakage | facts | by pair: coverage | width | by fact: coverage | width |\n"
+        "|---|---|---|---|---|---|---|"
+    )
+    share = CountRatio(numerator=(1, 0), denominator=(0, 1))
+    for n_topologies, rate, n_facts in itertools.product(TOPOLOGIES, (0.1, 0.3), (40, 100)):
+        rng = np.random.default_rng([n_topologies, int(100 * rate), n_facts])
+        leaks = rng.random((n_datasets, n_facts, 1)) < rate
+        right = leaks & (rng.random((n_datasets, n_facts, n_topologies)) >= 0.05)
+        pairs = np.stack([2 * right, np.full(right.shape, 2)], axis=-1).astype(float)
+        cells = []
+        for sums in (pairs.reshape(n_datasets, -1, 2), pairs.sum(axis=2)):
+            low, high = bounds(share, sums)
+            held = ((low <= 0.95 * rate) & (0.95 * rate <= high)).mean()
+            cells.append(f"{held:.3f} | {(high - low).mean():.3f}")
+        print(f"| {n_topologies} | {rate} | {n_facts} | {' | '.join(cells)} |")
+        if held < 0.93 - math.sqrt(0.07 * 0.93 / n_datasets):
+            label = f"{n_topologies} topologies, {rate}"
+            misses.append(("leakage by fact: coverage", n_facts, label, round(float(held), 3)))
+    print()
+    return misses
+
+
 def plain_t(sums, weights):
     """Return the p-values of the t test of what clusters add to the difference, nothing added."""
     if sums.shape[-1] == 3:
@@ -752,7 +786,7 @@ def main():
     warnings.simplefilter("ignore")
     start = time.perf_counter()
     same_as_functions()
-    missed = goals(n_datasets)
+    missed = goals(n_datasets) + topologies(n_datasets)
     if options.goals:
         print(f"\n{time.perf_counter() - start:.0f} s")
         print(*missed, sep="\n", file=sys.stderr)

@@ -210,6 +210,9 @@ def pair_outcomes(
     columns |= {"study": study.name, "model": model}
     for name, condition in zip(_CONDITIONS, study.design.conditions, strict=True):
         columns.setdefault(name, condition)
+    # Plans of earlier versions may lack an optional column.
+    fields = outcome.model_fields.items()
+    columns = {name: one.default for name, one in fields if not one.is_required()} | columns
     wanted = {name: columns[name] for name in outcome.model_fields if name in columns}
     return make_frame(wanted, outcome)
 

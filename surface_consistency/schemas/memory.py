@@ -51,6 +51,10 @@ class AuditPrompt(Record):
     object_aliases: Items[str] = ()
     """Other names of the object that the closure covers and that count as right."""
 
+    base_fact: str | None = None
+    """The fact before renaming that this one states or was made from, as "subject | relation"; None
+    if it is unknown or there is none."""
+
 
 class LookupQuery(Record):
     """What a model asks of the store."""

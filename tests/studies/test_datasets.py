@@ -289,7 +289,8 @@ def test_correct_predictions_are_scored_as_correct_in_all_pairs(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "column"), [("redirectqa", "subject_id"), ("slaq", "topic_id"), ("lmlm-audit", "item")]
+    ("name", "column"),
+    [("redirectqa", "subject_id"), ("slaq", "topic_id"), ("lmlm-audit", "base_fact")],
 )
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
 def test_outcomes_are_clustered_as_the_report_of_their_study(name, column):

@@ -325,6 +325,7 @@ def audit_world(rng, *, store=0.0, n_facts=40):
         ("DEL-ON", "DEL-OFF"),
         pair=frame["prompt_id"].astype(str) + "/" + frame["style"],
         item=numbered("countries/base/", frame["prompt_id"]),
+        base_fact=numbered("s", frame["prompt_id"]),
         subject=numbered("s", frame["prompt_id"]),
         **{"database": "countries/base", "domain": "countries", "topology": "base"},
         **{"relation": "Capital", "gold_object": "o", "full_correct": True, "gold_retrieved": None},
@@ -338,8 +339,8 @@ def audit_world(rng, *, store=0.0, n_facts=40):
 
 
 def audit_text(monkeypatch, frame):
-    made = report(AuditStudy(), frame, "item")
-    rates = audit_rates(made.frame, ["model"])
+    made = report(AuditStudy(), frame, "base_fact")
+    rates = audit_rates(made.frame, ["model"], "base_fact")
     return finding(AuditStudy.report, made, {"overall": Table(frame=rates, caption="", columns=[])})
 
 
@@ -436,7 +437,7 @@ MODELS = {
     "redirectqa": (RedirectQAStudy, redirect_world, "item"),
     "slaq": (SlaqStudy, slaq_world, "topic_id"),
     "lexical": (LexicalStudy, lexical_world, "item"),
-    "audit": (AuditStudy, audit_world, "item"),
+    "audit": (AuditStudy, audit_world, "base_fact"),
 }
 """Of each study whose pages compare models: itself, its worlds and its clusters."""
 
@@ -448,7 +449,7 @@ def said_of_models(name, *worlds):
     made = report(study(), first, cluster, *others)
     tables = {}
     if name == "audit":
-        rates = [audit_rates(run.outcomes, ["model"]) for run in made.runs]
+        rates = [audit_rates(run.outcomes, ["model"], "base_fact") for run in made.runs]
         tables["overall"] = Table(frame=pd.concat(rates), caption="", columns=[])
     elif name == "slaq":
         tables["overall"] = overall(made, slaq_page._scores)

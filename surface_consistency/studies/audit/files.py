@@ -89,6 +89,9 @@ class AuditPromptRow(Record):
     answer_aliases: _Names = ()
     """Further names of the object."""
 
+    base_fact: NonEmpty | None = None
+    """The fact before renaming; the published files do not name it."""
+
 
 class AuditResult(Record):
     """One answer, as the published audit writes it (`*_results.jsonl`)."""
@@ -128,6 +131,9 @@ class AuditResult(Record):
 
     raw_output: str | None = Field(default=None)
     """What the model wrote, lookups included; the audit does not publish it, this package does."""
+
+    base_fact: NonEmpty | None = None
+    """The fact before renaming, which this package publishes and the audit does not."""
 
 
 def read_database(path: str | os.PathLike[str]) -> Triplets:
@@ -241,6 +247,7 @@ def _to_prompt(row: AuditPromptRow, database: Triplets | None, source: str) -> A
         subject_aliases=subjects,
         relation_aliases=relations,
         object_aliases=objects,
+        base_fact=row.base_fact,
     )
 
 

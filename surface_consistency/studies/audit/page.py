@@ -99,7 +99,7 @@ def audit_report_tables(report: Report) -> dict[str, Table]:
         Tables by name; with several runs also "settings", in which they differ, "sweep", the rates
         by retriever, threshold and topology, and "contrasts"; and "same_answer".
     """
-    parts = [_computed(run) for run in report.runs]
+    parts = [_computed(run, report.cluster) for run in report.runs]
     tables = {}
     for name in parts[0]:
         # Empty ones would turn counts into floats.
@@ -117,9 +117,9 @@ def audit_report_tables(report: Report) -> dict[str, Table]:
     }
 
 
-def _computed(run: Run) -> dict[str, pd.DataFrame]:
+def _computed(run: Run, cluster: str) -> dict[str, pd.DataFrame]:
     """Compute the tables of a run; its numbers do not depend on the other runs."""
-    tables = audit_tables(run.outcomes.assign(model=run.manifest.model))
+    tables = audit_tables(run.outcomes.assign(model=run.manifest.model), cluster=cluster)
     return {
         name: table.assign(model=run.label) if len(table) else table
         for name, table in tables.items()
@@ -148,8 +148,8 @@ def _described(
         frame,
         first,
         titles={"exact_match": _right(report)} if entry == "states" and len(frame) else {},
+        facts="n_facts" if report.cluster == "base_fact" else "n_clusters",
         labels=_LABELS,
-        cluster_column="n_clusters" if "n_clusters" in frame else "n_items",
         incomplete=_incomplete(report),
         asked=_ASKED if is_asked else "",
         **values,
@@ -210,7 +210,7 @@ def _sweep(report: Report, parts: Sequence[Mapping[str, pd.DataFrame]]) -> Table
 def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[say.Sentence]]:
     """Report what survives deletion, with retrieval on and off, and where it comes from."""
     rows = paired.first_panel(report, tables)
-    leads = [one for row in rows for one in _after_deletion(row)]
+    leads = [one for row in rows for one in _after_deletion(report, row)]
     details = [one for row in rows for one in _survival(report, tables, row)]
     quantity = "accuracy after deletion with retrieval on"
     between = paired.model_sentences(
@@ -219,12 +219,12 @@ def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[s
     return paired.headed(between, leads, details)
 
 
-def _prompts(row: Row, name: str, quantity: str) -> say.Sentence:
+def _prompts(report: Report, row: Row, name: str, quantity: str) -> say.Sentence:
     """Report a rate of the prompts of a model."""
-    return say.rate(row, name, quantity, unit="prompts", clusters="facts")
+    return say.rate(row, name, quantity, unit="prompts", clusters=report.clusters)
 
 
-def _after_deletion(row: Row) -> Iterator[say.Sentence]:
+def _after_deletion(report: Report, row: Row) -> Iterator[say.Sentence]:
     """Report the accuracy of a model after deletion, with retrieval on and off."""
     model = row["model"]
     if row["n"]:
@@ -240,8 +240,8 @@ def _after_deletion(row: Row) -> Iterator[say.Sentence]:
         else:
             on = f"accuracy of {model} after deletion with retrieval on"
             off = f"leakage (L) of {model}, its accuracy after deletion with retrieval off,"
-            yield _prompts(row, "del_on_accuracy", on)
-            yield _prompts(row, "leakage", off)
+            yield _prompts(report, row, "del_on_accuracy", on)
+            yield _prompts(report, row, "leakage", off)
         yield say.difference(
             row,
             "retrieval_effect",
@@ -251,7 +251,7 @@ def _after_deletion(row: Row) -> Iterator[say.Sentence]:
             "with {}",
             p="p_value",
             unit="prompts",
-            clusters="facts",
+            clusters=report.clusters,
         )
     if row["states_note"]:
         yield [f"{model}: {row['states_note']}."]
@@ -261,9 +261,9 @@ def _survival(report: Report, tables: Tables, row: Row) -> Iterator[say.Sentence
     """Report the accuracy of a model before deletion, and the origins of its survivors."""
     model = row["model"]
     if say.direction(row, "full_accuracy") is not None:
-        yield _prompts(row, "full_accuracy", f"accuracy of {model} with the full database")
+        yield _prompts(report, row, "full_accuracy", f"accuracy of {model} with the full database")
     if say.direction(row, "survival_given_full") is not None:
-        yield _given_full(row)
+        yield _given_full(report, row)
     run = next(run for run in report.runs if run.label == model)
     right = run.outcomes[run.outcomes["first_correct"].eq(True).fillna(False).astype(bool)]
     if len(right):
@@ -274,8 +274,9 @@ def _survival(report: Report, tables: Tables, row: Row) -> Iterator[say.Sentence
         yield _TEXTS.sentence(
             "survivors",
             n=len(right),
-            n_items=right["item"].nunique(),
-            n_all=run.outcomes["item"].nunique(),
+            n_clusters=right[report.cluster].nunique(),
+            n_all=run.outcomes[report.cluster].nunique(),
+            clusters=report.clusters,
             kinds=f"; by origin: {', '.join(kinds)}" if kinds else "",
         )
     yield say.repeats(
@@ -283,11 +284,11 @@ def _survival(report: Report, tables: Tables, row: Row) -> Iterator[say.Sentence
     )
 
 
-def _given_full(row: Row) -> say.Sentence:
+def _given_full(report: Report, row: Row) -> say.Sentence:
     """Report the proportion of correct answers that stay correct after deletion."""
     counts = {"n": row.get("full_correct"), "n_clusters": row.get("n_clusters_given_full")}
     quantity = f"proportion of correct answers of {row['model']} that stay correct after deletion"
-    return _prompts({**row, **counts}, "survival_given_full", quantity)
+    return _prompts(report, {**row, **counts}, "survival_given_full", quantity)
 
 
 def _facts(report: Report) -> list[tuple[str, str]]:
@@ -369,7 +370,7 @@ def _square_facts(row: Row) -> list[paired.Fact]:
         ("retrieval-mediated", interval_value(row, "retrieval_mediated"), "R"),
         ("interference", interval_value(row, "interference"), "I"),
         ("retrieval on minus off", effect, "R − I"),
-        ("test of R − I", paired.p_value_of(row, "p_value"), "t, clustered by fact"),
+        ("test of R − I", paired.p_value_of(row, "p_value"), "t, clustered"),
     ]
 
 
@@ -422,7 +423,8 @@ def _origins(report: Report, tables: Tables) -> Section | None:
             blocks += _origin_bars(report, kinds.frame)
     survivors = tables["survivors"].frame
     if len(survivors):
-        counted = survivors.groupby(["model", "relation"], sort=False)["fact"]
+        fact = "fact" if report.cluster == "item" else report.cluster
+        counted = survivors.groupby(["model", "relation"], sort=False)[fact]
         relations = counted.agg(["size", "nunique"]).reset_index()
         relations = relations.sort_values("size", ascending=False, kind="stable")
         blocks.append(_TEXTS.table("relations", relations, incomplete=_incomplete(report)))
@@ -549,7 +551,7 @@ def _score_charts(report: Report, tables: Tables) -> Iterator[ForestPlot]:
             rows.append((_words(label), 0, []))
             for state, of_state in part.groupby("state", sort=False):
                 records = of_state.to_dict("records")
-                dots = [paired.dot(report, row, score, clusters="n_items") for row in records]
+                dots = [paired.dot(report, row, score) for row in records]
                 rows.append((str(state), 1, dots))
         if rows:
             name = score.replace("_", "-")
@@ -592,6 +594,8 @@ def _guards(run: Run) -> Iterator[Check]:
                 for state in ("full", "del_on")
             }
             yield check("contaminated", label=label, **row | counts)
+    if run.outcomes["base_fact"].isna().any():
+        yield check("no_base_facts", label=label)
     warned: set[frozenset[str]] = set()
     for row in _check_rows(run, "databases"):
         same, built = row.get("same_content_as"), row.get("retriever_content")
@@ -599,6 +603,8 @@ def _guards(run: Run) -> Iterator[Check]:
         if len(group - {""}) > 1 and group not in warned:
             yield check("same_databases", label=label, same=", ".join(sorted(group)))
         warned.add(group)
+        if row.get("n_unlinked"):
+            yield check("unlinked", label=label, **row)
         if isinstance(built, str) and built != row["content"]:
             yield check(
                 "foreign_retriever",
@@ -664,22 +670,21 @@ def limit_checks(report: Report, tables: Tables) -> Iterator[Check]:
             "correct answers under DEL-ON",
             p="p_value",
             unit="prompts",
-            clusters="facts",
+            clusters=report.clusters,
         )
         is_above = say.direction(row, "difference", row["p_value"]) == 1
         level = "ok" if is_above else "warning"
         yield _TEXTS.check("noise", level=level, label=run.label, sentence=sentence)
     for row in paired.first_panel(report, tables):
-        model, n_items = row["model"], int(row["n_clusters"])
-        if 0 < n_items < FEW_CLUSTERS:
-            yield _TEXTS.check("few_facts", model=model, n_clusters=n_items, few=FEW_CLUSTERS)
+        if 0 < row["n_clusters"] < FEW_CLUSTERS:
+            yield _TEXTS.check("few_facts", clusters=report.clusters, few=FEW_CLUSTERS, **row)
         if say.direction(row, "full_accuracy") is not None and row["full_accuracy_high"] < 0.5:
             has_survival = say.direction(row, "survival_given_full") is not None
-            quantity = f"accuracy of {model} with the full database"
+            quantity = f"accuracy of {row['model']} with the full database"
             yield _TEXTS.check(
                 "low_start",
-                sentence=_prompts(row, "full_accuracy", quantity),
-                survival=_given_full(row) if has_survival else "",
+                sentence=_prompts(report, row, "full_accuracy", quantity),
+                survival=_given_full(report, row) if has_survival else "",
             )
 
 
@@ -728,6 +733,6 @@ AUDIT_PAGE: Final = paired.PageSpec(
     ),
     checks=(guard_checks, reply_checks, published_checks, judge_checks, limit_checks),
     facts=_facts,
-    method=lambda report: _TEXTS.paragraphs("method"),
+    method=lambda report: _TEXTS.paragraphs("method", clusters=report.clusters),
 )
 """Tables and page of audits."""

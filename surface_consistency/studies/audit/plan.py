@@ -15,6 +15,7 @@ from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import DataSource, GenerationParams
 from surface_consistency.schemas.memory import AuditPrompt, MemoryState
 from surface_consistency.schemas.prompts import Prompt
+from surface_consistency.studies.audit.base_facts import BaseFact, base_facts
 from surface_consistency.studies.audit.conditions import AuditCondition, AuditData
 from surface_consistency.studies.audit.lookup.retrieval_augmented import RetrievalAugmentedRunner
 from surface_consistency.studies.audit.lookup.settings import LookupSettings
@@ -116,8 +117,16 @@ def plan_audit(data: AuditData, settings: AuditSettings, make_retriever: MakeRet
     contexts: dict[str, LookupContext] = {}
     targets: list[dict[str, Any]] = []
     pairs: list[dict[str, Any]] = []
+    # Prompts that are not drawn or are beyond the limit link the others, too.
+    asked = {
+        (one.label.database, fact_key(prompt)): (one.label.topology, prompt)
+        for one in data.conditions
+        for prompt in one.prompts
+    }
+    origins = dict(zip(asked, base_facts([*asked.values()]), strict=True))
     for condition, prompt, left in _facts(conditions, databases):
         columns = _columns(condition, prompt, left, databases[condition.label.database])
+        columns["base_fact"] = origins[condition.label.database, fact_key(prompt)].name
         pair = f"{condition.label.database}/{condition.label.style}/{prompt.prompt_id}"
         for state in settings.states:
             question = _prompt(pair, prompt, state)
@@ -154,7 +163,7 @@ def plan_audit(data: AuditData, settings: AuditSettings, make_retriever: MakeRet
         settings=settings.model_copy(update={"index_cache": None}),
         checks={
             "fit": pd.DataFrame(map(_fit_row, conditions)),
-            "databases": pd.DataFrame(_database_rows(databases)),
+            "databases": pd.DataFrame(_database_rows(databases, origins)),
             "closure": pd.DataFrame(_closure_rows(databases)),
             "closure_facts": pd.DataFrame(_fact_rows(databases)),
         },
@@ -176,6 +185,7 @@ def to_audit_prompt(target: Mapping[Any, Any]) -> AuditPrompt:
         prompt_id=int(target["prompt_number"]),
         fact_id=int(target["fact_number"]),
         prompt_text=target["question"],
+        base_fact=target.get("base_fact"),
         **{name: target[name] for name in _NAMES},
         **aliases,
     )
@@ -191,7 +201,8 @@ def target_rows(targets: pd.DataFrame, *columns: str) -> Iterator[dict[str, Any]
     Yields:
         Values by column.
     """
-    names = ("prompt_number", "fact_number", "question", *_NAMES, *_ALIASES, *columns)
+    names = ["prompt_number", "fact_number", "question", *_NAMES, *_ALIASES, *columns]
+    names += ["base_fact"] * ("base_fact" in targets)
     for values in zip(*(targets[name].tolist() for name in names), strict=True):
         yield dict(zip(names, values, strict=True))
 
@@ -263,7 +274,7 @@ def _columns(
 
 def _pair(pair: str, columns: Mapping[str, Any], states: Sequence[MemoryState]) -> dict[str, Any]:
     """Compare a fact with retrieval on and off; FULL stands beside them."""
-    labels = ("item", "database", "domain", "topology", "style", "subject", "relation")
+    labels = ("item", "base_fact", "database", "domain", "topology", "style", "subject", "relation")
     sides = {"full_target": "FULL", "first_target": "DEL-ON", "second_target": "DEL-OFF"}
     return {
         "pair": pair,
@@ -293,7 +304,7 @@ def _digest(conditions: Sequence[AuditCondition], contents: Mapping[str, str]) -
         digest.update(f"{name}{content}".encode())
     for condition in conditions:
         for prompt in condition.prompts:
-            digest.update(prompt.model_dump_json().encode())
+            digest.update(prompt.model_dump_json(exclude_none=True).encode())
     return digest.hexdigest()
 
 
@@ -308,8 +319,10 @@ def _fit_row(condition: AuditCondition) -> dict[str, Any]:
     return {"database": label.database, "style": label.style, "n_triplets": n_triplets} | fit
 
 
-def _database_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, Any]]:
-    """Tell what each store holds, by what it is searched, and which others hold the same."""
+def _database_rows(
+    databases: Mapping[str, AuditDatabase], origins: Mapping[tuple[str, str], BaseFact]
+) -> Iterator[dict[str, Any]]:
+    """Tell what each store holds, by what it is searched, its facts, and which others are alike."""
     stores = {name: database.store for name, database in databases.items()}
     for name, store in stores.items():
         content = store.triplets.content
@@ -319,9 +332,13 @@ def _database_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str,
             for other, one in stores.items()
             if one.triplets.content == content and other != name
         ]
+        facts = [origins[name, key] for key in databases[name].closures]
         yield {
             "database": name,
             "n_triplets": len(store.triplets),
+            "n_facts": len(facts),
+            "n_base_facts": len({fact.name for fact in facts}),
+            "n_unlinked": sum(not fact.is_linked for fact in facts),
             "content": content,
             "retriever_content": retriever.get("content"),
             "same_content_as": "; ".join(same),

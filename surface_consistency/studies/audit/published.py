@@ -7,6 +7,7 @@ their FULL state, which is near zero or equals DEL-ON in every prompt style.
 
 import json
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.engine.study import Scored
-from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.errors import DataError, DataWarning, SourceNotFoundError
 from surface_consistency.metrics.forgetting.audit_checks import (
     contamination_by,
     decomposition_residual,
@@ -32,8 +33,9 @@ from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS
 from surface_consistency.runs.files import write_csv, write_text
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.memory import AuditPrompt, Lookup, RetrievalTrace
+from surface_consistency.studies.audit.base_facts import base_facts
 from surface_consistency.studies.audit.conditions import condition_label
-from surface_consistency.studies.audit.files import AuditResult, read_audit_results
+from surface_consistency.studies.audit.files import ALIASES, AuditResult, read_audit_results
 from surface_consistency.studies.audit.matching.judgement import judge_answer
 from surface_consistency.studies.audit.plan import target_rows, to_audit_prompt
 from surface_consistency.studies.audit.settings import STATES
@@ -70,7 +72,7 @@ _HEADLINE_RATES: Final = (
     "del_on_accuracy",
     "artifact_rate",
 )
-_OF_PROMPT: Final = ("fact_id", "subject", "subject_aliases", "relation", "relation_aliases")
+_OF_PROMPT: Final = ("fact_id", "base_fact", "subject", "relation", *ALIASES[:2])
 _SLICES: Final[Mapping[str, tuple[str, ...]]] = {
     "all": (),
     "topology": ("topology",),
@@ -183,24 +185,29 @@ def score_published_results(
     Returns:
         "per_state" and "cross_state": the tables of the published audit, the label as their
         `prompt_file`. "outcomes": one row a fact and condition that was asked in DEL-ON or
-        DEL-OFF, with database, style, item, pair, subject, relation, gold_object, prompt,
-        full_correct, first_correct (DEL-ON), second_correct (DEL-OFF; each None where it was not
-        asked) and gold_retrieved (None without a trace), as `metrics.forgetting_by`, `paired_by`
-        and `compare` take them.
+        DEL-OFF, with database, style, item, base_fact (the cluster; see `base_facts`), pair,
+        subject, relation, gold_object, prompt, full_correct, first_correct (DEL-ON), second_correct
+        (DEL-OFF; each None where it was not asked) and gold_retrieved (None without a trace), as
+        `metrics.forgetting_by`, `paired_by` and `compare` take them.
 
     Raises:
         SourceNotFoundError: If a file is missing.
         DataError: If a line is no result row, or an answer to one prompt in one state stands twice.
         ValueError: If the equivalence is unknown.
+
+    Warns:
+        DataWarning: If facts of several databases are not linked to their base facts.
     """
     per_state: list[dict[str, Any]] = []
     cross_state: list[dict[str, Any]] = []
     outcomes: list[pd.DataFrame] = []
+    facts: dict[str, tuple[str, AuditPrompt]] = {}
     for label, file in files.items():
         database, _, style = label.rpartition("/")
-        rows = pd.DataFrame(
-            [_scored_result(result, equivalence) for result in read_audit_results(file)]
-        )
+        results = [(one, _prompt_of(one, database)) for one in read_audit_results(file)]
+        rows = pd.DataFrame([_scored_result(*one, equivalence) for one in results])
+        topology = database.rpartition("/")[2]
+        facts |= {f"{database or label}/{fact.fact_id}": (topology, fact) for _, fact in results}
         keys = ["fact_id", "prompt"]
         repeated = rows[rows[[*keys, "state"]].duplicated()]
         if len(repeated):
@@ -217,6 +224,13 @@ def score_published_results(
         head = {"prompt_file": label, "database_path": database or label}
         per_state += _state_means(rows, head)
         cross_state.append(head | _means(rows) | _paired_rates(pairs))
+    linked = dict(zip(facts, base_facts([*facts.values()]), strict=True))
+    without = sum(not fact.is_linked for fact in linked.values())
+    if without and len({item.rpartition("/")[0] for item in facts}) > 1:
+        text = f"{without:,} of {len(facts):,} facts of the databases are without a known base fact"
+        warnings.warn(f"{text}; each is a cluster of its own", DataWarning, stacklevel=2)
+    for pairs in outcomes:
+        pairs["base_fact"] = [linked[item].name for item in pairs["item"]]
     return {
         "per_state": pd.DataFrame(per_state, columns=list(PER_STATE_COLUMNS)),
         "cross_state": pd.DataFrame(cross_state, columns=list(CROSS_STATE_COLUMNS)),
@@ -224,17 +238,19 @@ def score_published_results(
     }
 
 
-def _scored_result(result: AuditResult, equivalence: str) -> dict[str, Any]:
-    """Judge one published answer as it stands."""
-    prompt = AuditPrompt(
+def _prompt_of(result: AuditResult, database: str) -> AuditPrompt:
+    """Read the fact off a published answer; a relation without a name is that of its fact alone."""
+    return AuditPrompt(
         prompt_id=0,
-        fact_id=result.fact_id,
-        subject=result.subject,
-        relation=result.relation or "?",
         gold_object=result.ground_truth,
         prompt_text=result.prompt or "?",
-        object_aliases=result.object_aliases,
+        relation=result.relation or f"{database}/{result.fact_id}",
+        **{name: getattr(result, name) for name in ("fact_id", "base_fact", "subject", *ALIASES)},
     )
+
+
+def _scored_result(result: AuditResult, prompt: AuditPrompt, equivalence: str) -> dict[str, Any]:
+    """Judge one published answer as it stands."""
     judged = judge_answer(
         result.model_output, prompt, cleaner=_as_it_stands, equivalence=equivalence
     )

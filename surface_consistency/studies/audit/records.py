@@ -30,9 +30,12 @@ no retrieved entry at all."""
 class AuditOutcome(PairedOutcome):
     """A fact of a database in one prompt style: DEL-ON first, DEL-OFF second, FULL beside them.
 
-    `fact_id` is the database and the fact's number in it ("countries/alias/17"), so the six styles
-    of a fact are one cluster.
+    `item` is the database and the fact's number in it ("countries/alias/17").
     """
+
+    base_fact: NonEmpty | None = None
+    """The fact before renaming ("France | Capital"), whose styles, topologies, alias names, decoys
+    and near misses are one cluster; None in runs of versions that did not record it."""
 
     database: NonEmpty
     """Name of the database, such as "countries/alias"."""

@@ -147,6 +147,7 @@ class AuditStudy(Study):
         question="the same fact with the database whole, the fact deleted, and retrieval off",
         conditions=("DEL-ON", "DEL-OFF"),
         cells=("right both times", "retrieval only", "parameters only", "neither"),
+        clusters={"base_fact": "facts", "item": "fact-topology pairs"},
         stratum="state",
         kind="state",
         paper_prompts="the prompt files hold the authors' own (appendix A.1), in six styles",

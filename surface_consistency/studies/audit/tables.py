@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -65,6 +66,7 @@ _CONDITION: Final = ["model", "database", "domain", "topology", "style"]
 _SURVIVORS: Final = {
     "model": "model",
     "item": "fact",
+    "base_fact": "base_fact",
     "style": "style",
     "subject": "subject",
     "relation": "relation",
@@ -76,18 +78,19 @@ _SURVIVORS: Final = {
 }
 
 
-def audit_tables(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def audit_tables(frame: pd.DataFrame, *, cluster: str = "base_fact") -> dict[str, pd.DataFrame]:
     """Compute the tables of one or several models.
 
     Args:
         frame: Outcomes of any models, one below the other, columns of `AuditOutcome`.
+        cluster: Column by which intervals and tests are clustered.
 
     Returns:
         By name. "overall", "by_topology", "by_domain", "by_style", "by_database" and
-        "by_condition": columns of `metrics.forgetting_by`, with facts as clusters and McNemar's
-        test as published (`mcnemar_statistic`, `mcnemar_p_value`, `mcnemar_method`);
-        `retrieval_effect`, which is R - I, with its interval and the p-value of the same t over
-        facts, as of `paired_by` (`statistic`, `p_value`, `test`, and with Holm's correction over
+        "by_condition": columns of `metrics.forgetting_by` except accuracy_difference, with
+        McNemar's test as published (`mcnemar_statistic`, `mcnemar_p_value`, `mcnemar_method`);
+        `retrieval_effect`, which is R - I, with its interval and the p-value of the same clustered
+        t, as of `paired_by` (`statistic`, `p_value`, `test`, and with Holm's correction over
         the rows of a model `p_value_holm`) and `detectable_difference`, the smallest effect that it
         finds with a probability of 80 %; `both_rate` and `neither_rate`, the shares a / n and d / n
         beside R and I; `identity_residual`, which is
@@ -114,16 +117,17 @@ def audit_tables(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
         warnings.simplefilter("ignore", UnscoredWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         tables = {
-            name: _rates(frame, ["model", *columns]) for name, columns in AUDIT_GROUPINGS.items()
+            name: _rates(frame, ["model", *columns], cluster)
+            for name, columns in AUDIT_GROUPINGS.items()
         }
     for name, columns in AUDIT_GROUPINGS.items():
         if name == "by_condition":
             continue
         suffix = "" if name == "overall" else f"_{name}"
         by = ["model", *columns]
-        tables[f"attribution{suffix}"] = tabulate(frame, by, _origins)
+        tables[f"attribution{suffix}"] = tabulate(frame, by, partial(_origins, cluster=cluster))
         if name in ("overall", "by_topology", "by_style"):
-            tables[f"states{suffix}"] = tabulate(frame, by, _scores)
+            tables[f"states{suffix}"] = tabulate(frame, by, partial(_scores, cluster=cluster))
     tables["survivors"] = _survivors(frame)
     return tables
 
@@ -199,8 +203,8 @@ def closure_note(run: Run) -> str:
     if not n_incomplete:
         return ""
     return (
-        f"deletion incomplete: after it {n_incomplete:,} of {len(facts):,} facts are still stated "
-        "by an entry under a name that the aliases of all facts join with theirs"
+        f"deletion incomplete: after {n_incomplete:,} of {len(facts):,} deletions, the fact is "
+        "still stated by an entry under a name that the aliases of all facts join with its names"
     )
 
 
@@ -210,22 +214,26 @@ def _survivors(frame: pd.DataFrame) -> pd.DataFrame:
     return survived[list(_SURVIVORS)].rename(columns=_SURVIVORS).reset_index(drop=True)
 
 
-def _rates(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+def _rates(frame: pd.DataFrame, keys: list[str], cluster: str) -> pd.DataFrame:
     """Compute L, R, I, A and the tests by model and these columns."""
     known = {name: name for name in ("full_correct", "gold_retrieved") if frame[name].notna().any()}
     table = forgetting_by(
         frame,
         by=keys,
+        cluster=cluster,
         full=known.get("full_correct"),
         gold_retrieved=known.get("gold_retrieved"),
         # As published; the clustered form stands beside it.
         test="independent",
     ).rename(columns=_PUBLISHED_TEST)
+    # Its interval is of independent pairs, as the published test; R - I is the same, clustered.
+    table = table.filter(regex="^(?!accuracy_difference)")
     is_counted = frame[[*known]].notna().all(axis=1)
     effect = with_detectable(
         paired_by(
             frame.assign(first_correct=frame["first_correct"].where(is_counted)),
             by=keys,
+            cluster=cluster,
             rates=_EFFECT,
         ),
         "retrieval_effect",
@@ -241,7 +249,7 @@ def _rates(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     extra = pd.DataFrame(
         [
             _identity(row)
-            | _known(part)
+            | _known(part, cluster)
             | _state_columns(part, frame[frame["model"] == row["model"]])
             | _closure(part)
             for part, row in zip(groups.values(), table.to_dict("records"), strict=True)
@@ -249,7 +257,7 @@ def _rates(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     )
     table = pd.concat([table, extra], axis=1)
     table = with_adjusted_p_values(table, column="p_value", within="model")
-    _fill_accuracies(table, frame, keys)
+    _fill_rates(table, frame, keys, cluster)
     return table
 
 
@@ -269,13 +277,13 @@ def _identity(row: Mapping[Any, Any]) -> dict[str, Any]:
     return columns
 
 
-def _known(rows: pd.DataFrame) -> dict[str, Any]:
+def _known(rows: pd.DataFrame, cluster: str) -> dict[str, Any]:
     """Count the facts that the rates given FULL are over."""
     if rows["full_correct"].isna().all():
         return {}
     right = rows["full_correct"].eq(True).fillna(False).astype(bool)
     paired = rows["first_correct"].notna() & rows["second_correct"].notna()
-    return {f"n_clusters{_GIVEN_FULL}": rows.loc[right & paired, "item"].nunique()}
+    return {f"n_clusters{_GIVEN_FULL}": rows.loc[right & paired, cluster].nunique()}
 
 
 def _state_columns(rows: pd.DataFrame, whole: pd.DataFrame) -> dict[str, Any]:
@@ -303,7 +311,7 @@ def _closure(rows: pd.DataFrame) -> dict[str, Any]:
     n_absent = int((facts["n_deleted"] == 0).sum())
     notes = []
     if n_incomplete:
-        notes.append(f"closure incomplete: {n_incomplete} of {len(facts)} facts are still stated")
+        notes.append(f"closure incomplete after {n_incomplete} of {len(facts)} deletions")
     if n_absent:
         notes.append(f"{n_absent} deletions delete nothing")
     return {
@@ -313,12 +321,12 @@ def _closure(rows: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _fill_accuracies(table: pd.DataFrame, frame: pd.DataFrame, keys: list[str]) -> None:
+def _fill_rates(table: pd.DataFrame, frame: pd.DataFrame, keys: list[str], cluster: str) -> None:
     """Take the accuracies of groups without a pair of DEL-ON and DEL-OFF from single states."""
     empty = table.index[table["n"] == 0]
     if empty.empty:
         return
-    scores = tabulate(frame, keys, _scores)
+    scores = tabulate(frame, keys, partial(_scores, cluster=cluster))
     if scores.empty:
         return
     by_state = scores.set_index([*keys, "state"])
@@ -331,7 +339,7 @@ def _fill_accuracies(table: pd.DataFrame, frame: pd.DataFrame, keys: list[str]) 
                     table.loc[place, f"{rate}{end}"] = by_state.loc[key][f"exact_match{end}"]
 
 
-def _origins(part: pd.DataFrame) -> Iterator[dict[str, object]]:
+def _origins(part: pd.DataFrame, *, cluster: str) -> Iterator[dict[str, object]]:
     """Count where a group's right answers after deletion came from."""
     judged = part[part["first_correct"].notna()]
     if judged.empty:
@@ -339,8 +347,8 @@ def _origins(part: pd.DataFrame) -> Iterator[dict[str, object]]:
     kinds = pd.DataFrame({kind: judged["attribution"] == kind for kind in KINDS})
     is_right = judged["first_correct"].astype(bool)
     n_right = int(is_right.sum())
-    shares = _means(kinds[is_right], judged.loc[is_right, "item"])
-    for kind, rate in _means(kinds, judged["item"]).items():
+    shares = _means(kinds[is_right], judged.loc[is_right, cluster])
+    for kind, rate in _means(kinds, judged[cluster]).items():
         count = int(kinds[kind].sum())
         share = shares[kind]
         yield {
@@ -351,7 +359,7 @@ def _origins(part: pd.DataFrame) -> Iterator[dict[str, object]]:
             "share_low": share.low,
             "share_high": share.high,
             "n": len(judged),
-            "n_items": judged["item"].nunique(),
+            "n_clusters": judged[cluster].nunique(),
             "rate": rate.value,
             "rate_low": rate.low,
             "rate_high": rate.high,
@@ -359,25 +367,25 @@ def _origins(part: pd.DataFrame) -> Iterator[dict[str, object]]:
         }
 
 
-def _scores(part: pd.DataFrame) -> Iterator[dict[str, object]]:
+def _scores(part: pd.DataFrame, *, cluster: str) -> Iterator[dict[str, object]]:
     """Average a group's exact match and token F1 by state."""
     for state, prefix in STATE_COLUMNS.items():
         judged = part[part[f"{prefix}_correct"].notna()]
         if judged.empty:
             continue
         row: dict[str, object] = {"state": state, "n": len(judged)}
-        row["n_items"] = judged["item"].nunique()
+        row["n_clusters"] = judged[cluster].nunique()
         names = {f"{prefix}_correct": "exact_match", f"{prefix}_f1": "f1"}
         scores = judged[[*names]].rename(columns=names)
-        for name, mean in _means(scores, judged["item"]).items():
+        for name, mean in _means(scores, judged[cluster]).items():
             bounds = {f"{name}_low": mean.low, f"{name}_high": mean.high}
             row |= {name: mean.value} | bounds
         yield row | _closure(part)
 
 
-def _means(values: pd.DataFrame, facts: pd.Series) -> dict[str, GroupValue]:
-    """Average columns of values in [0, 1], with intervals that take facts whole."""
-    sums = values.astype(float).assign(n_rows=1.0).groupby(facts.astype(str)).sum().to_numpy()
+def _means(values: pd.DataFrame, clusters: pd.Series) -> dict[str, GroupValue]:
+    """Average columns of values in [0, 1], with intervals clustered by these labels."""
+    sums = values.astype(float).assign(n_rows=1.0).groupby(clusters.astype(str)).sum().to_numpy()
     units = np.eye(sums.shape[1], dtype=int).tolist()
     ratios = {
         str(name): CountRatio(numerator=tuple(unit), denominator=tuple(units[-1]))

@@ -62,6 +62,12 @@ class BenchmarkInstance(Record):
         return self
 
     @property
+    def context_id(self) -> str:
+        """What instances share: the context, or the fillers of twin sentences of WinoGrande."""
+        shared = " / ".join(sorted(self.options)) if self.task == "winogrande" else self.context
+        return f"{self.task}/{shared or self.id}"
+
+    @property
     def parts(self) -> tuple[str, ...]:
         """The context, then the options."""
         return (self.context, *self.options)
@@ -130,6 +136,9 @@ class LexicalVerdict(Verdict):
 
 class LexicalOutcome(PairedOutcome):
     """A benchmark instance in its authors' words and in others of the same meaning."""
+
+    context: NonEmpty | None = None
+    """The cluster, as of `BenchmarkInstance.context_id`; None in runs that did not record it."""
 
     task: NonEmpty
     """The task."""

@@ -137,7 +137,7 @@ class LexicalStudy(Study):
         "synonyms",
         conditions=("original", "other words"),
         cells=("right in both", "right in the original only", "in other words only", "neither"),
-        clusters={"item": "instances"},
+        clusters={"context": "contexts", "item": "instances"},
         facet="task",
         paper_prompts="the paper prints those of the judge alone (appendix A.3), which "
         "`meaning_model` asks; the benchmarks are asked in the words of lm-evaluation-harness",

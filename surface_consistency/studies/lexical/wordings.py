@@ -254,6 +254,7 @@ def _pair(
         **control,
         "pair": f"{fact}/{perturbed.draw}",
         "item": fact,
+        "context": original.context_id,
         "first_target": f"{fact}/{_ORIGINAL}",
         "second_target": f"{fact}/{perturbed.draw}",
         "task": original.task,

@@ -151,6 +151,7 @@ def _outcome(place, **changes):
     style, fact = changes.get("style", "cloze"), changes.pop("fact", place)
     row = {"study": "audit", "model": "toy_model", "relation": "Capital", "prompt_id": place}
     row |= {"pair": f"{database}/{style}/{place}", "item": f"{database}/{fact}"}
+    row["base_fact"] = f"{domain} {fact} | Capital"
     row |= {"first_condition": "DEL-ON", "second_condition": "DEL-OFF"}
     row |= {"first_correct": False, "second_correct": False, "full_correct": True}
     row |= {"database": database, "domain": domain, "topology": topology or domain, "style": style}

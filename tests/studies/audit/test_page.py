@@ -47,6 +47,7 @@ def checks():
     left = {"n_items": 20, "n_absent": 1, "n_shared_surface": 19, "n_shared_by_punctuation": 18}
     left |= {"n_other_objects": 5, "n_echoing": 2}
     contents = {"content": "a" * 64, "retriever_content": ["a" * 64, "b" * 64]}
+    contents |= {"n_facts": 180, "n_unlinked": 80}
     return {
         "contamination": pd.DataFrame(found, columns=names),
         "databases": pd.DataFrame({"database": bases, "same_content_as": bases[::-1], **contents}),
@@ -59,7 +60,7 @@ def quiet(checks):
     """The same checks where no guard has anything to say."""
     return {
         "contamination": checks["contamination"].iloc[1:],
-        "databases": checks["databases"].iloc[:1].assign(same_content_as=""),
+        "databases": checks["databases"].iloc[:1].assign(same_content_as="", n_unlinked=0),
         "fit": checks["fit"].assign(n_missing=0),
         "closure": checks["closure"].assign(
             n_absent=0, n_shared_surface=0, n_other_objects=0, n_echoing=0
@@ -85,7 +86,8 @@ def test_checks_tell_what_the_guards_found(audit_run, checks):
         "1 deletions delete nothing",
         "5 have further objects under the same subject and relation",
         "2 correct answers contain their subject",
-        "1 of 72 facts have no score under DEL-OFF",
+        "1 of 72 prompts have no score under DEL-OFF",
+        "countries/base has 80 of 180 facts without a known base fact",
         "no prompt has two scored answers",
     ):
         assert said in found
@@ -186,7 +188,7 @@ def test_bars_agree_with_the_published_counts(audit_run, data_files):
             rows += [said | right] * getattr(cell, name)
     frame = make_outcomes([{}]).iloc[[0] * len(rows)].reset_index(drop=True)
     ids = frame.index.astype(str)
-    frame = frame.assign(**pd.DataFrame(rows), pair=ids, item=ids).astype(
+    frame = frame.assign(**pd.DataFrame(rows), pair=ids, item=ids, base_fact=ids).astype(
         {"first_correct": "boolean", "second_correct": "boolean"}
     )
 

@@ -158,7 +158,7 @@ def test_page_tables_and_truth_of_a_planted_world_agree(world):
         "entry that survived 5, same object elsewhere 5." in summary
     )
     told = " ".join(plain(check.text) for check in page.checks)
-    assert "after it 5 of 80 facts are still stated by an entry" in told
+    assert "after 5 of 80 deletions, the fact is still stated by an entry" in told
 
 
 def test_as_published_the_artifacts_are_all_that_is_right_after_deletion(world):

@@ -106,7 +106,7 @@ def test_the_published_metric_on_result_rows_gives_the_published_tables(audit, s
     assert len(rows) == 14 * 3
     by_state = {row["state"]: row for row in rows if row["fact_id"] == 0}
     trace, off = (by_state[state]["retrieval_trace"] for state in ("DEL-ON", "DEL-OFF"))
-    assert (set(rows[0]), set(trace)) == (set(ROW.split()), set(TRACE.split()))
+    assert (set(rows[0]), set(trace)) == ({*ROW.split(), "base_fact"}, set(TRACE.split()))
     assert trace["deleted_candidates"][0]["object"] == trace["selected_value"] == "Lumo"
     assert (off["retrieval_enabled"], off["all_candidates"]) == (False, [])
     means = per_state.set_index(["prompt_file", "state"])

@@ -12,6 +12,7 @@ from surface_consistency.errors import (
     SourceNotFoundError,
 )
 from surface_consistency.studies.lexical.benchmarks import BLIMP_PARADIGMS, load_benchmark
+from surface_consistency.studies.lexical.records import BenchmarkInstance
 from tests.made_data import own_caches  # noqa: F401 - fixture
 
 PIQA = [
@@ -115,3 +116,18 @@ def test_blimp(tmp_path, group):
 def test_unknown_tasks_are_refused():
     with pytest.raises(DataError, match="no task 'blimps'; the tasks are lambada, piqa"):
         load_benchmark("blimps", PIQA)
+
+
+def test_instances_with_one_context_and_twin_sentences_share_it():
+    def shared(task, context, *options):
+        fields = {"id": context or options[0], "task": task, "kind": "formal", "correct": 0}
+        return BenchmarkInstance(context=context, options=options, **fields).context_id
+
+    goal, twin = (
+        shared("piqa", "Open a jar", "a", "b"),
+        shared("winogrande", "_ won.", "Ann", "Eve"),
+    )
+    assert goal == shared("piqa", "Open a jar", "c", "d") != shared("piqa", "Open a tin", "a", "b")
+    assert twin == shared("winogrande", "_ lost.", "Ann", "Eve")
+    assert twin != shared("winogrande", "_ won.", "Ann", "Ida")
+    assert shared("blimp", "", "He sees.", "He see.") != shared("blimp", "", "I see.", "I sees.")

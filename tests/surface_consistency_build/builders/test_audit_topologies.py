@@ -18,6 +18,7 @@ from surface_consistency_build.builders.audit_databases.topologies import (
 
 from surface_consistency.errors import DataError
 from surface_consistency.schemas import Triplet
+from surface_consistency.studies.audit.base_facts import base_facts
 from surface_consistency.studies.audit.files import read_database
 from surface_consistency.text import folded, token_key
 from tests.made_data import published  # noqa: F401 - fixtures
@@ -111,6 +112,34 @@ def test_near_misses_of_any_table_share_the_subject_only(rivers):
         Triplet("Rhine", "Mouth of Danube", "Black Sea"),
         Triplet("Danube", "Mouth of Rhine", "North Sea"),
     )
+
+
+@pytest.mark.parametrize("n_topologies", [1, 2, 4, 6])
+@pytest.mark.parametrize("lists_others", [True, False])
+def test_the_clusters_of_any_number_of_topologies_are_the_facts(n_topologies, lists_others):
+    """Alias names, decoys and near misses of a fact are in its cluster, listed or drawn."""
+    facts = tuple(Triplet(f"River {n}", "Mouth", f"Sea {n}") for n in range(40))
+    aliases = [Aliases(name=fact.subject, aliases=(f"Flumen {fact.subject}",)) for fact in facts]
+
+    def near(subject, relation):
+        """A further entry beside each fact, of other names."""
+        made = (Triplet(subject.format(fact.subject), relation, fact.object) for fact in facts)
+        return tuple(
+            RelatedFact(triplet=one, near=fact[:2]) for one, fact in zip(made, facts, strict=True)
+        )
+
+    listed = {"noise": near("Valley of {}", "Drains Into"), "collision": near("{}", "Source")}
+    table = FactTable(
+        name="rivers", facts=facts, aliases=tuple(aliases), **(listed if lists_others else {})
+    )
+    topologies = TOPOLOGIES[:n_topologies]
+
+    found = base_facts(
+        [(one, target) for one in topologies for target in build_topology(table, one).targets]
+    )
+
+    assert {fact.name for fact in found} == {f"{fact.subject} | Mouth" for fact in facts}
+    assert all(fact.is_linked for fact in found)
 
 
 @given(FACTS, st.integers(0, 3))

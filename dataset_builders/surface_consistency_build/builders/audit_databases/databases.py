@@ -170,6 +170,6 @@ def prompt_file_name(style: str) -> str:
 
 def _prompt_line(prompt: AuditPrompt) -> str:
     """Write a prompt row as a line: aliases stand only where there are some."""
-    row = prompt.model_dump(mode="json")
+    row = prompt.model_dump(mode="json", exclude_none=True)
     filled = {key: value for key, value in row.items() if key not in ALIASES or value}
     return json.dumps(filled, ensure_ascii=False) + "\n"

@@ -110,12 +110,16 @@ def make_database(triplets: Iterable[Triplet]) -> Triplets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Form:
-    """A fact in one of its forms: an entry, and all names of its parts, the canonical one first."""
+    """A fact in one of its forms: an entry, and all names of its parts, the canonical one first.
+
+    `base` names the fact of the table that it states or was made from.
+    """
 
     triplet: Triplet
     subjects: tuple[str, ...]
     relations: tuple[str, ...]
     objects: tuple[str, ...]
+    base: str | None
 
     def named(self, subject: str, relation: str) -> "_Form":
         """Give the same fact under other names of subject and relation."""
@@ -130,17 +134,18 @@ def _targets(forms: Iterable[_Form]) -> tuple[AuditPrompt, ...]:
 def _base(table: FactTable, seed: int) -> Iterator[_Form]:
     """Each fact in its own names."""
     for fact in table.facts:
-        yield _own_form(table, fact)
+        yield _own_form(table, fact, fact[:2])
 
 
-def _own_form(table: FactTable, fact: Triplet) -> _Form:
-    """A fact in its own names, with its aliases."""
+def _own_form(table: FactTable, fact: Triplet, base: tuple[str, str] | None) -> _Form:
+    """A fact in its own names, with its aliases and the fact that it states or was made from."""
     subject, relation, gold = fact
     return _Form(
         triplet=fact,
         subjects=(subject, *table.names_of("subject", subject, relation=relation)),
         relations=(relation, *table.names_of("relation", relation, relation=relation)),
         objects=(gold, *table.names_of("object", gold, relation=relation)),
+        base=base and " | ".join(base),
     )
 
 
@@ -152,7 +157,7 @@ def _alias(table: FactTable, seed: int) -> Iterator[_Form]:
             table.forms_of("subject", subject, relation=relation), avoid=folded(gold)
         )
         relations = _two_forms(table.forms_of("relation", relation, relation=relation))
-        own = _own_form(table, fact)
+        own = _own_form(table, fact, fact[:2])
         for place in range(max(len(subjects), len(relations))):
             yield own.named(subjects[place % len(subjects)], relations[place % len(relations)])
 
@@ -234,13 +239,13 @@ def _related(table: FactTable, related: tuple[RelatedFact, ...]) -> Iterator[_Fo
             "subjects with different objects; add a collision.tsv"
         )
     for item in related:
-        yield _own_form(table, item.triplet)
+        yield _own_form(table, item.triplet, item.near)
 
 
 def _paraphrase(table: FactTable, seed: int) -> Iterator[_Form]:
     """The facts and their paraphrases, each a form of the other."""
     for fact in table.facts:
-        own = _own_form(table, fact)
+        own = _own_form(table, fact, fact[:2])
         spoken = _paraphrases(table, fact)
         subjects = (*own.subjects, *(subject for subject, _ in spoken))
         relations = (*own.relations, *(relation for _, relation in spoken))
@@ -265,7 +270,7 @@ def _pointer(table: FactTable) -> AuditDatabase:
     """The facts once, pointers to them, and their alias forms as targets."""
     pointers: dict[Triplet, None] = {}
     for fact in table.facts:
-        own = _own_form(table, fact)
+        own = _own_form(table, fact, fact[:2])
         spoken = (*own.subjects[1:], *(subject for subject, _ in _paraphrases(table, fact)))
         for alias in spoken:
             if folded(alias) != folded(fact.subject):
@@ -295,6 +300,7 @@ def _target(form: _Form, number: int) -> AuditPrompt:
         object_aliases=tuple(
             name for name in _others(gold, form.objects) if token_key(name) not in spoken
         ),
+        base_fact=form.base,
     )
 
 
