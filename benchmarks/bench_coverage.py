@@ -24,6 +24,7 @@ from statistics import NormalDist
 import numpy as np
 import pandas as pd
 import scipy.special
+from bench_claims import claims
 
 from surface_consistency.metrics import (
     PAIRED_RATES,
@@ -786,7 +787,7 @@ def main():
     warnings.simplefilter("ignore")
     start = time.perf_counter()
     same_as_functions()
-    missed = goals(n_datasets) + topologies(n_datasets)
+    missed = goals(n_datasets) + topologies(n_datasets) + claims(n_datasets)
     if options.goals:
         print(f"\n{time.perf_counter() - start:.0f} s")
         print(*missed, sep="\n", file=sys.stderr)
