@@ -187,7 +187,7 @@ def _decoded_plan(
 def _choosing(runner: Runner, settings: StudySettings) -> MultipleChoiceRunner:
     """Read answers off the probabilities of options, compared as the settings say."""
     if not isinstance(settings, OptionSettings):
-        return MultipleChoiceRunner(runner)
+        return MultipleChoiceRunner(runner, spellings=settings.options_are_spellings)
     is_majority = settings.read == "log-odds"
     return MultipleChoiceRunner(runner, option_score=settings.option_score, majority=is_majority)
 
