@@ -14,7 +14,7 @@ from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired.answers import TEXTS as ANSWERS
 from surface_consistency.engine.paired.tables import TEXTS, is_hardly_right, scored_pairs
-from surface_consistency.errors import RecordError
+from surface_consistency.errors import DataError, RecordError
 from surface_consistency.reading import json_objects
 from surface_consistency.report.page import Check, Provenance
 from surface_consistency.runs.loader import Run
@@ -36,6 +36,8 @@ _AFFIXING: Final = re.compile(
 _MANY: Final = 0.02
 """Proportion of answers above which a flaw of theirs is reported."""
 _CORRECT: Final = ("first_correct", "second_correct")
+IMPORTED: Final = ("verdicts", "stored", "stored-scores")
+"""Runners of answers that were made elsewhere, which cannot run a prompt twice."""
 _REPLIES: Final = ("unclosed_reasoning", "content_filter", "refusal", "tie")
 
 
@@ -131,7 +133,7 @@ def judge_checks(report: Report, tables: Tables) -> Iterator[Check]:
 
 def noise_checks(report: Report, tables: Tables) -> Iterator[Check]:
     """Compare the flip rate of each model and panel with the noise floor."""
-    given = {run.label for run in report.runs if run.manifest.runner.get("runner") == "verdicts"}
+    given = {run.label for run in report.runs if run.manifest.runner.get("runner") in IMPORTED}
     for row in _labelled(report, tables):
         rows = rows_of(tables, "above_noise", row, report.facet)
         nearest = max(rows, key=lambda one: (one["p_value_holm"], -one["difference"]), default=None)
@@ -206,8 +208,7 @@ def check_answers(run: Run) -> list[Check]:
         nouns under a rule that requires the noun alone; and plain text given to a model that has a
         chat template.
     """
-    columns = [run.outcomes[name].dropna() for name in ANSWERS if name in run.outcomes]
-    texts = Counter(text for column in columns for text in column.to_numpy(dtype=object))
+    texts = Counter(_of_targets(run, ANSWERS).dropna().to_numpy(dtype=object).tolist())
     n_texts, most = texts.total(), _MANY * texts.total()
     rule = run.judged_by.split(" on ")[0].removeprefix("matcher:")
     facts: dict[str, Any] = {
@@ -238,6 +239,23 @@ def check_answers(run: Run) -> list[Check]:
     if texts and _judges_text(run) and _asks_in_plain_text(run):
         checks.append(TEXTS.check("plain", label=run.label))
     return checks
+
+
+def _of_targets(run: Run, names: Sequence[str]) -> "pd.Series[Any]":
+    """Return the answers or verdicts of a run, that of a prompt in several pairs once."""
+    outcomes = run.outcomes
+    try:
+        pairs = run.folder.read_plan()[1].set_index("pair")
+    except DataError:
+        pairs = pd.DataFrame()
+    parts = [pd.DataFrame({"owner": [], "value": []}, dtype=object)]
+    for name in names:
+        if name in outcomes:
+            owner, target = outcomes["pair"] + f"/{name}", f"{name.partition('_')[0]}_target"
+            if target in pairs:
+                owner = outcomes["pair"].map(pairs[target]).fillna(owner)
+            parts.append(pd.DataFrame({"owner": owner, "value": outcomes[name]}))
+    return pd.concat(parts[1:] or parts, ignore_index=True).drop_duplicates("owner")["value"]
 
 
 def _by_words(run: Run, rule: str) -> str:
@@ -345,10 +363,9 @@ def doubts_of(runs: Sequence[Run]) -> list[str]:
     """
     models, doubts = [], list[str]()
     for run in runs:
-        scores = pd.concat([run.outcomes[name] for name in _CORRECT]).dropna()
+        scores = _of_targets(run, _CORRECT).dropna()
         models.append((run.label, float(scores.mean()) if len(scores) else np.nan, len(scores)))
-        if columns := [run.outcomes[name] for name in ANSWERS if name in run.outcomes]:
-            texts = pd.concat(columns, ignore_index=True)
+        if len(texts := _of_targets(run, ANSWERS)):
             errors = texts.isna().map({True: "no answer", False: None})
             frame = pd.DataFrame({"model": run.label, "prediction": texts, "error": errors})
             doubts += missing_answers(frame)

@@ -139,7 +139,7 @@ def _details(report: Report, tables: Tables, row: Row) -> Iterator[say.Sentence]
     if say.direction(row, "consistency") is not None:
         quantity = f"alignment of {model} between short and long answers"
         yield say.rate(row, "consistency", quantity, clusters=report.clusters)
-    yield from paired.same_sentences(report, tables, row)
+    yield from paired.same_sentences(report, tables, row, "same_by_rule")
     for slot in rows_of(tables, "position", {"model": model})[:1]:
         if say.direction(slot, "slope") is not None:
             yield say.rate(
@@ -335,7 +335,7 @@ def _topic(report: Report, tables: Tables) -> page.Section | None:
             reference = _fact(report, run, row["item"])["reference"]
             made.append((reference, _REMARKS[row["cell"]], outcome))
         lines.append((f"order {number}", made))
-    n_known = rows.drop_duplicates("item")["first_correct"].sum()
+    short = rows.drop_duplicates("item")["first_correct"].dropna()
     name = _fact(report, run, rows["item"].iloc[0])["topic"]
     matrix = page.Matrix(
         title=f"{name}, {run.label}",
@@ -343,7 +343,7 @@ def _topic(report: Report, tables: Tables) -> page.Section | None:
         rows=lines,  # type: ignore[arg-type]
     )
     lead = TEXTS.sentence(
-        "topic", name=name, label=run.label, n_known=int(n_known), n_items=rows["item"].nunique()
+        "topic", name=name, label=run.label, n_known=int(short.sum()), n_items=len(short)
     )
     title = f"One topic in {len(lines)} order{'s' * (len(lines) > 1)}"
     return paired.section("topic", title, [matrix], lead=lead)
@@ -404,8 +404,9 @@ def slaq_checks(report: Report, tables: Tables) -> Iterator[page.Check]:
             rows_of, tables, row={"model": label}
         )
         if reasons := of("unjudged"):
-            listed = "; ".join(f"{row['n']:,} answers: {row['reason']}" for row in reasons)
-            yield TEXTS.check("unjudged", label=label, reasons=listed)
+            listed = "; ".join(f"{row['n']:,}: {row['reason']}" for row in reasons)
+            n = sum(row["n"] for row in reasons)
+            yield TEXTS.check("unjudged", label=label, n=n, reasons=listed)
         yield TEXTS.check("balanced" if of("position") else "unbalanced", label=label)
         for slope in of("momentum_slopes")[:1]:
             n, n_missing = int(slope["n_responses"]), int(slope["n_missing"])
