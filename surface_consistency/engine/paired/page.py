@@ -289,10 +289,12 @@ def same_sentences(
     Returns:
         One sentence; none without an interval.
     """
-    kind = (
-        "identical answers" if rate == "same_answer" else "answers that a rule counts as the same"
+    quantity = (
+        f"proportion of identical answers of {row['model']}"
+        if rate == "same_answer"
+        else f"proportion of answers of {row['model']} that are the same by the comparison rule"
     )
-    quantity = f"proportion of {kind} of {row['model']} among pairs incorrect under both conditions"
+    quantity += " among pairs incorrect under both conditions"
     return [
         say.rate(one, rate, quantity, clusters=report.clusters)
         for one in rows_of(tables, "same_answer", row, report.facet, among="both wrong")
