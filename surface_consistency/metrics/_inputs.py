@@ -3,8 +3,7 @@
 import operator
 import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -105,45 +104,27 @@ def outcome_cells(
     return cells
 
 
-_ValuesT = TypeVar("_ValuesT")
-
-
-def plain(values: _ValuesT) -> _ValuesT:
-    """Return torch tensors as numpy arrays, with gradients detached; other values as they are."""
+def plain(values: Any) -> Any:  # noqa: ANN401 - any kind of values
+    """Return torch tensors as numpy arrays, also within a list; other values as they are."""
     if isinstance(values, Iterator):
         kind = type(values).__name__
         raise TypeError(f"a {kind} can be read only once; pass a list or an array of its values")
-    if type(values) in (list, tuple):
-        sequence: _ValuesT = _plain_sequence(values)
-        return sequence
+    if type(values) in (list, tuple) and any(hasattr(k, "detach") for k in set(map(type, values))):
+        return list(map(_scalar, values))
     if not hasattr(values, "detach"):
         return values
-    tensor: Any = values.detach().cpu()  # type: ignore[attr-defined]
+    tensor = values.detach().cpu()
     try:
-        array: _ValuesT = tensor.numpy()
+        return tensor.numpy()
     except TypeError:  # numpy has no bfloat16.
-        array = tensor.float().numpy()
-    return array
+        return tensor.float().numpy()
 
 
-def _plain_sequence(values: Any) -> Any:  # noqa: ANN401 - a list or a tuple
-    """Return the tensors in a list or a tuple as numbers and arrays; without any, itself."""
-    kinds = set(map(type, values))
-    if kinds and kinds <= {list, tuple}:
-        kinds = set(map(type, chain.from_iterable(values)))
-    if not any(kind in (list, tuple) or hasattr(kind, "detach") for kind in kinds):
-        return values
-    return type(values)(
-        _scalar(value) if hasattr(value, "detach") and not value.ndim else plain(value)
-        for value in values
-    )
-
-
-def _scalar(value: object) -> object:
+def _scalar(value: Any) -> Any:  # noqa: ANN401 - any kind of value
     """Return a scalar of torch or Arrow, which compares by identity or never, as a Python value."""
     if hasattr(value, "as_py"):
         return value.as_py()
-    return value.item() if hasattr(value, "detach") and hasattr(value, "item") else value
+    return value.item() if hasattr(value, "detach") and not value.ndim else plain(value)
 
 
 def plain_list(values: Iterable[Any]) -> list[Any]:
@@ -231,14 +212,6 @@ def scores_and_verdicts(
         index = int(np.argmax(codes == MISSING))
         raise ValueError(f"{names[1]}[{index}] has no verdict: leave the {row} out first")
     return features, codes.astype(np.int64)
-
-
-def column_titles(values: object, names: Sequence[str] | None, n: int, what: str) -> list[str]:
-    """Return names given, or the column names of a frame, or `<what><number>` as text."""
-    columns = names or getattr(values, "columns", None)
-    if columns is None:
-        return [f"{what} {k}" for k in range(n)]
-    return list(map(str, columns))
 
 
 def is_missing(value: object) -> bool:

@@ -59,11 +59,7 @@ class MinimalRunner(Runner):
             encoded = self._tokenizer(self.render(prompt), add_special_tokens=not prompt.messages)
             rows.append(encoded.input_ids)
             if not 0 < len(rows[-1]) <= self._context - params.max_new_tokens:
-                raise RunnerError(
-                    f"{prompt.id!r} has {len(rows[-1])} tokens, and the model takes 1 to "
-                    f"{self._context - params.max_new_tokens} before {params.max_new_tokens} new "
-                    "ones; set fewer new tokens, or use a model with a longer context"
-                )
+                raise RunnerError(f"{prompt.id!r} is empty or too long; set fewer new tokens")
         width = max(map(len, rows))
         output = self._model.generate(
             input_ids=self._tensor([[0] * (width - len(row)) + row for row in rows]),

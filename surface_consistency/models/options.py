@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from typing import Final, Literal, get_args
 
 import numpy as np
@@ -81,12 +82,9 @@ class MultipleChoiceRunner(Runner):
         Returns:
             The runner.
         """
-        return MultipleChoiceRunner(
-            self._runner.rebatched(seed),
-            option_score=self._option_score,
-            majority=self._majority,
-            spellings=self._spellings,
-        )
+        again = copy(self)
+        again._runner = self._runner.rebatched(seed)
+        return again
 
     def plan(
         self, prompts: Sequence[Prompt], params: GenerationParams

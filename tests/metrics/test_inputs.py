@@ -194,7 +194,7 @@ def test_a_missing_label_is_named_with_its_place(wrap, gap):
         _inputs.label_codes(pd.Categorical([1, "1"]), 2, "clusters")
 
 
-def test_tensors_are_read_alone_in_lists_and_in_lists_of_lists():
+def test_tensors_are_read_alone_and_in_lists():
     torch = pytest.importorskip("torch")
     values = [0.5, 0.25, 1.0, 0.0]
     for tensor in (
@@ -203,8 +203,7 @@ def test_tensors_are_read_alone_in_lists_and_in_lists_of_lists():
     ):
         for given in (tensor, list(tensor), tuple(tensor)):
             assert _inputs.numeric_vector(given, "x").tolist() == values
-        rows = [list(tensor), list(tensor)]
-        assert np.asarray(_inputs.plain(rows)).tolist() == [values, values]
+        assert np.asarray(_inputs.plain([tensor, tensor])).tolist() == [values, values]
         assert _inputs.label_codes(list(tensor), 4, "clusters").tolist() == [0, 1, 2, 3]
         assert _inputs.verdict_codes(list(tensor > 0.3), "first").tolist() == [1, 0, 1, 0]
 

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -243,18 +244,15 @@ def check_answers(run: Run) -> list[Check]:
 
 def _of_targets(run: Run, names: Sequence[str]) -> "pd.Series[Any]":
     """Return the answers or verdicts of a run, that of a prompt in several pairs once."""
-    outcomes = run.outcomes
-    try:
+    outcomes, parts = run.outcomes, [pd.DataFrame({"owner": [], "value": []}, dtype=object)]
+    pairs = pd.DataFrame()
+    with suppress(DataError):
         pairs = run.folder.read_plan()[1].set_index("pair")
-    except DataError:
-        pairs = pd.DataFrame()
-    parts = [pd.DataFrame({"owner": [], "value": []}, dtype=object)]
-    for name in names:
-        if name in outcomes:
-            owner, target = outcomes["pair"] + f"/{name}", f"{name.partition('_')[0]}_target"
-            if target in pairs:
-                owner = outcomes["pair"].map(pairs[target]).fillna(owner)
-            parts.append(pd.DataFrame({"owner": owner, "value": outcomes[name]}))
+    for name in {*names} & {*outcomes}:
+        owner, target = outcomes["pair"] + f"/{name}", f"{name.partition('_')[0]}_target"
+        if target in pairs:
+            owner = outcomes["pair"].map(pairs[target]).fillna(owner)
+        parts.append(pd.DataFrame({"owner": owner, "value": outcomes[name]}))
     return pd.concat(parts[1:] or parts, ignore_index=True).drop_duplicates("owner")["value"]
 
 

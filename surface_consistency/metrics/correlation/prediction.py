@@ -261,7 +261,8 @@ def predict_alignment(
         raise ValueError("aligned must hold both classes: there is nothing to tell apart")
     owners = _inputs.label_codes(groups, labels.size, "groups", row="pair")
     n_features = matrix.shape[1]
-    titles = _inputs.column_titles(features, names, n_features, "feature")
+    own = map(str, getattr(features, "columns", ()))
+    titles = [*(names or own)] or [f"feature {k}" for k in range(n_features)]
     if len(titles) != n_features:
         raise ValueError(f"names must name {n_features} features; got {len(titles)}")
     folds = _group_folds(labels, owners, n_folds, seed)

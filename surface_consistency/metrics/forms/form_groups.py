@@ -49,9 +49,9 @@ def forms_by(
     (k (k - 1) + (m - k)(m - k - 1)) / (m (m - 1)), averaged over facts (consistency).
     all_correct, all_incorrect and all_agree are the proportions of facts that are right, wrong, and
     either, in all forms; accuracy is the mean over facts of the proportion of right forms.
-    form_share is E[Var(correct | fact)] / Var(correct) = (1 - consistency) / (2 p (1 - p)), p being
-    the accuracy, in [0, 2]; intraclass_correlation, in [-1, 1], is that of a one-way analysis of
-    variance, ICC(1,1), in which facts with more forms weigh more.
+    within_item_share is E[Var(correct | fact)] / Var(correct) = (1 - consistency) / (2 p (1 - p)),
+    p being the accuracy, in [0, 2]; intraclass_correlation, in [-1, 1], is that of a one-way
+    analysis of variance, ICC(1,1), in which facts with more forms weigh more.
 
     Args:
         frame: One row a fact and form, with the columns named below.
@@ -80,8 +80,8 @@ def forms_by(
         where none is), n_undefined (the most resamples that left any
         metric undefined); and `<metric>`,
         `<metric>_low`, `<metric>_high` for accuracy, all_correct, all_incorrect, all_agree,
-        consistency, form_share, intraclass_correlation, and with `of` all_correct_of, to which
-        facts with fewer forms do not belong.
+        consistency, within_item_share, intraclass_correlation, and with `of` all_correct_of, to
+        which facts with fewer forms do not belong.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame; the message lists those seen.
@@ -95,14 +95,15 @@ def forms_by(
         increase it: with m forms of every fact it is 1 - (1 - consistency) (m - 1) / m.
         With two forms per fact, consistency is that of the paired table. all_correct and all_agree
         fall as forms are added, so compare them between sets of equally many forms only. The order
-        of the rows does not matter. form_share and intraclass_correlation are undefined if all
-        verdicts are right or all wrong, the latter for a single fact as well.
+        of the rows does not matter. within_item_share and intraclass_correlation are undefined if
+        all verdicts are right or all wrong, the latter for a single fact as well.
         Undefined metrics and the bounds of a group with a single cluster are NaN; one
         `UndefinedMetricWarning` names them all. A group in which no fact has two scored forms keeps
         its row. A group's numbers depend on its own rows, the seed and its labels alone.
         Under "sample" the arms of an interval and those of a t interval over forms (jackknife, one
         degree of freedom less than forms) add up as squares: three forms carry two degrees. That of
-        form_share ends at 1 there: forms drawn from one source do not agree less than chance.
+        within_item_share ends at 1 there: forms drawn from one source do not agree less than
+        chance.
 
     References:
         Srikanth, Carpuat and Rudinger, TACL 2024, arXiv 2404.11717 (P_C, PVAP); P. E. Shrout and
