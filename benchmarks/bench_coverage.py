@@ -253,7 +253,7 @@ def forms(tally, n_datasets):
         truths = {
             "accuracy": rate,
             "consistency": 1 - 2 * rate * (1 - rate) * (1 - alike),
-            "form_share": 1 - alike,
+            "within_item_share": 1 - alike,
             "intraclass_correlation": alike,
         }
         for name, truth in truths.items():

@@ -1,8 +1,10 @@
 """Options for the prompts of any study, so that answers can be read from their probabilities."""
 
 import random
+import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,8 @@ import pandas as pd
 
 from surface_consistency.engine.plan import Plan
 from surface_consistency.engine.settings import OptionSettings
-from surface_consistency.errors import DataError
+from surface_consistency.engine.study import Study
+from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.metrics import cluster_bootstrap
 from surface_consistency.models.options import option_log_odds, option_scores
 from surface_consistency.schemas import Prompt
@@ -21,16 +24,40 @@ _ALIKE = 1e-9
 _DRAWS = 50
 
 
-def add_choices(plan: Plan, settings: OptionSettings) -> Plan:
+def whole_plan(
+    study: Study,
+    data: Any,  # noqa: ANN401 - what `Study.load` returned
+    settings: OptionSettings,
+) -> Plan | None:
+    """Plan without `limit`, so that a limit does not change the options of a fact.
+
+    Args:
+        study: The study.
+        data: What its `load` returned.
+        settings: How to ask.
+
+    Returns:
+        The plan, without prompts; None if there is no limit.
+    """
+    if settings.limit is None:
+        return None
+    # A plan without a runner selects by the settings that were given explicitly.
+    fields = {name: getattr(settings, name) for name in type(settings).model_fields}
+    return study.plan(data, settings.model_copy(update={**fields, "limit": None}))
+
+
+def add_choices(plan: Plan, settings: OptionSettings, whole: Plan | None = None) -> Plan:
     """Give every prompt options: the reference of its fact and references of other facts.
 
     The options of a fact are the same under all its names and in all its prompts, in an order that
-    is drawn with them; no other option is an accepted answer of the fact, letter case aside. Where
-    the pairs name a relation, the others are references of facts with the same relation.
+    is drawn with them; no other option is an accepted answer of the fact, letter case aside. If
+    the pairs name a relation, the others are references of facts with the same relation, and of
+    other relations only if these are too few, with a `SurfaceConsistencyWarning`.
 
     Args:
         plan: What is asked; each prompt asks one fact.
         settings: `options`, how many, and `seed`.
+        whole: The plan of all data, whose references are the other options; None for `plan`.
 
     Returns:
         The plan with options in its prompts; as it is where all of them have their own.
@@ -50,31 +77,38 @@ def add_choices(plan: Plan, settings: OptionSettings) -> Plan:
             f"prompt {prompt_id!r} asks {n_items} facts, and options can answer one; read answers "
             "with `read=generate`"
         )
-    relations = _relations(plan)
-    accepted = _accepted(targets)
+    whole = whole or plan
+    relations, accepted = _relations(plan), _accepted(whole.items)
     pools = {
         relation: list(dict.fromkeys(answers[0] for answers in of_relation))
-        for relation, of_relation in targets["references"].groupby(relations, sort=False)
+        for relation, of_relation in whole.items["references"].groupby(
+            _relations(whole), sort=False
+        )
     }
+    every = list(dict.fromkeys(chain.from_iterable(pools.values())))
+    n_filled = 0
     offered: dict[object, tuple[str, ...]] = {}
     prompts: dict[object, tuple[str, ...]] = {}
     for prompt_id, item, answers, relation in zip(
         targets["prompt_id"], targets["item"], targets["references"], relations, strict=True
     ):
         if item not in offered:
-            offered[item] = _draw(
-                answers[0],
-                pools[relation],
-                accepted[item],
-                settings,
-                item,
-                where=f" among facts with relation {relation!r}" if relation else "",
-            )
+            pool = pools[relation]
+            offered[item] = _draw(answers[0], pool, every, accepted[item], settings, item)
+            n_filled += not {*offered[item]} <= {answers[0], *pool}
         prompts[prompt_id] = offered[item]
     groups = {
         name: replace(group, prompts=[_with_options(item, prompts) for item in group.prompts])
         for name, group in plan.groups.items()
     }
+    if n_filled:
+        warnings.warn(
+            f"{n_filled} of {len(offered)} facts have fewer than {settings.options - 1} other "
+            "answers among facts with their relation, so that answers of other relations are among "
+            f"their {settings.options} options; set `options` to a smaller number to avoid this",
+            SurfaceConsistencyWarning,
+            stacklevel=2,
+        )
     return replace(plan, groups=groups)
 
 
@@ -163,13 +197,12 @@ def _accepted(targets: pd.DataFrame) -> Mapping[Hashable, frozenset[str]]:
 def _draw(
     reference: str,
     pool: Sequence[str],
+    every: Sequence[str],
     accepted: frozenset[str],
     settings: OptionSettings,
     item: object,
-    *,
-    where: str,
 ) -> tuple[str, ...]:
-    """Draw the options of a fact: by its id and the seed alone."""
+    """Draw the options of a fact from the pool, then from all: by its id and the seed alone."""
     rng = random.Random(f"{settings.seed}|{item}")
     taken = {reference.casefold(): reference}
     for _ in range(_DRAWS * settings.options):
@@ -180,14 +213,15 @@ def _draw(
             taken.setdefault(option.casefold(), option)
     else:
         # Few others are left: look at each of them once.
-        for option in sorted(pool, key=lambda _: rng.random()):
-            if len(taken) < settings.options and option.casefold() not in accepted:
-                taken.setdefault(option.casefold(), option)
+        for options in (pool, every):
+            for option in sorted(options, key=lambda _: rng.random()):
+                if len(taken) < settings.options and option.casefold() not in accepted:
+                    taken.setdefault(option.casefold(), option)
     if len(taken) < settings.options:
         raise DataError(
-            f"fact {item!r} has {len(taken) - 1} other answers{where} to choose from, and "
-            f"`options` {settings.options} needs {settings.options - 1}; ask for fewer options, or "
-            "for more facts"
+            f"fact {item!r} has {len(taken) - 1} other answers to choose from, and `options` "
+            f"{settings.options} needs {settings.options - 1}; ask for fewer options, or load more "
+            "facts"
         )
     return tuple(sorted(taken.values(), key=lambda _: rng.random()))
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import pandas as pd
 
 import surface_consistency
-from surface_consistency.engine.choices import add_choices
+from surface_consistency.engine.choices import add_choices, whole_plan
 from surface_consistency.engine.generate import Progress, run_prompts
 from surface_consistency.engine.plan import Plan
 from surface_consistency.engine.settings import OptionSettings, StudySettings
@@ -176,7 +176,7 @@ def _decoded_plan(
         raise DataError(f"no pair to ask in {plan.data.id} with these settings")
     settled: StudySettings = plan.settings or settings
     if isinstance(settled, OptionSettings) and settled.read != "generate":
-        plan = add_choices(plan, settled)
+        plan = add_choices(plan, settled, whole_plan(study, data, settled))
     groups = {
         name: replace(group, params=settled.with_reasoning(group.params))
         for name, group in plan.groups.items()
@@ -187,7 +187,7 @@ def _decoded_plan(
 def _choosing(runner: Runner, settings: StudySettings) -> MultipleChoiceRunner:
     """Read answers off the probabilities of options, compared as the settings say."""
     if not isinstance(settings, OptionSettings):
-        return MultipleChoiceRunner(runner)
+        return MultipleChoiceRunner(runner, spellings=settings.options_are_spellings)
     is_majority = settings.read == "log-odds"
     return MultipleChoiceRunner(runner, option_score=settings.option_score, majority=is_majority)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
@@ -51,6 +51,9 @@ class SourceSettings(Settings):
 
 class StudySettings(Settings):
     """How a study asks."""
+
+    options_are_spellings: ClassVar[bool] = False
+    """Whether options that differ only in letter case and outer spaces are one answer."""
 
     seed: int = 0
     """Seed of every choice, that of the repeated sample among them."""

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.engine.choices import add_choices
+from surface_consistency.engine.choices import add_choices, whole_plan
 from surface_consistency.engine.judging.judges import Judge, judge_targets
 from surface_consistency.engine.plan import Plan
 from surface_consistency.engine.settings import JudgeScoring, OptionSettings, StudySettings
@@ -421,7 +421,7 @@ class PairedTask:
             settings = self.settings.model_copy(update=changed)
             plan = make_plan(self.study, self._data, settings, self._runner)
             if isinstance(settings, OptionSettings) and settings.read == "multiple-choice":
-                plan = add_choices(plan, settings)
+                plan = add_choices(plan, settings, whole_plan(self.study, self._data, settings))
             asking = plan.settings or settings
             prompts = {
                 prompt.id: (prompt, asking.with_reasoning(group.params))

@@ -2,11 +2,12 @@
 
 import operator
 import warnings
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, TypeVar
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 
@@ -103,32 +104,37 @@ def outcome_cells(
     return cells
 
 
-_ValuesT = TypeVar("_ValuesT")
-
-
-def plain(values: _ValuesT) -> _ValuesT:
-    """Return torch tensors as numpy arrays, with gradients detached; other values as they are."""
+def plain(values: Any) -> Any:  # noqa: ANN401 - any kind of values
+    """Return torch tensors as numpy arrays, also within a list; other values as they are."""
+    if isinstance(values, Iterator):
+        kind = type(values).__name__
+        raise TypeError(f"a {kind} can be read only once; pass a list or an array of its values")
+    if type(values) in (list, tuple) and any(hasattr(k, "detach") for k in set(map(type, values))):
+        return list(map(_scalar, values))
     if not hasattr(values, "detach"):
         return values
-    tensor: Any = values.detach().cpu()
+    tensor = values.detach().cpu()
     try:
-        array: _ValuesT = tensor.numpy()
+        return tensor.numpy()
     except TypeError:  # numpy has no bfloat16.
-        array = tensor.float().numpy()
-    return array
+        return tensor.float().numpy()
 
 
-def _scalar(value: object) -> object:
+def _scalar(value: Any) -> Any:  # noqa: ANN401 - any kind of value
     """Return a scalar of torch or Arrow, which compares by identity or never, as a Python value."""
     if hasattr(value, "as_py"):
         return value.as_py()
-    return value.item() if hasattr(value, "detach") and hasattr(value, "item") else value
+    return value.item() if hasattr(value, "detach") and not value.ndim else plain(value)
 
 
 def plain_list(values: Iterable[Any]) -> list[Any]:
     """Return the values as a list of Python or numpy scalars, which compare by value."""
-    values = plain(values)
-    return values.to_pylist() if hasattr(values, "to_pylist") else list(map(_scalar, values))
+    values = plain(list(values) if isinstance(values, Iterator) else values)
+    if hasattr(values, "to_pylist"):
+        return list(values.to_pylist())
+    items = list(values.tolist() if isinstance(values, np.ma.MaskedArray) else values)
+    odd = any(hasattr(kind, "detach") or hasattr(kind, "as_py") for kind in set(map(type, items)))
+    return list(map(_scalar, items)) if odd else items
 
 
 def _vector(values: npt.ArrayLike, name: str, what: str = "") -> npt.NDArray[Any]:
@@ -344,18 +350,37 @@ def label_codes(
     """
     if labels is None:
         return np.arange(n, dtype=np.int64)
-    numbers: dict[Hashable, int] = {}
-    codes = []
-    for index, label in enumerate(plain_list(labels)):
-        if is_missing(label):
-            raise ValueError(f"{name}[{index}] is {label!r}: every {row} needs a label, so name it")
-        codes.append(numbers.setdefault(label, len(numbers)))
-    if len(codes) != n:
+    factorized = _factorized(labels)
+    if factorized is not None and len(factorized[0]) == n:
+        refuse_mixed_labels(factorized[1], name)
+        return np.asarray(factorized[0], dtype=np.int64)
+    values = plain_list(labels)
+    numbers = {label: number for number, label in enumerate(dict.fromkeys(values))}
+    if any(map(is_missing, numbers)):
+        index = next(place for place, label in enumerate(values) if is_missing(label))
         raise ValueError(
-            f"{name} must hold one label per {row}; got {len(codes)} labels for {n} {row}s"
+            f"{name}[{index}] is {values[index]!r}: every {row} needs a label, so name it"
+        )
+    if len(values) != n:
+        raise ValueError(
+            f"{name} must hold one label per {row}; got {len(values)} labels for {n} {row}s"
         )
     refuse_mixed_labels(numbers, name)
-    return np.asarray(codes, dtype=np.int64)
+    return np.fromiter(map(numbers.__getitem__, values), dtype=np.int64, count=n)
+
+
+def _factorized(labels: Any) -> tuple[Any, Any] | None:  # noqa: ANN401 - any kind of labels
+    """Number the labels of a typed array, or a list of texts or integers; None for others."""
+    if type(labels) is list and set(map(type, labels)) in ({str}, {int}):
+        labels = np.array(labels, dtype=object)
+    elif isinstance(labels, np.ndarray):
+        if labels.ndim != 1 or labels.dtype.kind not in "biufU" or np.ma.isMaskedArray(labels):
+            return None
+        labels = labels.astype(object) if labels.dtype.kind == "U" else labels
+    elif not hasattr(labels, "factorize") or labels.dtype == np.dtype(object):
+        return None
+    codes, distinct = pd.factorize(labels)
+    return None if (codes < 0).any() else (codes, distinct)
 
 
 def refuse_mixed_labels(labels: Iterable[Any], name: str) -> None:
@@ -368,10 +393,11 @@ def refuse_mixed_labels(labels: Iterable[Any], name: str) -> None:
     Raises:
         ValueError: If there are such labels.
     """
-    texts: set[str] = set()
-    others: set[Any] = set()
-    for label in labels:
-        (texts if isinstance(label, str) else others).add(label)
+    distinct = set(labels)
+    if len(set(map(type, distinct))) < 2:
+        return
+    texts = {label for label in distinct if isinstance(label, str)}
+    others = distinct - texts
     alike = [label for label in others if str(label) in texts] if texts and others else []
     if alike:
         raise ValueError(

@@ -205,13 +205,19 @@ class Planner:
         too_long = [name for name, size in sizes.items() if size > limit]
         if too_long:
             worst = max(too_long, key=sizes.__getitem__)
+            remedy = _remedy(limit + max_new_tokens - sizes[worst])
             raise RunnerError(
                 f"prompt {worst!r} has {sizes[worst]:,} tokens; {self.label} takes {limit:,} "
-                f"({self.context:,} less {max_new_tokens} new ones). {len(too_long):,} of "
-                f"{len(prompts):,} prompts are too long: use fewer shots, or let demonstrations be "
-                "truncated"
+                f"({self.context:,} minus {max_new_tokens} new ones). {len(too_long):,} of "
+                f"{len(prompts):,} prompts are too long: {remedy}"
             )
         return encoded
+
+
+def _remedy(n_left: int) -> str:
+    """Say how prompts fit a context that has room for so many tokens after the longest."""
+    fewer = f"set at most {n_left:,} new tokens, " if n_left > 0 else ""
+    return f"{fewer}use fewer shots if the study has them, or use a model with a longer context"
 
 
 def _shared(rows: "Sequence[array[int]]") -> Tokens:

@@ -59,7 +59,7 @@ class MinimalRunner(Runner):
             encoded = self._tokenizer(self.render(prompt), add_special_tokens=not prompt.messages)
             rows.append(encoded.input_ids)
             if not 0 < len(rows[-1]) <= self._context - params.max_new_tokens:
-                raise RunnerError(f"{prompt.id!r} is empty or too long; use fewer shots")
+                raise RunnerError(f"{prompt.id!r} is empty or too long; set fewer new tokens")
         width = max(map(len, rows))
         output = self._model.generate(
             input_ids=self._tensor([[0] * (width - len(row)) + row for row in rows]),

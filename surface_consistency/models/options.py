@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from typing import Final, Literal, get_args
 
+import numpy as np
 from pydantic import JsonValue
 
 from surface_consistency.errors import DataError, RunnerError
@@ -35,6 +37,8 @@ class MultipleChoiceRunner(Runner):
             `acc`), or that divided by its tokens or by its characters (harness' `acc_norm`),
             leading space not counted.
         majority: Whether an answer needs a majority.
+        spellings: Whether options that differ only in letter case and outer spaces are one answer,
+            which has the sum of their probabilities.
 
     Raises:
         RunnerError: If the runner does not define `score`.
@@ -45,7 +49,12 @@ class MultipleChoiceRunner(Runner):
     """The name of the runner that scores."""
 
     def __init__(
-        self, runner: Runner, *, option_score: OptionScore = "sum", majority: bool = False
+        self,
+        runner: Runner,
+        *,
+        option_score: OptionScore = "sum",
+        majority: bool = False,
+        spellings: bool = False,
     ) -> None:
         if option_score not in get_args(OptionScore):
             raise ValueError(
@@ -55,6 +64,7 @@ class MultipleChoiceRunner(Runner):
         self._runner = runner
         self._option_score: OptionScore = option_score
         self._majority = majority
+        self._spellings = spellings
         self.name = runner.name
         self.is_stored = runner.is_stored
 
@@ -72,9 +82,9 @@ class MultipleChoiceRunner(Runner):
         Returns:
             The runner.
         """
-        return MultipleChoiceRunner(
-            self._runner.rebatched(seed), option_score=self._option_score, majority=self._majority
-        )
+        again = copy(self)
+        again._runner = self._runner.rebatched(seed)
+        return again
 
     def plan(
         self, prompts: Sequence[Prompt], params: GenerationParams
@@ -126,11 +136,13 @@ class MultipleChoiceRunner(Runner):
 
     def _chosen(self, options: Sequence[str], values: Sequence[float]) -> str | None:
         """Choose by the scores of the options; None where what is compared is equal."""
+        if self._spellings:
+            options, values = _merged(options, values)
         best = best_option(values)
         if not self._majority:
             return None if best is None else options[best]
         odds = option_log_odds(values, values.index(max(values)))
-        if math.isnan(odds) or math.isclose(odds, 0.0, abs_tol=_EVEN):
+        if is_even(odds):
             return None
         return "" if best is None or odds < 0.0 else options[best]
 
@@ -245,6 +257,28 @@ def option_log_odds(values: Sequence[float], option: int) -> float:
     if top == -math.inf:
         return math.inf if values[option] > -math.inf else math.nan
     return values[option] - (top + math.log(math.fsum(math.exp(v - top) for v in others)))
+
+
+def is_even(odds: float) -> bool:
+    """Return whether log-odds decide nothing.
+
+    Args:
+        odds: Log-odds, in nats.
+
+    Returns:
+        True if they are 0 up to rounding, or NaN.
+    """
+    return math.isnan(odds) or abs(odds) <= _EVEN
+
+
+def _merged(options: Sequence[str], values: Sequence[float]) -> tuple[list[str], list[float]]:
+    """Return the most probable spelling of each answer, and the log of their summed probability."""
+    groups: dict[str, list[int]] = {}
+    for place, option in enumerate(options):
+        groups.setdefault(option.strip().casefold(), []).append(place)
+    best = [options[max(places, key=lambda place: values[place])] for places in groups.values()]
+    sums = [np.logaddexp.reduce([values[place] for place in places]) for places in groups.values()]
+    return best, [float(total) for total in sums]
 
 
 def _id(prompt: Prompt, number: int) -> str:

@@ -104,7 +104,8 @@ class Texts:
             The table.
         """
         spec = self._texts["tables"][name]
-        caption, note = (sentence_text(fill(spec.get(k, ""), values)) for k in ("caption", "note"))
+        texts = (sentence_text(fill(spec.get(k, ""), values)) for k in ("caption", "note"))
+        caption, note = map(str.strip, texts)
         return describe(
             frame,
             caption,

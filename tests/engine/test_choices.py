@@ -8,7 +8,7 @@ from scipy import stats
 
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine import run_study, score_run
-from surface_consistency.engine.choices import add_choices, reference_log_odds
+from surface_consistency.engine.choices import add_choices, reference_log_odds, whole_plan
 from surface_consistency.engine.plan import Plan, PromptGroup
 from surface_consistency.engine.settings import OptionSettings, StudyRecords
 from surface_consistency.engine.study import make_plan
@@ -16,6 +16,7 @@ from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,
     RunnerError,
+    SurfaceConsistencyWarning,
     UndefinedMetricWarning,
     UnscoredWarning,
 )
@@ -98,11 +99,33 @@ def test_a_fact_has_the_same_options_under_all_its_names():
 def test_other_options_are_drawn_within_the_relation():
     plan = plan_of(ROWS, relation=["capital"] * 4 + ["port"] * 2)
     assert set(options_of(plan, options=2)["q5"]) == {" Oslo", " Lima"}
-    few = r"'f1' has 1 other answers among facts with relation 'capital'.*`options` 3 needs 2"
+    with pytest.warns(SurfaceConsistencyWarning, match="^3 of 5 facts have fewer than 2 other ans"):
+        filled = options_of(plan, options=3)
+    assert set(filled["q1"]) >= {" Rome", " Paris"}
+    assert set(filled["q5"]) > {" Oslo", " Lima"}
+    few = r"'f1' has 3 other answers to choose from, and `options` 6 needs 5"
     with pytest.raises(DataError, match=few):
-        options_of(plan, options=3)
+        options_of(plan, options=6)
     with pytest.raises(DataError, match=r"prompt 'q1' asks 2 facts.*`read=generate`"):
         options_of(plan_of([*ROWS, ("t7", "q1", "f5", ["Lima"])]))
+
+
+def test_the_sample_has_the_default_options_and_a_limit_does_not_change_them():
+    """The pool of other answers is that of all data."""
+    study, data, runner = RedirectQAStudy(), load_redirectqa("sample"), FakeRunner(lambda _: "x")
+
+    def options(**settings):
+        chosen = RedirectQASettings(read="multiple-choice", **settings)
+        plan = make_plan(study, data, chosen, runner)
+        with pytest.warns(SurfaceConsistencyWarning, match="answers of other relations are among"):
+            plan = add_choices(plan, chosen, whole_plan(study, data, chosen))
+        return {prompt.id: prompt.options for prompt in plan.groups[""].prompts}
+
+    every, few = options(), options(limit=20)
+
+    assert {len(of_prompt) for of_prompt in every.values()} == {4}
+    assert 0 < len(few) < len(every)
+    assert few == {name: every[name] for name in few}
 
 
 def test_redirectqa_as_multiple_choice_recovers_what_the_model_knows(tmp_path):

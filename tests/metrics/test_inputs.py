@@ -1,9 +1,12 @@
+import math
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 from surface_consistency.metrics import (
+    _inputs,
     alignment,
     artifact_rate,
     clustered_auc,
@@ -132,3 +135,83 @@ test_masks_that_do_not_fit_are_refused = refusals(
     (MASKS[0], [True, 2, True, False], NO_MASK),
     ({True, False}, {True}, NO_MASK),
 )
+
+
+def numbered(labels):
+    """Number labels in order of first appearance, one by one."""
+    numbers = {}
+    return [numbers.setdefault(label, len(numbers)) for label in labels]
+
+
+LABELS = [3, 1, 3, 2, 1, 3]
+TEXTS = ["b", "a", "b", "", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "plain"),
+    [
+        (LABELS, LABELS),
+        (TEXTS, TEXTS),
+        (tuple(TEXTS), TEXTS),
+        (np.array(LABELS, dtype=np.int8), LABELS),
+        (np.array(LABELS) / 2, LABELS),
+        (np.array([0.0, -0.0, 1.0, 0.0, 1.0, 2.0]), [0, 0, 1, 0, 1, 2]),
+        (np.array([True, False, True, False, False, True]), [1, 0, 1, 0, 0, 1]),
+        (np.array(TEXTS), TEXTS),
+        (np.array(TEXTS, dtype=object), TEXTS),
+        (pd.Series(TEXTS, index=range(6, 0, -1)), TEXTS),
+        (pd.Series(LABELS, dtype="Int64"), LABELS),
+        (pd.Categorical(TEXTS), TEXTS),
+        (pd.Index(LABELS), LABELS),
+        (pd.Series(pd.to_datetime(["2020", "2021", "2020", "2022", "2021", "2020"])), LABELS),
+        ([np.int64(label) for label in LABELS], LABELS),
+        ([1, 1.0, True, 2, np.float32(2), 0], [1, 1, 1, 2, 2, 0]),
+        ([("a", 1), ("b", 1), ("a", 1), ("a", 2), ("b", 1), ("a", 1)], LABELS),
+        ([1, "a", 1, 2.5, "a", 1], LABELS),
+        ((label for label in LABELS), LABELS),
+        (10**30 * np.array(LABELS, dtype=object), LABELS),
+        ([10**30 * label for label in LABELS], LABELS),
+    ],
+)
+def test_labels_of_every_type_are_numbered_as_by_a_loop(labels, plain):
+    codes = _inputs.label_codes(labels, 6, "clusters")
+
+    assert codes.dtype == np.int64
+    assert codes.tolist() == numbered(plain)
+
+
+@pytest.mark.parametrize("wrap", [list, np.array, pd.Series])
+@pytest.mark.parametrize("gap", [None, math.nan, pd.NA, pd.NaT, np.float32("nan")])
+def test_a_missing_label_is_named_with_its_place(wrap, gap):
+    with pytest.raises(ValueError, match=r"clusters\[1\] is .*: every row needs a label"):
+        _inputs.label_codes(wrap([1.5, gap, 1.5, gap]), 4, "clusters")
+    masked = np.ma.masked_array([1, 2, 1], mask=[False, True, False])
+    with pytest.raises(ValueError, match=r"clusters\[1\] is "):
+        _inputs.label_codes(masked, 3, "clusters")
+    with pytest.raises(ValueError, match="one label per row; got 2 labels for 3 rows"):
+        _inputs.label_codes(wrap([1, 2]), 3, "clusters")
+    with pytest.raises(ValueError, match="both the text '1' and 1"):
+        _inputs.label_codes(pd.Categorical([1, "1"]), 2, "clusters")
+
+
+def test_tensors_are_read_alone_and_in_lists():
+    torch = pytest.importorskip("torch")
+    values = [0.5, 0.25, 1.0, 0.0]
+    for tensor in (
+        torch.tensor(values, requires_grad=True),
+        torch.tensor(values, dtype=torch.bfloat16),
+    ):
+        for given in (tensor, list(tensor), tuple(tensor)):
+            assert _inputs.numeric_vector(given, "x").tolist() == values
+        assert np.asarray(_inputs.plain([tensor, tensor])).tolist() == [values, values]
+        assert _inputs.label_codes(list(tensor), 4, "clusters").tolist() == [0, 1, 2, 3]
+        assert _inputs.verdict_codes(list(tensor > 0.3), "first").tolist() == [1, 0, 1, 0]
+
+
+def test_values_that_can_be_read_once_are_refused():
+    match = "a generator can be read only once; pass a list or an array of its values"
+    for read in (_inputs.numeric_vector, _inputs.verdict_codes):
+        with pytest.raises(TypeError, match=match):
+            read((value for value in (0, 1)), "x")
+    with pytest.raises(TypeError, match=match):
+        clustered_auc((value for value in (0.5, 1.0)), [0, 1], [0, 1])

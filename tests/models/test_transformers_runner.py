@@ -287,10 +287,15 @@ def test_prompts_longer_than_the_context_are_refused_before_any_work(neox, shot_
 
     with pytest.raises(
         RunnerError,
-        match=rf"prompt 'longer' has {n_tokens} tokens; gpt_neox takes 500 \(512 less 12 new ones\)"
-        r"\. 2 of 3 prompts are too long: use fewer shots, or let demonstrations be truncated",
+        match=rf"prompt 'longer' has {n_tokens} tokens; gpt_neox takes 500 \(512 minus 12 new ones"
+        r"\)\. 2 of 3 prompts are too long: use fewer shots if the study has them, or use a model",
     ):
         neox.plan([shot_prompts[0], long, longer], PARAMS)
+    # A prompt that leaves room for fewer new tokens, as of SLAQ, is run with that number.
+    n_left = 512 - neox.count_tokens(shot_prompts[0])
+    with pytest.raises(RunnerError, match=f"too long: set at most {n_left} new tokens, use fewer"):
+        neox.plan(shot_prompts[:1], PARAMS.model_copy(update={"max_new_tokens": n_left + 1}))
+    neox.plan(shot_prompts[:1], PARAMS.model_copy(update={"max_new_tokens": n_left}))
     with pytest.raises(RunnerError, match="prompt 'long' has"):
         list(neox.generate([long], PARAMS))
     assert neox.fits(shot_prompts[0], PARAMS)

@@ -47,8 +47,8 @@ pytestmark = pytest.mark.filterwarnings(
 
 SEEDS = range(40)
 LABELS = ("m", "other", "third")
-CLAIM = re.compile(r"\b(higher|lower|significantly|Curves that leave)\b")
-NO_CLAIM = re.compile(r"not (differ )?significantly|not statistically|No curve|cannot be inferred")
+CLAIM = re.compile(r"\b(higher|lower|significantly)\b")
+NO_CLAIM = re.compile(r"not (differ )?significantly|not statistically|cannot be inferred")
 
 
 def claims(text):
@@ -139,8 +139,7 @@ def slaq_text(monkeypatch, frame):
     made = report(SlaqStudy(), frame, "topic_id")
     numbers = slot_tables(made.frame, resamples=200, n_null=1_000)
     tables = {"overall": overall(made, slaq_page._scores), **describe_slot_tables(numbers)}
-    momentum = slaq_page._momentum(made, tables).lead
-    return f"{finding(SlaqStudy.report, made, tables)} {sentence_text(momentum)}"
+    return finding(SlaqStudy.report, made, tables)
 
 
 def linking_world(rng, *, shift=0.0, n_subjects=60):
@@ -404,7 +403,8 @@ DIFFERS = "0.* significantly different"
         ("slaq", {"long": 1.5}, r"accuracy of m is .* higher in long answers"),
         ("slaq", {"slot": -0.6}, r"per slot .* is −.* significantly different from 0"),
         ("slaq", {"slot": 0.6}, r"per slot .* is \+.* significantly different from 0"),
-        ("slaq", {"momentum": 1.5, "n_topics": 60}, r"Curves that leave it: m after correct slots"),
+        ("slaq", {"momentum": 1.0, "n_topics": 60}, r"^Momentum of m .* statistically significant"),
+        ("slaq", {"momentum": -1.0, "n_topics": 60}, r"^The reverse of momentum .* significant"),
         ("linking", {"shift": 1.5}, rf"names of one entity from names of two is {DIFFERS}"),
         (
             "linking_vs_consistency",

@@ -26,6 +26,8 @@ from surface_consistency.schemas import PairedOutcome, Prompt, read_jsonl
 _SIDE: Final = "_target"
 _CONDITION: Final = "condition"
 _NOISE: Final = ("flip_rate", "flip_rate_low", "flip_rate_high")
+_NO_VERDICT: Final = ("agreement", "labelling_sheet", "labelling_sample", "labelling_seed")
+"""Settings of a scoring that do not change a verdict."""
 _COUNTS: Final = ("n_repeated", "n_verdict_flips", "n_text_changes")
 
 
@@ -164,7 +166,9 @@ def _last_part(prompt: Prompt) -> str:
 def _refuse_other_ways(before: Run, after: Run) -> Iterator[str]:
     """Refuse runs that were judged, asked or decoded differently; tell where that is not known."""
     one, other = (
-        {} if run.scoring is None else {"judged by": run.judged_by, **run.scoring.settings}
+        {}
+        if run.scoring is None
+        else {"judged by": run.judged_by, **run.scoring.settings} | dict.fromkeys(_NO_VERDICT)
         for run in (before, after)
     )
     judged = _unequal(one, other) if one and other else ""

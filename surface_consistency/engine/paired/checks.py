@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.engine.paired.answers import TEXTS as ANSWERS
 from surface_consistency.engine.paired.tables import TEXTS, is_hardly_right, scored_pairs
 from surface_consistency.engine.settings import study_records
-from surface_consistency.errors import RecordError
+from surface_consistency.errors import DataError, RecordError
 from surface_consistency.reading import json_objects
 from surface_consistency.report.page import Check, Provenance
 from surface_consistency.runs.loader import Run
@@ -39,6 +40,8 @@ _AFFIXING: Final = re.compile(
 _MANY: Final = 0.02
 """Proportion of answers above which a flaw of theirs is reported."""
 _CORRECT: Final = ("first_correct", "second_correct")
+IMPORTED: Final = ("verdicts", "stored", "stored-scores")
+"""Runners of answers that were made elsewhere, which cannot run a prompt twice."""
 _REPLIES: Final = ("unclosed_reasoning", "content_filter", "refusal", "tie")
 
 
@@ -152,7 +155,7 @@ def judge_checks(report: Report, tables: Tables) -> Iterator[Check]:
 
 def noise_checks(report: Report, tables: Tables) -> Iterator[Check]:
     """Compare the flip rate of each model and panel with the noise floor."""
-    given = {run.label for run in report.runs if run.manifest.runner.get("runner") == "verdicts"}
+    given = {run.label for run in report.runs if run.manifest.runner.get("runner") in IMPORTED}
     for row in _labelled(report, tables):
         rows = rows_of(tables, "above_noise", row, report.facet)
         nearest = max(rows, key=_nearness, default=None)
@@ -233,8 +236,7 @@ def check_answers(run: Run) -> list[Check]:
         nouns under a rule that requires the noun alone; and plain text given to a model that has a
         chat template.
     """
-    columns = [run.outcomes[name].dropna() for name in ANSWERS if name in run.outcomes]
-    texts = Counter(text for column in columns for text in column.to_numpy(dtype=object))
+    texts = Counter(_of_targets(run, ANSWERS).dropna().to_numpy(dtype=object).tolist())
     n_texts, most = texts.total(), _MANY * texts.total()
     rule = run.judged_by.split(" on ")[0].removeprefix("matcher:")
     facts: dict[str, Any] = {
@@ -265,6 +267,20 @@ def check_answers(run: Run) -> list[Check]:
     if texts and _judges_text(run) and _asks_in_plain_text(run):
         checks.append(TEXTS.check("plain", label=run.label))
     return checks
+
+
+def _of_targets(run: Run, names: Sequence[str]) -> "pd.Series[Any]":
+    """Return the answers or verdicts of a run, that of a prompt in several pairs once."""
+    outcomes, parts = run.outcomes, [pd.DataFrame({"owner": [], "value": []}, dtype=object)]
+    pairs = pd.DataFrame()
+    with suppress(DataError):
+        pairs = run.folder.read_plan()[1].set_index("pair")
+    for name in {*names} & {*outcomes}:
+        owner, target = outcomes["pair"] + f"/{name}", f"{name.partition('_')[0]}_target"
+        if target in pairs:
+            owner = outcomes["pair"].map(pairs[target]).fillna(owner)
+        parts.append(pd.DataFrame({"owner": owner, "value": outcomes[name]}))
+    return pd.concat(parts[1:] or parts, ignore_index=True).drop_duplicates("owner")["value"]
 
 
 def _by_words(run: Run, rule: str) -> str:
@@ -372,10 +388,9 @@ def doubts_of(runs: Sequence[Run]) -> list[str]:
     """
     models, doubts = [], list[str]()
     for run in runs:
-        scores = pd.concat([run.outcomes[name] for name in _CORRECT]).dropna()
+        scores = _of_targets(run, _CORRECT).dropna()
         models.append((run.label, float(scores.mean()) if len(scores) else np.nan, len(scores)))
-        if columns := [run.outcomes[name] for name in ANSWERS if name in run.outcomes]:
-            texts = pd.concat(columns, ignore_index=True)
+        if len(texts := _of_targets(run, ANSWERS)):
             errors = texts.isna().map({True: "no answer", False: None})
             frame = pd.DataFrame({"model": run.label, "prediction": texts, "error": errors})
             doubts += missing_answers(frame)

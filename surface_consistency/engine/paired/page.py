@@ -274,25 +274,31 @@ def accuracy_sentences(
     ]
 
 
-def same_sentences(report: Report, tables: Tables, row: Row) -> list[say.Sentence]:
+def same_sentences(
+    report: Report, tables: Tables, row: Row, rate: str = "same_answer"
+) -> list[say.Sentence]:
     """Report how many pairs that are incorrect twice have the same answer.
 
     Args:
         report: The runs.
         tables: The tables.
         row: A row with model and panel.
+        rate: "same_answer" for answers with the same words, or "same_by_rule" for answers that are
+            the same by a rule, if the two conditions differ in the form of answers.
 
     Returns:
         One sentence; none without an interval.
     """
     quantity = (
-        f"proportion of identical answers of {row['model']} among pairs incorrect under both "
-        "conditions"
+        f"proportion of identical answers of {row['model']}"
+        if rate == "same_answer"
+        else f"proportion of answers of {row['model']} that are the same by the comparison rule"
     )
+    quantity += " among pairs incorrect under both conditions"
     return [
-        say.rate(one, "same_answer", quantity, clusters=report.clusters)
+        say.rate(one, rate, quantity, clusters=report.clusters)
         for one in rows_of(tables, "same_answer", row, report.facet, among="both wrong")
-        if say.direction(one, "same_answer") is not None
+        if say.direction(one, rate) is not None
     ]
 
 

@@ -210,47 +210,77 @@ def partial_of_correlations(within: Floats, across: Floats) -> Floats:
     return np.asarray(np.clip(own / np.sqrt(left), -1.0, 1.0))
 
 
-# Bounds a chunk of weights to 1 MiB an array, which a processor's cache holds.
+# Bounds a chunk of samples to 1 MiB an array, which a processor's cache holds.
 _CHUNK_CELLS = 2**17
 
 
-def _joined(x: list[Floats], y: list[Floats], chunks: Iterable[Floats]) -> tuple[Floats, Floats]:
-    """Return the rank correlations of chunks of samples, one below the other."""
-    within, across = zip(*(rank_correlations(x, y, weights) for weights in chunks), strict=True)
-    return np.concatenate(within), np.concatenate(across)
+class _RankedColumn(NamedTuple):
+    """A column sorted once, so that its ranks in a sample are sums of counts."""
+
+    codes: Integers
+    """Cluster of each row, in the order of the values."""
+    starts: Integers | None
+    """Place of the first row of each distinct value; None if all values differ."""
+    places: Integers | None
+    """For each row, the place of its value among the distinct ones; None if rows are sorted."""
 
 
 def rank_correlations(
-    predictors: list[Floats], targets: list[Floats], weights: Floats
+    predictors: list[Floats], targets: list[Floats], codes: Integers, samples: Iterable[Integers]
 ) -> tuple[Floats, Floats]:
-    """Return rank correlations where row j counts `weights[b, j]` times in sample b.
+    """Return rank correlations of samples, in which cluster c counts `sample[b, c]` times.
 
-    They have the shapes of `correlations_of_moments`, that axis in front.
+    Samples come in chunks. The correlations have the shapes of `correlations_of_moments`, the axis
+    of samples in front; they are NaN for a column that is constant in a sample.
     """
-    x = [_unit_ranks(column, weights) for column in predictors]
-    y = [_unit_ranks(column, weights) for column in targets]
-    weighted = [weights * ranks for ranks in x]
-    within = np.array([[np.einsum("bn,bn->b", w, v) for v in x] for w in weighted])
-    across = np.array([[np.einsum("bn,bn->b", w, v) for v in y] for w in weighted])
-    return (
-        np.clip(np.moveaxis(within, -1, 0), -1.0, 1.0),
-        np.clip(np.moveaxis(across, -1, 0), -1.0, 1.0),
-    )
+    # In the order of one column most of the reading is sequential.
+    order = np.argsort(predictors[0], kind="stable")
+    codes = codes[order]
+    ranked = [_ranked_column(column[order], codes) for column in (*predictors, *targets)]
+    p, parts = len(predictors), []
+    for counts in samples:
+        own = counts.take(codes, axis=1)
+        weights = own.astype(np.float64)
+        # Ranks are doubled: their weighted mean is the number of rows in the sample.
+        base = weights.sum(axis=1) ** 3
+        rest = (_doubled_ranks(one, counts.take(one.codes, axis=1)) for one in ranked[1:])
+        ranks = [_doubled_ranks(ranked[0], own), *rest]
+        weighted = [weights * one for one in ranks]
+        squares = np.array([_row_products(*pair) for pair in zip(weighted, ranks, strict=True)])
+        squares -= base
+        lengths = np.sqrt(np.where(squares > 1e-12 * base, squares, np.nan))
+        products = np.array([[_row_products(w, v) for v in ranks] for w in weighted[:p]])
+        parts.append((products - base) / lengths[:p, None] / lengths)
+    found = np.clip(np.moveaxis(np.concatenate(parts, axis=-1), -1, 0), -1.0, 1.0)
+    return found[..., :p], found[..., p:]
 
 
-def _unit_ranks(column: Floats, weights: Floats) -> Floats:
-    """Return the ranks less their mean, over the root of their weighted squares; NaN if equal."""
+def _ranked_column(column: Floats, codes: Integers) -> _RankedColumn:
+    """Sort a column."""
     order = np.argsort(column, kind="stable")
     ordered = column[order]
     is_start = np.r_[True, ordered[1:] != ordered[:-1]]
-    group = np.empty(column.size, dtype=np.intp)
-    group[order] = np.cumsum(is_start) - 1
-    counts = np.add.reduceat(weights[:, order], np.flatnonzero(is_start), axis=1)
-    running = np.cumsum(counts, axis=1)
-    ranks = running - (counts + running[:, -1:]) / 2.0
-    squares = np.einsum("bg,bg,bg->b", counts, ranks, ranks)
-    ranks /= np.sqrt(np.where(squares > 0.0, squares, np.nan))[:, None]
-    return np.asarray(ranks[:, group])
+    places = np.empty(column.size, dtype=np.intp)
+    places[order] = np.cumsum(is_start) - 1
+    starts = None if is_start.all() else np.flatnonzero(is_start)
+    is_sorted = bool((places == np.arange(column.size)).all())
+    return _RankedColumn(codes[order], starts, None if is_sorted else places)
+
+
+def _doubled_ranks(column: _RankedColumn, own: Integers) -> Floats:
+    """Return twice the average ranks of the rows, minus 1, from the counts of the sorted rows."""
+    if column.starts is not None:
+        own = np.add.reduceat(own, column.starts, axis=1)
+    # Integers add up several times faster than floats.
+    running = own.cumsum(axis=1)
+    running[:, 1:] += running[:, :-1].copy()
+    ranks = running if column.places is None else running.take(column.places, axis=1)
+    return ranks.astype(np.float64)
+
+
+def _row_products(first: Floats, second: Floats) -> Floats:
+    """Return the sum of products of each row."""
+    return np.asarray((first[:, None, :] @ second[:, :, None])[:, 0, 0])
 
 
 def _chunk(codes: Integers) -> int:
@@ -258,16 +288,15 @@ def _chunk(codes: Integers) -> int:
     return max(1, _CHUNK_CELLS // codes.size)
 
 
-def _weights(codes: Integers, resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
-    """Yield how often each row counts in resamples of whole clusters, chunk by chunk."""
+def _resamples(codes: Integers, resamples: int, rng: np.random.Generator) -> Iterator[Integers]:
+    """Yield how often each cluster counts in resamples, chunk by chunk."""
     n_clusters = int(codes.max()) + 1
     size = _chunk(codes)
     for start in range(0, resamples, size):
-        rows = min(size, resamples - start)
-        drawn = np.empty((rows, n_clusters))
-        for row in drawn:
-            row[:] = np.bincount(rng.integers(0, n_clusters, n_clusters), minlength=n_clusters)
-        yield drawn[:, codes]
+        draws = (
+            rng.integers(0, n_clusters, n_clusters) for _ in range(min(size, resamples - start))
+        )
+        yield np.stack([np.bincount(draw, minlength=n_clusters) for draw in draws])
 
 
 def data_correlations(
@@ -275,7 +304,8 @@ def data_correlations(
 ) -> tuple[Floats, Floats]:
     """Return the correlations among x, shape `(p, p)`, and of x with y, shape `(p, m)`."""
     if method == "spearman":
-        within, across = rank_correlations(x, y, np.ones((1, x[0].size)))
+        codes = np.arange(x[0].size)
+        within, across = rank_correlations(x, y, codes, [np.ones((1, codes.size), dtype=np.int64)])
         return within[0], across[0]
     left, right = scaled(x), scaled(y)
     return _bounded(left, left), _bounded(left, right)
@@ -292,7 +322,7 @@ def drawn_correlations(
 ) -> tuple[Floats, Floats]:
     """Return both for each resample, with that axis in front."""
     if method == "spearman":
-        return _joined(x, y, _weights(codes, resamples, rng))
+        return rank_correlations(x, y, codes, _resamples(codes, resamples, rng))
     moments = moments_of_clusters(scaled(x), scaled(y), codes)
     totals = resample_counts(moments, resamples=resamples, seed=rng)
     return correlations_of_moments(totals, len(x), len(y))
@@ -310,8 +340,9 @@ def left_out_correlations(
         blocks = codes % min(int(codes.max()) + 1, _MOST_BLOCKS)
         sizes = np.bincount(blocks).astype(np.float64)
         numbers = np.split(np.arange(sizes.size), range(0, sizes.size, _chunk(codes))[1:])
-        chunks = ((blocks != some[:, None]).astype(np.float64) for some in numbers)
-        return *_joined(x, y, chunks), sizes
+        everyone = np.arange(sizes.size)
+        samples = ((everyone != some[:, None]).astype(np.int64) for some in numbers)
+        return *rank_correlations(x, y, blocks, samples), sizes
     moments = moments_of_clusters(scaled(x), scaled(y), codes)
     left = moments.sum(axis=0) - moments
     return *correlations_of_moments(left, len(x), len(y)), moments[:, 0]

@@ -98,6 +98,12 @@ def partial_correlation(
         orders of rows and controls do not matter, nor does any invertible linear change of the
         controls (under "pearson"). For an interval and a p-value use `correlation_by`.
 
+        Only the linear part of the controls is held constant. If `x` and `y` depend on a control in
+        another way, such as by its square, the population value is not 0 although both are
+        independent given the control, and a test of 0 rejects in large samples. Under "spearman"
+        this also occurs with a monotone dependence, since a regression on ranks is not exact. Pass
+        transformed controls, such as its logarithm or its powers as further columns.
+
     References:
         R. A. Fisher, Metron 3, 1924; section 4.3 and table 2 of arXiv 2604.21882.
 
@@ -222,7 +228,8 @@ def correlation_by(
         With clusters the interval is a jackknife t interval over clusters on the scale of Fisher's
         z, with Kish's degrees of freedom. For independent rows, and "auto", p-value and interval
         are those of `correlation_interval` on n - 2 - k degrees of freedom. "percentile" draws
-        clusters, or rows.
+        clusters, or rows. The linear part of the controls alone is held constant, so that the test
+        of 0 is not one of independence given the controls; see `partial_correlation`.
 
     References:
         Section 4.3 and tables 2 and 5 of arXiv 2604.21882; see `correlation_interval`.

@@ -215,7 +215,7 @@ def predict_alignment(
         aligned: Whether both answers of the pair are right, rather than one: True or False, 1 or 0.
         groups: The topic of each pair. Pairs of one topic, and the same fact in several models, are
             never split between training and test.
-        names: Names of the features; None for "feature 0" and so on.
+        names: Names of the features; None for the columns of a frame, else "feature 0" and so on.
         n_folds: Number of folds, stratified by alignment.
         seed: Seed of the folds, at least 0; generator to draw it from; or None for a fresh one.
 
@@ -261,7 +261,8 @@ def predict_alignment(
         raise ValueError("aligned must hold both classes: there is nothing to tell apart")
     owners = _inputs.label_codes(groups, labels.size, "groups", row="pair")
     n_features = matrix.shape[1]
-    titles = [f"feature {k}" for k in range(n_features)] if names is None else list(names)
+    own = map(str, getattr(features, "columns", ()))
+    titles = [*(names or own)] or [f"feature {k}" for k in range(n_features)]
     if len(titles) != n_features:
         raise ValueError(f"names must name {n_features} features; got {len(titles)}")
     folds = _group_folds(labels, owners, n_folds, seed)

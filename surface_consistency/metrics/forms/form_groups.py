@@ -54,9 +54,9 @@ def forms_by(
     (k (k - 1) + (m - k)(m - k - 1)) / (m (m - 1)), averaged over facts (consistency).
     all_correct, all_incorrect and all_agree are the proportions of facts that are right, wrong, and
     either, in all forms; accuracy is the mean over facts of the proportion of right forms.
-    form_share is E[Var(correct | fact)] / Var(correct) = (1 - consistency) / (2 p (1 - p)), p being
-    the accuracy, in [0, 2]; intraclass_correlation, in [-1, 1], is that of a one-way analysis of
-    variance, ICC(1,1), in which facts with more forms weigh more.
+    within_item_share is E[Var(correct | fact)] / Var(correct) = (1 - consistency) / (2 p (1 - p)),
+    p being the accuracy, in [0, 2]; intraclass_correlation, in [-1, 1], is that of a one-way
+    analysis of variance, ICC(1,1), in which facts with more forms weigh more.
 
     Args:
         frame: One row a fact and form, with the columns named below.
@@ -85,8 +85,8 @@ def forms_by(
         where none is), n_undefined (the most resamples that left any
         metric undefined); and `<metric>`,
         `<metric>_low`, `<metric>_high` for accuracy, all_correct, all_incorrect, all_agree,
-        consistency, form_share, intraclass_correlation, and with `of` all_correct_of, to which
-        facts with fewer forms do not belong.
+        consistency, within_item_share, intraclass_correlation, and with `of` all_correct_of, to
+        which facts with fewer forms do not belong.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame; the message lists those seen.
@@ -100,8 +100,8 @@ def forms_by(
         increase it: with m forms of every fact it is 1 - (1 - consistency) (m - 1) / m.
         With two forms per fact, consistency is that of the paired table. all_correct and all_agree
         fall as forms are added, so compare them between sets of equally many forms only. The order
-        of the rows does not matter. form_share and intraclass_correlation are undefined if all
-        verdicts are right or all wrong, the latter for a single fact as well.
+        of the rows does not matter. within_item_share and intraclass_correlation are undefined if
+        all verdicts are right or all wrong, the latter for a single fact as well.
         Undefined metrics and the bounds of a group with a single cluster are NaN; one
         `UndefinedMetricWarning` names them all. A group in which no fact has two scored forms keeps
         its row. A group's numbers depend on its own rows, the seed and its labels alone.
@@ -109,7 +109,7 @@ def forms_by(
         interval over forms (jackknife, one degree of freedom less than forms, on the logit scale).
         The other has the chi-square limits of the variance between forms, since metrics of
         agreement are functions of it, and an estimate of 0 is not evidence of 0. Fewer than four
-        forms have no interval. That of form_share ends at 1: forms drawn from one source do not
+        forms have no interval. That of within_item_share ends at 1: forms drawn from one source do not
         agree less than chance.
 
     References:
@@ -237,7 +237,7 @@ def _widen(
         "all_correct": accuracy,
         "all_correct_of": accuracy,
         "all_incorrect": 1.0 - accuracy,
-        "form_share": 0.0,
+        "within_item_share": 0.0,
     }
     for name, value in values.items():
         least, most = _ENDS.get(name, (0.0, 1.0))

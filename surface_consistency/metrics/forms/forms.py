@@ -87,13 +87,13 @@ def _total_variance(sums: Floats) -> Floats:
     return np.asarray(accuracy * (1.0 - accuracy))
 
 
-def _form_share_of_agreeing(agreeing: Floats, sums: Floats) -> Floats:
+def _within_item_share_of_agreeing(agreeing: Floats, sums: Floats) -> Floats:
     """Return the share of the form at another agreement, the accuracy being what it is."""
     return np.asarray(np.minimum((1.0 - agreeing) / 2.0 / _total_variance(sums), 2.0))
 
 
-@of_shares(*_CONSISTENCY.parts, link=_form_share_of_agreeing)
-def _form_share(sums: Floats) -> Floats:
+@of_shares(*_CONSISTENCY.parts, link=_within_item_share_of_agreeing)
+def _within_item_share(sums: Floats) -> Floats:
     """Return the variance within facts, from pairs of distinct forms, over the total."""
     return np.asarray((1.0 - _CONSISTENCY(sums)) / 2.0 / _total_variance(sums))
 
@@ -126,7 +126,7 @@ _RATES: _Rates = {
     "all_incorrect": _per_fact("all_incorrect"),
     "all_agree": _per_fact("all_correct", "all_incorrect"),
     "consistency": _CONSISTENCY,
-    "form_share": _form_share,
+    "within_item_share": _within_item_share,
     "intraclass_correlation": _intraclass_correlation,
 }
 

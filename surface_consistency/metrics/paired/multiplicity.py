@@ -84,6 +84,7 @@ def with_adjusted_p_values(
     column: str = "p_value",
     method: AdjustMethod = "holm",
     within: str | Sequence[str] = (),
+    confidence: float = 0.95,
 ) -> pd.DataFrame:
     """Add a column of adjusted p-values to a table of groups, such as `paired_by` returns.
 
@@ -93,6 +94,9 @@ def with_adjusted_p_values(
         method: As for `adjust_p_values`.
         within: Columns that make the families of tests, such as the model; none of them makes all
             rows one family.
+        confidence: Level at which a correction that can never reject raises an error. The
+            smallest attainable p-values of simulated tests are read from `<column>_smallest`, and
+            the number of draws from `n_null`, as `momentum` returns them.
 
     Returns:
         A copy of the table with one more column at its end, `<column>_<method>`, hyphens as
@@ -102,7 +106,8 @@ def with_adjusted_p_values(
         ColumnNotFoundError: When a named column is not in the table; the message lists those seen.
         ValueError: For what `adjust_p_values` refuses, and when a cell of `within` is a list, which
             would put a test into several families, or a column of `within` has empty cells besides
-            a label "none".
+            a label "none"; and when even the smallest attainable p-values of a family are not
+            significant after Holm's correction.
 
     Notes:
         NaN, as of a group without pairs, stays NaN and does not count as a test. A table without
@@ -130,7 +135,22 @@ def with_adjusted_p_values(
             )
     raw = rows[column].to_numpy(dtype=np.float64)
     adjusted = adjust_p_values(raw, method=method)
-    if keys:
-        for positions in group_positions(rows, keys).values():
-            adjusted[positions] = adjust_p_values(raw[positions], method=method)
+    for positions in group_positions(rows, keys).values():
+        family = rows.iloc[positions]
+        if method == "holm" and {f"{column}_smallest", "n_null"} <= set(seen):
+            _check_attainable(family[family[column].notna()], column, 1.0 - confidence)
+        adjusted[positions] = adjust_p_values(raw[positions], method=method)
     return rows.assign(**{f"{column}_{method.replace('-', '_')}": adjusted})
+
+
+def _check_attainable(family: pd.DataFrame, column: str, alpha: float) -> None:
+    """Raise an error if Holm's correction of simulated p-values can never reject."""
+    smallest = float(family[f"{column}_smallest"].min())
+    ratio = len(family) * smallest / alpha
+    if ratio >= 1.0 - 1e-9:
+        n_null = int((1 + family["n_null"].max()) * ratio + 1e-9)
+        raise ValueError(
+            f"Holm's correction of {len(family)} p-values of column {column!r} can never be below "
+            f"{alpha:g}, because none can be smaller than {smallest:.3g}: draw n_null={n_null} "
+            "null samples or more, or correct fewer tests together"
+        )

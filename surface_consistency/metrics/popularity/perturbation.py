@@ -23,6 +23,7 @@ def relative_change(original: float, perturbed: float) -> float:
         for accuracy and better for perplexity.
 
     Raises:
+        TypeError: When a score is not a number.
         ValueError: When a score is not finite.
 
     Notes:
@@ -38,8 +39,11 @@ def relative_change(original: float, perturbed: float) -> float:
         >>> round(100 * relative_change(61.03, 45.06), 2)
         -26.17
     """
-    for name, value in (("original", original), ("perturbed", perturbed)):
-        if not math.isfinite(value):
+    values: dict[str, object] = {"original": original, "perturbed": perturbed}
+    for name, value in values.items():
+        if not hasattr(value, "__float__"):
+            raise TypeError(f"{name} must be a number; got {value!r}")
+        if not math.isfinite(float(value)):
             raise ValueError(f"{name} must be finite; got {value!r}")
     if original == 0.0:
         _inputs.warn_undefined("the change relative to an original of 0 is undefined (NaN)")

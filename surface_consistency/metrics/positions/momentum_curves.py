@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -45,35 +45,54 @@ MomentumNull = Literal["topic", "topic-and-slot"]
 """What responses without momentum keep: what each topic got right, or each slot's accuracy too."""
 
 
-def _envelope(without: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """Return the band that holds a share `level` of curves at all points, and each curve's depth.
+DEFAULT_N_NULL: Final = 2_499
+"""Default number of draws: the smallest p-value of the band is then 1 / 2,500."""
 
-    Curves have shape `(n_null, n_points)`, bounds `(2, n_points)`. The depth of a value is the
-    smaller share of curves at or beyond it on either side, that of a curve its least; the band is
-    what remains when the curves of least depth are left out. A curve counts itself, and one that is
-    held against the band would too, so that the band reaches one curve further out.
+
+def _extreme_ranks(curves: Floats) -> Integers:
+    """Rank curves from the most extreme, by extreme rank length; equal curves share the last rank.
+
+    Curves have shape `(n_curves, n_points)`. The depth of a value is the smaller proportion of the
+    curves that have a value at that point, itself included, that are at or beyond it on one side;
+    it is 1 if the curve has no value there. Curves are compared by their smallest depths, then by
+    the next ones.
     """
-    depths = np.stack([_depths(column, column) for column in without.T], axis=1)
-    of_curve = np.sort(depths.min(axis=1))
-    least = of_curve[math.floor((1.0 - confidence) * len(of_curve))]
-    bounds = np.full((2, without.shape[1]), np.nan)
-    for point, column in enumerate(without.T):
-        own = 1.0 / max(int(np.count_nonzero(~np.isnan(column))), 1)
-        central = column[(depths[:, point] + own >= least - 1e-12) & ~np.isnan(column)]
-        if central.size:
-            bounds[:, point] = central.min(), central.max()
-    return bounds, of_curve
+    depths = np.sort(np.stack([_depths(column) for column in curves.T], axis=1), axis=1)
+    _, places, counts = np.unique(depths, axis=0, return_inverse=True, return_counts=True)
+    return np.asarray(np.cumsum(counts)[places.ravel()])
 
 
-def _depths(values: Floats, draws: Floats) -> Floats:
-    """Return the smaller share of draws at or beyond each value; 1 where there is none."""
-    ordered = np.sort(draws[~np.isnan(draws)])
-    # Equal shares may differ in the last bits.
+def _depths(values: Floats) -> Floats:
+    """Return the smaller proportion of values at or beyond each value; 1 for NaN."""
+    ordered = np.sort(values[~np.isnan(values)])
+    # Equal proportions may differ in the last bits.
     margin = 1e-12
     below = np.searchsorted(ordered, values + margin, side="right")
     above = ordered.size - np.searchsorted(ordered, values - margin, side="left")
-    depths = np.minimum(below, above) / max(ordered.size, 1)
-    return np.where(np.isnan(values) | (ordered.size == 0), 1.0, depths)
+    return np.where(np.isnan(values), 1.0, np.minimum(below, above) / max(ordered.size, 1))
+
+
+def _envelope(observed: Floats, without: Floats, confidence: float) -> tuple[Floats, float]:
+    """Return the band of the curves that are not significantly extreme, and the p-value of one.
+
+    Args:
+        observed: The curve, shape `(n_points,)`.
+        without: Curves without momentum, shape `(n_null, n_points)`.
+        confidence: Level of the band.
+
+    Returns:
+        Bounds of shape `(2, n_points)`, and the proportion of curves, the observed one among them,
+        that are at least as extreme as it; NaN if it shares no point with another curve.
+    """
+    curves = np.vstack((observed, without))
+    ranks = _extreme_ranks(curves)
+    is_known = ~np.isnan(without).all(axis=0)
+    central = curves[ranks >= (1.0 - confidence) * len(curves) - 1e-9]
+    bounds = np.full((2, observed.size), np.nan)
+    known = is_known & ~np.isnan(central).all(axis=0)
+    bounds[:, known] = np.nanmin(central[:, known], axis=0), np.nanmax(central[:, known], axis=0)
+    is_tested = (is_known & ~np.isnan(observed)).any()
+    return bounds, float(ranks[0]) / len(curves) if is_tested else math.nan
 
 
 def _points(
@@ -118,6 +137,7 @@ def _slope_row(
         "excess_slope_low": slope - high,
         "excess_slope_high": slope - low,
         "p_value": _p_value(slope, null_slopes),
+        "p_value_smallest": min(1.0, 2.0 / (1 + np.count_nonzero(~np.isnan(null_slopes)))),
     }
 
 
@@ -173,7 +193,7 @@ def momentum(
     null: MomentumNull | None = None,
     missing: MissingPolicy = "raise",
     intervals: Intervals = DEFAULT_INTERVALS,
-    n_null: int = 1_000,
+    n_null: int = DEFAULT_N_NULL,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Estimate P(correct) of a slot given the run of right, or wrong, slots just before it.
 
@@ -198,7 +218,8 @@ def momentum(
             with an `UnscoredWarning`.
         intervals: How intervals are made; topics are resampled. Its level is that of the null band
             too, and its seed that of the draws without momentum.
-        n_null: Number of draws of the null band; below about 1,000 the band is that of all draws.
+        n_null: Number of draws without momentum. A p-value cannot be smaller than its
+            `<p-value>_smallest`, so that corrections for many tests need more of them.
 
     Returns:
         The points of both curves and their slopes. The points have one row per kind and length of
@@ -213,9 +234,12 @@ def momentum(
         2 / (1 - level) draws); excess_slope (slope - null_slope, positive after right slots and
         negative after wrong ones with momentum) with its bounds, which exclude 0 exactly if
         p_value (two-sided, of excess_slope) is below 1 minus the level; and in both rows null,
-        n_topics, n_responses, n_missing (responses left out) and band_p_value, that of the point
-        that lies furthest out among the draws, over both curves (1 minus the level or below if a
-        point leaves the band; NaN if no run has a length that the draws have too).
+        n_topics, n_responses, n_missing (responses left out), n_null, and band_p_value, the
+        proportion of draws, the data among them, that are at least as extreme as the data over all
+        points of both curves (below 1 minus the level if a point leaves the band; NaN if no run has
+        a length that the draws have too). p_value_smallest and band_p_value_smallest are the
+        smallest values that so many draws can give: 2 / (1 + n), with n the draws whose slope is
+        defined, and 1 / (1 + n_null).
 
     Raises:
         ValueError: When the shape is another, there are fewer than two slots, rows have unequal
@@ -232,8 +256,11 @@ def momentum(
         swaps the curves and turns each probability p into 1 - p. The band is one for all points of
         both curves: without momentum some point leaves it in a share 1 - level of data
         sets, where a band point by point is left by some point in a third of them. A curve inside
-        it shows no momentum, however steep it is. Effects of a whole response (all slots bad at
-        once) are kept by both nulls, hence never counted as momentum.
+        it shows no momentum, however steep it is. Draws are ordered by their extreme rank length:
+        by the proportion of draws at or beyond their most extreme point, on the smaller side; equal
+        ones by their next point, and so on. A length that does not occur in some draws counts the
+        others alone, and a draw without it is not extreme there. Effects of a whole response (all
+        slots bad at once) are kept by both nulls, hence never counted as momentum.
 
         Responses to one topic in one order are right and wrong in the same slots, whatever the
         model does. "topic" with `orders` allows for that. "topic-and-slot" does not: its band is
@@ -283,8 +310,11 @@ def momentum(
     complete_orders = None if places is None else places[complete]
     without = _null_counts(verdicts, topics, complete_orders, null, n_null, generator)
     counts = by_topic.sum(axis=0)
-    null_curves = _shares(without).reshape(n_null, -1)
-    bands, depths = _envelope(null_curves, intervals.confidence)
+    bands, band_p_value = _envelope(
+        _shares(counts.astype(np.float64)).ravel(),
+        _shares(without).reshape(n_null, -1),
+        intervals.confidence,
+    )
     bands = bands.reshape(2, len(STREAKS), -1)
     points, rows, parts = [], [], []
     for kind, streak in enumerate(STREAKS):
@@ -304,20 +334,10 @@ def momentum(
         n_topics=len(by_topic),
         n_responses=len(verdicts),
         n_missing=complete.size - len(verdicts),
-        band_p_value=_band_p_value(_shares(counts.astype(np.float64)).ravel(), null_curves, depths),
+        band_p_value=band_p_value,
+        band_p_value_smallest=1.0 / (1 + n_null),
+        n_null=n_null,
     )
-
-
-def _band_p_value(observed: Floats, without: Floats, depths: Floats) -> float:
-    """Return the share of draws, the data among them, that lie as far out as the data."""
-    known = ~np.isnan(observed) & ~np.isnan(without).all(axis=0)
-    if not known.any():
-        return math.nan
-    own = 1.0
-    for point in np.flatnonzero(known):
-        draws = without[~np.isnan(without[:, point]), point]
-        own = min(own, float(_depths(observed[[point]], draws)[0]) + 1.0 / draws.size)
-    return float(1 + np.count_nonzero(depths <= own + 1e-12)) / (1 + len(depths))
 
 
 def _chosen_null(null: MomentumNull | None, orders: Integers | None, n_slots: int) -> MomentumNull:

@@ -12,6 +12,7 @@ from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired import page as paired
 from surface_consistency.engine.paired.checks import (
+    IMPORTED,
     Tables,
     judge_checks,
     key_facts,
@@ -659,7 +660,9 @@ def limit_checks(report: Report, tables: Tables) -> Iterator[Check]:
         noise = noise_counts(report, run).get("DEL-ON")
         scored = scored_pairs(run.outcomes)
         if noise is None or scored.empty:
-            yield _TEXTS.check("no_noise_floor", label=run.label)
+            is_imported = run.manifest.runner.get("runner") in IMPORTED
+            remedy = "" if is_imported else "; --repeat runs some prompts twice"
+            yield _TEXTS.check("no_noise_floor", label=run.label, remedy=remedy)
             continue
         row: Row = against_noise(report, scored, noise, rate="first_accuracy")
         sentence = say.difference(

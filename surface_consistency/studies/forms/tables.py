@@ -134,7 +134,7 @@ def _forms(frames: Frames, titles: Mapping[str, str]) -> Table:
         more = (
             f"Items have from {least} to {most} forms; correct in {of}: of each, drawn at random."
         )
-    if max(row["form_share_high"].max() for row in rows) > 1.0:
+    if max(row["within_item_share_high"].max() for row in rows) > 1.0:
         more += " Within items above 100 %: two forms of an item agree less often than by chance."
     frame = pd.concat(rows, ignore_index=True)
     return TEXTS.table("forms", frame, titles=titles, likeness=_likeness(frames), more=more)

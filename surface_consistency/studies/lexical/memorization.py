@@ -37,6 +37,7 @@ from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.lexical.prompts import MEMORISATION
 from surface_consistency.studies.lexical.quality import share_columns
+from surface_consistency.tables.sentences import missing
 from surface_consistency.tables.table import Table
 from surface_consistency.tables.tabulation import tabulate
 
@@ -66,7 +67,8 @@ def memorization_scores(folder: RunFolder, *, k: float = 0.2) -> pd.DataFrame:
         k: Share of the tokens that Min-K takes.
 
     Returns:
-        One row a text (instance and option): item, option (its place), is_right, n_tokens,
+        One row a text (instance and option): item, option (its place), is_right, n_tokens, is_sum
+        (whether the runner returned a sum without tokens, so that only extraction is known),
         extracted (whether greedy decoding of the first half writes the second: its every token is
         the likeliest after those before it), extraction (log-likelihood of the second half given
         the first), loss (mean a token), neighbours (loss less that of neighbours), min_k and
@@ -119,9 +121,15 @@ def _of_text(
 ) -> dict[str, Any]:
     """Compute the scores of one text."""
     values = whole.log_probabilities
-    known = [value for value in values if value is not None]
-    row: dict[str, Any] = dict.fromkeys(_SCORES, math.nan) | {"n_tokens": len(known)}
-    if whole.token_ids is None or not known:
+    row: dict[str, Any] = dict.fromkeys(_SCORES, math.nan)
+    row |= {"n_tokens": math.nan if whole.is_sum else whole.n_scored, "is_sum": whole.is_sum}
+    if half:
+        row["extraction"] = float(
+            extraction_log_likelihood([half[0].log_probabilities], prefix_lengths=[0])[0]
+        )
+        if half[0].is_greedy is not None:
+            row["extracted"] = float(half[0].is_greedy)
+    if not whole.n_scored:
         return row
     row["loss"] = float(membership_loss([values])[0])
     row["min_k"] = float(min_k_probability([values], k=k)[0])
@@ -131,13 +139,7 @@ def _of_text(
                 0
             ]
         )
-    if half:
-        row["extraction"] = float(
-            extraction_log_likelihood([half[0].log_probabilities], prefix_lengths=[0])[0]
-        )
-        if half[0].is_greedy is not None:
-            row["extracted"] = float(half[0].is_greedy)
-    others = [item for item in neighbours if item.token_ids is not None]
+    others = [item for item in neighbours if item.n_scored]
     if others:
         losses = membership_loss([item.log_probabilities for item in others])
         row["neighbours"] = float(neighbourhood_score([row["loss"]], [losses])[0])
@@ -195,7 +197,16 @@ class MemorizationAnalysis(Analysis):
             "memorisation_prediction": tabulate(frame, _TASKS, partial(_by_score, predict)),
             "memorisation_coefficients": tabulate(frame, _TASKS, partial(_by_score, _coefficients)),
         }
-        return {name: _TEXTS.table(name, one, labels=_LABELS) for name, one in frames.items()}
+        sums = missing(
+            int(frame["is_sum"].sum()),
+            len(frame),
+            "texts",
+            reason="have a sum of log-probabilities without tokens, from which loss, neighbours "
+            "and Min-K cannot be computed,",
+        )
+        return {
+            name: _TEXTS.table(name, one, labels=_LABELS, sums=sums) for name, one in frames.items()
+        }
 
     def figures(self, report: Report, tables: Mapping[str, Table]) -> list[ForestPlot]:
         """Draw macro-F1 beside that of the majority: the paper's figure 5."""

@@ -13,6 +13,7 @@ from surface_consistency.engine.paired.checks import Tables
 from surface_consistency.engine.paired.tables import paired_tables
 from surface_consistency.metrics import clustered_auc, linking_by
 from surface_consistency.metrics.linking.linking import LINKING_KINDS
+from surface_consistency.models.options import is_even
 from surface_consistency.report.texts import Texts
 from surface_consistency.runs.loader import Run
 from surface_consistency.tables import sentences as say
@@ -94,7 +95,7 @@ def _orders(outcomes: pd.DataFrame, conditions: tuple[str, str]) -> Iterator[pd.
         for name, label in (("log_odds", "as asked"), ("calibrated_log_odds", "calibrated")):
             odds = outcomes[f"{side}_{name}"]
             if odds.notna().any():
-                correct = ((odds > 0.0) == is_true).where(odds.notna())
+                correct = ((odds > 0.0) == is_true).where(odds.notna() & ~odds.map(is_even))
                 yield outcomes.assign(correct=correct, log_odds=odds, group=order, label=label)
 
 

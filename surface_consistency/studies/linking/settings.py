@@ -1,6 +1,6 @@
 """The options of the linking probe."""
 
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -10,6 +10,9 @@ from surface_consistency.studies.redirectqa.settings import RedirectQASource
 
 class LinkingSettings(StudySettings):
     """How the linking probe asks."""
+
+    options_are_spellings: ClassVar[bool] = True
+    """The options are spellings of yes and of no."""
 
     read: Literal["log-odds", "generate"] = "log-odds"
     """Whether the probabilities of yes and no are compared, or the model writes as in the paper."""

@@ -21,7 +21,7 @@ from surface_consistency.engine.plan import Plan, PromptGroup
 from surface_consistency.engine.study import Study
 from surface_consistency.errors import DataError
 from surface_consistency.metrics.linking.linking import LINKING_KINDS
-from surface_consistency.models.options import check_scores_of_options
+from surface_consistency.models.options import TIE, check_scores_of_options, is_even
 from surface_consistency.models.runner import Runner
 from surface_consistency.plugins import Plugins
 from surface_consistency.runs.folder import RunFolder
@@ -116,9 +116,9 @@ class LinkingJudge:
         self, text: str | None, scores: Sequence[ScoredText] | None, kind: str, wording: str
     ) -> tuple[str | None, bool | None, str | None, float | None, float | None]:
         """Judge one answer."""
-        if not isinstance(text, str):
-            return None, None, "no answer", None, None
         if scores is None:
+            if not isinstance(text, str):
+                return None, None, "no answer", None, None
             first_word = _FIRST_WORD.search(text)
             word = first_word[0].casefold() if first_word else ""
             if word not in ("yes", "no"):
@@ -132,6 +132,8 @@ class LinkingJudge:
         decisive = calibrated if self._is_calibrated else odds
         if decisive is None:
             return None, None, "no calibration of its wording", odds, None
+        if is_even(decisive):
+            return None, None, TIE, odds, calibrated
         says_yes = decisive > 0.0
         return "yes" if says_yes else "no", says_yes == (kind == "positive"), None, odds, calibrated
 

@@ -20,6 +20,7 @@ from surface_consistency.engine.paired.tables import (
     with_detectable,
 )
 from surface_consistency.errors import DataError
+from surface_consistency.metrics.positions.momentum_curves import DEFAULT_N_NULL
 from surface_consistency.report import page
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.slaq.judges import answering_parts, matcher_agreement
@@ -30,7 +31,7 @@ from surface_consistency.studies.slaq.tables import (
     slot_tables,
 )
 from surface_consistency.tables import sentences as say
-from surface_consistency.tables.numbers import Value, interval_value, is_missing
+from surface_consistency.tables.numbers import Value, interval_value, is_missing, value_text
 from surface_consistency.tables.table import Table
 
 _SLOTS: Final = ("momentum", "momentum_slopes", "position", "order_sensitivity")
@@ -48,16 +49,13 @@ _REMARKS: Final = {
     "missing": "not scored",
 }
 _NEEDS: Final = ("both", "first_only", "second_only", "neither")
-N_NULL: Final = 1_000
-"""Draws of the null band of momentum."""
-
 Row = Mapping[Any, Any]
 
 
 # Tables.
 
 
-def slaq_report_tables(report: Report, *, n_null: int = N_NULL) -> dict[str, Table]:
+def slaq_report_tables(report: Report, *, n_null: int = DEFAULT_N_NULL) -> dict[str, Table]:
     """Compute the tables of any paired study in SLAQ's scores, and those of slots and free texts.
 
     Args:
@@ -141,7 +139,7 @@ def _details(report: Report, tables: Tables, row: Row) -> Iterator[say.Sentence]
     if say.direction(row, "consistency") is not None:
         quantity = f"alignment of {model} between short and long answers"
         yield say.rate(row, "consistency", quantity, clusters=report.clusters)
-    yield from paired.same_sentences(report, tables, row)
+    yield from paired.same_sentences(report, tables, row, "same_by_rule")
     for slot in rows_of(tables, "position", {"model": model})[:1]:
         if say.direction(slot, "slope") is not None:
             yield say.rate(
@@ -153,6 +151,7 @@ def _details(report: Report, tables: Tables, row: Row) -> Iterator[say.Sentence]
                 unit="answers",
                 clusters="topics",
             )
+    yield _momentum_sentence(tables, model)
     yield paired.noise_sentence(report, tables, row)
 
 
@@ -238,7 +237,6 @@ def _slot_curves(report: Report, tables: Tables) -> Iterator[page.Lines]:
 def _momentum(report: Report, tables: Tables) -> page.Section | None:
     """Show what follows runs of correct and of incorrect slots."""
     blocks: list[page.Block] = []
-    leaving = []
     for label in report.labels:
         model = {"model": label}
         slopes = rows_of(tables, "momentum_slopes", model)
@@ -252,12 +250,30 @@ def _momentum(report: Report, tables: Tables) -> page.Section | None:
                 for null in (_NULL, _WEAK_NULL)
             )
             blocks.append(_momentum_curve(report, label, kind, points, own, weak))
-            sides = dict.fromkeys(filter(None, map(_side, points)))
-            if own["band_p_value"] < 0.05 and sides:
-                leaving.append(f"{label} after {kind} slots ({' and '.join(sides)})")
-    found = f"Curves that leave it: {', '.join(leaving)}." if leaving else ""
-    lead = TEXTS.sentence("momentum", leaving=found or "No curve leaves it significantly.")
+    found = say.paragraph(_momentum_sentence(tables, label) for label in report.labels)
+    lead = [*TEXTS.sentence("momentum"), " ", *found]
     return paired.section("momentum", "Does one error cause the next?", blocks, lead=lead)
+
+
+def _momentum_sentence(tables: Tables, model: str) -> say.Sentence:
+    """Report whether the slots of a model depend on the ones before, and in which direction."""
+    rows = rows_of(tables, "momentum_slopes", {"model": model}, null=_NULL)[:1]
+    if not rows or is_missing(rows[0]["band_p_value"]):
+        return []
+    directions = set()
+    for row in rows_of(tables, "momentum", {"model": model}, null=_NULL):
+        # A run of correct slots of length 0 follows an incorrect slot.
+        sign = 1 if (row["streak"] == 1) == (row["length"] > 0) else -1
+        directions |= {sign * side for side in (_side(row),) if side}
+    names = {frozenset({1}): "momentum_found", frozenset({-1}): "momentum_reversed"}
+    found = names.get(frozenset(directions), "momentum_mixed")
+    significant = rows[0]["band_p_value"] < 0.05
+    return TEXTS.sentence(
+        found if significant else "momentum_not_found",
+        model=model,
+        p=value_text(Value(value=rows[0]["band_p_value"], kind="p_value")),
+        n=int(rows[0]["n_responses"]),
+    )
 
 
 def _momentum_curve(
@@ -319,7 +335,7 @@ def _topic(report: Report, tables: Tables) -> page.Section | None:
             reference = _fact(report, run, row["item"])["reference"]
             made.append((reference, _REMARKS[row["cell"]], outcome))
         lines.append((f"order {number}", made))
-    n_known = rows.drop_duplicates("item")["first_correct"].sum()
+    short = rows.drop_duplicates("item")["first_correct"].dropna()
     name = _fact(report, run, rows["item"].iloc[0])["topic"]
     matrix = page.Matrix(
         title=f"{name}, {run.label}",
@@ -327,7 +343,7 @@ def _topic(report: Report, tables: Tables) -> page.Section | None:
         rows=lines,  # type: ignore[arg-type]
     )
     lead = TEXTS.sentence(
-        "topic", name=name, label=run.label, n_known=int(n_known), n_items=rows["item"].nunique()
+        "topic", name=name, label=run.label, n_known=int(short.sum()), n_items=len(short)
     )
     title = f"One topic in {len(lines)} order{'s' * (len(lines) > 1)}"
     return paired.section("topic", title, [matrix], lead=lead)
@@ -388,8 +404,9 @@ def slaq_checks(report: Report, tables: Tables) -> Iterator[page.Check]:
             rows_of, tables, row={"model": label}
         )
         if reasons := of("unjudged"):
-            listed = "; ".join(f"{row['n']:,} answers: {row['reason']}" for row in reasons)
-            yield TEXTS.check("unjudged", label=label, reasons=listed)
+            listed = "; ".join(f"{row['n']:,}: {row['reason']}" for row in reasons)
+            n = sum(row["n"] for row in reasons)
+            yield TEXTS.check("unjudged", label=label, n=n, reasons=listed)
         yield TEXTS.check("balanced" if of("position") else "unbalanced", label=label)
         for slope in of("momentum_slopes")[:1]:
             n, n_missing = int(slope["n_responses"]), int(slope["n_missing"])
@@ -418,7 +435,7 @@ def _key_facts(report: Report) -> list[tuple[str, str]]:
 
 def _method(report: Report) -> list[str]:
     """Return the method in paragraphs."""
-    return TEXTS.paragraphs("method", clusters=report.clusters, n_null=N_NULL)
+    return TEXTS.paragraphs("method", clusters=report.clusters, n_null=DEFAULT_N_NULL)
 
 
 def _title(report: Report, title: str, label: str) -> str:
@@ -443,11 +460,10 @@ def _fact(report: Report, run: Run, item: object) -> dict[str, str]:
     return fact
 
 
-def _side(row: Row) -> str:
-    """Return on which side of the band a point of a curve is; the band may be unknown there."""
-    if row["probability"] > row["null_probability_high"] + 1e-12:
-        return "above"
-    return "below" if row["probability"] < row["null_probability_low"] - 1e-12 else ""
+def _side(row: Row) -> int:
+    """Return 1 for a point above the band, -1 for one below, and 0 within or without a band."""
+    is_above = row["probability"] > row["null_probability_high"] + 1e-12
+    return int(is_above) - int(row["probability"] < row["null_probability_low"] - 1e-12)
 
 
 SLAQ_PAGE: Final = paired.PageSpec(

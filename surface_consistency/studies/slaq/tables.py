@@ -24,6 +24,7 @@ from surface_consistency.metrics import (
     paired_by,
     position_curve,
 )
+from surface_consistency.metrics.positions.momentum_curves import DEFAULT_N_NULL
 from surface_consistency.metrics.positions.topic_layout import is_balanced, topic_arrays
 from surface_consistency.metrics.uncertainty.bootstrap import group_values
 from surface_consistency.report.texts import Texts
@@ -111,7 +112,7 @@ def grouped_scores(
 
 
 def slot_tables(
-    frame: pd.DataFrame, *, resamples: int = 10_000, n_null: int = 1_000, seed: int = 0
+    frame: pd.DataFrame, *, resamples: int = 10_000, n_null: int = DEFAULT_N_NULL, seed: int = 0
 ) -> dict[str, pd.DataFrame]:
     """Compute what looks at slots, orders and free texts; intervals take topics whole.
 
@@ -240,7 +241,7 @@ def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
 
 _SLOPE_COLUMNS: Final = (
     *("null", "streak", "slope", "slope_low", "slope_high", "null_slope", "null_low", "null_high"),
-    *("p_value", "band_p_value", "n_responses", "n_missing"),
+    *("p_value", "band_p_value", "band_p_value_smallest", "n_responses", "n_missing"),
 )
 _POSITION: Final = (
     *("slot", "n", "accuracy", "accuracy_low", "accuracy_high"),

@@ -20,6 +20,7 @@ from surface_consistency.metrics import paired_table
 from surface_consistency.models import FakeRunner
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.frame import read_results
+from surface_consistency.runs.folder import RunFolder
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from tests.made_rows import rows_of
@@ -207,6 +208,14 @@ def test_runs_made_in_another_way_are_refused(runs, tmp_path, settings, message)
 
     with pytest.raises(RunError, match=message):
         read(runs / "before", other)
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+def test_settings_that_change_no_verdict_are_not_a_difference_of_judges(runs, tmp_path):
+    other = make_run(load_redirectqa(rows_of()), tmp_path / "other")
+    score_run(RunFolder(other), scoring=RuleScoring(agreement=True))
+
+    assert len(read(runs / "before", other).results.frame)
 
 
 def test_other_accepted_answers_are_refused(runs, tmp_path):

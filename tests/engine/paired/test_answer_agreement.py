@@ -8,13 +8,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.judging.judges import RuleJudge
 from surface_consistency.engine.paired.answers import answer_agreement, same_answers
-from surface_consistency.engine.paired.checks import check_answers
+from surface_consistency.engine.paired.checks import check_answers, doubts_of
+from surface_consistency.engine.run import run_study
+from surface_consistency.engine.score import score_run
 from surface_consistency.engine.settings import ReportSettings, RuleScoring
 from surface_consistency.errors import MissingDependencyError, SurfaceConsistencyWarning
+from surface_consistency.models import FakeRunner
 from surface_consistency.runs.folder import RunFolder, Scoring
+from surface_consistency.runs.loader import load_runs
+from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.tables.numbers import Value
 from surface_consistency.text import normalize
@@ -205,3 +211,39 @@ def test_the_page_holds_no_answer_table_without_answers():
 
     assert "same_answer" not in tables
     assert "identical answers" not in told(page.finding.summary)
+
+
+def test_an_answer_of_several_pairs_counts_once(tmp_path):
+    """Several redirects are compared with one title, whose answer is empty."""
+    data = load_redirectqa("sample")
+    titles = set(data.pairs["canonical_surface"])
+    runner = FakeRunner(
+        lambda prompt: "" if any(f" {one}" in prompt.text for one in titles) else "x"
+    )
+    settings = RedirectQASettings(shots=0, repeat=0, limit=12)
+    folder = run_study(RedirectQAStudy(), data, runner, tmp_path, model="m", settings=settings)
+    score_run(folder)
+    (made,) = load_runs([folder.path], outcome=RedirectQAStudy.records.outcome)
+    targets = folder.read_plan()[0]
+    n_empty = int(folder.read_answers([""])["text"].eq("").sum())
+    assert len(made.outcomes) > made.outcomes["first_surface"].nunique()
+
+    found = {check.title: told(check.text) for check in check_answers(made)}
+
+    assert (
+        f"m: {n_empty} of {len(targets)} answers in the pairs are empty" in found["Empty answers"]
+    )
+    assert f"{n_empty} of {len(targets)} answers of m are empty" in " ".join(doubts_of([made]))
+
+
+@pytest.mark.parametrize(
+    ("runner", "is_told"),
+    [("fake", True), ("stored", False), ("stored-scores", False), ("verdicts", False)],
+)
+def test_imported_predictions_are_not_told_to_run_prompts_twice(runner, is_told):
+    made = run([(True, False)] * 10, [("a", "b")] * 10, runner={"runner": runner})
+
+    text = checks_of(report_of(made)[0])["No noise floor"]
+
+    assert ("`repeat` runs some prompts twice" in text) == is_told
+    assert text.endswith(".")

@@ -435,3 +435,13 @@ test_bad_arguments_are_rejected = refusals(
     (lambda: correlation_interval(0.5, df=9, method="kendall"), "method must be"),
     (lambda: correlation_interval(0.5, df=9, confidence=0), "confidence must"),
 )
+
+
+def test_a_nonlinear_control_is_not_held_constant_unless_it_is_transformed():
+    """x and y are the square of the control plus noise: Cov 2 over Var 3, and 0 given z squared."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=40_000)
+    x, y = (z**2 + rng.normal(size=z.size) for _ in range(2))
+
+    assert partial_correlation(x, y, z) == pytest.approx(2 / 3, abs=0.02)
+    assert partial_correlation(x, y, np.column_stack([z, z**2])) == pytest.approx(0, abs=0.015)

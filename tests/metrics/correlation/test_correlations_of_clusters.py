@@ -85,7 +85,10 @@ def test_ranks_of_a_resample_are_those_of_its_rows(values):
     rows = pd.DataFrame(np.repeat(columns, counts.astype(int), axis=0))
 
     within, across = rank_correlations(
-        [columns[:, 0], columns[:, 1]], [columns[:, 2]], counts[None, :]
+        [columns[:, 0], columns[:, 1]],
+        [columns[:, 2]],
+        np.arange(len(values)),
+        [counts[None, :].astype(np.int64)],
     )
 
     ours = np.block([[within[0], across[0]], [across[0].T, np.ones((1, 1))]])

@@ -2,6 +2,7 @@ import math
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from surface_consistency.errors import MissingDependencyError, UndefinedMetricWarning
@@ -73,6 +74,8 @@ def test_predictions_agree_with_scikit_learn_by_hand():
     features, aligned, topic = slaq_like(1)
     _, accuracy, auc = by_hand(features, aligned, topic, 3)
     rows = predict_alignment(features, aligned, groups=topic, names=NAMES, seed=3)
+    frame = pd.DataFrame(features, columns=NAMES)
+    pd.testing.assert_frame_equal(predict_alignment(frame, aligned, groups=topic, seed=3), rows)
 
     assert rows["feature"].tolist() == ["all features", *NAMES]
     assert rows.loc[0, ["accuracy", "auc"]].tolist() == pytest.approx([accuracy, auc])

@@ -55,11 +55,11 @@ def test_metrics_agree_with_naive_loops(correct):
     assert result.all_correct <= result.accuracy <= 1 - result.all_incorrect + 1e-12
     assert (result.n_items, result.n_forms) == (n, sizes.sum())
     if total == 0:
-        assert math.isnan(result.form_share)
+        assert math.isnan(result.within_item_share)
         assert math.isnan(result.intraclass_correlation)
         return
-    assert result.consistency == pytest.approx(1 - 2 * total * result.form_share, abs=1e-12)
-    assert -1e-12 <= result.form_share <= 2 + 1e-12
+    assert result.consistency == pytest.approx(1 - 2 * total * result.within_item_share, abs=1e-12)
+    assert -1e-12 <= result.within_item_share <= 2 + 1e-12
     expected = (between - within) / (between + (size - 1) * within)
     assert result.intraclass_correlation == pytest.approx(expected, abs=1e-9)
 
@@ -87,7 +87,7 @@ def test_two_forms_are_the_paired_table(pairs):
     assert result.consistency == pytest.approx(table.consistency, abs=1e-12)
     assert result.all_agree == pytest.approx(table.consistency, abs=1e-12)
     assert result.all_correct == inverse.all_incorrect == table.both / table.n
-    for name in ("consistency", "all_agree", "form_share", "intraclass_correlation"):
+    for name in ("consistency", "all_agree", "within_item_share", "intraclass_correlation"):
         assert inverse[name] == pytest.approx(result[name], abs=1e-9, nan_ok=True)
 
 
@@ -104,7 +104,7 @@ def test_missing_forms_and_single_forms_are_left_out_and_counted():
 @pytest.mark.parametrize(
     ("correct", "clusters", "undefined", "consistency"),
     [
-        ([[1, 1], [1, 1, 1]], None, ["form_share", "intraclass_correlation"], 1.0),
+        ([[1, 1], [1, 1, 1]], None, ["within_item_share", "intraclass_correlation"], 1.0),
         ([[1, 0], [1, 1]], ["Q1", "Q1"], ["consistency_low", "accuracy_high"], 0.5),
         # Without a second fact nothing varies between facts.
         ([[1, 0, 1]], None, ["intraclass_correlation"], 1 / 3),

@@ -108,3 +108,20 @@ test_adjustment_rejects_bad_input = refusals(
     (with_adjusted_p_values, ROWS, {"within": "list"}, "of within holds lists"),
     (with_adjusted_p_values, ROWS, {"within": "gap"}, "has empty cells besides"),
 )
+
+
+def test_holm_of_simulated_p_values_that_cannot_reject_raises_with_the_number_of_draws():
+    """With 99 draws no p-value is below .01, and six of them give .06 by Holm."""
+    rows = pd.DataFrame({"p_value": 0.01, "p_value_smallest": 0.01, "n_null": 99}, index=range(6))
+
+    with pytest.raises(ValueError, match=r"6 p-values .* below 0\.05, .* draw n_null=120 null"):
+        with_adjusted_p_values(rows)
+
+    enough = rows.assign(p_value=1 / 121, p_value_smallest=1 / 121, n_null=120)
+    assert with_adjusted_p_values(enough)["p_value_holm"].max() < 0.05
+    few = with_adjusted_p_values(rows[:4])
+    assert few["p_value_holm"].tolist() == [0.04] * 4
+    # A test without a p-value does not count, and each family is checked by itself.
+    with_adjusted_p_values(rows.assign(p_value=[0.01] * 4 + [np.nan] * 2))
+    with_adjusted_p_values(rows.assign(model=[*"aaabbb"]), within="model")
+    assert with_adjusted_p_values(rows, method="benjamini-hochberg").iloc[0, -1] == 0.01

@@ -38,6 +38,13 @@ def test_relative_change_agrees_with_the_published_tables(data_files):
     assert checked == 4 * 8
 
 
+def test_relative_change_of_a_text_names_the_argument():
+    with pytest.raises(TypeError, match="original must be a number; got '61'"):
+        relative_change("61", 45.0)
+    with pytest.raises(TypeError, match="perturbed must be a number; got None"):
+        relative_change(61.0, None)
+
+
 def test_relative_change_of_negative_scores_and_of_zero():
     """A log-likelihood that falls from -2 to -3 has a positive change."""
     assert relative_change(-2.0, -3.0) == 0.5

@@ -283,35 +283,66 @@ def test_null_data_stay_inside_the_whole_band(kind):
         below = points["null_probability_low"] - points["probability"]
         above = points["probability"] - points["null_probability_high"]
         outside.append(bool(((below > 1e-12) | (above > 1e-12)).any()))
-        assert (outside[-1] == (curves["band_p_value"] <= 51 / 1001)).all()
+        assert (outside[-1] == (curves["band_p_value"] < 0.05)).all()
 
     # A binomial count of 100 trials at 0.05 exceeds 13 with probability 0.0005.
     assert sum(outside) <= 13
 
 
-def test_envelope_agrees_with_a_naive_loop():
-    rng = np.random.default_rng(3)
-    curves = np.round(rng.normal(size=(59, 4)), 1)
-    curves[:10, 3] = np.nan
-
-    bounds, depths = momentum_curves._envelope(curves, 0.9)
-
-    least = []
+def naive_depths(curves):
+    """Sorted depths of each curve, by counting the values that are at least as extreme."""
+    depths = []
     for curve in curves:
         shares = []
         for point, value in enumerate(curve):
             column = [other for other in curves[:, point] if other == other]
-            if value == value:
-                below = sum(other <= value + 1e-12 for other in column)
-                above = sum(other >= value - 1e-12 for other in column)
-                shares.append(min(below, above) / len(column))
-        least.append(min(shares))
-    assert depths == pytest.approx(np.sort(least))
-    held = [
-        all(low <= v <= high or v != v for v, low, high in zip(curve, *bounds, strict=True))
-        for curve in curves
-    ]
-    assert np.mean(held) >= 0.9
+            below = sum(other <= value + 1e-12 for other in column)
+            above = sum(other >= value - 1e-12 for other in column)
+            shares.append(min(below, above) / len(column) if value == value else 1.0)
+        depths.append(sorted(shares))
+    return depths
+
+
+def test_envelope_agrees_with_extreme_rank_lengths_of_a_naive_loop():
+    """Myllymaki et al. 2017, section 4.2: rank vectors in lexicographic order."""
+    rng = np.random.default_rng(3)
+    curves = np.round(rng.normal(size=(60, 4)), 1)
+    curves[:10, 3] = np.nan
+    depths = naive_depths(curves)
+    p_values = [sum(other <= own for other in depths) / 60 for own in depths]
+
+    for place in range(60):
+        others = np.delete(curves, place, axis=0)
+        (low, high), p_value = momentum_curves._envelope(curves[place], others, 0.9)
+
+        assert p_value == pytest.approx(p_values[place])
+        known = curves[place] == curves[place]
+        is_outside = ((curves[place] < low) | (curves[place] > high))[known].any()
+        assert is_outside == (p_value < 0.1)
+
+
+def test_ties_of_the_most_extreme_point_are_broken_by_the_next_ones():
+    """One curve of 100 is the most extreme at both points, ten others at one of them."""
+    curves = np.tile(np.linspace(-1, 1, 100)[:, None], (1, 10))
+    for column in range(1, 10):
+        curves[:, column] = np.roll(curves[:, 0], 7 * column)
+    observed = np.full(10, 2.0)
+
+    _, p_value = momentum_curves._envelope(observed, curves, 0.95)
+
+    assert p_value == 1 / 101
+    # A point that only the observed curve has is not extreme.
+    assert math.isnan(momentum_curves._envelope(np.array([1.0]), np.full((9, 1), np.nan), 0.9)[1])
+
+
+def test_results_report_the_smallest_attainable_p_values_and_strong_momentum_attains_them():
+    slots, orders = planted("momentum", 4)
+    _, curves = momentum(slots, orders=orders)
+
+    smallest = curves[["n_null", "p_value_smallest", "band_p_value_smallest"]]
+    assert smallest.values.tolist() == [[2499, 2 / 2500, 1 / 2500]] * 2
+    assert (curves["band_p_value"] == 1 / 2500).all()
+    assert (curves["p_value"] == 2 / 2500).all()
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")

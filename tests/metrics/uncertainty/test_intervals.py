@@ -425,7 +425,7 @@ def test_few_data_without_an_event_prove_little():
     row = forms_by(long(np.repeat([[0], [1]] * 6, 3, axis=1))).iloc[0]
     assert row["intraclass_correlation"] == 1.0
     assert 0.0 < row["intraclass_correlation_low"] < 0.7
-    assert 0.3 < row["form_share_high"] < 1.0
+    assert 0.3 < row["within_item_share_high"] < 1.0
 
 
 @pytest.mark.parametrize("n_clusters", [5, 10, 20])

@@ -81,7 +81,8 @@ def test_verdicts_and_tables_are_those_of_the_planted_world(planted):
     table = table.loc[[f"i{n}" for n in range(60)], list(FORMS)]
     np.testing.assert_array_equal(table.to_numpy(dtype=bool), right[..., 0])
     row = tables["forms"].frame.iloc[0]
-    for name in ("accuracy", "consistency", "consistency_low", "all_correct", "form_share_high"):
+    names = ("accuracy", "consistency", "consistency_low", "all_correct", "within_item_share_high")
+    for name in names:
         assert row[name] == pytest.approx(expected[name])
     assert " for other forms like these is " in sentence_text(page.finding.summary)
     assert "by_kind" in tables

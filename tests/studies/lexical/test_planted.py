@@ -71,6 +71,17 @@ def fields(request):
 def world(tmp_path_factory):
     """The study asked and scored, and counts of the n-grams of its texts."""
     home = tmp_path_factory.mktemp("world")
+    asked(home, fields)
+    lines = (home / "run" / "texts.jsonl").read_text().splitlines()
+    texts = pd.DataFrame(map(json.loads, lines)).rename(columns={"id": "instance_id"})
+    counts = [[(0, 1, 2, 20)[known(text)]] * 6 for text in texts.pop("text")]
+    (home / "counts").mkdir()
+    texts.assign(counts=counts).to_parquet(home / "counts" / "ngrams.parquet")
+    return home
+
+
+def asked(home, told):
+    """Run the study with a scorer, and score it."""
     rows = [
         {"sentence_good": text.format("was"), "sentence_bad": text.format("were")}
         | {"UID": "anaphor_number_agreement"}
@@ -80,14 +91,8 @@ def world(tmp_path_factory):
     settings = LexicalSettings(memorization=True, **chosen)
     options = {"model": "planted", "settings": settings, "progress": False}
     data = load_benchmark("anaphor_agreement", rows)
-    folder = run_study(LexicalStudy(), data, Scoring(fields), home / "run", **options)
+    folder = run_study(LexicalStudy(), data, Scoring(told), home / "run", **options)
     score_run(folder)
-    lines = (home / "run" / "texts.jsonl").read_text().splitlines()
-    texts = pd.DataFrame(map(json.loads, lines)).rename(columns={"id": "instance_id"})
-    counts = [[(0, 1, 2, 20)[known(text)]] * 6 for text in texts.pop("text")]
-    (home / "counts").mkdir()
-    texts.assign(counts=counts).to_parquet(home / "counts" / "ngrams.parquet")
-    return home
 
 
 def report_of(world):
@@ -141,6 +146,40 @@ def test_memorization_recovers_the_plant_and_foretells_verdicts(world):
     assert abs(split.loc["loss", "difference"]) > 0.3
     coefficients = tables["memorisation_coefficients"].frame
     assert set(coefficients["term"]) == {"right", "wrong"}
+
+
+def test_scorers_without_token_ids_and_without_tokens_give_what_their_scores_allow(world, tmp_path):
+    """A sum is enough for the extraction of the second half; the others need each token."""
+
+    def without(request, *, tokens):
+        told = fields(request) | {"token_ids": None}
+        words = {"tokens": request.continuation.split()}
+        total = {"log_probabilities": [sum(told["log_probabilities"])]}
+        moments = dict.fromkeys(("vocabulary_means", "vocabulary_deviations"))
+        return told | (words if tokens else total | moments)
+
+    asked(tmp_path / "words", lambda request: without(request, tokens=True))
+    asked(tmp_path / "sums", lambda request: without(request, tokens=False))
+    found = {
+        home: memorization_scores(report_of(home).runs[0].folder)
+        for home in (world, tmp_path / "words", tmp_path / "sums")
+    }
+
+    pd.testing.assert_frame_equal(found[tmp_path / "words"], found[world])
+    sums = found[tmp_path / "sums"]
+    assert sums["is_sum"].all()
+    assert sums["extraction"].tolist() == pytest.approx(found[world]["extraction"].tolist())
+    assert sums["extracted"].equals(found[world]["extracted"])
+    assert (
+        sums[["n_tokens", "loss", "neighbours", "min_k", "min_k_plus_plus"]].isna().all(axis=None)
+    )
+    settings = MemorizationSettings(svm=False)
+    tables = MemorizationAnalysis().tables(report_of(tmp_path / "sums"), settings)
+    note = "96 of 96 texts have a sum of log-probabilities without tokens, from which loss, neigh"
+    assert note in tables["memorisation"].note
+    assert set(tables["memorisation_split"].frame["score"]) == {"extracted", "extraction"}
+    whole = MemorizationAnalysis().tables(report_of(world), settings)["memorisation"].note
+    assert whole.endswith("not in the paper.")
 
 
 @pytest.mark.parametrize(

@@ -146,6 +146,46 @@ def test_log_odds_add_up_the_forms_of_each_word():
     assert judged["reason"] == "no log-odds: neither yes nor no has a probability"
 
 
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        # " yes" and " Yes" are equally probable: no tie of yes and no.
+        ((-1.0, -1.0, -2.0, -3.0), True),
+        # " yes" and " no" are equally probable, and the other spellings decide.
+        ((-1.0, -4.0, -1.0, -2.0), False),
+        # Both groups have the same probability.
+        ((-1.0, -2.0, -2.0, -1.0), None),
+    ],
+)
+def test_groups_of_spellings_decide_and_only_their_tie_is_a_tie(data, tmp_path, values, verdict):
+    """Log-probabilities of bfloat16 are often equal."""
+
+    class Rounded(Linker):
+        def score(self, requests):
+            words = dict(zip((" yes", " Yes", " no", " No"), values, strict=True))
+            for one in requests:
+                value = words[one.continuation] if "N/A" not in one.context else -1.0
+                yield ScoredText(request_id=one.id, token_ids=(1,), log_probabilities=(value,))
+
+    folder = run(data, Rounded(set()), tmp_path / "run", limit=4, repeat=0)
+    log = folder.read_answers([""])
+    if verdict is None:
+        assert set(log["finish_reason"]) == {"tie"}
+        with pytest.raises(RunError, match="only errors such as 'tie: options are equally"):
+            score_run(folder)
+    else:
+        outcomes = score_run(folder)
+        assert set(log["finish_reason"]) == {"stop"}
+        assert set(log["text"].str.strip().str.lower()) == {"yes" if verdict else "no"}
+        is_true = outcomes["kind"] == "positive"
+        assert (outcomes["first_correct"] == (is_true == verdict)).all()
+        assert outcomes["first_calibrated_log_odds"].equals(outcomes["first_log_odds"])
+    # An answer of an older run, whose single options were compared, is read in the same way.
+    judged = LinkingJudge({}).judge(linking_targets(*values).assign(text=None)).iloc[0]
+    assert judged["correct"] is pd.NA if verdict is None else judged["correct"] == verdict
+    assert str(judged["reason"]).startswith("tie: options are") == (verdict is None)
+
+
 def test_a_coin_and_a_yes_sayer_have_a_balanced_accuracy_of_a_half(data, tmp_path):
     words = {
         "coin": lambda p: "Yes." if hashlib.md5(p.text.encode()).digest()[0] % 2 else "no",

@@ -1,6 +1,9 @@
 """What stands on the page of SLAQ runs."""
 
+from types import SimpleNamespace
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from surface_consistency.cli.main import main
@@ -11,8 +14,10 @@ from surface_consistency.errors import UnscoredWarning
 from surface_consistency.report.page import Lines
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.slaq.judges import matcher_agreement
+from surface_consistency.studies.slaq.page import _details
 from surface_consistency.studies.slaq.study import SlaqStudy
-from surface_consistency.tables.numbers import Value
+from surface_consistency.tables.numbers import Value, sentence_text
+from surface_consistency.tables.sentences import paragraph
 
 
 def page_of(folder):
@@ -39,7 +44,8 @@ def test_free_form_and_gaps_are_shown(make_slaq_run, coin):
     told = {check.title: "".join(map(str, check.text)) for check in page.checks}
     assert "Run a multiple of five balanced orders" in told["No curve by slot"]
     assert "pairs have no score" in told["Missing scores"]
-    assert "90 answers: the judge's reply cannot be read" in told["Not scored"]
+    assert "90 facts in short and long answers have no score" in told["Not scored"]
+    assert "By reason, 90: the judge's reply cannot be read." in told["Not scored"]
     assert tables["overall"].frame["n"].tolist() == [0, 30]
     assert ("orders", "3") in page.finding.facts
     # So few topics give the noise floor no interval, without which it is not quoted.
@@ -94,3 +100,21 @@ def test_two_runs_of_the_study_are_two_conditions(make_slaq_run, tmp_path, capsy
     assert main(["compare", *runs, "--out", str(tmp_path / "compared")]) == 0
 
     assert (tmp_path / "compared" / "report.html").is_file()
+
+
+def test_short_and_long_answers_are_the_same_by_the_rule_and_not_by_their_words():
+    """A short answer and a sentence rarely have the same words."""
+    rates = {"same_answer": 0.0, "same_answer_low": 0.0, "same_answer_high": 0.08}
+    rates |= {"same_by_rule": 0.75, "same_by_rule_low": 0.6, "same_by_rule_high": 0.9}
+    frame = pd.DataFrame([{"model": "m", "among": "both wrong", "n": 40, "n_clusters": 20} | rates])
+    report = SimpleNamespace(clusters="topics", facet=None, design=SlaqStudy.design)
+
+    sentences = list(
+        _details(report, {"same_answer": SimpleNamespace(frame=frame)}, {"model": "m"})
+    )
+
+    told = sentence_text(paragraph(sentences)).replace("\xa0", " ")
+    assert told == (
+        "The proportion of answers of m that are the same by the comparison rule among pairs "
+        "incorrect under both conditions is 75.0 % (95 % CI 60.0 to 90.0; 40 pairs, 20 topics)."
+    )
