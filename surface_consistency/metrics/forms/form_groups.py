@@ -24,7 +24,7 @@ FormChoice: TypeAlias = Literal["fixed", "sample"]
 _LEAST_FORMS = 4
 _TOO_FEW = f"at least {_LEAST_FORMS} forms are needed for an interval of forms like these"
 _ENDS: dict[str, tuple[float, float]] = {
-    "form_share": (0.0, 2.0),
+    "within_item_share": (0.0, 2.0),
     "intraclass_correlation": (-1, 1),
 }
 """Smallest and largest value of the metrics that are not between 0 and 1."""
@@ -109,8 +109,8 @@ def forms_by(
         interval over forms (jackknife, one degree of freedom less than forms, on the logit scale).
         The other has the chi-square limits of the variance between forms, since metrics of
         agreement are functions of it, and an estimate of 0 is not evidence of 0. Fewer than four
-        forms have no interval. That of within_item_share ends at 1: forms drawn from one source do not
-        agree less than chance.
+        forms have no interval. That of within_item_share ends at 1: forms drawn from one source do
+        not agree less than chance.
 
     References:
         Srikanth, Carpuat and Rudinger, TACL 2024, arXiv 2404.11717 (P_C, PVAP); P. E. Shrout and
