@@ -12,7 +12,7 @@ of each other, the part
 event, e = 0, has Wilson's interval with a cluster for a trial; with many the addition is nothing.
 Of a difference, the variance at values farther from 0 than the estimate is at least Tango's: that
 of the rates of gains and losses which are the most likely ones under the value, times the observed
-design effect, which is at least 1. Without it, one-sided tests at a margin reject too often.
+design effect. Without it, one-sided tests at a margin reject too often.
 The interval holds the values that t does not reject, so that p is below 1 less the level exactly
 where the interval leaves the value out. Degrees of freedom are Kish's number of clusters less one.
 Arrays may hold many data sets: clusters are the last axis of shares, and the last but one of sums.
@@ -115,8 +115,8 @@ class ClusterT(NamedTuple):
     event_size: Floats
     """Their mean square over their mean size."""
     spread: Floats
-    """Variance over that of a single row at the estimated rates of events: the design effect over
-    the number of rows."""
+    """Variance over that of a single row at the estimated rates of events: the observed design
+    effect over the number of rows."""
 
     @property
     def is_inferred(self) -> Flags:
@@ -322,15 +322,11 @@ def _cluster_t(fields: Sequence[Floats], sums: Floats, times: Floats) -> Cluster
             np.abs(sides[0]) ** power @ np.swapaxes(sums, -1, -2) @ times / total
             for power in (1, 2)
         )
-        squares = np.where(is_counted, square, events * reaches)
         size = (weights * np.where(is_counted, size, events)).sum(axis=-1)
-        square = (weights * squares).sum(axis=-1)
+        square = (weights * np.where(is_counted, square, events * reaches)).sum(axis=-1)
         is_paired = (ends[0] < 0.0) & ((weights > 0.0) & is_known).all(axis=-1)
-        of_rows = weights**2 / total
-        independent = (of_rows * (squares - means**2)).sum(axis=-1)
-        varies = independent > 1e-12 * square
-        at_estimate = np.where(varies, np.maximum(variance, independent), of_rows.sum(axis=-1))
-        spread = at_estimate / np.where(varies, square - value**2, 1.0)
+        of_row = square - value**2
+        spread = np.where(of_row > 1e-12 * square, variance / of_row, 0.0)
     return ClusterT(
         value=value,
         variance=variance,

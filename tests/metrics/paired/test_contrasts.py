@@ -131,7 +131,7 @@ def test_groups_without_a_flip_are_not_certain():
     # Wilson's limit at 0 of 10, with Student's quantile, on either side.
     quantile = stats.t.ppf(0.975, 9)
     assert result["difference_high"] == pytest.approx(quantile**2 / (10 + quantile**2))
-    assert result["difference_low"] == -result["difference_high"]
+    assert result["difference_low"] == pytest.approx(-result["difference_high"])
     assert result["p_equivalent"] > 0.05
     assert math.isnan(contrast(nothing, nothing)["p_equivalent"])
 

@@ -285,8 +285,8 @@ def test_variance_far_from_the_estimate_is_that_of_the_most_likely_rates(losses,
         minus_log_likelihood, bounds=ends, method="bounded", options={"xatol": 1e-10}
     ).x
     rate = (losses + gains) / n - value**2
-    design_effect = max(float(found.variance) / (rate / n), 1.0) if rate > 0.0 else 1.0
-    expected = design_effect * (2.0 * lost + null - null**2) / n
+    assume(rate > 0.0)
+    expected = float(found.variance) / rate * (2.0 * lost + null - null**2)
     assert float(found.variance_at(null)) >= 0.999 * min(expected, 3.0 * float(found.variance))
     if null * value > 0 or not value:
         assert float(found.variance_at(null)) >= 0.999 * expected
