@@ -11,12 +11,14 @@ detectable difference; equivalence needs two one-sided tests; and without an int
 inferred.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import pandas as pd
 
+from surface_consistency.clusters import LEAST_CLUSTERS
 from surface_consistency.tables.numbers import (
     Claim,
     Part,
@@ -173,6 +175,48 @@ def count(estimate: int, n: int | None, quantity: str, **scope: str) -> Claim:
         The record.
     """
     return Claim(kind="count", quantity=quantity, estimate=estimate, n=n, scope=scope)
+
+
+def stated(text: str) -> Sentence:
+    """Make a sentence of a text that reports a number of things, such as a doubt.
+
+    Args:
+        text: The text, whose first number is what it counts.
+
+    Returns:
+        A record of that number and the text; the text alone if it has no number.
+
+    Examples:
+        >>> stated("1,200 of 3,000 answers of m failed.")[0].estimate
+        1200
+    """
+    found = re.search(r"(?<![\w.])\d[\d,]*(?![\w.]\d)", text)
+    return [count(int(found[0].replace(",", "")), None, text), text] if found else [text]
+
+
+def unequal_clusters(n_clusters: int, n_effective: float) -> Sentence:
+    """Report that unequal clusters widen an interval.
+
+    Args:
+        n_clusters: Number of clusters.
+        n_effective: Their effective number by Kish, (sum of sizes)^2 / sum of squared sizes.
+
+    Returns:
+        The sentence; nothing if the effective number is at least half of the number, or below 4, so
+        that there is no interval.
+
+    Examples:
+        >>> unequal_clusters(30, 12.34)[1].partition(",")[0]
+        'The clusters are unequal (effective number 12.3 of 30)'
+    """
+    if not LEAST_CLUSTERS <= n_effective < n_clusters / 2:
+        return []
+    what = "effective number of clusters"
+    return [
+        Claim(kind="count", quantity=what, estimate=n_effective, n=n_clusters),
+        f"The clusters are unequal (effective number {n_effective:.3g} of {n_clusters:,}), so that "
+        f"the interval is wider than that of {n_clusters:,} equal clusters.",
+    ]
 
 
 def difference(

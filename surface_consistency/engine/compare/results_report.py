@@ -10,6 +10,7 @@ import pandas as pd
 
 from surface_consistency.analysis.compare import SAID_MISSING, ComparedResults
 from surface_consistency.analysis.doubts import constant_scores
+from surface_consistency.analysis.scoring import ITEM
 from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics.comparison.comparisons import VERDICTS, ModelComparisonResult
@@ -33,14 +34,13 @@ MOST_LISTED: Final = 20
 _NO_EQUALITY: Final = (
     "“Not significant” does not mean equal: only an interval within a margin is called equivalent."
 )
-_CONCLUSIONS: Final = {"not told apart": "not significant"}
-_SIGNS: Final = {"other sign, not shown": "other sign, not significant"}
-"""Wording of labels in tables."""
 _SCORES: Final = (
     *("difference", "pooled_difference", "detectable", "reference_mean", "model_mean", "mean"),
 )
 """Columns in the unit of the scores."""
 _MOST_SENTENCES: Final = 3
+_UNLIKE: Final = ("against the whole", "significant, unlike the whole")
+"""Labels of significant differences that contradict the overall one."""
 _CELLS: Final = ("both", "reference_only", "model_only", "neither")
 _MOST_DRAWN: Final = 60
 _MOST_STRIPS: Final = 100
@@ -123,6 +123,7 @@ class ComparisonReport:
                 pairs = compared.paired(metric, row["model"], row["reference"])
                 parts = [_flips(pairs, column, intervals) for column in columns]
                 self.groups = self.groups.merge(pd.concat(parts), on=["by", "group"], how="left")
+        self.groups = self.groups.assign(against=self._against())
 
     def finding(self) -> list[numbers.Part]:
         """Report the conclusion, and the excluded items.
@@ -137,12 +138,42 @@ class ComparisonReport:
             first, reason = self._mean(self.result.models.iloc[0].to_dict()), "have no score"
         else:
             first = self._best() if self._of_all() else self._between(self._leading())
-        further: list[say.Sentence] = [
-            [f"{sentence}."] for sentence in self.compared.failed_answers.get(self.metric, ())
-        ]
-        further += [[doubt] for doubt in self._doubts()]
+        failed = self.compared.failed_answers.get(self.metric, ())
+        further = map(say.stated, (*(f"{sentence}." for sentence in failed), *self._doubts()))
         excluded_items = say.missing(excluded, n_any, self.compared.unit, reason=reason)
-        return say.paragraph([first, excluded_items, *further])
+        return say.paragraph([first, *self._contradictions(), excluded_items, *further])
+
+    def _contradictions(self) -> Iterator[say.Sentence]:
+        """Report the tasks and slices whose significant difference contradicts the overall one."""
+        found = self.groups[self.groups["against"].isin(_UNLIKE)]
+        found = found.sort_values("p_value_holm", kind="stable")
+        for row in found.head(_MOST_SENTENCES).to_dict("records"):
+            where = f"{self.quantity} in {row['by'].replace('_', ' ')} {row['group']}"
+            yield self._difference_sentence(row, f"{where}, unlike overall,", "Holm")
+        if (n_more := len(found) - _MOST_SENTENCES) > 0:
+            what = "differences within tasks and slices"
+            yield [
+                say.count(n_more, len(self.groups), f"{what} that contradict the overall one"),
+                f"{n_more:,} more of {len(self.groups):,} {what} are significant, unlike overall.",
+            ]
+
+    def _against(self) -> list[str]:
+        """Label the differences within tasks and slices that are unlike the overall one."""
+        overall = {
+            (row["model"], row["reference"]): self._sign(row)
+            for row in self.differences.to_dict("records")
+        }
+        labels = []
+        for row in self.groups.to_dict("records"):
+            sign, against = self._sign(row), row["is_against"]
+            is_unlike = sign and sign != overall[row["model"], row["reference"]]
+            label = _UNLIKE[0 if against else 1] if is_unlike else ""
+            labels.append(label or ("other sign, not significant" if against else ""))
+        return labels
+
+    def _sign(self, row: Mapping[Any, Any]) -> int | None:
+        """Return the direction of a difference that is significant by Holm."""
+        return say.direction(row, "difference", row["p_value_holm"], confidence=self.confidence)
 
     def _doubts(self) -> Iterator[str]:
         """Yield what casts doubt on the scores, that of all metrics with the first of them."""
@@ -171,7 +202,15 @@ class ComparisonReport:
         )
         can_be_items = not self.compared.are_items_clusters and self.compared.runs is None
         clusters, remedy = self.compared.cluster_note, remedy if can_be_items else ""
-        return TEXTS.sentence("few", n=int(n), clusters=clusters, remedy=remedy)
+        worth = f"{self.result.n_effective:.3g}"
+        if worth != f"{n:g}":
+            clusters += f"; effective number {worth}"
+        text = TEXTS.sentence("few", n=int(n), clusters=clusters, remedy=remedy)
+        return [say.count(int(n), None, "clusters"), *text]
+
+    def unequal(self) -> say.Sentence:
+        """Report that unequal clusters widen the intervals; nothing if they are not."""
+        return say.unequal_clusters(self.n_clusters, self.result.n_effective)
 
     def summary(self) -> list[numbers.Part]:
         """Report the other models, detectable differences, flips, and tasks that disagree.
@@ -193,32 +232,34 @@ class ComparisonReport:
         """Yield the sentences of the summary."""
         rows = self.differences
         if self.n_tasks > 1:
-            yield TEXTS.sentence(
-                "mean_of_tasks" if self.is_of_one else "tasks", n_tasks=self.n_tasks
-            )
+            name = "mean_of_tasks" if self.is_of_one else "tasks"
+            record = say.count(self.n_tasks, None, "tasks with equal weights")
+            yield [record, *TEXTS.sentence(name, n_tasks=self.n_tasks)]
         if len(rows) > 1 and not self._of_all():
             others = rows.drop(index=rows.index[self._leading_row()]).to_dict("records")
             yield from self._many(others)
         least = rows["detectable"].median() if len(rows) > 1 else np.nan
         if not np.isnan(least):
-            yield TEXTS.sentence("median", least=plain_difference(float(least), self.kind))
+            text = TEXTS.sentence("median", least=plain_difference(float(least), self.kind))
+            what = f"median minimum detectable difference in {self.quantity}"
+            yield [numbers.Claim(kind="rate", quantity=what, estimate=float(least)), *text]
         equality = self.result.equality
         if equality is not None and not np.isnan(equality["p_value"]):
-            yield TEXTS.sentence(
+            p_value, what = float(equality["p_value"]), f"equality of all models in {self.quantity}"
+            text = TEXTS.sentence(
                 "equality",
-                verdict="rejected" if equality["p_value"] < 1 - self.confidence else "not rejected",
-                p_value=numbers.Value(value=float(equality["p_value"]), kind="p_value"),
+                verdict="rejected" if p_value < 1 - self.confidence else "not rejected",
+                p_value=numbers.Value(value=p_value, kind="p_value"),
             )
+            confidence = self.confidence
+            record = numbers.Claim(kind="test", quantity=what, p=p_value, confidence=confidence)
+            yield [record, *text]
         for row in rows.to_dict("records") if self.has_flips else ():
             yield from self._flip_sentences(row)
-        against = self.groups[self.groups["is_against"] & (self.groups["by"] == "task")]
-        shown = against[against["is_shown_against"]]
-        for row in shown.head(5).to_dict("records"):
-            yield self._difference_sentence(
-                row, f"{self.quantity} on {row['group']}, against the overall difference,", "Holm"
-            )
-        if n := against["group"].nunique() - shown["group"].nunique():
-            yield TEXTS.sentence("unshown", n=int(n))
+        tasks = self.groups[self.groups["by"] == "task"]
+        if n := int((tasks["is_against"] & ~tasks["against"].isin(_UNLIKE)).sum()):
+            record = say.count(n, len(tasks), "not significant differences of the other sign")
+            yield [record, *TEXTS.sentence("unshown", n=n, n_all=len(tasks))]
         yield from self._repeats()
 
     def _repeats(self) -> Iterator[say.Sentence]:
@@ -244,7 +285,9 @@ class ComparisonReport:
         rest = [row for row in rows if row["conclusion"] != "equivalent"]
         sentences = [self._between(row) for row in equal[:_MOST_SENTENCES]]
         if n_more := len(equal) - len(sentences):
-            sentences.append([f"{n_more} more models are equivalent to their reference."])
+            words = f"{n_more} more of {len(rows)} models are equivalent to their reference."
+            record = say.count(n_more, len(rows), "more models equivalent to their reference")
+            sentences.append([record, words])
         if not rest:
             return sentences
         others = say.many(
@@ -262,8 +305,8 @@ class ComparisonReport:
     def _flip_sentences(self, row: Mapping[Any, Any]) -> Iterator[say.Sentence]:
         """Report what a model loses and gains compared with its reference."""
         sides = (
-            ("lost_of_known", "correctly", "incorrectly", "both", "reference_only"),
-            ("gained_of_unknown", "incorrectly", "correctly", "model_only", "neither"),
+            ("lost_of_known", "correctly", "incorrect", "both", "reference_only"),
+            ("gained_of_unknown", "incorrectly", "correct", "model_only", "neither"),
         )
         for name, how, other, *cells in sides:
             if say.direction(row, name) is not None:
@@ -271,8 +314,8 @@ class ComparisonReport:
                     {name: row[name], "n": sum(row[cell] for cell in cells)}
                     | {f"{name}_{end}": row[f"{name}_{end}"] for end in ("low", "high")},
                     name,
-                    f"proportion of {self.compared.unit} that {row['reference']} answers {how} and "
-                    f"{row['model']} {other}",
+                    f"proportion of {other} answers of {row['model']} among the "
+                    f"{self.compared.unit} that {row['reference']} answers {how}",
                     unit=self.compared.unit,
                     confidence=self.confidence,
                 )
@@ -342,6 +385,10 @@ class ComparisonReport:
     def _best(self) -> say.Sentence:
         """Report which models may be the best."""
         models = self.result.models
+        if (self.differences["conclusion"] == "not inferred").all():
+            row = self.differences[["n", "n_clusters", "not_inferred"]].iloc[0].to_dict()
+            what = f"a difference in {self.quantity} between any two of the {len(models)} models"
+            return say.not_inferred(row, what, unit=self.compared.unit)
         best = models.loc[models["may_be_best"], "model"].tolist()
         return say.ranking(best, len(models), self.quantity, self.confidence)
 
@@ -412,7 +459,6 @@ class ComparisonReport:
             frame,
             f"{caption} ({self.what})",
             shown,
-            labels={"conclusion": _CONCLUSIONS, "against": _SIGNS},
             model=None,
             note=note,
             cluster_column=None,
@@ -453,13 +499,9 @@ class ComparisonReport:
 
     def _groups(self, column: str, frame: pd.DataFrame) -> Table:
         """Describe the differences within tasks or slices."""
-        against = np.where(
-            frame["is_shown_against"], "against the whole",
-            np.where(frame["is_against"], "other sign, not shown", ""),
-        )  # fmt: skip
         name = column.replace("_", " ")
         table = self._described(
-            frame.assign(against=against).drop(columns="by"),
+            frame.drop(columns="by"),
             f"By {name}",
             Column(key="group", title=name.capitalize()),
             "model reference n:items n_clusters difference p_value_holm against:sign_against",
@@ -509,7 +551,7 @@ class ComparisonReport:
                     numbers.format_interval(
                         row["difference_low"], row["difference_high"], self.kind
                     ),
-                    _CONCLUSIONS.get(str(row["conclusion"]), str(row["conclusion"])),
+                    str(row["conclusion"]),
                 )
             )
             rows.append((label, 0, [self._difference_dot(row)]))
@@ -553,8 +595,7 @@ class ComparisonReport:
 
     def _difference_dot(self, row: Mapping[Any, Any]) -> Dot:
         """Draw a difference."""
-        is_shown = row["p_value_holm"] < 1 - self.compared.table.confidence
-        return self._dot(row, "difference", self.kind, is_certain=bool(is_shown))
+        return self._dot(row, "difference", self.kind, is_certain=bool(self._sign(row)))
 
     def _dot(
         self,
@@ -570,6 +611,7 @@ class ComparisonReport:
             value=numbers.interval_value(row, name, kind=kind),
             n=int(row["n"]),
             n_clusters=int(row["n_clusters"]),
+            unit=self.compared.unit,
             is_certain=is_certain,
         )
 
@@ -638,7 +680,8 @@ class ComparisonReport:
         lacking = models[models["n_missing"] > 0]
         missed = zip(lacking["model"], lacking["n_missing"], strict=True)
         named = ", ".join(f"{model} {n:,.0f}" for model, n in missed)
-        excluded = {"n_items": n_items, "n_any": n_any, "missing": named}
+        unit = self.compared.unit
+        excluded = {"n_items": n_items, "n_any": n_any, "missing": named, "unit": unit}
         of_one = "_one" if self.is_of_one else ""
         checks = (
             []
@@ -653,11 +696,14 @@ class ComparisonReport:
                 TEXTS.check(
                     "few_clusters",
                     n_items=n_items,
+                    unit=unit,
                     n_clusters=self.n_clusters,
                     clusters=self.compared.cluster_note,
                     few=FEW_CLUSTERS,
                 )
             )
+        if unequal := self.unequal():
+            checks.append(TEXTS.check("unequal_clusters", sentence=unequal))
         if not (self.compared.noise["metric"] == self.metric).any():
             has_repeats = self.compared.has_repeats
             checks.append(TEXTS.check("graded_repeats" if has_repeats else "no_noise"))
@@ -675,6 +721,21 @@ def plain_difference(number: float, kind: Literal["difference", "number"]) -> nu
         The number.
     """
     return numbers.Value(value=number, kind=kind, signed=False)
+
+
+def changed_items(changed: Sequence[pd.DataFrame], unit: str) -> str:
+    """Count the items that two models score differently.
+
+    Args:
+        changed: Frames of `ComparedResults.changed`, one per pair of models.
+        unit: What is scored, in the plural.
+
+    Returns:
+        Such as "43 items", or "394 pairs of models on 197 items" for several pairs.
+    """
+    frame = pd.concat(changed)
+    n_items = f"{len(frame[[*ITEM]].drop_duplicates()):,} {unit}"
+    return n_items if len(changed) == 1 else f"{len(frame):,} pairs of models on {n_items}"
 
 
 def cell_names(reference: str, model: str) -> tuple[str, str, str, str]:

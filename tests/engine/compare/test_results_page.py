@@ -124,7 +124,7 @@ def test_tasks_against_the_whole_are_named_where_that_is_shown():
     text = said(frame)
 
     assert "Differences are means of 3 tasks with equal weights." in text
-    assert re.search(r"on z, against the overall difference, is [\d.]+ points higher for b", text)
+    assert re.search(r"in task z, unlike overall, is [\d.]+ points higher for b", text)
 
 
 def test_text_json_and_markdown_report_the_same_numbers(tmp_path, capsys):

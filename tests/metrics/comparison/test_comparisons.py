@@ -214,7 +214,7 @@ def test_published_exact_p_values_and_none_below_five_percent_after_holm():
     expected = [binomtest(gained, lost + gained).pvalue for lost, gained in SWE_BENCH.values()]
     assert rows["p_value"].to_list() == pytest.approx(expected)
     assert rows["p_value_holm"].min() == pytest.approx(8 * expected[-1])
-    assert set(rows["conclusion"]) == {"not told apart"}
+    assert set(rows["conclusion"]) == {"no significant difference"}
 
 
 def test_models_are_ranked_by_what_all_pairs_show():
@@ -236,7 +236,7 @@ def test_conclusions_follow_margin_direction_and_clusters():
     frame = long({"a": base, "b": base + rng.normal(0, 0.1, 400), "c": rng.normal(0, 1, 400)})
     rows = compare_models(frame, baseline="a", margin=0.05).differences.set_index("model")
 
-    assert rows["conclusion"].to_dict() == {"b": "equivalent", "c": "not told apart"}
+    assert rows["conclusion"].to_dict() == {"b": "equivalent", "c": "no significant difference"}
     gain = frame[frame["model"] == "b"]["score"].to_numpy() - base
     tails = [ttest_rel(gain, -m * np.ones(400), alternative=s).pvalue
              for m, s in ((0.05, "greater"), (-0.05, "less"))]  # fmt: skip
