@@ -164,6 +164,7 @@ def result_of(compared: ComparedResults) -> Result:
         p_title="p, Holm" if p == "p_value_holm" else "p",
         confidence=compared.table.confidence,
         note=sentence_text(unequal),
+        unit=compared.unit,
         page=partial(_write, compared),
     )
 

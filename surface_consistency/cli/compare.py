@@ -92,7 +92,7 @@ def _show(
             print(result.to_latex())
         case _:
             lines = [textwrap.fill(one, TERMINAL, break_on_hyphens=False) for one in said]
-            print("\n".join([*lines, "", result.to_text(all=form.wide)]))
+            print("\n".join([*lines, "", replace(result, note="").to_text(all=form.wide)]))
             if page is not None:
                 print(f"\nreport: {page}")
 

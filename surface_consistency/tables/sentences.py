@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import pandas as pd
 
-from surface_consistency.clusters import LEAST_CLUSTERS
+from surface_consistency.clusters import FEW_CLUSTERS, LEAST_CLUSTERS
 from surface_consistency.tables.numbers import (
     Claim,
     Part,
@@ -194,12 +194,43 @@ def stated(text: str) -> Sentence:
     return [count(int(found[0].replace(",", "")), None, text), text] if found else [text]
 
 
-def unequal_clusters(n_clusters: int, n_effective: float) -> Sentence:
-    """Report that unequal clusters widen an interval.
+def few_clusters(
+    n_clusters: int, n_effective: float, named: str = "", remedy: str = ""
+) -> Sentence:
+    """Report that intervals are wide, since the clusters are few.
 
     Args:
         n_clusters: Number of clusters.
         n_effective: Their effective number by Kish, (sum of sizes)^2 / sum of squared sizes.
+        named: What the clusters are.
+        remedy: What else could be done, as the end of the sentence.
+
+    Returns:
+        The sentence; nothing for 20 clusters or more.
+
+    Examples:
+        >>> few_clusters(5, 4.2)[1]
+        'The result is based on only 5 clusters (effective number 4.2), so that intervals are wide.'
+    """
+    if not n_clusters < FEW_CLUSTERS:
+        return []
+    worth = f"{n_effective:.3g}"
+    shown = [named, "" if worth == str(n_clusters) else f"effective number {worth}"]
+    what = "; ".join(filter(None, shown))
+    return [
+        count(n_clusters, None, "clusters"),
+        f"The result is based on only {n_clusters} clusters{f' ({what})' if what else ''}, so that "
+        f"intervals are wide{remedy}.",
+    ]
+
+
+def unequal_clusters(n_clusters: int, n_effective: float, of: str = "") -> Sentence:
+    """Report that unequal clusters widen an interval.
+
+    Args:
+        n_clusters: Number of clusters.
+        n_effective: Their effective number, as for `few_clusters`.
+        of: What they belong to, such as " of gpt2".
 
     Returns:
         The sentence; nothing if the effective number is at least half of the number, or below 4, so
@@ -214,8 +245,8 @@ def unequal_clusters(n_clusters: int, n_effective: float) -> Sentence:
     what = "effective number of clusters"
     return [
         Claim(kind="count", quantity=what, estimate=n_effective, n=n_clusters),
-        f"The clusters are unequal (effective number {n_effective:.3g} of {n_clusters:,}), so that "
-        f"the interval is wider than that of {n_clusters:,} equal clusters.",
+        f"The clusters{of} are unequal (effective number {n_effective:.3g} of {n_clusters:,}), so "
+        f"that the interval is wider than that of {n_clusters:,} equal clusters.",
     ]
 
 
@@ -576,6 +607,10 @@ def many(
         for row in rows
     ]
     tested = [sign for sign in signs if sign is not None]
+    if rows and not tested:
+        what = f"the {len(rows)} comparisons in {quantity}"
+        text = f"{what[0].upper()}{what[1:]} cannot be inferred: the clusters are too few."
+        return [[Claim(kind="none", quantity=what, n=len(rows)), text]]
     found = [sentence(row) for row, sign in zip(rows, signs, strict=True) if sign]
     family = f"of the {len(tested)} comparisons in {quantity}"
     sentences = found[:most]

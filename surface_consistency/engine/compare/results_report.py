@@ -194,7 +194,7 @@ class ComparisonReport:
         n = rows.loc[rows["conclusion"] != "not inferred", "n_clusters"].min()
         if self.is_of_one:
             n = self.result.models.loc[self.result.models["mean_low"].notna(), "n_clusters"].min()
-        if not n < FEW_CLUSTERS:
+        if np.isnan(n):
             return []
         remedy = (
             "; cluster=item assumes independent items, and the conclusions then hold only for "
@@ -202,11 +202,7 @@ class ComparisonReport:
         )
         can_be_items = not self.compared.are_items_clusters and self.compared.runs is None
         clusters, remedy = self.compared.cluster_note, remedy if can_be_items else ""
-        worth = f"{self.result.n_effective:.3g}"
-        if worth != f"{n:g}":
-            clusters += f"; effective number {worth}"
-        text = TEXTS.sentence("few", n=int(n), clusters=clusters, remedy=remedy)
-        return [say.count(int(n), None, "clusters"), *text]
+        return say.few_clusters(int(n), self.result.n_effective, clusters, remedy)
 
     def unequal(self) -> say.Sentence:
         """Report that unequal clusters widen the intervals; nothing if they are not."""
@@ -456,12 +452,7 @@ class ComparisonReport:
     ) -> Table:
         """Describe a frame; scores that are not proportions have no unit."""
         table = describe(
-            frame,
-            f"{caption} ({self.what})",
-            shown,
-            model=None,
-            note=note,
-            cluster_column=None,
+            frame, f"{caption} ({self.what})", shown, model=None, note=note, cluster_column=None
         )
         if self.rate == "rate":
             return table

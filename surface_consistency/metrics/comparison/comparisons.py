@@ -536,9 +536,7 @@ def _groups(
     if not rows:
         empty = pd.DataFrame(columns=list(_GROUP_COLUMNS))
         return empty.astype({"is_against": bool, "is_shown_against": bool})
-    frame = with_adjusted_p_values(
-        pd.DataFrame(rows), column="p_value", within=("by",)
-    )
+    frame = with_adjusted_p_values(pd.DataFrame(rows), column="p_value", within=("by",))
     means = whole.set_index(["model", "reference"])["difference"]
     of_rows = means.loc[pd.MultiIndex.from_frame(frame[["model", "reference"]])].to_numpy()
     alpha = 1.0 - rules.intervals.confidence
