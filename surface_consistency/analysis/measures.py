@@ -912,6 +912,4 @@ def _cluster_notes(
     if worths:
         place = min(worths, key=worths.__getitem__)
         row = table.iloc[place].to_dict()
-        n_clusters, of = int(row["n_clusters"]), _of(row, rows.keys)
-        yield say.few_clusters(n_clusters, worths[place], of.removeprefix(" of ").strip(" ()"))
-        yield say.unequal_clusters(n_clusters, worths[place], of)
+        yield from say.cluster_notes(int(row["n_clusters"]), worths[place], of=_of(row, rows.keys))

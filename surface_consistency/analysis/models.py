@@ -14,7 +14,7 @@ from surface_consistency.analysis.settings import ComparisonSettings, TableSetti
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.schemas.settings import made_from, refuse_unknown
 from surface_consistency.tables import sentences as say
-from surface_consistency.tables.numbers import claim_records, sentence_text
+from surface_consistency.tables.numbers import claim_records
 from surface_consistency.tables.table import Column, interval_column
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def result_of(compared: ComparedResults) -> Result:
         sentences += [say.stated(f"{sentence}.") for sentence in compared.missing]
     remarks = (f"Clusters: {compared.cluster_note}.", *map("Note: {}.".format, compared.notes))
     sentences += map(say.stated, remarks)
-    unequal = next(iter(reports.values())).unequal()
+    notes = next(iter(reports.values())).cluster_notes()
     return Result(
         kind="compare",
         frame=frame,
@@ -159,11 +159,11 @@ def result_of(compared: ComparedResults) -> Result:
         estimates=estimates,
         caption="Models on the same items",
         sentences=texts(sentences),
-        claims=[one for parts in (*sentences, unequal) for one in claim_records(parts)],
+        claims=[one for parts in (*sentences, *notes) for one in claim_records(parts)],
         p=p,
         p_title="p, Holm" if p == "p_value_holm" else "p",
         confidence=compared.table.confidence,
-        note=sentence_text(unequal),
+        note=" ".join(texts(notes)),
         unit=compared.unit,
         page=partial(_write, compared),
     )

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import pandas as pd
 
-from surface_consistency.clusters import FEW_CLUSTERS, LEAST_CLUSTERS
+from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.tables.numbers import (
     Claim,
     Part,
@@ -194,60 +194,44 @@ def stated(text: str) -> Sentence:
     return [count(int(found[0].replace(",", "")), None, text), text] if found else [text]
 
 
-def few_clusters(
-    n_clusters: int, n_effective: float, named: str = "", remedy: str = ""
-) -> Sentence:
-    """Report that intervals are wide, since the clusters are few.
+def cluster_notes(
+    n_clusters: int, n_effective: float, *, of: str = "", named: str = "", remedy: str = ""
+) -> list[Sentence]:
+    """Report that intervals are wide, since the clusters are few or unequal.
 
     Args:
         n_clusters: Number of clusters.
         n_effective: Their effective number by Kish, (sum of sizes)^2 / sum of squared sizes.
-        named: What the clusters are.
-        remedy: What else could be done, as the end of the sentence.
-
-    Returns:
-        The sentence; nothing for 20 clusters or more.
-
-    Examples:
-        >>> few_clusters(5, 4.2)[1]
-        'The result is based on only 5 clusters (effective number 4.2), so that intervals are wide.'
-    """
-    if not n_clusters < FEW_CLUSTERS:
-        return []
-    worth = f"{n_effective:.3g}"
-    shown = [named, "" if worth == str(n_clusters) else f"effective number {worth}"]
-    what = "; ".join(filter(None, shown))
-    return [
-        count(n_clusters, None, "clusters"),
-        f"The result is based on only {n_clusters} clusters{f' ({what})' if what else ''}, so that "
-        f"intervals are wide{remedy}.",
-    ]
-
-
-def unequal_clusters(n_clusters: int, n_effective: float, of: str = "") -> Sentence:
-    """Report that unequal clusters widen an interval.
-
-    Args:
-        n_clusters: Number of clusters.
-        n_effective: Their effective number, as for `few_clusters`.
         of: What they belong to, such as " of gpt2".
+        named: What the clusters are.
+        remedy: What else could be done if they are few.
 
     Returns:
-        The sentence; nothing if the effective number is at least half of the number, or below 4, so
-        that there is no interval.
+        A sentence for fewer than 20 clusters, and one for an effective number below half of them.
 
     Examples:
-        >>> unequal_clusters(30, 12.34)[1].partition(",")[0]
+        >>> cluster_notes(30, 12.34)[0][1].partition(",")[0]
         'The clusters are unequal (effective number 12.3 of 30)'
     """
-    if not LEAST_CLUSTERS <= n_effective < n_clusters / 2:
-        return []
-    what = "effective number of clusters"
-    return [
-        Claim(kind="count", quantity=what, estimate=n_effective, n=n_clusters),
-        f"The clusters{of} are unequal (effective number {n_effective:.3g} of {n_clusters:,}), so "
-        f"that the interval is wider than that of {n_clusters:,} equal clusters.",
-    ]
+    notes: list[Sentence] = []
+    worth = f"{n_effective:.3g}"
+    if n_clusters < FEW_CLUSTERS:
+        number = "" if worth == str(n_clusters) else f"effective number {worth}"
+        what = "; ".join(filter(None, (named, number)))
+        text = (
+            f"The result{of} is based on only {n_clusters} clusters{f' ({what})' if what else ''}"
+        )
+        text = f"{text}, so that intervals are wide{remedy}."
+        notes.append([count(n_clusters, None, f"clusters{of}"), text])
+    if n_effective < n_clusters / 2:
+        text = (
+            f"The clusters{of} are unequal (effective number {worth} of {n_clusters:,}), so that "
+            f"the interval is wider than that of {n_clusters:,} equal clusters."
+        )
+        what = f"effective number of clusters{of}"
+        record = Claim(kind="count", quantity=what, estimate=n_effective, n=n_clusters)
+        notes.append([record, text])
+    return notes
 
 
 def difference(

@@ -21,7 +21,6 @@ from surface_consistency.engine.compare.results_report import (
     changed_items,
     first_rows,
     listed_changes,
-    plain_difference,
 )
 from surface_consistency.engine.design import bibtex
 from surface_consistency.engine.paired.checks import warning_of
@@ -32,7 +31,7 @@ from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.files import output_folder, staged, write_csv
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.tables import sentences as say
-from surface_consistency.tables.numbers import value_text
+from surface_consistency.tables.numbers import Value, value_text
 
 _MOST_ROWS: Final = 500
 _MOST_ANSWERS: Final = 500
@@ -138,7 +137,9 @@ def _facts(compared: ComparedResults, report: ComparisonReport) -> list[tuple[st
         "baseline": compared.settings.baseline or "",
         compared.unit: f"{result.n_items:,} {common} {result.n_items_of_any:,}",
         "clusters": f"{report.n_clusters:,} ({compared.cluster_note})",
-        "margin": "" if margin is None else value_text(plain_difference(margin, report.kind)),
+        "margin": ""
+        if margin is None
+        else value_text(Value(value=margin, kind=report.kind, signed=False)),
         "metric": report.what,
         "files": ", ".join(compared.tools),
     }

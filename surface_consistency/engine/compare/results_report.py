@@ -39,8 +39,6 @@ _SCORES: Final = (
 )
 """Columns in the unit of the scores."""
 _MOST_SENTENCES: Final = 3
-_UNLIKE: Final = ("against the whole", "significant, unlike the whole")
-"""Labels of significant differences that contradict the overall one."""
 _CELLS: Final = ("both", "reference_only", "model_only", "neither")
 _MOST_DRAWN: Final = 60
 _MOST_STRIPS: Final = 100
@@ -123,7 +121,6 @@ class ComparisonReport:
                 pairs = compared.paired(metric, row["model"], row["reference"])
                 parts = [_flips(pairs, column, intervals) for column in columns]
                 self.groups = self.groups.merge(pd.concat(parts), on=["by", "group"], how="left")
-        self.groups = self.groups.assign(against=self._against())
 
     def finding(self) -> list[numbers.Part]:
         """Report the conclusion, and the excluded items.
@@ -145,8 +142,9 @@ class ComparisonReport:
 
     def _contradictions(self) -> Iterator[say.Sentence]:
         """Report the tasks and slices whose significant difference contradicts the overall one."""
-        found = self.groups[self.groups["against"].isin(_UNLIKE)]
-        found = found.sort_values("p_value_holm", kind="stable")
+        found = self.groups[self.groups["unlike_overall"] != ""].sort_values(
+            "p_value_holm", kind="stable"
+        )
         for row in found.head(_MOST_SENTENCES).to_dict("records"):
             where = f"{self.quantity} in {row['by'].replace('_', ' ')} {row['group']}"
             yield self._difference_sentence(row, f"{where}, unlike overall,", "Holm")
@@ -157,24 +155,6 @@ class ComparisonReport:
                 f"{n_more:,} more of {len(self.groups):,} {what} are significant, unlike overall.",
             ]
 
-    def _against(self) -> list[str]:
-        """Label the differences within tasks and slices that are unlike the overall one."""
-        overall = {
-            (row["model"], row["reference"]): self._sign(row)
-            for row in self.differences.to_dict("records")
-        }
-        labels = []
-        for row in self.groups.to_dict("records"):
-            sign, against = self._sign(row), row["is_against"]
-            is_unlike = sign and sign != overall[row["model"], row["reference"]]
-            label = _UNLIKE[0 if against else 1] if is_unlike else ""
-            labels.append(label or ("other sign, not significant" if against else ""))
-        return labels
-
-    def _sign(self, row: Mapping[Any, Any]) -> int | None:
-        """Return the direction of a difference that is significant by Holm."""
-        return say.direction(row, "difference", row["p_value_holm"], confidence=self.confidence)
-
     def _doubts(self) -> Iterator[str]:
         """Yield what casts doubt on the scores, that of all metrics with the first of them."""
         models = self.result.models
@@ -184,29 +164,26 @@ class ComparisonReport:
         if self.metric == next(iter(self.compared.metrics)):
             yield from self.compared.doubts
 
-    def few(self) -> list[numbers.Part]:
-        """Report few clusters.
+    def cluster_notes(self) -> list[say.Sentence]:
+        """Report few clusters, or unequal ones.
 
         Returns:
-            Texts; none if there are enough clusters, or nothing is inferred.
+            Sentences; none if there are enough clusters, or nothing is inferred.
         """
-        rows = self.differences
-        n = rows.loc[rows["conclusion"] != "not inferred", "n_clusters"].min()
-        if self.is_of_one:
-            n = self.result.models.loc[self.result.models["mean_low"].notna(), "n_clusters"].min()
-        if np.isnan(n):
+        frame = self.result.models if self.is_of_one else self.differences
+        if (frame["not_inferred"] != "").all():
             return []
         remedy = (
             "; cluster=item assumes independent items, and the conclusions then hold only for "
-            f"these {n:g} clusters"
+            f"these {self.n_clusters} clusters"
         )
         can_be_items = not self.compared.are_items_clusters and self.compared.runs is None
-        clusters, remedy = self.compared.cluster_note, remedy if can_be_items else ""
-        return say.few_clusters(int(n), self.result.n_effective, clusters, remedy)
-
-    def unequal(self) -> say.Sentence:
-        """Report that unequal clusters widen the intervals; nothing if they are not."""
-        return say.unequal_clusters(self.n_clusters, self.result.n_effective)
+        return say.cluster_notes(
+            self.n_clusters,
+            self.result.n_effective,
+            named=self.compared.cluster_note,
+            remedy=remedy if can_be_items else "",
+        )
 
     def summary(self) -> list[numbers.Part]:
         """Report the other models, detectable differences, flips, and tasks that disagree.
@@ -217,12 +194,12 @@ class ComparisonReport:
         return say.paragraph(self._summary())
 
     def sentences(self) -> list[say.Sentence]:
-        """List the sentences of the finding, of few clusters and of the summary.
+        """List the sentences of the finding and of the summary.
 
         Returns:
             The sentences; empty ones report nothing.
         """
-        return [self.finding(), self.few(), *self._summary()]
+        return [self.finding(), *self._summary()]
 
     def _summary(self) -> Iterator[say.Sentence]:
         """Yield the sentences of the summary."""
@@ -236,7 +213,9 @@ class ComparisonReport:
             yield from self._many(others)
         least = rows["detectable"].median() if len(rows) > 1 else np.nan
         if not np.isnan(least):
-            text = TEXTS.sentence("median", least=plain_difference(float(least), self.kind))
+            text = TEXTS.sentence(
+                "median", least=numbers.Value(value=float(least), kind=self.kind, signed=False)
+            )
             what = f"median minimum detectable difference in {self.quantity}"
             yield [numbers.Claim(kind="rate", quantity=what, estimate=float(least)), *text]
         equality = self.result.equality
@@ -252,10 +231,6 @@ class ComparisonReport:
             yield [record, *text]
         for row in rows.to_dict("records") if self.has_flips else ():
             yield from self._flip_sentences(row)
-        tasks = self.groups[self.groups["by"] == "task"]
-        if n := int((tasks["is_against"] & ~tasks["against"].isin(_UNLIKE)).sum()):
-            record = say.count(n, len(tasks), "not significant differences of the other sign")
-            yield [record, *TEXTS.sentence("unshown", n=n, n_all=len(tasks))]
         yield from self._repeats()
 
     def _repeats(self) -> Iterator[say.Sentence]:
@@ -495,7 +470,7 @@ class ComparisonReport:
             frame.drop(columns="by"),
             f"By {name}",
             Column(key="group", title=name.capitalize()),
-            "model reference n:items n_clusters difference p_value_holm against:sign_against",
+            "model reference n:items n_clusters difference p_value_holm unlike_overall",
             self._flip_keys(),
         )
         return replace(table, cluster_column="n_clusters")
@@ -586,7 +561,8 @@ class ComparisonReport:
 
     def _difference_dot(self, row: Mapping[Any, Any]) -> Dot:
         """Draw a difference."""
-        return self._dot(row, "difference", self.kind, is_certain=bool(self._sign(row)))
+        is_shown = row["p_value_holm"] < 1 - self.compared.table.confidence
+        return self._dot(row, "difference", self.kind, is_certain=bool(is_shown))
 
     def _dot(
         self,
@@ -682,36 +658,13 @@ class ComparisonReport:
         checks.append(
             TEXTS.check(("excluded" if n_items < n_any else "complete") + of_one, **excluded)
         )
-        if self.n_clusters < FEW_CLUSTERS:
-            checks.append(
-                TEXTS.check(
-                    "few_clusters",
-                    n_items=n_items,
-                    unit=unit,
-                    n_clusters=self.n_clusters,
-                    clusters=self.compared.cluster_note,
-                    few=FEW_CLUSTERS,
-                )
-            )
-        if unequal := self.unequal():
-            checks.append(TEXTS.check("unequal_clusters", sentence=unequal))
+        if notes := self.cluster_notes():
+            name = "few_clusters" if self.n_clusters < FEW_CLUSTERS else "unequal_clusters"
+            checks.append(TEXTS.check(name, sentence=say.paragraph(notes)))
         if not (self.compared.noise["metric"] == self.metric).any():
             has_repeats = self.compared.has_repeats
             checks.append(TEXTS.check("graded_repeats" if has_repeats else "no_noise"))
         return [*checks, *(TEXTS.check("note", note=note) for note in self.compared.notes)]
-
-
-def plain_difference(number: float, kind: Literal["difference", "number"]) -> numbers.Value:
-    """Take a difference without interval and sign.
-
-    Args:
-        number: The difference.
-        kind: How it is set.
-
-    Returns:
-        The number.
-    """
-    return numbers.Value(value=number, kind=kind, signed=False)
 
 
 def changed_items(changed: Sequence[pd.DataFrame], unit: str) -> str:

@@ -69,8 +69,8 @@ class RunResults:
             if "sample" in own and own["sample"].nunique() > 1:
                 table = repeats_by(own, prompt=["fact", "form"], repeat="sample", score="score",
                                    cluster=self.cluster)  # fmt: skip
-                names = {f"test_retest_{name}": name for name in _NOISE} | {"n_prompts": "n"}
-                parts.append(table.rename(columns=names).assign(model=label, metric="correct"))
+                renamed = {f"test_retest_{name}": name for name in _NOISE} | {"n_prompts": "n"}
+                parts.append(table.rename(columns=renamed).assign(model=label, metric="correct"))
                 continue
             if (floor := run.checks.get("noise_floor")) is None:
                 continue

@@ -59,7 +59,8 @@ class ModelComparisonResult:
     """One row a model and reference; see `compare_models`."""
     groups: pd.DataFrame
     """The differences within each task and slice: by (the column), group, and the columns of a
-    difference, is_against and is_shown_against."""
+    difference, and unlike_overall: if it is significant by Holm, "opposite" to that of all items,
+    or "significant" while that of all items is not; else empty."""
     means: pd.DataFrame
     """The mean of each model within each task and slice: by, group, model, n, n_clusters, mean,
     mean_low, mean_high, not_inferred."""
@@ -517,7 +518,7 @@ def _ranked(totals: ScoreTotals, rules: _Rules) -> pd.DataFrame:
 
 _GROUP_COLUMNS: Final = (
     *("by", "group", "model", "reference", "n", "n_clusters", "few_clusters", "not_inferred"),
-    *(*_DIFFERENCE, "p_value", "p_value_holm", "is_against", "is_shown_against"),
+    *(*_DIFFERENCE, "p_value", "p_value_holm", "unlike_overall"),
 )
 
 
@@ -534,14 +535,18 @@ def _groups(
         for row, *_ in _compared(part, rules, pairs)
     ]
     if not rows:
-        empty = pd.DataFrame(columns=list(_GROUP_COLUMNS))
-        return empty.astype({"is_against": bool, "is_shown_against": bool})
+        return pd.DataFrame(columns=list(_GROUP_COLUMNS))
     frame = with_adjusted_p_values(pd.DataFrame(rows), column="p_value", within=("by",))
-    means = whole.set_index(["model", "reference"])["difference"]
-    of_rows = means.loc[pd.MultiIndex.from_frame(frame[["model", "reference"]])].to_numpy()
+    of_rows = pd.MultiIndex.from_frame(frame[["model", "reference"]])
+    overall = whole.set_index(["model", "reference"]).loc[of_rows]
     alpha = 1.0 - rules.intervals.confidence
-    frame["is_against"] = frame["difference"] * of_rows < 0.0
-    frame["is_shown_against"] = frame["is_against"] & (frame["p_value_holm"] < alpha)
+    is_shown, is_shown_overall = (
+        (rows["p_value_holm"] < alpha).to_numpy() for rows in (frame, overall)
+    )
+    is_opposite = frame["difference"].to_numpy() * overall["difference"].to_numpy() < 0.0
+    frame["unlike_overall"] = np.select(
+        [is_shown & is_opposite, is_shown & ~is_shown_overall], ["opposite", "significant"], ""
+    )
     return frame[list(_GROUP_COLUMNS)]
 
 

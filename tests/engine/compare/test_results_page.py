@@ -85,7 +85,7 @@ def test_few_clusters_stand_below_the_finding():
         frame = drawn(TWO, n_items=60)
         frame["passage"] = frame["item"] % n_clusters
         compared = compare_results(frame, ResultColumns(cluster=(column,)))
-        return " ".join(result_of(compared).sentences)
+        return result_of(compared).note
 
     assert (
         "The result is based on only 5 clusters (passage, as named), so that intervals "
@@ -94,8 +94,8 @@ def test_few_clusters_stand_below_the_finding():
     ) in texts(5, "passage")
     for column in ("passage", "item"):
         assert "is based on only" not in texts(20, column)
-    few = result_of(compare_results(drawn({"a": 0.0, "b": -1.0}, n_items=12))).sentences
-    assert any("as far as the files say), so that intervals are wide." in one for one in few)
+    few = result_of(compare_results(drawn({"a": 0.0, "b": -1.0}, n_items=12))).note
+    assert "as far as the files say), so that intervals are wide." in few
 
 
 def test_a_rule_judges_and_is_no_benchmark():
