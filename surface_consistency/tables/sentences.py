@@ -185,10 +185,6 @@ def stated(text: str) -> Sentence:
 
     Returns:
         A record of that number and the text; the text alone if it has no number.
-
-    Examples:
-        >>> stated("1,200 of 3,000 answers of m failed.")[0].estimate
-        1200
     """
     found = re.search(r"(?<![\w.])\d[\d,]*(?![\w.]\d)", text)
     return [count(int(found[0].replace(",", "")), None, text), text] if found else [text]

@@ -96,7 +96,7 @@ def comparison_page(compared: ComparedResults) -> tuple[Page, dict[str, pd.DataF
         models=compared.models,
         finding=Finding(
             sentence=first.finding(),
-            summary=first.summary(),
+            summary=say.paragraph(first.summary()),
             facts=_facts(compared, first),
             warning="" if compared.runs is None else warning_of(list(compared.runs.runs.values())),
         ),

@@ -185,24 +185,16 @@ class ComparisonReport:
             remedy=remedy if can_be_items else "",
         )
 
-    def summary(self) -> list[numbers.Part]:
-        """Report the other models, detectable differences, flips, and tasks that disagree.
-
-        Returns:
-            Texts and numbers.
-        """
-        return say.paragraph(self._summary())
-
     def sentences(self) -> list[say.Sentence]:
         """List the sentences of the finding and of the summary.
 
         Returns:
             The sentences; empty ones report nothing.
         """
-        return [self.finding(), *self._summary()]
+        return [self.finding(), *self.summary()]
 
-    def _summary(self) -> Iterator[say.Sentence]:
-        """Yield the sentences of the summary."""
+    def summary(self) -> Iterator[say.Sentence]:
+        """Yield sentences on the other models, detectable differences, flips and repeats."""
         rows = self.differences
         if self.n_tasks > 1:
             name = "mean_of_tasks" if self.is_of_one else "tasks"
@@ -276,8 +268,8 @@ class ComparisonReport:
     def _flip_sentences(self, row: Mapping[Any, Any]) -> Iterator[say.Sentence]:
         """Report what a model loses and gains compared with its reference."""
         sides = (
-            ("lost_of_known", "correctly", "incorrect", "both", "reference_only"),
-            ("gained_of_unknown", "incorrectly", "correct", "model_only", "neither"),
+            ("lost_of_known", "correct", "incorrect", "both", "reference_only"),
+            ("gained_of_unknown", "incorrect", "correct", "model_only", "neither"),
         )
         for name, how, other, *cells in sides:
             if say.direction(row, name) is not None:
@@ -286,7 +278,7 @@ class ComparisonReport:
                     | {f"{name}_{end}": row[f"{name}_{end}"] for end in ("low", "high")},
                     name,
                     f"proportion of {other} answers of {row['model']} among the "
-                    f"{self.compared.unit} that {row['reference']} answers {how}",
+                    f"{self.compared.unit} that are {how} for {row['reference']}",
                     unit=self.compared.unit,
                     confidence=self.confidence,
                 )
@@ -427,7 +419,13 @@ class ComparisonReport:
     ) -> Table:
         """Describe a frame; scores that are not proportions have no unit."""
         table = describe(
-            frame, f"{caption} ({self.what})", shown, model=None, note=note, cluster_column=None
+            frame,
+            f"{caption} ({self.what})",
+            shown,
+            titles={"n": self.compared.unit.capitalize()},
+            model=None,
+            note=note,
+            cluster_column=None,
         )
         if self.rate == "rate":
             return table
@@ -630,9 +628,10 @@ class ComparisonReport:
         """Say what stands below the square."""
         if not self.has_flips:
             return []
+        lost = f"lost of {row['reference']} correct"
         return [
             ("same verdict", numbers.interval_value(row, "consistency"), ""),
-            (f"lost of {row['reference']} right", numbers.interval_value(row, "lost_of_known"), ""),
+            (lost, numbers.interval_value(row, "lost_of_known"), ""),
             ("kappa", numbers.interval_value(row, "kappa", kind="number"), ""),
         ]
 

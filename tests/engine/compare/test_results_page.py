@@ -46,7 +46,7 @@ def page_of(frame, **settings):
 def said(frame, columns=None, **settings):
     compared = compare_results(frame, columns, ComparisonSettings(**settings))
     report = ComparisonReport(compared, next(iter(compared.metrics)))
-    return " ".join(map(sentence_text, (report.finding(), report.summary()))).replace("\u00a0", " ")
+    return " ".join(map(sentence_text, report.sentences())).replace("\u00a0", " ")
 
 
 @pytest.mark.parametrize(

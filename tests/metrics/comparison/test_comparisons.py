@@ -168,7 +168,7 @@ def test_tasks_weigh_alike_and_items_do_in_the_pooled_difference():
     rng = np.random.default_rng(4)
     parts = [
         long({"a": rng.normal(0, 1, n), "b": rng.normal(d, 1, n)}, task=t)
-        for t, n, d in (("x", 200, 1.0), ("y", 40, -0.5))
+        for t, n, d in (("x", 200, 1.0), ("y", 40, -0.8))
     ]
     frame = pd.concat(parts)
     row = compare_models(frame, task="task").differences.iloc[0]
@@ -182,7 +182,16 @@ def test_tasks_weigh_alike_and_items_do_in_the_pooled_difference():
     width = row["difference_high"] - row["difference_low"]
     assert width / (2 * 1.97 * error) == pytest.approx(1.0, rel=0.04)
     groups = compare_models(frame, task="task").groups.set_index("group")
-    assert groups["is_against"].to_dict() == {"x": False, "y": True}
+    assert groups["unlike_overall"].to_dict() == {"x": "significant", "y": "opposite"}
+
+
+@pytest.mark.parametrize(("sizes", "worth"), [([40] + [2] * 30, 100**2 / 1720), ([3] * 12, 12)])
+def test_the_effective_number_of_clusters_is_kish_s(sizes, worth):
+    scores = np.random.default_rng(1).random((2, sum(sizes))) < 0.5
+    frame = long(dict(zip("ab", scores, strict=True)))
+    frame["group"] = [*np.repeat(np.arange(len(sizes)), sizes)] * 2
+
+    assert compare_models(frame, cluster="group").n_effective == pytest.approx(worth)
 
 
 def test_items_without_a_score_of_all_models_are_left_out_and_counted():
