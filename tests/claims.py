@@ -1,5 +1,6 @@
 """Reads sentences back into the records of what they report, and records back from the tables."""
 
+import itertools
 import json
 import math
 import re
@@ -15,6 +16,7 @@ _INTERVAL = rf"\d+(?:\.\d+)? % CI {_NUMBER} to {_NUMBER}"
 _CLAIMS = re.compile(
     r"\b(higher|lower|more|less|fewer|better|worse|equivalent|differ|significant|best)\b|\d"
 )
+_SIDES = ("first", "second", "reference", "model")
 _END = re.compile(r"(?<=[.:])\s+(?=[A-Z0-9])")
 
 
@@ -111,11 +113,19 @@ def recompute(record, tables):
             rows = rows[(p_values - record["p"]).abs().le(1e-9).any(axis=1)]
         if record["n"] is not None:
             counts = rows[[name for name in rows if name.split("_")[0] == "n"]]
+            counts = counts.join(_sums(rows))
             if counts.shape[1]:
                 rows = rows[counts.eq(record["n"]).any(axis=1)]
         if len(rows):
             return "" if _direction(record) == record["direction"] else "another direction"
     return "no table has this row"
+
+
+def _sums(rows):
+    """Sum each two cells of a paired table: the denominators of conditional rates."""
+    names = {*rows} & {"both", "neither", *(f"{one}_only" for one in _SIDES)}
+    sums = {f"{a}+{b}": rows[a] + rows[b] for a, b in itertools.combinations(sorted(names), 2)}
+    return pd.DataFrame(sums, index=rows.index)
 
 
 def _direction(record):

@@ -401,6 +401,8 @@ class Rows(NamedTuple):
     """Column of dependent rows."""
     unit: list[str]
     """Columns that name an observation, with the model and the groups."""
+    scores: Sequence[str]
+    """Columns of scores."""
     clusters: str
     """What the clusters are, in the plural."""
     is_binary: bool
@@ -515,6 +517,7 @@ def prepare(
         family,
         chosen,
         observation,
+        scores,
         "items" if chosen == item else "clusters",
         not any(graded),
         is_share,

@@ -26,7 +26,7 @@ from surface_consistency.errors import (
     UndefinedMetricWarning,
     UnscoredWarning,
 )
-from surface_consistency.metrics._groups import column_names
+from surface_consistency.metrics._groups import column_names, group_positions
 from surface_consistency.metrics._inputs import check_choice
 from surface_consistency.metrics.correlation.correlations import correlation_by
 from surface_consistency.metrics.forgetting.forgetting_groups import forgetting_by
@@ -36,7 +36,7 @@ from surface_consistency.metrics.paired.mcnemar_tests import PairedTest
 from surface_consistency.metrics.paired.multiplicity import with_adjusted_p_values
 from surface_consistency.metrics.paired.paired_groups import paired_by
 from surface_consistency.metrics.positions.alignment import alignment_by
-from surface_consistency.metrics.uncertainty.intervals import Intervals
+from surface_consistency.metrics.uncertainty.intervals import Intervals, worth_of_clusters
 from surface_consistency.metrics.uncertainty.means import mean_by
 from surface_consistency.tables import sentences as say
 from surface_consistency.tables.numbers import claim_records
@@ -755,7 +755,8 @@ def _noise_sentences(
     if between and say.direction(row, "flip_rate") is not None:
         flips = say.estimate(row, "flip_rate", f"flip rate{of}", confidence=words["confidence"])
         explain = ", of which repeats of identical prompts explain "
-        yield [f"The flip rate{of} between {between} is ", *flips, explain, *repeats, "."]
+        lead = f"The flip rate{of} between {between} is "
+        yield [flips[0], lead, *flips[1:], explain, *repeats, "."]
     else:
         yield say.repeats([row], name, of, confidence=words["confidence"])
     k = row["k"]
@@ -797,10 +798,11 @@ def _result(
             p_title = p_title.replace("p", "p, Holm", 1)
     words: dict[str, Any] = {"unit": unit, "clusters": rows.clusters, "confidence": confidence}
     said: list[say.Sentence] = []
+    groups = [rows.frame.iloc[where] for where in group_positions(rows.frame, rows.keys).values()]
     for one in shown:
         if one.ends is not None:
             said += _differences(table, rows.keys, one, one.ends, p, words)
-    for row in table.head(_MOST).to_dict("records"):
+    for row, group in zip(table.head(_MOST).to_dict("records"), groups, strict=False):
         of = _of(row, rows.keys)
         for one in shown:
             is_told = one is shown[0] or not math.isnan(row[one.name])
@@ -814,13 +816,14 @@ def _result(
                 )
         if noise is not None:
             said += _noise_sentences(row, of, between, words)
-        said.append(_excluded(row, unit, of))
-    finding, further = (texts(part) for part in (said[:1], said[1:]))
+        said += _excluded(row, unit, of, len(group))
     answers = rows.frame if "model" in rows.frame else rows.frame.assign(model="all models")
     name = str(answers["model"].iat[0]) if answers["model"].nunique() == 1 else "all models"
     doubts = [*_constant(table, rows, unit, name, shown)]
     if kind != "paired":
         doubts += missing_answers(answers)
+    said[1:1] = map(say.stated, doubts)
+    notes = [*_cluster_notes(table, rows, kind, shown[0].name, groups)]
     return Result(
         kind=kind,
         frame=table,
@@ -829,12 +832,13 @@ def _result(
             interval_column(one.name, one.title, one.kind, _UNITS[one.kind]) for one in shown
         ],
         caption=caption,
-        sentences=[*finding, *doubts, *further],
-        claims=[record for sentence in said for record in claim_records(sentence)],
+        sentences=texts(said),
+        claims=[record for parts in (*said, *notes) for record in claim_records(parts)],
         p=p,
         p_title=p_title,
         confidence=confidence,
-        note=" ".join(filter(None, (note, rows.note))),
+        note=" ".join(filter(None, (note, rows.note, *texts(notes)))),
+        unit=unit,
     )
 
 
@@ -879,8 +883,33 @@ def _differences(
                     confidence=words["confidence"])  # fmt: skip
 
 
-def _excluded(row: Mapping[Any, Any], unit: str, of: str) -> say.Sentence:
-    """Report the excluded rows of a row."""
-    n = row["n_forms"] if "n_forms" in row else row["n"]
-    unit = "forms" if "n_forms" in row else unit
-    return say.missing(row["n_missing"], n + row["n_missing"], unit, of)
+def _excluded(row: Mapping[Any, Any], unit: str, of: str, n_rows: int) -> Iterator[say.Sentence]:
+    """Report the excluded rows of a row of the table, and items with a single scored form."""
+    if "n_single" not in row:
+        yield say.missing(row["n_missing"], row["n"] + row["n_missing"], unit, of)
+        return
+    yield say.missing(row["n_missing"], n_rows, "answers", of)
+    n_single, reason = row["n_single"], "have fewer than two scored forms"
+    yield say.missing(n_single, row["n"] + n_single, unit, of, reason)
+
+
+def _cluster_notes(
+    table: pd.DataFrame, rows: Rows, kind: str, name: str, groups: Sequence[pd.DataFrame]
+) -> Iterator[say.Sentence]:
+    """Report clusters that are few, or unequal, of the row with the lowest effective number."""
+    if rows.cluster is None or not rows.scores or kind == "alignment":
+        return
+    worths = {}
+    for place, (row, group) in enumerate(zip(table.to_dict("records"), groups, strict=True)):
+        if say.direction(row, name) is not None:
+            part = group.dropna(subset=rows.scores)
+            part = part.drop_duplicates(rows.unit) if rows.unit else part
+            if kind == "consistency":
+                items = rows.unit[:-1]
+                part = part[part.duplicated(items, keep=False)].drop_duplicates(items)
+            sizes = np.array(part[rows.cluster].value_counts(), dtype=np.float64)
+            worths[place] = float(worth_of_clusters(sizes))
+    if worths:
+        place = min(worths, key=worths.__getitem__)
+        row = table.iloc[place].to_dict()
+        yield from say.cluster_notes(int(row["n_clusters"]), worths[place], of=_of(row, rows.keys))

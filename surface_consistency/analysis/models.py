@@ -13,6 +13,7 @@ from surface_consistency.analysis.result import Result, texts
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.schemas.settings import made_from, refuse_unknown
+from surface_consistency.tables import sentences as say
 from surface_consistency.tables.numbers import claim_records
 from surface_consistency.tables.table import Column, interval_column
 
@@ -145,22 +146,25 @@ def result_of(compared: ComparedResults) -> Result:
     has_family = bool(by) or any(len(report.differences) > 1 for report in reports.values())
     p = ("p_value_holm" if has_family else "p_value") if has_pairs else None
     sentences = [sentence for report in reports.values() for sentence in report.sentences()]
-    said = texts(sentences)
-    if not any("are excluded." in sentence for sentence in said):
+    if not any("are excluded." in sentence for sentence in texts(sentences)):
         # The finding reports excluded items only if they are many.
-        said += [f"{sentence}." for sentence in compared.missing]
-    said += [f"Clusters: {compared.cluster_note}.", *map("Note: {}.".format, compared.notes)]
+        sentences += [say.stated(f"{sentence}.") for sentence in compared.missing]
+    remarks = (f"Clusters: {compared.cluster_note}.", *map("Note: {}.".format, compared.notes))
+    sentences += map(say.stated, remarks)
+    notes = next(iter(reports.values())).cluster_notes()
     return Result(
         kind="compare",
         frame=frame,
         keys=keys,
         estimates=estimates,
         caption="Models on the same items",
-        sentences=said,
-        claims=[record for sentence in sentences for record in claim_records(sentence)],
+        sentences=texts(sentences),
+        claims=[one for parts in (*sentences, *notes) for one in claim_records(parts)],
         p=p,
         p_title="p, Holm" if p == "p_value_holm" else "p",
         confidence=compared.table.confidence,
+        note=" ".join(texts(notes)),
+        unit=compared.unit,
         page=partial(_write, compared),
     )
 

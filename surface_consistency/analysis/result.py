@@ -104,6 +104,9 @@ class Result(NoTruthValue):
     confidence: float = 0.95
     """Confidence level of all intervals."""
 
+    unit: str = "pairs"
+    """What `n` counts, in the plural."""
+
     note: str = ""
     """A remark on the numbers, below tables; none by default."""
 
@@ -254,6 +257,7 @@ class Result(NoTruthValue):
             table=self._table(len(self.frame.columns)),
             names=self._names(),
             main=self.estimates[0],
+            unit=self.unit,
             sentences=self.sentences,
             claims=self.claims,
         )

@@ -92,7 +92,7 @@ def _show(
             print(result.to_latex())
         case _:
             lines = [textwrap.fill(one, TERMINAL, break_on_hyphens=False) for one in said]
-            print("\n".join([*lines, "", result.to_text(all=form.wide)]))
+            print("\n".join([*lines, "", replace(result, note="").to_text(all=form.wide)]))
             if page is not None:
                 print(f"\nreport: {page}")
 
@@ -251,12 +251,17 @@ def _lost(compared: "ComparedResults") -> Iterator[str]:
     import pandas as pd
 
     from surface_consistency.analysis.result import markdown_table
-    from surface_consistency.engine.compare.results_report import MOST_LISTED, listed_changes
+    from surface_consistency.engine.compare.results_report import (
+        MOST_LISTED,
+        changed_items,
+        listed_changes,
+    )
 
     for metric in compared.metrics:
         lost = [changed[changed["change"] == "lost"] for changed in compared.changed(metric)]
         if n := sum(map(len, lost)):
-            table = listed_changes(pd.concat(lost).head(MOST_LISTED), f"{n:,} items lost")
+            counted = changed_items(lost, compared.unit)
+            table = listed_changes(pd.concat(lost).head(MOST_LISTED), f"{counted} lost")
             left = n - len(table.frame)
             more = f"\n\n{left:,} more, which --out writes" if left else ""
             yield (

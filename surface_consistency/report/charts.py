@@ -134,7 +134,7 @@ def _heat_cells(marks: Iterable[Interval], shown: Sequence[int], top: float) -> 
         yield {
             "css": "few" if mark.is_faded else f"heat-{_heat_step(value.value, top)}",
             "text": format_number(value.value),
-            "alt": _joined((format_value(value)[1], f"{mark.dot.n:,} pairs")),
+            "alt": _joined((format_value(value)[1], f"{mark.dot.n:,} {mark.dot.unit}")),
             "is_bold": mark.dot.is_above_noise and not mark.is_faded and not mark.is_wilson,
         }
 

@@ -22,6 +22,7 @@ def write_estimates(
     table: Table,
     names: Sequence[str],
     main: Column,
+    unit: str,
     sentences: Sequence[str],
     claims: Sequence[Mapping[str, Any]] = (),
 ) -> Path:
@@ -33,6 +34,7 @@ def write_estimates(
         table: The table, with a column `n_clusters`.
         names: Names of its rows.
         main: The estimate of the figure, with its bounds.
+        unit: What its column `n` counts, in the plural.
         sentences: The finding, then what else is reported.
         claims: Records of what the sentences report.
 
@@ -55,7 +57,9 @@ def write_estimates(
         finding=Finding(sentence=[finding], summary=[" ".join(others)]),
         sections=[
             Section(
-                anchor="estimates", title="Estimates", blocks=[_forest(name, table, names, main)]
+                anchor="estimates",
+                title="Estimates",
+                blocks=[_forest(name, table, names, main, unit)],
             ),
             Section(anchor="numbers", title="Numbers", blocks=[table]),
         ],
@@ -68,7 +72,7 @@ def write_estimates(
     return home / "report.html"
 
 
-def _forest(name: str, table: Table, names: Sequence[str], main: Column) -> ForestPlot:
+def _forest(name: str, table: Table, names: Sequence[str], main: Column, unit: str) -> ForestPlot:
     """Draw the main estimate of the rows that have one."""
     kind = main.kind if main.kind in ("difference", "number") else "rate"
     rows = []
@@ -77,7 +81,8 @@ def _forest(name: str, table: Table, names: Sequence[str], main: Column) -> Fore
         if not math.isnan(value.value):
             n_clusters = int(row["n_clusters"])
             n = int(row.get("n", n_clusters))
-            rows.append((label, 0, [Dot(model=0, value=value, n=n, n_clusters=n_clusters)]))
+            dot = Dot(model=0, value=value, n=n, n_clusters=n_clusters, unit=unit)
+            rows.append((label, 0, [dot]))
     axis = f"{main.title}, {main.unit}" if main.unit else main.title
     return ForestPlot(
         name=name, title=main.title, axis=axis, rows=rows, clusters="clusters", certain=""

@@ -93,6 +93,9 @@ class Dot:
     n_clusters: int
     """Facts, or topics: below 10 it is faded, below 4 left to the table."""
 
+    unit: str = "pairs"
+    """What `n` counts, in the plural."""
+
     is_certain: bool = False
     """Whether its test shows it after correction for many groups: a filled marker."""
 

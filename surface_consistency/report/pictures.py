@@ -340,14 +340,14 @@ def dot_text(mark: layout.Interval, models: Sequence[str]) -> str:
         models: Labels of the models of the page.
 
     Returns:
-        Model, number, interval and pairs.
+        Model, number, interval and number of observations.
     """
     value = mark.dot.value
     text, interval = format_value(value)
     if mark.is_wilson:
         interval = format_interval(mark.low, mark.high, value.kind)
     parts = filter(None, (f"{models[mark.dot.model]}:", text, interval))
-    return f"{' '.join(parts)}, {mark.dot.n:,} pairs"
+    return f"{' '.join(parts)}, {mark.dot.n:,} {mark.dot.unit}"
 
 
 def _dot(

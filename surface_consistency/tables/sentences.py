@@ -11,12 +11,14 @@ detectable difference; equivalence needs two one-sided tests; and without an int
 inferred.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import pandas as pd
 
+from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.tables.numbers import (
     Claim,
     Part,
@@ -173,6 +175,59 @@ def count(estimate: int, n: int | None, quantity: str, **scope: str) -> Claim:
         The record.
     """
     return Claim(kind="count", quantity=quantity, estimate=estimate, n=n, scope=scope)
+
+
+def stated(text: str) -> Sentence:
+    """Make a sentence of a text that reports a number of things, such as a doubt.
+
+    Args:
+        text: The text, whose first number is what it counts.
+
+    Returns:
+        A record of that number and the text; the text alone if it has no number.
+    """
+    found = re.search(r"(?<![\w.])\d[\d,]*(?![\w.]\d)", text)
+    return [count(int(found[0].replace(",", "")), None, text), text] if found else [text]
+
+
+def cluster_notes(
+    n_clusters: int, n_effective: float, *, of: str = "", named: str = "", remedy: str = ""
+) -> list[Sentence]:
+    """Report that intervals are wide, since the clusters are few or unequal.
+
+    Args:
+        n_clusters: Number of clusters.
+        n_effective: Their effective number by Kish, (sum of sizes)^2 / sum of squared sizes.
+        of: What they belong to, such as " of gpt2".
+        named: What the clusters are.
+        remedy: What else could be done if they are few.
+
+    Returns:
+        A sentence for fewer than 20 clusters, and one for an effective number below half of them.
+
+    Examples:
+        >>> cluster_notes(30, 12.34)[0][1].partition(",")[0]
+        'The clusters are unequal (effective number 12.3 of 30)'
+    """
+    notes: list[Sentence] = []
+    worth = f"{n_effective:.3g}"
+    if n_clusters < FEW_CLUSTERS:
+        number = "" if worth == str(n_clusters) else f"effective number {worth}"
+        what = "; ".join(filter(None, (named, number)))
+        text = (
+            f"The result{of} is based on only {n_clusters} clusters{f' ({what})' if what else ''}"
+        )
+        text = f"{text}, so that intervals are wide{remedy}."
+        notes.append([count(n_clusters, None, f"clusters{of}"), text])
+    if n_effective < n_clusters / 2:
+        text = (
+            f"The clusters{of} are unequal (effective number {worth} of {n_clusters:,}), so that "
+            f"the interval is wider than that of {n_clusters:,} equal clusters."
+        )
+        what = f"effective number of clusters{of}"
+        record = Claim(kind="count", quantity=what, estimate=n_effective, n=n_clusters)
+        notes.append([record, text])
+    return notes
 
 
 def difference(
@@ -537,6 +592,10 @@ def many(
         for row in rows
     ]
     tested = [sign for sign in signs if sign is not None]
+    if rows and not tested:
+        what = f"the {len(rows)} comparisons in {quantity}"
+        text = f"{what[0].upper()}{what[1:]} cannot be inferred: the clusters are too few."
+        return [[Claim(kind="none", quantity=what, n=len(rows)), text]]
     found = [sentence(row) for row, sign in zip(rows, signs, strict=True) if sign]
     family = f"of the {len(tested)} comparisons in {quantity}"
     sentences = found[:most]

@@ -163,7 +163,7 @@ def test_a_label_does_not_change_the_analysis_and_is_reported(name, suffix, tmp_
     named = row_of(compare_results(files, ResultColumns(cluster=(name,))))
 
     assert row_of(compared)["p_value"] == pytest.approx(without["p_value"], rel=1e-9)
-    assert (without["conclusion"], named["conclusion"]) == ("better", "not told apart")
+    assert (without["conclusion"], named["conclusion"]) == ("better", "no significant difference")
     assert compared.cluster_note == "items, each on its own, as far as the files say"
     (note,) = compared.notes
     assert note.startswith(f"column {name} (4 values) labels the items; `cluster` {name} clus")

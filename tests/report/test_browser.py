@@ -39,7 +39,7 @@ def _extra():
     dot = Dot(model=0, value=value, n=200, n_clusters=4)
     plot = ForestPlot(
         name="d", title="Difference", axis="points", rows=[("model", 0, [dot])], clusters="",
-        remarks={"model": "+14.5 [−30.0, +42.0] not told apart"},
+        remarks={"model": "+14.5 [−30.0, +42.0] no significant difference"},
     )  # fmt: skip
     shown = ("Interference", "difference", "points")
     rates = [interval_column(f"rate_{place}", *shown) for place in range(6)]

@@ -18,9 +18,9 @@ from surface_consistency.engine.compare.results_report import (
     TEXTS,
     ComparisonReport,
     cell_names,
+    changed_items,
     first_rows,
     listed_changes,
-    plain_difference,
 )
 from surface_consistency.engine.design import bibtex
 from surface_consistency.engine.paired.checks import warning_of
@@ -30,7 +30,8 @@ from surface_consistency.report.page import Answer, Answers, Finding, Page, Prov
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.files import output_folder, staged, write_csv
 from surface_consistency.runs.folder import RunFolder
-from surface_consistency.tables.numbers import value_text
+from surface_consistency.tables import sentences as say
+from surface_consistency.tables.numbers import Value, value_text
 
 _MOST_ROWS: Final = 500
 _MOST_ANSWERS: Final = 500
@@ -95,7 +96,7 @@ def comparison_page(compared: ComparedResults) -> tuple[Page, dict[str, pd.DataF
         models=compared.models,
         finding=Finding(
             sentence=first.finding(),
-            summary=first.summary(),
+            summary=say.paragraph(first.summary()),
             facts=_facts(compared, first),
             warning="" if compared.runs is None else warning_of(list(compared.runs.runs.values())),
         ),
@@ -125,7 +126,6 @@ def _method(compared: ComparedResults, report: ComparisonReport) -> list[str]:
         level=f"{level:g}",
         alpha=f"{(100 - level) / 2:g}",
         clusters=compared.cluster_note,
-        n_rows=len(report.differences),
     )
 
 
@@ -135,9 +135,11 @@ def _facts(compared: ComparedResults, report: ComparisonReport) -> list[tuple[st
     common = "of" if report.is_of_one else "common of"
     facts = {
         "baseline": compared.settings.baseline or "",
-        "items": f"{result.n_items:,} {common} {result.n_items_of_any:,}",
+        compared.unit: f"{result.n_items:,} {common} {result.n_items_of_any:,}",
         "clusters": f"{report.n_clusters:,} ({compared.cluster_note})",
-        "margin": "" if margin is None else value_text(plain_difference(margin, report.kind)),
+        "margin": ""
+        if margin is None
+        else value_text(Value(value=margin, kind=report.kind, signed=False)),
         "metric": report.what,
         "files": ", ".join(compared.tools),
     }
@@ -177,11 +179,11 @@ def _sections(
     if answers is not None:
         sections.append(Section(anchor="answers", title="Answers", blocks=[answers]))
     elif any(map(len, changed)):
-        sections.append(_changes(changed))
+        sections.append(_changes(changed, first.compared.unit))
     return sections
 
 
-def _changes(changed: Sequence[pd.DataFrame]) -> Section:
+def _changes(changed: Sequence[pd.DataFrame], unit: str) -> Section:
     """List what was lost most, where there is no browser of answers."""
     blocks = [
         listed_changes(
@@ -190,11 +192,10 @@ def _changes(changed: Sequence[pd.DataFrame]) -> Section:
         for one in changed
         if len(one)
     ]
-    n = sum(map(len, changed))
-    lead = (
-        f"The largest losses; all {n:,} items that score differently stand in tables/changed.csv."
-    )
-    return Section(anchor="changed", title="Changed items", lead=[lead], blocks=blocks)
+    counted = changed_items(changed, unit)
+    lead = f"The largest losses; tables/changed.csv lists all {counted} that score differently."
+    record = say.count(sum(map(len, changed)), None, "pairs of scores that differ")
+    return Section(anchor="changed", title="Changed items", lead=[record, lead], blocks=blocks)
 
 
 def _answers(compared: ComparedResults, report: ComparisonReport) -> Answers | None:

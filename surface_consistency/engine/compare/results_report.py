@@ -10,6 +10,7 @@ import pandas as pd
 
 from surface_consistency.analysis.compare import SAID_MISSING, ComparedResults
 from surface_consistency.analysis.doubts import constant_scores
+from surface_consistency.analysis.scoring import ITEM
 from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics.comparison.comparisons import VERDICTS, ModelComparisonResult
@@ -33,9 +34,6 @@ MOST_LISTED: Final = 20
 _NO_EQUALITY: Final = (
     "“Not significant” does not mean equal: only an interval within a margin is called equivalent."
 )
-_CONCLUSIONS: Final = {"not told apart": "not significant"}
-_SIGNS: Final = {"other sign, not shown": "other sign, not significant"}
-"""Wording of labels in tables."""
 _SCORES: Final = (
     *("difference", "pooled_difference", "detectable", "reference_mean", "model_mean", "mean"),
 )
@@ -137,12 +135,25 @@ class ComparisonReport:
             first, reason = self._mean(self.result.models.iloc[0].to_dict()), "have no score"
         else:
             first = self._best() if self._of_all() else self._between(self._leading())
-        further: list[say.Sentence] = [
-            [f"{sentence}."] for sentence in self.compared.failed_answers.get(self.metric, ())
-        ]
-        further += [[doubt] for doubt in self._doubts()]
+        failed = self.compared.failed_answers.get(self.metric, ())
+        further = map(say.stated, (*(f"{sentence}." for sentence in failed), *self._doubts()))
         excluded_items = say.missing(excluded, n_any, self.compared.unit, reason=reason)
-        return say.paragraph([first, excluded_items, *further])
+        return say.paragraph([first, *self._contradictions(), excluded_items, *further])
+
+    def _contradictions(self) -> Iterator[say.Sentence]:
+        """Report the tasks and slices whose significant difference contradicts the overall one."""
+        found = self.groups[self.groups["unlike_overall"] != ""].sort_values(
+            "p_value_holm", kind="stable"
+        )
+        for row in found.head(_MOST_SENTENCES).to_dict("records"):
+            where = f"{self.quantity} in {row['by'].replace('_', ' ')} {row['group']}"
+            yield self._difference_sentence(row, f"{where}, unlike overall,", "Holm")
+        if (n_more := len(found) - _MOST_SENTENCES) > 0:
+            what = "differences within tasks and slices"
+            yield [
+                say.count(n_more, len(self.groups), f"{what} that contradict the overall one"),
+                f"{n_more:,} more of {len(self.groups):,} {what} are significant, unlike overall.",
+            ]
 
     def _doubts(self) -> Iterator[str]:
         """Yield what casts doubt on the scores, that of all metrics with the first of them."""
@@ -153,77 +164,69 @@ class ComparisonReport:
         if self.metric == next(iter(self.compared.metrics)):
             yield from self.compared.doubts
 
-    def few(self) -> list[numbers.Part]:
-        """Report few clusters.
+    def cluster_notes(self) -> list[say.Sentence]:
+        """Report few clusters, or unequal ones.
 
         Returns:
-            Texts; none if there are enough clusters, or nothing is inferred.
+            Sentences; none if there are enough clusters, or nothing is inferred.
         """
-        rows = self.differences
-        n = rows.loc[rows["conclusion"] != "not inferred", "n_clusters"].min()
-        if self.is_of_one:
-            n = self.result.models.loc[self.result.models["mean_low"].notna(), "n_clusters"].min()
-        if not n < FEW_CLUSTERS:
+        frame = self.result.models if self.is_of_one else self.differences
+        if (frame["not_inferred"] != "").all():
             return []
         remedy = (
             "; cluster=item assumes independent items, and the conclusions then hold only for "
-            f"these {n:g} clusters"
+            f"these {self.n_clusters} clusters"
         )
         can_be_items = not self.compared.are_items_clusters and self.compared.runs is None
-        clusters, remedy = self.compared.cluster_note, remedy if can_be_items else ""
-        return TEXTS.sentence("few", n=int(n), clusters=clusters, remedy=remedy)
-
-    def summary(self) -> list[numbers.Part]:
-        """Report the other models, detectable differences, flips, and tasks that disagree.
-
-        Returns:
-            Texts and numbers.
-        """
-        return say.paragraph(self._summary())
+        return say.cluster_notes(
+            self.n_clusters,
+            self.result.n_effective,
+            named=self.compared.cluster_note,
+            remedy=remedy if can_be_items else "",
+        )
 
     def sentences(self) -> list[say.Sentence]:
-        """List the sentences of the finding, of few clusters and of the summary.
+        """List the sentences of the finding and of the summary.
 
         Returns:
             The sentences; empty ones report nothing.
         """
-        return [self.finding(), self.few(), *self._summary()]
+        return [self.finding(), *self.summary()]
 
-    def _summary(self) -> Iterator[say.Sentence]:
-        """Yield the sentences of the summary."""
+    def summary(self) -> Iterator[say.Sentence]:
+        """Yield sentences on the other models, detectable differences, flips and repeats."""
         rows = self.differences
         if self.n_tasks > 1:
-            yield TEXTS.sentence(
-                "mean_of_tasks" if self.is_of_one else "tasks", n_tasks=self.n_tasks
-            )
+            name = "mean_of_tasks" if self.is_of_one else "tasks"
+            record = say.count(self.n_tasks, None, "tasks with equal weights")
+            yield [record, *TEXTS.sentence(name, n_tasks=self.n_tasks)]
         if len(rows) > 1 and not self._of_all():
             others = rows.drop(index=rows.index[self._leading_row()]).to_dict("records")
             yield from self._many(others)
         least = rows["detectable"].median() if len(rows) > 1 else np.nan
         if not np.isnan(least):
-            yield TEXTS.sentence("median", least=plain_difference(float(least), self.kind))
+            text = TEXTS.sentence(
+                "median", least=numbers.Value(value=float(least), kind=self.kind, signed=False)
+            )
+            what = f"median minimum detectable difference in {self.quantity}"
+            yield [numbers.Claim(kind="rate", quantity=what, estimate=float(least)), *text]
         equality = self.result.equality
-        if equality is not None and np.isnan(equality["p_value"]):
+        is_any = not (rows["conclusion"] == "not inferred").all()
+        if equality is not None and np.isnan(equality["p_value"]) and is_any:
             tested = {**equality, "n": self.result.n_items}
             yield say.not_inferred(tested, "a difference of any models", unit=self.compared.unit)
-        elif equality is not None:
-            yield TEXTS.sentence(
+        elif equality is not None and not np.isnan(equality["p_value"]):
+            p_value, what = float(equality["p_value"]), f"equality of all models in {self.quantity}"
+            text = TEXTS.sentence(
                 "equality",
-                verdict="rejected" if equality["p_value"] < 1 - self.confidence else "not rejected",
-                p_value=numbers.Value(value=float(equality["p_value"]), kind="p_value"),
+                verdict="rejected" if p_value < 1 - self.confidence else "not rejected",
+                p_value=numbers.Value(value=p_value, kind="p_value"),
             )
+            confidence = self.confidence
+            record = numbers.Claim(kind="test", quantity=what, p=p_value, confidence=confidence)
+            yield [record, *text]
         for row in rows.to_dict("records") if self.has_flips else ():
             yield from self._flip_sentences(row)
-        # What cannot be inferred of a task is not "not significant": its row of the table says so.
-        against = self.groups[self.groups["is_against"] & (self.groups["by"] == "task")]
-        against = against[against["p_value_holm"].notna()]
-        shown = against[against["is_shown_against"]]
-        for row in shown.head(5).to_dict("records"):
-            yield self._difference_sentence(
-                row, f"{self.quantity} on {row['group']}, against the overall difference,", "Holm"
-            )
-        if n := against["group"].nunique() - shown["group"].nunique():
-            yield TEXTS.sentence("unshown", n=int(n))
         yield from self._repeats()
 
     def _repeats(self) -> Iterator[say.Sentence]:
@@ -249,7 +252,9 @@ class ComparisonReport:
         rest = [row for row in rows if row["conclusion"] != "equivalent"]
         sentences = [self._between(row) for row in equal[:_MOST_SENTENCES]]
         if n_more := len(equal) - len(sentences):
-            sentences.append([f"{n_more} more models are equivalent to their reference."])
+            words = f"{n_more} more of {len(rows)} models are equivalent to their reference."
+            record = say.count(n_more, len(rows), "more models equivalent to their reference")
+            sentences.append([record, words])
         if not rest:
             return sentences
         others = say.many(
@@ -267,8 +272,8 @@ class ComparisonReport:
     def _flip_sentences(self, row: Mapping[Any, Any]) -> Iterator[say.Sentence]:
         """Report what a model loses and gains compared with its reference."""
         sides = (
-            ("lost_of_known", "correctly", "incorrectly", "both", "reference_only"),
-            ("gained_of_unknown", "incorrectly", "correctly", "model_only", "neither"),
+            ("lost_of_known", "correct", "incorrect", "both", "reference_only"),
+            ("gained_of_unknown", "incorrect", "correct", "model_only", "neither"),
         )
         for name, how, other, *cells in sides:
             if say.direction(row, name) is not None:
@@ -276,8 +281,8 @@ class ComparisonReport:
                     {name: row[name], "n": sum(row[cell] for cell in cells)}
                     | {f"{name}_{end}": row[f"{name}_{end}"] for end in ("low", "high")},
                     name,
-                    f"proportion of {self.compared.unit} that {row['reference']} answers {how} and "
-                    f"{row['model']} {other}",
+                    f"proportion of {other} answers of {row['model']} among the "
+                    f"{self.compared.unit} that are {how} for {row['reference']}",
                     unit=self.compared.unit,
                     confidence=self.confidence,
                 )
@@ -348,8 +353,9 @@ class ComparisonReport:
         """Report which models may be the best."""
         models = self.result.models
         if (self.differences["conclusion"] == "not inferred").all():
-            what = f"the ranking of the {len(models)} models in {self.quantity}"
-            return say.not_inferred(self._leading(), what, unit=self.compared.unit)
+            row = self.differences[["n", "n_clusters", "not_inferred"]].iloc[0].to_dict()
+            what = f"a difference in {self.quantity} between any two of the {len(models)} models"
+            return say.not_inferred(row, what, unit=self.compared.unit)
         best = models.loc[models["may_be_best"], "model"].tolist()
         return say.ranking(best, len(models), self.quantity, self.confidence)
 
@@ -421,7 +427,7 @@ class ComparisonReport:
             frame,
             f"{caption} ({self.what})",
             shown,
-            labels={"conclusion": _CONCLUSIONS, "against": _SIGNS},
+            titles={"n": self.compared.unit.capitalize()},
             model=None,
             note=note,
             cluster_column=None,
@@ -462,17 +468,12 @@ class ComparisonReport:
 
     def _groups(self, column: str, frame: pd.DataFrame) -> Table:
         """Describe the differences within tasks or slices."""
-        known = np.where(frame["p_value_holm"].isna(), "inferred", "shown").astype(object)
-        against = np.where(
-            frame["is_shown_against"], "against the whole",
-            np.where(frame["is_against"], "other sign, not " + known, ""),
-        )  # fmt: skip
         name = column.replace("_", " ")
         table = self._described(
-            frame.assign(against=against).drop(columns="by"),
+            frame.drop(columns="by"),
             f"By {name}",
             Column(key="group", title=name.capitalize()),
-            "model reference n:items n_clusters difference p_value_holm against:sign_against",
+            "model reference n:items n_clusters difference p_value_holm unlike_overall",
             self._flip_keys(),
         )
         return replace(table, cluster_column="n_clusters")
@@ -519,7 +520,7 @@ class ComparisonReport:
                     numbers.format_interval(
                         row["difference_low"], row["difference_high"], self.kind
                     ),
-                    _CONCLUSIONS.get(str(row["conclusion"]), str(row["conclusion"])),
+                    str(row["conclusion"]),
                 )
             )
             rows.append((label, 0, [self._difference_dot(row)]))
@@ -580,6 +581,7 @@ class ComparisonReport:
             value=numbers.interval_value(row, name, kind=kind),
             n=int(row["n"]),
             n_clusters=int(row["n_clusters"]),
+            unit=self.compared.unit,
             is_certain=is_certain,
         )
 
@@ -631,9 +633,10 @@ class ComparisonReport:
         """Say what stands below the square."""
         if not self.has_flips:
             return []
+        lost = f"lost of {row['reference']} correct"
         return [
             ("same verdict", numbers.interval_value(row, "consistency"), ""),
-            (f"lost of {row['reference']} right", numbers.interval_value(row, "lost_of_known"), ""),
+            (lost, numbers.interval_value(row, "lost_of_known"), ""),
             ("kappa", numbers.interval_value(row, "kappa", kind="number"), ""),
         ]
 
@@ -648,7 +651,8 @@ class ComparisonReport:
         lacking = models[models["n_missing"] > 0]
         missed = zip(lacking["model"], lacking["n_missing"], strict=True)
         named = ", ".join(f"{model} {n:,.0f}" for model, n in missed)
-        excluded = {"n_items": n_items, "n_any": n_any, "missing": named}
+        unit = self.compared.unit
+        excluded = {"n_items": n_items, "n_any": n_any, "missing": named, "unit": unit}
         of_one = "_one" if self.is_of_one else ""
         checks = (
             []
@@ -658,33 +662,28 @@ class ComparisonReport:
         checks.append(
             TEXTS.check(("excluded" if n_items < n_any else "complete") + of_one, **excluded)
         )
-        if self.n_clusters < FEW_CLUSTERS:
-            checks.append(
-                TEXTS.check(
-                    "few_clusters",
-                    n_items=n_items,
-                    n_clusters=self.n_clusters,
-                    clusters=self.compared.cluster_note,
-                    few=FEW_CLUSTERS,
-                )
-            )
+        if notes := self.cluster_notes():
+            name = "few_clusters" if self.n_clusters < FEW_CLUSTERS else "unequal_clusters"
+            checks.append(TEXTS.check(name, sentence=say.paragraph(notes)))
         if not (self.compared.noise["metric"] == self.metric).any():
             has_repeats = self.compared.has_repeats
             checks.append(TEXTS.check("graded_repeats" if has_repeats else "no_noise"))
         return [*checks, *(TEXTS.check("note", note=note) for note in self.compared.notes)]
 
 
-def plain_difference(number: float, kind: Literal["difference", "number"]) -> numbers.Value:
-    """Take a difference without interval and sign.
+def changed_items(changed: Sequence[pd.DataFrame], unit: str) -> str:
+    """Count the items that two models score differently.
 
     Args:
-        number: The difference.
-        kind: How it is set.
+        changed: Frames of `ComparedResults.changed`, one per pair of models.
+        unit: What is scored, in the plural.
 
     Returns:
-        The number.
+        Such as "43 items", or "394 pairs of models on 197 items" for several pairs.
     """
-    return numbers.Value(value=number, kind=kind, signed=False)
+    frame = pd.concat(changed)
+    n_items = f"{len(frame[[*ITEM]].drop_duplicates()):,} {unit}"
+    return n_items if len(changed) == 1 else f"{len(frame):,} pairs of models on {n_items}"
 
 
 def cell_names(reference: str, model: str) -> tuple[str, str, str, str]:

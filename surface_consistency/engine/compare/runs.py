@@ -17,6 +17,7 @@ from surface_consistency.engine.report import cluster_of, study_of_runs
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.engine.study import Study
 from surface_consistency.errors import DataError, RunError
+from surface_consistency.metrics.forms.repeats import repeats_by
 from surface_consistency.results.columns import ResultColumns, need_labels
 from surface_consistency.results.frame import Results, read_results
 from surface_consistency.results.tables import COLUMNS
@@ -58,13 +59,21 @@ class RunResults:
     """What a reader must know, in sentences."""
 
     def noise(self) -> pd.DataFrame:
-        """Gather the noise floors of the runs.
+        """Gather the noise floors of the runs, from samples if prompts have several.
 
         Returns:
             One row a run and stratum: model, metric, n, flip_rate with its bounds.
         """
         parts = []
+        frame = self.results.frame
         for label, run in self.runs.items():
+            own = frame[frame["model"] == label]
+            if "sample" in own and own["sample"].nunique() > 1:
+                table = repeats_by(own, prompt=["fact", "form"], repeat="sample", score="score",
+                                   cluster=self.cluster)  # fmt: skip
+                renamed = {f"test_retest_{name}": name for name in _NOISE} | {"n_prompts": "n"}
+                parts.append(table.rename(columns=renamed).assign(model=label, metric="correct"))
+                continue
             if (floor := run.checks.get("noise_floor")) is None:
                 continue
             strata = [name for name in floor if name not in {"model", *_NOISE, *_COUNTS}]
@@ -76,7 +85,8 @@ class RunResults:
                 floor[list(_NOISE)].assign(model=names, metric="correct", n=floor["n_repeated"])
             )
         empty = pd.DataFrame(columns=["model", "metric", "n", *_NOISE])
-        return pd.concat(parts, ignore_index=True)[list(empty)] if parts else empty
+        shown = [part[list(empty)] for part in parts]
+        return pd.concat(shown, ignore_index=True) if parts else empty
 
 
 def read_runs(

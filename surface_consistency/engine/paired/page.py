@@ -910,7 +910,7 @@ class PageSpec:
         named = ", ".join(labels) if len(labels) <= 3 else f"{len(labels)} runs"
         sections = [make(report, tables) for make in self.sections]
         checks = [check for make in self.checks for check in make(report, tables)]
-        doubts: list[say.Sentence] = [[doubt] for doubt in doubts_of(report.runs)]
+        doubts: list[say.Sentence] = [say.stated(doubt) for doubt in doubts_of(report.runs)]
         return Page(
             title=f"{design.title}: {named}",
             study=design.title,

@@ -309,7 +309,8 @@ def noise_counts(report: Report, run: Run) -> Mapping[str, pd.DataFrame]:
         run: One of them.
 
     Returns:
-        By stratum a frame with cluster, n and n_flips; empty if no prompt was repeated. If the run
+        By stratum a frame with cluster, n and n_flips; empty if no prompt was repeated. Those of
+        several samples per prompt, if there are any, are the flips between two samples. If the run
         folder lacks the second verdicts, each verdict of its noise floor is a cluster.
     """
     key = ("noise", run.label)
@@ -321,6 +322,9 @@ def noise_counts(report: Report, run: Run) -> Mapping[str, pd.DataFrame]:
 
 def _count_noise(report: Report, run: Run) -> dict[str, pd.DataFrame]:
     """Count what `noise_counts` returns."""
+    has_samples = "sample" in run.outcomes and run.outcomes["sample"].nunique() > 1
+    if has_samples and len(sampled := _sampled(report, run)):
+        return {"samples": sampled}
     floor = run.checks.get("noise_floor")
     if floor is None or floor.empty:
         return {}
@@ -340,6 +344,21 @@ def _count_noise(report: Report, run: Run) -> dict[str, pd.DataFrame]:
             }
         )
     return by_stratum
+
+
+def _sampled(report: Report, run: Run) -> pd.DataFrame:
+    """Count flips between two samples of a prompt, drawn without replacement; one row each."""
+    prompt = [*dict.fromkeys(("item", report.cluster)), "condition"]
+    sides = []
+    for side in ("first", "second"):
+        names = {f"{side}_{name}": name for name in ("condition", "correct")}
+        sides.append(run.outcomes[[*prompt[:-1], "sample", *names]].rename(columns=names))
+    # An item has its reference form in each of its pairs.
+    answers = pd.concat(sides).dropna(subset="correct").drop_duplicates([*prompt, "sample"])
+    of_prompts = answers.astype({"correct": float}).groupby(prompt, sort=False)["correct"]
+    n, n_right = of_prompts.size(), of_prompts.sum()
+    flips = (2.0 * n_right * (n - n_right) / (n * (n - 1.0)))[n > 1].rename("n_flips").reset_index()
+    return flips[["n_flips"]].assign(cluster=flips[report.cluster].astype(str), n=1.0)
 
 
 def _repeated(report: Report, run: Run, stratum: str | None) -> pd.DataFrame | None:

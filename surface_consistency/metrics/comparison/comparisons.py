@@ -28,11 +28,17 @@ from surface_consistency.metrics.comparison.totals import (
 from surface_consistency.metrics.paired.mcnemar_tests import PairedTest, check_test, run_test
 from surface_consistency.metrics.paired.multiplicity import adjust_p_values, with_adjusted_p_values
 from surface_consistency.metrics.uncertainty.cluster_bounds import ClusterT, Part, cluster_t
-from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
+from surface_consistency.metrics.uncertainty.intervals import (
+    DEFAULT_INTERVALS,
+    Intervals,
+    worth_of_clusters,
+)
 from surface_consistency.metrics.uncertainty.means import MeanT, distances
 
-Conclusion: TypeAlias = Literal["better", "worse", "equivalent", "not told apart", "not inferred"]
-"""What a difference shows; "not told apart" is no equality."""
+Conclusion: TypeAlias = Literal[
+    "better", "worse", "equivalent", "no significant difference", "not inferred"
+]
+"""What a difference shows; "no significant difference" does not mean equal."""
 
 VERDICTS: Final = (0.0, 1.0)
 """Scale of scores that are verdicts, or shares of them."""
@@ -53,7 +59,8 @@ class ModelComparisonResult:
     """One row a model and reference; see `compare_models`."""
     groups: pd.DataFrame
     """The differences within each task and slice: by (the column), group, and the columns of a
-    difference, is_against and is_shown_against."""
+    difference, and unlike_overall: if it is significant by Holm, "opposite" to that of all items,
+    or "significant" while that of all items is not; else empty."""
     means: pd.DataFrame
     """The mean of each model within each task and slice: by, group, model, n, n_clusters, mean,
     mean_low, mean_high, not_inferred."""
@@ -67,6 +74,9 @@ class ModelComparisonResult:
     """Least and largest score that there can be; infinite where that is not known."""
     is_verdicts: bool
     """Whether every score is 0 or 1."""
+    n_effective: float
+    """Effective number of clusters, by Kish, of the task with the fewest: that of equal clusters
+    which are worth as much."""
     cells: Floats | None = None
     """Of two models with verdicts, the paired table of each cluster of a task, the reference
     first: both, reference only, model only, neither; shape `(n_clusters, 4)`. None of others."""
@@ -136,9 +146,9 @@ def compare_models(
     Notes:
         "equivalent" needs p_equivalent below half of 1 less the level after Holm's correction, so
         that of two models the interval lies within the margin; it goes before "better" and "worse",
-        which need p_value_holm below 1 less the level. "not told apart" is said of all else: it is
-        no equality. The family of Holm's correction is the table; within `groups`, the rows of a
-        model and column. Of scores that are no verdicts, what few differences cannot show is that
+        which need p_value_holm below 1 less the level. "no significant difference" is all else,
+        which does not mean equal. The family of Holm's correction is the table; in `groups`, all
+        rows of a column. Of scores that are no verdicts, what few differences cannot show is that
         of differences as large as were seen (their mean square over their mean size); means are
         measured from the nearer end of the scale, with distances for differences, and have the t of
         clusters if the scale has no ends. So no number depends on the unit.
@@ -247,6 +257,10 @@ def compare_totals(
         n_items_of_any=n_items_of_any,
         scale=known,
         is_verdicts=totals.is_verdicts,
+        n_effective=min(
+            float(worth_of_clusters(totals.sizes[totals.tasks == task]))
+            for task in range(totals.n_tasks)
+        ),
         cells=totals.cells(*pairs[0]) if has_cells else None,
     )
 
@@ -441,7 +455,7 @@ def _conclusion(row: dict[Any, Any], rules: _Rules) -> Conclusion:
     if rules.margin is not None and row["p_equivalent_holm"] < alpha / 2.0:
         return "equivalent"
     if row["p_value_holm"] >= alpha or low <= 0.0 <= high:
-        return "not told apart"
+        return "no significant difference"
     return "better" if (difference > 0.0) == rules.higher_is_better else "worse"
 
 
@@ -504,7 +518,7 @@ def _ranked(totals: ScoreTotals, rules: _Rules) -> pd.DataFrame:
 
 _GROUP_COLUMNS: Final = (
     *("by", "group", "model", "reference", "n", "n_clusters", "few_clusters", "not_inferred"),
-    *(*_DIFFERENCE, "p_value", "p_value_holm", "is_against", "is_shown_against"),
+    *(*_DIFFERENCE, "p_value", "p_value_holm", "unlike_overall"),
 )
 
 
@@ -521,16 +535,18 @@ def _groups(
         for row, *_ in _compared(part, rules, pairs)
     ]
     if not rows:
-        empty = pd.DataFrame(columns=list(_GROUP_COLUMNS))
-        return empty.astype({"is_against": bool, "is_shown_against": bool})
-    frame = with_adjusted_p_values(
-        pd.DataFrame(rows), column="p_value", within=("by", "model", "reference")
-    )
-    means = whole.set_index(["model", "reference"])["difference"]
-    of_rows = means.loc[pd.MultiIndex.from_frame(frame[["model", "reference"]])].to_numpy()
+        return pd.DataFrame(columns=list(_GROUP_COLUMNS))
+    frame = with_adjusted_p_values(pd.DataFrame(rows), column="p_value", within=("by",))
+    of_rows = pd.MultiIndex.from_frame(frame[["model", "reference"]])
+    overall = whole.set_index(["model", "reference"]).loc[of_rows]
     alpha = 1.0 - rules.intervals.confidence
-    frame["is_against"] = frame["difference"] * of_rows < 0.0
-    frame["is_shown_against"] = frame["is_against"] & (frame["p_value_holm"] < alpha)
+    is_shown, is_shown_overall = (
+        (rows["p_value_holm"] < alpha).to_numpy() for rows in (frame, overall)
+    )
+    is_opposite = frame["difference"].to_numpy() * overall["difference"].to_numpy() < 0.0
+    frame["unlike_overall"] = np.select(
+        [is_shown & is_opposite, is_shown & ~is_shown_overall], ["opposite", "significant"], ""
+    )
     return frame[list(_GROUP_COLUMNS)]
 
 

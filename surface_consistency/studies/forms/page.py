@@ -78,10 +78,16 @@ def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[s
     """Report how often two forms agree, with accuracy, forms that differ and other forms."""
     leads = [one for run in report.runs for one in _consistency(run, tables)]
     details = [one for run in report.runs for one in _details(report, run, tables)]
-    return paired.headed([], leads, [*details, *_models(tables)])
+    return paired.headed([], leads, [*details, *_models(tables, _unit(*report.runs))])
 
 
-def _items(row: Row, name: str, quantity: str, unit: str = "items") -> say.Sentence:
+def _unit(*runs: Run) -> str:
+    """Name the items of runs, each of which counts once per sample, in the plural."""
+    has_samples = any(run.outcomes["sample"].nunique() > 1 for run in runs)
+    return "samples of items" if has_samples else "items"
+
+
+def _items(row: Row, name: str, quantity: str, unit: str) -> say.Sentence:
     """Report a rate of the items of a model."""
     return say.rate({**row, "n": row["n_items"]}, name, quantity, unit=unit)
 
@@ -97,10 +103,11 @@ def _consistency(run: Run, tables: Tables) -> Iterator[say.Sentence]:
     every = "both forms" if most == 2 else f"all {most} forms"
     forms = every if least == most else f"all of their {least} to {most} forms"
     quantity = f"consistency of {run.label} (agreement of two forms of an item)"
-    yield _items(row, "consistency", quantity)
+    unit = _unit(run)
+    yield _items(row, "consistency", quantity, unit)
     if say.direction(row, "consistency") is not None:
-        quantity = f"proportion of items that {run.label} answers correctly in {forms}"
-        yield _items(row, "all_correct", quantity)
+        quantity = f"proportion of {unit} that {run.label} answers correctly in {forms}"
+        yield _items(row, "all_correct", quantity, unit)
 
 
 def _details(report: Report, run: Run, tables: Tables) -> Iterator[say.Sentence]:
@@ -109,7 +116,8 @@ def _details(report: Report, run: Run, tables: Tables) -> Iterator[say.Sentence]
     row = _forms_row(run, tables, 0)
     if say.direction(row, "consistency") is None:
         return
-    yield _items(row, "accuracy", f"accuracy of {model}")
+    unit = _unit(run)
+    yield _items(row, "accuracy", f"accuracy of {model}", unit)
     compared = rows_of(tables, "by_form", of)
     yield from say.many(
         compared,
@@ -124,7 +132,7 @@ def _details(report: Report, run: Run, tables: Tables) -> Iterator[say.Sentence]
             "with {}",
             p="p_value_holm",
             correction="Holm" if len(compared) > 1 else "",
-            unit="items",
+            unit=unit,
         ),
         p="p_value_holm",
     )
@@ -152,10 +160,11 @@ def _details(report: Report, run: Run, tables: Tables) -> Iterator[say.Sentence]
         yield TEXTS.sentence("own")
     else:
         like = _forms_row(run, tables, -1)
-        yield _items(like, "consistency", f"consistency of {model} for other forms like these")
+        quantity = f"consistency of {model} for other forms like these"
+        yield _items(like, "consistency", quantity, unit)
 
 
-def _models(tables: Tables) -> list[say.Sentence]:
+def _models(tables: Tables, unit: str) -> list[say.Sentence]:
     """Compare the consistency of models on the same items."""
     if "models_forms" not in tables:
         return []
@@ -173,7 +182,7 @@ def _models(tables: Tables) -> list[say.Sentence]:
             str(row["a"]),
             p="p_value_holm",
             correction="Holm" if len(frame) > 1 else "",
-            unit="items",
+            unit=unit,
         ),
         p="p_value_holm",
     )

@@ -168,7 +168,7 @@ def test_tasks_weigh_alike_and_items_do_in_the_pooled_difference():
     rng = np.random.default_rng(4)
     parts = [
         long({"a": rng.normal(0, 1, n), "b": rng.normal(d, 1, n)}, task=t)
-        for t, n, d in (("x", 200, 1.0), ("y", 40, -0.5))
+        for t, n, d in (("x", 200, 1.0), ("y", 40, -0.8))
     ]
     frame = pd.concat(parts)
     row = compare_models(frame, task="task").differences.iloc[0]
@@ -182,7 +182,16 @@ def test_tasks_weigh_alike_and_items_do_in_the_pooled_difference():
     width = row["difference_high"] - row["difference_low"]
     assert width / (2 * 1.97 * error) == pytest.approx(1.0, rel=0.04)
     groups = compare_models(frame, task="task").groups.set_index("group")
-    assert groups["is_against"].to_dict() == {"x": False, "y": True}
+    assert groups["unlike_overall"].to_dict() == {"x": "significant", "y": "opposite"}
+
+
+@pytest.mark.parametrize(("sizes", "worth"), [([40] + [2] * 30, 100**2 / 1720), ([3] * 12, 12)])
+def test_the_effective_number_of_clusters_is_kish_s(sizes, worth):
+    scores = np.random.default_rng(1).random((2, sum(sizes))) < 0.5
+    frame = long(dict(zip("ab", scores, strict=True)))
+    frame["group"] = [*np.repeat(np.arange(len(sizes)), sizes)] * 2
+
+    assert compare_models(frame, cluster="group").n_effective == pytest.approx(worth)
 
 
 def test_items_without_a_score_of_all_models_are_left_out_and_counted():
@@ -214,7 +223,7 @@ def test_published_exact_p_values_and_none_below_five_percent_after_holm():
     expected = [binomtest(gained, lost + gained).pvalue for lost, gained in SWE_BENCH.values()]
     assert rows["p_value"].to_list() == pytest.approx(expected)
     assert rows["p_value_holm"].min() == pytest.approx(8 * expected[-1])
-    assert set(rows["conclusion"]) == {"not told apart"}
+    assert set(rows["conclusion"]) == {"no significant difference"}
 
 
 def test_models_are_ranked_by_what_all_pairs_show():
@@ -236,7 +245,7 @@ def test_conclusions_follow_margin_direction_and_clusters():
     frame = long({"a": base, "b": base + rng.normal(0, 0.1, 400), "c": rng.normal(0, 1, 400)})
     rows = compare_models(frame, baseline="a", margin=0.05).differences.set_index("model")
 
-    assert rows["conclusion"].to_dict() == {"b": "equivalent", "c": "not told apart"}
+    assert rows["conclusion"].to_dict() == {"b": "equivalent", "c": "no significant difference"}
     gain = frame[frame["model"] == "b"]["score"].to_numpy() - base
     tails = [ttest_rel(gain, -m * np.ones(400), alternative=s).pvalue
              for m, s in ((0.05, "greater"), (-0.05, "less"))]  # fmt: skip

@@ -162,6 +162,28 @@ def test_a_page_of_items_too_few_to_infer_from(tmp_path, n_items):
     assert "more often" not in text
 
 
+def test_flips_between_samples_are_the_noise_floor_of_finding_badge_and_check(tmp_path):
+    """Every form is alike, so that forms flip as often as two samples of one form do."""
+    right = world(n_samples=3, sds=(1.0, 0.0, 0.0))
+    options = {"samples": 3, "temperature": 0.7}
+    folder, _ = run(tmp_path, load_forms(rows()), model(right), **options)
+    page, tables, _ = build_page([folder.path], study=STUDY)
+
+    (row,) = tables["above_noise"].frame.to_dict("records")
+    samples = tables["samples"].frame.iloc[0]
+    flips = (right[:, :1] != right[:, 1:]).mean()
+    assert row["noise"] == "samples"
+    assert row["difference"] == pytest.approx(flips - (1 - samples["consistency"]))
+    titles = {check.title for check in page.checks}
+    assert "Not significantly above the noise" in titles
+    assert "No noise floor" not in titles
+    text = sentence_text(page.finding.sentence)
+    assert "180 samples of items, 60 " in text
+    assert "agreement of run with itself on identical prompts" in sentence_text(
+        page.finding.summary
+    )
+
+
 def test_samples_ask_the_same_text_under_seeds_of_their_own(tmp_path):
     settings = FormsSettings(samples=3, temperature=0.5, seed=7)
     plan = STUDY.plan(load_forms(rows(2)), settings, runner=model(world()))
