@@ -14,6 +14,7 @@ import pandas as pd
 from pydantic import Field
 
 from surface_consistency.engine.settings import ReportSettings
+from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items, Record
 
@@ -148,6 +149,26 @@ class Report:
     def clusters(self) -> str:
         """What the clusters are, in the plural."""
         return self.design.clusters[self.cluster]
+
+    @property
+    def intervals(self) -> Intervals:
+        """How confidence intervals are made."""
+        settings = self.settings
+        return Intervals(
+            confidence=settings.confidence, resamples=settings.resamples, seed=settings.seed
+        )
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """What sentences call the clusters, and the level of their decisions."""
+        return {"clusters": self.clusters, "confidence": self.settings.confidence}
+
+    @property
+    def levels(self) -> dict[str, str]:
+        """The level in percent and that of tests, for fixed texts, such as "95" and ".05"."""
+        confidence = self.settings.confidence
+        alpha = f"{round(1.0 - confidence, 9):g}".removeprefix("0")
+        return {"level": f"{100 * confidence:g}", "alpha": alpha}
 
     @property
     def facet(self) -> str | None:

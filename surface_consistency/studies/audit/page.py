@@ -29,6 +29,7 @@ from surface_consistency.engine.paired.tables import (
 )
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.metrics import paired_table
+from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.report.page import (
     AlluvialPlot,
     Answer,
@@ -99,7 +100,7 @@ def audit_report_tables(report: Report) -> dict[str, Table]:
         Tables by name; with several runs also "settings", in which they differ, "sweep", the rates
         by retriever, threshold and topology, and "contrasts"; and "same_answer".
     """
-    parts = [_computed(run) for run in report.runs]
+    parts = [_computed(run, report.intervals) for run in report.runs]
     tables = {}
     for name in parts[0]:
         # Empty ones would turn counts into floats.
@@ -117,9 +118,9 @@ def audit_report_tables(report: Report) -> dict[str, Table]:
     }
 
 
-def _computed(run: Run) -> dict[str, pd.DataFrame]:
+def _computed(run: Run, intervals: Intervals) -> dict[str, pd.DataFrame]:
     """Compute the tables of a run; its numbers do not depend on the other runs."""
-    tables = audit_tables(run.outcomes.assign(model=run.manifest.model))
+    tables = audit_tables(run.outcomes.assign(model=run.manifest.model), intervals)
     return {
         name: table.assign(model=run.label) if len(table) else table
         for name, table in tables.items()
@@ -210,7 +211,7 @@ def _sweep(report: Report, parts: Sequence[Mapping[str, pd.DataFrame]]) -> Table
 def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[say.Sentence]]:
     """Report what survives deletion, with retrieval on and off, and where it comes from."""
     rows = paired.first_panel(report, tables)
-    leads = [one for row in rows for one in _after_deletion(row)]
+    leads = [one for row in rows for one in _after_deletion(report, row)]
     details = [one for row in rows for one in _survival(report, tables, row)]
     quantity = "accuracy after deletion with retrieval on"
     between = paired.model_sentences(
@@ -219,29 +220,30 @@ def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[s
     return paired.headed(between, leads, details)
 
 
-def _prompts(row: Row, name: str, quantity: str) -> say.Sentence:
-    """Report a rate of the prompts of a model."""
-    return say.rate(row, name, quantity, unit="prompts", clusters="facts")
+def _words(report: Report) -> dict[str, Any]:
+    """Return what sentences call observations and clusters, and their level."""
+    return report.words | {"unit": "prompts", "clusters": "facts"}
 
 
-def _after_deletion(row: Row) -> Iterator[say.Sentence]:
+def _after_deletion(report: Report, row: Row) -> Iterator[say.Sentence]:
     """Report the accuracy of a model after deletion, with retrieval on and off."""
-    model = row["model"]
+    model, words = row["model"], _words(report)
     if row["n"]:
         if say.direction(row, "retrieval_effect") is None:
-            counts = {name: int(row[name]) for name in COUNTS}
-            yield _TEXTS.sentence(
-                "counts",
-                model=model,
-                n=int(row["n"]),
-                n_on=counts["both"] + counts["first_only"],
-                n_off=counts["both"] + counts["second_only"],
-            )
+            n, both = int(row["n"]), int(row["both"])
+            right = {"on": both + int(row["first_only"]), "off": both + int(row["second_only"])}
+            yield [
+                *(
+                    say.count(of, n, f"correct answers of {model} with retrieval {state}")
+                    for state, of in right.items()
+                ),
+                *_TEXTS.sentence("counts", model=model, n=n, n_on=right["on"], n_off=right["off"]),
+            ]
         else:
             on = f"accuracy of {model} after deletion with retrieval on"
             off = f"leakage (L) of {model}, its accuracy after deletion with retrieval off,"
-            yield _prompts(row, "del_on_accuracy", on)
-            yield _prompts(row, "leakage", off)
+            yield say.rate(row, "del_on_accuracy", on, **words)
+            yield say.rate(row, "leakage", off, **words)
         yield say.difference(
             row,
             "retrieval_effect",
@@ -250,8 +252,7 @@ def _after_deletion(row: Row) -> Iterator[say.Sentence]:
             "retrieval on",
             "with {}",
             p="p_value",
-            unit="prompts",
-            clusters="facts",
+            **words,
         )
     if row["states_note"]:
         yield [f"{model}: {row['states_note']}."]
@@ -261,9 +262,10 @@ def _survival(report: Report, tables: Tables, row: Row) -> Iterator[say.Sentence
     """Report the accuracy of a model before deletion, and the origins of its survivors."""
     model = row["model"]
     if say.direction(row, "full_accuracy") is not None:
-        yield _prompts(row, "full_accuracy", f"accuracy of {model} with the full database")
+        quantity = f"accuracy of {model} with the full database"
+        yield say.rate(row, "full_accuracy", quantity, **_words(report))
     if say.direction(row, "survival_given_full") is not None:
-        yield _given_full(row)
+        yield _given_full(report, row)
     run = next(run for run in report.runs if run.label == model)
     right = run.outcomes[run.outcomes["first_correct"].eq(True).fillna(False).astype(bool)]
     if len(right):
@@ -271,23 +273,22 @@ def _survival(report: Report, tables: Tables, row: Row) -> Iterator[say.Sentence
         kinds = [f"{KIND_TITLES[kind]} {counts[kind]:,}" for kind in KINDS if kind in counts]
         unknown = len(right) - int(counts.sum())
         kinds += [f"of unknown origin {unknown:,}"] * bool(kinds and unknown)
-        yield _TEXTS.sentence(
-            "survivors",
-            n=len(right),
-            n_items=right["item"].nunique(),
-            n_all=run.outcomes["item"].nunique(),
-            kinds=f"; by origin: {', '.join(kinds)}" if kinds else "",
-        )
+        n, n_all = right["item"].nunique(), run.outcomes["item"].nunique()
+        origins = f"; by origin: {', '.join(kinds)}" if kinds else ""
+        sizes = {"n": len(right), "n_items": n, "n_all": n_all}
+        yield [
+            say.count(n, n_all, f"facts of {model} with an answer that is correct after deletion"),
+            *_TEXTS.sentence("survivors", kinds=origins, **sizes),
+        ]
     yield say.repeats(
         rows_of(tables, "noise_floor", {"model": model}), of=f" of {model}", label="state"
     )
 
 
-def _given_full(row: Row) -> say.Sentence:
+def _given_full(report: Report, row: Row) -> say.Sentence:
     """Report the proportion of correct answers that stay correct after deletion."""
-    counts = {"n": row.get("full_correct"), "n_clusters": row.get("n_clusters_given_full")}
     quantity = f"proportion of correct answers of {row['model']} that stay correct after deletion"
-    return _prompts({**row, **counts}, "survival_given_full", quantity)
+    return say.rate(row, "survival_given_full", quantity, **_words(report))
 
 
 def _facts(report: Report) -> list[tuple[str, str]]:
@@ -451,7 +452,7 @@ def _bars(report: Report, name: str, by: str, rows: Sequence[Row]) -> StackedBar
         parts=[(label, cell) for cell, label in zip(COUNTS, report.design.cells, strict=True)],  # type: ignore[misc]
         rows=[
             (
-                f"{row[by] if by == 'model' else _words(row[by])}"
+                f"{row[by] if by == 'model' else _label(row[by])}"
                 f"{', ' + row['model'] if several else ''}",
                 report.index[str(row["model"])],
                 [int(row[cell]) for cell in COUNTS],
@@ -527,7 +528,8 @@ def _tested(report: Report, name: str, table: Table) -> Table:
         equal = frame["artifacts_equal_del_on"]
         frame["artifacts_equal_del_on"] = equal.map({True: "yes", False: "no"})
     labels = [column for column in table.columns if column.kind == "label"]
-    power = say.detectable_note(frame, "retrieval_effect")
+    confidence = report.settings.confidence
+    power = say.detectable_note(frame, "retrieval_effect", confidence=confidence)
     return _described(report, "tests", frame, labels, group=_GROUPS[name], detectable=power)
 
 
@@ -548,7 +550,7 @@ def _score_charts(report: Report, tables: Tables) -> Iterator[ForestPlot]:
         frame = tables[f"states_by_{by}"].frame
         rows: list[tuple[str, int, Sequence[Dot]]] = []
         for label, part in frame.groupby(by, sort=False) if len(frame) else ():
-            rows.append((_words(label), 0, []))
+            rows.append((_label(label), 0, []))
             for state, of_state in part.groupby("state", sort=False):
                 records = of_state.to_dict("records")
                 dots = [paired.dot(report, row, score, clusters="n_items") for row in records]
@@ -668,23 +670,24 @@ def limit_checks(report: Report, tables: Tables) -> Iterator[Check]:
             "flips of identical prompts",
             "correct answers under DEL-ON",
             p="p_value",
-            unit="prompts",
-            clusters="facts",
+            **_words(report),
         )
-        is_above = say.direction(row, "difference", row["p_value"]) == 1
+        confidence = report.settings.confidence
+        is_above = say.direction(row, "difference", row["p_value"], confidence=confidence) == 1
         level = "ok" if is_above else "warning"
         yield _TEXTS.check("noise", level=level, label=run.label, sentence=sentence)
     for row in paired.first_panel(report, tables):
-        model, n_items = row["model"], int(row["n_clusters"])
-        if 0 < n_items < FEW_CLUSTERS:
-            yield _TEXTS.check("few_facts", model=model, n_clusters=n_items, few=FEW_CLUSTERS)
+        model, worth = row["model"], row["n_effective_clusters"]
+        if row["n"] and worth < FEW_CLUSTERS:
+            counts = {"n_clusters": int(row["n_clusters"]), "n_effective": f"{worth:.3g}"}
+            yield _TEXTS.check("few_facts", model=model, few=FEW_CLUSTERS, **counts)
         if say.direction(row, "full_accuracy") is not None and row["full_accuracy_high"] < 0.5:
             has_survival = say.direction(row, "survival_given_full") is not None
             quantity = f"accuracy of {model} with the full database"
             yield _TEXTS.check(
                 "low_start",
-                sentence=_prompts(row, "full_accuracy", quantity),
-                survival=_given_full(row) if has_survival else "",
+                sentence=say.rate(row, "full_accuracy", quantity, **_words(report)),
+                survival=_given_full(report, row) if has_survival else "",
             )
 
 
@@ -716,7 +719,7 @@ def _setting(value: object) -> str:
     return "none" if value is None else str(value)
 
 
-def _words(label: object) -> str:
+def _label(label: object) -> str:
     """Write a topology, prompt style or other label for people."""
     text = str(label).removesuffix("_questions").replace("fewshot", "few-shot")
     return text.replace("_", " ")
@@ -739,6 +742,6 @@ AUDIT_PAGE: Final = paired.PageSpec(
     ),
     checks=(guard_checks, reply_checks, judge_checks, limit_checks),
     facts=_facts,
-    method=lambda report: _TEXTS.paragraphs("method"),
+    method=lambda report: _TEXTS.paragraphs("method", **report.levels),
 )
 """Tables and page of audits."""

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +16,7 @@ from surface_consistency.metrics.forgetting.audit_checks import (
     decomposition_residual,
 )
 from surface_consistency.metrics.uncertainty.bootstrap import GroupValue, group_values
-from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas.memory import MemoryState
 from surface_consistency.studies.audit.attribution import KINDS
@@ -60,7 +61,6 @@ _MISSED: Final[Mapping[MemoryState, str]] = {
     "DEL-ON": f"DEL-ON was not asked: L, R, I and A need {_PAIRED}",
     "DEL-OFF": f"DEL-OFF was not asked: L, R, I and A need {_PAIRED}",
 }
-_GIVEN_FULL: Final = "_given_full"
 _CONDITION: Final = ["model", "database", "domain", "topology", "style"]
 _SURVIVORS: Final = {
     "model": "model",
@@ -76,11 +76,14 @@ _SURVIVORS: Final = {
 }
 
 
-def audit_tables(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def audit_tables(
+    frame: pd.DataFrame, intervals: Intervals = DEFAULT_INTERVALS
+) -> dict[str, pd.DataFrame]:
     """Compute the tables of one or several models.
 
     Args:
         frame: Outcomes of any models, one below the other, columns of `AuditOutcome`.
+        intervals: How intervals are made.
 
     Returns:
         By name. "overall", "by_topology", "by_domain", "by_style", "by_database" and
@@ -114,16 +117,18 @@ def audit_tables(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
         warnings.simplefilter("ignore", UnscoredWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         tables = {
-            name: _rates(frame, ["model", *columns]) for name, columns in AUDIT_GROUPINGS.items()
+            name: _rates(frame, ["model", *columns], intervals)
+            for name, columns in AUDIT_GROUPINGS.items()
         }
+    origins, scores = (partial(one, intervals=intervals) for one in (_origins, _scores))
     for name, columns in AUDIT_GROUPINGS.items():
         if name == "by_condition":
             continue
         suffix = "" if name == "overall" else f"_{name}"
         by = ["model", *columns]
-        tables[f"attribution{suffix}"] = tabulate(frame, by, _origins)
+        tables[f"attribution{suffix}"] = tabulate(frame, by, origins)
         if name in ("overall", "by_topology", "by_style"):
-            tables[f"states{suffix}"] = tabulate(frame, by, _scores)
+            tables[f"states{suffix}"] = tabulate(frame, by, scores)
     tables["survivors"] = _survivors(frame)
     return tables
 
@@ -210,7 +215,9 @@ def _survivors(frame: pd.DataFrame) -> pd.DataFrame:
     return survived[list(_SURVIVORS)].rename(columns=_SURVIVORS).reset_index(drop=True)
 
 
-def _rates(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+def _rates(
+    frame: pd.DataFrame, keys: list[str], intervals: Intervals = DEFAULT_INTERVALS
+) -> pd.DataFrame:
     """Compute L, R, I, A and the tests by model and these columns."""
     known = {name: name for name in ("full_correct", "gold_retrieved") if frame[name].notna().any()}
     table = forgetting_by(
@@ -220,6 +227,7 @@ def _rates(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
         gold_retrieved=known.get("gold_retrieved"),
         # As published; the clustered form stands beside it.
         test="independent",
+        intervals=intervals,
     ).rename(columns=_PUBLISHED_TEST)
     is_counted = frame[[*known]].notna().all(axis=1)
     effect = with_detectable(
@@ -227,8 +235,10 @@ def _rates(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
             frame.assign(first_correct=frame["first_correct"].where(is_counted)),
             by=keys,
             rates=_EFFECT,
+            intervals=intervals,
         ),
         "retrieval_effect",
+        confidence=intervals.confidence,
     )
     told = ("retrieval_effect", "both_rate", "neither_rate")
     bounds = [f"{name}{end}" for name in told for end in ("", "_low", "_high")]
@@ -241,7 +251,6 @@ def _rates(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     extra = pd.DataFrame(
         [
             _identity(row)
-            | _known(part)
             | _state_columns(part, frame[frame["model"] == row["model"]])
             | _closure(part)
             for part, row in zip(groups.values(), table.to_dict("records"), strict=True)
@@ -249,7 +258,7 @@ def _rates(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     )
     table = pd.concat([table, extra], axis=1)
     table = with_adjusted_p_values(table, column="p_value", within="model")
-    _fill_accuracies(table, frame, keys)
+    _fill_accuracies(table, frame, keys, intervals)
     return table
 
 
@@ -267,15 +276,6 @@ def _identity(row: Mapping[Any, Any]) -> dict[str, Any]:
     if "artifacts" in row:
         columns["artifacts_equal_del_on"] = row["artifacts"] == row["both"] + row["first_only"]
     return columns
-
-
-def _known(rows: pd.DataFrame) -> dict[str, Any]:
-    """Count the facts that the rates given FULL are over."""
-    if rows["full_correct"].isna().all():
-        return {}
-    right = rows["full_correct"].eq(True).fillna(False).astype(bool)
-    paired = rows["first_correct"].notna() & rows["second_correct"].notna()
-    return {f"n_clusters{_GIVEN_FULL}": rows.loc[right & paired, "item"].nunique()}
 
 
 def _state_columns(rows: pd.DataFrame, whole: pd.DataFrame) -> dict[str, Any]:
@@ -313,12 +313,14 @@ def _closure(rows: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _fill_accuracies(table: pd.DataFrame, frame: pd.DataFrame, keys: list[str]) -> None:
+def _fill_accuracies(
+    table: pd.DataFrame, frame: pd.DataFrame, keys: list[str], intervals: Intervals
+) -> None:
     """Take the accuracies of groups without a pair of DEL-ON and DEL-OFF from single states."""
     empty = table.index[table["n"] == 0]
     if empty.empty:
         return
-    scores = tabulate(frame, keys, _scores)
+    scores = tabulate(frame, keys, partial(_scores, intervals=intervals))
     if scores.empty:
         return
     by_state = scores.set_index([*keys, "state"])
@@ -329,9 +331,11 @@ def _fill_accuracies(table: pd.DataFrame, frame: pd.DataFrame, keys: list[str]) 
             if key in by_state.index:
                 for end in ("", "_low", "_high"):
                     table.loc[place, f"{rate}{end}"] = by_state.loc[key][f"exact_match{end}"]
+                table.loc[place, f"{rate}_n"] = by_state.loc[key]["n"]
+                table.loc[place, f"{rate}_n_clusters"] = by_state.loc[key]["n_items"]
 
 
-def _origins(part: pd.DataFrame) -> Iterator[dict[str, object]]:
+def _origins(part: pd.DataFrame, intervals: Intervals) -> Iterator[dict[str, object]]:
     """Count where a group's right answers after deletion came from."""
     judged = part[part["first_correct"].notna()]
     if judged.empty:
@@ -339,8 +343,8 @@ def _origins(part: pd.DataFrame) -> Iterator[dict[str, object]]:
     kinds = pd.DataFrame({kind: judged["attribution"] == kind for kind in KINDS})
     is_right = judged["first_correct"].astype(bool)
     n_right = int(is_right.sum())
-    shares = _means(kinds[is_right], judged.loc[is_right, "item"])
-    for kind, rate in _means(kinds, judged["item"]).items():
+    shares = _means(kinds[is_right], judged.loc[is_right, "item"], intervals)
+    for kind, rate in _means(kinds, judged["item"], intervals).items():
         count = int(kinds[kind].sum())
         share = shares[kind]
         yield {
@@ -359,7 +363,7 @@ def _origins(part: pd.DataFrame) -> Iterator[dict[str, object]]:
         }
 
 
-def _scores(part: pd.DataFrame) -> Iterator[dict[str, object]]:
+def _scores(part: pd.DataFrame, intervals: Intervals) -> Iterator[dict[str, object]]:
     """Average a group's exact match and token F1 by state."""
     for state, prefix in STATE_COLUMNS.items():
         judged = part[part[f"{prefix}_correct"].notna()]
@@ -369,13 +373,13 @@ def _scores(part: pd.DataFrame) -> Iterator[dict[str, object]]:
         row["n_items"] = judged["item"].nunique()
         names = {f"{prefix}_correct": "exact_match", f"{prefix}_f1": "f1"}
         scores = judged[[*names]].rename(columns=names)
-        for name, mean in _means(scores, judged["item"]).items():
+        for name, mean in _means(scores, judged["item"], intervals).items():
             bounds = {f"{name}_low": mean.low, f"{name}_high": mean.high}
             row |= {name: mean.value} | bounds
         yield row | _closure(part)
 
 
-def _means(values: pd.DataFrame, facts: pd.Series) -> dict[str, GroupValue]:
+def _means(values: pd.DataFrame, facts: pd.Series, intervals: Intervals) -> dict[str, GroupValue]:
     """Average columns of values in [0, 1], with intervals that take facts whole."""
     sums = values.astype(float).assign(n_rows=1.0).groupby(facts.astype(str)).sum().to_numpy()
     units = np.eye(sums.shape[1], dtype=int).tolist()
@@ -383,4 +387,4 @@ def _means(values: pd.DataFrame, facts: pd.Series) -> dict[str, GroupValue]:
         str(name): CountRatio(numerator=tuple(unit), denominator=tuple(units[-1]))
         for name, unit in zip(values, units[:-1], strict=True)
     }
-    return group_values(sums, ratios, DEFAULT_INTERVALS)
+    return group_values(sums, ratios, intervals)

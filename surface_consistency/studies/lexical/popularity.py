@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,7 @@ from surface_consistency.studies.lexical.quality import share_curves
 from surface_consistency.studies.lexical.records import text_id
 from surface_consistency.tables.columns import COLUMNS
 from surface_consistency.tables.numbers import Value
-from surface_consistency.tables.sentences import Sentence, difference, paragraph, size
+from surface_consistency.tables.sentences import Sentence, claim, difference, paragraph, size
 from surface_consistency.tables.table import Table
 from surface_consistency.tables.tabulation import tabulate
 
@@ -121,13 +121,14 @@ class PopularityAnalysis(Analysis):
 
     def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Block]:
         """Say what is shown, and draw the paper's figures 1 and 4; see `Analysis.figures`."""
-        yield Prose(parts=paragraph(_sentences(tables)))
+        yield Prose(parts=paragraph(_sentences(report, tables)))
         yield from _halves(tables["popularity_accuracy"].frame, report.index)
         yield from _curves(tables["popularity_distribution"].frame, report.index)
 
 
-def _sentences(tables: Mapping[str, Table]) -> Iterator[Sentence]:
+def _sentences(report: Report, tables: Mapping[str, Table]) -> Iterator[Sentence]:
     """Report accuracy on rare and common instances, and the shift of popularity."""
+    confidence = report.settings.confidence
     for row in tables["popularity_accuracy"].frame.to_dict("records"):
         if row["wording"] == "original":
             yield difference(
@@ -138,15 +139,21 @@ def _sentences(tables: Mapping[str, Table]) -> Iterator[Sentence]:
                 "common instances",
                 p=None,
                 unit="instances",
+                **report.words,
             )
     for row in tables["popularity_shift"].frame.to_dict("records"):
         p_value = row["p_value_holm"]
         if row["pairs"] == "all" and not math.isnan(p_value):
             sign = "lower" if row["rank_biserial"] < 0 else "higher"
-            words = f"significantly {sign}" if p_value < 0.05 else "not significantly different"
+            is_significant = p_value < 1.0 - confidence
+            words = f"significantly {sign}" if is_significant else "not significantly different"
+            quantity = f"popularity of the texts of {row['task'].replace('_', ' ')}"
+            options: dict[str, Any] = {"kind": "test", "p_value": p_value, "null": 0.0}
+            record = claim(row, "rank_biserial", quantity, confidence=confidence, **options)
+            direction = int(np.sign(row["rank_biserial"])) if is_significant else 0
             yield [
-                f"The popularity of the texts of {row['task'].replace('_', ' ')} is {words} in "
-                f"other words ({row['model']}, ",
+                replace(record, direction=direction),
+                f"The {quantity} is {words} in other words ({row['model']}, ",
                 Value(value=float(p_value), kind="p_value"),
                 f"{size(row, 'instances')}).",
             ]
@@ -247,8 +254,9 @@ def _accuracy(frame: pd.DataFrame, report: Report) -> Table:
         if known.empty:
             return None
         result = split_accuracy(
-            known["lead"], known["correct"].astype(bool), clusters=known[report.cluster]
-        )
+            known["lead"], known["correct"].astype(bool), clusters=known[report.cluster],
+            intervals=report.intervals,
+        )  # fmt: skip
         return {"n_missing": len(part) - len(known)} | {name: result[name] for name in _SPLIT}
 
     rows = tabulate(_by_wording(frame), [*_TASKS, "wording"], split)
@@ -286,6 +294,7 @@ def _paired(frame: pd.DataFrame, report: Report) -> Table:
         pd.concat(parts, ignore_index=True).dropna(subset=["part"]),
         by=[*_TASKS, "split", "part"],
         cluster=report.cluster,
+        intervals=report.intervals,
     )
     rows["p_value_holm"] = adjust_p_values(rows["p_value"].astype(float))
     return score_table(

@@ -67,10 +67,7 @@ def slaq_report_tables(report: Report, *, n_null: int = N_NULL) -> dict[str, Tab
     Returns:
         Tables by name.
     """
-    settings = report.settings
-    frames = slot_tables(
-        report.frame, resamples=settings.resamples, n_null=n_null, seed=settings.seed
-    )
+    frames = slot_tables(report.frame, intervals=report.intervals, n_null=n_null)
     same = same_answers(report, _answer_texts, rule="token_f1")
     paired = paired_tables(report, rates=_scores, texts=TEXTS, answers=same)
     return paired | describe_slot_tables(frames)
@@ -78,15 +75,10 @@ def slaq_report_tables(report: Report, *, n_null: int = N_NULL) -> dict[str, Tab
 
 def _scores(report: Report, keys: list[str], has_kappa: bool) -> pd.DataFrame:
     """Compute the scores by some columns."""
-    settings = report.settings
-    table = grouped_scores(
-        report.frame,
-        tuple(keys[2:]),
-        cluster=cluster_within(report, keys),
-        resamples=settings.resamples,
-        seed=settings.seed,
-    )
-    return sorted_rows(report, with_detectable(table), keys)
+    cluster, intervals = cluster_within(report, keys), report.intervals
+    table = grouped_scores(report.frame, tuple(keys[2:]), cluster=cluster, intervals=intervals)
+    table = with_detectable(table, confidence=intervals.confidence)
+    return sorted_rows(report, table, keys)
 
 
 def _answer_texts(run: Run) -> tuple[Sequence[str | None], Sequence[str | None]]:
@@ -121,7 +113,7 @@ def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[s
             "long answers",
             "in {}",
             p="p_value",
-            clusters=report.clusters,
+            **report.words,
         )
         for row in usual
     ]
@@ -137,10 +129,10 @@ def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[s
 
 def _details(report: Report, tables: Tables, row: Row) -> Iterator[say.Sentence]:
     """Report the alignment, equal answers, slots and noise of a model."""
-    model = row["model"]
-    if say.direction(row, "consistency") is not None:
-        quantity = f"alignment of {model} between short and long answers"
-        yield say.rate(row, "consistency", quantity, clusters=report.clusters)
+    model, by_topic = row["model"], report.words | {"clusters": "topics"}
+    if say.direction(row, "alignment") is not None:
+        quantity = f"alignment of {model} between short and long answers, averaged over topics,"
+        yield say.rate({**row, "n_clusters": row["n_topics"]}, "alignment", quantity, **by_topic)
     yield from paired.same_sentences(report, tables, row)
     for slot in rows_of(tables, "position", {"model": model})[:1]:
         if say.direction(slot, "slope") is not None:
@@ -151,7 +143,7 @@ def _details(report: Report, tables: Tables, row: Row) -> Iterator[say.Sentence]
                 kind="difference",
                 null=0.0,
                 unit="answers",
-                clusters="topics",
+                **by_topic,
             )
     yield paired.noise_sentence(report, tables, row)
 
@@ -173,17 +165,19 @@ def _matcher_sentences(report: Report) -> Iterator[say.Sentence]:
         known.add((rule, part, only))
         agreement = matcher_agreement(rule, part=part, entities_only=only)
         n_true = agreement["true_positives"]
-        yield TEXTS.sentence(
+        record, *share = say.estimate(agreement, "accuracy", f"agreement of {rule}")
+        sentence = TEXTS.sentence(
             "matcher",
             label=run.label,
             judged_by=run.judged_by,
             n=agreement["n"],
-            share=say.estimate(agreement, "accuracy", f"agreement of {rule}"),
+            share=share,
             n_false=agreement["false_positives"],
             n_positive=n_true + agreement["false_positives"],
             n_missed=agreement["false_negatives"],
             n_true=n_true + agreement["false_negatives"],
         )
+        yield [record, *sentence]
 
 
 # Sections.
@@ -205,7 +199,7 @@ def _square_facts(report: Report, row: Row) -> list[paired.Fact]:
     """Return the lines below a square."""
     change = interval_value(row, "accuracy_difference", kind="difference")
     return [
-        ("alignment", interval_value(row, "consistency"), ""),
+        ("alignment", interval_value(row, "alignment"), "mean over topics"),
         ("signed alignment", interval_value(row, "signed_alignment", kind="number"), ""),
         ("long minus short", change, ""),
         ("flips", interval_value(row, "flip_rate"), ""),
@@ -253,10 +247,12 @@ def _momentum(report: Report, tables: Tables) -> page.Section | None:
             )
             blocks.append(_momentum_curve(report, label, kind, points, own, weak))
             sides = dict.fromkeys(filter(None, map(_side, points)))
-            if own["band_p_value"] < 0.05 and sides:
+            if own["band_p_value"] < 1.0 - report.settings.confidence and sides:
                 leaving.append(f"{label} after {kind} slots ({' and '.join(sides)})")
     found = f"Curves that leave it: {', '.join(leaving)}." if leaving else ""
-    lead = TEXTS.sentence("momentum", leaving=found or "No curve leaves it significantly.")
+    found = found or "No curve leaves it significantly."
+    record = say.count(len(leaving), len(blocks), "curves that leave the band significantly")
+    lead = TEXTS.sentence("momentum", leaving=[record, found], level=report.levels["level"])
     return paired.section("momentum", "Does one error cause the next?", blocks, lead=lead)
 
 
@@ -352,7 +348,7 @@ def _models_chart(report: Report, tables: Tables) -> Iterator[page.ForestPlot]:
     models = [row for row in paired.first_panel(report, tables) if row["n"]]
     if len(models) < 2:
         return
-    scores = {"first_accuracy": "F_S", "second_accuracy": "F_L", "consistency": "alignment"}
+    scores = {"first_accuracy": "F_S", "second_accuracy": "F_L", "alignment": "alignment"}
     yield page.ForestPlot(
         name="alignment",
         title="F_S, F_L and alignment",
@@ -418,7 +414,7 @@ def _key_facts(report: Report) -> list[tuple[str, str]]:
 
 def _method(report: Report) -> list[str]:
     """Return the method in paragraphs."""
-    return TEXTS.paragraphs("method", clusters=report.clusters, n_null=N_NULL)
+    return TEXTS.paragraphs("method", clusters=report.clusters, n_null=N_NULL, **report.levels)
 
 
 def _title(report: Report, title: str, label: str) -> str:
