@@ -153,10 +153,8 @@ class Report:
     @property
     def intervals(self) -> Intervals:
         """How confidence intervals are made."""
-        settings = self.settings
-        return Intervals(
-            confidence=settings.confidence, resamples=settings.resamples, seed=settings.seed
-        )
+        names = ("confidence", "resamples", "seed")
+        return Intervals(**{name: getattr(self.settings, name) for name in names})
 
     @property
     def words(self) -> dict[str, Any]:
@@ -164,11 +162,9 @@ class Report:
         return {"clusters": self.clusters, "confidence": self.settings.confidence}
 
     @property
-    def levels(self) -> dict[str, str]:
-        """The level in percent and that of tests, for fixed texts, such as "95" and ".05"."""
-        confidence = self.settings.confidence
-        alpha = f"{round(1.0 - confidence, 9):g}".removeprefix("0")
-        return {"level": f"{100 * confidence:g}", "alpha": alpha}
+    def level(self) -> str:
+        """The level in percent, for fixed texts, such as "95"."""
+        return f"{100 * self.settings.confidence:g}"
 
     @property
     def facet(self) -> str | None:

@@ -147,24 +147,14 @@ def model_sentences(
     return say.many(compared, "difference", quantity, sentence, **options) if compared else []
 
 
-def contrast_sentence(
-    row: Row,
-    quantity: str,
-    *,
-    n_tests: int,
-    clusters: str,
-    unit: str = "pairs",
-    confidence: float = 0.95,
-) -> say.Sentence:
+def contrast_sentence(row: Row, quantity: str, *, n_tests: int, **words: Any) -> say.Sentence:  # noqa: ANN401 - options
     """Report the difference of two models on the same pairs.
 
     Args:
         row: A row of a table of contrasts; the difference is `a` minus `b`.
         quantity: What differs.
         n_tests: Number of tests over which the p-value is Holm-corrected.
-        clusters: What the clusters are.
-        unit: What a pair is called, in the plural.
-        confidence: Level of the interval and of the decision.
+        words: Options of `tables.sentences.difference`, such as those of `Report.words`.
 
     Returns:
         The sentence.
@@ -177,9 +167,7 @@ def contrast_sentence(
         str(row["a"]),
         p="p_value_holm",
         correction="Holm" if n_tests > 1 else "",
-        unit=unit,
-        clusters=clusters,
-        confidence=confidence,
+        **words,
     )
 
 
@@ -535,14 +523,13 @@ def _flip_charts(report: Report, tables: Tables) -> Iterator[ForestPlot]:
 
 def _flip_dot(report: Report, row: Row) -> Dot:
     """Draw the flip rate of one group of one model."""
+    alpha = 1.0 - report.settings.confidence
     return dot(
         report,
         row,
         "flip_rate",
-        is_certain=bool(row.get("p_value_holm", math.nan) < 1.0 - report.settings.confidence),
-        is_above_noise=bool(
-            row.get("above_noise_p_value", math.nan) < 1.0 - report.settings.confidence
-        ),
+        is_certain=bool(row.get("p_value_holm", math.nan) < alpha),
+        is_above_noise=bool(row.get("above_noise_p_value", math.nan) < alpha),
     )
 
 
@@ -805,7 +792,7 @@ def paired_method(report: Report) -> list[str]:
     """
     first, second = report.design.conditions
     by = "" if report.clusters == "clusters" else f" (clusters: {report.clusters})"
-    return TEXTS.paragraphs("method", first=first, second=second, by=by, **report.levels)
+    return TEXTS.paragraphs("method", first=first, second=second, by=by, level=report.level)
 
 
 def fact_trace(folder: str | os.PathLike[str], item: str, *, outcome: type[PairedOutcome]) -> str:

@@ -295,13 +295,11 @@ def against_noise(
     repeated = np.zeros((len(names), 4))
     repeated[:, COUNTS.index("first_only" if rate == "flip_rate" else "both")] = n_flips
     repeated[:, COUNTS.index("neither")] = n - n_flips
-    options: dict[str, Any] = {
-        "margin": report.settings.margin,
-        "confidence": report.settings.confidence,
-    }
+    margin, level = report.settings.margin, report.settings.confidence
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return {"rate": rate} | metrics.contrast(pairs, repeated, rate=rate, **options)
+        row = metrics.contrast(pairs, repeated, rate=rate, margin=margin, confidence=level)
+    return {"rate": rate} | row
 
 
 def noise_counts(report: Report, run: Run) -> Mapping[str, pd.DataFrame]:

@@ -232,13 +232,10 @@ def _after_deletion(report: Report, row: Row) -> Iterator[say.Sentence]:
         if say.direction(row, "retrieval_effect") is None:
             n, both = int(row["n"]), int(row["both"])
             right = {"on": both + int(row["first_only"]), "off": both + int(row["second_only"])}
-            yield [
-                *(
-                    say.count(of, n, f"correct answers of {model} with retrieval {state}")
-                    for state, of in right.items()
-                ),
-                *_TEXTS.sentence("counts", model=model, n=n, n_on=right["on"], n_off=right["off"]),
-            ]
+            what = f"correct answers of {model} after deletion with retrieval"
+            records = [say.count(of, n, f"{what} {state}") for state, of in right.items()]
+            counts = {"n": n, "n_on": right["on"], "n_off": right["off"]}
+            yield [*records, *_TEXTS.sentence("counts", model=model, **counts)]
         else:
             on = f"accuracy of {model} after deletion with retrieval on"
             off = f"leakage (L) of {model}, its accuracy after deletion with retrieval off,"
@@ -742,6 +739,6 @@ AUDIT_PAGE: Final = paired.PageSpec(
     ),
     checks=(guard_checks, reply_checks, judge_checks, limit_checks),
     facts=_facts,
-    method=lambda report: _TEXTS.paragraphs("method", **report.levels),
+    method=lambda report: _TEXTS.paragraphs("method", level=report.level),
 )
 """Tables and page of audits."""

@@ -191,12 +191,10 @@ class MemorizationAnalysis(Analysis):
         )
         predict = partial(_prediction, settings=settings)
         intervals = report.intervals
-        split = partial(_split, intervals=intervals)
+        means, split = partial(_means, intervals=intervals), partial(_split, intervals=intervals)
         regress = partial(_coefficients, confidence=intervals.confidence)
         frames = {
-            MEMORISATION: tabulate(
-                frame, [*_TASKS, "option"], partial(_means, intervals=intervals)
-            ),
+            MEMORISATION: tabulate(frame, [*_TASKS, "option"], means),
             "memorisation_split": tabulate(frame, _TASKS, partial(_by_score, split)),
             "memorisation_prediction": tabulate(frame, _TASKS, partial(_by_score, predict)),
             "memorisation_coefficients": tabulate(frame, _TASKS, partial(_by_score, regress)),

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -128,7 +128,6 @@ class PopularityAnalysis(Analysis):
 
 def _sentences(report: Report, tables: Mapping[str, Table]) -> Iterator[Sentence]:
     """Report accuracy on rare and common instances, and the shift of popularity."""
-    confidence = report.settings.confidence
     for row in tables["popularity_accuracy"].frame.to_dict("records"):
         if row["wording"] == "original":
             yield difference(
@@ -144,16 +143,14 @@ def _sentences(report: Report, tables: Mapping[str, Table]) -> Iterator[Sentence
     for row in tables["popularity_shift"].frame.to_dict("records"):
         p_value = row["p_value_holm"]
         if row["pairs"] == "all" and not math.isnan(p_value):
-            sign = "lower" if row["rank_biserial"] < 0 else "higher"
-            is_significant = p_value < 1.0 - confidence
-            words = f"significantly {sign}" if is_significant else "not significantly different"
+            level = report.settings.confidence
+            sign = int(np.sign(row["rank_biserial"])) * (p_value < 1.0 - level)
+            words = ("not significantly different", "significantly higher", "significantly lower")
             quantity = f"popularity of the texts of {row['task'].replace('_', ' ')}"
-            options: dict[str, Any] = {"kind": "test", "p_value": p_value, "null": 0.0}
-            record = claim(row, "rank_biserial", quantity, confidence=confidence, **options)
-            direction = int(np.sign(row["rank_biserial"])) if is_significant else 0
+            record = claim(row, "rank_biserial", quantity, p_value=p_value, confidence=level)
             yield [
-                replace(record, direction=direction),
-                f"The {quantity} is {words} in other words ({row['model']}, ",
+                replace(record, kind="test", null=0.0, direction=sign),
+                f"The {quantity} is {words[sign]} in other words ({row['model']}, ",
                 Value(value=float(p_value), kind="p_value"),
                 f"{size(row, 'instances')}).",
             ]

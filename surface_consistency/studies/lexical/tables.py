@@ -83,14 +83,11 @@ def lexical_tables(report: Report) -> dict[str, Table]:
 def _control(report: Report) -> pd.DataFrame:
     """Separate the change of words from their frequency: two wordings of the same words."""
     frame = report.frame
-    options: dict[str, Any] = {
-        "by": _TASKS,
-        "cluster": report.cluster,
-        "intervals": report.intervals,
-    }
+    options: dict[str, Any] = {"cluster": report.cluster, "intervals": report.intervals}
     known = frame[frame["n_control_edits"].fillna(0) > 0]
-    change = paired_by(known, first="first_correct", second="frequent_correct", **options)
-    rarity = paired_by(known, first="frequent_correct", second="rarer_correct", **options)
+    change = paired_by(known, by=_TASKS, second="frequent_correct", **options)
+    known = known.assign(first_correct=known["frequent_correct"])
+    rarity = paired_by(known, by=_TASKS, second="rarer_correct", **options)
     sizes = frame.groupby(_TASKS).size().loc[pd.MultiIndex.from_frame(change[_TASKS])]
     rows = change[[*_TASKS, "n", "n_clusters"]].assign(
         n_without=sizes.to_numpy() - change["n"],

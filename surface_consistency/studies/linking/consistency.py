@@ -141,9 +141,8 @@ def _rates(part: pd.DataFrame, cluster: str, intervals: Intervals) -> dict[str, 
         "flip_rate_not_linked": other_flips / n_others if n_others else math.nan,
     }
     compared = group_values(counts, {"difference": _difference}, intervals)["difference"]
-    row["difference"] = compared.value
+    row |= {"difference": compared.value, "not_inferred": compared.not_inferred}
     row |= {"difference_low": compared.low, "difference_high": compared.high}
-    row["not_inferred"] = compared.not_inferred
     known = part[part["first_log_odds"].notna()]
     area = clustered_auc(
         -known["first_log_odds"].to_numpy(dtype=float),

@@ -64,9 +64,8 @@ def linking_tables(report: Report) -> dict[str, Table]:
     """
     totals = _totals(report)
     by = ["model", "group", "label"]
-    rates, right = (
-        partial(one, cluster=report.cluster, intervals=report.intervals) for one in (_rates, _right)
-    )
+    options: dict[str, Any] = {"cluster": report.cluster, "intervals": report.intervals}
+    rates, right = partial(_rates, **options), partial(_right, **options)
     orders = partial(_orders, conditions=report.design.conditions)
     frames = {
         "linking": tabulate(_labelled(_whole(report), _groups), by, rates),
@@ -102,8 +101,8 @@ def _orders(outcomes: pd.DataFrame, conditions: tuple[str, str]) -> Iterator[pd.
 
 def _rates(part: pd.DataFrame, cluster: str, intervals: Intervals) -> dict[str, object]:
     """Compute accuracies, and areas under the curve against all and each kind of negatives."""
-    options: dict[str, Any] = {"cluster": cluster, "intervals": intervals}
-    row: dict[str, object] = {**linking_by(part, score="correct", **options).iloc[0]}
+    linked = linking_by(part, score="correct", cluster=cluster, intervals=intervals).iloc[0]
+    row: dict[str, object] = {**linked}
     known = part[part["log_odds"].notna()]
     negatives = LINKING_KINDS[1:]
     against = {"auc": negatives} | {f"auc_{kind}": (kind,) for kind in negatives}
@@ -122,8 +121,7 @@ def _rates(part: pd.DataFrame, cluster: str, intervals: Intervals) -> dict[str, 
 
 def _right(part: pd.DataFrame, cluster: str, intervals: Intervals) -> dict[str, object]:
     """Compute the accuracy on some examples of one kind."""
-    options: dict[str, Any] = {"cluster": cluster, "intervals": intervals}
-    rates = linking_by(part, score="correct", **options).iloc[0]
+    rates = linking_by(part, score="correct", cluster=cluster, intervals=intervals).iloc[0]
     row = {"n": rates["n"], "n_clusters": rates["n_clusters"]}
     return row | {f"accuracy{end}": rates[f"raw_accuracy{end}"] for end in _ENDS}
 

@@ -249,10 +249,10 @@ def _momentum(report: Report, tables: Tables) -> page.Section | None:
             sides = dict.fromkeys(filter(None, map(_side, points)))
             if own["band_p_value"] < 1.0 - report.settings.confidence and sides:
                 leaving.append(f"{label} after {kind} slots ({' and '.join(sides)})")
-    found = f"Curves that leave it: {', '.join(leaving)}." if leaving else ""
-    found = found or "No curve leaves it significantly."
+    listed = f"Curves that leave it: {', '.join(leaving)}."
+    found = listed if leaving else "No curve leaves it significantly."
     record = say.count(len(leaving), len(blocks), "curves that leave the band significantly")
-    lead = TEXTS.sentence("momentum", leaving=[record, found], level=report.levels["level"])
+    lead = TEXTS.sentence("momentum", leaving=[record, found], level=report.level)
     return paired.section("momentum", "Does one error cause the next?", blocks, lead=lead)
 
 
@@ -414,7 +414,7 @@ def _key_facts(report: Report) -> list[tuple[str, str]]:
 
 def _method(report: Report) -> list[str]:
     """Return the method in paragraphs."""
-    return TEXTS.paragraphs("method", clusters=report.clusters, n_null=N_NULL, **report.levels)
+    return TEXTS.paragraphs("method", clusters=report.clusters, n_null=N_NULL, level=report.level)
 
 
 def _title(report: Report, title: str, label: str) -> str:
