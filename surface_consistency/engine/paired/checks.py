@@ -163,12 +163,14 @@ def noise_checks(report: Report, tables: Tables) -> Iterator[Check]:
 def size_checks(report: Report, tables: Tables) -> Iterator[Check]:
     """Report few clusters and a low accuracy, which limit the conclusions."""
     for row in _labelled(report, tables):
-        if row["n_effective_clusters"] < FEW_CLUSTERS:
+        # Tables of a study in another package may lack the effective number.
+        worth = row.get("n_effective_clusters", row["n_clusters"])
+        if worth < FEW_CLUSTERS:
             yield TEXTS.check(
                 "few_clusters",
                 label=row["label"],
                 n_clusters=int(row["n_clusters"]),
-                n_effective=f"{row['n_effective_clusters']:.3g}",
+                n_effective=f"{worth:.3g}",
                 clusters=report.clusters,
                 few=FEW_CLUSTERS,
             )
