@@ -126,8 +126,8 @@ def main():
         frame = outcomes()
         middle = time.perf_counter()
         for columns in GROUPINGS:
-            grouped_scores(frame, columns, resamples=N_RESAMPLES)
-        slot_tables(frame, resamples=N_RESAMPLES)
+            grouped_scores(frame, columns)
+        slot_tables(frame)
         end = time.perf_counter()
         for name, seconds in zip(parts, (middle - start, end - middle, end - start), strict=True):
             parts[name].append(seconds)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from surface_consistency.tables.numbers import claim_records
+from surface_consistency.tables.numbers import Claim, claim_records, sentence_text
 
 _NUMBER = r"([−+]?[\d.,]+)"
 _UNIT = r"(?: %| points)?"
@@ -17,7 +17,7 @@ _CLAIMS = re.compile(
     r"\b(higher|lower|more|less|fewer|better|worse|equivalent|differ|significant|best)\b|\d"
 )
 _SIDES = ("first", "second", "reference", "model")
-_END = re.compile(r"(?<=[.:])\s+(?=[A-Z0-9])")
+_END = re.compile(r"(?<=[.:])(?<!inferred:)\s+(?=[A-Z0-9])")
 
 
 def _number(text):
@@ -109,11 +109,13 @@ def recompute(record, tables):
             if label in rows:
                 rows = rows[rows[label].astype(str) == value]
         if record["p"] is not None:
-            p_values = rows[[name for name in rows if name.startswith("p_") or name.endswith("_p")]]
+            p_values = rows[[one for one in rows if re.search(r"^p_|_p$|p_value", one)]]
             rows = rows[(p_values - record["p"]).abs().le(1e-9).any(axis=1)]
         if record["n"] is not None:
-            counts = rows[[name for name in rows if name.split("_")[0] == "n"]]
-            counts = counts.join(_sums(rows))
+            # A conditional rate has its own denominator.
+            counts = rows[[one for one in rows if re.fullmatch("n|n_.*", one)]].join(_sums(rows))
+            if f"{column}_n" in rows and rows[f"{column}_n"].notna().any():
+                counts = rows[[f"{column}_n"]]
             if counts.shape[1]:
                 rows = rows[counts.eq(record["n"]).any(axis=1)]
         if len(rows):
@@ -134,6 +136,8 @@ def _direction(record):
         return None
     if record["p"] is not None and not record["p"] < 1.0 - record["confidence"]:
         return 0
+    if record["low"] is None:
+        return (record["estimate"] > record["null"]) - (record["estimate"] < record["null"])
     return (record["low"] > record["null"]) - (record["high"] < record["null"])
 
 
@@ -156,5 +160,7 @@ def check_page(folder):
 def unsupported(parts):
     """List the sentences of a paragraph that have a number or a comparison but no record."""
     records = claim_records(parts)
-    texts = [one for record in records for one in _END.split(record["text"])[1:]]
+    before = itertools.takewhile(lambda part: not isinstance(part, Claim), parts)
+    texts = _END.split(sentence_text([*before]))
+    texts += [one for record in records for one in _END.split(record["text"])[1:]]
     return [text for text in texts if _CLAIMS.search(text)]

@@ -14,7 +14,7 @@ import pandas as pd
 from pydantic import Field
 
 from surface_consistency.engine.settings import ReportSettings
-from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS
+from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items, Record
 
@@ -153,7 +153,23 @@ class Report:
     @property
     def confidence(self) -> float:
         """Confidence level of intervals and tests."""
-        return DEFAULT_INTERVALS.confidence
+        return self.settings.confidence
+
+    @property
+    def intervals(self) -> Intervals:
+        """How confidence intervals are made."""
+        names = ("confidence", "resamples", "seed")
+        return Intervals(**{name: getattr(self.settings, name) for name in names})
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """What sentences call the clusters, and the level of their decisions."""
+        return {"clusters": self.clusters, "confidence": self.confidence}
+
+    @property
+    def level(self) -> str:
+        """The level in percent, for fixed texts, such as "95"."""
+        return f"{100 * self.confidence:g}"
 
     @property
     def facet(self) -> str | None:

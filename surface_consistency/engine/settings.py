@@ -377,6 +377,10 @@ class ReportSettings(Settings):
     cluster: str | None = None
     """What intervals take as a whole: a column of the outcomes; the study's by default."""
 
+    confidence: Rare[float] = Field(default=0.95, gt=0, lt=1)
+    """Level of the intervals and tests of the report; those of `score`, such as the noise floor
+    and the agreement with labels, have level 0.95."""
+
     resamples: Rare[int] = Field(default=10_000, ge=1)
     """Draws of intervals that need draws, such as those of corrected scores."""
 

@@ -15,6 +15,7 @@ import pandas as pd
 from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.errors import ColumnNotFoundError, DataWarning
 from surface_consistency.metrics import _inputs
+from surface_consistency.metrics.paired.paired_tables import CountRatio
 from surface_consistency.metrics.uncertainty.bootstrap import (
     GroupValue,
     Statistic,
@@ -305,8 +306,15 @@ def group_frame(
         row["few_clusters"] = len(sums) < FEW_CLUSTERS
         row["not_inferred"] = _not_inferred(values)
         row["n_undefined"] = max((value.n_undefined for value in values.values()), default=0)
+        inferred = [value.inferred for value in values.values() if value.inferred is not None]
+        row["n_effective_clusters"] = float(inferred[0].n_effective) if inferred else math.nan
         for name, value in values.items():
             row |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+        for name in conditional_rates(statistics):
+            below = sums @ np.asarray(statistics[name].denominator)  # type: ignore[attr-defined]
+            n = float(below.sum())
+            row[f"{name}_n"] = int(n) if n.is_integer() else n
+            row[f"{name}_n_clusters"] = np.count_nonzero(below)
         rows.append(row | counts)
     warn_undefined_groups(rows, keys, statistics, others=others, stacklevel=3)
     return pd.DataFrame(rows, columns=[*keys, *columns])
@@ -339,6 +347,21 @@ def counted_cells(
 def bound_columns(statistics: Iterable[str]) -> list[str]:
     """Return the columns of each statistic: its value and its bounds."""
     return [name + end for name in statistics for end in ("", "_low", "_high")]
+
+
+def conditional_rates(statistics: Mapping[str, Statistic]) -> list[str]:
+    """Name the rates of a part of the pairs, whose denominators are not `n`."""
+    return [
+        name
+        for name, one in statistics.items()
+        if isinstance(one, CountRatio) and not one.is_odds and 0 in one.denominator[:4]
+    ]
+
+
+def rate_columns(rates: Mapping[str, Statistic]) -> list[str]:
+    """Return the columns of rates: values, bounds, and the denominators of conditional ones."""
+    sizes = [name + end for name in conditional_rates(rates) for end in ("_n", "_n_clusters")]
+    return ["n_effective_clusters", *bound_columns(rates), *sizes]
 
 
 def warn_undefined_groups(

@@ -143,7 +143,7 @@ def claim(
         """Return a number of the row."""
         return None if is_missing(row.get(key)) else float(row[key])
 
-    n, n_clusters = (number(key) for key in ("n", "n_clusters"))
+    n, n_clusters = (number(key) for key in _sized(row, name))
     return Claim(
         kind=kind,
         quantity=quantity,
@@ -276,9 +276,9 @@ def difference(
     sign = direction(row, name, p_value, confidence=confidence)
     if sign is None:
         what = f"a difference in {quantity} between {first} and {second}"
-        return not_inferred(row, what, unit=unit, clusters=clusters)
+        return not_inferred(row, what, name, unit=unit, clusters=clusters)
     tests = _tests(row, p_value, correction, confidence)
-    counts = size(row, unit, clusters)
+    counts = size(row, unit, clusters, name)
     record = claim(
         row,
         name,
@@ -346,7 +346,7 @@ def rate(
     p_value = None if p is None else row.get(p)
     sign = direction(row, name, p_value, null=null or 0.0, confidence=confidence)
     if sign is None:
-        return not_inferred(row, f"the {quantity}", unit=unit, clusters=clusters)
+        return not_inferred(row, f"the {quantity}", name, unit=unit, clusters=clusters)
     beside = ""
     if null is not None:
         words = "significantly" if sign else "not significantly"
@@ -359,7 +359,7 @@ def rate(
         claim(row, name, quantity, p_value=p_value, null=null, confidence=confidence),
         f"The {quantity} is ",
         Value(value=float(row[name]), kind=kind, tone="strong"),
-        f" ({_interval(row, name, kind, confidence)}{size(row, unit, clusters)}{beside}).",
+        f" ({_interval(row, name, kind, confidence)}{size(row, unit, clusters, name)}{beside}).",
     ]
 
 
@@ -442,7 +442,7 @@ def equivalence(
         f"The {quantity} is equivalent for {first} and {second} within ±{within} (difference ",
         Value(value=float(row[name]), kind=kind),
         f", {_interval(row, name, kind, confidence)}{tests} of two one-sided tests"
-        f"{size(row, unit, clusters)}).{also if is_different else ''}",
+        f"{size(row, unit, clusters, name)}).{also if is_different else ''}",
     ]
 
 
@@ -475,13 +475,15 @@ def ranking(best: Sequence[str], n: int, quantity: str, confidence: float = 0.95
 
 
 def not_inferred(
-    row: Row, what: str, *, unit: str = "pairs", clusters: str = "clusters"
+    row: Row, what: str, name: str = "", *, unit: str = "pairs", clusters: str = "clusters"
 ) -> Sentence:
     """Report that the clusters are too few for an interval or a test.
 
     Args:
-        row: The row: `n` and `n_clusters`, and `not_inferred`, the reason, if it is known.
+        row: The row: `n` and `n_clusters`, and `not_inferred`, the reason, if it is known, such as
+            the effective number of clusters; for some rates only after their names, with a colon.
         what: What cannot be inferred, with its article.
+        name: Name of the estimate; it chooses among reasons and denominators.
         unit: What `n` counts, in the plural.
         clusters: What `n_clusters` counts, in the plural.
 
@@ -492,9 +494,11 @@ def not_inferred(
         >>> not_inferred({"n": 15, "n_clusters": 3}, "the flip rate of m")[1:]
         ['The flip rate of m cannot be inferred: 15 pairs in 3 clusters are too few.']
     """
-    reason = row.get("not_inferred")
-    why = f" ({reason})" if isinstance(reason, str) and reason else ""
-    counts = size(row, unit, clusters).removeprefix("; ").replace(", ", " in ") or "the data"
+    given = row.get("not_inferred")
+    known = [one.rpartition(": ") for one in given.split("; ")] if isinstance(given, str) else []
+    reasons = [one for of, _, one in known if one and (not of or name in of.split(", "))]
+    why = f" ({reasons[0]})" if reasons else ""
+    counts = size(row, unit, clusters, name).removeprefix("; ").replace(", ", " in ") or "the data"
     verb = "is" if counts.startswith("1 ") else "are"
     record = claim(row, "", what, kind="none")
     text = f"{what[0].upper()}{what[1:]} cannot be inferred: {counts} {verb} too few{why}."
@@ -675,18 +679,26 @@ def detectable_note(
     return " ".join(notes)
 
 
-def size(row: Row, unit: str = "pairs", clusters: str = "clusters") -> str:
+def _sized(row: Row, name: str) -> tuple[str, str]:
+    """Name the columns of the numbers of observations and clusters of an estimate."""
+    own = "" if is_missing(row.get(f"{name}_n")) else f"{name}_"
+    return f"{own}n", f"{own}n_clusters"
+
+
+def size(row: Row, unit: str = "pairs", clusters: str = "clusters", name: str = "") -> str:
     """Write the numbers of observations and clusters, as the end of a parenthesis.
 
     Args:
-        row: The row: `n` and `n_clusters`, as far as they are known.
+        row: The row: `n` and `n_clusters`, as far as they are known; or `<name>_n` and
+            `<name>_n_clusters`, the denominator of a conditional rate.
         unit: What `n` counts, in the plural.
         clusters: What `n_clusters` counts, in the plural.
+        name: Name of the estimate.
 
     Returns:
         Such as "; 122 pairs, 60 facts"; only the first if every cluster has one observation.
     """
-    counts = [(row.get("n"), unit), (row.get("n_clusters"), clusters)]
+    counts = zip(map(row.get, _sized(row, name)), (unit, clusters), strict=True)
     known = [(int(n or 0), words) for n, words in counts if not is_missing(n)]
     if len(known) == 2 and known[0][0] == known[1][0]:
         known = known[:1]

@@ -86,7 +86,7 @@ def test_few_contexts_with_empty_cells_can_be_filled_and_named():
     assert "article groups them into 3 (1 without article), too few" in note
     assert "(fill its empty cells; `cluster` article makes them the clusters)" in note
     filled = frame.fillna({"article": "none"})
-    with pytest.warns(UndefinedMetricWarning, match=r"worth 2\.07 clusters"):
+    with pytest.warns(UndefinedMetricWarning, match=r"number of clusters 2\.07"):
         named = compare(filled, cluster="article")
     assert named.to_frame()["n_clusters"].tolist() == [3]
 

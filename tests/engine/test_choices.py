@@ -185,7 +185,7 @@ def log_odds(ahead, facts, first, second):
 
 
 def test_log_odds_say_how_far_the_reference_is_ahead_under_each_condition():
-    with pytest.warns(UndefinedMetricWarning, match="worth 2 clusters, under 4"):
+    with pytest.warns(UndefinedMetricWarning, match="effective number of clusters 2, minimum 4"):
         table = log_odds([2.0, 0.5, 4.0, -math.inf], list("ffgg"), "020", "113")
 
     # The pair whose reference has probability 0 has no finite odds and is left out.

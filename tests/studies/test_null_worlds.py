@@ -137,7 +137,7 @@ def slaq_world(rng, *, long=0.0, slot=0.0, momentum=0.0, n_topics=24):
 
 def slaq_text(monkeypatch, frame):
     made = report(SlaqStudy(), frame, "topic_id")
-    numbers = slot_tables(made.frame, resamples=200, n_null=1_000)
+    numbers = slot_tables(made.frame, n_null=1_000)
     tables = {"overall": overall(made, slaq_page._scores), **describe_slot_tables(numbers)}
     return finding(SlaqStudy.report, made, tables)
 

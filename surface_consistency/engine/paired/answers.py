@@ -15,6 +15,7 @@ from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.matching.bulk import match_columns
 from surface_consistency.matching.rule import Rule
 from surface_consistency.metrics import PAIRED_RATES, paired_by
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 from surface_consistency.text import padded_words
 
 TEXTS: Final = ("first_prediction", "second_prediction")
@@ -96,6 +97,7 @@ def answer_agreement(
     by: Sequence[str] = ("model",),
     cluster: str = "item",
     rule: str | Rule[Any] = "token_f1",
+    intervals: Intervals = DEFAULT_INTERVALS,
 ) -> pd.DataFrame:
     """Compute how often a pair has the same answer, of all pairs and of those wrong both times.
 
@@ -105,6 +107,7 @@ def answer_agreement(
         by: Columns that make groups.
         cluster: Column of what intervals take as a whole.
         rule: As for `same_answers`, for the second of the two shares.
+        intervals: How intervals are made.
 
     Returns:
         Two rows a group: the columns `by`; among, "all" or "both wrong"; n (pairs with both
@@ -145,7 +148,7 @@ def answer_agreement(
             present=1, same=[bool(same) for same in _same(pairs, compared_by)]
         )
         parts = [outcomes[is_answered], outcomes[is_answered & is_wrong]]
-        table = _shares(parts, list(by), cluster)
+        table = _shares(parts, list(by), cluster, intervals)
         ends = ("", "_low", "_high")
         table = table.rename(columns={f"second_accuracy{end}": name + end for end in ends})
         heads = [] if tables else [*by, "among", "n", "n_clusters"]
@@ -153,7 +156,9 @@ def answer_agreement(
     return pd.concat(tables, axis=1)
 
 
-def _shares(parts: Sequence[pd.DataFrame], by: list[str], cluster: str) -> pd.DataFrame:
+def _shares(
+    parts: Sequence[pd.DataFrame], by: list[str], cluster: str, intervals: Intervals
+) -> pd.DataFrame:
     """Compute the share of pairs with the same answer: a second verdict on what is always there."""
     both = pd.concat(
         [part.assign(among=name) for name, part in zip(_AMONG, parts, strict=True)],
@@ -169,4 +174,5 @@ def _shares(parts: Sequence[pd.DataFrame], by: list[str], cluster: str) -> pd.Da
             second="same",
             cluster=cluster,
             rates={"second_accuracy": PAIRED_RATES["second_accuracy"]},
+            intervals=intervals,
         )

@@ -22,7 +22,7 @@ from surface_consistency.errors import DataError, RecordError
 from surface_consistency.reading import json_objects
 from surface_consistency.report.page import Check, Provenance
 from surface_consistency.runs.loader import Run
-from surface_consistency.tables.sentences import difference, direction
+from surface_consistency.tables.sentences import Sentence, count, difference, direction
 from surface_consistency.tables.table import Table
 from surface_consistency.text import has_unspaced_script
 
@@ -166,7 +166,8 @@ def noise_checks(report: Report, tables: Tables) -> Iterator[Check]:
             )
             yield TEXTS.check("no_noise_floor", label=label, remedy=remedy)
             continue
-        sign = direction(nearest, "difference", nearest["p_value_holm"])
+        p_value, confidence = nearest["p_value_holm"], report.settings.confidence
+        sign = direction(nearest, "difference", p_value, confidence=confidence)
         names = {None: "noise_unknown", 1: "above_noise"}
         sentence = difference(
             nearest | {"n": nearest["n_a"]},
@@ -177,7 +178,7 @@ def noise_checks(report: Report, tables: Tables) -> Iterator[Check]:
             "between {}",
             p="p_value_holm",
             correction="Holm",
-            clusters=report.clusters,
+            **report.words,
         )
         name = names.get(sign, "not_above_noise")
         yield TEXTS.check(name, label=label, sentence=sentence)
@@ -186,11 +187,14 @@ def noise_checks(report: Report, tables: Tables) -> Iterator[Check]:
 def size_checks(report: Report, tables: Tables) -> Iterator[Check]:
     """Report few clusters and a low accuracy, which limit the conclusions."""
     for row in _labelled(report, tables):
-        if row["n_clusters"] < FEW_CLUSTERS:
+        # Tables of a study in another package may lack the effective number.
+        worth = row.get("n_effective_clusters", row["n_clusters"])
+        if worth < FEW_CLUSTERS:
             yield TEXTS.check(
                 "few_clusters",
                 label=row["label"],
                 n_clusters=int(row["n_clusters"]),
+                n_effective=f"{worth:.3g}",
                 clusters=report.clusters,
                 few=FEW_CLUSTERS,
             )
@@ -377,7 +381,7 @@ def warning_of(runs: Sequence[Run]) -> str:
     return ""
 
 
-def doubts_of(runs: Sequence[Run]) -> list[str]:
+def doubts_of(runs: Sequence[Run]) -> list[Sentence]:
     """Report what casts doubt on the scores of runs, for the finding.
 
     Args:
@@ -386,15 +390,19 @@ def doubts_of(runs: Sequence[Run]) -> list[str]:
     Returns:
         Sentences on models with no or only correct answers, and on missing answers.
     """
-    models, doubts = [], list[str]()
+    models, doubts = [], list[Sentence]()
     for run in runs:
         scores = _of_targets(run, _CORRECT).dropna()
         models.append((run.label, float(scores.mean()) if len(scores) else np.nan, len(scores)))
         if len(texts := _of_targets(run, ANSWERS)):
             errors = texts.isna().map({True: "no answer", False: None})
             frame = pd.DataFrame({"model": run.label, "prediction": texts, "error": errors})
-            doubts += missing_answers(frame)
-    return [*constant_scores(models, "answers"), *doubts]
+            n_blank = int(texts.fillna("").astype(str).str.strip().eq("").sum())
+            record = count(n_blank, len(texts), f"answers of {run.label} without text")
+            doubts += [[record, doubt] for doubt in missing_answers(frame)]
+    record = count(max(n for *_, n in models), None, "scores of a model, all 0 or all 1")
+    constant: list[Sentence] = [[record, one] for one in constant_scores(models, "answers")]
+    return [*constant, *doubts]
 
 
 def key_facts(report: Report) -> list[tuple[str, str]]:

@@ -141,25 +141,20 @@ def model_sentences(
         if {row["a"], row["b"]} <= {*models} and row.get(facet) == rows[0].get(facet)
     ]
     sentence = functools.partial(
-        contrast_sentence, quantity=quantity, n_tests=len(tested), clusters=report.clusters,
-        unit=unit,
-    )  # fmt: skip
-    return (
-        say.many(compared, "difference", quantity, sentence, p="p_value_holm") if compared else []
+        contrast_sentence, quantity=quantity, n_tests=len(tested), unit=unit, **report.words
     )
+    options: dict[str, Any] = {"p": "p_value_holm", "confidence": report.settings.confidence}
+    return say.many(compared, "difference", quantity, sentence, **options) if compared else []
 
 
-def contrast_sentence(
-    row: Row, quantity: str, *, n_tests: int, clusters: str, unit: str = "pairs"
-) -> say.Sentence:
+def contrast_sentence(row: Row, quantity: str, *, n_tests: int, **words: Any) -> say.Sentence:  # noqa: ANN401 - options
     """Report the difference of two models on the same pairs.
 
     Args:
         row: A row of a table of contrasts; the difference is `a` minus `b`.
         quantity: What differs.
         n_tests: Number of tests over which the p-value is Holm-corrected.
-        clusters: What the clusters are.
-        unit: What a pair is called, in the plural.
+        words: Options of `tables.sentences.difference`, such as those of `Report.words`.
 
     Returns:
         The sentence.
@@ -172,8 +167,7 @@ def contrast_sentence(
         str(row["a"]),
         p="p_value_holm",
         correction="Holm" if n_tests > 1 else "",
-        unit=unit,
-        clusters=clusters,
+        **words,
     )
 
 
@@ -192,9 +186,7 @@ def paired_finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], 
     usual = [row for row in rows if not is_hardly_right(row)]
     conditions = f"between {_conditions(report)}{of}"
     leads = [
-        say.rate(
-            row, "flip_rate", f"flip rate of {row['model']} {conditions}", clusters=report.clusters
-        )
+        say.rate(row, "flip_rate", f"flip rate of {row['model']} {conditions}", **report.words)
         for row in usual
     ]
     hardly = [row for row in rows if is_hardly_right(row)]
@@ -234,9 +226,7 @@ def hardly_correct(report: Report, row: Row) -> list[say.Sentence]:
     sides = zip(("first_accuracy", "second_accuracy"), report.design.conditions, strict=True)
     return [
         *(
-            say.rate(
-                row, name, f"accuracy of {row['model']} under {side}", clusters=report.clusters
-            )
+            say.rate(row, name, f"accuracy of {row['model']} under {side}", **report.words)
             for name, side in sides
         ),
         ["With so few correct answers, consistency is not informative."],
@@ -264,7 +254,7 @@ def accuracy_sentences(
         *report.design.conditions,
         "under the {}",
         p="p_value",
-        clusters=report.clusters,
+        **report.words,
     )
     has_interval = say.direction(row, "accuracy_difference") is not None
     return [
@@ -296,7 +286,7 @@ def same_sentences(
     )
     quantity += " among pairs incorrect under both conditions"
     return [
-        say.rate(one, rate, quantity, clusters=report.clusters)
+        say.rate(one, rate, quantity, **report.words)
         for one in rows_of(tables, "same_answer", row, report.facet, among="both wrong")
         if say.direction(one, rate) is not None
     ]
@@ -350,10 +340,7 @@ def squares_section(
         rows = [row for row in rows if say.direction(row, "difference") is not None]
     notes = [
         contrast_sentence(
-            row,
-            f"flip rate{panel(report, tables, row)}",
-            n_tests=len(rows),
-            clusters=report.clusters,
+            row, f"flip rate{panel(report, tables, row)}", n_tests=len(rows), **report.words
         )
         for row in rows[:_MOST_NOTES]
     ]
@@ -412,7 +399,7 @@ def square_facts(report: Report, row: Row) -> list[Fact]:
         (
             f"still correct, given {first} correct",
             interval_value(row, "consistency_given_first_correct"),
-            "",
+            f"{row.get('consistency_given_first_correct_n', 0):,} pairs",
         ),
         (f"{second} minus {first}", change, ""),
         ("kappa", interval_value(row, "kappa", kind="number"), ""),
@@ -810,7 +797,7 @@ def paired_method(report: Report) -> list[str]:
     """
     first, second = report.design.conditions
     by = "" if report.clusters == "clusters" else f" (clusters: {report.clusters})"
-    return TEXTS.paragraphs("method", first=first, second=second, by=by)
+    return TEXTS.paragraphs("method", first=first, second=second, by=by, level=report.level)
 
 
 def fact_trace(folder: str | os.PathLike[str], item: str, *, outcome: type[PairedOutcome]) -> str:
@@ -910,14 +897,13 @@ class PageSpec:
         named = ", ".join(labels) if len(labels) <= 3 else f"{len(labels)} runs"
         sections = [make(report, tables) for make in self.sections]
         checks = [check for make in self.checks for check in make(report, tables)]
-        doubts: list[say.Sentence] = [say.stated(doubt) for doubt in doubts_of(report.runs)]
         return Page(
             title=f"{design.title}: {named}",
             study=design.title,
             question=design.question,
             models=labels,
             finding=Finding(
-                sentence=say.paragraph([*finding, *doubts]),
+                sentence=say.paragraph([*finding, *doubts_of(report.runs)]),
                 summary=say.paragraph(summary),
                 warning=warning_of(report.runs),
                 facts=self.facts(report),

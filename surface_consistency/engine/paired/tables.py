@@ -160,6 +160,7 @@ def _contrasts(
         cluster=report.cluster,
         pair="pair" if is_models else None,
         margin=report.settings.margin,
+        confidence=report.settings.confidence,
     )
     if table.empty:
         return None
@@ -195,7 +196,7 @@ def _described(
         model=model,
         cluster_column=None,
         caption=caption,
-        detectable=detectable_note(frame, "difference"),
+        detectable=detectable_note(frame, "difference", confidence=report.settings.confidence),
     )
     if (margin := report.settings.margin) is None:
         return table
@@ -295,10 +296,11 @@ def against_noise(
     repeated = np.zeros((len(names), 4))
     repeated[:, COUNTS.index("first_only" if rate == "flip_rate" else "both")] = n_flips
     repeated[:, COUNTS.index("neither")] = n - n_flips
-    margin = report.settings.margin
+    margin, level = report.settings.margin, report.settings.confidence
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return {"rate": rate} | metrics.contrast(pairs, repeated, rate=rate, margin=margin)
+        row = metrics.contrast(pairs, repeated, rate=rate, margin=margin, confidence=level)
+    return {"rate": rate} | row
 
 
 def noise_counts(report: Report, run: Run) -> Mapping[str, pd.DataFrame]:
@@ -465,19 +467,22 @@ def table_of_runs(
     return Table(frame=frame, caption=caption, columns=columns)
 
 
-def with_detectable(table: pd.DataFrame, name: str = "accuracy_difference") -> pd.DataFrame:
+def with_detectable(
+    table: pd.DataFrame, name: str = "accuracy_difference", *, confidence: float = 0.95
+) -> pd.DataFrame:
     """Add the minimum detectable difference of each row.
 
     Args:
         table: A table with the bounds of a difference.
         name: The difference.
+        confidence: Level of the bounds.
 
     Returns:
         The table with `detectable_difference`: the true difference that the test finds with a
         probability of 80 %; NaN without an interval.
     """
     low, high = (table[f"{name}_{end}"] for end in ("low", "high"))
-    return table.assign(detectable_difference=detectable_difference(low, high))
+    return table.assign(detectable_difference=detectable_difference(low, high, confidence))
 
 
 def paired_tables(
@@ -539,7 +544,7 @@ def score_table(
         labels,
         titles={"n_clusters": report.clusters.capitalize()},
         labels={"test": TEST_NAMES},
-        detectable=detectable_note(frame),
+        detectable=detectable_note(frame, confidence=report.settings.confidence),
         name=name,
     )
     titles = {COLUMNS["first_accuracy"].title: first, COLUMNS["second_accuracy"].title: second}
@@ -601,6 +606,7 @@ def _generalisation(report: Report) -> dict[str, Table]:
                 by=keys,
                 cluster=name,
                 rates={rate: metrics.PAIRED_RATES[rate] for rate in _GENERALISED},
+                intervals=report.intervals,
             )
         table = sorted_rows(report, table.rename(columns=dict(design.exploded_names)), keys)
         table.insert(len(keys), "cluster", design.clusters[name])
@@ -642,7 +648,8 @@ def same_answers(
                 first_prediction=pd.Series(first, dtype=object),
                 second_prediction=pd.Series(second, dtype=object),
             )
-            parts.append(answer_agreement(outcomes, by=keys, cluster=report.cluster, rule=of_run))
+            options: dict[str, Any] = {"cluster": report.cluster, "intervals": report.intervals}
+            parts.append(answer_agreement(outcomes, by=keys, rule=of_run, **options))
     frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
     if frame.empty:
         return {}
@@ -693,11 +700,13 @@ def paired_rates(report: Report, keys: list[str], has_kappa: bool = False) -> pd
     frames = [run.outcomes[wanted] for run in report.runs]
     kappa = {"kappa": kappa_of_counts} if has_kappa else {}
     compute = functools.partial(
-        metrics.paired_by, by=keys, cluster=cluster, rates={**metrics.PAIRED_RATES, **kappa}
-    )
+        metrics.paired_by, by=keys, cluster=cluster, rates={**metrics.PAIRED_RATES, **kappa},
+        intervals=report.intervals,
+    )  # fmt: skip
     is_large = sum(map(len, frames)) > _FEW_ROWS
     parts = map_processes(compute, frames, n_workers=None if is_large else 1)
-    table = with_detectable(pd.concat(parts, ignore_index=True))
+    table = pd.concat(parts, ignore_index=True)
+    table = with_detectable(table, confidence=report.settings.confidence)
     return sorted_rows(report, table.rename(columns=dict(report.design.exploded_names)), keys)
 
 

@@ -147,7 +147,7 @@ def _inference(
     fewest = min(worth, key=lambda name: worth[name])
     n, nothing = worth[fewest], (math.nan, math.nan, math.nan)
     if not intervals.are_enough(n):
-        return *nothing, f"the {fewest}s are {intervals.too_few_clusters(n)}"
+        return *nothing, f"{fewest}s: {intervals.too_few_clusters(n)}"
     quantile = float(intervals.t_quantile(n - 1.0, confidence))
     if auc in (0.0, 1.0):
         bound = quantile**2 / (n + quantile**2)

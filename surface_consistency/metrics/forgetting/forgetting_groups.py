@@ -108,8 +108,9 @@ def forgetting_by(
         20), not_inferred (why intervals and test are NaN), n_missing, n_undefined; `<rate>`,
         `<rate>_low`, `<rate>_high` for leakage, retrieval_mediated, interference, del_on_accuracy,
         accuracy_difference (L less p(DEL-ON), which the test is of), and as far as known
-        artifact_rate, full_accuracy and the rates given FULL; statistic, p_value,
-        test. Rates are fractions.
+        artifact_rate, full_accuracy and the rates given FULL, with `<rate>_n` and
+        `<rate>_n_clusters`, the prompts correct under FULL and their clusters;
+        n_effective_clusters, as in `paired_by`; statistic, p_value, test. Rates are fractions.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
@@ -192,4 +193,4 @@ def forgetting_by(
 def _columns(rates: Mapping[str, CountRatio], has_full: bool, has_trace: bool) -> list[str]:
     counts = [*_CELLS, *(["artifacts"] if has_trace else [])]
     counts += ["full_correct", "full_flag"] if has_full else []
-    return [*counts, *_SIZES, *_groups.bound_columns(rates), *mcnemar_tests.TEST_COLUMNS]
+    return [*counts, *_SIZES, *_groups.rate_columns(rates), *mcnemar_tests.TEST_COLUMNS]

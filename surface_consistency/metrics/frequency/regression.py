@@ -102,7 +102,7 @@ def _fit(
     if sizes.size <= n_terms:
         return f"{sizes.size} clusters for {n_terms} terms"
     if not intervals.are_enough(worth := intervals.worth_of_clusters(sizes)):
-        return f"its rows are {intervals.too_few_clusters(float(worth))}"
+        return intervals.too_few_clusters(float(worth))
     if (correct == correct[0]).all():
         return "all answers are equal"
     if np.linalg.matrix_rank(design) < n_terms:

@@ -72,7 +72,7 @@ Each maps counts whose last axis holds positives right and wrong, then negatives
 _COLUMNS = (
     *_CELLS,
     *("n", "n_clusters", "few_clusters", "n_missing", "n_undefined"),
-    *_groups.bound_columns(LINKING_RATES),
+    *("not_inferred", *_groups.rate_columns(LINKING_RATES)),
 )
 
 
@@ -103,8 +103,10 @@ def linking_by(
     Returns:
         One row a group, sorted by label, with the columns `by`; positive_right, positive_wrong,
         negative_right, negative_wrong; n, n_clusters, few_clusters (whether they are fewer than
-        20), n_missing, n_undefined; and `<rate>`, `<rate>_low`, `<rate>_high` for each name in
-        `LINKING_RATES`, as fractions.
+        20), n_missing, n_undefined, not_inferred (why intervals are NaN), n_effective_clusters (as
+        in `paired_by`); and `<rate>`, `<rate>_low`, `<rate>_high` for each name in
+        `LINKING_RATES`, as fractions, with `<rate>_n` and `<rate>_n_clusters`, the examples in the
+        denominator of a rate of true or of false pairs and their clusters.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.

@@ -72,8 +72,10 @@ def paired_by(
         One row a group, sorted by label, with the columns `by`; both, first_only, second_only,
         neither; n (their sum), n_clusters, few_clusters (whether they are fewer than 20),
         not_inferred (why intervals and test are NaN; empty where none is), n_missing, n_undefined
-        (the most resamples that left any one rate undefined); `<rate>`, `<rate>_low`, `<rate>_high`
-        for each name in `rates`;
+        (the most resamples that left any one rate undefined), n_effective_clusters (Kish's number,
+        of the first rate; NaN beside resamples); `<rate>`, `<rate>_low`, `<rate>_high`
+        for each name in `rates`; `<rate>_n` and `<rate>_n_clusters`, the pairs in the denominator
+        of a conditional rate and their clusters;
         statistic, p_value, test; design_effect, that of the accuracy
         difference (see `design_effect`; NaN where undefined). Rates are fractions, not percent.
 
@@ -112,7 +114,7 @@ def paired_by(
         >>> rows[["category", "both", "first_only", "neither", "n", "flip_rate"]].values.tolist()
         [['from plurals', 10, 0, 10, 20, 0.0], ['from surnames', 0, 10, 10, 20, 0.5]]
     """
-    columns = [*_COUNTS, *_groups.bound_columns(rates), *TEST_COLUMNS, "design_effect"]
+    columns = [*_COUNTS, *_groups.rate_columns(rates), *TEST_COLUMNS, "design_effect"]
     twice = sorted({column for column in columns if columns.count(column) > 1})
     if twice:
         raise ValueError(f"rates makes a column of the result twice: {twice[0]!r}; rename the rate")

@@ -84,7 +84,7 @@ def position_curve(
         intervals,
     )
     _warn_undefined(rates["0"].not_inferred, n_slots)
-    whole: dict[str, float] = {}
+    whole: dict[str, object] = {"not_inferred": rates["slope"].not_inferred}
     for name in contrasts:
         of_all = rates[name]
         whole |= {name: of_all.value, f"{name}_low": of_all.low, f"{name}_high": of_all.high}

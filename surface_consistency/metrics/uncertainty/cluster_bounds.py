@@ -168,8 +168,8 @@ class ClusterT(NamedTuple):
         half_b = ((2.0 - value) * null - events) / 2.0
         product = np.maximum(events - value, 0.0) * null * (1.0 - null)
         losses = (np.sqrt(half_b**2 + product) - half_b) / 2.0
-        variance = self.spread * self.event_size**2 * (2.0 * losses + null * (1.0 - null))
-        return np.where(self.events > 0.0, variance, 0.0)
+        of_row = self.event_size**2 * (2.0 * losses + null * (1.0 - null))
+        return np.where(self.events > 0.0, np.nan_to_num(self.spread) * of_row, 0.0)
 
     def _reached(self, quantile: Floats, side: float, near: Floats, far: Floats) -> Floats:
         """Return how far from 0, on a side of the data, values are not rejected."""

@@ -29,8 +29,8 @@ def are_enough(worth: npt.ArrayLike) -> _inputs.Flags:
 
 
 def too_few_clusters(worth: float, least: int = LEAST_CLUSTERS) -> str:
-    """Say that clusters, or what unequal ones are worth, are too few to infer anything from."""
-    return f"worth {worth:.3g} {'cluster' if worth == 1 else 'clusters'}, under {least}"
+    """Return the effective number of clusters, which is too small to infer anything from."""
+    return f"effective number of clusters {worth:.3g}, minimum {least}"
 
 
 def quantiles(values: _inputs.Floats, levels: tuple[float, ...]) -> tuple[float, ...]:

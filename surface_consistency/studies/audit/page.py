@@ -100,7 +100,7 @@ def audit_report_tables(report: Report) -> dict[str, Table]:
         Tables by name; with several runs also "settings", in which they differ, "sweep", the rates
         by retriever, threshold and topology, and "contrasts"; and "same_answer".
     """
-    parts = [_computed(run, report.cluster) for run in report.runs]
+    parts = [_computed(run, report) for run in report.runs]
     tables = {}
     for name in parts[0]:
         # Empty ones would turn counts into floats.
@@ -118,9 +118,10 @@ def audit_report_tables(report: Report) -> dict[str, Table]:
     }
 
 
-def _computed(run: Run, cluster: str) -> dict[str, pd.DataFrame]:
+def _computed(run: Run, report: Report) -> dict[str, pd.DataFrame]:
     """Compute the tables of a run; its numbers do not depend on the other runs."""
-    tables = audit_tables(run.outcomes.assign(model=run.manifest.model), cluster=cluster)
+    frame = run.outcomes.assign(model=run.manifest.model)
+    tables = audit_tables(frame, report.intervals, cluster=report.cluster)
     return {
         name: table.assign(model=run.label) if len(table) else table
         for name, table in tables.items()
@@ -220,29 +221,27 @@ def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[s
     return paired.headed(between, leads, details)
 
 
-def _prompts(report: Report, row: Row, name: str, quantity: str) -> say.Sentence:
-    """Report a rate of the prompts of a model."""
-    return say.rate(row, name, quantity, unit="prompts", clusters=report.clusters)
+def _words(report: Report) -> dict[str, Any]:
+    """Return what sentences call observations and clusters, and their level."""
+    return report.words | {"unit": "prompts"}
 
 
 def _after_deletion(report: Report, row: Row) -> Iterator[say.Sentence]:
     """Report the accuracy of a model after deletion, with retrieval on and off."""
-    model = row["model"]
+    model, words = row["model"], _words(report)
     if row["n"]:
         if say.direction(row, "retrieval_effect") is None:
-            counts = {name: int(row[name]) for name in COUNTS}
-            yield _TEXTS.sentence(
-                "counts",
-                model=model,
-                n=int(row["n"]),
-                n_on=counts["both"] + counts["first_only"],
-                n_off=counts["both"] + counts["second_only"],
-            )
+            n, both = int(row["n"]), int(row["both"])
+            right = {"on": both + int(row["first_only"]), "off": both + int(row["second_only"])}
+            what = f"correct answers of {model} after deletion with retrieval"
+            records = [say.count(of, n, f"{what} {state}") for state, of in right.items()]
+            counts = {"n": n, "n_on": right["on"], "n_off": right["off"]}
+            yield [*records, *_TEXTS.sentence("counts", model=model, **counts)]
         else:
             on = f"accuracy of {model} after deletion with retrieval on"
             off = f"leakage (L) of {model}, its accuracy after deletion with retrieval off,"
-            yield _prompts(report, row, "del_on_accuracy", on)
-            yield _prompts(report, row, "leakage", off)
+            yield say.rate(row, "del_on_accuracy", on, **words)
+            yield say.rate(row, "leakage", off, **words)
         yield say.difference(
             row,
             "retrieval_effect",
@@ -251,8 +250,7 @@ def _after_deletion(report: Report, row: Row) -> Iterator[say.Sentence]:
             "retrieval on",
             "with {}",
             p="p_value",
-            unit="prompts",
-            clusters=report.clusters,
+            **words,
         )
     if row["states_note"]:
         yield [f"{model}: {row['states_note']}."]
@@ -262,7 +260,8 @@ def _survival(report: Report, tables: Tables, row: Row) -> Iterator[say.Sentence
     """Report the accuracy of a model before deletion, and the origins of its survivors."""
     model = row["model"]
     if say.direction(row, "full_accuracy") is not None:
-        yield _prompts(report, row, "full_accuracy", f"accuracy of {model} with the full database")
+        quantity = f"accuracy of {model} with the full database"
+        yield say.rate(row, "full_accuracy", quantity, **_words(report))
     if say.direction(row, "survival_given_full") is not None:
         yield _given_full(report, row)
     run = next(run for run in report.runs if run.label == model)
@@ -272,14 +271,21 @@ def _survival(report: Report, tables: Tables, row: Row) -> Iterator[say.Sentence
         kinds = [f"{KIND_TITLES[kind]} {counts[kind]:,}" for kind in KINDS if kind in counts]
         unknown = len(right) - int(counts.sum())
         kinds += [f"of unknown origin {unknown:,}"] * bool(kinds and unknown)
-        yield _TEXTS.sentence(
-            "survivors",
-            n=len(right),
-            n_clusters=right[report.cluster].nunique(),
-            n_all=run.outcomes[report.cluster].nunique(),
-            clusters=report.clusters,
-            kinds=f"; by origin: {', '.join(kinds)}" if kinds else "",
-        )
+        n = right[report.cluster].nunique()
+        n_all = run.outcomes[report.cluster].nunique()
+        origins = f"; by origin: {', '.join(kinds)}" if kinds else ""
+        what = f"{report.clusters} of {model} with an answer that is correct after deletion"
+        yield [
+            say.count(n, n_all, what),
+            *_TEXTS.sentence(
+                "survivors",
+                n=len(right),
+                n_clusters=n,
+                n_all=n_all,
+                clusters=report.clusters,
+                kinds=origins,
+            ),
+        ]
     yield say.repeats(
         rows_of(tables, "noise_floor", {"model": model}), of=f" of {model}", label="state"
     )
@@ -287,9 +293,8 @@ def _survival(report: Report, tables: Tables, row: Row) -> Iterator[say.Sentence
 
 def _given_full(report: Report, row: Row) -> say.Sentence:
     """Report the proportion of correct answers that stay correct after deletion."""
-    counts = {"n": row.get("full_correct"), "n_clusters": row.get("n_clusters_given_full")}
     quantity = f"proportion of correct answers of {row['model']} that stay correct after deletion"
-    return _prompts(report, {**row, **counts}, "survival_given_full", quantity)
+    return say.rate(row, "survival_given_full", quantity, **_words(report))
 
 
 def _facts(report: Report) -> list[tuple[str, str]]:
@@ -452,7 +457,7 @@ def _bars(report: Report, name: str, by: str, rows: Sequence[Row]) -> StackedBar
         parts=[(label, cell) for cell, label in zip(COUNTS, report.design.cells, strict=True)],  # type: ignore[misc]
         rows=[
             (
-                f"{row[by] if by == 'model' else _words(row[by])}"
+                f"{row[by] if by == 'model' else _label(row[by])}"
                 f"{', ' + row['model'] if several else ''}",
                 report.index[str(row["model"])],
                 [int(row[cell]) for cell in COUNTS],
@@ -528,7 +533,8 @@ def _tested(report: Report, name: str, table: Table) -> Table:
         equal = frame["artifacts_equal_del_on"]
         frame["artifacts_equal_del_on"] = equal.map({True: "yes", False: "no"})
     labels = [column for column in table.columns if column.kind == "label"]
-    power = say.detectable_note(frame, "retrieval_effect")
+    confidence = report.settings.confidence
+    power = say.detectable_note(frame, "retrieval_effect", confidence=confidence)
     return _described(report, "tests", frame, labels, group=_GROUPS[name], detectable=power)
 
 
@@ -549,7 +555,7 @@ def _score_charts(report: Report, tables: Tables) -> Iterator[ForestPlot]:
         frame = tables[f"states_by_{by}"].frame
         rows: list[tuple[str, int, Sequence[Dot]]] = []
         for label, part in frame.groupby(by, sort=False) if len(frame) else ():
-            rows.append((_words(label), 0, []))
+            rows.append((_label(label), 0, []))
             for state, of_state in part.groupby("state", sort=False):
                 records = of_state.to_dict("records")
                 dots = [paired.dot(report, row, score) for row in records]
@@ -672,21 +678,24 @@ def limit_checks(report: Report, tables: Tables) -> Iterator[Check]:
             "flips of identical prompts",
             "correct answers under DEL-ON",
             p="p_value",
-            unit="prompts",
-            clusters=report.clusters,
+            **_words(report),
         )
-        is_above = say.direction(row, "difference", row["p_value"]) == 1
+        confidence = report.settings.confidence
+        is_above = say.direction(row, "difference", row["p_value"], confidence=confidence) == 1
         level = "ok" if is_above else "warning"
         yield _TEXTS.check("noise", level=level, label=run.label, sentence=sentence)
     for row in paired.first_panel(report, tables):
-        if 0 < row["n_clusters"] < FEW_CLUSTERS:
-            yield _TEXTS.check("few_facts", clusters=report.clusters, few=FEW_CLUSTERS, **row)
+        model, worth = row["model"], row["n_effective_clusters"]
+        if row["n"] and worth < FEW_CLUSTERS:
+            counts = {"n_clusters": int(row["n_clusters"]), "n_effective": f"{worth:.3g}"}
+            counts["clusters"] = report.clusters
+            yield _TEXTS.check("few_facts", model=model, few=FEW_CLUSTERS, **counts)
         if say.direction(row, "full_accuracy") is not None and row["full_accuracy_high"] < 0.5:
             has_survival = say.direction(row, "survival_given_full") is not None
             quantity = f"accuracy of {row['model']} with the full database"
             yield _TEXTS.check(
                 "low_start",
-                sentence=_prompts(report, row, "full_accuracy", quantity),
+                sentence=say.rate(row, "full_accuracy", quantity, **_words(report)),
                 survival=_given_full(report, row) if has_survival else "",
             )
 
@@ -713,7 +722,7 @@ def _setting(value: object) -> str:
     return "none" if value is None else str(value)
 
 
-def _words(label: object) -> str:
+def _label(label: object) -> str:
     """Write a topology, prompt style or other label for people."""
     text = str(label).removesuffix("_questions").replace("fewshot", "few-shot")
     return text.replace("_", " ")
@@ -736,6 +745,6 @@ AUDIT_PAGE: Final = paired.PageSpec(
     ),
     checks=(guard_checks, reply_checks, published_checks, judge_checks, limit_checks),
     facts=_facts,
-    method=lambda report: _TEXTS.paragraphs("method", clusters=report.clusters),
+    method=lambda report: _TEXTS.paragraphs("method", clusters=report.clusters, level=report.level),
 )
 """Tables and page of audits."""

@@ -16,7 +16,7 @@ from surface_consistency.metrics.forgetting.audit_checks import (
     decomposition_residual,
 )
 from surface_consistency.metrics.uncertainty.bootstrap import GroupValue, group_values
-from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas.memory import MemoryState
 from surface_consistency.studies.audit.attribution import KINDS
@@ -61,7 +61,6 @@ _MISSED: Final[Mapping[MemoryState, str]] = {
     "DEL-ON": f"DEL-ON was not asked: L, R, I and A need {_PAIRED}",
     "DEL-OFF": f"DEL-OFF was not asked: L, R, I and A need {_PAIRED}",
 }
-_GIVEN_FULL: Final = "_given_full"
 _CONDITION: Final = ["model", "database", "domain", "topology", "style"]
 _SURVIVORS: Final = {
     "model": "model",
@@ -78,11 +77,14 @@ _SURVIVORS: Final = {
 }
 
 
-def audit_tables(frame: pd.DataFrame, *, cluster: str = "base_fact") -> dict[str, pd.DataFrame]:
+def audit_tables(
+    frame: pd.DataFrame, intervals: Intervals = DEFAULT_INTERVALS, *, cluster: str = "base_fact"
+) -> dict[str, pd.DataFrame]:
     """Compute the tables of one or several models.
 
     Args:
         frame: Outcomes of any models, one below the other, columns of `AuditOutcome`.
+        intervals: How intervals are made.
         cluster: Column by which intervals and tests are clustered.
 
     Returns:
@@ -117,17 +119,20 @@ def audit_tables(frame: pd.DataFrame, *, cluster: str = "base_fact") -> dict[str
         warnings.simplefilter("ignore", UnscoredWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         tables = {
-            name: _rates(frame, ["model", *columns], cluster)
+            name: _rates(frame, ["model", *columns], cluster, intervals)
             for name, columns in AUDIT_GROUPINGS.items()
         }
+    origins, scores = (
+        partial(one, cluster=cluster, intervals=intervals) for one in (_origins, _scores)
+    )
     for name, columns in AUDIT_GROUPINGS.items():
         if name == "by_condition":
             continue
         suffix = "" if name == "overall" else f"_{name}"
         by = ["model", *columns]
-        tables[f"attribution{suffix}"] = tabulate(frame, by, partial(_origins, cluster=cluster))
+        tables[f"attribution{suffix}"] = tabulate(frame, by, origins)
         if name in ("overall", "by_topology", "by_style"):
-            tables[f"states{suffix}"] = tabulate(frame, by, partial(_scores, cluster=cluster))
+            tables[f"states{suffix}"] = tabulate(frame, by, scores)
     tables["survivors"] = _survivors(frame)
     return tables
 
@@ -214,7 +219,9 @@ def _survivors(frame: pd.DataFrame) -> pd.DataFrame:
     return survived[list(_SURVIVORS)].rename(columns=_SURVIVORS).reset_index(drop=True)
 
 
-def _rates(frame: pd.DataFrame, keys: list[str], cluster: str) -> pd.DataFrame:
+def _rates(
+    frame: pd.DataFrame, keys: list[str], cluster: str, intervals: Intervals = DEFAULT_INTERVALS
+) -> pd.DataFrame:
     """Compute L, R, I, A and the tests by model and these columns."""
     known = {name: name for name in ("full_correct", "gold_retrieved") if frame[name].notna().any()}
     table = forgetting_by(
@@ -225,6 +232,7 @@ def _rates(frame: pd.DataFrame, keys: list[str], cluster: str) -> pd.DataFrame:
         gold_retrieved=known.get("gold_retrieved"),
         # As published; the clustered form stands beside it.
         test="independent",
+        intervals=intervals,
     ).rename(columns=_PUBLISHED_TEST)
     # Its interval is of independent pairs, as the published test; R - I is the same, clustered.
     table = table.filter(regex="^(?!accuracy_difference)")
@@ -235,8 +243,10 @@ def _rates(frame: pd.DataFrame, keys: list[str], cluster: str) -> pd.DataFrame:
             by=keys,
             cluster=cluster,
             rates=_EFFECT,
+            intervals=intervals,
         ),
         "retrieval_effect",
+        confidence=intervals.confidence,
     )
     told = ("retrieval_effect", "both_rate", "neither_rate")
     bounds = [f"{name}{end}" for name in told for end in ("", "_low", "_high")]
@@ -249,7 +259,6 @@ def _rates(frame: pd.DataFrame, keys: list[str], cluster: str) -> pd.DataFrame:
     extra = pd.DataFrame(
         [
             _identity(row)
-            | _known(part, cluster)
             | _state_columns(part, frame[frame["model"] == row["model"]])
             | _closure(part)
             for part, row in zip(groups.values(), table.to_dict("records"), strict=True)
@@ -257,7 +266,7 @@ def _rates(frame: pd.DataFrame, keys: list[str], cluster: str) -> pd.DataFrame:
     )
     table = pd.concat([table, extra], axis=1)
     table = with_adjusted_p_values(table, column="p_value", within="model")
-    _fill_rates(table, frame, keys, cluster)
+    _fill_accuracies(table, frame, keys, cluster, intervals)
     return table
 
 
@@ -275,15 +284,6 @@ def _identity(row: Mapping[Any, Any]) -> dict[str, Any]:
     if "artifacts" in row:
         columns["artifacts_equal_del_on"] = row["artifacts"] == row["both"] + row["first_only"]
     return columns
-
-
-def _known(rows: pd.DataFrame, cluster: str) -> dict[str, Any]:
-    """Count the facts that the rates given FULL are over."""
-    if rows["full_correct"].isna().all():
-        return {}
-    right = rows["full_correct"].eq(True).fillna(False).astype(bool)
-    paired = rows["first_correct"].notna() & rows["second_correct"].notna()
-    return {f"n_clusters{_GIVEN_FULL}": rows.loc[right & paired, cluster].nunique()}
 
 
 def _state_columns(rows: pd.DataFrame, whole: pd.DataFrame) -> dict[str, Any]:
@@ -321,12 +321,14 @@ def _closure(rows: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _fill_rates(table: pd.DataFrame, frame: pd.DataFrame, keys: list[str], cluster: str) -> None:
+def _fill_accuracies(
+    table: pd.DataFrame, frame: pd.DataFrame, keys: list[str], cluster: str, intervals: Intervals
+) -> None:
     """Take the accuracies of groups without a pair of DEL-ON and DEL-OFF from single states."""
     empty = table.index[table["n"] == 0]
     if empty.empty:
         return
-    scores = tabulate(frame, keys, partial(_scores, cluster=cluster))
+    scores = tabulate(frame, keys, partial(_scores, cluster=cluster, intervals=intervals))
     if scores.empty:
         return
     by_state = scores.set_index([*keys, "state"])
@@ -337,9 +339,13 @@ def _fill_rates(table: pd.DataFrame, frame: pd.DataFrame, keys: list[str], clust
             if key in by_state.index:
                 for end in ("", "_low", "_high"):
                     table.loc[place, f"{rate}{end}"] = by_state.loc[key][f"exact_match{end}"]
+                table.loc[place, f"{rate}_n"] = by_state.loc[key]["n"]
+                table.loc[place, f"{rate}_n_clusters"] = by_state.loc[key]["n_clusters"]
 
 
-def _origins(part: pd.DataFrame, *, cluster: str) -> Iterator[dict[str, object]]:
+def _origins(
+    part: pd.DataFrame, *, cluster: str, intervals: Intervals
+) -> Iterator[dict[str, object]]:
     """Count where a group's right answers after deletion came from."""
     judged = part[part["first_correct"].notna()]
     if judged.empty:
@@ -347,8 +353,8 @@ def _origins(part: pd.DataFrame, *, cluster: str) -> Iterator[dict[str, object]]
     kinds = pd.DataFrame({kind: judged["attribution"] == kind for kind in KINDS})
     is_right = judged["first_correct"].astype(bool)
     n_right = int(is_right.sum())
-    shares = _means(kinds[is_right], judged.loc[is_right, cluster])
-    for kind, rate in _means(kinds, judged[cluster]).items():
+    shares = _means(kinds[is_right], judged.loc[is_right, cluster], intervals)
+    for kind, rate in _means(kinds, judged[cluster], intervals).items():
         count = int(kinds[kind].sum())
         share = shares[kind]
         yield {
@@ -367,7 +373,9 @@ def _origins(part: pd.DataFrame, *, cluster: str) -> Iterator[dict[str, object]]
         }
 
 
-def _scores(part: pd.DataFrame, *, cluster: str) -> Iterator[dict[str, object]]:
+def _scores(
+    part: pd.DataFrame, *, cluster: str, intervals: Intervals
+) -> Iterator[dict[str, object]]:
     """Average a group's exact match and token F1 by state."""
     for state, prefix in STATE_COLUMNS.items():
         judged = part[part[f"{prefix}_correct"].notna()]
@@ -377,13 +385,15 @@ def _scores(part: pd.DataFrame, *, cluster: str) -> Iterator[dict[str, object]]:
         row["n_clusters"] = judged[cluster].nunique()
         names = {f"{prefix}_correct": "exact_match", f"{prefix}_f1": "f1"}
         scores = judged[[*names]].rename(columns=names)
-        for name, mean in _means(scores, judged[cluster]).items():
+        for name, mean in _means(scores, judged[cluster], intervals).items():
             bounds = {f"{name}_low": mean.low, f"{name}_high": mean.high}
             row |= {name: mean.value} | bounds
         yield row | _closure(part)
 
 
-def _means(values: pd.DataFrame, clusters: pd.Series) -> dict[str, GroupValue]:
+def _means(
+    values: pd.DataFrame, clusters: pd.Series, intervals: Intervals
+) -> dict[str, GroupValue]:
     """Average columns of values in [0, 1], with intervals clustered by these labels."""
     sums = values.astype(float).assign(n_rows=1.0).groupby(clusters.astype(str)).sum().to_numpy()
     units = np.eye(sums.shape[1], dtype=int).tolist()
@@ -391,4 +401,4 @@ def _means(values: pd.DataFrame, clusters: pd.Series) -> dict[str, GroupValue]:
         str(name): CountRatio(numerator=tuple(unit), denominator=tuple(units[-1]))
         for name, unit in zip(values, units[:-1], strict=True)
     }
-    return group_values(sums, ratios, DEFAULT_INTERVALS)
+    return group_values(sums, ratios, intervals)

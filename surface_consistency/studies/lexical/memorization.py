@@ -28,6 +28,7 @@ from surface_consistency.metrics import (
 from surface_consistency.metrics.correlation.prediction import majority_macro_f1
 from surface_consistency.metrics.frequency.regression import correctness_regression
 from surface_consistency.metrics.popularity.memorization import extraction_log_likelihood
+from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.report.page import Dot, ForestPlot
 from surface_consistency.report.texts import Texts
 from surface_consistency.runs.folder import RunFolder
@@ -191,11 +192,14 @@ class MemorizationAnalysis(Analysis):
             ]
         )
         predict = partial(_prediction, settings=settings)
+        intervals = report.intervals
+        means, split = partial(_means, intervals=intervals), partial(_split, intervals=intervals)
+        regress = partial(_coefficients, confidence=intervals.confidence)
         frames = {
-            MEMORISATION: tabulate(frame, [*_TASKS, "option"], _means),
-            "memorisation_split": tabulate(frame, _TASKS, partial(_by_score, _split)),
+            MEMORISATION: tabulate(frame, [*_TASKS, "option"], means),
+            "memorisation_split": tabulate(frame, _TASKS, partial(_by_score, split)),
             "memorisation_prediction": tabulate(frame, _TASKS, partial(_by_score, predict)),
-            "memorisation_coefficients": tabulate(frame, _TASKS, partial(_by_score, _coefficients)),
+            "memorisation_coefficients": tabulate(frame, _TASKS, partial(_by_score, regress)),
         }
         sums = missing(
             int(frame["is_sum"].sum()),
@@ -239,11 +243,11 @@ def _with_verdicts(run: Run, scores: pd.DataFrame) -> pd.DataFrame:
     return scores.assign(model=run.label, option=option).merge(facts, on="item")
 
 
-def _means(part: pd.DataFrame) -> dict[str, object]:
+def _means(part: pd.DataFrame, intervals: Intervals) -> dict[str, object]:
     """Average the scores of right or of wrong options."""
     return {
         "n": len(part),
-        **share_columns("extracted", part["extracted"], part["item"]),
+        **share_columns("extracted", part["extracted"], part["item"], intervals),
         **{name: part[name].mean() for name in _SCORES if name != "extracted"},
     }
 
@@ -269,7 +273,7 @@ def _scores_of(features: pd.DataFrame) -> pd.DataFrame:
     return features[[name for name in ("right", "wrong") if name in features]]
 
 
-def _split(features: pd.DataFrame) -> Iterator[Mapping[str, object]]:
+def _split(features: pd.DataFrame, intervals: Intervals) -> Iterator[Mapping[str, object]]:
     """Compare accuracy at low and high scores, relative to the right option's as in the paper."""
     scores = features["right"].to_numpy(float)
     if "wrong" in features:
@@ -277,7 +281,7 @@ def _split(features: pd.DataFrame) -> Iterator[Mapping[str, object]]:
     if np.isnan(scores).all():
         yield dict.fromkeys(_SPLIT, math.nan) | {"n_low": 0, "n_high": 0}
     else:
-        row = split_accuracy(scores, features["correct"], missing="drop")
+        row = split_accuracy(scores, features["correct"], missing="drop", intervals=intervals)
         yield {name: row[name] for name in _SPLIT}
 
 
@@ -311,10 +315,11 @@ def _prediction(
     yield row
 
 
-def _coefficients(features: pd.DataFrame) -> list[dict[Hashable, object]]:
+def _coefficients(features: pd.DataFrame, confidence: float) -> list[dict[Hashable, object]]:
     """Regress verdicts on the scores as they are."""
     scores = _scores_of(features)
     rows = correctness_regression(
-        scores.to_numpy(float), features["correct"], names=list(scores.columns)
-    )
+        scores.to_numpy(float), features["correct"], names=list(scores.columns),
+        confidence=confidence,
+    )  # fmt: skip
     return rows[rows["term"] != "intercept"].to_dict("records")

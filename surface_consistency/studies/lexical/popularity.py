@@ -39,7 +39,7 @@ from surface_consistency.studies.lexical.quality import share_curves
 from surface_consistency.studies.lexical.records import text_id
 from surface_consistency.tables.columns import COLUMNS
 from surface_consistency.tables.numbers import Value
-from surface_consistency.tables.sentences import Sentence, difference, paragraph, size
+from surface_consistency.tables.sentences import Sentence, claim, difference, paragraph, size
 from surface_consistency.tables.table import Table
 from surface_consistency.tables.tabulation import tabulate
 
@@ -121,12 +121,12 @@ class PopularityAnalysis(Analysis):
 
     def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Block]:
         """Say what is shown, and draw the paper's figures 1 and 4; see `Analysis.figures`."""
-        yield Prose(parts=paragraph(_sentences(tables)))
+        yield Prose(parts=paragraph(_sentences(report, tables)))
         yield from _halves(tables["popularity_accuracy"].frame, report.index)
         yield from _curves(tables["popularity_distribution"].frame, report.index)
 
 
-def _sentences(tables: Mapping[str, Table]) -> Iterator[Sentence]:
+def _sentences(report: Report, tables: Mapping[str, Table]) -> Iterator[Sentence]:
     """Report accuracy on rare and common instances, and the shift of popularity."""
     for row in tables["popularity_accuracy"].frame.to_dict("records"):
         if row["wording"] == "original":
@@ -138,15 +138,19 @@ def _sentences(tables: Mapping[str, Table]) -> Iterator[Sentence]:
                 "common instances",
                 p=None,
                 unit="instances",
+                **report.words,
             )
     for row in tables["popularity_shift"].frame.to_dict("records"):
         p_value = row["p_value_holm"]
         if row["pairs"] == "all" and not math.isnan(p_value):
-            sign = "lower" if row["rank_biserial"] < 0 else "higher"
-            words = f"significantly {sign}" if p_value < 0.05 else "not significantly different"
+            level = report.settings.confidence
+            sign = int(np.sign(row["rank_biserial"])) * (p_value < 1.0 - level)
+            words = ("not significantly different", "significantly higher", "significantly lower")
+            quantity = f"popularity of the texts of {row['task'].replace('_', ' ')}"
+            record = claim(row, "rank_biserial", quantity, p_value=p_value, confidence=level)
             yield [
-                f"The popularity of the texts of {row['task'].replace('_', ' ')} is {words} in "
-                f"other words ({row['model']}, ",
+                replace(record, kind="test", null=0.0, direction=sign),
+                f"The {quantity} is {words[sign]} in other words ({row['model']}, ",
                 Value(value=float(p_value), kind="p_value"),
                 f"{size(row, 'instances')}).",
             ]
@@ -247,8 +251,9 @@ def _accuracy(frame: pd.DataFrame, report: Report) -> Table:
         if known.empty:
             return None
         result = split_accuracy(
-            known["lead"], known["correct"].astype(bool), clusters=known[report.cluster]
-        )
+            known["lead"], known["correct"].astype(bool), clusters=known[report.cluster],
+            intervals=report.intervals,
+        )  # fmt: skip
         return {"n_missing": len(part) - len(known)} | {name: result[name] for name in _SPLIT}
 
     rows = tabulate(_by_wording(frame), [*_TASKS, "wording"], split)
@@ -286,6 +291,7 @@ def _paired(frame: pd.DataFrame, report: Report) -> Table:
         pd.concat(parts, ignore_index=True).dropna(subset=["part"]),
         by=[*_TASKS, "split", "part"],
         cluster=report.cluster,
+        intervals=report.intervals,
     )
     rows["p_value_holm"] = adjust_p_values(rows["p_value"].astype(float))
     return score_table(

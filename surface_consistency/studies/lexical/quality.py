@@ -17,7 +17,7 @@ from surface_consistency.engine.study import Scored
 from surface_consistency.matching.judge_reply import FactState, JudgeReplyError
 from surface_consistency.metrics import CountRatio
 from surface_consistency.metrics.uncertainty.bootstrap import group_values
-from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 from surface_consistency.report.page import Block, Lines, Point, Prose, Section, Series
 from surface_consistency.report.texts import Texts
 from surface_consistency.schemas import Prompt
@@ -235,13 +235,16 @@ def quality_section(tables: Mapping[str, Table], models: Sequence[str]) -> Secti
     return Section(anchor="wordings", title="The wordings", blocks=blocks)
 
 
-def share_columns(name: str, is_true: pd.Series, facts: pd.Series) -> dict[str, object]:
+def share_columns(
+    name: str, is_true: pd.Series, facts: pd.Series, intervals: Intervals = DEFAULT_INTERVALS
+) -> dict[str, object]:
     """Compute a share with an interval that takes facts whole, as columns of a table.
 
     Args:
         name: Column of the share.
         is_true: Of each trial whether it counts; those that are missing are left out.
         facts: Of each trial its instance, of which several texts or draws may be tried.
+        intervals: How intervals are made.
 
     Returns:
         The share and its bounds, in [0, 1], as `name`, `name_low` and `name_high`; NaN of no
@@ -250,7 +253,7 @@ def share_columns(name: str, is_true: pd.Series, facts: pd.Series) -> dict[str, 
     known = is_true.dropna().astype(float)
     trials = pd.DataFrame({"true": known, "all": 1.0}).groupby(facts.loc[known.index]).sum()
     ratio = CountRatio(numerator=(1, 0), denominator=(0, 1))
-    share = group_values(trials.to_numpy(), {name: ratio}, DEFAULT_INTERVALS)[name]
+    share = group_values(trials.to_numpy(), {name: ratio}, intervals)[name]
     bounds = {f"{name}_low": share.low, f"{name}_high": share.high}
     return {name: share.value, **bounds}
 

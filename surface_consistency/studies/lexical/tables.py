@@ -83,10 +83,11 @@ def lexical_tables(report: Report) -> dict[str, Table]:
 def _control(report: Report) -> pd.DataFrame:
     """Separate the change of words from their frequency: two wordings of the same words."""
     frame = report.frame
-    options: dict[str, Any] = {"by": _TASKS, "cluster": report.cluster}
+    options: dict[str, Any] = {"cluster": report.cluster, "intervals": report.intervals}
     known = frame[frame["n_control_edits"].fillna(0) > 0]
-    change = paired_by(known, first="first_correct", second="frequent_correct", **options)
-    rarity = paired_by(known, first="frequent_correct", second="rarer_correct", **options)
+    change = paired_by(known, by=_TASKS, second="frequent_correct", **options)
+    known = known.assign(first_correct=known["frequent_correct"])
+    rarity = paired_by(known, by=_TASKS, second="rarer_correct", **options)
     sizes = frame.groupby(_TASKS).size().loc[pd.MultiIndex.from_frame(change[_TASKS])]
     rows = change[[*_TASKS, "n", "n_clusters"]].assign(
         n_without=sizes.to_numpy() - change["n"],
@@ -110,7 +111,7 @@ def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[s
     for row in models:
         leads.append(_accuracy(report, row, over))
         quantity = f"flip rate of {row['model']} between original and other words{over}"
-        leads.append(say.rate(row, "flip_rate", quantity, clusters=report.clusters))
+        leads.append(say.rate(row, "flip_rate", quantity, **report.words))
         for of_task in rows_of(tables, "overall", {"model": row["model"]}) if tasks > 1 else ():
             details.append(_accuracy(report, of_task, f" on {of_task['task'].replace('_', ' ')}"))
         details.append(paired.noise_sentence(report, tables, row))
@@ -135,7 +136,7 @@ def _accuracy(report: Report, row: Mapping[Any, Any], over: str) -> say.Sentence
         "other words of the same meaning",
         "in {}",
         p="p_value",
-        clusters=report.clusters,
+        **report.words,
     )
 
 

@@ -15,8 +15,10 @@ import pandas as pd
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import DataError
-from surface_consistency.metrics import cluster_bootstrap, clustered_auc
+from surface_consistency.metrics import clustered_auc
+from surface_consistency.metrics.uncertainty.bootstrap import group_values
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
+from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.report.page import Prose
 from surface_consistency.runs.loader import Run, load_runs, study_name
 from surface_consistency.schemas.settings import Settings
@@ -55,7 +57,7 @@ class LinkingConsistency(Analysis):
                 "pairs whose names are not linked",
                 "pairs whose names are linked",
                 p=None,
-                clusters=report.clusters,
+                **report.words,
             )
             for row in tables[self.name].frame.to_dict("records")
             if row["pairs"] == "all"
@@ -81,7 +83,7 @@ class LinkingConsistency(Analysis):
         def rates(part: pd.DataFrame) -> Iterator[dict[str, object]]:
             known = part[part["first_correct"].astype(bool)]
             for label, rows in (("all", part), ("right under the title", known)):
-                yield {"pairs": label, **_rates(rows, report.cluster)}
+                yield {"pairs": label, **_rates(rows, report.cluster, report.intervals)}
 
         rows = tabulate(frame, ["model", "template"], rates)
         return {self.name: TEXTS.table(self.name, rows)}
@@ -125,7 +127,7 @@ def _joined(run: Run, probes: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return joined.assign(model=run.label, is_flip=flips)
 
 
-def _rates(part: pd.DataFrame, cluster: str) -> dict[str, object]:
+def _rates(part: pd.DataFrame, cluster: str, intervals: Intervals) -> dict[str, object]:
     """Compute the flip rates of some pairs, and how well log-odds foretell a flip."""
     linked, flips = part["is_linked"].to_numpy(), part["is_flip"].to_numpy()
     cells = pd.DataFrame(np.stack([linked & flips, linked, ~linked & flips, ~linked], axis=1))
@@ -138,16 +140,16 @@ def _rates(part: pd.DataFrame, cluster: str) -> dict[str, object]:
         "flip_rate_linked": linked_flips / n_linked if n_linked else math.nan,
         "flip_rate_not_linked": other_flips / n_others if n_others else math.nan,
     }
-    is_known = n_linked and n_others and len(counts) > 1
-    difference = cluster_bootstrap(counts, _difference) if is_known else (math.nan,) * 3
+    compared = group_values(counts, {"difference": _difference}, intervals)["difference"]
+    row |= {"difference": compared.value, "not_inferred": compared.not_inferred}
+    row |= {"difference_low": compared.low, "difference_high": compared.high}
     known = part[part["first_log_odds"].notna()]
     area = clustered_auc(
         -known["first_log_odds"].to_numpy(dtype=float),
         known["is_flip"].to_numpy(dtype=float),
         known[cluster].to_numpy(dtype=object),
+        confidence=intervals.confidence,
     )
-    names = ("difference", "difference_low", "difference_high")
-    row |= dict(zip(names, difference, strict=True))
     return row | {name: area[name] for name in ("auc", "auc_low", "auc_high")}
 
 
@@ -155,5 +157,5 @@ def _rates(part: pd.DataFrame, cluster: str) -> dict[str, object]:
 def _difference(sums: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Take the flip rate of linked pairs less that of pairs not linked."""
     flips, linked, other_flips, others = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
-    difference: npt.NDArray[np.float64] = flips / linked - other_flips / others
-    return difference
+    with np.errstate(invalid="ignore"):
+        return np.asarray(flips / linked - other_flips / others)

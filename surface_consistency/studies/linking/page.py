@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 
@@ -13,6 +13,7 @@ from surface_consistency.engine.paired.checks import Tables
 from surface_consistency.engine.paired.tables import paired_tables
 from surface_consistency.metrics import clustered_auc, linking_by
 from surface_consistency.metrics.linking.linking import LINKING_KINDS
+from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.models.options import is_even
 from surface_consistency.report.texts import Texts
 from surface_consistency.runs.loader import Run
@@ -64,8 +65,8 @@ def linking_tables(report: Report) -> dict[str, Table]:
     """
     totals = _totals(report)
     by = ["model", "group", "label"]
-    rates = partial(_rates, cluster=report.cluster)
-    right = partial(_right, cluster=report.cluster)
+    options: dict[str, Any] = {"cluster": report.cluster, "intervals": report.intervals}
+    rates, right = partial(_rates, **options), partial(_right, **options)
     orders = partial(_orders, conditions=report.design.conditions)
     frames = {
         "linking": tabulate(_labelled(_whole(report), _groups), by, rates),
@@ -99,9 +100,10 @@ def _orders(outcomes: pd.DataFrame, conditions: tuple[str, str]) -> Iterator[pd.
                 yield outcomes.assign(correct=correct, log_odds=odds, group=order, label=label)
 
 
-def _rates(part: pd.DataFrame, cluster: str) -> dict[str, object]:
+def _rates(part: pd.DataFrame, cluster: str, intervals: Intervals) -> dict[str, object]:
     """Compute accuracies, and areas under the curve against all and each kind of negatives."""
-    row: dict[str, object] = {**linking_by(part, score="correct", cluster=cluster).iloc[0]}
+    linked = linking_by(part, score="correct", cluster=cluster, intervals=intervals).iloc[0]
+    row: dict[str, object] = {**linked}
     known = part[part["log_odds"].notna()]
     negatives = LINKING_KINDS[1:]
     against = {"auc": negatives} | {f"auc_{kind}": (kind,) for kind in negatives}
@@ -111,14 +113,16 @@ def _rates(part: pd.DataFrame, cluster: str) -> dict[str, object]:
             rows["log_odds"].to_numpy(dtype=float),
             (rows["kind"] == "positive").to_numpy(dtype=float),
             rows[cluster].to_numpy(dtype=object),
+            confidence=intervals.confidence,
         )
         row |= {f"{name}{end}": area[f"auc{end}"] for end in _ENDS}
+        row |= {f"{name}_n": len(rows), f"{name}_n_clusters": area["n_clusters"]}
     return row
 
 
-def _right(part: pd.DataFrame, cluster: str) -> dict[str, object]:
+def _right(part: pd.DataFrame, cluster: str, intervals: Intervals) -> dict[str, object]:
     """Compute the accuracy on some examples of one kind."""
-    rates = linking_by(part, score="correct", cluster=cluster).iloc[0]
+    rates = linking_by(part, score="correct", cluster=cluster, intervals=intervals).iloc[0]
     row = {"n": rates["n"], "n_clusters": rates["n_clusters"]}
     return row | {f"accuracy{end}": rates[f"raw_accuracy{end}"] for end in _ENDS}
 
@@ -127,7 +131,7 @@ def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[s
     """Report how well two names of one entity are distinguished from names of two entities."""
     frame = tables["linking"].frame
     rows = frame[(frame["group"] == "all") & (frame["label"] == "all")].to_dict("records")
-    of_pairs = partial(say.rate, unit="pairs of names", clusters=report.clusters)
+    of_pairs: Callable[..., say.Sentence] = partial(say.rate, unit="pairs of names", **report.words)
     leads, details = [], []
     for row in rows:
         model = row["model"]
@@ -140,12 +144,9 @@ def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[s
         quantity = f"{title} {model} distinguish two names of one entity from names of two"
         quantity = quantity if has_odds else quantity.replace("distinguish", "distinguishes")
         leads.append(of_pairs(row, name, quantity, kind="number" if has_odds else "rate", null=0.5))
-        n_true = row["positive_right"] + row["positive_wrong"]
-        sizes = {"positive_accuracy": n_true, "negative_accuracy": row["n"] - n_true}
         for name, quantity in _QUANTITIES.items():
             if say.direction(row, name) is not None:
-                counted = row | {"n": sizes.get(name, row["n"])}
-                details.append(of_pairs(counted, name, quantity.format(model)))
+                details.append(of_pairs(row, name, quantity.format(model)))
     for row in paired.first_panel(report, tables):
         quantity = f"proportion of verdicts of {row['model']} that flip with the order of the names"
         if say.direction(row, "flip_rate") is not None:

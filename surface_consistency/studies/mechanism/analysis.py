@@ -74,8 +74,9 @@ class MechanismAnalysis(Analysis):
             _measure_run(run, report, settings, model)
             for run, model in zip(report.runs, models, strict=True)
         ]
-        made, reason = make_tables(runs, settings)
-        finding = make_finding(made["mechanism_similarity"].frame)
+        confidence = report.settings.confidence
+        made, reason = make_tables(runs, settings, confidence)
+        finding = make_finding(made["mechanism_similarity"].frame, confidence)
         self._prose = [finding, *make_notes(runs, settings), [reason]]
         maps = [heat for one in runs for heat in heat_maps(one, settings.heat_maps)]
         self._pictures = [*make_figures(made, report.index), *maps]

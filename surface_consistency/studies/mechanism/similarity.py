@@ -160,12 +160,13 @@ def _fill(
         rows["assignment", tokens][feature] = metrics.assignment_similarity(matrix)
 
 
-def difference_rows(similarity: pd.DataFrame) -> pd.DataFrame:
+def difference_rows(similarity: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
     """Compare pairs that are right twice with pairs of which one answer alone is right.
 
     Args:
         similarity: One row a pair and way: model, cluster, is_aligned, aggregation, tokens and the
             features; runs in order.
+        confidence: Level of the intervals.
 
     Returns:
         One row a model, way and feature; several models have rows of all, compared within models,
@@ -177,8 +178,9 @@ def difference_rows(similarity: pd.DataFrame) -> pd.DataFrame:
             known = part[part[feature].notna()]
             if not known.empty:
                 rows = metrics.group_difference_by(
-                    known, value=feature, group="is_aligned", strata="model", cluster="cluster"
-                )
+                    known, value=feature, group="is_aligned", strata="model", cluster="cluster",
+                    confidence=confidence,
+                )  # fmt: skip
                 yield from rows.rename(columns=_SHOWN).assign(feature=feature).to_dict("records")
 
     labelled = similarity.assign(label=similarity["model"])

@@ -82,11 +82,12 @@ def _slow(fingerprint: Mapping[str, object], *, everywhere: bool) -> Iterator[st
         yield str(fingerprint["uncovered"])
 
 
-def make_finding(frame: pd.DataFrame) -> list[Part]:
+def make_finding(frame: pd.DataFrame, confidence: float = 0.95) -> list[Part]:
     """Report in which similarities pairs correct both times differ from pairs correct once.
 
     Args:
         frame: Rows of "mechanism_similarity".
+        confidence: Level of the intervals and of the decisions.
 
     Returns:
         Texts and numbers, by the interval and the p-value, Holm-corrected over the similarities of
@@ -111,28 +112,31 @@ def make_finding(frame: pd.DataFrame) -> list[Part]:
                 p="p_value_holm",
                 correction="Holm",
                 kind="number",
+                confidence=confidence,
             ),
             p="p_value_holm",
             most=len(FEATURES),
             kind="number",
+            confidence=confidence,
         )
     return paragraph(sentences)
 
 
 def make_tables(
-    runs: Sequence[MeasuredRun], settings: MechanismSettings
+    runs: Sequence[MeasuredRun], settings: MechanismSettings, confidence: float = 0.95
 ) -> tuple[dict[str, Table], str]:
     """Make all tables of the analysis.
 
     Args:
         runs: What was measured.
         settings: How.
+        confidence: Level of the intervals.
 
     Returns:
         The tables by name, and why alignment is not predicted; "" where it is.
     """
     similarity = pd.concat([one.similarity for one in runs], ignore_index=True)
-    differences = difference_rows(similarity)
+    differences = difference_rows(similarity, confidence)
     main, other = _is_main(differences), ~_is_main(differences)
     pairs = similarity[_is_main(similarity)]
     predicted, reason = prediction_rows(pairs, n_folds=settings.folds, rng=settings.seed)

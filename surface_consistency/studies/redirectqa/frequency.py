@@ -107,6 +107,7 @@ class FrequencyAnalysis(Analysis):
             "by": "model",
             "cluster": report.cluster,
             "high_frequency_above": settings.above,
+            "intervals": report.intervals,
         }
         rows = frequency_analysis(frame, **options)
         made = {
@@ -136,6 +137,7 @@ class FrequencyAnalysis(Analysis):
                 kind="number",
                 null=0.0,
                 unit="names",
+                **report.words,
             )
             for row in rows
             if row["subset"] == "overall"

@@ -65,10 +65,7 @@ def slaq_report_tables(report: Report, *, n_null: int = DEFAULT_N_NULL) -> dict[
     Returns:
         Tables by name.
     """
-    settings = report.settings
-    frames = slot_tables(
-        report.frame, resamples=settings.resamples, n_null=n_null, seed=settings.seed
-    )
+    frames = slot_tables(report.frame, intervals=report.intervals, n_null=n_null)
     same = same_answers(report, _answer_texts, rule="token_f1")
     paired = paired_tables(report, rates=_scores, texts=TEXTS, answers=same)
     return paired | describe_slot_tables(frames)
@@ -76,15 +73,10 @@ def slaq_report_tables(report: Report, *, n_null: int = DEFAULT_N_NULL) -> dict[
 
 def _scores(report: Report, keys: list[str], has_kappa: bool) -> pd.DataFrame:
     """Compute the scores by some columns."""
-    settings = report.settings
-    table = grouped_scores(
-        report.frame,
-        tuple(keys[2:]),
-        cluster=cluster_within(report, keys),
-        resamples=settings.resamples,
-        seed=settings.seed,
-    )
-    return sorted_rows(report, with_detectable(table), keys)
+    cluster, intervals = cluster_within(report, keys), report.intervals
+    table = grouped_scores(report.frame, tuple(keys[2:]), cluster=cluster, intervals=intervals)
+    table = with_detectable(table, confidence=intervals.confidence)
+    return sorted_rows(report, table, keys)
 
 
 def _answer_texts(run: Run) -> tuple[Sequence[str | None], Sequence[str | None]]:
@@ -119,7 +111,7 @@ def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[s
             "long answers",
             "in {}",
             p="p_value",
-            clusters=report.clusters,
+            **report.words,
         )
         for row in usual
     ]
@@ -135,10 +127,10 @@ def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[s
 
 def _details(report: Report, tables: Tables, row: Row) -> Iterator[say.Sentence]:
     """Report the alignment, equal answers, slots and noise of a model."""
-    model = row["model"]
-    if say.direction(row, "consistency") is not None:
-        quantity = f"alignment of {model} between short and long answers"
-        yield say.rate(row, "consistency", quantity, clusters=report.clusters)
+    model, by_topic = row["model"], report.words | {"clusters": "topics"}
+    if say.direction(row, "alignment") is not None:
+        quantity = f"alignment of {model} between short and long answers, averaged over topics,"
+        yield say.rate({**row, "n_clusters": row["n_topics"]}, "alignment", quantity, **by_topic)
     yield from paired.same_sentences(report, tables, row, "same_by_rule")
     for slot in rows_of(tables, "position", {"model": model})[:1]:
         if say.direction(slot, "slope") is not None:
@@ -149,9 +141,9 @@ def _details(report: Report, tables: Tables, row: Row) -> Iterator[say.Sentence]
                 kind="difference",
                 null=0.0,
                 unit="answers",
-                clusters="topics",
+                **by_topic,
             )
-    yield _momentum_sentence(tables, model)
+    yield _momentum_sentence(report, tables, model)
     yield paired.noise_sentence(report, tables, row)
 
 
@@ -172,17 +164,19 @@ def _matcher_sentences(report: Report) -> Iterator[say.Sentence]:
         known.add((rule, part, only))
         agreement = matcher_agreement(rule, part=part, entities_only=only)
         n_true = agreement["true_positives"]
-        yield TEXTS.sentence(
+        record, *share = say.estimate(agreement, "accuracy", f"agreement of {rule}")
+        sentence = TEXTS.sentence(
             "matcher",
             label=run.label,
             judged_by=run.judged_by,
             n=agreement["n"],
-            share=say.estimate(agreement, "accuracy", f"agreement of {rule}"),
+            share=share,
             n_false=agreement["false_positives"],
             n_positive=n_true + agreement["false_positives"],
             n_missed=agreement["false_negatives"],
             n_true=n_true + agreement["false_negatives"],
         )
+        yield [record, *sentence]
 
 
 # Sections.
@@ -204,7 +198,7 @@ def _square_facts(report: Report, row: Row) -> list[paired.Fact]:
     """Return the lines below a square."""
     change = interval_value(row, "accuracy_difference", kind="difference")
     return [
-        ("alignment", interval_value(row, "consistency"), ""),
+        ("alignment", interval_value(row, "alignment"), "mean over topics"),
         ("signed alignment", interval_value(row, "signed_alignment", kind="number"), ""),
         ("long minus short", change, ""),
         ("flips", interval_value(row, "flip_rate"), ""),
@@ -250,12 +244,12 @@ def _momentum(report: Report, tables: Tables) -> page.Section | None:
                 for null in (_NULL, _WEAK_NULL)
             )
             blocks.append(_momentum_curve(report, label, kind, points, own, weak))
-    found = say.paragraph(_momentum_sentence(tables, label) for label in report.labels)
-    lead = [*TEXTS.sentence("momentum"), " ", *found]
+    found = say.paragraph(_momentum_sentence(report, tables, label) for label in report.labels)
+    lead = [*TEXTS.sentence("momentum", level=report.level), " ", *found]
     return paired.section("momentum", "Does one error cause the next?", blocks, lead=lead)
 
 
-def _momentum_sentence(tables: Tables, model: str) -> say.Sentence:
+def _momentum_sentence(report: Report, tables: Tables, model: str) -> say.Sentence:
     """Report whether the slots of a model depend on the ones before, and in which direction."""
     rows = rows_of(tables, "momentum_slopes", {"model": model}, null=_NULL)[:1]
     if not rows or is_missing(rows[0]["band_p_value"]):
@@ -267,13 +261,22 @@ def _momentum_sentence(tables: Tables, model: str) -> say.Sentence:
         directions |= {sign * side for side in (_side(row),) if side}
     names = {frozenset({1}): "momentum_found", frozenset({-1}): "momentum_reversed"}
     found = names.get(frozenset(directions), "momentum_mixed")
-    significant = rows[0]["band_p_value"] < 0.05
-    return TEXTS.sentence(
-        found if significant else "momentum_not_found",
+    p_value = float(rows[0]["band_p_value"])
+    record = say.claim(
+        rows[0],
+        "band_p_value",
+        f"momentum of {model}",
+        kind="test",
+        p_value=p_value,
+        confidence=report.confidence,
+    )
+    text = TEXTS.sentence(
+        found if p_value < 1.0 - report.confidence else "momentum_not_found",
         model=model,
-        p=value_text(Value(value=rows[0]["band_p_value"], kind="p_value")),
+        p=value_text(Value(value=p_value, kind="p_value")),
         n=int(rows[0]["n_responses"]),
     )
+    return [record, *text]
 
 
 def _momentum_curve(
@@ -368,7 +371,7 @@ def _models_chart(report: Report, tables: Tables) -> Iterator[page.ForestPlot]:
     models = [row for row in paired.first_panel(report, tables) if row["n"]]
     if len(models) < 2:
         return
-    scores = {"first_accuracy": "F_S", "second_accuracy": "F_L", "consistency": "alignment"}
+    scores = {"first_accuracy": "F_S", "second_accuracy": "F_L", "alignment": "alignment"}
     yield page.ForestPlot(
         name="alignment",
         title="F_S, F_L and alignment",
@@ -435,7 +438,9 @@ def _key_facts(report: Report) -> list[tuple[str, str]]:
 
 def _method(report: Report) -> list[str]:
     """Return the method in paragraphs."""
-    return TEXTS.paragraphs("method", clusters=report.clusters, n_null=DEFAULT_N_NULL)
+    return TEXTS.paragraphs(
+        "method", clusters=report.clusters, n_null=DEFAULT_N_NULL, level=report.level
+    )
 
 
 def _title(report: Report, title: str, label: str) -> str:

@@ -19,7 +19,7 @@ from surface_consistency.errors import (
 from surface_consistency.metrics import (
     PAIRED_RATES,
     CountRatio,
-    Intervals,
+    alignment_by,
     momentum,
     paired_by,
     position_curve,
@@ -27,6 +27,7 @@ from surface_consistency.metrics import (
 from surface_consistency.metrics.positions.momentum_curves import DEFAULT_N_NULL
 from surface_consistency.metrics.positions.topic_layout import is_balanced, topic_arrays
 from surface_consistency.metrics.uncertainty.bootstrap import group_values
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 from surface_consistency.report.texts import Texts
 from surface_consistency.tables.columns import COLUMNS
 from surface_consistency.tables.table import Table
@@ -47,10 +48,13 @@ _RATES: Final = (
     "second_accuracy",
     "accuracy_difference",
     "consistency",
-    "signed_alignment",
     "flip_rate",
 )
-_COUNTS: Final = ("both", "first_only", "second_only", "neither", "n", "n_clusters", "n_missing")
+_ALIGNMENT: Final = ("alignment", "signed_alignment")
+_COUNTS: Final = (
+    *("both", "first_only", "second_only", "neither", "n", "n_clusters", "n_effective_clusters"),
+    *("not_inferred", "n_missing", "n_topics"),
+)
 _TEST: Final = ("statistic", "p_value", "test", "design_effect")
 
 
@@ -59,33 +63,35 @@ def grouped_scores(
     columns: tuple[str, ...] = (),
     *,
     cluster: str = "topic_id",
-    resamples: int = 10_000,
-    seed: int = 0,
+    intervals: Intervals = DEFAULT_INTERVALS,
 ) -> pd.DataFrame:
     """Compute the paired scores by model, second condition and some columns.
 
     Args:
         frame: Outcomes of any models, columns of `SlaqOutcome`.
         columns: Columns that make groups besides; missing values make the group "unknown".
-        cluster: What intervals take as a whole.
-        resamples: Resamples of clusters.
-        seed: Seed of the resampling.
+        cluster: Column by which intervals of all scores but the alignments are clustered.
+        intervals: How intervals are made.
 
     Returns:
         One row a group, models in order of appearance: model, condition ("long" or "free"), the
         columns, counts, `<score>`, `<score>_low` and `<score>_high` for first_accuracy (F_S),
-        second_accuracy (F_L), accuracy_difference, consistency (alignment), signed_alignment and
-        flip_rate; the test of the accuracy difference, by the t of its interval; and the design
-        effect.
-        Pairs are pooled, which equals the mean over topics where all are judged.
+        second_accuracy (F_L), accuracy_difference, consistency and flip_rate, which are over pairs,
+        and for alignment and signed_alignment, which are means over the n_topics topics, clustered
+        by topic; the test of the accuracy difference, by the t of its interval; and the design
+        effect. Alignment equals the consistency if every pair of every topic is judged.
 
     Raises:
         ColumnNotFoundError: If a column is missing.
         ValueError: If the frame is empty.
 
     Notes:
-        Values, intervals and tests are those of `paired_by`. What is missing is counted in
-        `n_missing` and what is undefined is NaN, without a warning.
+        Values, intervals and tests are those of `paired_by`, and of `alignment_by` for the
+        alignments. What is missing is counted in `n_missing` and what is undefined is NaN, without
+        a warning.
+
+    References:
+        SLAQ, arXiv 2510.11218, eqs. 1 to 4 and figure 2 ("average over topics").
     """
     grouped = _with_numbers(frame)
     for column in columns:
@@ -100,11 +106,15 @@ def grouped_scores(
             by=keys,
             cluster=cluster,
             rates={name: PAIRED_RATES[name] for name in _RATES},
-            intervals=Intervals(resamples=resamples, seed=seed),
+            intervals=intervals,
         )
-    named = table.rename(columns={"second_condition": "condition"})
+        aligned = alignment_by(grouped, by=keys, intervals=intervals)
+    ends = ("", "_low", "_high")
+    own = ["n_topics", *(name + end for name in _ALIGNMENT for end in ends)]
+    named = table.merge(aligned[[*keys, *own]], on=keys)
+    named = named.rename(columns={"second_condition": "condition"})
     shown = ["model", "condition", *columns, *_COUNTS]
-    shown += [name + end for name in _RATES for end in ("", "_low", "_high")]
+    shown += [name + end for name in (*_RATES, *_ALIGNMENT) for end in ends]
     order = {model: place for place, model in enumerate(frame["model"].unique())}
     return named[[*shown, *_TEST]].sort_values(
         "model", key=lambda models: models.map(order), kind="stable"
@@ -112,15 +122,14 @@ def grouped_scores(
 
 
 def slot_tables(
-    frame: pd.DataFrame, *, resamples: int = 10_000, n_null: int = DEFAULT_N_NULL, seed: int = 0
+    frame: pd.DataFrame, *, intervals: Intervals = DEFAULT_INTERVALS, n_null: int = DEFAULT_N_NULL
 ) -> dict[str, pd.DataFrame]:
     """Compute what looks at slots, orders and free texts; intervals take topics whole.
 
     Args:
         frame: Outcomes of any models, columns of `SlaqOutcome`.
-        resamples: Resamples of topics for intervals.
+        intervals: How intervals are made; its seed is also that of the null band.
         n_null: Draws of the null band of momentum.
-        seed: Seed of both.
 
     Returns:
         "momentum" (figure 3) and "momentum_slopes"; "position", where the orders of every topic are
@@ -143,9 +152,9 @@ def slot_tables(
         )
         for model, rows in listed.groupby("model", sort=False):
             arrays = topic_arrays(rows, question="item")
-            tables = {"order_sensitivity": _order_sensitivity(arrays, resamples, seed)}
-            tables |= _momentum(arrays, resamples, n_null, seed)
-            tables |= _position(arrays, resamples, seed)
+            tables = {"order_sensitivity": _order_sensitivity(arrays, intervals)}
+            tables |= _momentum(arrays, intervals, n_null)
+            tables |= _position(arrays, intervals)
             for name, table in tables.items():
                 if not table.empty:
                     table.insert(0, "model", model)
@@ -245,12 +254,12 @@ _SLOPE_COLUMNS: Final = (
 )
 _POSITION: Final = (
     *("slot", "n", "accuracy", "accuracy_low", "accuracy_high"),
-    *("slope", "slope_low", "slope_high", "n_topics", "n_facts_left_out"),
+    *("slope", "slope_low", "slope_high", "not_inferred", "n_topics", "n_facts_left_out"),
 )
 
 
 def _momentum(
-    arrays: Mapping[str, npt.NDArray[Any]], resamples: int, n_null: int, seed: int
+    arrays: Mapping[str, npt.NDArray[Any]], intervals: Intervals, n_null: int
 ) -> dict[str, pd.DataFrame]:
     """Compute the curves after runs of right and wrong slots, under both nulls."""
     if not np.isfinite(arrays["slots"]).all(axis=-1).any():
@@ -266,17 +275,13 @@ def _momentum(
                 orders=arrays["orders"],
                 null=null,
                 missing="drop",
-                # The curve and its intervals are the same under both nulls; one is enough.
-                intervals=Intervals(resamples=1 if curves else resamples, seed=seed),
+                intervals=intervals,
                 n_null=n_null,
             )
         curves.append(points.assign(null=of_null["null"].iloc[0]))
         slopes.append(
             of_null.rename(columns={"null_slope_low": "null_low", "null_slope_high": "null_high"})
         )
-        for tables, name in ((curves, "probability"), (slopes, "slope")):
-            for end in ("_low", "_high"):
-                tables[-1][name + end] = tables[0][name + end]
     return {
         "momentum": pd.concat(curves, ignore_index=True)[["null", *points.columns]],
         "momentum_slopes": pd.concat(slopes, ignore_index=True)[list(_SLOPE_COLUMNS)],
@@ -284,23 +289,18 @@ def _momentum(
 
 
 def _position(
-    arrays: Mapping[str, npt.NDArray[Any]], resamples: int, seed: int
+    arrays: Mapping[str, npt.NDArray[Any]], intervals: Intervals
 ) -> dict[str, pd.DataFrame]:
     """Compute the accuracy by slot, where orders are balanced and a fact is complete."""
     complete = np.isfinite(arrays["long"]).all(axis=1)
     if not complete.any() or not is_balanced(arrays["orders"]):
         return {}
-    rows = position_curve(
-        arrays["slots"],
-        arrays["orders"],
-        missing="drop",
-        intervals=Intervals(resamples=resamples, seed=seed),
-    )
+    rows = position_curve(arrays["slots"], arrays["orders"], missing="drop", intervals=intervals)
     return {"position": rows.rename(columns={"n_missing": "n_facts_left_out"})[list(_POSITION)]}
 
 
 def _order_sensitivity(
-    arrays: Mapping[str, npt.NDArray[Any]], resamples: int, seed: int
+    arrays: Mapping[str, npt.NDArray[Any]], intervals: Intervals
 ) -> pd.DataFrame:
     """Compute how often the long verdict of a fact changes with the order of its query.
 
@@ -316,9 +316,7 @@ def _order_sensitivity(
     differing = np.where(several, 2 * rights * (judged - rights) / (orders * (orders - 1)), 0.0)
     by_topic = np.column_stack((differing.sum(axis=1), several.sum(axis=1)))[several.any(axis=1)]
     disagreement = group_values(
-        by_topic,
-        {"disagreement": CountRatio(numerator=(1, 0), denominator=(0, 1))},
-        Intervals(resamples=resamples, seed=seed),
+        by_topic, {"disagreement": CountRatio(numerator=(1, 0), denominator=(0, 1))}, intervals
     )["disagreement"]
     changing = int((several & (rights > 0) & (rights < judged)).sum())
     return pd.DataFrame(

@@ -22,7 +22,7 @@ from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
-from surface_consistency.tables.numbers import Value
+from surface_consistency.tables.numbers import sentence_text
 from surface_consistency.text import normalize
 from tests.made_runs import make_manifest, make_outcomes, memory_run
 
@@ -47,7 +47,7 @@ def report_of(*runs):
 
 def told(parts):
     """The words of a sentence, numbers as percent."""
-    return "".join(f"{100 * p.value:.1f} %" if isinstance(p, Value) else p for p in parts)
+    return sentence_text(parts).replace("\u00a0", " ")
 
 
 def checks_of(page):

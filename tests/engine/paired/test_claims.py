@@ -103,7 +103,7 @@ def test_numbers_without_an_interval_are_not_quoted():
     assert tables["overall"].frame["flip_rate_low"].isna().all()
     assert sentence_text(page.finding.sentence) == (
         "The flip rate of m between plain and capitals cannot be inferred: 40 pairs in 1 fact are "
-        "too few (worth 1 cluster, under 4)."
+        "too few (effective number of clusters 1, minimum 4)."
     )
     assert not re.search(r"\d", sentence_text(page.finding.summary))
     [square] = page.sections[0].blocks[0].squares

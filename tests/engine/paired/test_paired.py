@@ -191,9 +191,9 @@ def test_the_largest_floor_of_all_strata_counts_and_all_are_told():
     rows = [row for chart in charts for row in chart.rows]
     assert {(level, len(dots)) for _, level, dots in rows} == {(0, 1)}
     parts = page.finding.summary
-    told = "".join(part if isinstance(part, str) else f"{part.value:g}" for part in parts)
-    assert "test-retest flip rate of identical prompts of m is 0 (95 % CI " in told
-    assert ", a); 0.3 (95 % CI " in told
+    told = sentence_text(parts).replace("\u00a0", " ")
+    assert "test-retest flip rate of identical prompts of m is 0.0 % (95 % CI " in told
+    assert ", a); 30.0 % (95 % CI " in told
     assert ", b)." in told
 
 

@@ -266,7 +266,7 @@ def test_conclusions_follow_margin_direction_and_clusters():
     with pytest.warns(UndefinedMetricWarning, match="no difference is inferred"):
         few = compare_models(drawn(13, 30, "ab", 10), cluster="passage").differences
     assert few["conclusion"].tolist() == ["not inferred"]
-    assert few["not_inferred"].tolist() == ["worth 3 clusters, under 4"]
+    assert few["not_inferred"].tolist() == ["effective number of clusters 3, minimum 4"]
 
 
 def test_intervals_hold_and_ranks_err_in_no_more_than_five_percent():
@@ -442,7 +442,7 @@ def test_models_that_rarely_differ_have_q_in_place_of_f():
     [
         ([[1, 0, 0]] * 9, None, "by the same on all"),
         ([[1, 0, 0, 0], [0, 1, 1, 0]] * 2, None, "by the same on all"),
-        (np.arange(90).reshape(30, 3) % 7, [900] + [1] * 29, "worth 1.* under 4"),
+        (np.arange(90).reshape(30, 3) % 7, [900] + [1] * 29, "clusters 1.* minimum 4"),
     ],
 )
 def test_equality_without_spread_is_undefined(totals, sizes, message):
@@ -457,7 +457,7 @@ def test_equality_without_spread_is_undefined(totals, sizes, message):
 
 def test_one_model_in_few_clusters_has_no_interval_and_a_warning_says_so():
     frame = long({"a": [1, 0, 1]})
-    with pytest.warns(UndefinedMetricWarning, match="the mean has no interval .*under 4"):
+    with pytest.warns(UndefinedMetricWarning, match="the mean has no interval .*minimum 4"):
         result = compare_models(frame)
 
     assert result.models["mean_low"].isna().all()

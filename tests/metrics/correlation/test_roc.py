@@ -74,8 +74,8 @@ def test_degrees_are_those_of_the_clusters_that_hold_positives():
 @pytest.mark.parametrize(
     ("owners_of_positives", "reason"),
     [
-        ([0] * 10 + [1] * 10 + [2] * 10, "positives are worth 3 clusters, under 4"),
-        ([0] * 30 + list(range(1, 31)), "positives are worth 3.87 clusters, under 4"),
+        ([0] * 10 + [1] * 10 + [2] * 10, "positives: effective number of clusters 3, minimum 4"),
+        ([0] * 30 + list(range(1, 31)), "positives: effective number of clusters 3.87, minimum 4"),
     ],
 )
 def test_where_nothing_can_be_inferred_the_reason_is_given(owners_of_positives, reason):

@@ -53,6 +53,7 @@ def test_forgetting_by_holds_the_columns_that_are_known():
     )
 
     of_full = {f"{name}_given_full" for name in ("survival", *DELETION[:3])}
+    of_full |= {f"{name}{end}" for name in of_full for end in ("_n", "_n_clusters")}
     of_full |= {"full_correct", "full_flag", "full_accuracy"}
     assert {name.removesuffix("_low").removesuffix("_high") for name in full - plain} == of_full
     assert trace - plain == {"artifacts", *(f"artifact_rate{end}" for end in ("", "_low", "_high"))}

@@ -75,7 +75,7 @@ SCORES, CORRECT, FACT = answers(5, n_facts=N)
         ({"clusters": FACT % 4}, "4 clusters for 4 terms"),
         (
             {"clusters": FACT.clip(0, 100) // 10 * 10 + 1e3 * (FACT > 60)},
-            "its rows are worth 3.64 clusters, under 4",
+            "effective number of clusters 3.64, minimum 4",
         ),
     ],
 )

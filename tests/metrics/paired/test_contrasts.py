@@ -259,10 +259,10 @@ def test_contrast_turns_by_swapping_and_is_free_of_order(counts, random):
 
 def test_groups_that_cannot_be_compared_are_named(frame):
     few = contrasts_by(frame[frame["item"] < 3], between="types")
-    assert few["not_inferred"].tolist() == ["worth 3 clusters, under 4"] * 3
+    assert few["not_inferred"].tolist() == ["effective number of clusters 3, minimum 4"] * 3
     assert few[["difference_low", "difference_high", "p_value"]].isna().all(axis=None)
     assert few["difference"].notna().all()
-    with pytest.warns(UndefinedMetricWarning, match="worth 1 cluster, under 4"):
+    with pytest.warns(UndefinedMetricWarning, match="effective number of clusters 1, minimum 4"):
         alone = contrast([[1, 2, 0, 1]], [[3, 1, 0, 0]])
     assert math.isnan(alone["p_value"])
     assert alone["difference"] == pytest.approx(0.25)

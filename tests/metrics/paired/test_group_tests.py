@@ -56,7 +56,7 @@ def test_swapping_the_groups_changes_the_sign(data):
     [
         ([0.5, 0.5] * 8, [1, 0] * 8, {}, "alike in all clusters"),
         ([0.5, 0.7] * 8, [1, 0] * 8, {}, "alike in all clusters"),
-        ([1.0, 2.0, 3.0], [1, 0, 0], {"cluster": ["t"] * 3}, "worth 1 cluster, under 4"),
+        ([1.0, 2.0, 3.0], [1, 0, 0], {"cluster": ["t"] * 3}, "of clusters 1, minimum 4"),
         ([1.0, 2.0], [1, 1], {}, "no stratum contains both kinds of rows"),
         ([1.0, 2.0], [1, 0], {"strata": ["a", "b"]}, "no stratum contains both kinds of rows"),
     ],

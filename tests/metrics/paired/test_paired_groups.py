@@ -396,7 +396,7 @@ def test_undefined_numbers_are_named_in_one_warning():
     assert "all intervals (one cluster) (1, such as in group label='b')" in message
     assert result["flip_rate"].tolist() == [0.5, 0.0]
     assert result["flip_rate_low"].isna().tolist() == [True, True]
-    reasons = ["worth 2 clusters, under 4", "worth 1 cluster, under 4"]
+    reasons = [f"effective number of clusters {n}, minimum 4" for n in (2, 1)]
     assert result["not_inferred"].tolist() == reasons
     with pytest.warns(UndefinedMetricWarning, match=r"\(one cluster\) \(1, such as in the frame\)"):
         one = paired_by(frame[2:], test="obuchowski").iloc[0]
@@ -431,3 +431,14 @@ def test_auto_keeps_its_level_where_facts_repeat():
     # A binomial count of 300 trials at 0.05 lies within 5 and 28 with probability 0.999.
     assert 5 <= rejected["auto"] <= 28
     assert rejected["independent"] > 40
+
+
+def test_conditional_rates_have_their_own_denominators_and_the_effective_number_of_clusters():
+    first = [1, 1, 0, 1, 1, 0, 1, 0, 1]
+    frame = pd.DataFrame({"item": [0, 0, *range(7)], "first_correct": first, "second_correct": 1})
+    row = paired_by(frame).iloc[0]
+    sizes = [row[f"consistency_given_first_{name}_n"] for name in ("correct", "incorrect")]
+    clusters = [row[f"consistency_given_first_{x}_n_clusters"] for x in ("correct", "incorrect")]
+    assert (sizes, clusters, row["n"]) == ([6, 3], [5, 3], 9)
+    # Kish: (sum of sizes)^2 / sum of squares.
+    assert row["n_effective_clusters"] == pytest.approx(81 / (9 + 6))

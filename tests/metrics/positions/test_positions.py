@@ -122,8 +122,8 @@ PAIR = [[0, 1], [1, 0]]
 @pytest.mark.parametrize(
     ("slots", "orders", "message", "is_nan"),
     [
-        ([[[1, 0], [0, 1]]], [PAIR], "worth 1 cluster, under 4", (0, 1)),
-        ([[[1, 0], [0, 1]]] * 3, [PAIR] * 3, "the intervals, worth 3 clusters, under 4", (0, 1)),
+        ([[[1, 0], [0, 1]]], [PAIR], "effective number of clusters 1, minimum 4", (0, 1)),
+        ([[[1, 0], [0, 1]]] * 3, [PAIR] * 3, "intervals, effective.* 3, minimum 4", (0, 1)),
         ([[[1]], [[0]]] * 4, [[[0]]] * 8, "there is one slot", (1, 0)),
     ],
 )

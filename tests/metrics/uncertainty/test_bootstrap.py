@@ -155,7 +155,7 @@ def whole_data(totals):
         ([[3, 0, 0, 1]] * 20, consistency, "", (1, 1, 1)),
         # Odds of 1 to 0 are infinite, and the upper bound with them.
         ([[1, 0], [1, 0], [1, 0], [0, 1]], mean, "", (3, 1 / 3, math.inf)),
-        ([[3, 1, 0, 1]], consistency, "worth 1 cluster, under 2", (0.8, *UNKNOWN)),
+        ([[3, 1, 0, 1]], consistency, "effective number of clusters 1, minimum 2", (0.8, *UNKNOWN)),
         ([[0, 0, 1, 2], [0, 0, 0, 3]], CONDITIONAL, "itself undefined", (math.nan, *UNKNOWN)),
         # Half the clusters have such pairs; resamples without one are left out.
         (HALF, CONDITIONAL, "", (2 / 3, 0.5, 1)),

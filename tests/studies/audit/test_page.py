@@ -9,7 +9,7 @@ from surface_consistency.errors import SourceNotFoundError
 from surface_consistency.report.page import AlluvialPlot, MosaicPlots, Prose, StackedBars
 from surface_consistency.studies.audit import AuditStudy
 from surface_consistency.studies.audit.tables import audit_tables
-from surface_consistency.tables.numbers import Value
+from surface_consistency.tables.numbers import Claim, Value
 from surface_consistency.tables.table import Table
 from tests.studies.audit.conftest import make_outcomes, random_outcomes
 
@@ -23,7 +23,9 @@ def page_of(*folders):
 def words(parts):
     """Set words and numbers in a row, rates in percent."""
     return "".join(
-        f"{100 * part.value:.1f} %" if isinstance(part, Value) else part for part in parts
+        f"{100 * part.value:.1f} %" if isinstance(part, Value) else part
+        for part in parts
+        if not isinstance(part, Claim)
     )
 
 

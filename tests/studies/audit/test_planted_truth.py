@@ -228,7 +228,7 @@ def test_nothing_is_quoted_of_a_single_fact(audit_run):
         "After deletion, toy_model answers 1 of 4 prompts correctly with retrieval on, and 4 with "
         "retrieval off. A difference in accuracy of toy_model after deletion between retrieval off "
         "and retrieval on cannot be inferred: 4 prompts in 1 fact are too few "
-        "(worth 1 cluster, under 4)."
+        "(effective number of clusters 1, minimum 4)."
     )
     assert "stay correct" not in plain(page.finding.summary)
 

@@ -84,8 +84,8 @@ def test_a_page_says_beside_its_finding_how_far_its_matcher_errs(make_slaq_run, 
     page, tables = page_of(folder)
 
     words = "".join(part for part in page.finding.summary if isinstance(part, str))
-    assert "string matcher (matcher:boundary)" in words
-    assert f"On {found['n']:,} labelled facts" in words
+    assert "string matcher that judged m (matcher:boundary)" in words
+    assert f"of {found['n']:,} labelled facts" in words
     assert f"{found['false_positives']:,} of" in words
     numbers = [part.value for part in page.finding.summary if isinstance(part, Value)]
     assert found["accuracy"] in numbers

@@ -7,7 +7,7 @@ import pytest
 from surface_consistency.metrics import PAIRED_RATES, Intervals, forms_by, paired_by
 from surface_consistency.studies.slaq.tables import grouped_scores, slot_tables
 
-FAST = {"resamples": 200, "n_null": 50}
+FAST = {"n_null": 50}
 
 
 def outcomes(run):
@@ -24,7 +24,7 @@ def test_scores_agree_with_paired_by(make_slaq_run, coin):
     ]
     frame = pd.concat(frames, ignore_index=True)
 
-    table = grouped_scores(frame, ("category",), resamples=20_000)
+    table = grouped_scores(frame, ("category",))
     reference = paired_by(
         frame,
         by=["model", "category"],
@@ -47,13 +47,13 @@ def test_models_on_the_same_topics_share_resamples(make_slaq_run, coin):
     frame = outcomes(make_slaq_run("one"))
     twins = pd.concat([frame, frame.assign(model="twin")], ignore_index=True)
 
-    table = grouped_scores(twins, resamples=300).set_index("model")
+    table = grouped_scores(twins).set_index("model")
 
     assert table.loc["m"].drop("condition").equals(table.loc["twin"].drop("condition"))
 
 
 def test_a_group_of_one_topic_has_no_interval(make_slaq_run):
-    table = grouped_scores(outcomes(make_slaq_run("one", limit=1)), resamples=50)
+    table = grouped_scores(outcomes(make_slaq_run("one", limit=1)))
 
     assert np.isnan(table[["consistency_low", "second_accuracy_high"]].to_numpy(float)).all()
     assert table["consistency"].notna().all()
@@ -64,13 +64,13 @@ def test_topics_without_verdicts_are_no_clusters_and_missing_labels_are_a_group(
     first = frame["topic_id"] == frame["topic_id"].iloc[0]
     frame.loc[first, "second_correct"] = pd.NA
 
-    table = grouped_scores(frame, ("popularity",), resamples=50).iloc[0]
+    table = grouped_scores(frame, ("popularity",)).iloc[0]
 
     assert (table["n_clusters"], table["n_missing"], table["n"]) == (5, 25, 125)
     assert table["popularity"] == "unknown"
-    rest = grouped_scores(frame[~first], resamples=50).iloc[0]
+    rest = grouped_scores(frame[~first]).iloc[0]
     assert table["consistency_low"] == rest["consistency_low"]
-    by_fact = grouped_scores(frame, cluster="item", resamples=50).iloc[0]
+    by_fact = grouped_scores(frame, cluster="item").iloc[0]
     assert by_fact["n_clusters"] == 25
 
 
