@@ -307,7 +307,9 @@ def forest_strips(block: page.ForestPlot, models: Sequence[str]) -> Strips:
         ],
         scale=scale,
         axis=block.axis,
-        is_share=not any(one.dot.value.kind == "number" for _, _, marks in rows for one in marks),
+        is_share=not any(
+            one.dot.value.kind in ("number", "decimal") for _, _, marks in rows for one in marks
+        ),
         bands=[
             *_margin_band(block, scale),
             *(

@@ -49,6 +49,7 @@ from surface_consistency.report.page import (
     Page,
     Section,
 )
+from surface_consistency.report.texts import Texts
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.schemas import PairedOutcome
 from surface_consistency.tables import sentences as say
@@ -406,7 +407,7 @@ def square_facts(report: Report, row: Row) -> list[Fact]:
         (
             f"still correct, given {first} correct",
             interval_value(row, "consistency_given_first_correct"),
-            "",
+            f"{int(row['both'] + row['first_only']):,} pairs",
         ),
         (f"{second} minus {first}", change, ""),
         ("kappa", interval_value(row, "kappa", kind="number"), ""),
@@ -550,7 +551,7 @@ def dot(
     row: Row,
     name: str,
     *,
-    kind: Literal["rate", "difference", "number"] = "rate",
+    kind: Literal["rate", "difference", "number", "decimal"] = "rate",
     clusters: str = "n_clusters",
     is_certain: bool = False,
     is_above_noise: bool = False,
@@ -868,6 +869,10 @@ class PageSpec:
     export: "Callable[[Scored], None]" = lambda _: None
     """Writes files in other formats, such as those of a published study, to `Scored.folder`, a
     temporary folder whose content then replaces the scores of the run."""
+
+    papers: Texts | None = None
+    """Texts that describe tables in the form of the study's paper, which follow all sections; none
+    by default."""
 
     metrics: Callable[[pd.DataFrame], Mapping[str, float]] = lambda _: {}
     """Computes single numbers in addition to those of the pairs, for tools that show nothing else,

@@ -43,8 +43,10 @@ from surface_consistency.report.page import (
     StackedBars,
 )
 from surface_consistency.report.texts import Texts
+from surface_consistency.runs.frames import read_frame
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.audit.attribution import KIND_MEANINGS, KIND_TITLES, KINDS
+from surface_consistency.studies.audit.judge import AuditVerdict
 from surface_consistency.studies.audit.settings import PUBLISHED_SCORING
 from surface_consistency.studies.audit.tables import (
     AUDIT_GROUPINGS,
@@ -81,6 +83,14 @@ _COLOURS: Final = dict(
 _CELL_RATES: Final = ("both_rate", "retrieval_mediated", "interference", "neither_rate")
 """Proportions of the cells."""
 _ASKED: Final = "n_full? n_del_on? n_del_off?"
+_CONDITION: Final = ("database", "domain", "topology", "style")
+_SCORES: Final = {
+    "exact_match": "correct",
+    "precision": "precision",
+    "recall": "recall",
+    "f1": "f1",
+}
+"""Scores of a condition, and their columns of the verdicts."""
 _LABELS: Final = {"attribution": {str(kind): title for kind, title in KIND_TITLES.items()}}
 
 Row = Mapping[Any, Any]
@@ -120,10 +130,25 @@ def audit_report_tables(report: Report) -> dict[str, Table]:
 def _computed(run: Run) -> dict[str, pd.DataFrame]:
     """Compute the tables of a run; its numbers do not depend on the other runs."""
     tables = audit_tables(run.outcomes.assign(model=run.manifest.model))
+    tables["states_by_condition"] = _scores_by_condition(run)
     return {
         name: table.assign(model=run.label) if len(table) else table
         for name, table in tables.items()
     }
+
+
+def _scores_by_condition(run: Run) -> pd.DataFrame:
+    """Average the scores of each condition by state; empty without the verdicts of the run."""
+    if not (run.folder.verdicts.is_file() and run.folder.targets.is_file()):
+        return pd.DataFrame(columns=[*_CONDITION, "state", "n", *_SCORES])
+    remedy = "score the run again with `surface-consistency score`"
+    verdicts = read_frame(run.folder.verdicts, AuditVerdict, remedy=remedy, only=True)
+    names = ["target_id", *_CONDITION, "state"]
+    judged = run.folder.read_plan()[0][names].merge(verdicts, on="target_id")
+    judged = judged.dropna(subset=["correct"])
+    scores = judged[[*_SCORES.values()]].astype(float).set_axis([*_SCORES], axis=1)
+    groups = scores.assign(n=1).groupby([judged[name] for name in names[1:]], sort=False)
+    return groups.agg({"n": "sum", **dict.fromkeys(_SCORES, "mean")}).reset_index()
 
 
 def _table(report: Report, name: str, frame: pd.DataFrame) -> Table:
@@ -740,5 +765,6 @@ AUDIT_PAGE: Final = paired.PageSpec(
     checks=(guard_checks, reply_checks, judge_checks, limit_checks),
     facts=_facts,
     method=lambda report: _TEXTS.paragraphs("method"),
+    papers=_TEXTS,
 )
 """Tables and page of audits."""

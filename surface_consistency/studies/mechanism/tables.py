@@ -110,11 +110,11 @@ def make_finding(frame: pd.DataFrame) -> list[Part]:
                 "pairs correct both times",
                 p="p_value_holm",
                 correction="Holm",
-                kind="number",
+                kind="decimal",
             ),
             p="p_value_holm",
             most=len(FEATURES),
-            kind="number",
+            kind="decimal",
         )
     return paragraph(sentences)
 
