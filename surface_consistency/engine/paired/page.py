@@ -511,9 +511,7 @@ def _flip_charts(report: Report, tables: Tables) -> Iterator[ForestPlot]:
         frame = tables[name].frame
         key = report.design.shown(columns[-1])
         titles = report.design.labels.get(key, {})
-        facets = [("", frame)]
-        if report.facet is not None:
-            facets = [(str(one), part) for one, part in frame.groupby(report.facet, sort=False)]
+        facets = panels(report, frame)
         for facet, part in facets:
             rows: list[tuple[str, int, Sequence[Dot]]] = [
                 (
@@ -533,6 +531,21 @@ def _flip_charts(report: Report, tables: Tables) -> Iterator[ForestPlot]:
                     noise=noise,
                     clusters=report.clusters,
                 )
+
+
+def panels(report: Report, frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Split a table by the facet of the study.
+
+    Args:
+        report: The runs.
+        frame: The table.
+
+    Returns:
+        The name of each panel and its rows; the whole table under "" without a facet.
+    """
+    if report.facet is None:
+        return [("", frame)]
+    return [(str(one), part) for one, part in frame.groupby(report.facet, sort=False)]
 
 
 def _flip_dot(report: Report, row: Row) -> Dot:

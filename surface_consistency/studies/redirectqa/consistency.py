@@ -76,9 +76,8 @@ def _titles(report: Report) -> dict[str, str]:
 def consistency_section(report: Report, tables: Tables) -> Section | None:
     """Show the consistency given the verdict on the title: the main result of the paper."""
     frame = tables["consistency"].frame
-    rows = frame[(frame["group"] == "all") & (frame["n"] > 0)].to_dict("records")
-    lead = []
-    for row in (row for row in rows if row["template"] == frame["template"].iloc[0]):
+    lead, rows = [], paired.panels(report, frame)[0][1]
+    for row in rows[(rows["group"] == "all") & (rows["n"] > 0)].to_dict("records"):
         of = f"{row['model']} given a title answered {row['given']}ly{panel(report, tables, row)}"
         quantity = f"consistency of {of}"
         lead.append(say.rate(row, "consistency", quantity, clusters=report.clusters))
@@ -89,8 +88,9 @@ def consistency_section(report: Report, tables: Tables) -> Section | None:
 
 def _charts(report: Report, frame: pd.DataFrame) -> Iterator[ForestPlot]:
     """Draw the consistency by type and by category, a chart per template."""
-    titles, is_one = _titles(report), frame["template"].nunique() == 1
-    for template, of_template in frame.groupby("template", sort=False):
+    titles, panels = _titles(report), paired.panels(report, frame)
+    is_one = len(panels) == 1
+    for template, of_template in panels:
         for title, groups in _CHARTS.items():
             chosen = of_template[of_template["group"].isin(groups) & (of_template["n"] > 0)]
             rows = [
