@@ -22,7 +22,6 @@ from typing import Any
 
 import pandas as pd
 
-from surface_consistency.tables.numbers import is_missing
 from surface_consistency.tables.table import Column, Table
 
 _LINE = "{line}"
@@ -48,8 +47,7 @@ def paper_table(name: str, spec: Mapping[str, Any], tables: Mapping[str, Table])
     if "spread" in spec:
         spread = frame[spec["spread"]].astype(str)
     titles: Mapping[str, str] = spec.get("columns", {})
-    known = dict.fromkeys(spread)
-    groups = [group for group in titles or known if group in known]
+    groups = [one for one in titles or dict.fromkeys(spread) if (spread == one).any()]
     columns = [
         (group, *_column(group, titles.get(group, group), cell))
         for group in groups
@@ -74,18 +72,16 @@ def paper_table(name: str, spec: Mapping[str, Any], tables: Mapping[str, Table])
     if "lines" in spec:
         heads.append(Column(key="line", title=spec["line_title"]))
     return Table(
-        frame=made if "lines" in spec else made.drop(columns="line"),
-        caption=spec["caption"],
+        frame=made if "lines" in spec else made.drop(columns="line"), caption=spec["caption"],
         columns=[*heads, *(column for _, column, _ in columns)],
         note=" ".join(spec.get("note", "").split()),
-        model="model" if "model" in keys else None,
-        label="tab:" + name.replace("_", "-"),
-    )
+        model="model" if "model" in keys else None, label="tab:" + name.replace("_", "-"),
+    )  # fmt: skip
 
 
 def _source(spec: Mapping[str, Any], keys: list[str], tables: Mapping[str, Table]) -> pd.DataFrame:
     """Join the tables of an entry, and select and sort its rows; empty if a table is missing."""
-    if not {*spec["of"]} <= {*tables}:
+    if not {*spec["of"]} <= {*tables} or tables[spec["of"][0]].frame.empty:
         return pd.DataFrame()
     frame, *others = (tables[name].frame for name in spec["of"])
     for other in others:
@@ -94,8 +90,6 @@ def _source(spec: Mapping[str, Any], keys: list[str], tables: Mapping[str, Table
         frame = frame.merge(other[added], on=shared, how="left")
     for column, wanted in spec.get("where", {}).items():
         frame = frame[frame[column].isin(wanted)]
-    if frame.empty:
-        return frame
     for column, expression in spec.get("derive", {}).items():
         derived: Any = frame.eval(expression, engine="python")
         frame = frame.assign(**{column: derived})
@@ -123,14 +117,9 @@ def _column(
         beside = (f"{key}_beside", *cell["beside"][1:])
         sources[beside[0]] = (cell["beside"][0], beside[1])
     return Column(
-        key=key,
-        title=cell.get("title") or title,
-        kind=kind,
-        unit=cell.get("unit", ""),
-        star=star,
-        beside=beside,
-        group=title if "title" in cell else "",
-    ), sources
+        key=key, title=cell.get("title", title), kind=kind, unit=cell.get("unit", ""), star=star,
+        beside=beside, group=title if "title" in cell else "",
+    ), sources  # fmt: skip
 
 
 def _cell(rows: pd.DataFrame, name: str, kind: str) -> Any:  # noqa: ANN401 - any cell
@@ -138,5 +127,4 @@ def _cell(rows: pd.DataFrame, name: str, kind: str) -> Any:  # noqa: ANN401 - an
     values = rows[name] if name in rows else pd.Series(dtype=float)
     if len(values) > 1:
         return values.sum() if kind == "count" else values.mean()
-    value = values.iloc[0] if len(values) else None
-    return float("nan") if is_missing(value) else value
+    return values.iloc[0] if len(values) else float("nan")

@@ -43,10 +43,8 @@ from surface_consistency.report.page import (
     StackedBars,
 )
 from surface_consistency.report.texts import Texts
-from surface_consistency.runs.frames import read_frame
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.audit.attribution import KIND_MEANINGS, KIND_TITLES, KINDS
-from surface_consistency.studies.audit.judge import AuditVerdict
 from surface_consistency.studies.audit.settings import PUBLISHED_SCORING
 from surface_consistency.studies.audit.tables import (
     AUDIT_GROUPINGS,
@@ -141,9 +139,8 @@ def _scores_by_condition(run: Run) -> pd.DataFrame:
     """Average the scores of each condition by state; empty without the verdicts of the run."""
     if not (run.folder.verdicts.is_file() and run.folder.targets.is_file()):
         return pd.DataFrame(columns=[*_CONDITION, "state", "n", *_SCORES])
-    remedy = "score the run again with `surface-consistency score`"
-    verdicts = read_frame(run.folder.verdicts, AuditVerdict, remedy=remedy, only=True)
     names = ["target_id", *_CONDITION, "state"]
+    verdicts = pd.read_parquet(run.folder.verdicts, columns=["target_id", *_SCORES.values()])
     judged = run.folder.read_plan()[0][names].merge(verdicts, on="target_id")
     judged = judged.dropna(subset=["correct"])
     scores = judged[[*_SCORES.values()]].astype(float).set_axis([*_SCORES], axis=1)

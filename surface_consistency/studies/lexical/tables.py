@@ -166,15 +166,13 @@ def _change(part: pd.DataFrame) -> dict[str, float]:
     if part["task"].iloc[0] == "lambada":
         names = ["first_log_probability", "second_log_probability"]
         perplexities = np.exp(-judged[names].astype(float).mean()).tolist()
-    original, other = perplexities
     return {
         "n": len(judged),
         "original": first,
         "perturbed": second,
         "change": relative_change(first, second) if first > 0.0 else math.nan,
-        "original_perplexity": original,
-        "perturbed_perplexity": other,
-        "change_perplexity": math.nan if math.isnan(original) else relative_change(original, other),
+        "original_perplexity": perplexities[0],
+        "perturbed_perplexity": perplexities[1],
         "unchanged": (judged["n_edits"] == 0).mean(),
         "broken": judged["is_broken"].astype(float).mean(),
     }

@@ -12,7 +12,7 @@ from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired import page as paired
 from surface_consistency.engine.paired.checks import Tables, panel
 from surface_consistency.engine.paired.tables import paired_tables, scored_pairs
-from surface_consistency.report.page import Block, ForestPlot, Section
+from surface_consistency.report.page import Block, Dot, ForestPlot, Section
 from surface_consistency.report.texts import Texts
 from surface_consistency.tables import sentences as say
 from surface_consistency.tables.table import Table
@@ -93,20 +93,17 @@ def _charts(report: Report, frame: pd.DataFrame) -> Iterator[ForestPlot]:
     for template, of_template in panels:
         for title, groups in _CHARTS.items():
             chosen = of_template[of_template["group"].isin(groups) & (of_template["n"] > 0)]
-            rows = [
-                (
-                    f"{titles.get(str(label), label)}, {_GIVEN[str(given)]}",
-                    int(given == "incorrect"),
-                    [paired.dot(report, row, "consistency") for row in part.to_dict("records")],
-                )
-                for (label, given), part in chosen.groupby(["label", "given"], sort=False)
-            ]
+            rows: list[tuple[str, int, list[Dot]]] = []
+            for label, of_label in chosen.groupby("label", sort=False):
+                rows.append((titles.get(str(label), str(label)), 0, []))
+                for given, part in of_label.groupby("given", sort=False):
+                    marks = part.to_dict("records")
+                    dots = [paired.dot(report, row, "consistency") for row in marks]
+                    rows.append((_GIVEN[str(given)], 1, dots))
             if rows:
                 yield ForestPlot(
                     name=f"consistency-{title.split()[-1]}{'' if is_one else f'-{template}'}",
                     title=f"Consistency {title}{'' if is_one else f', {template}'}",
                     axis="redirects with the verdict of the title, %",
-                    rows=rows,
-                    clusters=report.clusters,
-                    certain="",
-                )
+                    rows=rows, clusters=report.clusters, certain="",
+                )  # fmt: skip
