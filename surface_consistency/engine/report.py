@@ -146,6 +146,7 @@ def build_page(
             tables |= added
     if study.report.papers is not None:
         papers, lacking = study.report.papers.papers(tables)
+        papers = _with_unanswered(papers, runs)
         blocks: list[Block] = [*papers.values(), *(Prose(parts=[one]) for one in lacking)]
         shown = Section(anchor="paper", title="As in the paper", blocks=blocks, is_folded=True)
         page = replace(page, sections=[*page.sections, shown])

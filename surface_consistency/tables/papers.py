@@ -24,8 +24,6 @@ import pandas as pd
 
 from surface_consistency.tables.table import Column, Table
 
-_LINE = "{line}"
-
 
 def paper_table(name: str, spec: Mapping[str, Any], tables: Mapping[str, Table]) -> Table | None:
     """Make a table in the form of a paper.
@@ -61,7 +59,7 @@ def paper_table(name: str, spec: Mapping[str, Any], tables: Mapping[str, Table])
             row: dict[str, Any] = dict(zip(keys, values, strict=True)) | {"line": line}
             for group, _, sources in columns:
                 for key, (source, kind) in sources.items():
-                    row[key] = _cell(parts[group], source.replace(_LINE, word), kind)
+                    row[key] = _cell(parts[group], source.replace("{line}", word), kind)
             rows.append(row)
     made = pd.DataFrame(rows)
     heads = [
@@ -105,7 +103,7 @@ def _column(
     group: str, title: str, cell: Mapping[str, Any]
 ) -> tuple[Column, dict[str, tuple[str, str]]]:
     """Describe a column of a group, and name the columns that it is taken from with their kinds."""
-    name = cell["of"].replace(_LINE, "").strip("_")
+    name = cell["of"].replace("{line}", "").strip("_")
     key = "_".join(filter(None, (group, name))) or "value"
     kind = cell.get("kind", "decimal")
     sources = {key: (cell["of"], kind)}

@@ -160,7 +160,7 @@ def test_tables_1_and_2_of_lexical_popularity_have_the_published_changes(golden)
         assert found == pytest.approx(wanted, abs=0.006 if is_change else 1e-9)
     assert texts_of(first)[2][2:4] == ["413.8", "−26.2"]
     assert lacking == [
-        "Table 3 of the paper needs counts of the n-grams, by the analysis `popularity`."
+        "Table 3 of the paper needs counts of the n-grams, from the analysis `popularity`."
     ]
 
 
