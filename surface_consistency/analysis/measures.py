@@ -51,7 +51,7 @@ _MOST: Final = 3
 OUTCOMES: Final = ("first_correct", "second_correct")
 """Columns of scores of an outcomes frame."""
 _ENDS: Final = ("", "_low", "_high")
-_UNITS: Final = {"rate": "%", "difference": "points", "number": ""}
+_UNITS: Final = {"rate": "%", "difference": "points", "number": "", "decimal": ""}
 
 
 class _Estimate(NamedTuple):
@@ -61,7 +61,7 @@ class _Estimate(NamedTuple):
     title: str
     said: str = ""
     """Quantity of its sentence, with {} for the row; no sentence if empty."""
-    kind: Literal["rate", "difference", "number"] = "rate"
+    kind: Literal["rate", "difference", "number", "decimal"] = "rate"
     ends: tuple[str, str] | None = None
     """The two conditions of a difference, the second minus the first."""
     cells: tuple[str, ...] = ()
@@ -624,7 +624,7 @@ def partial_correlation(
     name = "partial correlation" if held else "correlation"
     what = f"of {x} and {y}" + (f" given {say.listing(held)}" if held else "")
     said = f"{name}{{}} {what}"
-    shown = [_Estimate("coefficient", "r", said, "number")]
+    shown = [_Estimate("coefficient", "r", said, "decimal")]
     return _result("partial_correlation", rows, table, shown, f"{name.capitalize()} {what}",
                    confidence, unit="rows", null=0.0)  # fmt: skip
 

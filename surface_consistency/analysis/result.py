@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pandas as pd
 
-from surface_consistency.tables.numbers import fitted_text, format_cell, json_value, sentence_text
+from surface_consistency.tables.latex import heading, latex_table, table_cells
+from surface_consistency.tables.numbers import fitted_text, json_value, sentence_text
 from surface_consistency.tables.sentences import Sentence
 from surface_consistency.tables.table import Column, Table
 from surface_consistency.text import one_line
@@ -33,21 +34,6 @@ _MOST_ROWS: Final = 60
 
 _TAG: Final = re.compile(r"<(?!\s)")
 _TITLES: Final = {"n": "n", "n_items": "items", "n_clusters": "clusters"}
-_LATEX: Final = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "−": "$-$",
-    "–": "--",
-    "±": r"$\pm$",
-    "∞": r"$\infty$",
-    "\u00a0": "~",
-    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
-}
-"""How LaTeX sets the characters that it does not set as they are."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -158,10 +144,12 @@ class Result(NoTruthValue):
         """
         n_all = len(self.frame.columns)
         if len(self.frame) == 1:
-            heads, (row,) = _cells(self._table(n_all))
+            heads, (row,) = table_cells(self._table(n_all))
             lines = [f"{head}: {cell}" for head, cell in zip(heads, row, strict=True)]
             return "\n".join(lines)
-        columns = [n_all] if all else range(_MOST_COLUMNS, len(self.keys), -1)
+        columns = (
+            [n_all] if all else range(max(_MOST_COLUMNS, len(self.keys) + 1), len(self.keys), -1)
+        )
         return fitted_text(map(self._table, columns))
 
     def to_markdown(self) -> str:
@@ -183,31 +171,9 @@ class Result(NoTruthValue):
             A `table` environment of at most seven columns, each estimate as `value [low, high]`. It
             needs `\usepackage{booktabs}` and, for labels that are not ASCII, a Unicode engine.
         """
-        heads, rows = _cells(self._table())
-        # A row that begins with a bracket would be an argument of the command before it.
-        lines = [
-            ("{}" if row[0].startswith(("[", "*")) else "") + " & ".join(map(_latex, row)) + r" \\"
-            for row in (heads, *rows)
-        ]
-        n_keys = len(self.keys)
-        name = label or "tab:" + self.kind.replace("_", "-")
         text = ". ".join(filter(None, (self.caption if caption is None else caption, self.note)))
-        return "\n".join(
-            [
-                r"\begin{table}",
-                r"\centering",
-                rf"\caption{{{_latex(text)}}}",
-                rf"\label{{{name}}}",
-                rf"\begin{{tabular}}{{{'l' * n_keys}{'r' * (len(heads) - n_keys)}}}",
-                r"\toprule",
-                lines[0],
-                r"\midrule",
-                *lines[1:],
-                r"\bottomrule",
-                r"\end{tabular}",
-                r"\end{table}",
-            ]
-        )
+        name = label or "tab:" + self.kind.replace("_", "-")
+        return latex_table(self._table(), caption=text, label=name)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the main estimate of each row with its confidence interval.
@@ -229,8 +195,8 @@ class Result(NoTruthValue):
             self.frame,
             key=main.key,
             labels=self._names(),
-            axis=_head(main),
-            unit=1.0 if main.kind == "number" else 100.0,
+            axis=heading(main),
+            unit=1.0 if main.kind in ("number", "decimal") else 100.0,
             null=0.0 if main.kind == "difference" else None,
             ax=ax,
         )
@@ -264,7 +230,7 @@ class Result(NoTruthValue):
 
     def _table(self, most: int = _MOST_COLUMNS) -> Table:
         """Describe the table, with as many estimates as `most` columns leave room for."""
-        keys = [Column(key=key, title=key.replace("_", " ")) for key in self.keys[: most - 1]]
+        keys = [Column(key=key, title=key.replace("_", " ")) for key in self.keys]
         last = [] if self.p is None else [Column(key=self.p, title=self.p_title, kind="p_value")]
         last += [
             Column(key=name, title=_TITLES.get(name, name), kind="count") for name in self.counts
@@ -290,7 +256,7 @@ class Result(NoTruthValue):
 
     def _repr_html_(self) -> str:
         """Show sentences and table in a notebook."""
-        heads, rows = _cells(self._table())
+        heads, rows = table_cells(self._table())
         body = "".join(f"<tr>{_html(row, 'td')}</tr>" for row in rows[:_MOST_ROWS])
         more = [self.note]
         if len(rows) > _MOST_ROWS:
@@ -339,7 +305,7 @@ def markdown_table(table: Table) -> str:
     Returns:
         Its headings and rows, cells of at most 200 characters.
     """
-    heads, rows = _cells(table)
+    heads, rows = table_cells(table)
     cells = [[markdown_text(cell[:_MOST_CHARACTERS]) for cell in row] for row in (heads, *rows)]
     return "\n".join(
         f"| {' | '.join(row)} |" for row in (cells[0], ["---"] * len(heads), *cells[1:])
@@ -358,25 +324,6 @@ def markdown_text(text: str) -> str:
     return _TAG.sub("&lt;", re.sub(r"([\\|`])", r"\\\1", text))
 
 
-def _cells(table: Table) -> tuple[list[str], list[list[str]]]:
-    """Write the headings and cells of a table."""
-    rows = [
-        [one_line(" ".join(filter(None, format_cell(row, one)))) for one in table.columns]
-        for row in table.frame.to_dict("records")
-    ]
-    return [_head(column) for column in table.columns], rows
-
-
-def _head(column: Column) -> str:
-    """Write a heading with its unit."""
-    return f"{column.title} ({column.unit})" if column.unit else column.title
-
-
 def _html(cells: Sequence[str], tag: str) -> str:
     """Set texts in HTML."""
     return "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
-
-
-def _latex(text: str) -> str:
-    """Set a text in LaTeX, so that nothing of it is markup."""
-    return "".join(_LATEX.get(mark, mark) for mark in text)

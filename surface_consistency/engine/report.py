@@ -17,7 +17,7 @@ from surface_consistency.engine.study import Analysis, Study, study_of
 from surface_consistency.errors import DataError, UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.reading import file_digest
 from surface_consistency.report.html import write_page
-from surface_consistency.report.page import Check, Page
+from surface_consistency.report.page import Block, Check, Page, Prose, Section
 from surface_consistency.runs.files import output_folder, staged, write_csv, write_text
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run, load_runs, study_name
@@ -144,6 +144,13 @@ def build_page(
             added = _with_unanswered(_analysed(analysis, chosen, study, report, tables), runs)
             page = _joined(page, analysis, report, added)
             tables |= added
+    if study.report.papers is not None:
+        papers, lacking = study.report.papers.papers(tables)
+        papers = _with_unanswered(papers, runs)
+        blocks: list[Block] = [*papers.values(), *(Prose(parts=[one]) for one in lacking)]
+        shown = Section(anchor="paper", title="As in the paper", blocks=blocks, is_folded=True)
+        page = replace(page, sections=[*page.sections, shown])
+        tables |= papers
     return page, tables, runs
 
 

@@ -74,7 +74,7 @@ def write_estimates(
 
 def _forest(name: str, table: Table, names: Sequence[str], main: Column, unit: str) -> ForestPlot:
     """Draw the main estimate of the rows that have one."""
-    kind = main.kind if main.kind in ("difference", "number") else "rate"
+    kind = main.kind if main.kind in ("difference", "number", "decimal") else "rate"
     rows = []
     for label, row in zip(names, table.frame.to_dict("records"), strict=True):
         value = interval_value(row, main.key, kind=kind)

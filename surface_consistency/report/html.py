@@ -185,7 +185,8 @@ class _Views:
             case Heatmap():
                 view = charts.heat_map_view(block)
             case Table():
-                view = table_view(block, self.models) | {"short": block.caption}
+                short = block.caption.partition(":")[0] if block.label else block.caption
+                view = table_view(block, self.models) | {"short": short}
                 self.off_phones.update(view["off_phones"])
                 return view | {"id": self.unique(f"table-{block.caption.lower()[:40]}")}
             case Answers():

@@ -177,14 +177,19 @@ def dot_rows(block: ForestPlot) -> tuple[list[DotRow], int]:
         block: The chart.
 
     Returns:
-        The groups that stand on enough clusters, and the number of those that do not.
+        The groups on enough clusters, with their heads, which may have no dots; and the number of
+        groups on too few.
     """
     rows = [
         (label, level, [_mark(dot) for dot in dots if _is_drawn(dot)])
         for label, level, dots in block.rows
     ]
-    drawn = [row for row in rows if row[2]]
-    return drawn, len(rows) - len(drawn)
+    drawn: list[DotRow] = []
+    for row in reversed(rows):
+        if row[2] or (drawn and drawn[-1][1] > row[1]):
+            drawn.append(row)
+    n_hidden = sum(bool(dots) for _, _, dots in block.rows) - sum(bool(row[2]) for row in drawn)
+    return drawn[::-1], n_hidden
 
 
 def _is_drawn(dot: Dot) -> bool:

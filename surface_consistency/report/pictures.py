@@ -300,14 +300,15 @@ def forest_strips(block: page.ForestPlot, models: Sequence[str]) -> Strips:
                 else span_text([one.dot.n_clusters for one in marks]),
                 css=" ".join(
                     ["sub" if level else "head"] * has_heads
-                    + ["few"] * all(mark.is_faded for mark in marks)
+                    + ["few"] * (bool(marks) and all(mark.is_faded for mark in marks))
                 ),
             )
             for label, level, marks in rows
         ],
         scale=scale,
         axis=block.axis,
-        is_share=not any(one.dot.value.kind == "number" for _, _, marks in rows for one in marks),
+        is_share={"rate", "difference"}
+        >= {mark.dot.value.kind for *_, row in rows for mark in row},
         bands=[
             *_margin_band(block, scale),
             *(

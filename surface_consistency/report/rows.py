@@ -18,6 +18,7 @@ from surface_consistency.report.charts import View
 from surface_consistency.report.colours import model_style
 from surface_consistency.report.layout import CELLS, Scale, nice_scale, square_cells
 from surface_consistency.report.page import MosaicPlot
+from surface_consistency.tables.latex import latex_table
 from surface_consistency.tables.numbers import format_cell, is_missing, is_numeric, tick_text
 from surface_consistency.tables.table import Column, Table
 
@@ -62,6 +63,7 @@ def table_view(table: Table, models: Sequence[str]) -> View:
         "rows": rows,
         "note": " ".join(filter(None, notes)),
         "bars": bars and f"Bars: {bars}.",
+        "latex": table.label and latex_table(table, caption=table.caption, label=table.label),
     }
 
 

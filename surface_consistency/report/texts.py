@@ -1,8 +1,9 @@
 """Fixed prose of a page, from the `page.toml` beside the study: captions, notes, checks, method.
 
-The file has three tables. `tables.<name>` describes a table: caption, columns (see
+The file has four tables. `tables.<name>` describes a table: caption, columns (see
 `surface_consistency.tables.tabulation.describe`) and note. `checks.<name>` describes a check:
-level, title, text and the anchor of its evidence. `texts` contains paragraphs. Placeholders such as
+level, title, text and the anchor of its evidence. `papers.<name>` describes a table in the form of
+a paper; see `surface_consistency.tables.papers`. `texts` contains paragraphs. Placeholders such as
 `{label}` are filled by the caller; there are no conditions in the file. Statistical sentences are
 made by `surface_consistency.tables.sentences`.
 """
@@ -17,6 +18,8 @@ import pandas as pd
 
 from surface_consistency.report.page import Check
 from surface_consistency.tables.numbers import Claim, Link, Part, Value, sentence_text
+from surface_consistency.tables.papers import paper_table
+from surface_consistency.tables.sentences import listing
 from surface_consistency.tables.table import Column, Table
 from surface_consistency.tables.tabulation import describe
 
@@ -116,6 +119,27 @@ class Texts:
             model=model,
             cluster_column=cluster_column,
         )
+
+    def papers(self, tables: Mapping[str, Table]) -> tuple[dict[str, Table], list[str]]:
+        """Make the tables of `papers`, which have the form of a paper.
+
+        Args:
+            tables: The tables of the study by name.
+
+        Returns:
+            The tables by name, and sentences on what is needed for those that cannot be made.
+        """
+        made, lacking = {}, dict[str, list[str]]()
+        for entry, spec in self._texts.get("papers", {}).items():
+            table = paper_table(f"paper_{entry}", spec, tables)
+            if table is None:
+                lacking.setdefault(spec["needs"], []).append(spec["caption"].partition(":")[0])
+            else:
+                made[f"paper_{entry}"] = table
+        return made, [
+            f"{listing(names)} {'needs' if len(names) == 1 else 'need'} {needs}."
+            for needs, names in lacking.items()
+        ]
 
 
 def fill(text: str, values: Mapping[str, object]) -> list[Part]:

@@ -20,6 +20,8 @@ UNDEFINED: Final = "–"
 
 _HARD_SPACE = "\u00a0"
 _SMALL_P = 0.001
+_SMALL_STAR: Final = 0.01
+"""P-values below it have an asterisk in tables in the form of a paper."""
 _ROUNDING: Final = 1e-12
 """A number below it is the rounding error of 0."""
 TERMINAL: Final = 80
@@ -40,8 +42,9 @@ class Value:
     high: float | None = None
     """Upper bound; None without interval."""
 
-    kind: Literal["rate", "difference", "number", "count", "p_value"] = "rate"
-    """How it is formatted: percent, points with sign, plain, whole, or a p-value."""
+    kind: Literal["rate", "difference", "number", "decimal", "count", "p_value"] = "rate"
+    """How it is formatted: percent, points with sign, plain, with three decimals, whole, or a
+    p-value."""
 
     tone: Literal["plain", "lost", "strong"] = "plain"
     """Whether it is a loss (the saturated colour) or set in bold."""
@@ -168,7 +171,8 @@ def format_number(value: float | None, kind: str = "rate", *, signed: bool = Tru
     Args:
         value: The number; rates and differences as fractions.
         kind: "rate" in percent with one decimal; "difference" in points, with its sign; "number" as
-            it is, and 0 for what rounding left of it; "count" with thousands; "p_value" with two or
+            it is, and 0 for what rounding left of it; "decimal" with three decimals, such as a
+            correlation; "count" with thousands; "p_value" with two or
             three decimals, "< 0.001" below.
         signed: Whether differences above zero have a plus sign.
 
@@ -190,6 +194,8 @@ def format_number(value: float | None, kind: str = "rate", *, signed: bool = Tru
         ['0.93', '0.93']
         >>> [format_number(0.0005 + noise, "difference") for noise in (-6e-16, 6e-16)]
         ['+0.1', '+0.1']
+        >>> format_number(-0.0004, "decimal"), format_number(0.1746, "decimal")
+        ('0.000', '0.175')
         >>> format_number(1_400_000_000_001, "number"), format_number(2**63, "count")
         ('1,400,000,000,001', '9,223,372,036,854,775,808')
     """
@@ -198,7 +204,7 @@ def format_number(value: float | None, kind: str = "rate", *, signed: bool = Tru
     if math.isinf(value):
         return "−∞" if value < 0 else "∞"
     # The last bits hang on the order of a sum; a half must not fall now up, now down by them.
-    if kind in ("rate", "difference"):
+    if kind in ("rate", "difference", "decimal"):
         value = round(float(value), 12)
     elif kind == "number" and value != int(value):
         value = float(f"{value:.12g}")
@@ -215,9 +221,12 @@ def format_number(value: float | None, kind: str = "rate", *, signed: bool = Tru
             text = f"{value:.2f}" if value >= 0.0995 else f"{value:.3f}"
         case "number":
             text = _plain(value)
+        case "decimal":
+            text = f"{value:.3f}"
         case _:
             raise ValueError(
-                f"kind must be one of rate, difference, number, count and p_value; got {kind!r}"
+                "kind must be one of rate, difference, number, decimal, count and p_value; got "
+                f"{kind!r}"
             )
     if not any(digit in "123456789" for digit in text):
         text = text.lstrip("+-")
@@ -334,7 +343,7 @@ def interval_value(
     row: Mapping[Any, Any],
     name: str,
     *,
-    kind: Literal["rate", "difference", "number"] = "rate",
+    kind: Literal["rate", "difference", "number", "decimal"] = "rate",
     tone: Literal["plain", "lost", "strong"] = "plain",
 ) -> Value:
     """Take a number with its interval from a row of a table.
@@ -401,8 +410,8 @@ def format_cell(row: Mapping[Any, Any], column: Column) -> tuple[str, str]:
         column: What the column means.
 
     Returns:
-        The text and its interval, empty without one. A square is written as its four counts, with
-        slashes.
+        The text and its interval or the number that follows it, empty without one. A square is
+        written as its four counts, with slashes.
     """
     if column.kind == "square":
         counts = [row[name] for name in column.cells or ()]
@@ -412,7 +421,13 @@ def format_cell(row: Mapping[Any, Any], column: Column) -> tuple[str, str]:
         return _VERDICTS[None if is_missing(value) else bool(value)], ""
     if column.kind != "label":
         low, high = (None if name is None else row[name] for name in (column.low, column.high))
-        return format_number(value, column.kind), format_interval(low, high, column.kind)
+        text, after = format_number(value, column.kind), format_interval(low, high, column.kind)
+        if column.star is not None and row[column.star] < _SMALL_STAR:
+            text += "*"
+        if column.beside is not None and text != UNDEFINED:
+            name, kind, form = column.beside
+            after = form.format(format_number(row[name], kind)).replace(" ", _HARD_SPACE)
+        return text, after
     if is_missing(value):
         return UNDEFINED, ""
     if isinstance(value, str) or not hasattr(value, "__iter__"):

@@ -34,7 +34,7 @@ Sentence: TypeAlias = list[Part]
 Row: TypeAlias = Mapping[Any, Any]
 """A row of a table by column."""
 
-Kind: TypeAlias = Literal["rate", "difference", "number"]
+Kind: TypeAlias = Literal["rate", "difference", "number", "decimal"]
 """How an estimate is formatted; see `surface_consistency.tables.numbers.format_number`."""
 
 ClaimKind: TypeAlias = Literal["difference", "rate", "equivalence", "count", "test", "none"]

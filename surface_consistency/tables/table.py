@@ -9,11 +9,12 @@ import pandas as pd
 from surface_consistency.errors import ColumnNotFoundError
 
 ColumnKind = Literal[
-    "label", "count", "rate", "difference", "number", "p_value", "verdict", "square"
+    "label", "count", "rate", "difference", "number", "decimal", "p_value", "verdict", "square"
 ]
 """How a cell is set: text; a whole number; a fraction in [0, 1], shown in percent; a difference in
-[-1, 1], shown in points with its sign; a number as it is; a p-value; right, wrong or not judged; or
-the paired square of the counts that `Column.cells` names."""
+[-1, 1], shown in points with its sign; a number as it is; a number with three decimals, such as a
+correlation; a p-value; right, wrong or not judged; or the paired square of the counts that
+`Column.cells` names."""
 
 Direction = Literal["higher", "lower", "neither"]
 """Which values are better."""
@@ -41,6 +42,13 @@ class Column:
     high: str | None = None
     """Column of the upper bound of the interval; None without one."""
 
+    star: str | None = None
+    """Column of p-values: a cell whose p-value is below 0.01 has an asterisk; None for none."""
+
+    beside: tuple[str, str, str] | None = None
+    """Column of a number that follows a cell, its kind, and its form such as "({} %)"; None for
+    none."""
+
     cells: tuple[str, str, str, str] | None = None
     """For a square: columns of both, first only, second only, neither."""
 
@@ -58,8 +66,8 @@ class Column:
 
     @property
     def frame_columns(self) -> tuple[str, ...]:
-        """Columns of the frame that a cell is set from: value or counts, and bounds."""
-        bounds = (self.low, self.high)
+        """Columns of the frame that a cell is set from: value or counts, and what follows it."""
+        bounds = (self.low, self.high, self.star, (self.beside or (None,))[0])
         return (*(self.cells or (self.key,)), *(name for name in bounds if name is not None))
 
 
@@ -120,6 +128,9 @@ class Table:
 
     cluster_column: str | None = None
     """Column of the number of clusters, by which rows on few are faded; None for none."""
+
+    label: str = ""
+    """Label of the table in LaTeX, which pages then contain; "" for none."""
 
     def __post_init__(self) -> None:
         """Refuse a spec of columns that are not there."""

@@ -288,7 +288,10 @@ def test_partial_correlation_is_that_of_pingouin():
     p_name = "p_val" if "p_val" in expected else "p-val"
     assert row["p_value"] == pytest.approx(expected[p_name])
     assert row["n"] == 90
-    assert result.sentences[0].startswith("The partial correlation of x and y given z is ")
+    sentence = result.sentences[0]
+    assert sentence.startswith("The partial correlation of x and y given z is ")
+    numbers = [f"{row[f'coefficient{end}']:.3f}" for end in ("", "_low", "_high")]
+    assert "is {} (95 % CI {} to {}; ".format(*numbers) in sentence.replace("−", "-")
 
 
 def test_significance_of_correlations_is_that_of_the_corrected_p_value():

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -95,6 +96,23 @@ def test_latex_escapes_all_special_characters(result):
     escaped = r"a\_b \& 50 \% \#1 \{x\} \textbackslash{} \textasciitilde{} \textasciicircum{} \$"
     assert escaped in text
     assert text.endswith("\\\\\n\\bottomrule\n\\end{tabular}\n\\end{table}")
+
+
+@pytest.mark.parametrize("n_groups", [1, 5, 6, 8])
+def test_latex_has_as_many_cells_as_columns_for_any_number_of_groups(n_groups):
+    by = [f"group_{place}" for place in range(n_groups)]
+    frame = outcomes()
+    for place, name in enumerate(by):
+        frame[name] = ["a & b" if item % 2 == place % 2 else "[c]" for item in range(len(frame))]
+    result = paired(frame, by=by)
+
+    lines = result.to_latex().splitlines()
+
+    columns = re.fullmatch(r"\\begin\{tabular\}\{(l*)(r*)\}", lines[4])
+    assert len(columns[1]) == len(result.keys) == n_groups + 1
+    rows = [line for line in lines if line.endswith("\\\\")]
+    assert {len(re.split(r"(?<!\\)&", row)) for row in rows} == {len(columns[1] + columns[2])}
+    assert result.to_text().splitlines()[1].startswith("model  group 0  ")
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")

@@ -49,7 +49,8 @@ def _extra():
     row |= {"database": "countries/collision", "domain": "countries", "topology": "collision"}
     for place in range(6):
         row |= {f"rate_{place}": -1.0, f"rate_{place}_low": -1.0, f"rate_{place}_high": 1.0}
-    table = Table(frame=pd.DataFrame([row]), caption="All", columns=[*labels, *counts, *rates])
+    columns = [*labels, *counts, *rates]
+    table = Table(frame=pd.DataFrame([row]), caption="All", columns=columns, label="tab:all")
     return (
         Section(anchor="differences", title="Differences", blocks=[plot]),
         Section(anchor="wide", title="Wide", blocks=[table], is_folded=True),
@@ -380,6 +381,12 @@ def test_tables_and_finding_are_copied(browser):
     assert text.startswith("A redirect in place of the title flips **17.3 %** [12.1, 23.1] of")
 
     assert copied("#cite .copies", "Copy BibTeX").startswith("@article{a_paper,")
+
+    browser.open(EXTRA, address="#wide")
+    latex = copied("#wide .copies", "LaTeX").splitlines()
+    assert latex[:4] == [r"\begin{table}", r"\centering", r"\caption{All}", r"\label{tab:all}"]
+    assert latex[-1] == r"\end{table}"
+    assert latex[-4].count(" & ") == 19
 
 
 def test_colours_follow_the_scheme(browser):

@@ -80,6 +80,16 @@ def test_group_in_which_nothing_varies_has_wilsons_interval():
     assert not rows[0][2][0].is_faded
 
 
+def test_heads_without_dots_are_drawn_with_their_groups_and_are_not_counted_as_hidden():
+    (_, _, many), (_, _, few) = _dots((0.5, 0.4, 0.6, 30), (0.5, 0.2, 0.8, 3)).rows
+    rows = [("a", 0, []), ("low", 1, many), ("high", 1, few), ("b", 0, []), ("low", 1, few)]
+
+    drawn, n_hidden = dot_rows(replace(_dots(), rows=rows))
+
+    assert [(label, len(marks)) for label, _, marks in drawn] == [("a", 0), ("low", 1)]
+    assert n_hidden == 2
+
+
 def test_scale_ends_where_certain_groups_and_the_noise_floor_end():
     assert 0.33 <= dots_scale(_dots((0.2, 0.1, 0.33, 20), (0.5, 0.1, 0.9, 5))).high <= 0.4
     assert dots_scale(_dots((0.2, 0.1, 0.3, 20), noise={0: 0.55})).high >= 0.55

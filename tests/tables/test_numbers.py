@@ -35,7 +35,9 @@ HARD = "\u00a0"
         *((0.5821, "number", "0.58"), (-0.31, "number", "−0.31"), (0.0123, "number", "0.012")),
         *((12345.6, "number", "12,346"), (123.45, "number", "123.5"), (7, "number", "7")),
         *((0, "number", "0.00"), (math.inf, "number", "∞"), (0.0042, "number", "0.0042")),
+        *((0.1746, "decimal", "0.175"), (-0.05, "decimal", "−0.050"), (1, "decimal", "1.000")),
         # What rounding left of nothing.
+        *((-0.0004, "decimal", "0.000"),),
         *((-1.7e-16, "number", "0.00"), (1.7e-16, "number", "0.00"), (-2e-9, "number", "−2e-09")),
     ],
 )
@@ -45,6 +47,7 @@ def test_format_number(value, kind, text):
 
 def test_format_interval_needs_both_bounds():
     assert format_interval(0.121, 0.231) == f"[12.1,{HARD}23.1]"
+    assert format_interval(-0.07, 0.2603, "decimal") == f"[−0.070,{HARD}0.260]"
     assert format_interval(None, 0.2) == format_interval(math.nan, 0.2) == ""
     with pytest.raises(ValueError, match=r"kind must be one of rate, .* got 'share'"):
         format_number(0.5, "share")
@@ -68,6 +71,18 @@ def test_format_interval_needs_both_bounds():
 def test_format_value(value, text):
     assert tuple(part.replace(HARD, " ") for part in format_value(value)) == text
     assert not any(" " in part for part in format_value(value))
+
+
+def test_a_cell_has_the_star_of_its_p_value_and_the_number_beside_it():
+    column = Column(key="r", title="r", kind="decimal", star="p", beside=("n", "count", "(of {})"))
+
+    cells = [
+        format_cell({"r": r, "p": p, "n": 1200}, column) for r, p in ((0.2, 0.009), (0.2, 0.01))
+    ]
+
+    assert cells == [("0.200*", f"(of{HARD}1,200)"), ("0.200", f"(of{HARD}1,200)")]
+    assert format_cell({"r": math.nan, "p": math.nan, "n": 3}, column) == ("–", "")
+    assert column.frame_columns == ("r", "p", "n")
 
 
 def _table(**columns):

@@ -49,6 +49,7 @@ from surface_consistency.report.page import (
     Page,
     Section,
 )
+from surface_consistency.report.texts import Texts
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.schemas import PairedOutcome
 from surface_consistency.tables import sentences as say
@@ -503,9 +504,7 @@ def _flip_charts(report: Report, tables: Tables) -> Iterator[ForestPlot]:
         frame = tables[name].frame
         key = report.design.shown(columns[-1])
         titles = report.design.labels.get(key, {})
-        facets = [("", frame)]
-        if report.facet is not None:
-            facets = [(str(one), part) for one, part in frame.groupby(report.facet, sort=False)]
+        facets = panels(report, frame)
         for facet, part in facets:
             rows: list[tuple[str, int, Sequence[Dot]]] = [
                 (
@@ -527,6 +526,21 @@ def _flip_charts(report: Report, tables: Tables) -> Iterator[ForestPlot]:
                 )
 
 
+def panels(report: Report, frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Split a table by the facet of the study.
+
+    Args:
+        report: The runs.
+        frame: The table.
+
+    Returns:
+        The name of each panel and its rows; the whole table under "" without a facet.
+    """
+    if report.facet is None:
+        return [("", frame)]
+    return [(str(one), part) for one, part in frame.groupby(report.facet, sort=False)]
+
+
 def _flip_dot(report: Report, row: Row) -> Dot:
     """Draw the flip rate of one group of one model; filled only if its test is significant."""
     return dot(
@@ -543,7 +557,7 @@ def dot(
     row: Row,
     name: str,
     *,
-    kind: Literal["rate", "difference", "number"] = "rate",
+    kind: Literal["rate", "difference", "number", "decimal"] = "rate",
     clusters: str = "n_clusters",
     is_certain: bool = False,
     is_above_noise: bool = False,
@@ -861,6 +875,10 @@ class PageSpec:
     export: "Callable[[Scored], None]" = lambda _: None
     """Writes files in other formats, such as those of a published study, to `Scored.folder`, a
     temporary folder whose content then replaces the scores of the run."""
+
+    papers: Texts | None = None
+    """Texts that describe tables in the form of the study's paper, which follow all sections; none
+    by default."""
 
     metrics: Callable[[pd.DataFrame], Mapping[str, float]] = lambda _: {}
     """Computes single numbers in addition to those of the pairs, for tools that show nothing else,

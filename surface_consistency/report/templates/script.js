@@ -51,7 +51,7 @@ for (const box of all("[data-copies]")) {
   if (kind === "table" || kind === "finding" || kind === "method") box.append("Copy as ");
   if (kind === "table") {
     const table = () => document.getElementById(box.dataset.of).querySelector("table");
-    for (const name in writers) offer(box, name, () => writers[name](table()));
+    for (const name in writers) offer(box, name, () => name === "LaTeX" && box.dataset.latex || writers[name](table()));
   } else if (kind === "finding") {
     const bold = node => { const twin = node.cloneNode(true); all(".num b", twin).forEach(b => b.replaceWith("**" + b.textContent + "**")); return clean(twin); };
     const texts = read => all("h1,.standfirst,.warning", document.getElementById("finding")).map(read).join("\n\n");

@@ -82,6 +82,14 @@ _COLOURS: Final = dict(
 _CELL_RATES: Final = ("both_rate", "retrieval_mediated", "interference", "neither_rate")
 """Proportions of the cells."""
 _ASKED: Final = "n_full? n_del_on? n_del_off?"
+_CONDITION: Final = ("database", "domain", "topology", "style")
+_SCORES: Final = {
+    "exact_match": "correct",
+    "precision": "precision",
+    "recall": "recall",
+    "f1": "f1",
+}
+"""Scores of a condition, and their columns of the verdicts."""
 _LABELS: Final = {"attribution": {str(kind): title for kind, title in KIND_TITLES.items()}}
 
 Row = Mapping[Any, Any]
@@ -122,10 +130,24 @@ def _computed(run: Run, report: Report) -> dict[str, pd.DataFrame]:
     """Compute the tables of a run; its numbers do not depend on the other runs."""
     frame = run.outcomes.assign(model=run.manifest.model)
     tables = audit_tables(frame, report.intervals, cluster=report.cluster)
+    tables["states_by_condition"] = _scores_by_condition(run)
     return {
         name: table.assign(model=run.label) if len(table) else table
         for name, table in tables.items()
     }
+
+
+def _scores_by_condition(run: Run) -> pd.DataFrame:
+    """Average the scores of each condition by state; empty without the verdicts of the run."""
+    if not (run.folder.verdicts.is_file() and run.folder.targets.is_file()):
+        return pd.DataFrame(columns=[*_CONDITION, "state", "n", *_SCORES])
+    names = ["target_id", *_CONDITION, "state"]
+    verdicts = pd.read_parquet(run.folder.verdicts, columns=["target_id", *_SCORES.values()])
+    judged = run.folder.read_plan()[0][names].merge(verdicts, on="target_id")
+    judged = judged.dropna(subset=["correct"])
+    scores = judged[[*_SCORES.values()]].astype(float).set_axis([*_SCORES], axis=1)
+    groups = scores.assign(n=1).groupby([judged[name] for name in names[1:]], sort=False)
+    return groups.agg({"n": "sum", **dict.fromkeys(_SCORES, "mean")}).reset_index()
 
 
 def _table(report: Report, name: str, frame: pd.DataFrame) -> Table:
@@ -746,5 +768,6 @@ AUDIT_PAGE: Final = paired.PageSpec(
     checks=(guard_checks, reply_checks, published_checks, judge_checks, limit_checks),
     facts=_facts,
     method=lambda report: _TEXTS.paragraphs("method", clusters=report.clusters, level=report.level),
+    papers=_TEXTS,
 )
 """Tables and page of audits."""

@@ -154,6 +154,7 @@ LEXICAL_PAGE: Final = paired.PageSpec(
         *paired.PAIRED_SECTIONS[:-1],
         partial(paired.checks_section, shown=_SHOWN_ELSEWHERE),
     ),
+    papers=TEXTS,
 )
 """Tables and page of the lexical study."""
 

@@ -165,6 +165,7 @@ LINKING_PAGE: Final = paired.PageSpec(
         paired.tables_section("linking", "Which names are linked", _TABLES),
         *paired.PAIRED_SECTIONS,
     ),
+    papers=TEXTS,
 )
 """Tables and page of the linking probe."""
 

@@ -68,7 +68,7 @@ def _dot(row: Mapping[Any, Any], key: str, place: Mapping[str, int]) -> Dot:
     """Place a number of a model."""
     return Dot(
         model=place[row["model"]],
-        value=interval_value(row, key, kind="number"),
+        value=interval_value(row, key, kind="decimal"),
         n=row["n_aligned"] + row["n_misaligned"],
         n_clusters=row["n_clusters"],
     )

@@ -111,12 +111,12 @@ def make_finding(frame: pd.DataFrame, confidence: float = 0.95) -> list[Part]:
                 "pairs correct both times",
                 p="p_value_holm",
                 correction="Holm",
-                kind="number",
+                kind="decimal",
                 confidence=confidence,
             ),
             p="p_value_holm",
             most=len(FEATURES),
-            kind="number",
+            kind="decimal",
             confidence=confidence,
         )
     return paragraph(sentences)

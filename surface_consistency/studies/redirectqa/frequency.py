@@ -134,7 +134,7 @@ class FrequencyAnalysis(Analysis):
                 row,
                 name,
                 f"partial correlation of accuracy of {row['model']} with {counted}, given {held}",
-                kind="number",
+                kind="decimal",
                 null=0.0,
                 unit="names",
                 **report.words,

@@ -28,11 +28,11 @@ from surface_consistency.engine.study import Study
 from surface_consistency.errors import DataError, DataWarning, SurfaceConsistencyWarning
 from surface_consistency.models.runner import Runner
 from surface_consistency.report.page import Answer, Check
-from surface_consistency.report.texts import Texts
 from surface_consistency.rows.readers import read_rows
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import GenerationParams, PairedOutcome, Prompt
 from surface_consistency.schemas._record import Items, NonEmpty
+from surface_consistency.studies.redirectqa import consistency
 from surface_consistency.studies.redirectqa.demonstrations import (
     DemonstrationPool,
     GivenDemonstrations,
@@ -47,7 +47,6 @@ from surface_consistency.studies.redirectqa.settings import (
 from surface_consistency.taxonomy import CATEGORIES, TEMPLATES, TYPES
 from surface_consistency.text import guess_language
 
-_TEXTS: Final = Texts("surface_consistency.studies.redirectqa")
 _MOST_SHOTS = 15
 _LOOKED_AT = 2_000
 
@@ -100,7 +99,7 @@ def frame_checks(report: Report, tables: Tables) -> Iterator[Check]:
         if language == frame or (language is None and frame != "en"):
             continue
         own = "`frame` with a text of your own that contains {question}"
-        yield _TEXTS.check(
+        yield consistency.TEXTS.check(
             "unknown_language" if language is None else "other_frame",
             label=run.label,
             language=language,
@@ -110,7 +109,15 @@ def frame_checks(report: Report, tables: Tables) -> Iterator[Check]:
 
 
 _PAGE: Final = PageSpec(
-    sections=(*PAIRED_SECTIONS[:-2], partial(answers_section, answer=_answer), checks_section),
+    tables=(consistency.consistency_tables,),
+    sections=(
+        PAIRED_SECTIONS[0],
+        consistency.consistency_section,
+        *PAIRED_SECTIONS[1:-2],
+        partial(answers_section, answer=_answer),
+        checks_section,
+    ),
+    papers=consistency.TEXTS,
     checks=(*PAIRED_CHECKS, frame_checks),
 )
 

@@ -490,5 +490,6 @@ SLAQ_PAGE: Final = paired.PageSpec(
     checks=(*PAIRED_CHECKS, slaq_checks),
     facts=_key_facts,
     method=_method,
+    papers=TEXTS,
 )
 """Tables and page of SLAQ."""

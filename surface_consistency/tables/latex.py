@@ -1,0 +1,120 @@
+"""Tables in LaTeX, for results and for pages."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Final
+
+from surface_consistency.tables.numbers import format_cell, is_numeric
+from surface_consistency.tables.table import Column, Table
+from surface_consistency.text import one_line
+
+_LATEX: Final = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "−": "$-$",
+    "–": "--",
+    "±": r"$\pm$",
+    "∞": r"$\infty$",
+    "ρ": r"$\rho$",
+    "Δ": r"$\Delta$",
+    "\u00a0": "~",
+    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+}
+"""How LaTeX sets the characters that it does not set as they are."""
+
+
+def table_cells(table: Table) -> tuple[list[str], list[list[str]]]:
+    """Write the headings and cells of a table.
+
+    Args:
+        table: The table.
+
+    Returns:
+        The headings with their units, and the rows; each text is on one line.
+    """
+    rows = [
+        [one_line(" ".join(filter(None, format_cell(row, one)))) for one in table.columns]
+        for row in table.frame.to_dict("records")
+    ]
+    return [heading(column) for column in table.columns], rows
+
+
+def heading(column: Column) -> str:
+    """Write the heading of a column.
+
+    Args:
+        column: The column.
+
+    Returns:
+        Its title, with the unit in parentheses if there is one.
+    """
+    return f"{column.title} ({column.unit})" if column.unit else column.title
+
+
+def latex_text(text: str) -> str:
+    """Write a text in LaTeX, so that nothing of it is markup.
+
+    Args:
+        text: The text.
+
+    Returns:
+        The text, with special characters escaped.
+    """
+    return "".join(_LATEX.get(mark, mark) for mark in text)
+
+
+def latex_table(table: Table, *, caption: str, label: str) -> str:
+    r"""Write a table in LaTeX.
+
+    Args:
+        table: The table. Columns of numbers are flush right; neighbouring columns of one group
+            share a heading.
+        caption: Caption, as plain text.
+        label: Label for references.
+
+    Returns:
+        A `table` environment. It needs `\usepackage{booktabs}` and, for labels that are not ASCII,
+        a Unicode engine.
+    """
+    heads, rows = table_cells(table)
+    first, *lines = map(_line, (heads, *rows))
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{latex_text(caption)}}}",
+            rf"\label{{{label}}}",
+            rf"\begin{{tabular}}{{{''.join('lr'[is_numeric(one)] for one in table.columns)}}}",
+            r"\toprule",
+            *_group_lines(table.columns),
+            first,
+            r"\midrule",
+            *lines,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
+    )
+
+
+def _line(cells: Sequence[str]) -> str:
+    """Write a row, which must not begin with an argument of the command before it."""
+    start = "{}" if cells[0].startswith(("[", "*")) else ""
+    return start + " & ".join(map(latex_text, cells)) + r" \\"
+
+
+def _group_lines(columns: Sequence[Column]) -> list[str]:
+    """Write the headings that neighbouring columns share, each with a rule; none without groups."""
+    spans = [(title, len(list(part))) for title, part in groupby(columns, lambda one: one.group)]
+    if not any(title for title, _ in spans):
+        return []
+    cells, rules, end = [], "", 0
+    for title, span in spans:
+        end += span
+        cells.append(rf"\multicolumn{{{span}}}{{c}}{{{latex_text(title)}}}")
+        rules += rf"\cmidrule(lr){{{end - span + 1}-{end}}}" if title else ""
+    return [" & ".join(cells) + r" \\", rules]
