@@ -5,6 +5,7 @@ import tomllib
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from surface_consistency.cli.main import main
@@ -18,6 +19,8 @@ from surface_consistency.errors import DataError
 from surface_consistency.models import FakeRunner
 from surface_consistency.plugins import importable
 from surface_consistency.runs.folder import RunFolder
+from surface_consistency.studies.linking.settings import LinkingSettings
+from surface_consistency.studies.linking.study import LinkingStudy
 from surface_consistency.studies.redirectqa.demonstrations import DemonstrationPool
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
@@ -113,7 +116,13 @@ def test_random_orders_differ_and_are_not_balanced():
 
 def replies(model=None):
     """A judge or a model, which replies by what it is asked."""
-    return FakeRunner(lambda prompt: "[1,0,1,1,0]" if "list of 5 ints" in str(prompt) else "1")
+    words = {"list of 5 ints": "[1,0,1,1,0]", "Q: Is": "yes"}
+    return FakeRunner(lambda prompt: next((words[of] for of in words if of in str(prompt)), "1"))
+
+
+def vectors(names):
+    """Vectors of names, by their lengths."""
+    return np.array([[len(name)] for name in names], dtype=np.float32)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +130,7 @@ def replies(model=None):
     [
         ("redirectqa", [], ["--rule", "boundary"]),
         ("slaq", ["--setting", f"judge_runner={__name__}:replies"], ["--judge", "matcher"]),
+        ("linking", ["--read", "generate", "--neighbours", f"{__name__}:vectors"], []),
     ],
 )
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
@@ -135,10 +145,11 @@ def test_a_run_as_published_says_what_is_not(study, words, otherwise, tmp_path, 
     made = folder.read_manifest().settings | folder.read_scoring().settings
     values, _ = published(study, "local")
     assert {name: made[name] for name in values if name in made}.items() <= values.items()
-    assert ("quantization is int8 there, and not set" in said) == (study == "redirectqa")
+    assert ("quantization is int8 there, and not set" in said) == (study != "slaq")
     assert "scored otherwise" not in said
     assert main(["score", str(tmp_path), *otherwise]) == 0
-    assert "was run as published and is scored otherwise" in capsys.readouterr().out
+    is_named = "was run as published and is scored otherwise" in capsys.readouterr().out
+    assert is_named == bool(otherwise)
 
 
 @pytest.mark.parametrize(
@@ -154,6 +165,8 @@ def test_a_run_as_published_says_what_is_not(study, words, otherwise, tmp_path, 
         (["slaq", "--prompts", "own"], "sets --prompts paper@[0-9a-f]{12}, and own was given"),
         (["slaq", "--judge-model", "j"], "sets --judge-model gemini-2.5-flash, and j was given"),
         (["lexical", "--task", "piqa"], "--senses judge needs --sense-model"),
+        (["linking"], "--as-published needs --neighbours, the fastText vectors .* got 'names'"),
+        (["linking", "--wording", "same-entity"], "sets --wording category, and same-entity was"),
     ],
 )
 def test_options_beside_it_that_contradict_are_refused(words, message, tmp_path, capsys):
@@ -168,5 +181,7 @@ def test_other_rows_of_the_published_repository_are_refused():
         settings = RedirectQASettings(as_published=True, protocol=protocol)
         with pytest.raises(DataError, match=f"is of {n_rows} questions"):
             RedirectQAStudy().plan(data, settings)
+    with pytest.raises(DataError, match="is of 61,120 questions"):
+        LinkingStudy().plan(data, LinkingSettings(as_published=True, neighbours="vectors.vec"))
     with pytest.raises(ValueError, match="`protocol` needs `as_published`"):
         RedirectQASettings(protocol="api")
