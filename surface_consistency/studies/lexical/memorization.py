@@ -6,6 +6,7 @@ neighbours; Min-K % and Min-K++, which it does not have, besides.
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -54,7 +55,7 @@ _FOLDS: Final = 5
 _TASKS: Final = ["model", "task"]
 _SPLIT: Final = (
     *(f"{of}_accuracy{end}" for of in ("low", "high") for end in ("", "_low", "_high")),
-    *("difference", "difference_low", "difference_high", "n_low", "n_high"),
+    *("difference", "difference_low", "difference_high", "n_low", "n_high", "n_clusters"),
 )
 _TEXTS: Final = Texts("surface_consistency.studies.lexical")
 
@@ -186,7 +187,7 @@ class MemorizationAnalysis(Analysis):
         """
         frame = pd.concat(
             [
-                _with_verdicts(run, memorization_scores(run.folder, k=settings.k))
+                _with_verdicts(run, memorization_scores(run.folder, k=settings.k), report.cluster)
                 for run in report.runs
             ]
         )
@@ -232,9 +233,10 @@ class MemorizationAnalysis(Analysis):
         ]
 
 
-def _with_verdicts(run: Run, scores: pd.DataFrame) -> pd.DataFrame:
-    """Put the verdicts in the original words beside the scores of a run."""
-    facts = run.outcomes.drop_duplicates("item")[["item", "task", "first_correct"]]
+def _with_verdicts(run: Run, scores: pd.DataFrame, cluster: str) -> pd.DataFrame:
+    """Put the verdicts in the original words, and the clusters, beside the scores of a run."""
+    outcomes = run.outcomes.drop_duplicates("item")
+    facts = outcomes[["item", "task", "first_correct"]].assign(cluster=outcomes[cluster])
     option = np.where(scores["is_right"], "right", "wrong")
     return scores.assign(model=run.label, option=option).merge(facts, on="item")
 
@@ -243,7 +245,7 @@ def _means(part: pd.DataFrame) -> dict[str, object]:
     """Average the scores of right or of wrong options."""
     return {
         "n": len(part),
-        **share_columns("extracted", part["extracted"], part["item"]),
+        **share_columns("extracted", part["extracted"], part["cluster"]),
         **{name: part[name].mean() for name in _SCORES if name != "extracted"},
     }
 
@@ -255,7 +257,8 @@ def _by_score(
     right = part[part["option"] == "right"].set_index("item")
     wrong = part[part["option"] == "wrong"].groupby("item")
     for name in _SCORES:
-        features = pd.DataFrame({"right": right[name], "correct": right["first_correct"]})
+        columns = {"right": name, "correct": "first_correct", "cluster": "cluster"}
+        features = pd.DataFrame({column: right[of] for column, of in columns.items()})
         if len(wrong):
             features["wrong"] = wrong[name].mean()
         features = features.dropna().reset_index().astype({"correct": bool})
@@ -275,33 +278,38 @@ def _split(features: pd.DataFrame) -> Iterator[Mapping[str, object]]:
     if "wrong" in features:
         scores = relative_difference(scores, features["wrong"].to_numpy(float))
     if np.isnan(scores).all():
-        yield dict.fromkeys(_SPLIT, math.nan) | {"n_low": 0, "n_high": 0}
+        yield dict.fromkeys(_SPLIT, math.nan) | {"n_low": 0, "n_high": 0, "n_clusters": 0}
     else:
-        row = split_accuracy(scores, features["correct"], missing="drop")
+        clusters = features["cluster"]
+        row = split_accuracy(scores, features["correct"], clusters=clusters, missing="drop")
         yield {name: row[name] for name in _SPLIT}
 
 
 def _prediction(
     features: pd.DataFrame, settings: MemorizationSettings
 ) -> Iterator[dict[str, object]]:
-    """Foretell verdicts from scores, on folds that were not seen."""
+    """Foretell verdicts from scores, on folds of clusters that were not seen."""
     correct = features["correct"].to_numpy(bool)
-    fewest = int(min(correct.sum(), (~correct).sum()))
+    clusters = features["cluster"]
+    fewest = min(clusters[of].nunique() for of in (correct, ~correct))
     baseline = majority_macro_f1(float(correct.mean()))
     row: dict[str, object] = {
         "n": len(correct),
+        "n_clusters": clusters.nunique(),
         "accuracy": float(correct.mean()),
         "baseline": baseline,
     }
     row |= dict.fromkeys(("macro_f1", "auc", "svm_macro_f1", "svm_auc"), math.nan)
-    if fewest >= 2:
-        predict = partial(
-            predict_correctness,
-            _scores_of(features).to_numpy(float),
-            correct,
-            n_folds=min(_FOLDS, fewest),
-            seed=settings.fold_seed,
-        )
+    predict = partial(
+        predict_correctness,
+        _scores_of(features).to_numpy(float),
+        correct,
+        groups=clusters,
+        n_folds=min(_FOLDS, fewest),
+        seed=settings.fold_seed,
+    )
+    # A cluster can have so many of the instances of a class that no folds can be made.
+    with suppress(ValueError):
         result = predict()
         row |= {"baseline": result["baseline_macro_f1"]}
         row |= {"macro_f1": result["macro_f1"], "auc": result["auc"]}
@@ -315,6 +323,9 @@ def _coefficients(features: pd.DataFrame) -> list[dict[Hashable, object]]:
     """Regress verdicts on the scores as they are."""
     scores = _scores_of(features)
     rows = correctness_regression(
-        scores.to_numpy(float), features["correct"], names=list(scores.columns)
+        scores.to_numpy(float),
+        features["correct"],
+        names=list(scores.columns),
+        clusters=features["cluster"],
     )
     return rows[rows["term"] != "intercept"].to_dict("records")
