@@ -13,14 +13,15 @@ from surface_consistency.data.questions import questions_of
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.judging.prompts import paper_prompt
 from surface_consistency.engine.model_settings import ModelSettings, paper_differences
-from surface_consistency.engine.published import as_typed, values_of
+from surface_consistency.engine.published import as_typed, differences, values_of
 from surface_consistency.engine.settings import study_records
 from surface_consistency.errors import DataError
 from surface_consistency.models import FakeRunner
-from surface_consistency.plugins import importable
+from surface_consistency.plugins import STUDIES, importable
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.studies.linking.settings import LinkingSettings
 from surface_consistency.studies.linking.study import LinkingStudy
+from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.redirectqa.demonstrations import DemonstrationPool
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
@@ -33,6 +34,9 @@ PROTOCOLS = [name.partition("_")[::2] for name in STATED]
 
 def published(study, protocol):
     """Every value that is set, by field, and the whole file."""
+    if study == "mechanism":
+        paper = MechanismSettings.paper({})
+        return values_of(MechanismSettings, paper["settings"]), paper
     records = study_records(study)
     paper = records.settings.paper({"protocol": protocol})
     tables = {"settings": records.settings, "scoring": records.scoring, "model": ModelSettings}
@@ -72,7 +76,9 @@ def test_what_is_called_the_papers_is_stated_there(study, protocol):
     assert not set(values) & {name for name, remark in paper["unstated"].items() if remark}
 
 
-@pytest.mark.parametrize(("study", "protocol"), PROTOCOLS)
+@pytest.mark.parametrize(
+    ("study", "protocol"), [one for one in PROTOCOLS if one[0] in STUDIES.names()]
+)
 def test_each_default_that_differs_is_named_with_its_reason(study, protocol, capsys, monkeypatch):
     values, paper = published(study, protocol)
     records = study_records(study)
@@ -89,6 +95,16 @@ def test_each_default_that_differs_is_named_with_its_reason(study, protocol, cap
     assert main(["run", study, "--help"]) == 0
     said = capsys.readouterr().out
     assert all(f"{row.name} {row.default} ({row.paper})" in said for row in named)
+
+
+def test_an_analysis_as_published_reads_the_logit_and_refuses_another_readout():
+    settings = MechanismSettings(as_published=True)
+    named = differences(MechanismSettings.paper({}), {"settings": MechanismSettings})
+
+    assert (MechanismSettings().readout, settings.readout) == ("centred_logit", "logit")
+    assert [one.name for one in named if one.table == "settings"] == ["readout"]
+    with pytest.raises(ValueError, match="sets `readout=logit`, and log_probability was given"):
+        MechanismSettings(as_published=True, readout="log_probability")
 
 
 @pytest.mark.parametrize("form", ["short", "long"])
