@@ -134,12 +134,12 @@ class OptionSettings(StudySettings):
     token or per character."""
 
 
-class PublishedSettings(StudySettings):
-    """How a study asks that implements a paper; `published.toml` in its package has the values."""
+class PaperSettings(Settings):
+    """Settings of which a paper states some; `published.toml` in their package has the values."""
 
     as_published: bool = False
-    """Use the paper's value of every setting that the paper states: prompts, decoding, judge and
-    weights. Another value of such a setting is refused."""
+    """Use the paper's value of every setting that it states; of a study these include prompts,
+    decoding, judge and weights. Another value of such a setting is refused."""
 
     @classmethod
     def protocols(cls) -> tuple[str | None, ...]:
@@ -182,6 +182,10 @@ class PublishedSettings(StudySettings):
             published = values_of(type(self), self.paper(chosen)["settings"])
             refuse_contradiction(chosen, published)
         return self
+
+
+class PublishedSettings(PaperSettings, StudySettings):
+    """How a study asks that implements a paper."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ import tomllib
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from surface_consistency.cli.main import main
@@ -12,12 +13,15 @@ from surface_consistency.data.questions import questions_of
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.judging.prompts import paper_prompt
 from surface_consistency.engine.model_settings import ModelSettings, paper_differences
-from surface_consistency.engine.published import as_typed, values_of
+from surface_consistency.engine.published import as_typed, differences, values_of
 from surface_consistency.engine.settings import study_records
 from surface_consistency.errors import DataError
 from surface_consistency.models import FakeRunner
-from surface_consistency.plugins import importable
+from surface_consistency.plugins import STUDIES, importable
 from surface_consistency.runs.folder import RunFolder
+from surface_consistency.studies.linking.settings import LinkingSettings
+from surface_consistency.studies.linking.study import LinkingStudy
+from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.redirectqa.demonstrations import DemonstrationPool
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
@@ -30,6 +34,9 @@ PROTOCOLS = [name.partition("_")[::2] for name in STATED]
 
 def published(study, protocol):
     """Every value that is set, by field, and the whole file."""
+    if study == "mechanism":
+        paper = MechanismSettings.paper({})
+        return values_of(MechanismSettings, paper["settings"]), paper
     records = study_records(study)
     paper = records.settings.paper({"protocol": protocol})
     tables = {"settings": records.settings, "scoring": records.scoring, "model": ModelSettings}
@@ -69,7 +76,9 @@ def test_what_is_called_the_papers_is_stated_there(study, protocol):
     assert not set(values) & {name for name, remark in paper["unstated"].items() if remark}
 
 
-@pytest.mark.parametrize(("study", "protocol"), PROTOCOLS)
+@pytest.mark.parametrize(
+    ("study", "protocol"), [one for one in PROTOCOLS if one[0] in STUDIES.names()]
+)
 def test_each_default_that_differs_is_named_with_its_reason(study, protocol, capsys, monkeypatch):
     values, paper = published(study, protocol)
     records = study_records(study)
@@ -86,6 +95,16 @@ def test_each_default_that_differs_is_named_with_its_reason(study, protocol, cap
     assert main(["run", study, "--help"]) == 0
     said = capsys.readouterr().out
     assert all(f"{row.name} {row.default} ({row.paper})" in said for row in named)
+
+
+def test_an_analysis_as_published_reads_the_logit_and_refuses_another_readout():
+    settings = MechanismSettings(as_published=True)
+    named = differences(MechanismSettings.paper({}), {"settings": MechanismSettings})
+
+    assert (MechanismSettings().readout, settings.readout) == ("centred_logit", "logit")
+    assert [one.name for one in named if one.table == "settings"] == ["readout"]
+    with pytest.raises(ValueError, match="sets `readout=logit`, and log_probability was given"):
+        MechanismSettings(as_published=True, readout="log_probability")
 
 
 @pytest.mark.parametrize("form", ["short", "long"])
@@ -113,7 +132,13 @@ def test_random_orders_differ_and_are_not_balanced():
 
 def replies(model=None):
     """A judge or a model, which replies by what it is asked."""
-    return FakeRunner(lambda prompt: "[1,0,1,1,0]" if "list of 5 ints" in str(prompt) else "1")
+    words = {"list of 5 ints": "[1,0,1,1,0]", "Q: Is": "yes"}
+    return FakeRunner(lambda prompt: next((words[of] for of in words if of in str(prompt)), "1"))
+
+
+def vectors(names):
+    """Vectors of names, by their lengths."""
+    return np.array([[len(name)] for name in names], dtype=np.float32)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +146,7 @@ def replies(model=None):
     [
         ("redirectqa", [], ["--rule", "boundary"]),
         ("slaq", ["--setting", f"judge_runner={__name__}:replies"], ["--judge", "matcher"]),
+        ("linking", ["--read", "generate", "--neighbours", f"{__name__}:vectors"], []),
     ],
 )
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
@@ -135,10 +161,11 @@ def test_a_run_as_published_says_what_is_not(study, words, otherwise, tmp_path, 
     made = folder.read_manifest().settings | folder.read_scoring().settings
     values, _ = published(study, "local")
     assert {name: made[name] for name in values if name in made}.items() <= values.items()
-    assert ("quantization is int8 there, and not set" in said) == (study == "redirectqa")
+    assert ("quantization is int8 there, and not set" in said) == (study != "slaq")
     assert "scored otherwise" not in said
     assert main(["score", str(tmp_path), *otherwise]) == 0
-    assert "was run as published and is scored otherwise" in capsys.readouterr().out
+    is_named = "was run as published and is scored otherwise" in capsys.readouterr().out
+    assert is_named == bool(otherwise)
 
 
 @pytest.mark.parametrize(
@@ -154,6 +181,8 @@ def test_a_run_as_published_says_what_is_not(study, words, otherwise, tmp_path, 
         (["slaq", "--prompts", "own"], "sets --prompts paper@[0-9a-f]{12}, and own was given"),
         (["slaq", "--judge-model", "j"], "sets --judge-model gemini-2.5-flash, and j was given"),
         (["lexical", "--task", "piqa"], "--senses judge needs --sense-model"),
+        (["linking"], "--as-published needs --neighbours, the fastText vectors .* got 'names'"),
+        (["linking", "--wording", "same-entity"], "sets --wording category, and same-entity was"),
     ],
 )
 def test_options_beside_it_that_contradict_are_refused(words, message, tmp_path, capsys):
@@ -168,5 +197,7 @@ def test_other_rows_of_the_published_repository_are_refused():
         settings = RedirectQASettings(as_published=True, protocol=protocol)
         with pytest.raises(DataError, match=f"is of {n_rows} questions"):
             RedirectQAStudy().plan(data, settings)
+    with pytest.raises(DataError, match="is of 61,120 questions"):
+        LinkingStudy().plan(data, LinkingSettings(as_published=True, neighbours="vectors.vec"))
     with pytest.raises(ValueError, match="`protocol` needs `as_published`"):
         RedirectQASettings(protocol="api")

@@ -5,7 +5,8 @@ nearly copies; so are those under its alias names, and those of the decoys and n
 made from it.
 """
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -55,3 +56,32 @@ def base_facts(prompts: Sequence[tuple[str, AuditPrompt]]) -> list[BaseFact]:
         for key in keys:
             known.setdefault(key, own)
     return [found[place] for place in range(len(prompts))]
+
+
+def draw_base_facts(
+    facts: Iterable[tuple[str, str, str]], n_facts: int, *, seed: int
+) -> set[tuple[str, str]]:
+    """Draw base facts of each domain, the same ones in all its topologies.
+
+    Args:
+        facts: Domain, topology and base fact of each prompt.
+        n_facts: Number of base facts per domain, of those that all its topologies store; a domain
+            with no more of these has all its facts.
+        seed: Seed of the draw.
+
+    Returns:
+        Domain and base fact of those that are drawn: the hash of the name is among the first
+        `n_facts`. Base facts that fewer topologies store, such as the decoys of the published
+        files, which are not linked to other topologies, are thus drawn at about the same rate.
+    """
+    topologies: dict[str, dict[str, set[str]]] = {}
+    for domain, topology, name in facts:
+        topologies.setdefault(domain, {}).setdefault(name, set()).add(topology)
+    drawn: set[tuple[str, str]] = set()
+    for domain, found in topologies.items():
+        rank = {name: hashlib.sha256(f"{seed}|{name}".encode()).digest() for name in found}
+        widest = max(map(len, found.values()))
+        shared = sorted(rank[name] for name, of in found.items() if len(of) == widest)
+        is_all = n_facts >= len(shared)
+        drawn |= {(domain, name) for name in found if is_all or rank[name] < shared[n_facts]}
+    return drawn

@@ -5,7 +5,6 @@ Two layouts are read, both as published (arXiv 2607.00605): `<domain>/<topology>
 in `prompts/prompts_<style>.jsonl`. A database may be Parquet instead of JSON.
 """
 
-import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -88,26 +87,6 @@ class AuditCondition:
         if limit is None or limit >= len(self.prompts):
             return self
         return replace(self, prompts=self.prompts[:limit])
-
-    def sampled(self, n_facts: int | None, *, seed: int) -> "AuditCondition":
-        """Draw facts, by the hash of their numbers.
-
-        Args:
-            n_facts: How many; None for all.
-            seed: Seed of the draw; prompts of other styles for the same facts are drawn with them.
-
-        Returns:
-            The condition with the prompts of these facts, in their order.
-        """
-        facts = {prompt.fact_id for prompt in self.prompts}
-        if n_facts is None or n_facts >= len(facts):
-            return self
-
-        def rank(fact: int) -> bytes:
-            return hashlib.sha256(f"{seed}|{fact}".encode()).digest()
-
-        drawn = set(sorted(facts, key=rank)[:n_facts])
-        return replace(self, prompts=tuple(one for one in self.prompts if one.fact_id in drawn))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,8 @@
 import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import compress
 from typing import Any
 
 import pandas as pd
@@ -15,7 +16,7 @@ from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import DataSource, GenerationParams
 from surface_consistency.schemas.memory import AuditPrompt, MemoryState
 from surface_consistency.schemas.prompts import Prompt
-from surface_consistency.studies.audit.base_facts import BaseFact, base_facts
+from surface_consistency.studies.audit.base_facts import BaseFact, base_facts, draw_base_facts
 from surface_consistency.studies.audit.conditions import AuditCondition, AuditData
 from surface_consistency.studies.audit.lookup.retrieval_augmented import RetrievalAugmentedRunner
 from surface_consistency.studies.audit.lookup.settings import LookupSettings
@@ -92,10 +93,16 @@ def plan_audit(data: AuditData, settings: AuditSettings, make_retriever: MakeRet
         DataWarning: For each database in which a deletion leaves its fact.
         DataWarning: If two databases are equal.
     """
-    conditions = [
-        condition.limited(settings.limit).sampled(settings.sample, seed=settings.seed)
-        for condition in data.conditions
-    ]
+    # Prompts that are not drawn or are beyond the limit link the others, too.
+    held = {
+        (one.label.database, fact_key(prompt)): (one.label.topology, prompt)
+        for one in data.conditions
+        for prompt in one.prompts
+    }
+    origins = dict(zip(held, base_facts([*held.values()]), strict=True))
+    conditions = [condition.limited(settings.limit) for condition in data.conditions]
+    if settings.sample is not None:
+        conditions = _sampled(conditions, origins, settings.sample, seed=settings.seed)
     n_asked, n_held = (
         sum(len(one.prompts) for one in some) for some in (conditions, data.conditions)
     )
@@ -117,13 +124,6 @@ def plan_audit(data: AuditData, settings: AuditSettings, make_retriever: MakeRet
     contexts: dict[str, LookupContext] = {}
     targets: list[dict[str, Any]] = []
     pairs: list[dict[str, Any]] = []
-    # Prompts that are not drawn or are beyond the limit link the others, too.
-    asked = {
-        (one.label.database, fact_key(prompt)): (one.label.topology, prompt)
-        for one in data.conditions
-        for prompt in one.prompts
-    }
-    origins = dict(zip(asked, base_facts([*asked.values()]), strict=True))
     for condition, prompt, left in _facts(conditions, databases):
         columns = _columns(condition, prompt, left, databases[condition.label.database])
         columns["base_fact"] = origins[condition.label.database, fact_key(prompt)].name
@@ -205,6 +205,33 @@ def target_rows(targets: pd.DataFrame, *columns: str) -> Iterator[dict[str, Any]
     names += ["base_fact"] * ("base_fact" in targets)
     for values in zip(*(targets[name].tolist() for name in names), strict=True):
         yield dict(zip(names, values, strict=True))
+
+
+def _sampled(
+    conditions: Sequence[AuditCondition],
+    origins: Mapping[tuple[str, str], BaseFact],
+    n_facts: int,
+    *,
+    seed: int,
+) -> list[AuditCondition]:
+    """Take the prompts on base facts that are drawn; a file without any of them is left out."""
+    named = [
+        [origins[one.label.database, fact_key(prompt)].name for prompt in one.prompts]
+        for one in conditions
+    ]
+    labelled = [
+        (one, one.label.domain, of_one) for one, of_one in zip(conditions, named, strict=True)
+    ]
+    drawn = draw_base_facts(
+        ((domain, one.label.topology, name) for one, domain, of_one in labelled for name in of_one),
+        n_facts,
+        seed=seed,
+    )
+    sampled = (
+        replace(one, prompts=tuple(compress(one.prompts, [(domain, n) in drawn for n in of_one])))
+        for one, domain, of_one in labelled
+    )
+    return [one for one in sampled if one.prompts]
 
 
 def _databases(conditions: Sequence[AuditCondition]) -> dict[str, Triplets]:

@@ -56,10 +56,12 @@ class AuditSettings(PublishedSettings, OptionSettings):
     """Seed of the repeated sample, and of the facts that are drawn."""
 
     limit: int | None = Field(default=None, ge=1)
-    """Only the first so many prompts of each file."""
+    """Only the first so many prompts of each file, which are not the same base facts in each
+    topology."""
 
     sample: int | None = Field(default=None, ge=1)
-    """Only so many facts of each file, drawn by the seed: the same ones in all prompt styles."""
+    """Number of base facts per domain, drawn by the seed: the same ones in all topologies and
+    prompt styles, each with all facts that were made from it."""
 
     states: Items[MemoryState] = STATES
     """States of the store in which every fact is asked."""

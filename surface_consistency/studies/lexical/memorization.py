@@ -6,6 +6,7 @@ neighbours; Min-K % and Min-K++, which it does not have, besides.
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -55,7 +56,7 @@ _FOLDS: Final = 5
 _TASKS: Final = ["model", "task"]
 _SPLIT: Final = (
     *(f"{of}_accuracy{end}" for of in ("low", "high") for end in ("", "_low", "_high")),
-    *("difference", "difference_low", "difference_high", "n_low", "n_high"),
+    *("difference", "difference_low", "difference_high", "n_low", "n_high", "n_clusters"),
 )
 _TEXTS: Final = Texts("surface_consistency.studies.lexical")
 
@@ -187,7 +188,7 @@ class MemorizationAnalysis(Analysis):
         """
         frame = pd.concat(
             [
-                _with_verdicts(run, memorization_scores(run.folder, k=settings.k))
+                _with_verdicts(run, memorization_scores(run.folder, k=settings.k), report.cluster)
                 for run in report.runs
             ]
         )
@@ -236,9 +237,10 @@ class MemorizationAnalysis(Analysis):
         ]
 
 
-def _with_verdicts(run: Run, scores: pd.DataFrame) -> pd.DataFrame:
-    """Put the verdicts in the original words beside the scores of a run."""
-    facts = run.outcomes.drop_duplicates("item")[["item", "task", "first_correct"]]
+def _with_verdicts(run: Run, scores: pd.DataFrame, cluster: str) -> pd.DataFrame:
+    """Put the verdicts in the original words, and the clusters, beside the scores of a run."""
+    outcomes = run.outcomes.drop_duplicates("item")
+    facts = outcomes[["item", "task", "first_correct"]].assign(cluster=outcomes[cluster])
     option = np.where(scores["is_right"], "right", "wrong")
     return scores.assign(model=run.label, option=option).merge(facts, on="item")
 
@@ -247,7 +249,7 @@ def _means(part: pd.DataFrame, intervals: Intervals) -> dict[str, object]:
     """Average the scores of right or of wrong options."""
     return {
         "n": len(part),
-        **share_columns("extracted", part["extracted"], part["item"], intervals),
+        **share_columns("extracted", part["extracted"], part["cluster"], intervals),
         **{name: part[name].mean() for name in _SCORES if name != "extracted"},
     }
 
@@ -259,7 +261,8 @@ def _by_score(
     right = part[part["option"] == "right"].set_index("item")
     wrong = part[part["option"] == "wrong"].groupby("item")
     for name in _SCORES:
-        features = pd.DataFrame({"right": right[name], "correct": right["first_correct"]})
+        columns = {"right": name, "correct": "first_correct", "cluster": "cluster"}
+        features = pd.DataFrame({column: right[of] for column, of in columns.items()})
         if len(wrong):
             features["wrong"] = wrong[name].mean()
         features = features.dropna().reset_index().astype({"correct": bool})
@@ -279,33 +282,43 @@ def _split(features: pd.DataFrame, intervals: Intervals) -> Iterator[Mapping[str
     if "wrong" in features:
         scores = relative_difference(scores, features["wrong"].to_numpy(float))
     if np.isnan(scores).all():
-        yield dict.fromkeys(_SPLIT, math.nan) | {"n_low": 0, "n_high": 0}
+        yield dict.fromkeys(_SPLIT, math.nan) | {"n_low": 0, "n_high": 0, "n_clusters": 0}
     else:
-        row = split_accuracy(scores, features["correct"], missing="drop", intervals=intervals)
+        row = split_accuracy(
+            scores,
+            features["correct"],
+            clusters=features["cluster"],
+            missing="drop",
+            intervals=intervals,
+        )
         yield {name: row[name] for name in _SPLIT}
 
 
 def _prediction(
     features: pd.DataFrame, settings: MemorizationSettings
 ) -> Iterator[dict[str, object]]:
-    """Foretell verdicts from scores, on folds that were not seen."""
+    """Foretell verdicts from scores, on folds of clusters that were not seen."""
     correct = features["correct"].to_numpy(bool)
-    fewest = int(min(correct.sum(), (~correct).sum()))
+    clusters = features["cluster"]
+    fewest = min(clusters[of].nunique() for of in (correct, ~correct))
     baseline = majority_macro_f1(float(correct.mean()))
     row: dict[str, object] = {
         "n": len(correct),
+        "n_clusters": clusters.nunique(),
         "accuracy": float(correct.mean()),
         "baseline": baseline,
     }
     row |= dict.fromkeys(("macro_f1", "auc", "svm_macro_f1", "svm_auc"), math.nan)
-    if fewest >= 2:
-        predict = partial(
-            predict_correctness,
-            _scores_of(features).to_numpy(float),
-            correct,
-            n_folds=min(_FOLDS, fewest),
-            seed=settings.fold_seed,
-        )
+    predict = partial(
+        predict_correctness,
+        _scores_of(features).to_numpy(float),
+        correct,
+        groups=clusters,
+        n_folds=min(_FOLDS, fewest),
+        seed=settings.fold_seed,
+    )
+    # A cluster can have so many of the instances of a class that no folds can be made.
+    with suppress(ValueError):
         result = predict()
         row |= {"baseline": result["baseline_macro_f1"]}
         row |= {"macro_f1": result["macro_f1"], "auc": result["auc"]}
@@ -319,7 +332,10 @@ def _coefficients(features: pd.DataFrame, confidence: float) -> list[dict[Hashab
     """Regress verdicts on the scores as they are."""
     scores = _scores_of(features)
     rows = correctness_regression(
-        scores.to_numpy(float), features["correct"], names=list(scores.columns),
+        scores.to_numpy(float),
+        features["correct"],
+        names=list(scores.columns),
+        clusters=features["cluster"],
         confidence=confidence,
-    )  # fmt: skip
+    )
     return rows[rows["term"] != "intercept"].to_dict("records")

@@ -4,10 +4,11 @@ Section 4 of the study of lexical popularity, with table 3 and figures 1 and 4 o
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,7 @@ from surface_consistency.metrics import (
     adjust_p_values,
     fit_popularity_scale,
     instance_popularity,
+    mean_by,
     paired_by,
     popularity_shift,
     relative_difference,
@@ -38,8 +40,7 @@ from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.lexical.quality import share_curves
 from surface_consistency.studies.lexical.records import text_id
 from surface_consistency.tables.columns import COLUMNS
-from surface_consistency.tables.numbers import Value
-from surface_consistency.tables.sentences import Sentence, claim, difference, paragraph, size
+from surface_consistency.tables.sentences import Sentence, difference, paragraph
 from surface_consistency.tables.table import Table
 from surface_consistency.tables.tabulation import tabulate
 
@@ -47,7 +48,7 @@ _TEXTS: Final = Texts("surface_consistency.studies.lexical")
 _WORDINGS: Final = {"first": "original", "second": "other words"}
 _TASKS: Final = ["model", "task"]
 _SPLIT: Final = (
-    *("n_low", "n_high", "threshold"),
+    *("n_low", "n_high", "n_clusters", "threshold"),
     *(f"{of}_accuracy{end}" for of in ("low", "high") for end in ("", "_low", "_high")),
     *("difference", "difference_low", "difference_high"),
 )
@@ -55,6 +56,10 @@ _SHIFT: Final = {
     "original_mean": "original",
     "perturbed_mean": "perturbed",
     **{name: name for name in ("n_unchanged", "rank_biserial", "p_value")},
+}
+_CHANGE: Final = {
+    **{f"mean{end}": f"change{end}" for end in ("", "_low", "_high")},
+    **{"p_value": "clustered_p_value", "n_clusters": "n_clusters", "not_inferred": "not_inferred"},
 }
 _SPLITS: Final = {"popularity": "popularity in the original words", "fall": "popularity fell"}
 
@@ -89,9 +94,10 @@ class PopularityAnalysis(Analysis):
 
         Returns:
             "popularity_accuracy" (figures 1 and A of the paper), "popularity_shift" (table 3, with
-            Wilcoxon's test), "popularity_paired" (both verdicts, by popularity and by whether it
-            fell, with McNemar's test) and "popularity_distribution" (figure 4). The scale of a task
-            is that of all texts in the original words.
+            Wilcoxon's test, which assumes independent instances, and a clustered one of the mean
+            change), "popularity_paired" (both verdicts, by popularity and by whether it fell, with
+            McNemar's test) and "popularity_distribution" (figure 4). The scale of a task is that of
+            all texts in the original words.
 
         Raises:
             DataError: If the counts cannot be read or are of other texts.
@@ -114,7 +120,7 @@ class PopularityAnalysis(Analysis):
         )
         return {
             "popularity_accuracy": _accuracy(frame, report),
-            "popularity_shift": _shift(frame),
+            "popularity_shift": _shift(frame, report.cluster, settings.bins),
             "popularity_paired": _paired(frame, report),
             "popularity_distribution": _distribution(frame, settings.bins),
         }
@@ -141,19 +147,21 @@ def _sentences(report: Report, tables: Mapping[str, Table]) -> Iterator[Sentence
                 **report.words,
             )
     for row in tables["popularity_shift"].frame.to_dict("records"):
-        p_value = row["p_value_holm"]
-        if row["pairs"] == "all" and not math.isnan(p_value):
-            level = report.settings.confidence
-            sign = int(np.sign(row["rank_biserial"])) * (p_value < 1.0 - level)
-            words = ("not significantly different", "significantly higher", "significantly lower")
-            quantity = f"popularity of the texts of {row['task'].replace('_', ' ')}"
-            record = claim(row, "rank_biserial", quantity, p_value=p_value, confidence=level)
-            yield [
-                replace(record, kind="test", null=0.0, direction=sign),
-                f"The {quantity} is {words[sign]} in other words ({row['model']}, ",
-                Value(value=float(p_value), kind="p_value"),
-                f"{size(row, 'instances')}).",
-            ]
+        if row["pairs"] == "all" and row["n"]:
+            yield difference(
+                row | {"p_value": row["clustered_p_value"]},
+                "change",
+                f"popularity of the texts of {row['task'].replace('_', ' ')} ({row['model']})",
+                "the original words",
+                "other words",
+                "in {}",
+                p="clustered_p_value_holm",
+                correction="Holm",
+                kind="number",
+                unit="instances",
+                reach=math.inf,
+                **report.words,
+            )
 
 
 def _read(path: Path) -> dict[str, npt.NDArray[np.float64]]:
@@ -260,25 +268,34 @@ def _accuracy(frame: pd.DataFrame, report: Report) -> Table:
     return _TEXTS.table("popularity_accuracy", rows)
 
 
-def _shift(frame: pd.DataFrame) -> Table:
+def _shift(frame: pd.DataFrame, cluster: str, bins: int) -> Table:
     """Test whether other words are less popular: table 3, draws of a fact averaged."""
-    rows = tabulate(frame, _TASKS, _shifts)
-    rows["p_value_holm"] = adjust_p_values(rows["p_value"].astype(float))
+    rows = tabulate(frame, _TASKS, partial(_shifts, cluster=cluster, reach=bins - 1.0))
+    for name in ("p_value", "clustered_p_value"):
+        rows[f"{name}_holm"] = adjust_p_values(rows[name].astype(float))
     return _TEXTS.table("popularity_shift", rows)
 
 
-def _shifts(part: pd.DataFrame) -> Iterator[dict[str, object]]:
+def _shifts(part: pd.DataFrame, cluster: str, reach: float) -> Iterator[dict[str, object]]:
     """Test the shift of a task's instances, and of those that were lost."""
+    clusters = part.drop_duplicates("item").set_index("item", drop=False)[cluster]
     is_lost = part["first_correct"].eq(True) & part["second_correct"].eq(False)
     for pairs, rows in (("all", part), ("lost", part[is_lost.fillna(False)])):
         sides = ["first_popularity", "second_popularity"]
         means = rows.dropna(subset=sides).groupby("item", sort=False)[sides].mean()
         first, second = means[sides[0]], means[sides[1]]
-        result = popularity_shift(first, second) if len(means) else {}
+        result: Mapping[str, float] = {}
+        inferred: Mapping[Hashable, Any] = {}
+        if len(means):
+            result = popularity_shift(first, second)
+            change = pd.DataFrame({"score": second - first, "cluster": clusters[means.index]})
+            of_all = mean_by(change, cluster="cluster", scale=(-reach, reach))
+            (inferred,) = of_all.to_dict("records")
         yield {
             "pairs": pairs,
             "n": len(means),
             **{column: result.get(name, math.nan) for name, column in _SHIFT.items()},
+            **{column: inferred.get(name, math.nan) for name, column in _CHANGE.items()},
             "original_deviation": first.std(),
             "perturbed_deviation": second.std(),
         }

@@ -135,7 +135,8 @@ def _texts(scored: Scored) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "pair": pairs["pair"],
-            "item": pairs["item"],
+            # Runs that did not record contexts are clustered by instance.
+            "cluster": pairs["context" if "context" in pairs else "item"],
             "task": pairs["task"],
             "first": pairs["first_target"].map(right),
             "second": pairs["second_target"].map(right),
@@ -180,11 +181,11 @@ def _judged(changed: pd.DataFrame, scored: Scored) -> dict[str, pd.DataFrame]:
         runner, Path(scored.folder.path) / _FOLDER / name, model=label, max_new_tokens=8
     )
     verdicts = judge.judge(targets)
-    pairs = sample[["pair", "item", "task", "first", "second"]].assign(
+    pairs = sample[["pair", "cluster", "task", "first", "second"]].assign(
         is_same=verdicts["correct"], reply=verdicts["raw"], reason=verdicts["reason"]
     )
     rows = tabulate(pairs, ["task"], lambda part: {"judge": label, **_same(part)})
-    return {"meaning": rows, "meaning_pairs": pairs.drop(columns="item")}
+    return {"meaning": rows, "meaning_pairs": pairs.drop(columns="cluster")}
 
 
 def _same(part: pd.DataFrame) -> dict[str, object]:
@@ -193,7 +194,7 @@ def _same(part: pd.DataFrame) -> dict[str, object]:
     return {
         "n": len(part) - n_unclear,
         "n_unclear": n_unclear,
-        **share_columns("same", part["is_same"], part["item"]),
+        **share_columns("same", part["is_same"], part["cluster"]),
     }
 
 
@@ -236,22 +237,22 @@ def quality_section(tables: Mapping[str, Table], models: Sequence[str]) -> Secti
 
 
 def share_columns(
-    name: str, is_true: pd.Series, facts: pd.Series, intervals: Intervals = DEFAULT_INTERVALS
+    name: str, is_true: pd.Series, clusters: pd.Series, intervals: Intervals = DEFAULT_INTERVALS
 ) -> dict[str, object]:
-    """Compute a share with an interval that takes facts whole, as columns of a table.
+    """Compute a share with a clustered interval, as columns of a table.
 
     Args:
         name: Column of the share.
         is_true: Of each trial whether it counts; those that are missing are left out.
-        facts: Of each trial its instance, of which several texts or draws may be tried.
+        clusters: The cluster of each trial, such as the context of an instance.
         intervals: How intervals are made.
 
     Returns:
         The share and its bounds, in [0, 1], as `name`, `name_low` and `name_high`; NaN of no
-        trials, and the bounds where the instances are too few to infer anything.
+        trials, and the bounds where the clusters are too few to infer anything.
     """
     known = is_true.dropna().astype(float)
-    trials = pd.DataFrame({"true": known, "all": 1.0}).groupby(facts.loc[known.index]).sum()
+    trials = pd.DataFrame({"true": known, "all": 1.0}).groupby(clusters.loc[known.index]).sum()
     ratio = CountRatio(numerator=(1, 0), denominator=(0, 1))
     share = group_values(trials.to_numpy(), {name: ratio}, intervals)[name]
     bounds = {f"{name}_low": share.low, f"{name}_high": share.high}

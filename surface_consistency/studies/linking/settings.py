@@ -1,21 +1,22 @@
 """The options of the linking probe."""
 
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from surface_consistency.engine.settings import JudgeScoring, StudyRecords, StudySettings
+from surface_consistency.engine.settings import JudgeScoring, PublishedSettings, StudyRecords
 from surface_consistency.studies.redirectqa.settings import RedirectQASource
 
 
-class LinkingSettings(StudySettings):
+class LinkingSettings(PublishedSettings):
     """How the linking probe asks."""
 
     options_are_spellings: ClassVar[bool] = True
     """The options are spellings of yes and of no."""
 
     read: Literal["log-odds", "generate"] = "log-odds"
-    """Whether the probabilities of yes and no are compared, or the model writes as in the paper."""
+    """Whether the probabilities of yes and no are compared, or the model writes; the paper does not
+    state which."""
 
     wording: Literal["category", "same-entity"] = "category"
     """Whether each redirect category has its own question, as in the paper, or all ask alike."""
@@ -45,6 +46,17 @@ class LinkingSettings(StudySettings):
 
     limit: int | None = Field(default=None, ge=1)
     """Ask only so many pairs of names."""
+
+    @model_validator(mode="after")
+    def _has_the_papers_neighbours(self) -> Self:
+        """Refuse other neighbours than those by word vectors, if the run is as published."""
+        if self.as_published and self.neighbours in ("names", "embedder"):
+            raise ValueError(
+                "`as_published` needs `neighbours`, the fastText vectors of the paper: a text file "
+                "such as cc.en.300.vec, or module:attribute, a function from names to vectors; got "
+                f"{self.neighbours!r}"
+            )
+        return self
 
 
 class LinkingScoring(JudgeScoring):

@@ -41,7 +41,7 @@ from surface_consistency.studies.linking.prompts import (
 from surface_consistency.studies.linking.records import LinkingOutcome, LinkingVerdict
 from surface_consistency.studies.linking.settings import RECORDS, LinkingScoring, LinkingSettings
 from surface_consistency.studies.redirectqa.settings import RedirectQASource
-from surface_consistency.studies.redirectqa.study import RedirectQAStudy
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy, refuse_other_data
 
 _ORDERS: Final = get_args(LinkingOrder)
 _NOTHING: Final = "N/A"
@@ -201,8 +201,11 @@ class LinkingStudy(Study):
             order; one pair an example.
 
         Raises:
-            DataError: If there is no pair of names to ask.
+            DataError: If there is no pair of names to ask, or the run is as published and the data
+                are another version of the paper's.
         """
+        if settings.as_published:
+            refuse_other_data(data, settings)
         examples = linking_examples(
             data,
             encode=_encoder(settings.neighbours),

@@ -6,11 +6,12 @@ from typing import Literal
 
 from pydantic import Field
 
+from surface_consistency.engine.settings import PaperSettings
 from surface_consistency.models.registry import RunnerName
-from surface_consistency.schemas import Items, Settings
+from surface_consistency.schemas import Items
 
 
-class MechanismSettings(Settings):
+class MechanismSettings(PaperSettings):
     """Which pairs are looked into, and how."""
 
     model: Items[str] = ()

@@ -24,6 +24,7 @@ from surface_consistency.engine.paired.page import (
     checks_section,
 )
 from surface_consistency.engine.plan import Plan, PromptGroup
+from surface_consistency.engine.settings import PublishedSettings
 from surface_consistency.engine.study import Study
 from surface_consistency.errors import DataError, DataWarning, SurfaceConsistencyWarning
 from surface_consistency.models.runner import Runner
@@ -179,7 +180,7 @@ class RedirectQAStudy(Study):
                 before none of some questions.
         """
         if settings.as_published:
-            _refuse_other_data(data, settings)
+            refuse_other_data(data, settings)
         chosen = data
         held = sorted(data.rows["template"].unique())
         # Predictions made elsewhere are of all wordings unless one is named.
@@ -219,8 +220,16 @@ class RedirectQAStudy(Study):
         )
 
 
-def _refuse_other_data(data: RedirectQA, settings: RedirectQASettings) -> None:
-    """Refuse another version of the published data than the paper's."""
+def refuse_other_data(data: RedirectQA, settings: PublishedSettings) -> None:
+    """Refuse another version of the published data than the paper's.
+
+    Args:
+        data: The questions.
+        settings: Settings of a run as published.
+
+    Raises:
+        DataError: If the data are those of the published repository, with another number of rows.
+    """
     source = data.source
     n_rows = settings.paper(settings.model_dump())["rows"].get(source.id)
     if n_rows not in (None, source.n_questions):

@@ -113,23 +113,6 @@ def test_condition_label_rejects_other_paths(path):
         condition_label(path)
 
 
-def test_sampled_draws_the_same_facts_in_every_style(databases):
-    """By number of the fact, whatever the order; another seed draws others."""
-    conditions = find_conditions(databases)
-    base, cloze = conditions[0], conditions[1]
-
-    drawn = base.sampled(4, seed=1)
-
-    facts = [prompt.fact_id for prompt in drawn.prompts]
-    assert len(set(facts)) == 4
-    assert facts == sorted(facts, key=[one.fact_id for one in base.prompts].index)
-    assert {prompt.fact_id for prompt in cloze.sampled(4, seed=1).prompts} == set(facts)
-    others = [{one.fact_id for one in base.sampled(4, seed=seed).prompts} for seed in range(2, 9)]
-    assert any(other != set(facts) for other in others)
-    assert fit_of(drawn)["n_prompts"] == len(facts)
-    assert base.sampled(None, seed=0) is base.sampled(99, seed=0) is base
-
-
 def test_find_conditions_reads_parquet_as_it_reads_json(databases, tmp_path, capsys):
     """A folder and a file; what is planned of them, and what is missing, is the same."""
     (read, *_) = find_conditions(databases, topologies=["base"], styles=["cloze"])

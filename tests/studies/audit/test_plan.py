@@ -1,4 +1,5 @@
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -6,7 +7,12 @@ from pydantic import ValidationError
 
 from surface_consistency.errors import DataWarning
 from surface_consistency.schemas import LookupQuery, Prompt
-from surface_consistency.studies.audit import AuditData, AuditSettings, find_conditions
+from surface_consistency.studies.audit import (
+    AuditData,
+    AuditSettings,
+    find_conditions,
+    plan as plan_module,
+)
 from surface_consistency.studies.audit.lookup.fact_store import LookupRequest
 from surface_consistency.studies.audit.plan import AuditPlan, plan_audit
 from surface_consistency.studies.audit.retrieval.retrievers import (
@@ -15,6 +21,8 @@ from surface_consistency.studies.audit.retrieval.retrievers import (
 )
 from surface_consistency.studies.audit.stores import retrievers_by_name
 from surface_consistency.text import token_key
+
+SAMPLE = Path(plan_module.__file__).with_name("sample")
 
 
 def planned(data, chosen):
@@ -237,3 +245,28 @@ def test_retrievers_by_name_know_their_kinds(conditions):
         assert name == "fuzzy" or retriever.encode(["a"]).shape == (1, 26)
     with pytest.raises(ValueError, match="retriever must be one of minilm, bm25"):
         retrievers_by_name("minilmm")
+
+
+@pytest.mark.parametrize("folder", [None, "data/custom_databases/countries"])
+def test_a_sample_has_the_same_base_facts_in_each_topology_and_style(folder, data_files, settings):
+    """With all facts that were made from them; another seed draws others, a large sample all."""
+    home = SAMPLE if folder is None else data_files / "lmlm_audit" / folder
+    data = AuditData(id="all", conditions=find_conditions(home, styles=["cloze", "continuations"]))
+
+    def drawn(**chosen):
+        pairs = planned(data, settings(states=("FULL",), **chosen)).pairs
+        of_files = pairs.groupby(["topology", "style"])["base_fact"].agg(frozenset)
+        assert len(of_files) == 4 * 2
+        return pairs, frozenset.intersection(*of_files), of_files
+
+    every, *_ = drawn()
+    pairs, shared, of_files = drawn(sample=9, seed=3)
+    assert len(shared) == 9
+    # Decoys and near misses of the published files are linked to no base fact.
+    assert set(of_files["base"]) == set(of_files["alias"]) == {shared}
+    assert (set(of_files) == {shared}) == (folder is None)
+    names = set(pairs["base_fact"])
+    assert len(names) <= 9 * 4
+    assert set(pairs["pair"]) == set(every["pair"][every["base_fact"].isin(names)])
+    assert drawn(sample=9, seed=4)[1] != shared
+    assert set(drawn(sample=999)[0]["pair"]) == set(every["pair"])

@@ -7,6 +7,7 @@ quarter nothing is known.
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -146,6 +147,39 @@ def test_memorization_recovers_the_plant_and_foretells_verdicts(world):
     assert abs(split.loc["loss", "difference"]) > 0.3
     coefficients = tables["memorisation_coefficients"].frame
     assert set(coefficients["term"]) == {"right", "wrong"}
+
+
+def test_instances_of_one_context_are_one_cluster(world):
+    """Pairs of instances share a context: half of the clusters, and less certain changes."""
+    report = report_of(world)
+    (run,) = report.runs
+    places = run.outcomes["item"].str.rpartition("/")[2].astype(int) // 2
+    outcomes = run.outcomes.assign(context=places.astype(str))
+    shared = replace(report, runs=[replace(run, outcomes=outcomes)], cluster="context")
+    settings = PopularitySettings(counts=[world / "counts"])
+    chosen = MemorizationSettings(svm=False)
+
+    def made(report):
+        tables = MemorizationAnalysis().tables(report, chosen)
+        tables |= PopularityAnalysis().tables(report, settings)
+        return {name: table.frame for name, table in tables.items()}
+
+    alone, both = made(report), made(shared)
+    for name in ("split", "prediction", "coefficients"):
+        of_loss = (one[f"memorisation_{name}"].query("score == 'loss'") for one in (alone, both))
+        assert [set(rows["n_clusters"]) for rows in of_loss] == [{48}, {24}]
+    assert set(both["popularity_accuracy"]["n_clusters"]) == {24}
+    shifts = [one["popularity_shift"].set_index("pairs").loc["all"] for one in (alone, both)]
+    assert [int(row["n_clusters"]) for row in shifts] == [48, 24]
+    assert (
+        shifts[0]["change"]
+        == shifts[1]["change"]
+        == pytest.approx(shifts[0]["perturbed"] - shifts[0]["original"])
+    )
+    widths = [row["change_high"] - row["change_low"] for row in shifts]
+    assert widths[1] > 1.3 * widths[0]
+    assert shifts[0]["clustered_p_value"] < shifts[1]["clustered_p_value"]
+    assert shifts[0]["p_value"] == shifts[1]["p_value"]
 
 
 def test_scorers_without_token_ids_and_without_tokens_give_what_their_scores_allow(world, tmp_path):
