@@ -120,7 +120,7 @@ class PopularityAnalysis(Analysis):
         )
         return {
             "popularity_accuracy": _accuracy(frame, report),
-            "popularity_shift": _shift(frame, report.cluster, settings.bins),
+            "popularity_shift": _shift(frame, report, settings.bins),
             "popularity_paired": _paired(frame, report),
             "popularity_distribution": _distribution(frame, settings.bins),
         }
@@ -268,17 +268,17 @@ def _accuracy(frame: pd.DataFrame, report: Report) -> Table:
     return _TEXTS.table("popularity_accuracy", rows)
 
 
-def _shift(frame: pd.DataFrame, cluster: str, bins: int) -> Table:
+def _shift(frame: pd.DataFrame, report: Report, bins: int) -> Table:
     """Test whether other words are less popular: table 3, draws of a fact averaged."""
-    rows = tabulate(frame, _TASKS, partial(_shifts, cluster=cluster, reach=bins - 1.0))
+    rows = tabulate(frame, _TASKS, partial(_shifts, report=report, reach=bins - 1.0))
     for name in ("p_value", "clustered_p_value"):
         rows[f"{name}_holm"] = adjust_p_values(rows[name].astype(float))
     return _TEXTS.table("popularity_shift", rows)
 
 
-def _shifts(part: pd.DataFrame, cluster: str, reach: float) -> Iterator[dict[str, object]]:
+def _shifts(part: pd.DataFrame, report: Report, reach: float) -> Iterator[dict[str, object]]:
     """Test the shift of a task's instances, and of those that were lost."""
-    clusters = part.drop_duplicates("item").set_index("item", drop=False)[cluster]
+    clusters = part.drop_duplicates("item").set_index("item", drop=False)[report.cluster]
     is_lost = part["first_correct"].eq(True) & part["second_correct"].eq(False)
     for pairs, rows in (("all", part), ("lost", part[is_lost.fillna(False)])):
         sides = ["first_popularity", "second_popularity"]
@@ -289,7 +289,9 @@ def _shifts(part: pd.DataFrame, cluster: str, reach: float) -> Iterator[dict[str
         if len(means):
             result = popularity_shift(first, second)
             change = pd.DataFrame({"score": second - first, "cluster": clusters[means.index]})
-            of_all = mean_by(change, cluster="cluster", scale=(-reach, reach))
+            of_all = mean_by(
+                change, cluster="cluster", scale=(-reach, reach), intervals=report.intervals
+            )
             (inferred,) = of_all.to_dict("records")
         yield {
             "pairs": pairs,
