@@ -1,5 +1,6 @@
 """Reads sentences back into the records of what they report, and records back from the tables."""
 
+import itertools
 import json
 import math
 import re
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from surface_consistency.tables.numbers import claim_records
+from surface_consistency.tables.numbers import Claim, claim_records, sentence_text
 
 _NUMBER = r"([−+]?[\d.,]+)"
 _UNIT = r"(?: %| points)?"
@@ -15,7 +16,7 @@ _INTERVAL = rf"\d+(?:\.\d+)? % CI {_NUMBER} to {_NUMBER}"
 _CLAIMS = re.compile(
     r"\b(higher|lower|more|less|fewer|better|worse|equivalent|differ|significant|best)\b|\d"
 )
-_END = re.compile(r"(?<=[.:])\s+(?=[A-Z0-9])")
+_END = re.compile(r"(?<=[.:])(?<!inferred:)\s+(?=[A-Z0-9])")
 
 
 def _number(text):
@@ -92,6 +93,8 @@ def recompute(record, tables):
     """
     if record["kind"] == "count" or not record["column"]:
         return ""
+    if record["kind"] == "equivalence" and not _is_equivalent(record):
+        return "not equivalent"
     column = record["column"]
     names = [column, f"{column}_low", f"{column}_high"]
     wanted = [record["estimate"], record["low"], record["high"]]
@@ -107,15 +110,25 @@ def recompute(record, tables):
             if label in rows:
                 rows = rows[rows[label].astype(str) == value]
         if record["p"] is not None:
-            p_values = rows[[name for name in rows if name.startswith("p_") or name.endswith("_p")]]
+            p_values = rows[[one for one in rows if re.search(r"(^|_)p_|_p$|p_value", one)]]
             rows = rows[(p_values - record["p"]).abs().le(1e-9).any(axis=1)]
         if record["n"] is not None:
-            counts = rows[[name for name in rows if name.split("_")[0] == "n"]]
+            # A conditional rate has its own denominator.
+            counts = rows[[one for one in rows if re.fullmatch("n|n_.*", one)]]
+            if f"{column}_n" in rows and rows[f"{column}_n"].notna().any():
+                counts = rows[[f"{column}_n"]]
             if counts.shape[1]:
                 rows = rows[counts.eq(record["n"]).any(axis=1)]
         if len(rows):
             return "" if _direction(record) == record["direction"] else "another direction"
     return "no table has this row"
+
+
+def _is_equivalent(record):
+    """Decide equivalence again from the p-value of two one-sided tests, interval and margin."""
+    widest = max(abs(record["low"]), abs(record["high"]))
+    level = (1.0 - record["confidence"]) / 2.0
+    return record["p"] < level and widest <= record["margin"] + 1e-9
 
 
 def _direction(record):
@@ -124,6 +137,8 @@ def _direction(record):
         return None
     if record["p"] is not None and not record["p"] < 1.0 - record["confidence"]:
         return 0
+    if record["low"] is None:
+        return (record["estimate"] > record["null"]) - (record["estimate"] < record["null"])
     return (record["low"] > record["null"]) - (record["high"] < record["null"])
 
 
@@ -146,5 +161,7 @@ def check_page(folder):
 def unsupported(parts):
     """List the sentences of a paragraph that have a number or a comparison but no record."""
     records = claim_records(parts)
-    texts = [one for record in records for one in _END.split(record["text"])[1:]]
+    before = itertools.takewhile(lambda part: not isinstance(part, Claim), parts)
+    texts = _END.split(sentence_text([*before]))
+    texts += [one for record in records for one in _END.split(record["text"])[1:]]
     return [text for text in texts if _CLAIMS.search(text)]

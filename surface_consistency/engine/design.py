@@ -14,7 +14,7 @@ import pandas as pd
 from pydantic import Field
 
 from surface_consistency.engine.settings import ReportSettings
-from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items, Record
 
@@ -154,6 +154,14 @@ class Report:
     def confidence(self) -> float:
         """Confidence level of intervals and tests."""
         return DEFAULT_INTERVALS.confidence
+
+    @property
+    def intervals(self) -> Intervals:
+        """How confidence intervals are made."""
+        settings = self.settings
+        return Intervals(
+            confidence=self.confidence, resamples=settings.resamples, seed=settings.seed
+        )
 
     @property
     def facet(self) -> str | None:

@@ -367,8 +367,10 @@ def equivalence(
     """
     if is_missing(row.get(p)) or not row[p] < (1.0 - confidence) / 2.0:
         return []
-    is_different = direction(row, name, row.get(p_difference), confidence=confidence)
-    also = " The difference is statistically significant, although within the margin."
+    p_value = row.get(p_difference)
+    options: dict[str, Any] = {"kind": "difference", "p_value": p_value, "null": 0.0}
+    different = claim(row, name, quantity, confidence=confidence, **options)
+    also = [different, " The difference is statistically significant, although within the margin."]
     within = value_text(Value(value=margin, kind=kind, signed=False))
     tests = _tests(row, row[p], correction, confidence)
     record = claim(
@@ -387,7 +389,8 @@ def equivalence(
         f"The {quantity} is equivalent for {first} and {second} within ±{within} (difference ",
         Value(value=float(row[name]), kind=kind),
         f", {_interval(row, name, kind, confidence)}{tests} of two one-sided tests"
-        f"{size(row, unit, clusters)}).{also if is_different else ''}",
+        f"{size(row, unit, clusters)}).",
+        *(also if different.direction else ()),
     ]
 
 
@@ -422,10 +425,11 @@ def ranking(best: Sequence[str], n: int, quantity: str, confidence: float = 0.95
 def not_inferred(
     row: Row, what: str, *, unit: str = "pairs", clusters: str = "clusters"
 ) -> Sentence:
-    """Report that the clusters are too few for an interval or a test.
+    """Report why there is neither an interval nor a test, such as too few clusters.
 
     Args:
-        row: The row: `n` and `n_clusters`, and `not_inferred`, the reason, if it is known.
+        row: The row: `n` and `n_clusters`, and `not_inferred`, the reason, if it is known. Numbers
+            are not called too few if the reason is not the number of clusters.
         what: What cannot be inferred, with its article.
         unit: What `n` counts, in the plural.
         clusters: What `n_clusters` counts, in the plural.
@@ -437,13 +441,16 @@ def not_inferred(
         >>> not_inferred({"n": 15, "n_clusters": 3}, "the flip rate of m")[1:]
         ['The flip rate of m cannot be inferred: 15 pairs in 3 clusters are too few.']
     """
-    reason = row.get("not_inferred")
-    why = f" ({reason})" if isinstance(reason, str) and reason else ""
-    counts = size(row, unit, clusters).removeprefix("; ").replace(", ", " in ") or "the data"
-    verb = "is" if counts.startswith("1 ") else "are"
+    given = row.get("not_inferred")
+    reason = given if isinstance(given, str) else ""
+    counts = size(row, unit, clusters).removeprefix("; ").replace(", ", " in ")
+    if reason and "cluster" not in reason:
+        why = f"{reason} ({counts})" if counts else reason
+    else:
+        verb = "is" if counts.startswith("1 ") else "are"
+        why = f"{counts or 'the data'} {verb} too few{f' ({reason})' if reason else ''}"
     record = claim(row, "", what, kind="none")
-    text = f"{what[0].upper()}{what[1:]} cannot be inferred: {counts} {verb} too few{why}."
-    return [record, text]
+    return [record, f"{what[0].upper()}{what[1:]} cannot be inferred: {why}."]
 
 
 def missing(
