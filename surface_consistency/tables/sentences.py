@@ -441,14 +441,12 @@ def not_inferred(
         >>> not_inferred({"n": 15, "n_clusters": 3}, "the flip rate of m")[1:]
         ['The flip rate of m cannot be inferred: 15 pairs in 3 clusters are too few.']
     """
-    given = row.get("not_inferred")
-    reason = given if isinstance(given, str) else ""
-    counts = size(row, unit, clusters).removeprefix("; ").replace(", ", " in ")
+    reason = given if isinstance(given := row.get("not_inferred"), str) else ""
+    counts = size(row, unit, clusters).removeprefix("; ").replace(", ", " in ") or "the data"
+    verb = "is" if counts.startswith("1 ") else "are"
+    why = f"{counts} {verb} too few{f' ({reason})' if reason else ''}"
     if reason and "cluster" not in reason:
-        why = f"{reason} ({counts})" if counts else reason
-    else:
-        verb = "is" if counts.startswith("1 ") else "are"
-        why = f"{counts or 'the data'} {verb} too few{f' ({reason})' if reason else ''}"
+        why = f"{reason} ({counts})"
     record = claim(row, "", what, kind="none")
     return [record, f"{what[0].upper()}{what[1:]} cannot be inferred: {why}."]
 

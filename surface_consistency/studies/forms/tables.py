@@ -1,4 +1,4 @@
-"""Tables of items in many forms, besides those of the reference against each other form."""
+"""Tables of items in many forms, in addition to those of pairs with the reference."""
 
 import math
 import warnings

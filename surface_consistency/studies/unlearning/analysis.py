@@ -1,7 +1,7 @@
 """Is what was unlearned or edited still answered, under any form? Models are the conditions.
 
-Each unlearned model is held against a reference that never saw the facts, form by form, and against
-the original in what it should have kept.
+Each unlearned model is compared with a reference that never saw the facts, form by form, and with
+the original in the facts that it should have kept.
 """
 
 import warnings
@@ -52,7 +52,7 @@ class UnlearningSettings(Settings):
 
     short_answers: Path | None = None
     """File of short answers to the questions of logs, with the columns index and answer; those of
-    TOFU's forget10, forget05 and forget01 come along."""
+    TOFU's forget10, forget05 and forget01 are bundled."""
 
     rule: Annotated[str, AfterValidator(check_rule)] = "boundary"
     """Matching rule that judges the answers of logs; runs are judged already."""
@@ -65,8 +65,8 @@ class UnlearningAnalysis(Analysis):
     title = "Forgetting in weights"
     settings = UnlearningSettings
     caveat = (
-        "Measured is what models answered when they were asked in these forms. What is not "
-        "answered may come back in a form that was not asked, by further sampling, or by training."
+        "The results are about the answers to these forms. A fact that is not answered may return "
+        "in another form, with further samples, or after training."
     )
 
     def __init__(self) -> None:
@@ -177,12 +177,8 @@ class UnlearningAnalysis(Analysis):
         result, clusters = self._results[model], self._words["clusters"]
         name, tested, needed = result["verdict"], result["tested"], result["clusters_needed"]
         least = (rows[PLAIN] if name == "hidden" else result)["least_margin"]
-        test: dict[str, Any] = {"kind": "test", "margin": self._margin}
-        test["confidence"] = self._words["confidence"]
-        records = {
-            column: say.claim(verdict, column, f"verdict on {model}", **test)
-            for column in ("least_margin", "clusters_needed")
-        }
+        columns = ("least_margin", "clusters_needed")
+        records = [one for column in columns for one in self._claims([verdict], column, p="")]
         said: dict[str, Any] = {
             key: _quoted(forms) for key, forms in result.items() if isinstance(forms, tuple)
         }
@@ -196,7 +192,7 @@ class UnlearningAnalysis(Analysis):
             equal = {"forgotten": tested, "equivalent": tested, "hidden": (PLAIN,)}.get(name, ())
             above = result["above"] if name == "equivalent" else ()
             yield [
-                records["least_margin"],
+                records[0],
                 *self._claims([rows[form] for form in equal], "excess", p="p_equivalent"),
                 *self._claims([rows[form] for form in result["leaking"]], "excess", self._margin),
                 *self._claims([rows[form] for form in above], "excess", 0.0),
@@ -215,7 +211,7 @@ class UnlearningAnalysis(Analysis):
             number = "no number of" if np.isnan(needed) else f"about {needed:,.0f}"
             n_clusters = int(max(rows[form]["n_clusters"] for form in tested))
             said |= {"needed": number, "clusters": clusters, "n_clusters": n_clusters}
-            yield [*records.values(), *_TEXTS.sentence("needed", **said)]
+            yield [*records, *_TEXTS.sentence("needed", **said)]
         if result["excluded"]:
             yield _TEXTS.sentence("excluded", **said)
             yield from (self._original(rows[form]) for form in result["excluded"])
@@ -223,7 +219,7 @@ class UnlearningAnalysis(Analysis):
     def _claims(
         self, rows: Iterable[say.Row], name: str, null: float | None = None, p: str | None = None
     ) -> list[Claim]:
-        """Make a record per row: of its test against the margin by `p`, or against `null`."""
+        """Make a record per row: of its test against the margin, by `p` if not "", or of `null`."""
         kind = "difference" if p is None else "equivalence" if p == "p_equivalent" else "test"
         options: dict[str, Any] = {
             "kind": kind,
@@ -275,7 +271,7 @@ class UnlearningAnalysis(Analysis):
                     _square(row, report) for row in forms[forms["form"] != ANY].to_dict("records")
                 ],
                 conditions=("unlearned", "reference"),
-                cells=("both: needs no teaching", "leak", "damage", "neither"),
+                cells=("both: guessable", "leak", "damage", "neither"),
                 size="small",
             )
         if "survivors" in tables:
