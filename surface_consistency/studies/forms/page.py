@@ -155,10 +155,8 @@ def _details(report: Report, run: Run, tables: Tables) -> Iterator[say.Sentence]
             what = f"a difference in accuracy between all forms of {model} together"
             yield say.not_inferred(spread, what, unit="items")
         elif one["p_value"] < 1.0 - report.confidence:
-            yield [
-                _spread_test(report, spread),
-                *TEXTS.sentence("together_differ", model=model, p_value=paired.p_value_of(one)),
-            ]
+            values = {"record": _spread_test(report, spread), "p_value": paired.p_value_of(one)}
+            yield TEXTS.sentence("together_differ", model=model, **values)
     if run.outcomes["is_same_answer"].all():
         quantity = (
             f"proportion of identical answers of {model} among pairs incorrect in {reference} and "
