@@ -94,6 +94,8 @@ def recompute(record, tables):
     """
     if record["kind"] == "count" or not record["column"]:
         return ""
+    if record["kind"] == "equivalence" and not _is_equivalent(record):
+        return "not equivalent"
     column = record["column"]
     names = [column, f"{column}_low", f"{column}_high"]
     wanted = [record["estimate"], record["low"], record["high"]]
@@ -109,7 +111,7 @@ def recompute(record, tables):
             if label in rows:
                 rows = rows[rows[label].astype(str) == value]
         if record["p"] is not None:
-            p_values = rows[[one for one in rows if re.search(r"^p_|_p$|p_value", one)]]
+            p_values = rows[[one for one in rows if re.search(r"(^|_)p_|_p$|p_value", one)]]
             rows = rows[(p_values - record["p"]).abs().le(1e-9).any(axis=1)]
         if record["n"] is not None:
             # A conditional rate has its own denominator.
@@ -128,6 +130,13 @@ def _sums(rows):
     names = {*rows} & {"both", "neither", *(f"{one}_only" for one in _SIDES)}
     sums = {f"{a}+{b}": rows[a] + rows[b] for a, b in itertools.combinations(sorted(names), 2)}
     return pd.DataFrame(sums, index=rows.index)
+
+
+def _is_equivalent(record):
+    """Decide equivalence again from the p-value of two one-sided tests, interval and margin."""
+    widest = max(abs(record["low"]), abs(record["high"]))
+    level = (1.0 - record["confidence"]) / 2.0
+    return record["p"] < level and widest <= record["margin"] + 1e-9
 
 
 def _direction(record):

@@ -3,7 +3,6 @@
 Fractions become percentages here and nowhere else.
 """
 
-import itertools
 import math
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -391,15 +390,18 @@ def claim_records(parts: Sequence[Part]) -> list[dict[str, object]]:
 
     Returns:
         A dictionary per record, with its `text`: what is written from it up to the next record.
+        Successive records without a text between them have the text after the last of them.
     """
-    places = [place for place, part in enumerate(parts) if isinstance(part, Claim)]
-    return [
-        {"text": sentence_text(parts[place:end]).replace(_HARD_SPACE, " ").strip()}
-        | {one.name: json_value(getattr(part, one.name)) for one in fields(part)[:-3]}
-        | {"scope": dict(part.scope), "n": part.n, "n_clusters": part.n_clusters}
-        for place, end in itertools.pairwise([*places, len(parts)])
-        if isinstance(part := parts[place], Claim)
-    ]
+    records: list[dict[str, object]] = []
+    text, end = "", len(parts)
+    for place, part in reversed([*enumerate(parts)]):
+        if isinstance(part, Claim):
+            own = sentence_text(parts[place:end]).replace(_HARD_SPACE, " ").strip()
+            text, end = own or text, place
+            record = {one.name: json_value(getattr(part, one.name)) for one in fields(part)[:-3]}
+            counts = {"scope": dict(part.scope), "n": part.n, "n_clusters": part.n_clusters}
+            records.insert(0, {"text": text} | record | counts)
+    return records
 
 
 def format_cell(row: Mapping[Any, Any], column: Column) -> tuple[str, str]:

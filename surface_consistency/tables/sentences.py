@@ -422,8 +422,10 @@ def equivalence(
     """
     if is_missing(row.get(p)) or not row[p] < (1.0 - confidence) / 2.0:
         return []
-    is_different = direction(row, name, row.get(p_difference), confidence=confidence)
-    also = " The difference is statistically significant, although within the margin."
+    p_value = row.get(p_difference)
+    options: dict[str, Any] = {"kind": "difference", "p_value": p_value, "null": 0.0}
+    different = claim(row, name, quantity, confidence=confidence, **options)
+    also = [different, " The difference is statistically significant, although within the margin."]
     within = value_text(Value(value=margin, kind=kind, signed=False))
     tests = _tests(row, row[p], correction, confidence)
     record = claim(
@@ -442,7 +444,8 @@ def equivalence(
         f"The {quantity} is equivalent for {first} and {second} within ±{within} (difference ",
         Value(value=float(row[name]), kind=kind),
         f", {_interval(row, name, kind, confidence)}{tests} of two one-sided tests"
-        f"{size(row, unit, clusters, name)}).{also if is_different else ''}",
+        f"{size(row, unit, clusters, name)}).",
+        *(also if different.direction else ()),
     ]
 
 
@@ -477,11 +480,12 @@ def ranking(best: Sequence[str], n: int, quantity: str, confidence: float = 0.95
 def not_inferred(
     row: Row, what: str, name: str = "", *, unit: str = "pairs", clusters: str = "clusters"
 ) -> Sentence:
-    """Report that the clusters are too few for an interval or a test.
+    """Report why there is neither an interval nor a test, such as too few clusters.
 
     Args:
         row: The row: `n` and `n_clusters`, and `not_inferred`, the reason, if it is known, such as
             the effective number of clusters; for some rates only after their names, with a colon.
+            Numbers are not called too few if the reason is not the number of clusters.
         what: What cannot be inferred, with its article.
         name: Name of the estimate; it chooses among reasons and denominators.
         unit: What `n` counts, in the plural.
@@ -497,12 +501,14 @@ def not_inferred(
     given = row.get("not_inferred")
     known = [one.rpartition(": ") for one in given.split("; ")] if isinstance(given, str) else []
     reasons = [one for of, _, one in known if one and (not of or name in of.split(", "))]
-    why = f" ({reasons[0]})" if reasons else ""
+    reason = reasons[0] if reasons else ""
     counts = size(row, unit, clusters, name).removeprefix("; ").replace(", ", " in ") or "the data"
     verb = "is" if counts.startswith("1 ") else "are"
+    why = f"{counts} {verb} too few{f' ({reason})' if reason else ''}"
+    if reason and "cluster" not in reason:
+        why = f"{reason} ({counts})"
     record = claim(row, "", what, kind="none")
-    text = f"{what[0].upper()}{what[1:]} cannot be inferred: {counts} {verb} too few{why}."
-    return [record, text]
+    return [record, f"{what[0].upper()}{what[1:]} cannot be inferred: {why}."]
 
 
 def missing(

@@ -273,9 +273,11 @@ def test_sentences_are_read_back_into_their_records(ends, p, n, kind, what):
         null = 0.25 if what == "null" else None
         kind = "rate" if kind == "difference" and null is None else "number"
         sentence = rate(cells, "d", "flip rate of ada", kind=kind, null=null, p=null and "p")
-    (record,) = claim_records(sentence)
+    record, *also = claim_records(sentence)
 
-    assert record["text"] == text(sentence)
+    whole = " ".join(one["text"] for one in (record, *also))
+    assert whole == text(sentence)
+    assert [one["direction"] for one in also] in ([], [(ends[1] > 0) - (ends[2] < 0)])
     assert agrees(read_sentence(record["text"]), record, 1 if kind == "number" else 100)
     assert {record["column"], record["estimate"], record["n"]} == {"d", ends[0], n}
 

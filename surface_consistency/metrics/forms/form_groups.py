@@ -269,7 +269,9 @@ def _logit_arms(value: float, half: float, least: float, most: float) -> tuple[f
     if not 0.0 < share < 1.0:
         return half, half
     step = half / ((most - least) * _variance(share))
-    low, high = (share / (share + (1.0 - share) * math.exp(x)) for x in (step, -step))
+    # The exponential of numbers above 709 is not a finite float.
+    odds = (math.exp(min(x, 700.0)) for x in (step, -step))
+    low, high = (share / (share + (1.0 - share) * one) for one in odds)
     return (share - low) * (most - least), (high - share) * (most - least)
 
 

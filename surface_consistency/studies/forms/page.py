@@ -11,17 +11,21 @@ import pandas as pd
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired import page as paired
 from surface_consistency.engine.paired.checks import PAIRED_CHECKS, Tables, rows_of
-from surface_consistency.engine.paired.tables import paired_tables
+from surface_consistency.engine.paired.tables import cluster_within, paired_tables
+from surface_consistency.metrics import adjust_p_values, unlearning_by
 from surface_consistency.report import page
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.forms.tables import TEXTS, form_tables
 from surface_consistency.tables import sentences as say
-from surface_consistency.tables.numbers import Value, interval_value
+from surface_consistency.tables.columns import COLUMNS
+from surface_consistency.tables.numbers import Claim, Value, interval_value
 from surface_consistency.tables.table import Table
 
 _SHOWN_ROWS: Final = 50
 """Forms that tables and charts of the page show; the CSV files have all."""
 _SQUARES: Final = 12
+_MOST_EQUIVALENT: Final = 6
+"""Maximum number of equivalent forms of a model that have a sentence of their own."""
 _OWN: Final = (
     *("forms", "variance", "spread", "correct_counts", "form_answers", "samples"),
     *("models_forms", "rank_agreement"),
@@ -37,10 +41,30 @@ def forms_report_tables(report: Report) -> dict[str, Table]:
         report: The runs.
 
     Returns:
-        Tables by name.
+        Tables by name. With an equivalence margin "by_form" has p_equivalent_holm: the larger
+        p-value of the two one-sided tests, Holm-corrected over the forms of a model.
     """
     outcomes = {run.label: run.outcomes for run in report.runs}
-    return form_tables(outcomes) | paired_tables(_as_held(report))
+    held = _as_held(report)
+    tables = form_tables(outcomes, report.intervals) | paired_tables(held)
+    if (margin := report.settings.margin) is not None:
+        tables["by_form"] = _with_equivalence(held, tables["by_form"], margin)
+    return tables
+
+
+def _with_equivalence(report: Report, table: Table, margin: float) -> Table:
+    """Test whether the accuracy under each form is equivalent to that under the reference."""
+    keys = report.design.keys("second_condition")
+    options: dict[str, Any] = {"cluster": cluster_within(report, keys), "margin": margin}
+    options |= {"first": "second_correct", "second": "first_correct"}
+    tests = unlearning_by(report.frame, by=keys, intervals=report.intervals, **options)
+    tests = tests.rename(columns=dict(report.design.exploded_names))
+    adjusted = tests.groupby("model")["p_equivalent"].transform(
+        lambda part: adjust_p_values(part.to_numpy(dtype=float))
+    )
+    tests = tests[["model", "form"]].assign(p_equivalent_holm=adjusted)
+    frame, column = table.frame.merge(tests, how="left"), COLUMNS["p_equivalent_holm"]
+    return replace(table, frame=frame, columns=[*table.columns, column])
 
 
 def _as_held(report: Report) -> Report:
@@ -76,9 +100,9 @@ def _sizes(run: Run) -> tuple[int, int]:
 
 def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[say.Sentence]]:
     """Report how often two forms agree, with accuracy, forms that differ and other forms."""
-    leads = [one for run in report.runs for one in _consistency(run, tables)]
+    leads = [one for run in report.runs for one in _consistency(report, run, tables)]
     details = [one for run in report.runs for one in _details(report, run, tables)]
-    return paired.headed([], leads, [*details, *_models(tables, _unit(*report.runs))])
+    return paired.headed([], leads, [*details, *_models(report, tables)])
 
 
 def _unit(*runs: Run) -> str:
@@ -87,9 +111,10 @@ def _unit(*runs: Run) -> str:
     return "samples of items" if has_samples else "items"
 
 
-def _items(row: Row, name: str, quantity: str, unit: str) -> say.Sentence:
+def _items(report: Report, row: Row, name: str, quantity: str, unit: str) -> say.Sentence:
     """Report a rate of the items of a model."""
-    return say.rate({**row, "n": row["n_items"]}, name, quantity, unit=unit)
+    row = {**row, "n": row["n_items"]}
+    return say.rate(row, name, quantity, unit=unit, confidence=report.confidence)
 
 
 def _forms_row(run: Run, tables: Tables, place: int) -> Row:
@@ -97,53 +122,49 @@ def _forms_row(run: Run, tables: Tables, place: int) -> Row:
     return rows_of(tables, "forms", {"model": run.label})[place]
 
 
-def _consistency(run: Run, tables: Tables) -> Iterator[say.Sentence]:
+def _consistency(report: Report, run: Run, tables: Tables) -> Iterator[say.Sentence]:
     """Report the agreement of two forms, and the items that are correct in all."""
     row, (least, most) = _forms_row(run, tables, 0), _sizes(run)
     every = "both forms" if most == 2 else f"all {most} forms"
     forms = every if least == most else f"all of their {least} to {most} forms"
     quantity = f"consistency of {run.label} (agreement of two forms of an item)"
     unit = _unit(run)
-    yield _items(row, "consistency", quantity, unit)
+    yield _items(report, row, "consistency", quantity, unit)
     if say.direction(row, "consistency") is not None:
         quantity = f"proportion of {unit} that {run.label} answers correctly in {forms}"
-        yield _items(row, "all_correct", quantity, unit)
+        yield _items(report, row, "all_correct", quantity, unit)
+
+
+def _like(report: Report, run: Run, tables: Tables) -> say.Sentence:
+    """Report the consistency of a model for other forms like these, or why it is not inferred."""
+    quantity = f"consistency of {run.label} for other forms like these"
+    return _items(report, _forms_row(run, tables, -1), "consistency", quantity, _unit(run))
 
 
 def _details(report: Report, run: Run, tables: Tables) -> Iterator[say.Sentence]:
     """Report accuracy, forms that differ from the reference, equal answers and other forms."""
     model, reference, of = run.label, _reference(report), {"model": run.label}
+    level: dict[str, Any] = {"confidence": report.confidence}
     row = _forms_row(run, tables, 0)
     if say.direction(row, "consistency") is None:
         return
     unit = _unit(run)
-    yield _items(row, "accuracy", f"accuracy of {model}", unit)
-    compared = rows_of(tables, "by_form", of)
-    yield from say.many(
-        compared,
-        "accuracy_difference",
-        f"accuracy of {model} by form",
-        lambda row: say.difference(
-            row,
-            "accuracy_difference",
-            f"accuracy of {model}",
-            reference,
-            str(row["form"]),
-            "with {}",
-            p="p_value_holm",
-            correction="Holm" if len(compared) > 1 else "",
-            unit=unit,
-        ),
-        p="p_value_holm",
-    )
-    signs = [say.direction(one, "accuracy_difference", one["p_value_holm"]) for one in compared]
+    yield _items(report, row, "accuracy", f"accuracy of {model}", unit)
+    rows = [row for row in rows_of(tables, "by_form", of) if row["n"]]
+    compared = [{**row, "ends": (reference, str(row["form"]), "with {}")} for row in rows]
+    name, quantity = "accuracy_difference", f"accuracy of {model}"
+    yield from _differences(report, compared, name, quantity, len(compared), unit, " by form")
+    if compared and report.settings.margin is not None:
+        yield from _equivalence(report, compared, quantity, report.settings.margin, unit)
+    signs = [say.direction(one, name, one["p_value_holm"], **level) for one in compared]
     for one in rows_of(tables, "spread", of) if not any(signs) else ():
+        spread = {**one, "n": one["n_items"]}
         if math.isnan(one["p_value"]) and one["spread"] > 0.0:
             what = f"a difference in accuracy between all forms of {model} together"
-            yield say.not_inferred({**one, "n": one["n_items"]}, what, unit="items")
+            yield say.not_inferred(spread, what, unit="items")
         elif one["p_value"] < 1.0 - report.confidence:
-            p_value = Value(value=float(one["p_value"]), kind="p_value")
-            yield TEXTS.sentence("together_differ", model=model, p_value=p_value)
+            values = {"record": _spread_test(report, spread), "p_value": paired.p_value_of(one)}
+            yield TEXTS.sentence("together_differ", model=model, **values)
     if run.outcomes["is_same_answer"].all():
         quantity = (
             f"proportion of identical answers of {model} among pairs incorrect in {reference} and "
@@ -151,41 +172,73 @@ def _details(report: Report, run: Run, tables: Tables) -> Iterator[say.Sentence]
         )
         for one in rows_of(tables, "same_answer", of, among="both wrong"):
             if say.direction(one, "same_answer") is not None:
-                yield say.rate(one, "same_answer", quantity)
+                yield say.rate(one, "same_answer", quantity, **level)
     for one in rows_of(tables, "samples", of):
         if say.direction(one, "consistency") is not None:
             quantity = f"agreement of {model} with itself on identical prompts"
-            yield _items(one, "consistency", quantity, unit="questions")
+            yield _items(report, one, "consistency", quantity, unit="questions")
     if run.outcomes["wordings"].iloc[0] == "own":
         yield TEXTS.sentence("own")
     else:
-        like = _forms_row(run, tables, -1)
-        quantity = f"consistency of {model} for other forms like these"
-        yield _items(like, "consistency", quantity, unit)
+        yield _like(report, run, tables)
 
 
-def _models(tables: Tables, unit: str) -> list[say.Sentence]:
+def _differences(
+    report: Report,
+    rows: Sequence[Row],
+    name: str,
+    quantity: str,
+    n_tests: int,
+    unit: str,
+    family: str = "",
+) -> list[say.Sentence]:
+    """Report differences between the `ends` of rows, with Holm-corrected p-values."""
+    level: dict[str, Any] = {"p": "p_value_holm", "confidence": report.confidence}
+    words = {"correction": "Holm" if n_tests > 1 else "", "unit": unit, **level}
+
+    def sentence(row: Row) -> say.Sentence:
+        """Report one difference."""
+        return say.difference(row, name, quantity, *row["ends"], **words)
+
+    return say.many(rows, name, quantity + family, sentence, **level)
+
+
+def _equivalence(
+    report: Report, rows: Sequence[Row], quantity: str, margin: float, unit: str
+) -> Iterator[say.Sentence]:
+    """Report the forms whose accuracy is equivalent to that of the reference, and their number."""
+    tests = {"p": "p_equivalent_holm", "p_difference": "p_value_holm"}
+    words: dict[str, Any] = {"margin": margin, "unit": unit, "confidence": report.confidence}
+    words |= {"correction": "Holm" if len(rows) > 1 else "", **tests}
+    name, reference = "accuracy_difference", rows[0]["ends"][0]
+    made = [say.equivalence(row, name, quantity, *row["ends"][:2], **words) for row in rows]
+    found = [one for one in made if one]
+    yield from found[:_MOST_EQUIVALENT]
+    if len(rows) > len(found[:_MOST_EQUIVALENT]):
+        record = say.count(len(found), len(rows), f"forms equivalent to {reference} in {quantity}")
+        within = Value(value=margin, kind="difference", signed=False)
+        said = {"n": len(found), "of": len(rows), "reference": reference, "margin": within}
+        yield [record, *TEXTS.sentence("equivalent", quantity=quantity, **said)]
+
+
+def _spread_test(report: Report, row: Row) -> Claim:
+    """Make the record of the test that all forms of a model have one accuracy."""
+    options: dict[str, Any] = {"kind": "test", "p_value": row["p_value"]}
+    quantity = f"spread of the accuracy of {row['model']} over all forms"
+    return say.claim(row, "spread", quantity, confidence=report.confidence, **options)
+
+
+def _models(report: Report, tables: Tables) -> list[say.Sentence]:
     """Compare the consistency of models on the same items."""
     if "models_forms" not in tables:
         return []
     frame = tables["models_forms"].frame
-    rows = frame[frame["rate"] == "consistency"].to_dict("records")
-    return say.many(
-        rows,
-        "difference",
-        "consistency",
-        lambda row: say.difference(
-            {**row, "n": row["n_items"]},
-            "difference",
-            "consistency",
-            str(row["b"]),
-            str(row["a"]),
-            p="p_value_holm",
-            correction="Holm" if len(frame) > 1 else "",
-            unit=unit,
-        ),
-        p="p_value_holm",
-    )
+    rows = [
+        {**row, "n": row["n_items"], "ends": (str(row["b"]), str(row["a"]))}
+        for row in frame[frame["rate"] == "consistency"].to_dict("records")
+    ]
+    unit = _unit(*report.runs)
+    return _differences(report, rows, "difference", "consistency", len(frame), unit)
 
 
 # Sections.
@@ -248,7 +301,8 @@ def _form_charts(report: Report, tables: Tables) -> Iterator[page.ForestPlot]:
 
 def _form_dot(report: Report, row: Row) -> page.Dot:
     """Draw one form of one model."""
-    sign = say.direction(row, "accuracy_difference", row["p_value_holm"])
+    p_value, level = row["p_value_holm"], report.confidence
+    sign = say.direction(row, "accuracy_difference", p_value, confidence=level)
     return paired.dot(report, row, "accuracy_difference", kind="difference", is_certain=bool(sign))
 
 
@@ -398,22 +452,31 @@ def _evenness(answer: page.Answer) -> float:
 
 
 def forms_checks(report: Report, tables: Tables) -> Iterator[page.Check]:
-    """Report unequal numbers of forms, other accepted answers, and spread by chance."""
+    """Report unequal numbers of forms, forms without scores, few forms, and spread by chance."""
     for run in report.runs:
         least, most = _sizes(run)
         name = "equal" if least == most else "unequal"
-        yield TEXTS.check(name, model=run.label, least=least, most=most)
+        record = say.count(most, None, f"scored forms of an item of {run.label}, maximum")
+        yield TEXTS.check(name, record=record, model=run.label, least=least, most=most)
         if not run.outcomes["is_same_answer"].all():
             yield TEXTS.check("not_comparable", model=run.label)
+        rows = rows_of(tables, "by_form", {"model": run.label})
+        if names := [row["form"] for row in rows if not row["n"]]:
+            record = say.count(len(names), len(rows), f"forms of {run.label} that are not compared")
+            said = {"reference": _reference(report), "forms": say.listing(names)}
+            yield TEXTS.check("not_compared", record=record, model=run.label, **said)
+        these, like = (say.direction(_forms_row(run, tables, k), "consistency") for k in (0, -1))
+        if these is not None and like is None:
+            yield TEXTS.check("not_like", sentence=_like(report, run, tables))
     for run in report.runs:
         for row in rows_of(tables, "spread", {"model": run.label}):
             if row["p_value"] >= 1.0 - report.confidence and row["spread"] > 0:
-                values = {
+                values: dict[str, Any] = {
                     name: Value(value=float(row[name]), kind="difference", signed=False)
                     for name in ("spread", "spread_null")
                 }
-                p_value = Value(value=float(row["p_value"]), kind="p_value")
-                yield TEXTS.check("spread", **{**row, **values, "p_value": p_value})
+                values |= {"record": _spread_test(report, {**row, "n": row["n_items"]})}
+                yield TEXTS.check("spread", **{**row, **values, "p_value": paired.p_value_of(row)})
 
 
 FORMS_PAGE: Final = paired.PageSpec(

@@ -19,7 +19,7 @@ class FormsSource(SourceSettings):
 
     source: str = ""
     """Hub id, folder, Parquet, JSONL or CSV file with the columns item, form, question and answers
-    (or choices and answer_index), or "sample" for the rows that come along; by default the hub's
+    (or choices and answer_index), or "sample" for the bundled rows; by default the hub's
     repository of `preset`."""
 
     preset: str | None = None
@@ -36,45 +36,45 @@ class FormsSource(SourceSettings):
 
 
 class FormsSettings(OptionSettings):
-    """How items are asked in their forms."""
+    """How items are queried in their forms."""
 
     reference: str | None = None
-    """Form that the others are held against; that of the preset, or the first, by default."""
+    """Reference form; that of the preset, or the first, by default."""
 
     forms: Items[str] = ()
-    """Ask in these forms alone, the reference besides."""
+    """Use only these forms and the reference."""
 
     shots: int = Field(default=0, ge=0)
-    """Solved items before each question, in the reference form, the same ones under every form."""
+    """Number of solved items before each question, in the reference form, equal for all forms."""
 
     frame: Rare[str | None] = None
-    """What stands around a question, with {question} in it; that of the preset, or "Q: {question}
+    """Prompt template, with {question} in it; that of the preset, or "Q: {question}
     A:", by default."""
 
     chat: bool = False
-    """Whether prompts are turns for the model's chat template rather than plain text."""
+    """Use the chat template of the model rather than plain text."""
 
     max_new_tokens: int = Field(default=15, ge=1)
-    """Longest answer, in tokens."""
+    """Maximum number of new tokens."""
 
     stop: Rare[bool] = True
-    """Whether an answer ends at the newline; without, whole outputs can be judged."""
+    """End an answer at the newline; without it, whole outputs can be scored."""
 
     samples: int = Field(default=1, ge=1)
-    """Answers drawn to every question, which tell the wording from the dice."""
+    """Number of samples per question, which separate the effect of wording from sampling noise."""
 
     temperature: float = Field(default=0.0, ge=0.0)
     """Temperature of the answers; 0 is greedy."""
 
     limit: int | None = Field(default=None, ge=1)
-    """Ask only so many items, spread over the relations, each in all its forms."""
+    """Maximum number of items, spread over the relations, each in all its forms."""
 
     @model_validator(mode="after")
     def _draws(self) -> "FormsSettings":
         """Refuse several samples of what is always the same, and a frame without a question."""
         if self.samples > 1 and self.temperature == 0.0:
             raise ValueError(
-                f"samples={self.samples} at temperature 0 are one answer so many times; give "
+                f"samples={self.samples} at temperature 0 are one answer, repeated; give "
                 "`temperature`"
             )
         if self.samples > 1 and self.read != "generate":

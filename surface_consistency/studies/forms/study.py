@@ -1,4 +1,4 @@
-"""Items in any number of forms, each asked alike and held against a reference form."""
+"""Items in any number of forms, each compared with a reference form."""
 
 import hashlib
 import re

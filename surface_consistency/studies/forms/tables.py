@@ -1,4 +1,4 @@
-"""Tables of items in many forms, besides those of the reference against each other form."""
+"""Tables of items in many forms, in addition to those of pairs with the reference."""
 
 import math
 import warnings
@@ -23,6 +23,7 @@ from surface_consistency.metrics import (
     variance_shares_by,
 )
 from surface_consistency.metrics.forms.form_spread import correct_counts_by
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 from surface_consistency.models.options import option_scores
 from surface_consistency.report.texts import Texts
 from surface_consistency.schemas import Prompt, read_jsonl
@@ -82,11 +83,14 @@ def long_frame(outcomes: pd.DataFrame) -> pd.DataFrame:
     return frame.drop(columns=["prediction", "surface", "is_same_answer"])
 
 
-def form_tables(outcomes: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
+def form_tables(
+    outcomes: Mapping[str, pd.DataFrame], intervals: Intervals = DEFAULT_INTERVALS
+) -> dict[str, Table]:
     """Compute the tables of all forms together.
 
     Args:
         outcomes: Outcomes of each model by its label.
+        intervals: How intervals are made.
 
     Returns:
         "forms", "variance", "spread", "correct_counts" and "form_answers"; "form_pairs" of at most
@@ -100,15 +104,15 @@ def form_tables(outcomes: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         warnings.simplefilter("ignore", UnscoredWarning)
         made = {
-            "variance": _variance(frames),
+            "variance": _variance(frames, intervals),
             "spread": _spread(frames),
             "correct_counts": _right_counts(frames),
-            "form_answers": _answers(frames),
-            "form_pairs": _pairs(frames),
-            "samples": _samples(frames),
-            "models_forms": _models(frames),
+            "form_answers": _answers(frames, intervals),
+            "form_pairs": _pairs(frames, intervals),
+            "samples": _samples(frames, intervals),
+            "models_forms": _models(frames, intervals),
         }
-        tables = {"forms": _forms(frames, titles)}
+        tables = {"forms": _forms(frames, titles, intervals)}
     for name, frame in made.items():
         if not frame.empty:
             own = titles if "n_items" in frame and name != "samples" else {}
@@ -116,23 +120,23 @@ def form_tables(outcomes: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
     return tables
 
 
-def _forms(frames: Frames, titles: Mapping[str, str]) -> Table:
+def _forms(frames: Frames, titles: Mapping[str, str], intervals: Intervals) -> Table:
     """Compute what `forms_by` does, for these forms and for forms like these."""
-    sizes = [frame.groupby(_FACT).size() for frame in frames.values()]
-    least, most = min(map(min, sizes)), max(map(max, sizes))
+    scored = [frame.dropna(subset="correct") for frame in frames.values()]
+    sizes = [size for frame in scored for size in frame.groupby(_FACT).size()]
+    least, most = min(sizes, default=0), max(sizes, default=0)
     of = int(max(least, 2)) if least < most else None
     rows = [
-        forms_by(frame, by="model", item=_FACT, of=of, **({"cluster": "item"} | options)).assign(
-            about=about
-        )
+        forms_by(frame, item=_FACT, of=of, **options).assign(about=about)
         for frame in frames.values()
-        for about, options in _questions(frame).items()
+        for about, options in _questions(frame, intervals).items()
     ]
     more = ""
     if of is not None:
         titles = {**titles, "all_correct_of": f"Correct in {of}"}
         more = (
-            f"Items have from {least} to {most} forms; correct in {of}: of each, drawn at random."
+            f"Items have from {least} to {most} scored forms; correct in {of}: of as many forms of "
+            "an item, drawn at random."
         )
     if max(row["within_item_share_high"].max() for row in rows) > 1.0:
         more += " Within items above 100 %: two forms of an item agree less often than by chance."
@@ -140,15 +144,15 @@ def _forms(frames: Frames, titles: Mapping[str, str]) -> Table:
     return TEXTS.table("forms", frame, titles=titles, likeness=_likeness(frames), more=more)
 
 
-def _variance(frames: Frames) -> pd.DataFrame:
+def _variance(frames: Frames, intervals: Intervals) -> pd.DataFrame:
     """Divide the variance of verdicts."""
     rows = []
     for frame in frames.values():
         wordings = frame["wordings"].iloc[0]
         own = {"own": "item", "templates": "relation"}.get(wordings)
         tables = [
-            variance_shares_by(frame, by="model", templates=own, **({"cluster": "item"} | options))
-            for options in _questions(frame).values()
+            variance_shares_by(frame, templates=own, **options)
+            for options in _questions(frame, intervals).values()
         ]
         names = _PARTS | (_UNSEPARATED if frame["sample"].nunique() == 1 else {})
         names |= _NESTED if own == "item" else {}
@@ -182,18 +186,16 @@ def _right_counts(frames: Frames) -> pd.DataFrame:
     )
 
 
-def _answers(frames: Frames) -> pd.DataFrame:
+def _answers(frames: Frames, intervals: Intervals) -> pd.DataFrame:
     """Compare answers instead of verdicts, among forms that accept the same ones."""
     table = _stacked(
-        form_answers_by(
-            frame.assign(item=_joint(frame, _FACT)), by="model", item="item", cluster=_narrow(frame)
-        )
+        form_answers_by(frame.assign(item=_joint(frame, _FACT)), **_options(frame, intervals))
         for frame in frames.values()
     )
     return table[table["n_items"] > 0].reset_index(drop=True)
 
 
-def _pairs(frames: Frames) -> pd.DataFrame:
+def _pairs(frames: Frames, intervals: Intervals) -> pd.DataFrame:
     """Compute the agreement of each pair of forms."""
     rows = []
     for frame in _shared(frames):
@@ -215,6 +217,7 @@ def _pairs(frames: Frames) -> pd.DataFrame:
             second="b",
             cluster="cluster",
             rates={"agreement": PAIRED_RATES["consistency"]},
+            intervals=intervals,
         )
         order = pd.MultiIndex.from_tuples(
             [(one["first"].iloc[0], one["second"].iloc[0]) for one in pairs]
@@ -225,43 +228,44 @@ def _pairs(frames: Frames) -> pd.DataFrame:
     return _stacked(rows)
 
 
-def _samples(frames: Frames) -> pd.DataFrame:
+def _samples(frames: Frames, intervals: Intervals) -> pd.DataFrame:
     """Compute how often two answers to one question in one form have the same verdict."""
     return _stacked(
         forms_by(
             frame.assign(cell=_joint(frame, ["item", "form"]), sampled=frame["sample"]),
-            by="model",
             item="cell",
             form="sampled",
-            cluster=_narrow(frame),
+            **_options(frame, intervals),
         )
         for frame in frames.values()
         if frame["sample"].nunique() > 1
     )
 
 
-def _models(frames: Frames) -> pd.DataFrame:
+def _models(frames: Frames, intervals: Intervals) -> pd.DataFrame:
     """Compare models on the items and forms in which both have verdicts."""
     if len(frames) < 2:
         return pd.DataFrame()
     frame = pd.concat(list(frames.values()), ignore_index=True)
     first = next(iter(frames)) if len(frames) > 4 else None
-    return form_contrasts(frame, reference=first, item=_FACT, cluster=_narrow(frame))
+    cluster = _narrow(frame)
+    return form_contrasts(frame, reference=first, item=_FACT, cluster=cluster, intervals=intervals)
 
 
 def _shared(frames: Frames) -> Iterator[pd.DataFrame]:
-    """Return the models whose forms are the same for all items."""
+    """Return the models whose forms are the same for all items, without forms never scored."""
     for frame in frames.values():
-        if frame["wordings"].iloc[0] == "shared":
-            yield frame
+        is_scored = frame["correct"].notna().groupby(frame["form"]).transform("any")
+        if frame["wordings"].iloc[0] == "shared" and is_scored.any():
+            yield frame[is_scored]
 
 
 def _numbered(frames: Frames) -> Iterator[pd.DataFrame]:
     """Number the forms if each item has its own, so that a place stands for a form."""
-    for frame in frames.values():
-        if frame["wordings"].iloc[0] == "own":
+    for label, frame in frames.items():
+        if (wordings := frame["wordings"].iloc[0]) == "own":
             frame = frame.assign(form=frame.groupby(_FACT).cumcount())
-        yield frame
+        yield from _shared({label: frame}) if wordings == "shared" else (frame,)
 
 
 def agreement(frame: pd.DataFrame) -> "pd.Series[Any]":
@@ -279,15 +283,18 @@ def agreement(frame: pd.DataFrame) -> "pd.Series[Any]":
         return forms_by(frame, item=_FACT).iloc[0]
 
 
-def _questions(frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Say how intervals about these forms, and about forms like these, take things whole."""
-    wordings, narrow = frame["wordings"].iloc[0], _narrow(frame)
-    these = {"these forms": {"cluster": narrow}}
+def _options(frame: pd.DataFrame, intervals: Intervals) -> dict[str, Any]:
+    """Return what metrics of one model about these forms are computed with."""
+    return {"by": "model", "cluster": _narrow(frame), "intervals": intervals}
+
+
+def _questions(frame: pd.DataFrame, intervals: Intervals) -> dict[str, dict[str, Any]]:
+    """Return the options of metrics about these forms, and about forms like these."""
+    wordings, options = frame["wordings"].iloc[0], _options(frame, intervals)
     if wordings == "own":
-        return {"these forms and forms like these": {"cluster": narrow}}
-    if wordings == "templates":
-        return these | {"forms like these": {"cluster": "relation"}}
-    return these | {"forms like these": {"cluster": narrow, "forms": "sample"}}
+        return {"these forms and forms like these": options}
+    other = {"cluster": "relation"} if wordings == "templates" else {"forms": "sample"}
+    return {"these forms": options, "forms like these": options | other}
 
 
 def _narrow(frame: pd.DataFrame) -> str:

@@ -1,11 +1,11 @@
 """Is what was unlearned or edited still answered, under any form? Models are the conditions.
 
-Each unlearned model is held against a reference that never saw the facts, form by form, and against
-the original in what it should have kept.
+Each unlearned model is compared with a reference that never saw the facts, form by form, and with
+the original in the facts that it should have kept.
 """
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -17,7 +17,6 @@ from pydantic import AfterValidator
 from surface_consistency.engine import Analysis, Report, import_verdicts
 from surface_consistency.engine.settings import check_rule
 from surface_consistency.errors import UnscoredWarning
-from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.report.page import Block, Check, MosaicPlot, MosaicPlots, Trace
 from surface_consistency.report.texts import Texts
 from surface_consistency.results.unlearning import FORGET, NEW, PLAIN
@@ -35,20 +34,12 @@ from surface_consistency.studies.unlearning.tables import (
     verdicts_frame,
 )
 from surface_consistency.tables import sentences as say
-from surface_consistency.tables.numbers import Part, Value, interval_value
+from surface_consistency.tables.numbers import Claim, Part, Value, interval_value, sentence_text
 from surface_consistency.tables.table import Table
 
 _TEXTS: Final = Texts("surface_consistency.studies.unlearning")
 _MARGIN: Final = 0.05
 _STORIES: Final = 3
-_TABLES: Final = (
-    "unlearning_verdicts",
-    "unlearning",
-    "unlearning_price",
-    "unlearning_edits",
-    "unlearning_scores",
-    "survivors",
-)
 
 
 class UnlearningSettings(Settings):
@@ -61,7 +52,7 @@ class UnlearningSettings(Settings):
 
     short_answers: Path | None = None
     """File of short answers to the questions of logs, with the columns index and answer; those of
-    TOFU's forget10, forget05 and forget01 come along."""
+    TOFU's forget10, forget05 and forget01 are bundled."""
 
     rule: Annotated[str, AfterValidator(check_rule)] = "boundary"
     """Matching rule that judges the answers of logs; runs are judged already."""
@@ -74,8 +65,8 @@ class UnlearningAnalysis(Analysis):
     title = "Forgetting in weights"
     settings = UnlearningSettings
     caveat = (
-        "Measured is what models answered when they were asked in these forms. What is not "
-        "answered may come back in a form that was not asked, by further sampling, or by training."
+        "The results are about the answers to these forms. A fact that is not answered may return "
+        "in another form, with further samples, or after training."
     )
 
     def __init__(self) -> None:
@@ -141,7 +132,7 @@ class UnlearningAnalysis(Analysis):
         """
         crossing = self._crossed()
         self._margin = report.settings.margin or _MARGIN
-        level, intervals = report.confidence, Intervals(confidence=report.confidence)
+        level, intervals = report.confidence, report.intervals
         self._words = {"unit": "questions", "clusters": crossing.clusters, "confidence": level}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnscoredWarning)
@@ -157,9 +148,8 @@ class UnlearningAnalysis(Analysis):
             "survivors": survivors_frame(crossing, settings.rule),
         }
         tables = {}
-        for name in _TABLES:
-            frame = frames[name].reset_index(drop=True)
-            if len(frame):
+        for name, frame in frames.items():
+            if len(frame := frame.reset_index(drop=True)):
                 margin = f"{100 * self._margin:g}"
                 tables[name] = _TEXTS.table(name, frame, clusters=crossing.clusters, margin=margin)
         return tables
@@ -168,65 +158,92 @@ class UnlearningAnalysis(Analysis):
         """Report the verdict on each model, and the price; see `Analysis.finding`."""
         forms = tables["unlearning"].frame
         price = tables["unlearning_price"].frame if "unlearning_price" in tables else forms[:0]
-        sentences: list[say.Sentence] = []
-        for model, result in self._results.items():
+        sentences: dict[str, say.Sentence] = {}
+        for verdict in tables["unlearning_verdicts"].frame.to_dict("records"):
+            model = verdict["model"]
             rows = {
                 str(row["form"]): row for row in forms[forms["model"] == model].to_dict("records")
             }
             kept = self._price(model, price[price["model"] == model].to_dict("records"))
             # Models share the reasons for which forms are excluded.
-            said = (*self._verdict(model, result, rows), *kept)
-            sentences += [one for one in said if one not in sentences]
-        return say.paragraph(sentences)
+            for one in (*self._verdict(model, verdict, rows), *kept):
+                sentences.setdefault(sentence_text(one), one)
+        return say.paragraph(sentences.values())
 
     def _verdict(
-        self, model: str, result: Mapping[str, Any], rows: Mapping[str, Mapping[Any, Any]]
+        self, model: str, verdict: say.Row, rows: Mapping[str, say.Row]
     ) -> Iterator[say.Sentence]:
         """Report the verdict on one model, the excess of its forms, and the excluded forms."""
-        verdict, tested, least = result["verdict"], result["tested"], result["least_margin"]
-        clusters, needed = self._words["clusters"], result["clusters_needed"]
-        if verdict == "hidden":
-            least = rows[PLAIN]["least_margin"]
+        result, clusters = self._results[model], self._words["clusters"]
+        name, tested, needed = result["verdict"], result["tested"], result["clusters_needed"]
+        least = (rows[PLAIN] if name == "hidden" else result)["least_margin"]
+        columns = ("least_margin", "clusters_needed")
+        records = [one for column in columns for one in self._claims([verdict], column, p="")]
         said: dict[str, Any] = {
-            name: _quoted(forms) for name, forms in result.items() if isinstance(forms, tuple)
+            key: _quoted(forms) for key, forms in result.items() if isinstance(forms, tuple)
         }
         said |= {"model": model, "margin": _points(self._margin), "least_margin": _points(least)}
-        if verdict == "not inferred":
+        if name == "not inferred":
             what, row = f"whether {model} has forgotten the facts", next(iter(rows.values()))
             yield say.not_inferred(row, what, unit="questions", clusters=clusters)
         else:
             has_reference = self._crossed().first("reference") is not None
-            name = verdict.replace(" ", "_") if has_reference else "no_reference"
-            yield _TEXTS.sentence(name, **said)
-        for name, is_below in (("unclear", False), ("unclear_below", True)):
+            text = name.replace(" ", "_") if has_reference else "no_reference"
+            equal = {"forgotten": tested, "equivalent": tested, "hidden": (PLAIN,)}.get(name, ())
+            above = result["above"] if name == "equivalent" else ()
+            yield [
+                records[0],
+                *self._claims([rows[form] for form in equal], "excess", p="p_equivalent"),
+                *self._claims([rows[form] for form in result["leaking"]], "excess", self._margin),
+                *self._claims([rows[form] for form in above], "excess", 0.0),
+                *_TEXTS.sentence(text, **said),
+            ]
+        for text, is_below in (("unclear", False), ("unclear_below", True)):
             if forms := [one for one in result["unclear"] if (one in result["below"]) == is_below]:
-                yield _TEXTS.sentence(name, **said | {"forms": _quoted(forms)})
-        told = {form for name in ("leaking", "unclear", "above", "below") for form in result[name]}
+                test = {"null": 0.0} if is_below else {"p": "p_above"}
+                claims = self._claims([rows[form] for form in forms], "excess", **test)
+                yield [*claims, *_TEXTS.sentence(text, **said | {"forms": _quoted(forms)})]
+        told = {form for key in ("leaking", "unclear", "above", "below") for form in result[key]}
         for form in [form for form in rows if form in told | {*result["not_inferred"]} & {*tested}]:
             what = f"excess accuracy of {model} over the reference under the form “{form}”"
             yield say.rate(rows[form], "excess", what, kind="difference", null=0.0, **self._words)
-        if verdict == "cannot tell" and not np.isnan(least):
+        if name == "cannot tell" and not np.isnan(least):
             number = "no number of" if np.isnan(needed) else f"about {needed:,.0f}"
             n_clusters = int(max(rows[form]["n_clusters"] for form in tested))
             said |= {"needed": number, "clusters": clusters, "n_clusters": n_clusters}
-            yield _TEXTS.sentence("needed", **said)
+            yield [*records, *_TEXTS.sentence("needed", **said)]
         if result["excluded"]:
             yield _TEXTS.sentence("excluded", **said)
             yield from (self._original(rows[form]) for form in result["excluded"])
 
-    def _original(self, row: Mapping[Any, Any]) -> say.Sentence:
+    def _claims(
+        self, rows: Iterable[say.Row], name: str, null: float | None = None, p: str | None = None
+    ) -> list[Claim]:
+        """Make a record per row: of its test against the margin, by `p` if not "", or of `null`."""
+        kind = "difference" if p is None else "equivalence" if p == "p_equivalent" else "test"
+        options: dict[str, Any] = {
+            "kind": kind,
+            "null": null,
+            "confidence": self._words["confidence"],
+        }
+        options["margin"] = None if p is None else self._margin
+        what = f"{name} of the accuracy of "
+        return [
+            say.claim(row, name, what + row["model"], p_value=row.get(p), **options) for row in rows
+        ]
+
+    def _original(self, row: say.Row) -> say.Sentence:
         """Compare the original with the reference under a form."""
-        beside = {str(name).removeprefix("known_"): row[name] for name in row if "known_" in name}
-        quantity, ends = (
-            f"accuracy under the form “{row['form']}”",
-            ("the reference", "the original"),
-        )
-        equal = {"p": "p_equivalent", "margin": self._margin, **self._words}
-        return say.equivalence(beside, "excess", quantity, *ends, **equal) or say.difference(
-            beside, "excess", quantity, *ends, p=None, **self._words
+        names = {"n": "excess_n", "n_clusters": "excess_n_clusters", "not_inferred": "not_inferred"}
+        beside = {**row, **{name: row[f"known_{of}"] for name, of in names.items()}}
+        quantity = f"accuracy under the form “{row['form']}”"
+        ends = ("the reference", "the original")
+        equal = {"p": "known_p_equivalent", "margin": self._margin, **self._words}
+        return say.equivalence(beside, "known_excess", quantity, *ends, **equal) or say.difference(
+            beside, "known_excess", quantity, *ends, p=None, **self._words
         )
 
-    def _price(self, model: str, rows: Sequence[Mapping[Any, Any]]) -> Iterator[say.Sentence]:
+    def _price(self, model: str, rows: Sequence[say.Row]) -> Iterator[say.Sentence]:
         """Report losses in what should be preserved: significant, not significant, not inferred."""
         confidence, rows = self._words["confidence"], [row for row in rows if row["set"] != NEW]
         others = [row for row in rows if say.direction(row, "change") in (0, 1)]
@@ -237,10 +254,12 @@ class UnlearningAnalysis(Analysis):
         said = {"model": model, "margin": _points(self._margin)}
         if others:
             widest = max(others, key=lambda row: row["change_high"] - row["change_low"])
-            least = say.detectable(widest, "change", confidence=confidence)
-            yield _TEXTS.sentence("no_loss", places=_places(others), least=least, **said)
+            said["least"] = say.detectable(widest, "change", confidence=confidence)
+            text = _TEXTS.sentence("no_loss", places=_places(others), **said)
+            yield [*self._claims(others, "change", 0.0), *text]
         if small:
-            yield _TEXTS.sentence("no_large_loss", places=_places(small), **said)
+            text = _TEXTS.sentence("no_large_loss", places=_places(small), **said)
+            yield [*self._claims(small, "change", p="p_not_below"), *text]
 
     def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Block]:
         """Draw a square a model and form, and tell some survivors; see `Analysis.figures`."""
@@ -252,7 +271,7 @@ class UnlearningAnalysis(Analysis):
                     _square(row, report) for row in forms[forms["form"] != ANY].to_dict("records")
                 ],
                 conditions=("unlearned", "reference"),
-                cells=("both: needs no teaching", "leak", "damage", "neither"),
+                cells=("both: guessable", "leak", "damage", "neither"),
                 size="small",
             )
         if "survivors" in tables:
@@ -285,7 +304,7 @@ class UnlearningAnalysis(Analysis):
         noise = forms[forms["model"].isin(crossing.of("reference"))]
         return [*checks, *map(self._other_reference, noise.to_dict("records"))]
 
-    def _other_reference(self, row: Mapping[Any, Any]) -> Check:
+    def _other_reference(self, row: say.Row) -> Check:
         """Compare a further reference with the first one."""
         ends = (str(self._crossed().first("reference")), str(row["model"]))
         what = f"accuracy under the form “{row['form']}”"
@@ -314,14 +333,14 @@ def _quoted(forms: Sequence[str]) -> str:
     return say.listing([f"“{form}”" for form in forms], most=len(forms)) if forms else ""
 
 
-def _places(rows: Sequence[Mapping[Any, Any]]) -> str:
+def _places(rows: Sequence[say.Row]) -> str:
     """List the sets of rows, with their forms unless these are the plain question."""
     forms = ["" if row["form"] == PLAIN else f" (“{row['form']}”)" for row in rows]
     places = [f"{row['set']}{form}" for row, form in zip(rows, forms, strict=True)]
     return say.listing(places, most=len(rows))
 
 
-def _square(row: Mapping[Any, Any], report: Report) -> MosaicPlot:
+def _square(row: say.Row, report: Report) -> MosaicPlot:
     """Draw what an unlearned model and the reference answer under one form."""
     facts = [("excess", interval_value(row, "excess", kind="difference"), "")]
     if not np.isnan(row["known"]):
@@ -337,7 +356,7 @@ def _square(row: Mapping[Any, Any], report: Report) -> MosaicPlot:
     )
 
 
-def _story(row: Mapping[Any, Any], crossing: Crossing) -> Trace:
+def _story(row: say.Row, crossing: Crossing) -> Trace:
     """Tell what each model answered to the question of a survivor."""
     questions = crossing.questions
     chosen = questions[

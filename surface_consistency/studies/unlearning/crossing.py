@@ -166,7 +166,9 @@ def _roles(labels: Sequence[str], roles: Sequence[Role]) -> dict[str, Role]:
         between: list[Role] = ["unlearned"] * (len(labels) - len(first) - 1)
         roles = [*first, *between, "reference"]
     if len(labels) < 2:
-        raise ValueError(f"one model, {', '.join(labels)}, is held against none: give at least two")
+        raise ValueError(
+            f"one model, {', '.join(labels)}, cannot be compared with another: give at least two"
+        )
     if len(roles) != len(labels):
         raise ValueError(
             f"roles names {len(roles)} for {len(labels)} models ({', '.join(labels)}); give one "

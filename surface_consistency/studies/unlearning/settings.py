@@ -27,28 +27,28 @@ class UnlearningSource(SourceSettings):
 
     short_answers: Rare[Path | None] = None
     """File of short answers to TOFU's questions, with the columns index and answer; those of
-    forget10 come along and serve forget05 and forget01 too."""
+    forget10 are bundled and also used for forget05 and forget01."""
 
     set: Rare[str] = "forget"
-    """Set that TOFU's questions are: forget, or another such as retain for what should be kept."""
+    """Set of TOFU's questions: forget, or another, such as retain for facts to preserve."""
 
 
 class UnlearningSettings(FormsSettings):
-    """How facts are asked."""
+    """How facts are queried."""
 
     frame: Rare[str | None] = None
-    """What stands around a question, with {question} in it; "Question: {question}", and "Answer:"
+    """Prompt template, with {question} in it; "Question: {question}", and "Answer:"
     in a line of its own, by default."""
 
     max_new_tokens: int = Field(default=64, ge=1)
-    """Longest answer, in tokens."""
+    """Maximum number of new tokens."""
 
     stop: Rare[bool] = False
-    """Whether an answer ends at the newline; else whole outputs are judged."""
+    """End an answer at the newline; otherwise whole outputs are scored."""
 
 
 class UnlearningScoring(RuleScoring):
-    """How answers are judged: short answers may stand within a sentence."""
+    """How answers are scored: a short answer may be a part of a sentence."""
 
     rule: Annotated[str, AfterValidator(check_rule)] = "boundary"
     """Matching rule: a name of `matching.RULES`, or one of another package as package:name."""

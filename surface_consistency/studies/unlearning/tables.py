@@ -119,11 +119,12 @@ def _original_rates(
     if reference is None:
         return cells
     beside = metrics.unlearning_by(frame, first="original_correct", **whole).iloc[0].to_dict()
-    names = ("n", "n_clusters", "not_inferred", "p_equivalent", *_bounded("excess"))
+    names = ("not_inferred", "p_equivalent", *_bounded("excess"))
     sign = direction(beside, "excess", confidence=intervals.confidence)
     status = {None: "not inferred", 1: TESTED, 0: "not above", -1: "below"}[sign]
     if sign is not None and beside["p_equivalent"] < (1.0 - intervals.confidence) / 2.0:
         status = "equivalent"
+    cells |= {f"known_excess_{name}": beside[name] for name in ("n", "n_clusters")}
     return cells | {f"known_{name}": beside[name] for name in names} | {"status": status}
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.analysis.compare import compare_results
-from surface_consistency.engine import report_runs, run_study, score_run
+from surface_consistency.engine import run_study, score_run
 from surface_consistency.engine.report import build_page
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.integrations.paired_task import PairedTask
@@ -19,7 +19,6 @@ from surface_consistency.studies.forms.page import _sizes
 from surface_consistency.studies.forms.settings import FormsSettings
 from surface_consistency.studies.forms.tables import long_frame
 from surface_consistency.tables.numbers import sentence_text
-from tests.golden_runs.files import visible_text
 from tests.made_scores import Scoring
 
 FORMS = ("plain", "polite", "terse", "long")
@@ -117,16 +116,6 @@ def test_templates_of_relations_are_taken_whole(tmp_path):
     assert tables["by_form"].frame["n_clusters"].tolist() == [12, 12, 12]
 
 
-def test_a_form_that_loses_is_named_and_others_are_not(tmp_path):
-    right = np.random.default_rng(1).random((60, 1, 1)) < np.array([0.9, 0.9, 0.3, 0.9])[:, None]
-    folder, _ = run(tmp_path, load_forms(rows()), model(right))
-    page, _, _ = build_page([folder.path], study=STUDY)
-
-    summary = sentence_text(page.finding.summary)
-    assert "points lower with terse than with plain (95 % CI " in summary
-    assert "2 of the 3 comparisons in accuracy of " in summary
-
-
 def test_forms_that_differ_together_and_none_alone_are_told_in_one_sentence(tmp_path):
     n_right = np.array([30, 34, 30, 26])
     right = np.arange(60)[:, None, None] < n_right[:, None]
@@ -148,18 +137,6 @@ def test_models_are_compared_on_the_same_forms(tmp_path):
     (compared,) = compare_results(folders).metrics.values()
     assert "form" not in set(compared.groups["by"])
     assert "condition" in set(compared.groups["by"])
-
-
-@pytest.mark.parametrize("n_items", [1, 2])
-def test_a_page_of_items_too_few_to_infer_from(tmp_path, n_items):
-    folder, _ = run(tmp_path, load_forms(rows(n_items=n_items)), model(world(n_items=n_items)))
-
-    page = report_runs([folder.path], tmp_path / "page").page
-
-    text = visible_text(page.read_text(encoding="utf-8"))
-    assert "The numbers" in text
-    assert "less often" not in text
-    assert "more often" not in text
 
 
 def test_flips_between_samples_are_the_noise_floor_of_finding_badge_and_check(tmp_path):

@@ -387,7 +387,7 @@ ROLES = ("original", "unlearned")
         (BOTH, [], {"roles": (*ROLES, "reference")}, ValueError, "roles names 3 for 2 models"),
         (BOTH, [], {"roles": ("original", "reference")}, ValueError, "must name an unlearned or"),
         (BOTH, [], {"roles": ("unlearned",) * 2}, ValueError, "must name an unlearned or edited"),
-        (BOTH[:1], [], {}, ValueError, "is held against none: give at least two"),
+        (BOTH[:1], [], {}, ValueError, "cannot be compared with another: give at least two"),
         (BOTH[:1], ["refusal"], {}, ValueError, "logs or folders of runs, not both"),
         (BOTH, [], {"short_answers": Path("answers.tsv")}, DataError, "answers to other questions"),
     ],

@@ -7,16 +7,24 @@ import pandas as pd
 import pytest
 
 from surface_consistency.engine.design import Design, Report
+from surface_consistency.engine.report import write_tables
 from surface_consistency.engine.settings import ReportSettings
+from surface_consistency.report.html import write_page
+from surface_consistency.report.page import Finding, Page
 from surface_consistency.studies.unlearning.analysis import UnlearningAnalysis, UnlearningSettings
 from surface_consistency.studies.unlearning.crossing import Crossing
 from surface_consistency.tables.numbers import sentence_text
+from tests.claims import check_page, unsupported
 
 ROLES = {"original": "original", "npo": "unlearned", "retrained": "reference"}
 
 
-def analysed(forms, *, n=200, floor=0.1, margin=0.05, missing=0.0, alike=None, level=0.95):
-    """Finding and tables of a world, by form: known, left of what is known, and damage."""
+def analysed(folder, forms, *, n=200, floor=0.1, margin=0.05, missing=0.0, alike=None, level=0.95):
+    """Write the page of a world, by form: known, left of what is known, and damage.
+
+    Each record of the page is computed again from its tables; returned are the finding, the tables
+    and the records.
+    """
     rng, parts = np.random.default_rng(0), []
     guess, chance = rng.random(3 * n) < floor, rng.random((4, 3 * n))
     about = pd.DataFrame({"cluster": np.arange(3 * n) // 3, "question": "?"})
@@ -41,8 +49,16 @@ def analysed(forms, *, n=200, floor=0.1, margin=0.05, missing=0.0, alike=None, l
     at_level = type("AtLevel", (Report,), {"confidence": level})
     report = at_level(runs=[], design=Design(title="x"), settings=ReportSettings(margin=margin))
     tables = analysis.tables(report, UnlearningSettings())
-    text = sentence_text(analysis.finding(report, tables)).replace("\xa0", " ")
-    return text, {name: table.frame for name, table in tables.items()}
+    parts, checks = analysis.finding(report, tables), analysis.checks(report, tables)
+    about = {"title": "x", "study": "x", "question": "x", "models": ["npo"], "sections": []}
+    write_tables(tables, folder / "tables", runs=[])
+    finding = Finding(sentence=parts, summary=[], facts=[])
+    write_page(Page(finding=finding, checks=checks, **about), folder / "report.html")
+    records = check_page(folder)
+    assert unsupported(parts) == []
+    assert {one["confidence"] for one in records if one["column"]} <= {level}
+    text = sentence_text(parts).replace("\xa0", " ")
+    return text, {name: table.frame for name, table in tables.items()}, records
 
 
 GONE, LEFT, NEVER = (1.0, 0.0, 0.0), (1.0, 0.35, 0.0), (0.1, 0.0, 0.0)
@@ -74,9 +90,9 @@ def named(text, start):
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 @pytest.mark.parametrize("name", WORLDS)
-def test_finding_claims_what_its_table_shows(name):
+def test_finding_claims_what_its_table_shows(name, tmp_path):
     forms, options, verdict = WORLDS[name]
-    text, tables = analysed(forms, **options)
+    text, tables, records = analysed(tmp_path, forms, **options)
     row, rows = tables["unlearning_verdicts"].iloc[0], tables["unlearning"].set_index("form")
     is_above, rows = (rows["excess_low"] > 0).any(), rows.drop("any form", errors="ignore")
     tested = rows.index[rows["status"] == "tested"]
@@ -104,12 +120,31 @@ def test_finding_claims_what_its_table_shows(name):
     assert bool(re.search(few, text)) == is_few != bool(re.search(nulls, text))
     is_small = (tables["unlearning_price"]["p_not_below"] < 0.025).any()
     assert ("is excluded in retain" in text) == is_small
+    found = [one for one in records if one["place"] == "finding" and one["column"] == "excess"]
+    margin = options.get("margin", 0.05)
+    above = [
+        one["scope"]["form"] for one in found if (one["null"], one["direction"]) == (margin, 1)
+    ]
+    equivalent = [one["scope"]["form"] for one in found if one["kind"] == "equivalence"]
+    assert above == leaking
+    expected = {"forgotten": [*tested], "equivalent": [*tested], "hidden": ["plain"]}
+    assert equivalent == expected.get(verdict, [])
+    verdicts = [one["scope"]["verdict"] for one in records if "verdict" in one["scope"]]
+    assert {*verdicts} == ({verdict} if verdict != "not inferred" else set())
 
 
-def test_every_interval_and_test_has_the_level_of_the_report():
-    text, tables = analysed(WORLDS["excluded"][0], n=60, level=0.8)
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+@pytest.mark.parametrize("name", ["excluded", "small", "contradictory", "refuses", "three"])
+def test_records_are_those_of_the_tables_at_another_level(name, tmp_path):
+    forms, options, _ = WORLDS[name]
+    text, tables, _ = analysed(tmp_path, forms, **options | {"level": 0.8})
 
-    assert {*re.findall("([\\d.]+) % CI", text)} == {"80"}
-    row = tables["unlearning"].set_index("form").loc["odd"]
-    assert (row["known_p_equivalent"] < 0.1) == (row["status"] == "equivalent")
-    assert row["least_margin"] == max(-row["excess_low"], row["excess_high"])
+    assert {*re.findall("([\\d.]+) % CI", text)} <= {"80"}
+    if least := re.search("minimum detectable difference ([\\d.]+) points at 80 % power\\)", text):
+        ends = tables["unlearning_price"][["change_low", "change_high"]]
+        expected = 50 * (1.281552 + 0.841621) / 1.281552 * ends.diff(axis=1)["change_high"].max()
+        assert float(least[1]) == pytest.approx(expected, abs=0.051)
+    if name == "excluded":
+        row = tables["unlearning"].set_index("form").loc["odd"]
+        assert (row["known_p_equivalent"] < 0.1) == (row["status"] == "equivalent")
+        assert row["least_margin"] == max(-row["excess_low"], row["excess_high"])
