@@ -13,9 +13,9 @@ from surface_consistency.metrics.uncertainty.intervals import (
     worth_of_clusters,
 )
 
-_LEAST_PER_CONTRAST: Final = 5
-"""Clusters on which models differ, per contrast, that F needs: with fewer it rejects true
-hypotheses in up to 0.13 of the sets."""
+_LEAST_PER_CONTRAST: Final = 20
+"""Clusters on which models differ, per contrast, that F needs if there are others: with fewer it
+rejects true hypotheses in up to 0.13 of the sets."""
 
 
 def equality_test(
@@ -26,9 +26,10 @@ def equality_test(
     Cochran's Q for clusters and for scores: with u_k the totals of cluster k, each less their mean
     over the models, and S the covariance of u over the K clusters, T^2 = K mean(u)' S^- mean(u) of
     the m - 1 contrasts, and F = (K - m + 1) / ((K - 1)(m - 1)) T^2 against F of m - 1 and K - m + 1
-    degrees of freedom. Where models are exchangeable, or differ on fewer than five clusters per
-    contrast, Q = (m - 1) |sum u|^2 / sum |u_k|^2 itself, against chi-square of m - 1 times epsilon
-    degrees of freedom: 1 for models of which any two go together alike, and less for near copies.
+    degrees of freedom. Where models are exchangeable, or differ on some clusters alone and on
+    fewer than 20 per contrast, Q = (m - 1) |sum u|^2 / sum |u_k|^2 itself, against chi-square of
+    m - 1 times epsilon degrees of freedom: 1 for models of which any two go together alike, and
+    less for near copies.
 
     Args:
         totals: Sum of the scores of each cluster and model, shape `(n_clusters, n_models)`, all
@@ -116,12 +117,15 @@ def _hotelling(around: Floats) -> dict[str, Any]:
 
     n_clusters, contrasts = len(around), around[:, 1:]
     mean, spread = contrasts.mean(axis=0), np.atleast_2d(np.cov(contrasts, rowvar=False))
+    # What rounding leaves of a spread of 0.
+    spread = np.where(np.abs(spread) > 1e-13 * np.abs(contrasts).max() ** 2, spread, 0.0)
     rank = int(np.linalg.matrix_rank(spread, hermitian=True))
     df = (rank, n_clusters - rank)
     inverse = np.linalg.pinv(spread, hermitian=True)
     if not np.allclose(spread @ inverse @ mean, mean, atol=1e-9 * np.abs(contrasts).max()):
         return _tested(math.nan, math.nan, df, "models differ by the same on all clusters")
-    if np.count_nonzero(around.any(axis=1)) < _LEAST_PER_CONTRAST * rank:
+    n_unlike = np.count_nonzero(around.any(axis=1))
+    if n_unlike < min(_LEAST_PER_CONTRAST * rank, n_clusters) or df[1] < 1:
         return _cochran(around)
     square = n_clusters * float(mean @ inverse @ mean)
     statistic = df[1] / ((n_clusters - 1) * rank) * square

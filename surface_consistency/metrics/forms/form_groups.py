@@ -227,10 +227,10 @@ def _widen(
     changes = forms.changes(confidence)
     half = quantile * math.sqrt(forms.between / n_forms)
     spread = _logit_arms(accuracy, half, 0.0, 1.0)
-    by_accuracy = [
-        _variance(bound) / _variance(accuracy) - 1.0
-        for bound in sorted((accuracy - spread[0], accuracy + spread[1]), key=_variance)
-    ]
+    of_bounds = sorted(map(_variance, (accuracy - spread[0], accuracy + spread[1])))
+    total = _variance(accuracy)
+    by_accuracy = [one / total - 1.0 if total > 0.0 else 0.0 for one in of_bounds]
+    unknown = []
     # What a metric is if the forms of a fact never disagree.
     without = {
         "accuracy": accuracy,
@@ -255,7 +255,12 @@ def _widen(
         low, high = map(float, np.asarray(table.loc[row, ends], np.float64))
         below = math.hypot(value - low, arms[0], min(moved[0], 0.0))
         above = math.hypot(high - value, arms[1], max(moved[1], 0.0))
-        table.loc[row, ends] = np.clip([value - below, value + above], least, min(most, 1.0))
+        most = max(min(most, 1.0), value)
+        table.loc[row, ends] = np.clip([value - below, value + above], least, most)
+        if math.isnan(below + above) and not math.isnan(value + low + high):
+            unknown.append(name)
+    if unknown and not table.at[row, "not_inferred"]:
+        table.loc[row, "not_inferred"] = f"{', '.join(unknown)}: undefined without one of the forms"
 
 
 def _variance(share: float) -> float:

@@ -147,16 +147,15 @@ class ClusterT(NamedTuple):
         size = np.abs(self.value)
         along = np.asarray(null * np.where(self.value < 0.0, -1.0, 1.0), dtype=np.float64)
         farness = np.abs(null)
+        at_zero = self.variance + self.doubt_within * size**2
         seen = self.variance + self.doubt_within * np.maximum(size**2 - farness**2, 0.0)
         unseen = self.doubt * np.maximum(farness * self.reach - farness**2, 0.0)
         is_nearer = (along > 0.0) & (farness <= size)
         far = np.maximum(seen + unseen, np.where(is_nearer, 0.0, self._constrained(along)))
-        # On the other side of 0 the variance starts at that of 0, and t does not fall on the way.
+        # On the other side of 0 t is at least that of 0, so that what it accepts is an interval.
         with np.errstate(divide="ignore", invalid="ignore"):
-            way = np.where(size > 0.0, farness / size, np.inf)
-            lift = np.where(way < 1.0, way * np.minimum(far - seen, 2.0 * seen), far - seen)
-            limit = np.where(way < 1.0, np.inf, 3.0 * seen * ((1.0 + way) / 2.0) ** 2)
-        opposite = np.where(size > 0.0, np.minimum(seen + lift, limit), far)
+            limit = at_zero * (1.0 + farness / size) ** 2
+        opposite = np.where(size > 0.0, np.minimum(far, limit), far)
         return np.asarray(np.where(along > 0.0, far, opposite))
 
     def _constrained(self, along: Floats) -> Floats:
@@ -268,6 +267,8 @@ def _fields(parts: Sequence[Part]) -> list[Floats]:
     return [np.asarray(field, dtype=np.float64) for field in zip(*parts, strict=True)]
 
 
+# More clusters with events than this tell of their size.
+_MANY: Final = 10.0
 # What rounding may add to a mean of what clusters hold.
 _ROUNDING = 1e-9
 
@@ -292,7 +293,11 @@ def _cluster_t(fields: Sequence[Floats], sums: Floats, times: Floats) -> Cluster
         left = np.where(share < 1.0, total[..., None] - below, 1.0)
         moved = weights[..., None] * (above - means[..., None] * below) / left
         variances = _jackknife_variance(moved, below, times)
-        rests_on = rests_on_sum = _rests_on(moved, times)
+        rests_on = _rests_on(moved, times)
+        # Graded events of like size in many clusters are seen, also if the sums hardly vary.
+        is_graded = (least >= 0.0) & (reaches < (1.0 - _ROUNDING) * most)
+        held = np.where(is_graded, intervals.worth_of_clusters(above, times), 0.0)
+        rests_on = rests_on_sum = np.where(held > _MANY, np.fmax(rests_on, held), rests_on)
         variance = variances.sum(axis=-1)
         if weights.shape[-1] > 1:
             moved_sum = moved.sum(axis=-2)
@@ -312,7 +317,7 @@ def _cluster_t(fields: Sequence[Floats], sums: Floats, times: Floats) -> Cluster
         is_told = ~np.isnan(reaches).any(axis=-1)
         reach = np.where(is_told, (np.abs(weights) * reaches).sum(axis=-1), farthest)
         reach = np.where(np.isfinite(reach), reach, 0.0)
-        largest = np.where(reach > 0.0, scale.max(axis=-1), 0.0)
+        largest = np.where(reach > 0.0, (np.abs(weights) * crowding).max(axis=-1), 0.0)
         value = np.asarray((weights * means).sum(axis=-1))
         variance = np.asarray(variance + unseen * np.maximum(borrowed, 0.0))
         # Of a paired difference: the size of its events, and the variance of independent rows.

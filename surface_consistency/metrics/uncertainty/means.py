@@ -118,7 +118,8 @@ def mean_by(
         score: Column of finite numbers, such as 0 and 1, a graded score or a difference.
         cluster: Column of dependent rows; None for independent rows.
         scale: Smallest and largest possible score; None for 0 and 1 if all scores are in [0, 1],
-            and for no limits otherwise. Differences of scores in [0, 1] have the scale (-1, 1).
+            and for no limits otherwise. A scale that is symmetric about 0, such as (-1, 1), is that
+            of differences.
         intervals: Confidence level; the method is "auto".
         missing: "drop" excludes rows without a score, with a count in `n_missing` and an
             `UnscoredWarning`; "raise" rejects them.
@@ -202,7 +203,7 @@ def _mean(
         undefined = dict.fromkeys(("mean", "mean_low", "mean_high", "p_value"), math.nan)
         return row | undefined | {"not_inferred": "no row has a score"}
     sizes = np.bincount(codes).astype(np.float64)
-    if is_given and scale[0] < 0.0:
+    if is_given and scale[0] == -scale[1]:
         mean = MeanT(_of_differences(values, codes, sizes, scale), 0.0, 1.0)
     else:
         of_all = np.array([[values.size], [values.sum()], [values @ values]])

@@ -57,7 +57,7 @@ def test_scores_of_independent_items_have_nearly_student_s_paired_t():
     assert row["p_value"] == pytest.approx(expected.pvalue, rel=2e-3)
     low, high = expected.confidence_interval()
     bounds = (row["difference_low"], row["difference_high"])
-    assert bounds == pytest.approx((low, high), abs=0.01 * (high - low))
+    assert bounds == pytest.approx((low, high), abs=0.03 * (high - low))
     assert row["difference_low"] <= low
     assert row["difference_high"] >= high
     mean = compared.models.set_index("model").loc["a"]
@@ -100,6 +100,23 @@ def test_mean_of_graded_scores_with_one_value_at_a_bound_has_an_interval(upper, 
     assert mean[near] == (0.0 if is_low else upper)
     assert abs(mean[far] - mean[near]) / upper == pytest.approx(1 - trials, abs=0.005)
     assert models.loc["a", "mean_low"] < models.loc["a", "mean"] < models.loc["a", "mean_high"]
+
+
+def test_identical_models_are_as_uncertain_in_several_tasks_as_in_one():
+    """The variance that no event shows is that of all items, however they are divided."""
+    widths = []
+    for n_tasks in (1, 2, 5, 10):
+        frame = long({"a": np.ones(100), "b": np.ones(100)})
+        frame["task"] = frame["item"] % n_tasks
+        row = compare_models(frame, task="task").differences.iloc[0]
+        widths.append(row["difference_high"] - row["difference_low"])
+    assert widths == pytest.approx([widths[0]] * 4)
+
+
+def test_models_that_differ_by_a_constant_have_no_test_of_equality():
+    scores = np.repeat([[1.0, 0.0, 0.0]], 20, axis=0) / 3.0
+    with pytest.warns(UndefinedMetricWarning, match="by the same on all"):
+        assert np.isnan(equality_test(scores)["p_value"])
 
 
 @pytest.mark.parametrize(("unit", "scale"), [(1.0, None), (100.0, (0.0, 100.0)), (100.0, None)])
@@ -431,8 +448,7 @@ def test_models_that_rarely_differ_have_q_in_place_of_f():
         verdicts = (rng.random((400, 8)) < 0.99).astype(float)
         result = equality_test(verdicts)
         differ = np.count_nonzero(verdicts.min(axis=1) != verdicts.max(axis=1))
-        assert not (differ < 5 * 6 and result["df"][1] < np.inf)
-        assert not (differ >= 5 * 7 and result["df"][1] == np.inf)
+        assert not (differ < 20 * 6 and result["df"][1] < np.inf)
         rejected.append(result["p_value"] < 0.05)
     assert np.mean(rejected) < 0.08
 

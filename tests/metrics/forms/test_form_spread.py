@@ -117,7 +117,12 @@ TWO_FORMS = "at least 4 forms are needed for an interval of forms like these"
     ("metric", "frame", "undefined", "reason"),
     [
         (form_spread_by, APART, "spread", "no fact has a verdict in every form"),
-        (OF_TOPICS, long(RIGHT, topic=TOPICS), "p_value", "of clusters 2.22, minimum 4"),
+        (
+            OF_TOPICS,
+            long(RIGHT, topic=TOPICS),
+            "p_value",
+            "effective number of clusters 2.22, minimum 4",
+        ),
         (forms_by, GAPS, "consistency", NOTHING),
         (SAMPLE, GAPS, "consistency", NOTHING),
         (SAMPLE, long(RIGHT[:, :2]), "consistency_low", TWO_FORMS),
@@ -125,7 +130,12 @@ TWO_FORMS = "at least 4 forms are needed for an interval of forms like these"
         (form_answers_by, ALIKE, "kappa_low", ONE_ANSWER),
         (variance_shares_by, ALIKE, "form_share", "all scores are equal"),
         (variance_shares_by, long(RIGHT[:, :1]), "form_share", "a single item or form"),
-        (variance_shares_by, long(RIGHT[:3]), "form_share_low", "of clusters 3, minimum 4"),
+        (
+            variance_shares_by,
+            long(RIGHT[:3]),
+            "form_share_low",
+            "effective number of clusters 3, minimum 4",
+        ),
         (form_contrasts, FEW, "p_value_holm", "effective number of clusters 3, minimum 4"),
     ],
 )

@@ -170,6 +170,7 @@ def plain_t(clusters, weights, ranges):
     sizes = [[c[i][1] / totals[i][1] for c in clusters] for i in indices]
     kish = [1 / sum(size**2 for size in one) for one in sizes]
     scale = [w**2 / k for w, k in zip(weights, kish, strict=True)]
+    largest = max(abs(w) / k for w, k in zip(weights, kish, strict=True))
     unseen = max(
         1 / (1 + rests_on(joined)),
         sum(s / sum(scale) / (1 + rests_on(a)) for s, a in zip(scale, alone, strict=True)),
@@ -187,15 +188,15 @@ def plain_t(clusters, weights, ranges):
 
     def variance_at(null):
         reach, size, seen = max(-least, most), abs(value), variance
-        added = max(scale) * unseen * (abs(null) * reach - null**2)
+        added = largest * unseen * (abs(null) * reach - null**2)
         if least < 0 and abs(null) < size:
-            seen += max(scale) / (1 + rests_on(joined)) ** 2 * (value**2 - null**2)
-        if null * value > 0 or size == 0.0:
+            seen += largest / (1 + rests_on(joined)) ** 2 * (value**2 - null**2)
+        if null * value > 0:
             return seen + added
-        way = abs(null) / size
-        if way < 1:
-            return seen + way * min(added, 2 * seen)
-        return min(seen + added, 3 * seen * ((1 + way) / 2) ** 2)
+        if size == 0.0:
+            return seen + added
+        within = largest / (1 + rests_on(joined)) ** 2 * value**2 if least < 0 else 0.0
+        return min(seen + added, (variance + within) * (1 + abs(null) / size) ** 2)
 
     per_cluster = [
         sum(s * one[j] for s, one in zip(scale, sizes, strict=True)) for j in range(n_clusters)
@@ -287,7 +288,8 @@ def test_variance_far_from_the_estimate_is_that_of_the_most_likely_rates(losses,
     rate = (losses + gains) / n - value**2
     assume(rate > 0.0)
     expected = float(found.variance) / rate * (2.0 * lost + null - null**2)
-    assert float(found.variance_at(null)) >= 0.999 * min(expected, 3.0 * float(found.variance))
+    limit = float(found.variance_at(0.0))
+    assert float(found.variance_at(null)) >= 0.999 * min(expected, limit)
     if null * value > 0 or not value:
         assert float(found.variance_at(null)) >= 0.999 * expected
 
