@@ -267,7 +267,7 @@ def _fields(parts: Sequence[Part]) -> list[Floats]:
     return [np.asarray(field, dtype=np.float64) for field in zip(*parts, strict=True)]
 
 
-# More clusters with events than this tell of their size.
+# Graded events in more clusters than this, by Kish's number, show their variance.
 _MANY: Final = 10.0
 # What rounding may add to a mean of what clusters hold.
 _ROUNDING = 1e-9
@@ -294,10 +294,10 @@ def _cluster_t(fields: Sequence[Floats], sums: Floats, times: Floats) -> Cluster
         moved = weights[..., None] * (above - means[..., None] * below) / left
         variances = _jackknife_variance(moved, below, times)
         rests_on = _rests_on(moved, times)
-        # Graded events of like size in many clusters are seen, also if the sums hardly vary.
+        # Graded events that many clusters hold evenly leave hardly anything unseen.
         is_graded = (least >= 0.0) & (reaches < (1.0 - _ROUNDING) * most)
         held = np.where(is_graded, intervals.worth_of_clusters(above, times), 0.0)
-        rests_on = rests_on_sum = np.where(held > _MANY, np.fmax(rests_on, held), rests_on)
+        rests_on = rests_on_sum = np.where(held > _MANY, np.fmax(rests_on, held**2), rests_on)
         variance = variances.sum(axis=-1)
         if weights.shape[-1] > 1:
             moved_sum = moved.sum(axis=-2)
