@@ -165,7 +165,7 @@ def test_a_broken_file_is_named_with_what_is_wrong(tmp_path, content, said, caps
         ([], "give result files or folders of the models"),
         ([*NEMO, "--json", "--markdown"], "--json and --markdown choose the form"),
         ([*NEMO, "--margin", "0"], "--margin: input should be greater than 0"),
-        ([*NEMO, "--margin", "2"], "margin 2 takes in the whole scale, 0 to 1"),
+        ([*NEMO, "--margin", "2"], "margin 2 includes the whole scale, 0 to 1"),
         ([*NEMO, "--fail-if", "maybe-worse"], "needs --margin"),
         ([*NEMO, "--cluster", "shelf"], "shelf"),
     ],
