@@ -77,7 +77,7 @@ def test_the_exit_code_tells_of_a_model_that_is_worse(worse, options, code, caps
 def test_a_cost_is_a_score_only_if_it_is_named(options, code, said, tmp_path, capsys):
     """Its direction is that of a cost unless another is named."""
     for name, latency in (("one", 0.1), ("two", 0.3)):
-        rows = [{"item": n, "latency": latency + n % 2 / 10} for n in range(40)]
+        rows = [{"item": n, "latency": latency * (0.9 + n % 2 / 5)} for n in range(40)]
         pd.DataFrame(rows).assign(**{"hits": 1} if "hits" in options else {}).to_csv(
             tmp_path / f"{name}.csv", index=False
         )
