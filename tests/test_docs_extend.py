@@ -70,7 +70,7 @@ def test_memory_guide_works_from_top_to_bottom(folder):
     assert told == ["Lima", "Lima", "unknown", "Accra", "unknown", "Accra"]
     rates = ["leakage", "retrieval_mediated", "interference", "del_on_accuracy"]
     assert table[rates].tolist() == pytest.approx([1 / 3] * 4)
-    assert "under 4" in table["not_inferred"]
+    assert table["not_inferred"] == "effective number of clusters 3, minimum 4"
     assert "reader" in (folder / "runs" / "reader" / "report.html").read_text("utf-8")
 
 

@@ -352,7 +352,8 @@ def rate(
         words = "significantly" if sign else "not significantly"
         corrected = "Holm" if p is not None and p.endswith("_holm") else ""
         tests = _tests(row, p_value, corrected, confidence)
-        beside = f"{tests}; {words} different from {format_number(null, kind, signed=False)}"
+        compared = format_number(null, kind, signed=False) if null else "0"
+        beside = f"{tests}; {words} different from {compared}"
         if not sign:
             beside += f"; {detectable(row, name, kind=kind, confidence=confidence)}"
     return [
@@ -505,7 +506,7 @@ def not_inferred(
     counts = size(row, unit, clusters, name).removeprefix("; ").replace(", ", " in ") or "the data"
     verb = "is" if counts.startswith("1 ") else "are"
     why = f"{counts} {verb} too few{f' ({reason})' if reason else ''}"
-    if reason and "cluster" not in reason:
+    if reason and "number of clusters" not in reason:
         why = f"{reason} ({counts})"
     record = claim(row, "", what, kind="none")
     return [record, f"{what[0].upper()}{what[1:]} cannot be inferred: {why}."]

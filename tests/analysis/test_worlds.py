@@ -68,7 +68,11 @@ COMPARED = {
     "against": (AGAINST, {}, ["higher for b than for a", IN.format("s1") + ".* lower for b"]),
     "hidden": (HIDDEN, {}, ["does not differ", IN.format("s0"), IN.format("s1") + ".* lower"]),
     "three": (OF_THREE, {}, ["are significant, unlike overall"]),
-    "few": ({"s": (0.4, 0.7)}, {"cluster": 3}, ["cannot be inferred: .* 3 clusters .*worth 3 cl"]),
+    "few": (
+        {"s": (0.4, 0.7)},
+        {"cluster": 3},
+        ["cannot be inferred: .* 3 clusters .*number of clusters 3, "],
+    ),
     "wide": ({"s": (0.3, 0.8)}, {"cluster": 8}, ["based on only 8 clusters", "higher for b"]),
     "missing": (LARGE, {"missing": 60}, ["60 of 200 items lack a score of at least one model"]),
 }
@@ -125,7 +129,7 @@ CONSISTENT = {
     "null": (forms((0.5, 0.5, 0.5)), {}, [AT_HALF]),
     "small": (forms((0.5, 0.5, 0.5), share=0.3), {}, [r"of an item is (5[8-9]|6\d|7[0-2])\.\d %"]),
     "large": (forms((0.7, 0.7, 0.7), share=0.9), {}, [r"of an item is 9\d\.\d %"]),
-    "few": (forms((0.5, 0.5), n=3), {}, [r"cannot be inferred: 3 items are too few \(worth 3 cl"]),
+    "few": (forms((0.5, 0.5), n=3), {}, [r"3 items are too few \(effective number of clusters 3"]),
     "missing": (forms((0.5, 0.5, 0.5)), {"missing": 7}, ["5 of 300 answers have no", "1 of 100 "]),
     "repeats": (
         forms((0.5, 0.5, 0.5), n_repeats=3), {"repeat": "run"},

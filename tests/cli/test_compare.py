@@ -77,7 +77,7 @@ def test_the_exit_code_tells_of_a_model_that_is_worse(worse, options, code, caps
 def test_a_cost_is_a_score_only_if_it_is_named(options, code, said, tmp_path, capsys):
     """Its direction is that of a cost unless another is named."""
     for name, latency in (("one", 0.1), ("two", 0.3)):
-        rows = [{"item": n, "latency": latency + n % 2 / 10} for n in range(40)]
+        rows = [{"item": n, "latency": latency * (0.9 + n % 2 / 5)} for n in range(40)]
         pd.DataFrame(rows).assign(**{"hits": 1} if "hits" in options else {}).to_csv(
             tmp_path / f"{name}.csv", index=False
         )
@@ -165,7 +165,7 @@ def test_a_broken_file_is_named_with_what_is_wrong(tmp_path, content, said, caps
         ([], "give result files or folders of the models"),
         ([*NEMO, "--json", "--markdown"], "--json and --markdown choose the form"),
         ([*NEMO, "--margin", "0"], "--margin: input should be greater than 0"),
-        ([*NEMO, "--margin", "2"], "margin 2 takes in the whole scale, 0 to 1"),
+        ([*NEMO, "--margin", "2"], "margin 2 includes the whole scale, 0 to 1"),
         ([*NEMO, "--fail-if", "maybe-worse"], "needs --margin"),
         ([*NEMO, "--cluster", "shelf"], "shelf"),
     ],

@@ -166,7 +166,7 @@ def test_decoding_that_is_not_supported_is_refused(both, shot_prompts, change):
 def test_prompts_without_tokens_or_room_for_the_answer_are_refused(both, text):
     minimal, prompt = both("llama")[0], Prompt(id="q", text=text)
 
-    with pytest.raises(RunnerError, match="'q' is empty or too long; use fewer shots"):
+    with pytest.raises(RunnerError, match="'q' is empty or too long; set fewer new tokens"):
         list(minimal.generate([prompt], PARAMS))
 
 

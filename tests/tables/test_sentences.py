@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from surface_consistency.metrics.uncertainty.intervals import too_few_clusters
 from surface_consistency.tables.numbers import Value, claim_records, sentence_text
 from surface_consistency.tables.sentences import (
     detectable_difference,
@@ -87,11 +88,18 @@ def test_the_level_is_that_of_the_interval_and_of_the_test():
     assert "(90 % CI 1.1 to 17.3, p = 0.063;" in shown
 
 
+ALIKE = "the values are alike in all clusters, so that their spread is unknown"
+
+
 @pytest.mark.parametrize(
     ("cells", "reason"),
     [
         ({}, "15 pairs in 3 facts are too few."),
-        ({"not_inferred": "worth 2.1 clusters"}, "15 pairs in 3 facts are too few (worth 2.1 clu"),
+        (
+            {"not_inferred": too_few_clusters(2.1)},
+            "15 pairs in 3 facts are too few (effective number of clusters 2.1, minimum 4).",
+        ),
+        ({"not_inferred": ALIKE}, f"{ALIKE} (15 pairs in 3 facts)."),
     ],
 )
 def test_too_few_clusters_infer_nothing(cells, reason):

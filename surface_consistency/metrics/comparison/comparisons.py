@@ -229,7 +229,7 @@ def compare_totals(
     known = _checked_scale(totals, scale)
     if margin is not None and margin >= known[1] - known[0]:
         raise ValueError(
-            f"margin {margin:g} takes in the whole scale, {known[0]:g} to {known[1]:g}; give it in "
+            f"margin {margin:g} includes the whole scale, {known[0]:g} to {known[1]:g}; give it in "
             "the unit of the scores, such as 0.02 for 2 points of verdicts"
         )
     if test != "auto" and not (totals.is_verdicts and totals.n_tasks == 1):

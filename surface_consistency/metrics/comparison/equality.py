@@ -51,8 +51,8 @@ def equality_test(
     Notes:
         Models that never differ give 0 and 1. A model whose scores are those of another adds no
         degree of freedom to F. NaN, with an `UndefinedMetricWarning`, where clusters are worth
-        fewer than four, or models differ by the same on all of them, which tells nothing of the
-        spread. With one item a cluster and verdicts F asks what Q asks,
+        fewer than four, or models differ by the same on all of them, so that the
+        spread is unknown. With one item a cluster and verdicts F asks what Q asks,
         without the assumption that all models go together alike. Both see means alone: verdicts
         that flip both ways cancel.
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from surface_consistency.clusters import LEAST_CLUSTERS
 from surface_consistency.errors import ColumnNotFoundError
 from surface_consistency.metrics._groups import group_positions, grouping_columns
 from surface_consistency.metrics.paired.multiplicity import adjust_p_values
@@ -77,9 +78,9 @@ def unlearning_by(
         larger of the last two; and what would decide, at half of 1 minus the level of the
         intervals: `least_margin` (the margin above which p_equivalent is below it: the farther end
         of the interval of excess) and `clusters_needed` (with so many clusters, of the excess and
-        the spread that these have, p_equivalent or p_above is below it; NaN where the deficit is
-        not below the margin, so that no number would do). NaN where nothing can be inferred, with
-        the reason in not_inferred.
+        the spread that these have, p_equivalent or p_above is below it, at least 4; NaN where the
+        deficit is not below the margin, so that no number would do). NaN where nothing can be
+        inferred, with the reason in not_inferred.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
@@ -155,7 +156,7 @@ def _clusters_needed(inferred: ClusterT, n_clusters: int, margin: float, level: 
     nulls = (margin,) if value > margin else (-margin, margin)
     least_t = min(abs(float(inferred.t(null))) for null in nulls)
     quantile = float(t_quantile(inferred.df, level))
-    return float(math.ceil(n_clusters * (quantile / least_t) ** 2))
+    return float(max(LEAST_CLUSTERS, math.ceil(n_clusters * (quantile / least_t) ** 2)))
 
 
 def _p_more(inferred: ClusterT, null: float) -> float:

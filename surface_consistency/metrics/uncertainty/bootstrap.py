@@ -258,8 +258,8 @@ def _interval(
     if method == "auto":
         low, high = statistic_bounds(statistic, sums, confidence, inferred)
         reason = (
-            "leaving out a cluster leaves the statistic undefined, or changes nothing, which "
-            "tells nothing of its spread"
+            "leaving out a cluster leaves the statistic undefined, or changes nothing, so that its "
+            "spread is unknown"
         )
         if inferred is not None:
             reason = inferred.not_inferred

@@ -120,9 +120,9 @@ class ClusterT(NamedTuple):
 
     @property
     def is_inferred(self) -> Flags:
-        """Whether the clusters are enough to infer anything, and tell of the spread between them.
+        """Whether the clusters are enough to infer anything, and the spread between them is known.
 
-        A sum that is the same in all clusters tells nothing of it if it has no bounds, or if the
+        It is unknown for a sum that is the same in all clusters if it has no bounds, or if the
         events of all rows are of one size, which is not that of a bound.
         """
         size = np.abs(self.value)
@@ -139,7 +139,7 @@ class ClusterT(NamedTuple):
         if self.is_inferred:
             return ""
         if intervals.are_enough(self.n_effective):
-            return "alike in all clusters, which tells nothing of the spread"
+            return "the values are alike in all clusters, so that their spread is unknown"
         return intervals.too_few_clusters(float(self.n_effective))
 
     def variance_at(self, null: Floats | float) -> Floats:
@@ -391,7 +391,7 @@ def jackknife(
 ) -> StudentBounds:
     """Return t limits from the values without one cluster each, which are the last axis.
 
-    NaN where one of these is undefined, or all are equal, which tells nothing of the spread. The
+    NaN where one of these is undefined, or all are equal, so that the spread is unknown. The
     degrees of freedom are those of the clusters' `sizes`, by Kish, where they are given.
     """
     value, n_clusters = np.asarray(estimate, dtype=np.float64), left_out.shape[-1]

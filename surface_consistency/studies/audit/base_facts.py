@@ -27,35 +27,68 @@ class BaseFact(NamedTuple):
 def base_facts(prompts: Sequence[tuple[str, AuditPrompt]]) -> list[BaseFact]:
     """Find the base fact of each prompt: the cluster of all intervals and tests of an audit.
 
-    A prompt with `base_fact` has this one. Other prompts that share a name of the subject and a
-    name of the relation, as the audit compares names, ask the same question and have one base fact,
-    that of topology base if there is one. A prompt without either, such as a decoy of the published
-    files, which do not name base facts, is not linked and is its own base fact.
+    A base fact is known if a prompt names it in `base_fact`, or as subject and relation of a fact
+    of topology base; known base facts of equal names, but for case and spacing, are one, and no
+    others are. Each other prompt has the base fact of its own name. Without one, it has the only
+    base fact with which it shares a name of the subject and a name of the relation, as the audit
+    compares names or with punctuation; names that only one base fact has decide first. Other
+    prompts that share names, also by way of further ones, ask the same question and are one
+    cluster: that of a base fact if they share names with one alone. What is left, such as a decoy
+    of the published files, which do not name base facts, or a question that two base facts share,
+    is not linked.
 
     Args:
-        prompts: Pairs of a topology and a prompt. Pass those of all databases together, or a fact
-            in two of them may be in two clusters.
+        prompts: Pairs of a topology and a prompt, in any order. Pass those of all databases
+            together, or a fact in two of them may be in two clusters.
 
     Returns:
-        The base fact of each prompt, in order.
+        The base fact of each prompt, in order; of several spellings, the first in sorted order.
     """
-    key_of = name_key("published")
-    known: dict[tuple[str, ...], BaseFact] = {}
-    found: dict[int, BaseFact] = {}
+    from scipy.cluster.hierarchy import DisjointSet
 
-    # Prompts whose base fact is known come first, so that the others are linked with them.
-    first = [(one.base_fact is None, topology != "base") for topology, one in prompts]
-    for place in sorted(range(len(prompts)), key=first.__getitem__):
-        topology, prompt = prompts[place]
-        keys = [*product(*(map(key_of, names_in(prompt, role)) for role in ROLES[:2]))]
-        name = prompt.base_fact or f"{prompt.subject} | {prompt.relation}"
-        own = BaseFact(name, prompt.base_fact is not None or topology == "base")
-        if prompt.base_fact is None:
-            own = next((known[key] for key in keys if key in known), own)
-        found[place] = own
-        for key in keys:
-            known.setdefault(key, own)
-    return [found[place] for place in range(len(prompts))]
+    published, strict = name_key("published"), name_key("strict")
+    spelled = [one.base_fact or f"{one.subject} | {one.relation}" for _, one in prompts]
+    own = [strict(name) for name in spelled]
+    keys = [
+        {
+            key
+            for pair in product(*(names_in(one, role) for role in ROLES[:2]))
+            for key in (strict(" | ".join(pair)), tuple(map(published, pair)))
+        }
+        for _, one in prompts
+    ]
+    known: dict[str, str] = {}
+    bearers: dict[str | tuple[str, ...], set[str]] = {}
+    others: DisjointSet[str | tuple[str, ...] | int] = DisjointSet(range(len(prompts)))
+    for place, (topology, one) in enumerate(prompts):
+        is_known = topology == "base" or one.base_fact is not None
+        if is_known:
+            known[own[place]] = min(spelled[place], known.get(own[place], spelled[place]))
+        for key in keys[place]:
+            if is_known:
+                bearers.setdefault(key, set()).add(own[place])
+            else:
+                others.add(key)
+                others.merge(key, place)
+    bearers |= {name: {name} for name in known}
+
+    def borne(place: int) -> set[str]:
+        """The base facts that share names with a prompt."""
+        found = [bearers[key] for key in keys[place] if key in bearers]
+        sole = [names for names in found if len(names) == 1]
+        return {own[place]} if own[place] in known else set().union(*(sole or found))
+
+    facts: dict[int, BaseFact] = {}
+    for members in others.subsets():
+        names = {one: borne(one) for one in members if isinstance(one, int)}
+        together = set[str]().union(*names.values())
+        if len(together) == 1:
+            names = dict.fromkeys(names, together)
+        unlinked = [spelled[one] for one, of in names.items() if len(of) != 1]
+        for place, of in names.items():
+            is_linked = len(of) == 1
+            facts[place] = BaseFact(known[min(of)] if is_linked else min(unlinked), is_linked)
+    return [facts[place] for place in range(len(prompts))]
 
 
 def draw_base_facts(

@@ -689,7 +689,7 @@ def limit_checks(report: Report, tables: Tables) -> Iterator[Check]:
         scored = scored_pairs(run.outcomes)
         if noise is None or scored.empty:
             is_imported = run.manifest.runner.get("runner") in IMPORTED
-            remedy = "" if is_imported else "; --repeat runs some prompts twice"
+            remedy = "" if is_imported else "; the setting `repeat` runs some prompts twice"
             yield _TEXTS.check("no_noise_floor", label=run.label, remedy=remedy)
             continue
         row: Row = against_noise(report, scored, noise, rate="first_accuracy")

@@ -314,7 +314,7 @@ test_bad_input_is_refused = refusals(
     ({"model": None}, {}, "column 'model' is empty in row 0"),
     ({}, {"baseline": "z"}, "baseline='z' is none of the models"),
     ({}, {"margin": 0.0}, "margin must be above 0"),
-    ({}, {"margin": 1.0}, "margin 1 takes in the whole scale, 0 to 1"),
+    ({}, {"margin": 1.0}, "margin 1 includes the whole scale, 0 to 1"),
     ({"score": lambda f: f["score"] * 7}, {"scale": (0, 5)}, "outside the scale 0 to 5"),
     ({}, {"scale": (1, 1)}, "scale must be the least and the largest"),
     ({"score": np.inf}, {}, "values must be finite"),

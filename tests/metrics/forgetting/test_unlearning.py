@@ -137,6 +137,14 @@ def test_clusters_needed_are_those_of_copies():
         assert (again["p_equivalent"] < 0.025) == is_shown
 
 
+def test_nothing_is_decided_with_fewer_than_four_clusters():
+    frame = made_frame(5, survival=0.22, floor=0.2)
+
+    needed = [unlearning_by(frame, margin=one).iloc[0]["clusters_needed"] for one in (0.9, 0.999)]
+
+    assert needed == [4, 4]
+
+
 FORMS = ["form", "p_above", "p_equivalent", "excess_low", "excess_high", "least_margin"]
 
 

@@ -1,6 +1,7 @@
 """The cluster of an audit: the fact before renaming, which a prompt names or its names tell."""
 
 import json
+from itertools import permutations
 
 import pandas as pd
 import pytest
@@ -38,7 +39,7 @@ USA = {"subject_aliases": ("USA",), "relation_aliases": ("Seat",)}
         ([asked("collision", "USA", "Demonym")], ["USA | Demonym"]),
         ([asked("collision", "USA", "Demonym", base_fact="X | Y")], ["X | Y"]),
         # The same question in two databases without a base fact is one cluster.
-        ([asked("noise", "Peru", "Seat"), asked("collision", "PERU", "seat")], ["Peru | Seat"] * 2),
+        ([asked("noise", "Peru", "Seat"), asked("collision", "PERU", "seat")], ["PERU | seat"] * 2),
     ],
 )
 def test_base_facts_are_found_by_name_and_by_the_names_of_topology_base(others, found):
@@ -49,6 +50,104 @@ def test_base_facts_are_found_by_name_and_by_the_names_of_topology_base(others, 
     assert [fact.name for fact in facts] == [*found, "United States | Capital"]
     linked = {"United States | Capital", "X | Y"}
     assert [fact.is_linked for fact in facts] == [fact.name in linked for fact in facts]
+
+
+A, B, C = "A | Capital", "B | Capital", "C | Capital"
+COUNTRY = asked("base", "Georgia (country)", "Capital", subject_aliases=["Georgia"])
+STATE = asked("base", "Georgia (state)", "Capital", subject_aliases=["Georgia"])
+LANGUAGES = [asked("base", name, "Capital") for name in ("C", "C++", "C#")]
+
+
+@pytest.mark.parametrize(
+    ("prompts", "found"),
+    [
+        # A chain of names joins prompts without a base fact, and reaches the only one.
+        (
+            [
+                asked("alias", "A", "Capital"),
+                asked("noise", "C", "Capital"),
+                asked("alias", "B", "Capital", subject_aliases=["A", "C"]),
+            ],
+            [A, A, A],
+        ),
+        (
+            [
+                asked("base", "A", "Capital"),
+                asked("noise", "C", "Capital"),
+                asked("alias", "B", "Capital", subject_aliases=["A", "C"]),
+            ],
+            [A, A, A],
+        ),
+        (
+            [
+                asked("base", "A", "Capital"),
+                asked("noise", "C", "Capital"),
+                asked("alias", "a", "Capital", subject_aliases=["C"]),
+            ],
+            [A, A, A],
+        ),
+        # Between two base facts it joins nothing.
+        (
+            [
+                asked("base", "A", "Capital"),
+                asked("base", "C", "Capital"),
+                asked("alias", "B", "Capital", subject_aliases=["A", "C"]),
+            ],
+            [A, C, B],
+        ),
+        (
+            [
+                COUNTRY,
+                STATE,
+                asked("alias", "Georgia", "Capital"),
+                asked("noise", "Sakartvelo", "Capital", subject_aliases=COUNTRY[1].subject_aliases),
+                asked("noise", "georgia (State)", "Capital", subject_aliases=["Georgia"]),
+            ],
+            [
+                f"Georgia{which} | Capital"
+                for which in (" (country)", " (state)", "", "", " (state)")
+            ],
+        ),
+        # Punctuation decides where the key of the audit does not.
+        (
+            [
+                *LANGUAGES,
+                asked("alias", "c++", "capital"),
+                asked("noise", "c", "capital"),
+                asked("alias", "Clang", "Capital", subject_aliases=["C#"]),
+                asked("noise", "C!", "Capital"),
+            ],
+            [
+                C,
+                "C++ | Capital",
+                "C# | Capital",
+                "C++ | Capital",
+                C,
+                "C# | Capital",
+                "C! | Capital",
+            ],
+        ),
+        # The name in `base_fact` and that of a fact of topology base are compared alike.
+        (
+            [
+                asked("base", "france", "capital"),
+                asked("alias", "Gaul", "Seat", base_fact=A),
+                asked("noise", "X", "Y", base_fact="France | Capital"),
+                asked("base", "a", "capital"),
+            ],
+            ["France | Capital", A, "France | Capital", A],
+        ),
+    ],
+)
+def test_base_facts_do_not_depend_on_the_order_and_are_never_joined(prompts, found):
+    for order in permutations(range(len(prompts))):
+        facts = base_facts([prompts[place] for place in order])
+        assert [fact.name for fact in facts] == [found[place] for place in order]
+        known = {name for name in found if name not in (B, "Georgia | Capital", "C! | Capital")}
+        is_base = any(topology == "base" for topology, _ in prompts)
+        assert [fact.is_linked for fact in facts] == [
+            is_base and one.name in known for one in facts
+        ]
 
 
 def test_published_files_are_linked_by_names_and_the_others_are_counted(data_files):

@@ -113,13 +113,13 @@ def test_finding_claims_what_its_table_shows(name, tmp_path):
     for form, status in rows["status"].items():
         words = {"not above": " does not differ significantly", "equivalent": " is equivalent for"}
         assert f"under the form “{form}”{words.get(status, '')}" in text or status == "tested"
-    few = r"\(worth [13] clusters?, under 4\)"
+    few = r"\(effective number of clusters [13], minimum 4\)"
     nulls = "No loss of accuracy of npo in retain.* significant .minimum detectable difference"
     is_few = row["lost"] == "retain (not inferred)"
     assert is_few == (options.get("n", 4) < 4)
     assert bool(re.search(few, text)) == is_few != bool(re.search(nulls, text))
     is_small = (tables["unlearning_price"]["p_not_below"] < 0.025).any()
-    assert ("is excluded in retain" in text) == is_small
+    assert ("can be ruled out in retain" in text) == is_small
     found = [one for one in records if one["place"] == "finding" and one["column"] == "excess"]
     margin = options.get("margin", 0.05)
     above = [
