@@ -80,7 +80,7 @@ def consistency_section(report: Report, tables: Tables) -> Section | None:
     for row in rows[(rows["group"] == "all") & (rows["n"] > 0)].to_dict("records"):
         of = f"{row['model']} given a title answered {row['given']}ly{panel(report, tables, row)}"
         quantity = f"consistency of {of}"
-        lead.append(say.rate(row, "consistency", quantity, clusters=report.clusters))
+        lead.append(say.rate(row, "consistency", quantity, **report.words))
     blocks: list[Block] = [*_charts(report, frame), tables["consistency"]]
     title = "Consistency given the verdict on the title"
     return paired.section("consistency", title, blocks, lead=say.paragraph(lead))

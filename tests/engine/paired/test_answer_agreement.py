@@ -23,6 +23,7 @@ from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.tables.numbers import sentence_text
+from surface_consistency.tables.sentences import paragraph
 from surface_consistency.text import normalize
 from tests.made_runs import make_manifest, make_outcomes, memory_run
 
@@ -233,7 +234,7 @@ def test_an_answer_of_several_pairs_counts_once(tmp_path):
     assert (
         f"m: {n_empty} of {len(targets)} answers in the pairs are empty" in found["Empty answers"]
     )
-    assert f"{n_empty} of {len(targets)} answers of m are empty" in " ".join(doubts_of([made]))
+    assert f"{n_empty} of {len(targets)} answers of m are empty" in told(paragraph(doubts_of([made])))
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,8 @@ def test_short_and_long_answers_are_the_same_by_the_rule_and_not_by_their_words(
     rates = {"same_answer": 0.0, "same_answer_low": 0.0, "same_answer_high": 0.08}
     rates |= {"same_by_rule": 0.75, "same_by_rule_low": 0.6, "same_by_rule_high": 0.9}
     frame = pd.DataFrame([{"model": "m", "among": "both wrong", "n": 40, "n_clusters": 20} | rates])
-    report = SimpleNamespace(clusters="topics", facet=None, design=SlaqStudy.design)
+    words = {"clusters": "topics", "confidence": 0.95}
+    report = SimpleNamespace(words=words, facet=None, design=SlaqStudy.design)
 
     sentences = list(
         _details(report, {"same_answer": SimpleNamespace(frame=frame)}, {"model": "m"})
