@@ -421,7 +421,7 @@ DIFFERS = "0.* significantly different"
         ("lexical", {"loss": 1.5}, r"over 3 tasks together is .* lower in other words"),
         ("lexical", {"loss": -1.5}, r"over 3 tasks together is .* higher in other words"),
         ("popularity", {"common": 1.5}, r"higher for common instances than for rare"),
-        ("popularity", {"loss": 1.0}, r"popularity of the texts of piqa \(m\) is .* lower in other words"),
+        ("popularity", {"loss": 1.0}, r"texts of piqa \(m\) is .* lower in other words"),
         ("mechanism", {"shift": 0.2}, r"\(Containment\) is .* higher for pairs correct both times"),
         ("audit", {"store": 1.5}, r"after deletion is .* higher with retrieval on"),
         ("audit", {"store": -1.5}, r"after deletion is .* lower with retrieval on"),
