@@ -50,9 +50,8 @@ def page_of(folder, *frames, level=0.9, margin=0.1):
     """Write the page of a world, and compute each of its records again from its tables."""
     study = FormsStudy()
     made = report(study, *frames[:1], "cluster", *frames[1:])
-    settings = ReportSettings(answers=0, margin=margin)
-    at_level = type("AtLevel", (Report,), {"confidence": level})
-    made = at_level(runs=made.runs, design=study.design, settings=settings, cluster="cluster")
+    settings = ReportSettings(answers=0, margin=margin, confidence=level)
+    made = Report(runs=made.runs, design=study.design, settings=settings, cluster="cluster")
     tables = study.report.compute(made)
     page = study.report.page(made, tables)
     write_tables(tables, folder / "tables", runs=made.runs)

@@ -46,8 +46,8 @@ def analysed(folder, forms, *, n=200, floor=0.1, margin=0.05, missing=0.0, alike
     analysis._crossing = Crossing(
         questions=questions, roles=ROLES, is_by_order=False, clusters="persons", **more
     )
-    at_level = type("AtLevel", (Report,), {"confidence": level})
-    report = at_level(runs=[], design=Design(title="x"), settings=ReportSettings(margin=margin))
+    settings = ReportSettings(margin=margin, confidence=level)
+    report = Report(runs=[], design=Design(title="x"), settings=settings)
     tables = analysis.tables(report, UnlearningSettings())
     parts, checks = analysis.finding(report, tables), analysis.checks(report, tables)
     about = {"title": "x", "study": "x", "question": "x", "models": ["npo"], "sections": []}
