@@ -346,8 +346,10 @@ def test_a_metric_of_deepeval_of_which_low_scores_succeed_is_lower_better():
             {
                 **{"input": f"Q{n}", "actualOutput": "A", "success": True},
                 "metricsData": [
-                    {"name": "Rudeness", "score": rude, "threshold": 0.5, "success": rude <= 0.5},
-                    {"name": "Tone", "score": tone, "threshold": 0.5, "success": tone >= 0.5},
+                    {"name": "Rudeness", "score": rude + n % 3 / 40 * rude, "threshold": 0.5,
+                     "success": rude <= 0.5},
+                    {"name": "Tone", "score": tone + n % 3 / 40 * rude, "threshold": 0.5,
+                     "success": tone >= 0.5},
                     {"name": "Even", "score": 0.5, "threshold": 0.5, "success": True},
                     {"name": "Mixed", "score": n % 2, "threshold": 0.5, "success": True},
                 ],
