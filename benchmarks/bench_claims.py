@@ -235,7 +235,13 @@ def sampled_forms(n_datasets):
 
 def claims(n_datasets):
     """Print all tables; return what misses its goal."""
-    return [*margins(), *powers(n_datasets), *graded_means(n_datasets), *sampled_forms(n_datasets)]
+    return [
+        *margins(),
+        *powers(n_datasets),
+        *tasks(n_datasets),
+        *graded_means(n_datasets),
+        *sampled_forms(n_datasets),
+    ]
 
 
 def main():
