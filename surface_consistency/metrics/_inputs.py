@@ -7,7 +7,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 
@@ -379,6 +378,8 @@ def _factorized(labels: Any) -> tuple[Any, Any] | None:  # noqa: ANN401 - any ki
         labels = labels.astype(object) if labels.dtype.kind == "U" else labels
     elif not hasattr(labels, "factorize") or labels.dtype == np.dtype(object):
         return None
+    import pandas as pd
+
     codes, distinct = pd.factorize(labels)
     return None if (codes < 0).any() else (codes, distinct)
 

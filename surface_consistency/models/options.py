@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from typing import Final, Literal, get_args
 
-import numpy as np
 from pydantic import JsonValue
 
 from surface_consistency.errors import DataError, RunnerError
@@ -256,7 +255,7 @@ def option_log_odds(values: Sequence[float], option: int) -> float:
     top = max(others, default=-math.inf)
     if top == -math.inf:
         return math.inf if values[option] > -math.inf else math.nan
-    return values[option] - (top + math.log(math.fsum(math.exp(v - top) for v in others)))
+    return values[option] - _log_sum(others)
 
 
 def is_even(odds: float) -> bool:
@@ -277,8 +276,15 @@ def _merged(options: Sequence[str], values: Sequence[float]) -> tuple[list[str],
     for place, option in enumerate(options):
         groups.setdefault(option.strip().casefold(), []).append(place)
     best = [options[max(places, key=lambda place: values[place])] for places in groups.values()]
-    sums = [np.logaddexp.reduce([values[place] for place in places]) for places in groups.values()]
-    return best, [float(total) for total in sums]
+    return best, [_log_sum([values[place] for place in places]) for places in groups.values()]
+
+
+def _log_sum(values: Sequence[float]) -> float:
+    """Return the logarithm of the sum of exponentials; -inf if all values are."""
+    top = max(values)
+    if not math.isfinite(top):
+        return top
+    return top + math.log(math.fsum(math.exp(value - top) for value in values))
 
 
 def _id(prompt: Prompt, number: int) -> str:

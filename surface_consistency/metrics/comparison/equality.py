@@ -63,12 +63,12 @@ def equality_test(
         Statistics 1, 1976 (epsilon).
 
     Examples:
-        >>> totals = [[1, 1, 0], [1, 0, 0], [1, 1, 1], [1, 1, 0], [0, 1, 0], [1, 0, 0]] * 4
+        >>> totals = [[1, 1, 0], [1, 0, 0], [1, 1, 1], [1, 1, 0], [0, 1, 0], [1, 0, 0]] * 12
         >>> result = equality_test(totals)
         >>> round(result["statistic"], 2), result["df"]
-        (33.0, (2, 22))
+        (105.0, (2, 70))
         >>> round(equality_test(totals, is_exchangeable=True)["statistic"], 2)
-        20.8
+        62.4
     """
     scores = np.asarray(totals, dtype=np.float64)
     if scores.ndim != 2 or scores.shape[1] < 2 or not np.isfinite(scores).all():
