@@ -1,7 +1,7 @@
-"""What a paper states of how its experiment is run: the file `published.toml` beside a study.
+"""What a paper states of how its experiment is run: the file `published.toml` of a study.
 
 Tables of the file are records of a run: `settings`, `scoring` and `model`. Each has, by the name of
-a field, the `value` that `as_published` sets (none if it is left out), the `section` of the paper
+a field, the `value` that `as_published` sets (none if it is absent), the `section` of the paper
 that states it and, where the default is another, the `reason`. `unstated` has, by field or
 subject, what the paper leaves open ("" for what an extending file states); `unmatched` what no
 setting reproduces. `rows` is the number of rows of the published data by their id. A study with

@@ -505,7 +505,7 @@ class StudyRecords:
         Args:
             scoring: An instance of `scoring`.
             settings: The study's settings, as the manifest contains them.
-            is_new_run: Whether the run is about to be asked, rather than judged anew.
+            is_new_run: Whether the run is about to be asked, rather than judged again.
 
         Returns:
             The scoring.

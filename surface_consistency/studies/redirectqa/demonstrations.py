@@ -56,7 +56,7 @@ class DemonstrationPool:
         scope: "per_relation" gives all facts of a relation the same demonstrations, so their
             prompts share a prefix and the members of a pair differ in the surface alone;
             "per_fact" draws anew for each fact, the same for all its surfaces, and leaves out
-            other facts of the same subject; "per_question" draws anew for each question, so that
+            other facts of the same subject; "per_question" draws again for each question, so that
             the members of a pair differ in their demonstrations too.
 
     Raises:

@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from surface_consistency.errors import UnscoredWarning
 from surface_consistency.metrics import Intervals, mean_by
@@ -49,3 +50,32 @@ test_mean_by_rejects = refusals(
     ({"intervals": Intervals(method="percentile")}, "intervals of means have method='auto'"),
     ({"by": "mean"}, "by column 'mean' has the name of a column of the result"),
 )
+
+
+def test_graded_scores_that_vary_in_all_clusters_have_nearly_the_t_interval_of_cluster_means():
+    """Of 20 clusters with events of like size nothing is unseen; of few events much is."""
+    rng, cluster = np.random.default_rng(2), np.arange(400) // 20
+
+    def ratio(scores):
+        frame = pd.DataFrame({"score": scores, "cluster": cluster})
+        row = mean_by(frame, cluster="cluster").iloc[0]
+        means = frame.groupby("cluster")["score"].mean()
+        half = stats.t.ppf(0.975, 19) * means.std() / np.sqrt(20)
+        return (row["mean_high"] - row["mean_low"]) / (2 * half)
+
+    assert ratio(rng.beta(2, 6, 400)) == pytest.approx(1.0, abs=0.05)
+    rare = np.where(rng.random(400) < 0.97, 1.0, rng.random(400))
+    assert ratio(rare) > 1.3
+
+
+@pytest.mark.parametrize("scale", [(0.0, 1.0), (0.0, 100.0), (1.0, 5.0), (-2.0, -1.0), (-1.0, 0.0)])
+def test_limits_move_with_the_scale(scale):
+    rng = np.random.default_rng(5)
+    scores = np.where(rng.random(120) < 0.9, 1.0, rng.random(120))
+    width = scale[1] - scale[0]
+    frame = pd.DataFrame({"score": scores, "cluster": np.arange(120) // 4})
+    one = mean_by(frame, cluster="cluster", scale=(0.0, 1.0))
+    moved = frame.assign(score=scale[0] + width * scores)
+    other = mean_by(moved, cluster="cluster", scale=scale)
+    for name in ("mean", "mean_low", "mean_high"):
+        assert other[name].iloc[0] == pytest.approx(scale[0] + width * one[name].iloc[0])
