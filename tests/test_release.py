@@ -58,13 +58,37 @@ def test_every_python_of_the_classifiers_is_tested():
 
 
 def test_a_release_is_checked_and_its_wheels_used_before_they_are_attested():
-    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8"))
-    told = [step.get("run", step.get("uses", "")) for step in workflow["jobs"]["build"]["steps"]]
-    wanted = ("release --tagged", "-m build", "twine check --strict", "wheel_smoke.py", "attest-")
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8"))[
+        "jobs"
+    ]
+    called = [step.get("run", step.get("uses", "")) for step in jobs["build"]["steps"]]
+    wanted = ("release --tagged", "-m build", "twine check --strict", "wheel_smoke.py", "upload-")
 
-    places = [next(n for n, text in enumerate(told) if part in text) for part in wanted]
+    places = [next(n for n, text in enumerate(called) if part in text) for part in wanted]
 
     assert places == sorted(places)
+    assert (jobs["attest"]["needs"], jobs["publish"]["needs"]) == ("build", "attest")
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_job_with_rights_runs_no_command_and_every_action_is_pinned_by_its_commit(path):
+    workflow = yaml.safe_load(path.read_text("utf-8"))
+
+    for job in workflow["jobs"].values():
+        if "write" in job.get("permissions", {}).values():
+            assert [step for step in job["steps"] if "run" in step] == []
+    used = [step["uses"] for step in steps(workflow) if "uses" in step]
+    assert [name for name in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", name)] == []
+
+
+def test_the_tools_of_a_release_are_pinned():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8")
+    pinned = re.findall(r"^([\w-]+)==[\d.]+$", (ROOT / "constraints.txt").read_text("utf-8"), re.M)
+    backend = [re.match(r"[\w-]+", one)[0] for one in project["build-system"]["requires"]]
+
+    assert "PIP_CONSTRAINT: constraints.txt" in workflow
+    assert {*backend, "build", "check-wheel-contents", "twine"} <= set(pinned)
 
 
 def test_hub_report_tells_columns_counts_and_the_loader(validate_hub, copy, capsys):
