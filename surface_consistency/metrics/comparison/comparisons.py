@@ -322,11 +322,7 @@ def _checked_scale(totals: ScoreTotals, scale: tuple[float, float] | None) -> tu
 
 
 def _inferred(
-    totals: ScoreTotals,
-    values: Floats,
-    ends: tuple[float, float],
-    reaches: Floats,
-    events: Floats,
+    totals: ScoreTotals, values: Floats, ends: tuple[float, float], reaches: Floats, events: Floats
 ) -> ClusterT:
     """Infer the mean over the tasks of what models, or their differences, score.
 
@@ -364,7 +360,9 @@ def _between(totals: ScoreTotals, rules: _Rules, one: Integers, other: Integers)
     step = max(1, _CELLS_AT_ONCE // (totals.n_tasks * totals.n_clusters))
     models = totals.values.T
     parts = [
-        _inferred(totals, models[one[at]] - models[other[at]], (-most, most), reaches[at], events[at])
+        _inferred(
+            totals, models[one[at]] - models[other[at]], (-most, most), reaches[at], events[at]
+        )
         for at in (slice(start, start + step) for start in range(0, len(pairs), step))
     ]
     return ClusterT._make(map(np.concatenate, zip(*parts, strict=True)))
@@ -486,11 +484,15 @@ def _concluded(rows: pd.DataFrame, rules: _Rules) -> pd.DataFrame:
         if column in rows:
             rows = with_adjusted_p_values(rows, column=column)
     difference, low, high = (rows[name] for name in _DIFFERENCE)
-    alpha, is_better = 1.0 - rules.intervals.confidence, (difference > 0.0) == rules.higher_is_better
+    alpha, is_better = (
+        1.0 - rules.intervals.confidence,
+        (difference > 0.0) == rules.higher_is_better,
+    )
     conclusions: dict[Conclusion, Any] = {
         "not inferred": (rows["not_inferred"] != "") | rows["p_value"].isna(),
         "equivalent": rules.margin is not None and rows["p_equivalent_holm"] < alpha / 2.0,
-        "no significant difference": (rows["p_value_holm"] >= alpha) | ((low <= 0.0) & (0.0 <= high)),
+        "no significant difference": (rows["p_value_holm"] >= alpha)
+        | ((low <= 0.0) & (high >= 0.0)),
         "better": is_better,
     }
     applies = [np.broadcast_to(one, len(rows)) for one in conclusions.values()]
@@ -500,8 +502,9 @@ def _concluded(rows: pd.DataFrame, rules: _Rules) -> pd.DataFrame:
 
 def _means(totals: ScoreTotals, rules: _Rules) -> MeanT:
     """Infer the mean of each model."""
-    n, sums = np.bincount(totals.tasks, weights=totals.sizes), totals.of_tasks().T
-    seen = distances(totals.values.T, totals.sizes, (n, sums, totals.squares.T), rules.scale)
+    n = np.bincount(totals.tasks, weights=totals.sizes).astype(np.float64)
+    of_tasks = (n, totals.of_tasks().T, totals.squares.T)
+    seen = distances(totals.values.T, totals.sizes, of_tasks, rules.scale)
     unknown = np.full(seen.reaches.shape, math.nan)
     return seen.mean(_inferred(totals, seen.sums, seen.ends, seen.reaches, unknown))
 

@@ -197,7 +197,7 @@ class ScoreTotals(NamedTuple):
         return np.asarray((self.of_tasks() / sizes[:, None]).mean(axis=0))
 
     def counts(self, one: Integers, other: Integers) -> Floats:
-        """Return the paired tables over all items, shape `(4, n_pairs)`, in the order of `cells`."""
+        """Return the paired tables over all items, shape `(4, n_pairs)`; see `cells`."""
         both, sums = self.n_both[:, self.pair(one, other)].sum(axis=0), self.values.sum(axis=0)
         first, second = sums[other], sums[one]
         neither = self.sizes.sum() - first - second + both

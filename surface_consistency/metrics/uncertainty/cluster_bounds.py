@@ -211,14 +211,14 @@ class ClusterT(NamedTuple):
                 last = turn
         return np.where(is_all, far, middle)
 
-    def t(self, null: float = 0.0) -> Floats:
+    def t(self, null: Floats | float = 0.0) -> Floats:
         """Return the t statistic of a hypothesised value; 0 where the value is that of the data."""
         distance = self.value - null
         with np.errstate(divide="ignore", invalid="ignore"):
             statistic = distance / np.sqrt(self.variance_at(null))
         return np.where(self.is_inferred, np.where(distance == 0.0, 0.0, statistic), np.nan)
 
-    def p_value(self, null: float = 0.0) -> Floats:
+    def p_value(self, null: Floats | float = 0.0) -> Floats:
         """Return the two-sided p-value of a hypothesised value; NaN where nothing is inferred."""
         return intervals.t_p_value(self.t(null), self.df)
 
@@ -520,27 +520,30 @@ def parts_of(statistic: Callable[[Floats], npt.ArrayLike]) -> tuple[Part, ...]:
 
 
 def statistic_bounds(
-    statistic: Callable[[Floats], npt.ArrayLike],
-    sums: Floats,
-    confidence: float,
-    inferred: ClusterT | None = None,
+    statistic: Callable[[Floats], npt.ArrayLike], sums: Floats, confidence: float
 ) -> tuple[Floats, Floats]:
-    """Return the limits of a statistic of clusters, `(..., n_clusters, k)`.
-
-    The inference of its sum of means is made where it is not given.
-    """
-    totals = sums.sum(axis=-2)
+    """Return the limits of a statistic of clusters, `(..., n_clusters, k)`."""
+    totals, parts = sums.sum(axis=-2), parts_of(statistic)
+    inferred = cluster_t(parts, sums) if parts else None
+    if inferred is not None:
+        return inferred_bounds(statistic, totals, inferred, confidence)
     with np.errstate(divide="ignore", invalid="ignore"):
         estimate = np.asarray(statistic(totals), dtype=np.float64)
-    parts = parts_of(statistic)
-    if inferred is None and parts:
-        inferred = cluster_t(parts, sums)
-    if inferred is None:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            left_out = np.asarray(statistic(totals[..., None, :] - sums), dtype=np.float64)
-        low, high = jackknife(estimate, left_out).bounds(confidence)
-        too_few = sums.shape[-2] < LEAST_CLUSTERS
-        return np.where(too_few, np.nan, low), np.where(too_few, np.nan, high)
+        left_out = np.asarray(statistic(totals[..., None, :] - sums), dtype=np.float64)
+    low, high = jackknife(estimate, left_out).bounds(confidence)
+    too_few = sums.shape[-2] < LEAST_CLUSTERS
+    return np.where(too_few, np.nan, low), np.where(too_few, np.nan, high)
+
+
+def inferred_bounds(
+    statistic: Callable[[Floats], npt.ArrayLike],
+    totals: Floats,
+    inferred: ClusterT,
+    confidence: float,
+) -> tuple[Floats, Floats]:
+    """Return the limits of a statistic of summed counts, `(..., k)`, from its sum of means."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        estimate = np.asarray(statistic(totals), dtype=np.float64)
     low, high = inferred.bounds(confidence)
     link: Link | None = getattr(statistic, "link", None)
     if link is not None:

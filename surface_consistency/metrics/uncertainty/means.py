@@ -71,7 +71,7 @@ class Distances(NamedTuple):
 def distances(
     sums: _inputs.Floats,
     sizes: _inputs.Floats,
-    of_tasks: Sequence[_inputs.Floats],
+    of_tasks: tuple[_inputs.Floats, _inputs.Floats, _inputs.Floats],
     scale: tuple[float, float],
 ) -> Distances:
     """Measure scores from the nearer end of their scale.
@@ -212,7 +212,7 @@ def _mean(
         mean = MeanT(_of_differences(values, codes, sizes, scale), np.zeros(()), np.ones(()))
     else:
         of_all = np.array([[values.size], [values.sum()], [values @ values]])
-        seen = distances(_sums(codes, values), sizes, of_all, scale)
+        seen = distances(_sums(codes, values), sizes, (of_all[0], of_all[1], of_all[2]), scale)
         sums = [np.maximum(seen.sums, 0.0), np.maximum(-seen.sums, 0.0)]
         mean = seen.mean(_of_sums(sums, sizes, seen.ends, float(seen.reaches[0])))
     low, high = np.clip(mean.bounds(confidence), *scale)
