@@ -20,7 +20,7 @@ from surface_consistency.metrics.uncertainty.bootstrap import (
     GroupValue,
     Statistic,
     cluster_sums,
-    group_values,
+    values_of_groups,
 )
 from surface_consistency.metrics.uncertainty.intervals import Intervals, check_seed
 
@@ -296,12 +296,13 @@ def group_frame(
     name, and to the sums of its clusters.
     `others` are columns that one warning should name, by label, where they are NaN.
     """
-    seed = root_seed(intervals.seed)
+    seed, counted = root_seed(intervals.seed), [summed(rows) for rows in groups.values()]
+    seeds = (np.random.default_rng(group_seed(seed, keys, key)) for key in groups)
+    drawn = [replace(intervals, seed=one) for one in seeds]
+    sums_of_groups = [sums for _, sums in counted]
+    of_groups = values_of_groups(zip(sums_of_groups, drawn, strict=True), statistics)
     rows = []
-    for key, positions in groups.items():
-        counts, sums = summed(positions)
-        generator = np.random.default_rng(group_seed(seed, keys, key))
-        values = group_values(sums, statistics, replace(intervals, seed=generator))
+    for key, (counts, sums), values in zip(groups, counted, of_groups, strict=True):
         row: dict[str, object] = dict(zip(keys, key, strict=True))
         row["few_clusters"] = len(sums) < FEW_CLUSTERS
         row["not_inferred"] = _not_inferred(values)

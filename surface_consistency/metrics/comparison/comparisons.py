@@ -27,7 +27,7 @@ from surface_consistency.metrics.comparison.totals import (
 )
 from surface_consistency.metrics.paired.mcnemar_tests import PairedTest, check_test, run_test
 from surface_consistency.metrics.paired.multiplicity import adjust_p_values, with_adjusted_p_values
-from surface_consistency.metrics.uncertainty.cluster_bounds import ClusterT, Part, cluster_t
+from surface_consistency.metrics.uncertainty.cluster_bounds import ClusterT, mean_t
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
     Intervals,
@@ -43,6 +43,14 @@ Conclusion: TypeAlias = Literal[
 VERDICTS: Final = (0.0, 1.0)
 """Scale of scores that are verdicts, or shares of them."""
 
+MOST_PAIRS: Final = 20_000
+"""Maximum number of pairs of models that are compared without a baseline: those of 200 models."""
+
+MOST_MODELS: Final = 1_000
+"""Maximum number of models, whose ranks need all pairs."""
+
+# Cells of an array, clusters by tasks by pairs, so that it fits the cache of a processor.
+_CELLS_AT_ONCE: Final = 2**17
 _CELLS: Final = ("both", "reference_only", "model_only", "neither")
 _DIFFERENCE: Final = ("difference", "difference_low", "difference_high")
 
@@ -240,7 +248,7 @@ def compare_totals(
     if len(differences) and "" not in set(differences["not_inferred"]):
         warn_undefined(f"no difference is inferred (NaN): {differences['not_inferred'].iloc[0]}")
     ranks = _ranked(totals, rules)
-    if not pairs and ranks["mean_low"].isna().all():
+    if not pairs.one.size and ranks["mean_low"].isna().all():
         warn_undefined(f"the mean has no interval (NaN): {ranks['not_inferred'].iloc[0]}")
     ranks.insert(3, "n_missing", n_missing)
     weighed = totals.weighed()
@@ -261,7 +269,7 @@ def compare_totals(
             float(worth_of_clusters(totals.sizes[totals.tasks == task]))
             for task in range(totals.n_tasks)
         ),
-        cells=totals.cells(*pairs[0]) if has_cells else None,
+        cells=totals.cells(int(pairs.one[0]), int(pairs.other[0])) if has_cells else None,
     )
 
 
@@ -287,6 +295,14 @@ class _Rules(NamedTuple):
     is_verdicts: bool
 
 
+class _Pairs(NamedTuple):
+    """Numbers of the models that are compared."""
+
+    one: Integers
+    other: Integers
+    """The references."""
+
+
 def _checked_scale(totals: ScoreTotals, scale: tuple[float, float] | None) -> tuple[float, float]:
     """Return the scale, refusing scores outside it."""
     low, high = totals.ends
@@ -308,91 +324,115 @@ def _checked_scale(totals: ScoreTotals, scale: tuple[float, float] | None) -> tu
 def _inferred(
     totals: ScoreTotals, values: Floats, ends: tuple[float, float], reaches: Floats, events: Floats
 ) -> ClusterT:
-    """Infer the mean over the tasks of what models, or their differences, score."""
-    n_tasks = totals.n_tasks
-    parts = [
-        Part(
-            weight=1.0 / n_tasks,
-            above=tuple(np.concatenate([one, -one, np.zeros(n_tasks)])),
-            below=tuple(np.concatenate([np.zeros(2 * n_tasks), one])),
-            least=min(0.0, ends[0]),
-            most=max(0.0, ends[1]),
-            reach=float(reach),
-            events=float(event),
-        )
-        for one, reach, event in zip(np.eye(n_tasks), reaches, events, strict=True)
-    ]
-    inferred = cluster_t(parts, totals.sums(values))
+    """Infer the mean over the tasks of what models, or their differences, score.
+
+    Values have shape `(n, n_rows)`, reaches and events `(n, n_tasks)`.
+    """
+    n_tasks, n_clusters = totals.n_tasks, totals.n_clusters
+    # No event, and so no mean square, may have an infinite reach.
+    squares = events * np.where(events > 0.0, reaches, 1.0)
+    above, below = np.zeros((len(values), n_tasks, n_clusters)), np.zeros((n_tasks, n_clusters))
+    above[:, totals.tasks, totals.clusters] = values
+    below[totals.tasks, totals.clusters] = totals.sizes
+    inferred = mean_t(
+        above,
+        below,
+        weights=np.full(n_tasks, 1.0 / n_tasks),
+        least=np.full(n_tasks, min(0.0, ends[0])),
+        most=np.full(n_tasks, max(0.0, ends[1])),
+        reaches=reaches,
+        events=events,
+        squares=squares,
+        times=np.ones(n_clusters),
+    )
     if inferred is None:  # pragma: no cover - scores within their scale make means
         raise ValueError(f"scores lie outside their scale {ends}")
     return inferred
 
 
-def _between(totals: ScoreTotals, rules: _Rules, one: int, other: int) -> ClusterT:
-    """Infer the difference of two models, whose events are as large as they were seen."""
-    most, pair = rules.scale[1] - rules.scale[0], totals.pair(one, other)
-    sums = totals.values[:, one] - totals.values[:, other]
-    sizes, squares = totals.sizes_of_gaps[:, pair], totals.squares_of_gaps[:, pair]
-    reaches = np.divide(squares, sizes, out=np.full(len(sizes), most), where=sizes > 0.0)
+def _between(totals: ScoreTotals, rules: _Rules, one: Integers, other: Integers) -> ClusterT:
+    """Infer the difference of each two models, whose events are as large as they were seen."""
+    most, pairs = rules.scale[1] - rules.scale[0], totals.pair(one, other)
+    sizes, squares = totals.sizes_of_gaps.T[pairs], totals.squares_of_gaps.T[pairs]
+    reaches = np.divide(squares, sizes, out=np.full(sizes.shape, most), where=sizes > 0.0)
     events = sizes / np.bincount(totals.tasks, weights=totals.sizes)
-    return _inferred(totals, sums, (-most, most), reaches, events)
+    # Few at a time, so that arrays of all their clusters remain small.
+    step = max(1, _CELLS_AT_ONCE // (totals.n_tasks * totals.n_clusters))
+    models = totals.values.T
+    parts = [
+        _inferred(
+            totals, models[one[at]] - models[other[at]], (-most, most), reaches[at], events[at]
+        )
+        for at in (slice(start, start + step) for start in range(0, len(pairs), step))
+    ]
+    return ClusterT._make(map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _bounded(inferred: ClusterT | MeanT, name: str, confidence: float) -> dict[str, float]:
-    """Return a number with its bounds, by column."""
+def _bounded(inferred: ClusterT | MeanT, name: str, confidence: float) -> dict[str, Floats]:
+    """Return numbers with their bounds, by column."""
     low, high = inferred.bounds(confidence)
-    return {name: float(inferred.value), f"{name}_low": float(low), f"{name}_high": float(high)}
+    return {name: inferred.value, f"{name}_low": low, f"{name}_high": high}
 
 
-def _pairs(models: list[str], baseline: str | None) -> list[tuple[int, int]]:
+def _pairs(models: list[str], baseline: str | None) -> _Pairs:
     """List which models are compared, each with its reference."""
+    n = len(models)
+    if n > MOST_MODELS or (baseline is None and math.comb(n, 2) > MOST_PAIRS):
+        remedy = "pass baseline, the model that the others are compared with"
+        if n > MOST_MODELS:
+            remedy = "exclude models"
+        raise ValueError(
+            f"{n:,} models make {math.comb(n, 2):,} pairs; the maximum is {MOST_PAIRS:,} pairs "
+            f"without a baseline and {MOST_MODELS:,} models with one: {remedy}"
+        )
     if baseline is None:
-        return [(one, other) for other, one in itertools.combinations(range(len(models)), 2)]
+        other, one = np.triu_indices(n, 1)
+        return _Pairs(one, other)
     if baseline not in models:
         raise ValueError(f"baseline={baseline!r} is none of the models, which are {models}")
-    other = models.index(baseline)
-    return [(one, other) for one in range(len(models)) if one != other]
+    place = models.index(baseline)
+    one = np.delete(np.arange(n), place)
+    return _Pairs(one, np.full_like(one, place))
 
 
-def _compared(
-    totals: ScoreTotals, rules: _Rules, pairs: list[tuple[int, int]]
-) -> Iterator[tuple[dict[str, object], ClusterT, int, int]]:
-    """Yield the row of each two models on the same items, its inference and the two models."""
-    means = totals.means()
-    for one, other in pairs:
-        inferred = _between(totals, rules, one, other)
-        row: dict[str, object] = {
-            "model": totals.models[one],
-            "reference": totals.models[other],
-            "n": totals.n_items,
-            "n_clusters": totals.n_clusters,
-            "few_clusters": totals.n_clusters < FEW_CLUSTERS,
-            "not_inferred": inferred.not_inferred,
-            "model_mean": float(means[one]),
-            "reference_mean": float(means[other]),
-            **_bounded(inferred, "difference", rules.intervals.confidence),
-            "p_value": float(inferred.p_value()),
-        }
-        yield row, inferred, one, other
+def _compared(totals: ScoreTotals, rules: _Rules, pairs: _Pairs) -> tuple[pd.DataFrame, ClusterT]:
+    """Return the row of each two models on the same items, and their inference."""
+    means, names = totals.means(), np.array(totals.models, dtype=object)
+    inferred = _between(totals, rules, *pairs)
+    rows = {
+        "model": names[pairs.one],
+        "reference": names[pairs.other],
+        "n": totals.n_items,
+        "n_clusters": totals.n_clusters,
+        "few_clusters": totals.n_clusters < FEW_CLUSTERS,
+        "not_inferred": inferred.reasons(),
+        "model_mean": means[pairs.one],
+        "reference_mean": means[pairs.other],
+        **_bounded(inferred, "difference", rules.intervals.confidence),
+        "p_value": inferred.p_value(),
+    }
+    return pd.DataFrame(rows), inferred
 
 
-def _differences(totals: ScoreTotals, rules: _Rules, pairs: list[tuple[int, int]]) -> pd.DataFrame:
+def _differences(totals: ScoreTotals, rules: _Rules, pairs: _Pairs) -> pd.DataFrame:
     """Compare the models over tasks that weigh alike and over all items."""
-    pooled, rows = totals.of_clusters(), []
-    for row, inferred, one, other in _compared(totals, rules, pairs):
-        of_all = inferred if pooled is totals else _between(pooled, rules, one, other)
-        row |= {
-            "test": "t",
-            **_bounded(of_all, "pooled_difference", rules.intervals.confidence),
-            "pooled_p_value": float(of_all.p_value()),
-        }
-        if rules.is_verdicts:
-            counts = totals.cells(one, other).sum(axis=0).astype(np.int64)
-            row |= dict(zip(_CELLS, counts.tolist(), strict=True))
-        if rules.test != "auto":
-            row |= _tested(totals, rules, one, other)
-        rows.append(row | _margin_p_values(inferred, rules))
-    return _concluded(pd.DataFrame(rows), rules) if rows else _no_differences()
+    if not pairs.one.size:
+        return _no_differences()
+    pooled = totals.of_clusters()
+    rows, inferred = _compared(totals, rules, pairs)
+    of_all = inferred if pooled is totals else _between(pooled, rules, *pairs)
+    rows = rows.assign(
+        test="t",
+        **_bounded(of_all, "pooled_difference", rules.intervals.confidence),
+        pooled_p_value=of_all.p_value(),
+    )
+    if rules.is_verdicts:
+        counts = totals.counts(*pairs).astype(np.int64)
+        rows = rows.assign(**dict(zip(_CELLS, counts, strict=True)))
+    if rules.test != "auto":
+        tested = [_tested(totals, rules, *pair) for pair in zip(*pairs, strict=True)]
+        rows = rows.assign(**pd.DataFrame(tested))
+    return _concluded(rows.assign(**_margin_p_values(inferred, rules)), rules)
 
 
 def _no_differences() -> pd.DataFrame:
@@ -416,13 +456,13 @@ def _tested(totals: ScoreTotals, rules: _Rules, one: int, other: int) -> dict[st
     }
 
 
-def _above(inferred: ClusterT, null: float) -> float:
-    """Return the one-sided p-value of being above a value."""
-    tail = float(inferred.p_value(null)) / 2.0
-    return tail if float(inferred.value) > null else 1.0 - tail
+def _above(inferred: ClusterT, null: float) -> Floats:
+    """Return the one-sided p-values of being above a value."""
+    tail = inferred.p_value(null) / 2.0
+    return np.where(inferred.value > null, tail, 1.0 - tail)
 
 
-def _margin_p_values(inferred: ClusterT, rules: _Rules) -> dict[str, float]:
+def _margin_p_values(inferred: ClusterT, rules: _Rules) -> dict[str, Floats | float]:
     """Return the one-sided p-values around the margin."""
     margin, sign = rules.margin or 0.0, 1.0 if rules.higher_is_better else -1.0
     over, under = _above(inferred, margin), _above(inferred, -margin)
@@ -432,7 +472,7 @@ def _margin_p_values(inferred: ClusterT, rules: _Rules) -> dict[str, float]:
     p_not_worse = under if sign > 0 else 1.0 - over
     return {
         "margin": margin,
-        "p_equivalent": max(under, 1.0 - over),
+        "p_equivalent": np.maximum(under, 1.0 - over),
         "p_not_worse": p_not_worse,
         "p_worse": p_worse,
     }
@@ -443,43 +483,38 @@ def _concluded(rows: pd.DataFrame, rules: _Rules) -> pd.DataFrame:
     for column in ("p_value", "p_worse", "p_equivalent", "p_not_worse"):
         if column in rows:
             rows = with_adjusted_p_values(rows, column=column)
-    return rows.assign(conclusion=[_conclusion(row, rules) for row in rows.to_dict("records")])
+    difference, low, high = (rows[name] for name in _DIFFERENCE)
+    alpha, is_better = (
+        1.0 - rules.intervals.confidence,
+        (difference > 0.0) == rules.higher_is_better,
+    )
+    conclusions: dict[Conclusion, Any] = {
+        "not inferred": (rows["not_inferred"] != "") | rows["p_value"].isna(),
+        "equivalent": rules.margin is not None and rows["p_equivalent_holm"] < alpha / 2.0,
+        "no significant difference": (rows["p_value_holm"] >= alpha)
+        | ((low <= 0.0) & (high >= 0.0)),
+        "better": is_better,
+    }
+    applies = [np.broadcast_to(one, len(rows)) for one in conclusions.values()]
+    found = np.select(applies, [*conclusions], "worse")
+    return rows.assign(conclusion=found.astype(object))
 
 
-def _conclusion(row: dict[Any, Any], rules: _Rules) -> Conclusion:
-    """Say what a difference shows."""
-    difference, low, high = (row[name] for name in _DIFFERENCE)
-    alpha = 1.0 - rules.intervals.confidence
-    if row["not_inferred"] or math.isnan(row["p_value"]):
-        return "not inferred"
-    if rules.margin is not None and row["p_equivalent_holm"] < alpha / 2.0:
-        return "equivalent"
-    if row["p_value_holm"] >= alpha or low <= 0.0 <= high:
-        return "no significant difference"
-    return "better" if (difference > 0.0) == rules.higher_is_better else "worse"
-
-
-def _means(totals: ScoreTotals, rules: _Rules) -> list[MeanT]:
+def _means(totals: ScoreTotals, rules: _Rules) -> MeanT:
     """Infer the mean of each model."""
-    n = np.bincount(totals.tasks, weights=totals.sizes)
-    means = []
-    for scores, squares in zip(totals.values.T, totals.squares.T, strict=True):
-        of_tasks = np.array([n, np.bincount(totals.tasks, weights=scores), squares])
-        seen = distances(scores, totals.sizes, of_tasks, rules.scale)
-        unknown = np.full(totals.n_tasks, math.nan)
-        means.append(seen.mean(_inferred(totals, seen.sums, seen.ends, seen.reaches, unknown)))
-    return means
+    n = np.bincount(totals.tasks, weights=totals.sizes).astype(np.float64)
+    of_tasks = (n, totals.of_tasks().T, totals.squares.T)
+    seen = distances(totals.values.T, totals.sizes, of_tasks, rules.scale)
+    unknown = np.full(seen.reaches.shape, math.nan)
+    return seen.mean(_inferred(totals, seen.sums, seen.ends, seen.reaches, unknown))
 
 
-def _mean_rows(totals: ScoreTotals, rules: _Rules, means: Sequence[MeanT]) -> pd.DataFrame:
+def _mean_rows(totals: ScoreTotals, rules: _Rules) -> pd.DataFrame:
     """Return the mean of each model with its interval, a row a model."""
-    rows = [
-        {"model": name, "n": totals.n_items, "n_clusters": totals.n_clusters}
-        | _bounded(mean, "mean", rules.intervals.confidence)
-        | {"not_inferred": mean.inferred.not_inferred}
-        for name, mean in zip(totals.models, means, strict=True)
-    ]
-    frame = pd.DataFrame(rows)
+    means = _means(totals, rules)
+    counts = {"model": totals.models, "n": totals.n_items, "n_clusters": totals.n_clusters}
+    bounded = _bounded(means, "mean", rules.intervals.confidence)
+    frame = pd.DataFrame(counts | bounded | {"not_inferred": means.inferred.reasons()})
     bounds = ["mean_low", "mean_high"]
     frame[bounds] = frame[bounds].clip(*rules.scale)
     return frame
@@ -489,8 +524,7 @@ def _group_means(groups: Sequence[tuple[str, str, ScoreTotals]], rules: _Rules) 
     """Return the means within each task and slice."""
     keys = ["by", "group"]
     parts = [
-        _mean_rows(part, rules, _means(part, rules)).assign(by=column, group=label)
-        for column, label, part in groups
+        _mean_rows(part, rules).assign(by=column, group=label) for column, label, part in groups
     ]
     columns = [*keys, "model", "n", "n_clusters", "mean", "mean_low", "mean_high"]
     columns.append("not_inferred")
@@ -499,15 +533,15 @@ def _group_means(groups: Sequence[tuple[str, str, ScoreTotals]], rules: _Rules) 
 
 def _ranked(totals: ScoreTotals, rules: _Rules) -> pd.DataFrame:
     """Return the means and the ranks that the data allow, a row a model."""
-    means = _means(totals, rules)
-    n_models = len(means)
+    n_models = len(totals.models)
     p_above = np.full((n_models, n_models), np.nan)
-    for one, other in itertools.combinations(range(n_models), 2):
-        p_value = _above(_between(totals, rules, one, other), 0.0)
-        p_value = p_value if rules.higher_is_better else 1.0 - p_value
-        p_above[one, other], p_above[other, one] = p_value, 1.0 - p_value
+    pairs = np.triu_indices(n_models, 1)
+    if n_models > 1:
+        p_values = _above(_between(totals, rules, *pairs), 0.0)
+        p_above[pairs] = p_values if rules.higher_is_better else 1.0 - p_values
+        p_above.T[pairs] = 1.0 - p_above[pairs]
     low, high = rank_intervals(p_above, confidence=rules.intervals.confidence)
-    frame = _mean_rows(totals, rules, means)
+    frame = _mean_rows(totals, rules)
     return frame.assign(
         rank=frame["mean"].rank(method="min", ascending=not rules.higher_is_better).astype(int),
         rank_low=low,
@@ -525,18 +559,18 @@ _GROUP_COLUMNS: Final = (
 def _groups(
     groups: Sequence[tuple[str, str, ScoreTotals]],
     rules: _Rules,
-    pairs: list[tuple[int, int]],
+    pairs: _Pairs,
     whole: pd.DataFrame,
 ) -> pd.DataFrame:
     """Compare the models within each task and slice."""
-    rows = [
-        {"by": column, "group": label} | row
-        for column, label, part in groups
-        for row, *_ in _compared(part, rules, pairs)
-    ]
-    if not rows:
+    if not groups or not pairs.one.size:
         return pd.DataFrame(columns=list(_GROUP_COLUMNS))
-    frame = with_adjusted_p_values(pd.DataFrame(rows), column="p_value", within=("by",))
+    rows = [
+        _compared(part, rules, pairs)[0].assign(by=column, group=label)
+        for column, label, part in groups
+    ]
+    joined = pd.concat(rows, ignore_index=True)
+    frame = with_adjusted_p_values(joined, column="p_value", within=("by",))
     of_rows = pd.MultiIndex.from_frame(frame[["model", "reference"]])
     overall = whole.set_index(["model", "reference"]).loc[of_rows]
     alpha = 1.0 - rules.intervals.confidence

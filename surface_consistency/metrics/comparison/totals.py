@@ -181,17 +181,27 @@ class ScoreTotals(NamedTuple):
         """Number of items."""
         return int(self.sizes.sum())
 
-    def pair(self, one: int, other: int) -> int:
-        """Return the number of a pair of models."""
-        first, second = sorted((one, other))
-        return first * (2 * len(self.models) - first - 1) // 2 + second - first - 1
+    def pair(self, one: npt.ArrayLike, other: npt.ArrayLike) -> Integers:
+        """Return the numbers of pairs of models."""
+        first, second = np.minimum(one, other), np.maximum(one, other)
+        number = first * (2 * len(self.models) - first - 1) // 2 + second - first - 1
+        return np.asarray(number, dtype=np.int64)
+
+    def of_tasks(self) -> Floats:
+        """Return the sum of each model in each task, shape `(n_tasks, n_models)`."""
+        return _summed(self.tasks, self.values, self.n_tasks)
 
     def means(self) -> Floats:
         """Return the mean of each model over the tasks, which weigh alike."""
-        sums = np.zeros((self.n_tasks, self.values.shape[1]))
-        np.add.at(sums, self.tasks, self.values)
         sizes = np.bincount(self.tasks, weights=self.sizes)
-        return np.asarray((sums / sizes[:, None]).mean(axis=0))
+        return np.asarray((self.of_tasks() / sizes[:, None]).mean(axis=0))
+
+    def counts(self, one: Integers, other: Integers) -> Floats:
+        """Return the paired tables over all items, shape `(4, n_pairs)`; see `cells`."""
+        both, sums = self.n_both[:, self.pair(one, other)].sum(axis=0), self.values.sum(axis=0)
+        first, second = sums[other], sums[one]
+        neither = self.sizes.sum() - first - second + both
+        return np.stack([both, first - both, second - both, neither])
 
     def cells(self, one: int, other: int) -> Floats:
         """Return the paired tables of verdicts, a row each: both, `other` only, `one` only, none.
@@ -205,24 +215,12 @@ class ScoreTotals(NamedTuple):
         cells = (both, first - both, second - both, sizes - first - second + both)
         return np.column_stack(cells)
 
-    def sums(self, values: Floats) -> Floats:
-        """Return what the clusters hold above 0, below 0, and in number, for each task."""
-        parts = np.maximum(values, 0.0), np.maximum(-values, 0.0), self.sizes
-        if self.n_tasks == 1:
-            return np.column_stack(parts)
-        sums = np.zeros((self.n_clusters, 3, self.n_tasks))
-        for place, part in enumerate(parts):
-            sums[self.clusters, place, self.tasks] = part
-        return sums.reshape(self.n_clusters, -1)
-
     def of_clusters(self) -> "ScoreTotals":
         """Take all tasks for one, a row a cluster."""
         if self.n_tasks == 1:
             return self
-        values = np.zeros((self.n_clusters, self.values.shape[1]))
-        np.add.at(values, self.clusters, self.values)
         return self._replace(
-            values=values,
+            values=_summed(self.clusters, self.values, self.n_clusters),
             sizes=np.bincount(self.clusters, weights=self.sizes).astype(np.float64),
             tasks=np.zeros(self.n_clusters, dtype=np.int64),
             clusters=np.arange(self.n_clusters),
@@ -272,12 +270,13 @@ def score_totals(scores: ModelScores, *, has_cells: bool = False) -> ScoreTotals
         n_both = np.sum([product[places] for product in products], axis=0)[None, :]
     else:
         n_both = np.zeros((1, len(pairs)))
-        for place, column in enumerate(values.T):
-            squares[:, place] = np.bincount(scores.tasks, column**2, n_tasks)
-        for place, (one, other) in enumerate(pairs):
-            gap = np.abs(values[:, other] - values[:, one])
+        squares = _summed(scores.tasks, values**2, n_tasks)
+        ends = np.cumsum(np.arange(values.shape[1])[::-1])
+        for one, end in enumerate(ends[:-1]):
+            gap = np.abs(values[:, one + 1 :] - values[:, [one]])
             for power in (1, 2):
-                gaps[power - 1, :, place] = np.bincount(scores.tasks, gap**power, n_tasks)
+                at = slice(end - gap.shape[1], end)
+                gaps[power - 1, :, at] = _summed(scores.tasks, gap**power, n_tasks)
     if has_cells and is_verdicts:
         n_both = np.column_stack([summed(values[:, a] * values[:, b]) for a, b in pairs])
     clusters, tasks = (
@@ -299,6 +298,14 @@ def score_totals(scores: ModelScores, *, has_cells: bool = False) -> ScoreTotals
         is_verdicts=is_verdicts,
         n_both=n_both,
     )
+
+
+def _summed(codes: Integers, rows: Floats, n_codes: int) -> Floats:
+    """Sum rows by code, shape `(n_codes, n_columns)`."""
+    if n_codes == 1:
+        return np.asarray(rows.sum(axis=0, keepdims=True))
+    columns = [np.bincount(codes, column, n_codes) for column in rows.T]
+    return np.column_stack(columns)
 
 
 def _numbered(cells: Integers) -> tuple[Integers, Integers]:

@@ -1,7 +1,7 @@
 """The values of many statistics of one group, with their intervals, resampled or not."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -12,6 +12,7 @@ from surface_consistency.metrics._inputs import Floats, Integers, check_n_resamp
 from surface_consistency.metrics.uncertainty.cluster_bounds import (
     ClusterT,
     cluster_ts,
+    inferred_bounds,
     statistic_bounds,
 )
 from surface_consistency.metrics.uncertainty.intervals import (
@@ -223,7 +224,49 @@ def group_values(
     sums: Floats, statistics: Mapping[str, Statistic], intervals: Intervals
 ) -> dict[str, GroupValue]:
     """Return each statistic of the summed rows of `sums`; what is resampled is so together."""
-    totals = sums.sum(axis=0)
+    return values_of_groups([(sums, intervals)], statistics)[0]
+
+
+def values_of_groups(
+    groups: Iterable[tuple[Floats, Intervals]], statistics: Mapping[str, Statistic]
+) -> list[dict[str, GroupValue]]:
+    """Return each statistic of several groups of one level, with the limits of all groups at once.
+
+    Args:
+        groups: The sums of the clusters of each group, and its intervals.
+        statistics: The statistics by name.
+
+    Returns:
+        The values of each group by name, as `group_values` returns them.
+    """
+    values, totals, confidence = [], [], 0.0
+    for sums, intervals in groups:
+        totals.append(sums.sum(axis=0))
+        values.append(_values(sums, totals[-1], statistics, intervals))
+        confidence = intervals.confidence
+    for name, statistic in statistics.items():
+        ts = {
+            place: group[name].inferred or ()
+            for place, group in enumerate(values)
+            if group[name].inferred and not group[name].not_inferred
+        }
+        if not ts:
+            continue
+        inferred = ClusterT._make(map(np.array, zip(*ts.values(), strict=True)))
+        of_places = np.array([totals[place] for place in ts])
+        bounds = inferred_bounds(statistic, of_places, inferred, confidence)
+        for place, low, high, reason in zip(ts, *bounds, inferred.reasons(), strict=True):
+            known = values[place][name]
+            values[place][name] = known._replace(
+                low=float(low), high=float(high), not_inferred=reason if np.isnan(low) else ""
+            )
+    return values
+
+
+def _values(
+    sums: Floats, totals: Floats, statistics: Mapping[str, Statistic], intervals: Intervals
+) -> dict[str, GroupValue]:
+    """Return each statistic of one group, without the limits of those that have an inference."""
     drawn, inferred = np.empty((0, sums.shape[1])), dict[str, ClusterT]()
     if len(sums) and intervals.method == "auto":
         inferred = cluster_ts(statistics, sums)
@@ -247,7 +290,10 @@ def _interval(
     intervals: Intervals,
     inferred: ClusterT | None,
 ) -> tuple[float, float, str]:
-    """Return the interval of one statistic of clusters, and why it is NaN where it is."""
+    """Return the interval of one statistic of clusters, and why it is NaN where it is.
+
+    Limits of an inference are NaN here, without a reason.
+    """
     confidence, method = intervals.confidence, intervals.method
     least = LEAST_CLUSTERS if method == "auto" else 2
     if math.isnan(estimate) or len(sums) < least:
@@ -255,14 +301,14 @@ def _interval(
         if not math.isnan(estimate):
             reason = too_few_clusters(len(sums), least)
         return math.nan, math.nan, reason
+    if inferred is not None:
+        return math.nan, math.nan, ""
     if method == "auto":
-        low, high = statistic_bounds(statistic, sums, confidence, inferred)
+        low, high = statistic_bounds(statistic, sums, confidence)
         reason = (
             "leaving out a cluster leaves the statistic undefined, or changes nothing, so that its "
             "spread is unknown"
         )
-        if inferred is not None:
-            reason = inferred.not_inferred
     else:
         tails = ((1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0)
         low, high = map(np.asarray, quantiles(drawn, tails))

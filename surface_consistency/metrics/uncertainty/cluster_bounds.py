@@ -136,11 +136,18 @@ class ClusterT(NamedTuple):
     @property
     def not_inferred(self) -> str:
         """Why nothing is inferred of one data set; empty where something is."""
-        if self.is_inferred:
-            return ""
-        if intervals.are_enough(self.n_effective):
-            return "the values are alike in all clusters, so that their spread is unknown"
-        return intervals.too_few_clusters(float(self.n_effective))
+        return self.reasons()[0]
+
+    def reasons(self) -> list[str]:
+        """Return why nothing is inferred of each data set; empty where something is."""
+        worth = np.atleast_1d(self.n_effective)
+        alike = "the values are alike in all clusters, so that their spread is unknown"
+        return [
+            "" if known else alike if enough else intervals.too_few_clusters(float(n))
+            for known, enough, n in zip(
+                np.atleast_1d(self.is_inferred), intervals.are_enough(worth), worth, strict=True
+            )
+        ]
 
     def variance_at(self, null: Floats | float) -> Floats:
         """Return the variance under hypothesised values."""
@@ -186,12 +193,16 @@ class ClusterT(NamedTuple):
         # A value that is accepted because nothing varies there is not the limit.
         low = np.where(low < 0.0, low, -np.abs(high))
         is_all, tolerance, last = high <= 0.0, 1e-13 * far, np.zeros_like(far)
+        is_found = is_all
         with np.errstate(divide="ignore", invalid="ignore"):
             for _ in range(_STEPS):
-                middle = np.where(high > low, far - high * (far - near) / (high - low), far)
+                next_place = np.where(high > low, far - high * (far - near) / (high - low), far)
+                # A limit that is found does not depend on the other data sets.
+                middle = np.where(is_found, middle, next_place)
                 at = excess(middle)
                 turn = np.where(at <= 0.0, -1.0, 1.0)
-                if not (np.abs(at) > tolerance)[~is_all].any():
+                is_found = is_found | ~(np.abs(at) > tolerance)
+                if is_found.all():
                     break
                 is_again = turn == last
                 high = np.where(turn > 0.0, at, np.where(is_again, high / 2.0, high))
@@ -200,14 +211,14 @@ class ClusterT(NamedTuple):
                 last = turn
         return np.where(is_all, far, middle)
 
-    def t(self, null: float = 0.0) -> Floats:
+    def t(self, null: Floats | float = 0.0) -> Floats:
         """Return the t statistic of a hypothesised value; 0 where the value is that of the data."""
         distance = self.value - null
         with np.errstate(divide="ignore", invalid="ignore"):
             statistic = distance / np.sqrt(self.variance_at(null))
         return np.where(self.is_inferred, np.where(distance == 0.0, 0.0, statistic), np.nan)
 
-    def p_value(self, null: float = 0.0) -> Floats:
+    def p_value(self, null: Floats | float = 0.0) -> Floats:
         """Return the two-sided p-value of a hypothesised value; NaN where nothing is inferred."""
         return intervals.t_p_value(self.t(null), self.df)
 
@@ -301,7 +312,56 @@ def _cluster_t(fields: Sequence[Floats], sums: Floats, times: Floats) -> Cluster
     As many clusters as `times` says hold each of the sums.
     """
     weights, *sides, least, most, reaches, events = fields
-    above, below = (side @ np.swapaxes(sums, -1, -2) for side in sides)
+    columns = np.swapaxes(sums, -1, -2)
+    above, below = (side @ columns for side in sides)
+    is_counted = np.isnan(events)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size, square = (
+            np.abs(sides[0]) ** power @ columns @ times / (below @ times) for power in (1, 2)
+        )
+    is_known = ~is_counted | (np.isfinite(least) & (sums >= 0.0).all())
+    return mean_t(
+        above,
+        below,
+        weights=weights,
+        least=least,
+        most=most,
+        reaches=reaches,
+        events=np.where(is_known, np.where(is_counted, size, events), np.nan),
+        squares=np.where(is_counted, square, events * reaches),
+        times=times,
+    )
+
+
+def mean_t(
+    above: Floats,
+    below: Floats,
+    *,
+    weights: Floats,
+    least: Floats,
+    most: Floats,
+    reaches: Floats,
+    events: Floats,
+    squares: Floats,
+    times: Floats,
+) -> ClusterT | None:
+    """Return the inference of weighted sums of means, of one or many data sets.
+
+    Args:
+        above: What each cluster adds above the line of each mean, shape
+            `(..., n_means, n_clusters)`.
+        below: What it adds below the line; the shapes are broadcast.
+        weights: Weight of each mean, shape `(..., n_means)`, as are all further fields of `Part`.
+        least: The smallest value of each mean.
+        most: The largest value of each mean.
+        reaches: How much a single event moves it.
+        events: Mean size of the events of a paired difference; NaN if that is not known.
+        squares: Their mean square.
+        times: Number of clusters that each entry of the last axis represents.
+
+    Returns:
+        The inference, every field of one shape; None if a mean is not between its ends.
+    """
     if np.isfinite(least).all():
         slack = _ROUNDING * np.maximum(below, 0.0)
         floor, ceiling = (end[..., None] * below for end in (least, most))
@@ -318,8 +378,10 @@ def _cluster_t(fields: Sequence[Floats], sums: Floats, times: Floats) -> Cluster
         rests_on = _rests_on(moved, times)
         # Graded events that many clusters hold evenly leave hardly anything unseen.
         is_graded = (least >= 0.0) & (reaches < (1.0 - _ROUNDING) * most)
-        held = np.where(is_graded, intervals.worth_of_clusters(above, times), 0.0)
-        rests_on = rests_on_sum = np.where(held > _MANY, np.fmax(rests_on, held**2), rests_on)
+        if is_graded.any():
+            held = np.where(is_graded, intervals.worth_of_clusters(above, times), 0.0)
+            rests_on = np.where(held > _MANY, np.fmax(rests_on, held**2), rests_on)
+        rests_on_sum = rests_on
         variance = variances.sum(axis=-1)
         if weights.shape[-1] > 1:
             moved_sum = moved.sum(axis=-2)
@@ -343,18 +405,11 @@ def _cluster_t(fields: Sequence[Floats], sums: Floats, times: Floats) -> Cluster
         value = np.asarray((weights * means).sum(axis=-1))
         variance = np.asarray(variance + unseen * np.maximum(borrowed, 0.0))
         # Of a paired difference: the size of its events, and the variance of independent rows.
-        is_counted = np.isnan(events)
-        is_known = ~is_counted | (np.isfinite(least) & (sums >= 0.0).all())
-        size, square = (
-            np.abs(sides[0]) ** power @ np.swapaxes(sums, -1, -2) @ times / total
-            for power in (1, 2)
-        )
-        size = (weights * np.where(is_counted, size, events)).sum(axis=-1)
-        square = (weights * np.where(is_counted, square, events * reaches)).sum(axis=-1)
-        is_paired = (ends[0] < 0.0) & ((weights > 0.0) & is_known).all(axis=-1)
+        size, square = ((weights * x).sum(axis=-1) for x in (events, squares))
+        is_paired = (ends[0] < 0.0) & ((weights > 0.0) & ~np.isnan(events)).all(axis=-1)
         of_row = square - value**2
         spread = np.where(of_row > 1e-12 * square, variance / of_row, 0.0)
-    return ClusterT(
+    of_fields = ClusterT(
         value=value,
         variance=variance,
         doubt=np.asarray(largest * unseen),
@@ -368,6 +423,7 @@ def _cluster_t(fields: Sequence[Floats], sums: Floats, times: Floats) -> Cluster
         event_size=np.where(square > 0.0, square / np.where(size > 0.0, size, 1.0), 1.0),
         spread=spread,
     )
+    return ClusterT._make(np.broadcast_arrays(*of_fields))
 
 
 def _jackknife_variance(moved: Floats, sizes: Floats, times: Floats) -> Floats:
@@ -464,27 +520,30 @@ def parts_of(statistic: Callable[[Floats], npt.ArrayLike]) -> tuple[Part, ...]:
 
 
 def statistic_bounds(
-    statistic: Callable[[Floats], npt.ArrayLike],
-    sums: Floats,
-    confidence: float,
-    inferred: ClusterT | None = None,
+    statistic: Callable[[Floats], npt.ArrayLike], sums: Floats, confidence: float
 ) -> tuple[Floats, Floats]:
-    """Return the limits of a statistic of clusters, `(..., n_clusters, k)`.
-
-    The inference of its sum of means is made where it is not given.
-    """
-    totals = sums.sum(axis=-2)
+    """Return the limits of a statistic of clusters, `(..., n_clusters, k)`."""
+    totals, parts = sums.sum(axis=-2), parts_of(statistic)
+    inferred = cluster_t(parts, sums) if parts else None
+    if inferred is not None:
+        return inferred_bounds(statistic, totals, inferred, confidence)
     with np.errstate(divide="ignore", invalid="ignore"):
         estimate = np.asarray(statistic(totals), dtype=np.float64)
-    parts = parts_of(statistic)
-    if inferred is None and parts:
-        inferred = cluster_t(parts, sums)
-    if inferred is None:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            left_out = np.asarray(statistic(totals[..., None, :] - sums), dtype=np.float64)
-        low, high = jackknife(estimate, left_out).bounds(confidence)
-        too_few = sums.shape[-2] < LEAST_CLUSTERS
-        return np.where(too_few, np.nan, low), np.where(too_few, np.nan, high)
+        left_out = np.asarray(statistic(totals[..., None, :] - sums), dtype=np.float64)
+    low, high = jackknife(estimate, left_out).bounds(confidence)
+    too_few = sums.shape[-2] < LEAST_CLUSTERS
+    return np.where(too_few, np.nan, low), np.where(too_few, np.nan, high)
+
+
+def inferred_bounds(
+    statistic: Callable[[Floats], npt.ArrayLike],
+    totals: Floats,
+    inferred: ClusterT,
+    confidence: float,
+) -> tuple[Floats, Floats]:
+    """Return the limits of a statistic of summed counts, `(..., k)`, from its sum of means."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        estimate = np.asarray(statistic(totals), dtype=np.float64)
     low, high = inferred.bounds(confidence)
     link: Link | None = getattr(statistic, "link", None)
     if link is not None:

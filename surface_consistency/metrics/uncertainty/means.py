@@ -24,28 +24,29 @@ _ROUNDING: Final = 1e-12
 
 
 class MeanT(NamedTuple):
-    """A mean of scores, inferred as its distance from an end of the scale."""
+    """Means of scores, each inferred as its distance from an end of the scale."""
 
     inferred: ClusterT
-    """The distance."""
-    end: float
+    """The distances, of one or many means."""
+    end: _inputs.Floats
     """The end of the scale, or 0 if the scale has none."""
-    sign: float
+    sign: _inputs.Floats
     """-1 if it is the upper end."""
 
     @property
-    def value(self) -> float:
-        """Return the mean."""
-        return self.end + self.sign * float(self.inferred.value)
+    def value(self) -> _inputs.Floats:
+        """Return the means."""
+        return np.asarray(self.end + self.sign * self.inferred.value)
 
-    def bounds(self, confidence: float) -> tuple[float, float]:
+    def bounds(self, confidence: float) -> tuple[_inputs.Floats, _inputs.Floats]:
         """Return the limits at a level."""
-        limits = [self.end + self.sign * float(one) for one in self.inferred.bounds(confidence)]
-        return (limits[0], limits[1]) if self.sign > 0.0 else (limits[1], limits[0])
+        low, high = (self.end + self.sign * one for one in self.inferred.bounds(confidence))
+        is_rising = self.sign > 0.0
+        return np.where(is_rising, low, high), np.where(is_rising, high, low)
 
-    def p_value(self, null: float) -> float:
-        """Return the two-sided p-value of a mean."""
-        return float(self.inferred.p_value(self.sign * (null - self.end)))
+    def p_value(self, null: float) -> _inputs.Floats:
+        """Return the two-sided p-values of a mean."""
+        return self.inferred.p_value(self.sign * (null - self.end))
 
 
 class Distances(NamedTuple):
@@ -57,8 +58,9 @@ class Distances(NamedTuple):
     """Mean square over mean of the distances of each task; NaN if the scale has no ends."""
     ends: tuple[float, float]
     """Smallest and largest possible distance."""
-    end: float
-    sign: float
+    end: _inputs.Floats
+    """The end of the scale, shape `(...)`, or 0 if the scale has none."""
+    sign: _inputs.Floats
     """-1 if distances are from the upper end."""
 
     def mean(self, inferred: ClusterT) -> MeanT:
@@ -69,7 +71,7 @@ class Distances(NamedTuple):
 def distances(
     sums: _inputs.Floats,
     sizes: _inputs.Floats,
-    of_tasks: _inputs.Floats,
+    of_tasks: tuple[_inputs.Floats, _inputs.Floats, _inputs.Floats],
     scale: tuple[float, float],
 ) -> Distances:
     """Measure scores from the nearer end of their scale.
@@ -78,9 +80,10 @@ def distances(
     they were seen, so that no number depends on the unit.
 
     Args:
-        sums: Sum of the scores of each row, of clusters of a task.
+        sums: Sum of the scores of each row, of clusters of a task, shape `(..., n_rows)`.
         sizes: Number of scores of each row.
-        of_tasks: Number of scores, their sum and the sum of their squares, of each task.
+        of_tasks: Number of scores, their sum and the sum of their squares, of each task, each of
+            shape `(..., n_tasks)`.
         scale: Smallest and largest possible score; infinite if there is none.
 
     Returns:
@@ -89,14 +92,16 @@ def distances(
     n, total, squares = of_tasks
     full = scale[1] - scale[0]
     if not math.isfinite(full):
-        return Distances(sums, np.full(n.shape, math.nan), (-math.inf, math.inf), 0.0, 1.0)
-    is_low = float((total / n).mean()) <= scale[0] + full / 2.0
-    end, sign = (scale[0], 1.0) if is_low else (scale[1], -1.0)
-    size = np.maximum(sign * (total - end * n), 0.0)
-    square = np.maximum(squares - 2.0 * end * total + end**2 * n, 0.0)
+        ends, unknown = np.zeros(total.shape[:-1]), np.full(total.shape, math.nan)
+        return Distances(sums, unknown, (-math.inf, math.inf), ends, ends + 1.0)
+    is_low = (total / n).mean(axis=-1) <= scale[0] + full / 2.0
+    end, sign = np.where(is_low, scale[0], scale[1]), np.where(is_low, 1.0, -1.0)
+    ends, signs = end[..., None], sign[..., None]
+    size = np.maximum(signs * (total - ends * n), 0.0)
+    square = np.maximum(squares - 2.0 * ends * total + ends**2 * n, 0.0)
     is_seen = size > _ROUNDING * full * n
     reaches = np.where(is_seen, square / np.where(is_seen, size, 1.0), full)
-    values = np.maximum(sign * (sums - end * sizes), 0.0)
+    values = np.maximum(signs * (sums - ends * sizes), 0.0)
     return Distances(values, np.minimum(reaches, full), (0.0, full), end, sign)
 
 
@@ -204,18 +209,18 @@ def _mean(
         return row | undefined | {"not_inferred": "no row has a score"}
     sizes = np.bincount(codes).astype(np.float64)
     if is_given and scale[0] == -scale[1]:
-        mean = MeanT(_of_differences(values, codes, sizes, scale), 0.0, 1.0)
+        mean = MeanT(_of_differences(values, codes, sizes, scale), np.zeros(()), np.ones(()))
     else:
         of_all = np.array([[values.size], [values.sum()], [values @ values]])
-        seen = distances(_sums(codes, values), sizes, of_all, scale)
+        seen = distances(_sums(codes, values), sizes, (of_all[0], of_all[1], of_all[2]), scale)
         sums = [np.maximum(seen.sums, 0.0), np.maximum(-seen.sums, 0.0)]
         mean = seen.mean(_of_sums(sums, sizes, seen.ends, float(seen.reaches[0])))
     low, high = np.clip(mean.bounds(confidence), *scale)
     return row | {
-        "mean": mean.value,
+        "mean": float(mean.value),
         "mean_low": float(low),
         "mean_high": float(high),
-        "p_value": mean.p_value(0.0),
+        "p_value": float(mean.p_value(0.0)),
         "not_inferred": mean.inferred.not_inferred,
     }
 
