@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.analysis.clusters import ITEMS_ALONE, found_cluster
+from surface_consistency.analysis.labels import check_labels, note_several_labels
 from surface_consistency.analysis.scoring import ScoredAnswers, scored_by_rule
 from surface_consistency.analysis.settings import RuleSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
 from surface_consistency.metrics._groups import column_names, has_list_cells, plain_label
 from surface_consistency.metrics._inputs import check_choice
-from surface_consistency.reading import find_column, first_names
-from surface_consistency.results.columns import UNSURE, USUAL, ResultColumns
+from surface_consistency.reading import find_column, first_names, shown
+from surface_consistency.results.columns import UNSURE, USUAL, ResultColumns, refuse_nested
 from surface_consistency.results.epochs import reduced_rows
 from surface_consistency.results.failures import without_scored_answers
 from surface_consistency.results.frame import RUNS, UNSCORED, Results, read_results, table_or_rows
@@ -188,6 +189,7 @@ def answers_of(results: Results, settings: RuleSettings, by: Sequence[str]) -> S
     Raises:
         DataError: If there are several tasks or metrics that are not groups.
     """
+    refuse_nested(by, results.nested)
     made = scored(results, settings)
     frame = made.frame if settings.rule else reduced_rows(made.frame, results.reducers)
     frame = with_cluster_of_runs(frame, results)
@@ -301,8 +303,8 @@ def read_scores(column: "pd.Series[Any]", path: Path) -> "pd.Series[float]":
     if None in numbers:
         row = int(np.argmax(codes == numbers.index(None)))
         raise DataError(
-            f"{path.name}: row {row + 1}, column {column.name!r}: {column.iloc[row]!r} is not a "
-            "score; give a number, true or false, or an empty cell for a missing score"
+            f"{path.name}: row {row + 1}, column {shown(column.name)}: {shown(column.iloc[row])} "
+            "is not a score; give a number, true or false, or an empty cell for a missing score"
         )
     # Code -1 is a missing cell.
     return pd.Series(np.array(numbers, dtype=float)[codes], index=column.index)
@@ -457,10 +459,13 @@ def prepare(
     """
     check_choice(missing, ("drop", "raise", "wrong"), "missing")
     keys = [find(frame, "by", name) for name in column_names(by)]
+    for name in keys:
+        check_labels(frame[name])
     named = find_optional(frame, "model", model, "model")
     models = []
     if (
         named not in (None, cluster, item, repeat, *unit, *scores, *keys)
+        and _refuse_lists(frame[named])
         and frame[named].nunique(dropna=False) > 1
     ):
         _check_ids(frame[named])
@@ -480,6 +485,7 @@ def prepare(
     own = list(filter(None, unit))
     for name in dict.fromkeys(filter(None, [*own, *repeats, chosen])):
         _check_ids(frame[name])
+    several = [f"{one}." for one in note_several_labels(frame, keys)]
     labels = [name for name in keys if not has_list_cells(frame[name])]
     observation = [*dict.fromkeys([*labels, *own])]
     if own:
@@ -522,7 +528,7 @@ def prepare(
         not any(graded),
         is_share,
         lower,
-        " ".join(filter(None, (note, *frame.attrs.get(_NOTES, ())))),
+        " ".join(filter(None, (note, *frame.attrs.get(_NOTES, ()), *several))),
     )
 
 
@@ -562,6 +568,8 @@ def _found_cluster(
     """
     names = [name for name in cluster_names(frame) if name not in (item, *keys)]
     names = [name for name in names if not has_list_cells(frame[name])]
+    if item is not None:
+        _refuse_lists(frame[item])
     rows = frame.index if item is None else frame[item]
     items = pd.factorize(rows, use_na_sentinel=False)[0].astype(np.int64)
     choice, codes = found_cluster(frame, names, items, np.zeros_like(items), ITEMS_ALONE)
@@ -591,8 +599,21 @@ def _graded(column: "pd.Series[Any]", binary_reason: str) -> bool:
     return bool(len(graded))
 
 
+def _refuse_lists(column: "pd.Series[Any]") -> bool:
+    """Reject lists and objects in place of ids; True otherwise."""
+    if column.dtype == object:
+        for row, cell in enumerate(column):
+            if isinstance(cell, list | dict | set | np.ndarray):
+                raise DataError(
+                    f"column {shown(column.name)} has {shown(cell)} in row {row}, and a list or an "
+                    "object is not an id; pass a column with one text or number per row"
+                )
+    return True
+
+
 def _check_ids(column: "pd.Series[Any]") -> None:
     """Reject missing ids, and ids of which some are numbers and some are texts."""
+    _refuse_lists(column)
     if column.isna().any():
         row = int(np.argmax(column.isna()))
         raise DataError(

@@ -17,7 +17,7 @@ from surface_consistency.analysis._columns import directions_of, scored
 from surface_consistency.analysis.clusters import ITEMS_ALONE, ClusterChoice, found_cluster
 from surface_consistency.analysis.doubts import missing_answers, no_scores
 from surface_consistency.analysis.flat import flat_totals
-from surface_consistency.analysis.labels import label_list, split_labels
+from surface_consistency.analysis.labels import label_list, note_several_labels, split_labels
 from surface_consistency.analysis.scoring import ITEM
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError, UndefinedMetricWarning
@@ -32,7 +32,7 @@ from surface_consistency.metrics.forms.repeats import repeats_by
 from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.metrics.uncertainty.means import mean_by
 from surface_consistency.reading import first_names
-from surface_consistency.results.columns import USUAL, ResultColumns
+from surface_consistency.results.columns import USUAL, ResultColumns, refuse_nested
 from surface_consistency.results.epochs import reduced_rows
 from surface_consistency.results.failures import kind_of
 from surface_consistency.results.frame import Results, read_inputs
@@ -325,6 +325,7 @@ def _by_rows(
     settings, of_directions = _with_directions(settings, metrics, known)
     notes += of_directions
     frame = _with_own_names(frame, columns, (*by, *columns.cluster))
+    refuse_nested(by, results.nested)
     frame = split_labels(frame, by, table.separator)
     failed = _failures(frame, is_wrong=settings.missing == "wrong")
     if settings.missing == "wrong":
@@ -332,6 +333,7 @@ def _by_rows(
     frame = frame.assign(_unit=_of_rows(results.items, frame), _pair=_of_rows(results.pairs, frame))
     frame = frame.assign(**{name: _labels_of_items(frame, name) for name in by})
     whole = columns if runs is None else ResultColumns(cluster=(runs.cluster,))
+    notes += note_several_labels(frame, by)
     clusters, codes = find_clusters(frame, results, whole)
     frame = frame.assign(_cluster=codes)
     notes += [f"within a group of {name} each item is a cluster" for name in clusters.names

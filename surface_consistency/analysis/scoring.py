@@ -10,8 +10,8 @@ from surface_consistency.analysis.settings import RuleSettings
 from surface_consistency.errors import DataError
 from surface_consistency.matching.rule import folded
 from surface_consistency.models.reasoning import separate_stored
+from surface_consistency.reading import shown
 from surface_consistency.results.failures import SCORER, with_common_answers
-from surface_consistency.results.rows import shown
 from surface_consistency.results.tables import UNREAD, Unread, unread_problem
 from surface_consistency.rows.cells import is_written_list, unsplit_references
 from surface_consistency.schemas.prompts import GenerationParams

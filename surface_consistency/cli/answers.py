@@ -123,7 +123,7 @@ def _side_by_side(
     frame: pd.DataFrame, condition: str, values: tuple[str, str], groups: Sequence[str | None]
 ) -> tuple[pd.DataFrame, list[str]]:
     """Put the scores of an item under two conditions into one row."""
-    form, sides = frame["form"].astype(str), []
+    form, sides = frame.get("form", pd.Series("", frame.index)).astype(str), []
     for role, value in zip(("first", "second"), values, strict=True):
         known = sorted({*form})
         if value not in known:

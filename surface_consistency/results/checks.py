@@ -1,6 +1,6 @@
 """What must hold between the files of one reading: doubled rows, models, what was asked."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import DataError
-from surface_consistency.reading import first_names
-from surface_consistency.results.columns import ResultColumns, need_column
+from surface_consistency.reading import first_names, shown
+from surface_consistency.results.columns import ResultColumns, need_column, refuse_nested
 from surface_consistency.results.failures import without_scored_answers
 from surface_consistency.results.inputs import path_labels
 from surface_consistency.results.names import cluster_names, is_context
-from surface_consistency.results.rows import shown
 from surface_consistency.results.tables import COLUMNS
+from surface_consistency.rows.cells import is_list
 
 _MANY: Final = 2**62
 _DENSE: Final = 8
@@ -206,6 +206,8 @@ class Read(NamedTuple):
     """Roles whose columns the user names."""
     run: str = ""
     """Id of the run that it is a log of; two runs are never copies of each other."""
+    nested: Collection[str] = ()
+    """Its columns of objects or long lists."""
 
 
 class Held(NamedTuple):
@@ -479,19 +481,32 @@ def _group_columns(
     if given.cluster:
         names = list(map(str, frame.columns))
         seen = list(dict.fromkeys(name for one in read.values() for name in one.columns))
+        refuse_nested(given.cluster, [name for one in read.values() for name in one.nested])
         named = [
             need_column(name, names, "cluster", ", ".join(list(read)[:3]), seen)
             for name in given.cluster
         ]
+        for name in named:
+            if _has_lists(frame[name]):
+                raise DataError(
+                    f"column {shown(name)} contains lists, and an item is in one cluster; name a "
+                    "column with one value per row by `cluster`"
+                )
         return tuple(_told_of_items(codes, named))
     n_items = int(codes.column("item").max(initial=0)) + 1
     is_many = bool(codes.column("form").any() or (frame["repeat"] != 0).any())
-    told = _told_of_items(codes, cluster_names(frame))
+    names = [name for name in cluster_names(frame) if not _has_lists(frame[name])]
+    told = _told_of_items(codes, names)
     gaps = {name: bool(codes.frame[name].isna().any()) for name in told}
     known = [name for name in told if is_context(name) or not gaps[name]]
     sizes = {name: int(codes.column(name).max(initial=0)) + 1 + gaps[name] for name in known}
     finer = sorted((name for name in sizes if 1 < sizes[name] < n_items), key=lambda n: -sizes[n])
     return (*(("item",) if is_many else ()), *finer)
+
+
+def _has_lists(column: pd.Series) -> bool:
+    """Check whether a cell of a column is a list."""
+    return column.dtype == object and any(map(is_list, column))
 
 
 def _told_of_items(codes: _Codes, names: Sequence[str]) -> Sequence[str]:

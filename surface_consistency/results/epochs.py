@@ -5,7 +5,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 import numpy as np
@@ -15,7 +15,7 @@ from surface_consistency.errors import DataError
 from surface_consistency.results.rows import Cells, at
 
 _MEAN: Final = "mean"
-_REDUCERS: Final = re.compile(r"mean|max|median|mode|(at_least|pass_at|pass_k)_\d+")
+_REDUCERS: Final = re.compile(r"mean|max|median|mode|(at_least|pass_at|pass_k)_[0-9]{1,4}")
 _SAME_TASK: Final = (
     *("task_id", "model", "task_args", "model_args", "model_roles", "solver", "solver_args"),
 )
@@ -142,6 +142,12 @@ def _refuse_other_reducers(frame: pd.DataFrame, reducers: Mapping[str, str]) -> 
             )
 
 
+def _moment(text: str) -> datetime:
+    """Read a time, which is that of UTC if it has no zone."""
+    moment = datetime.fromisoformat(text)
+    return moment.replace(tzinfo=moment.tzinfo or UTC)
+
+
 def superseded(logs: Mapping[str, Cells]) -> dict[str, str]:
     """Find the logs that a later attempt of the same task replaces.
 
@@ -158,7 +164,7 @@ def superseded(logs: Mapping[str, Cells]) -> dict[str, str]:
         if run.get("task_id") and run.get("created"):
             alike = [log.get("label"), *map(run.get, _SAME_TASK), *map(config.get, _SAME_CONFIG)]
             task = tasks[file] = json.dumps(alike, sort_keys=True, default=str)
-            own = (log["status"] == "success", datetime.fromisoformat(run["created"]), file)
+            own = (log["status"] == "success", _moment(run["created"]), file)
             newest[task] = max(own, newest.get(task, own))
     files = {file: newest[task][2] for file, task in tasks.items()}
     return {

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import pandas as pd
 
 from surface_consistency import errors
-from surface_consistency.reading import existing_file, find_column, first_names
+from surface_consistency.reading import existing_file, find_column, first_names, shown
 from surface_consistency.results.columns import (
     FACTS,
     UNSURE,
@@ -27,7 +27,7 @@ from surface_consistency.results.columns import (
 )
 from surface_consistency.results.frame import read_answers
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of
-from surface_consistency.results.rows import question_of, shown
+from surface_consistency.results.rows import question_of
 from surface_consistency.results.tables import COLUMNS, Part, as_text
 from surface_consistency.rows.columns import POPQA_COLUMNS, REDIRECTQA_COLUMNS
 from surface_consistency.schemas.generations import ANSWER_FIELDS
@@ -330,7 +330,7 @@ class Predictions:
     def _own_places(self, index: QuestionIndex) -> list[int] | None:
         """Return the places of all rows by `doc_id`, else by their order, if the texts agree."""
         questions = [None if text is None else text.strip() for text in index.questions or ()]
-        numbers = [int(text) for text in self.numbers or () if text.isdigit()]
+        numbers = [int(text) for text in self.numbers or () if text.isascii() and text.isdigit()]
         for places in (numbers, list(range(len(questions)))):
             if len(places) == len(self) and all(
                 place < len(questions) and questions[place] in names

@@ -12,6 +12,7 @@ from surface_consistency.errors import RecordError
 from surface_consistency.reading import json_or_text, read_lines
 from surface_consistency.results.rows import Cells, Flat, Flats, at
 from surface_consistency.results.tools import promptfoo_parts
+from surface_consistency.rows.cells import count_of
 from surface_consistency.rows.readers import Place, Row
 
 # Variables that promptfoo adds while it runs, with another value in each repeat.
@@ -38,7 +39,7 @@ def fields(result: Cells) -> Cells:
         "provider": promptfoo_parts(result, {})["model"],
         "prompt_label": str(label),
         "promptIdx": str(result.get("promptIdx", label)),
-        "testIdx": None if test is None else int(test),
+        "testIdx": count_of(test),
         "test": result.get("repeatGroupId") or json.dumps(at(result, "testCase.assert")),
     }
 

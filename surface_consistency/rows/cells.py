@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeGuard, TypeVar
 
 from surface_consistency.errors import RecordError
 from surface_consistency.reading import json_or_text
@@ -308,7 +308,7 @@ def _texts(value: object) -> Iterator[str]:
             )
         for name in _ACCEPTED:
             yield from _texts(fields.get(name))
-    elif _is_list(value):
+    elif is_list(value):
         for item in _items(value):
             yield from _texts(item)
     elif isinstance(value, bool) or (isinstance(value, float) and math.isfinite(value)):
@@ -321,8 +321,8 @@ def _texts(value: object) -> Iterator[str]:
         yield text
 
 
-def _is_list(value: object) -> bool:
-    """Check whether a value is a list, a set or a similar container."""
+def is_list(value: object) -> TypeGuard[Collection[Any]]:
+    """Check whether a value is a list, a set or a similar container, also one of NumPy."""
     is_other = isinstance(value, str | bytes | bytearray | Mapping | ItemsView)
     return isinstance(value, Collection) and not is_other
 
@@ -339,7 +339,7 @@ def _items(value: Any) -> Sequence[object]:  # noqa: ANN401
     """Return the items of a list in their order, sorted ones of a set, or the value alone."""
     if isinstance(value, set | frozenset):
         return sorted(value, key=str)
-    return tuple(value) if _is_list(value) else (value,)
+    return tuple(value) if is_list(value) else (value,)
 
 
 def plain(value: object) -> object:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.results.columns import ITEMS, USUAL
+from surface_consistency.results.rows import readable
 from surface_consistency.results.unlearning import FORGET, PLAIN, edit_questions
 from surface_consistency.rows.cells import RowCells, answers_of, identifier_of, text_of
 from surface_consistency.rows.readers import Place
@@ -23,20 +24,25 @@ _OTHERS_FIRST: Final = 3
 _NAME: Final = re.compile(r"[A-Z][\w’'-]+(?: (?:[A-Z][\w’'-]+|al|bin|da|de|van|von))+")
 
 
-def edit_rows(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def edit_rows(placed: Iterable[tuple[Place, Mapping[str, Any]]]) -> pd.DataFrame:
     """Ask about edits.
 
     Args:
-        records: As `edit_questions` takes.
+        placed: Records as `edit_questions` takes, and their places.
 
     Returns:
         One row a set, form and question; see `tofu_rows`.
+
+    Raises:
+        RecordError: If a record is not in the layout of edits.
     """
-    rows = [
-        (one.set, one.form, one.fact_id, one.subject_id, one.question, list(one.answers))
-        for number, record in enumerate(records)
-        for one in edit_questions(record, number)
-    ]
+    rows = []
+    for number, (place, record) in enumerate(placed):
+        with readable(place, "edits (CounterFact, zsRE, KnowEdit or RippleEdits)"):
+            rows += [
+                (one.set, one.form, one.fact_id, one.subject_id, one.question, list(one.answers))
+                for one in edit_questions(record, number)
+            ]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

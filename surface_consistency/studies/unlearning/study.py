@@ -10,7 +10,9 @@ from typing import Final
 from surface_consistency.data import open_source
 from surface_consistency.engine import Design
 from surface_consistency.errors import ColumnNotFoundError, DataError, SurfaceConsistencyWarning
+from surface_consistency.results.rows import readable
 from surface_consistency.results.unlearning import PLAIN
+from surface_consistency.rows.cells import text_of
 from surface_consistency.studies.forms.data import Forms, forms_of
 from surface_consistency.studies.forms.layouts import Layout
 from surface_consistency.studies.forms.study import FormOutcome, FormsStudy
@@ -54,10 +56,13 @@ class UnlearningStudy(FormsStudy):
         ]
         records = [row for _, row in placed]
         if any(names <= columns for names in _EDITS):
-            rows = questions.edit_rows(records)
+            rows = questions.edit_rows(placed)
         elif "item" in columns:
             rows = questions.table_rows(placed)
         elif "question" in columns:
+            for place, row in placed:
+                with readable(place, "TOFU"):
+                    text_of(row["question"])
             path = source.short_answers
             texts = [str(row.get("answer")) for row in records]
             given = standing_answers(texts, None if path is None else read_answers(path))
