@@ -182,7 +182,7 @@ def parse_json(text: str | bytes, place: str, *, remedy: str = _JSON_REMEDY) -> 
         at = place if error.lineno == 1 else f"{place}:{error.lineno}"
         line = error.doc[error.doc.rfind("\n", 0, error.pos) + 1 :][:_SHOWN].strip()
         raise RecordError(
-            f"{at}: not JSON: {error.msg} at column {error.colno} of {line!r}; {remedy}"
+            f"{at}: not JSON: {error.msg} at column {error.colno} of {shown(line)}; {remedy}"
         ) from error
 
 
@@ -262,7 +262,7 @@ def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         if type(row) is not dict:
             raise RecordError(
                 f"{path}:{number}: a line holds one JSON object with a row's columns, got "
-                f"{line[: 4 * _SHOWN].decode(errors='replace').strip()[:_SHOWN]!r}"
+                f"{shown(line[: 4 * _SHOWN].decode(errors='replace').strip()[:_SHOWN])}"
             )
         if len(row) > MOST_COLUMNS:
             check_columns(row, f"{path}:{number}")
@@ -324,7 +324,7 @@ def check_columns(names: Collection[str], place: str) -> None:
     if len(set(names)) < len(names):
         twice = next(name for name, n in Counter(names).items() if n > 1)
         raise RecordError(
-            f"{place}: the header names a column twice: {twice!r}; rename one of them"
+            f"{place}: the header names a column twice: {shown(twice)}; rename one of them"
         )
 
 
@@ -350,8 +350,8 @@ def find_column(wanted: str, columns: Collection[str]) -> str | None:
     near = [column for column in columns if _fold(column) == _fold(wanted)]
     if len(near) > 1:
         raise ColumnNotFoundError(
-            f"columns {' and '.join(map(repr, near))} are both writings of {wanted!r}; rename or "
-            "drop one of them"
+            f"columns {' and '.join(map(shown, near))} are both writings of {shown(wanted)}; "
+            "rename or drop one of them"
         )
     return near[0] if near else None
 
@@ -415,7 +415,7 @@ def decode_text(content: bytes, place: str) -> str:
     except UnicodeDecodeError as error:
         raise RecordError(
             f"{place}: not UTF-8 at byte {error.start} of the line "
-            f"({content[error.start : error.start + 8]!r}); re-save the file as UTF-8"
+            f"({shown(content[error.start : error.start + 8])}); re-save the file as UTF-8"
         ) from error
 
 

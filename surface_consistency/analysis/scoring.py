@@ -144,7 +144,7 @@ def _of_lists(scored: pd.DataFrame) -> Iterator[str]:
         if len(part) >= _NEARLY_ALL * n:
             yield (
                 f"{len(part):,} of {n:,} answers of {name} are a list of one text that was written "
-                f"as text, such as {part['prediction'].iloc[0][:60]!r}, and are scored as they "
+                f"as text, such as {shown(part['prediction'].iloc[0])}, and are scored as they "
                 "are; if the text in the list is the answer, replace each prediction by "
                 "ast.literal_eval(prediction)[0]."
             )

@@ -89,4 +89,4 @@ def repeated_rows(source: str, n_rows: int) -> str:
 
 def first_few(items: Sequence[str]) -> str:
     """List the first five, for a message."""
-    return ", ".join(items[:_SHOWN]) + (", ..." if len(items) > _SHOWN else "")
+    return first_names(items[:_SHOWN]) + (", ..." if len(items) > _SHOWN else "")

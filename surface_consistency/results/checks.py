@@ -302,7 +302,7 @@ def _tell_models_apart(codes: _Codes, read: Mapping[str, Read], notes: list[str]
     model = frame["model"].astype(object).mask(is_one, own).astype("str")
     notes.append(
         f"{len(files)} files are of one model and answer the same items; they are told apart as "
-        f"{', '.join(model[is_one].unique())}"
+        f"{first_names(model[is_one].unique())}"
     )
     return frame.assign(model=model.astype("category"))
 
@@ -336,7 +336,7 @@ def _collapse_doubles(
     if broken.size:
         raise DataError(_double(frame[sample == broken[0]], len(broken), read))
     files = list(dict.fromkeys(frame.loc[is_again, "file"]))
-    n, of = int(is_again.sum()), ", ".join(files)
+    n, of = int(is_again.sum()), first_names(files)
     notes.append(
         f"1 row of {of} stands twice, word for word, and counts once"
         if n == 1
@@ -364,7 +364,7 @@ def _double(rows: pd.DataFrame, n_broken: int, read: Mapping[str, Read]) -> str:
     tried = read[one["file"]].tried
     names = [f"`{name}`" for name in ("repeat", "form", "item") if name not in tried]
     return (
-        f"{one['file']}: {_item(one, read)} of {one['model']!r} stands more than once with "
+        f"{one['file']}: {_item(one, read)} of {shown(one['model'])} stands more than once with "
         f"{said} ({n_broken:,} such items); name the column that distinguishes the rows by "
         f"{' or '.join(names) or 'further names of `item`'}, or leave one of them out"
     )
@@ -372,7 +372,7 @@ def _double(rows: pd.DataFrame, n_broken: int, read: Mapping[str, Read]) -> str:
 
 def _item(row: pd.Series, read: Mapping[str, Read]) -> str:
     """Name an item by the column that the file has for it."""
-    return f"{read[row['file']].item} {row['item']!r}"
+    return f"{read[row['file']].item} {shown(row['item'])}"
 
 
 def _plain(value: object) -> str:
@@ -409,7 +409,7 @@ def _refuse_other_content(codes: _Codes, read: Mapping[str, Read], notes: list[s
 
 def _note_prompts(codes: _Codes, notes: list[str]) -> None:
     """Report items of which two rows have other prompts, such as other numbers of examples."""
-    if "prompt_hash" not in codes.frame:
+    if "prompt_hash" not in codes.frame or _has_lists(codes.frame["prompt_hash"]):
         return
     prompts = codes.frame.groupby(codes.asked)["prompt_hash"].nunique()
     if n := int((prompts > 1).sum()):

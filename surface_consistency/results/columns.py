@@ -174,7 +174,7 @@ def table_columns(
             return TableColumns(roles, ())
         raise ColumnNotFoundError(
             f"{source}: no column names the items; looked for "
-            f"{', '.join(map(repr, USUAL['item']))}; saw {first_names(names)}; {remedy}"
+            f"{', '.join(map(shown, USUAL['item']))}; saw {first_names(names)}; {remedy}"
         )
     return TableColumns(roles, (item,))
 
@@ -200,7 +200,8 @@ def need_column(
     column = find_column(wanted, names)
     if column is None:
         raise ColumnNotFoundError(
-            f"{source}: no column {wanted!r}, named by `{role}`; saw {first_names(seen or names)}"
+            f"{source}: no column {shown(wanted)}, named by `{role}`; saw "
+            f"{first_names(seen or names)}"
         )
     return column
 

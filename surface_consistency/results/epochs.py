@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import DataError
+from surface_consistency.reading import shown
 from surface_consistency.results.rows import Cells, at
 
 _MEAN: Final = "mean"
@@ -38,7 +39,7 @@ def status_note(log: Cells, n_samples: int) -> str:
     n_items, epochs = at(log, "eval.dataset.samples"), at(log, "eval.config.epochs") or 1
     of = f" of {n_items * epochs:,}" if isinstance(n_items, int) else ""
     return (
-        f"the log has the status {status!r} and holds {n_samples:,}{of} samples; "
+        f"the log has the status {shown(status)} and holds {n_samples:,}{of} samples; "
         "`inspect eval-retry` completes it"
     )
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.reading import first_names
+from surface_consistency.reading import first_names, shown
 from surface_consistency.results.archives import is_archive, packed_rows
 from surface_consistency.results.checks import Read, checked, constant, joined, shortened
 from surface_consistency.results.columns import ResultColumns
@@ -250,8 +250,8 @@ class _Reading:
             ]
         elif part.scores and not scores:
             raise _NoMetric(
-                f"{one.name} has no metric {' or '.join(map(repr, self.given.metrics))}; name one "
-                f"of {', '.join(part.scores)} by `metrics`"
+                f"{one.name} has no metric {' or '.join(map(shown, self.given.metrics))}; name one "
+                f"of {first_names(part.scores)} by `metrics`"
             )
         frame = _long(part._replace(scores=scores), one, self.notes)
         # Runs record their failures.
@@ -284,7 +284,7 @@ class _Reading:
             named = " and ".join(f"{kind} in {at.name}" for kind, at in self._ids.items())
             raise DataError(
                 f"ids of items ({part.item}) are {named}, so that 1 and '1' could be one item or "
-                f"two; convert them to one type, such as frame[{part.item!r}].astype(str)"
+                f"two; convert them to one type, such as frame[{shown(part.item)}].astype(str)"
             )
 
 
@@ -411,7 +411,7 @@ def _with_model(frame: pd.DataFrame, one: Input) -> pd.DataFrame:
         if len(models) > 1:
             raise DataError(
                 f"{one.name} holds {len(models)} models ({first_names(models)}), which one label, "
-                f"{one.label!r}, cannot name; omit `names`"
+                f"{shown(one.label)}, cannot name; omit `names`"
             )
         frame["model"] = constant(one.label, len(frame))
     elif one.fallback is None and ("model" not in frame or frame["model"].isna().any()):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.reading import shown
+from surface_consistency.reading import first_names, shown
 from surface_consistency.results import objects, preferences, promptfoo, tools, unlearning
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.failures import REQUEST, failure_of
@@ -475,6 +475,6 @@ def _need(row: Cells, place: Place, tool: str) -> Layout:
     if layout is None:
         raise RecordError(
             f"{place}: the row is in no layout of a tool, as those before it are; it has "
-            f"{', '.join(map(str, list(row)[:20]))}: restore the file, or leave the row out"
+            f"{first_names(list(row))}: restore the file, or leave the row out"
         )
     return layout

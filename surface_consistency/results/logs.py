@@ -120,8 +120,8 @@ def _nothing_left(source: str, given: ResultColumns, filters: Counter[str]) -> s
     """Say that no sample is there."""
     if given.filter is None:
         return f"{source} holds no samples; it may be of a run that was stopped"
-    there = f"name one of: {', '.join(sorted(filters))}" if filters else "omit `filter`"
-    return f"{source} holds no samples of the filter {given.filter!r}; {there}"
+    there = f"name one of: {first_names(sorted(filters))}" if filters else "omit `filter`"
+    return f"{source} holds no samples of the filter {shown(given.filter)}; {there}"
 
 
 def _sample(
@@ -255,11 +255,11 @@ def _scores(
     for metric, written in raw.items():
         values, grades = _graded(written)
         if grades:
-            notes.append(f"{source}: metric {metric!r} holds grades, which count as {grades}")
+            notes.append(f"{source}: metric {shown(metric)} holds grades, which count as {grades}")
         is_wanted = bool(wanted & {metric, metric.partition(",")[0]})
         reason = _no_score(metric, values.values())
         if reason is not None:
-            sentence = f"{source}: metric {metric!r} {reason}"
+            sentence = f"{source}: metric {shown(metric)} {reason}"
             if is_wanted:
                 others = [name for name in raw if not _no_score(name, raw[name].values())]
                 remedy = f"name another by `metrics`: {first_names(others)}"
@@ -311,7 +311,7 @@ def _no_score(metric: str, values: Iterable[object]) -> str | None:
         if isinstance(value, Failure):
             continue
         if isinstance(value, str) and _LETTER.fullmatch(value):
-            return f"holds the letter grade {value!r}, whose points the file does not give"
+            return f"holds the letter grade {shown(value)}, whose points the file does not give"
         if tables.number_of(value) is None:
             return f"holds {shown(value)}, which is no score"
     return None

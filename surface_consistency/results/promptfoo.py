@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from surface_consistency.errors import RecordError
-from surface_consistency.reading import json_or_text, read_lines
+from surface_consistency.reading import first_names, json_or_text, read_lines
 from surface_consistency.results.rows import Cells, Flat, Flats, at
 from surface_consistency.results.tools import promptfoo_parts
 from surface_consistency.rows.cells import count_of
@@ -67,7 +67,7 @@ def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
     role = "model" if len(prompts) == 1 else "form"
     if has_prompts:
         notes.append(
-            f"{file}: the prompts of {', '.join(map(str, prompts))} are each a {role}, called by "
+            f"{file}: the prompts of {first_names(prompts)} are each a {role}, called by "
             "their labels (column 'prompt_label'; the providers are in column 'provider')"
         )
     for flat, (number, repeat) in zip(rows, numbers, strict=True):

@@ -279,11 +279,11 @@ class _Table(NamedTuple):
         is_score = sum((is_share, is_metric(name), not is_property(name))) > 1
         if not is_score and "metric" not in roles:
             raise DataError(
-                f"{self.source}: column {name!r} is the only column of numbers, and it may be a "
-                "property of the items; name the column of scores by `score`, or that of the "
+                f"{self.source}: column {shown(name)} is the only column of numbers, and it may be "
+                "a property of the items; name the column of scores by `score`, or that of the "
                 "answers by `prediction`"
             )
-        notes.append(f"{self.source}: column {name!r} is taken for the score")
+        notes.append(f"{self.source}: column {shown(name)} is taken for the score")
         return candidates
 
     def _several(self, columns: Sequence[str]) -> DataError:
@@ -312,7 +312,7 @@ class _Table(NamedTuple):
         if is_broken.any():
             row = int(np.argmax(is_broken))
             raise RecordError(
-                f"{self.source}: row {row + 1:,} of column {name!r} holds "
+                f"{self.source}: row {row + 1:,} of column {shown(name)} holds "
                 f"{shown(self.frame[name].iloc[row])}, which is not a score: a finite number in "
                 "the digits 0 to 9, true or false, or an empty cell if the answer was not scored"
             )
@@ -348,7 +348,7 @@ class _Table(NamedTuple):
         if is_blank.any() and not self.for_judging:
             raise RecordError(
                 f"{self.source}: row {int(np.argmax(is_blank)) + 1:,} names no item in column "
-                f"{first!r}; fill it, or name another column by `item`"
+                f"{shown(first)}; fill it, or name another column by `item`"
             )
         return item
 
@@ -375,9 +375,9 @@ class _Table(NamedTuple):
             others = {str(one) for one in column if not isinstance(one, str)}
             if both := texts & others:
                 raise RecordError(
-                    f"{self.source}: column {name!r} contains the id {min(both)} both as a number "
-                    f"and as a text; convert the column to one type, such as "
-                    f"frame[{name!r}].astype(str)"
+                    f"{self.source}: column {shown(name)} contains the id {min(both)} both as a "
+                    "number and as a text; convert the column to one type, such as "
+                    f"frame[{shown(name)}].astype(str)"
                 )
             return "" if others else "texts"
         return "texts"
@@ -442,9 +442,9 @@ class _Table(NamedTuple):
             cells, is_named = self.frame[column], self.given.error is not None
             if score and not is_named and _is_complement(cells, self.frame[score]):
                 notes.append(
-                    f"{self.source}: column {column!r} is 1 for each incorrect answer and 0 for "
-                    "the others, so that it is read as a measure; if it records failed requests, "
-                    "leave the scores of these rows empty"
+                    f"{self.source}: column {shown(column)} is 1 for each incorrect answer and 0 "
+                    "for the others, so that it is read as a measure; if it records failed "
+                    "requests, leave the scores of these rows empty"
                 )
                 continue
             messages = _errors(cells)

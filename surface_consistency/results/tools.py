@@ -480,7 +480,8 @@ def _broken_off(body: Cells) -> str | None:
     ended = at(body, "choices.0.finish_reason|incomplete_details.reason|status")
     stated = at(body, "choices.0.error.message|choices.0.error|choices.0.message.refusal")
     is_answer = server_end(ended) in ("stop", "length") and not stated
-    return None if is_answer else f"the reply ended with {ended!r}{f': {stated}' if stated else ''}"
+    reason = f": {shown(stated)}" if stated else ""
+    return None if is_answer else f"the reply ended with {shown(ended)}{reason}"
 
 
 def _reply_text(body: Cells, place: Place) -> str | None:

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any, Final, TypeGuard, TypeVar
 
 from surface_consistency.errors import RecordError
-from surface_consistency.reading import json_or_text
+from surface_consistency.reading import json_or_text, shown
 from surface_consistency.rows.readers import Place
 
 T = TypeVar("T")
@@ -129,7 +129,7 @@ class RowCells:
             return parse(value)
         except ValueError as error:
             raise RecordError(
-                f"{self.place}: column {column!r}: {error}, got {repr(value)[:80]}"
+                f"{self.place}: column {shown(column)}: {error}, got {repr(value)[:80]}"
             ) from error
 
     def needed(self, name: str, parse: Callable[[object], str | None]) -> str:
@@ -140,7 +140,7 @@ class RowCells:
         """
         value = self.read(name, parse)
         if value is None:
-            raise RecordError(f"{self.place}: column {self.columns[name]!r} {_LOST_NAME}")
+            raise RecordError(f"{self.place}: column {shown(self.columns[name])} {_LOST_NAME}")
         return value
 
 
