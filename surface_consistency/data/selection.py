@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from itertools import chain, islice, zip_longest
 from typing import Final, TypeVar
 
+from surface_consistency.reading import first_names
+
 T = TypeVar("T")
 
 _LOG: Final = logging.getLogger(__name__)
