@@ -4,45 +4,60 @@ Every file and value from outside goes through here, so that a hostile or broken
 that names its place, and never a traceback or gigabytes of memory.
 """
 
+import codecs
 import csv
 import gzip
 import hashlib
+import io
 import json
 import os
+import re
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
-from functools import partial
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, cast
 
-from surface_consistency.errors import ColumnNotFoundError, RecordError, SourceNotFoundError
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    RecordError,
+    SourceNotFoundError,
+)
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 __all__ = [
     "DEEPEST",
     "LONGEST_DOCUMENT",
     "LONGEST_LINE",
     "MOST_COLUMNS",
+    "UnpackedSize",
     "check_columns",
+    "csv_rows",
     "decode_text",
     "delimited_rows",
     "existing_file",
     "file_digest",
     "find_column",
     "first_names",
+    "json_items",
     "json_objects",
     "json_or_text",
+    "packed_text",
     "parse_json",
     "parse_toml",
     "read_document",
     "read_lines",
     "read_start",
+    "unpacked",
     "writable",
 ]
 
 LONGEST_LINE: Final = 16 * 2**20
-"""Bytes that one line, which is one row, may have."""
+"""Maximum number of bytes of a line, a row, a cell and an item of a list, in every format."""
 
 LONGEST_DOCUMENT: Final = 512 * 2**20
 """Bytes that a file may have which is read as a whole."""
@@ -53,6 +68,14 @@ DEEPEST: Final = 64
 MOST_COLUMNS: Final = 10_000
 """Columns that one row may have."""
 
+_UNPACKED_MB: Final = "SURFACE_CONSISTENCY_MAX_UNPACKED_MB"
+_UNPACKED_RATIO: Final = 400
+_UNPACKED_MINIMUM: Final = 400_000_000
+_VALUE_BYTES: Final = 100
+"""Memory of a value of a row as a Python object, about, and its part of the row."""
+
+_TEXT_VALUES: Final = b",\t\n[{"
+_CHUNK: Final = 2**18
 _PACKINGS: Final = {
     b"\x1f\x8b": "gzip",
     b"\xfd7zXZ\x00": "xz",
@@ -60,6 +83,7 @@ _PACKINGS: Final = {
     b"\x28\xb5\x2f\xfd": "zstd",
 }
 _BOM: Final = b"\xef\xbb\xbf"
+_SPACE: Final = re.compile(r"[ \t\n\r]*")
 _SHOWN: Final = 80
 _LISTED: Final = 40
 _JSON_REMEDY: Final = (
@@ -70,6 +94,96 @@ _PARTED: Final = (
     "the header parts its names by {0!r}: write the file with commas and decimal points, as "
     "pandas.read_csv(file, sep={0!r}, decimal=',').to_csv(new, index=False) does"
 )
+
+
+class UnpackedSize:
+    """Memory that the content of one file takes, estimated as the file is read, and its limit.
+
+    Each value counts as 100 bytes besides its text. The limit is 400 times the size of the file,
+    400 MB for files of less than 1 MB; the environment variable SURFACE_CONSISTENCY_MAX_UNPACKED_MB
+    sets another one, in MB (10**6 bytes).
+
+    Args:
+        path: The file.
+
+    Raises:
+        DataError: If the environment variable is not a whole number.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.used = path, 0
+        self._n_bytes = path.stat().st_size
+        self.limit = max(_UNPACKED_MINIMUM, _UNPACKED_RATIO * self._n_bytes)
+        if given := os.environ.get(_UNPACKED_MB, "").strip():
+            if not (given.isascii() and given.isdigit() and len(given) < _LISTED):
+                raise DataError(
+                    f"environment variable {_UNPACKED_MB} must be a whole number of megabytes, got "
+                    f"{given[:_SHOWN]!r}"
+                )
+            self.limit = int(given) * 1_000_000
+
+    def add(self, n_bytes: int, n_values: int = 0) -> None:
+        """Count a part of the content.
+
+        Args:
+            n_bytes: Bytes after unpacking and decoding.
+            n_values: Number of its values (cells, items of lists).
+
+        Raises:
+            RecordError: If the file exceeds its limit.
+        """
+        self.used += n_bytes + _VALUE_BYTES * n_values
+        if self.used > self.limit:
+            raise RecordError(
+                f"{self.path}: {self._n_bytes:,} bytes unpack to more than "
+                f"{self.limit // 1_000_000:,} MB (each value counts as {_VALUE_BYTES} bytes and "
+                f"its text); if you trust the file, set the environment variable {_UNPACKED_MB} "
+                "to a higher number of MB, or split the file"
+            )
+
+
+class _Unpacked(io.RawIOBase):
+    """Content of a packed file, of which every part that is read is counted."""
+
+    def __init__(self, file: IO[bytes], size: UnpackedSize, values: bytes, step: int) -> None:
+        self._file, self._size, self._values, self._step = file, size, values, step
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        view = memoryview(buffer).cast("B")
+        try:
+            content = self._file.read(min(len(view), self._step))
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise RecordError(
+                f"{self._size.path}: cannot be unpacked ({error}); it is cut off, or no gzip file: "
+                "copy it again"
+            ) from error
+        self._size.add(len(content), sum(map(content.count, self._values)))
+        view[: len(content)] = content
+        return len(content)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def unpacked(
+    file: IO[bytes], size: UnpackedSize, values: bytes = _TEXT_VALUES, step: int = _CHUNK
+) -> BinaryIO:
+    """Count what is read of a packed file, and refuse more than the limit of its size.
+
+    Args:
+        file: The file, which unpacks as it is read.
+        size: What counts.
+        values: Bytes of which each begins or ends a value of the text.
+        step: Maximum number of bytes that are read of the file at once.
+
+    Returns:
+        A file with the same content.
+    """
+    return io.BufferedReader(_Unpacked(file, size, values, step), _CHUNK)
 
 
 def read_lines(path: Path, *, keep_bom: bool = False) -> Iterator[tuple[int, bytes]]:
@@ -87,8 +201,7 @@ def read_lines(path: Path, *, keep_bom: bool = False) -> Iterator[tuple[int, byt
             packed file is none, or is cut off.
     """
     with _opened(path) as file:
-        lines = iter(partial(_unpacked, file.readline, path, LONGEST_LINE + 1), b"")
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
             if len(line) > LONGEST_LINE:
                 raise RecordError(
                     f"{path}:{number}: the line has more than {LONGEST_LINE:,} bytes; one line "
@@ -115,7 +228,7 @@ def read_document(path: Path) -> bytes:
     content = b""
     if size <= LONGEST_DOCUMENT:
         with _opened(path) as file:
-            content = _unpacked(file.read, path, LONGEST_DOCUMENT + 1)
+            content = file.read(LONGEST_DOCUMENT + 1)
         size = max(size, len(content))
     if size > LONGEST_DOCUMENT:
         raise RecordError(
@@ -138,7 +251,7 @@ def read_start(path: Path) -> bytes:
         RecordError: If a packed file is none, or is cut off.
     """
     with _opened(path) as file:
-        return _unpacked(file.read, path, 64).removeprefix(_BOM).lstrip()
+        return file.read(64).removeprefix(_BOM).lstrip()
 
 
 def parse_json(text: str | bytes, place: str, *, remedy: str = _JSON_REMEDY) -> Any:  # noqa: ANN401
@@ -259,6 +372,139 @@ def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, row
 
 
+def json_items(path: Path, *, remedy: str = _JSON_REMEDY) -> Iterator[tuple[int, Any]]:
+    """Read the items of a file that is one list of JSON, a few in memory at a time.
+
+    Args:
+        path: The file.
+        remedy: What to do where it is not such a list.
+
+    Yields:
+        Number from 1 and value of each item.
+
+    Raises:
+        RecordError: If the file is not UTF-8 or not a list of JSON, or an item has more than
+            `LONGEST_LINE` characters or breaks a bound of `parse_json`; names its number.
+    """
+    scan = json.JSONDecoder().raw_decode
+    decode = codecs.getincrementaldecoder("utf-8")().decode
+    text, at, number, is_end = "", 0, 1, False
+
+    def grow() -> bool:
+        """Read as much again as is not parsed, unless that is the maximum or the file ends."""
+        nonlocal text, at, is_end
+        if is_end or len(text) - at > LONGEST_LINE:
+            return False
+        content = file.read(max(_CHUNK, len(text) - at))
+        is_end = not content
+        try:
+            text, at = text[at:] + decode(content, is_end), 0
+        except UnicodeDecodeError as error:
+            raise _not_utf8(content, error, f"{path}:{number}") from error
+        return True
+
+    def mark() -> str:
+        """Go to the next character that is not white space, and return it."""
+        nonlocal at
+        while True:
+            at = cast(re.Match[str], _SPACE.match(text, at)).end()
+            if at < len(text) or not grow():
+                return text[at : at + 1]
+
+    def broken(reason: str, place: int) -> RecordError:
+        shown = text[place : place + _SHOWN]
+        return RecordError(f"{path}:{number}: not JSON: {reason} at {shown!r}; {remedy}")
+
+    with _opened(path) as file:
+        if mark().removeprefix("\ufeff") != "[":
+            at += 1
+        if mark() != "[":
+            raise broken("a list begins with '['", at)
+        at += 1
+        is_more = mark() != "]"
+        while is_more:
+            mark()
+            try:
+                value, end = scan(text, at)
+                if end == len(text) and grow():
+                    continue
+            except json.JSONDecodeError as error:
+                if grow():
+                    continue
+                is_cut = error.msg.startswith("Unterminated") and not is_end
+                if is_cut or error.pos - at > LONGEST_LINE:
+                    raise _too_long(path, number) from error
+                raise broken(error.msg, error.pos) from error
+            except RecursionError as error:
+                raise _too_deep(f"{path}:{number}") from error
+            except ValueError as error:
+                raise _too_many_digits(f"{path}:{number}") from error
+            if end - at > LONGEST_LINE:
+                raise _too_long(path, number)
+            if isinstance(value, list | dict) and _depth_exceeds(value):
+                raise _too_deep(f"{path}:{number}")
+            yield number, value
+            number, at = number + 1, end
+            is_more = mark() == ","
+            if not is_more and text[at : at + 1] != "]":
+                raise broken("expecting ',' or ']'", at)
+            at += is_more
+        at += 1
+        if mark():
+            raise broken("extra data after the list", at)
+
+
+def csv_rows(
+    path: Path, delimiter: str = ",", *, is_strict: bool = True
+) -> Iterator[tuple[int, list[str]]]:
+    """Read the rows of delimited text; blank lines are passed over.
+
+    Python's `csv` refuses cells of more than `csv.field_size_limit()` characters, of the whole
+    process; the first longer row raises this limit to `LONGEST_LINE`.
+
+    Args:
+        path: The file, UTF-8.
+        delimiter: What separates the cells: "," or a tab.
+        is_strict: Whether text that is not UTF-8 and quotes out of place are errors.
+
+    Yields:
+        Number from 1 of the line on which the row ends, and its cells.
+
+    Raises:
+        RecordError: If a row has more than `LONGEST_LINE` bytes, or a quote is out of place; names
+            file and line.
+    """
+    n_bytes = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal n_bytes
+        for number, line in read_lines(path):
+            n_bytes += len(line)
+            if n_bytes > LONGEST_LINE:
+                raise RecordError(
+                    f"{path}:{number}: the row has more than {LONGEST_LINE:,} bytes; close every "
+                    "quote, or shorten its cells"
+                )
+            if n_bytes > csv.field_size_limit():
+                csv.field_size_limit(LONGEST_LINE)
+            if is_strict:
+                yield decode_text(line, f"{path}:{number}")
+            else:
+                yield line.decode("utf-8", "replace")
+
+    table = csv.reader(lines(), delimiter=delimiter, strict=is_strict)
+    try:
+        for cells in table:
+            n_bytes = 0
+            if cells:
+                yield table.line_num, cells
+    except csv.Error as error:
+        raise RecordError(
+            f"{path}:{table.line_num}: {error}; quote cells that hold the delimiter, a quote or a "
+            "line break, and close every quote"
+        ) from error
+
+
 def delimited_rows(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str, str]]]:
     """Read delimited text under a header; every cell stays the text that it is.
 
@@ -271,29 +517,21 @@ def delimited_rows(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str, 
 
     Raises:
         RecordError: If the header names a column twice or has more than `MOST_COLUMNS`, a row has
-            another number of cells, or a quote is out of place; names file and line.
+            another number of cells or more than `LONGEST_LINE` bytes, or a quote is out of place;
+            names file and line.
     """
-    lines = (decode_text(line, f"{path}:{number}") for number, line in read_lines(path))
-    table = csv.reader(lines, delimiter=delimiter, strict=True)
-    try:
-        header = next(filter(None, table), [])
-        check_columns(header, f"{path}:{table.line_num}")
-        for cells in table:
-            if not cells:
-                continue
-            if len(cells) != len(header):
-                mark = next((mark for mark in ";\t|" if mark in header[0]), None)
-                remedy = "quote cells that hold the delimiter, a quote or a line break"
-                raise RecordError(
-                    f"{path}:{table.line_num}: {len(cells)} cells under {len(header)} columns; "
-                    f"{remedy if mark is None else _PARTED.format(mark)}"
-                )
-            yield table.line_num, dict(zip(header, cells, strict=True))
-    except csv.Error as error:
-        raise RecordError(
-            f"{path}:{table.line_num}: {error}; quote cells that hold the delimiter, a quote or a "
-            "line break, and close every quote"
-        ) from error
+    rows = csv_rows(path, delimiter)
+    first, header = next(rows, (1, []))
+    check_columns(header, f"{path}:{first}")
+    for number, cells in rows:
+        if len(cells) != len(header):
+            mark = next((mark for mark in ";\t|" if mark in header[0]), None)
+            remedy = "quote cells that hold the delimiter, a quote or a line break"
+            raise RecordError(
+                f"{path}:{number}: {len(cells)} cells under {len(header)} columns; "
+                f"{remedy if mark is None else _PARTED.format(mark)}"
+            )
+        yield number, dict(zip(header, cells, strict=True))
 
 
 def check_columns(names: Collection[str], place: str) -> None:
@@ -374,10 +612,7 @@ def decode_text(content: bytes, place: str) -> str:
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise RecordError(
-            f"{place}: not UTF-8 at byte {error.start} of the line "
-            f"({content[error.start : error.start + 8]!r}); re-save the file as UTF-8"
-        ) from error
+        raise _not_utf8(content, error, place) from error
 
 
 def existing_file(path: Path, what: str, pattern: str) -> Path:
@@ -404,6 +639,25 @@ def existing_file(path: Path, what: str, pattern: str) -> Path:
     return path
 
 
+def packed_text(path: Path) -> BinaryIO | None:
+    """Open a packed file for a reader of text.
+
+    Args:
+        path: The file.
+
+    Returns:
+        A file with its content, which is counted as it is read; None if it is not packed.
+
+    Raises:
+        RecordError: If it is packed otherwise than as gzip.
+    """
+    file = _opened(path)
+    if isinstance(cast(io.BufferedReader, file).raw, _Unpacked):
+        return file
+    file.close()
+    return None
+
+
 def _opened(path: Path) -> BinaryIO:
     """Open a file, by way of gzip where it is packed so; refuse other packings by name."""
     file = path.open("rb")
@@ -419,17 +673,7 @@ def _opened(path: Path) -> BinaryIO:
     if packing is None and path.suffix.lower() != ".gz":
         return file
     file.close()
-    return cast(BinaryIO, gzip.open(path, "rb"))
-
-
-def _unpacked(read: Callable[[int], bytes], path: Path, size: int) -> bytes:
-    """Read from a file; name it where it is packed and broken."""
-    try:
-        return read(size)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise RecordError(
-            f"{path}: cannot be unpacked ({error}); it is cut off, or no gzip file: copy it again"
-        ) from error
+    return unpacked(cast(BinaryIO, gzip.open(path, "rb")), UnpackedSize(path))
 
 
 def _parse(text: str, place: str) -> Any:  # noqa: ANN401
@@ -485,6 +729,23 @@ def _depth_exceeds(value: object) -> bool:
             if isinstance(item, dict | list)
         ]
     return bool(level)
+
+
+def _not_utf8(content: bytes, error: UnicodeDecodeError, place: str) -> RecordError:
+    """Say that bytes are not UTF-8."""
+    shown = content[error.start : error.start + 8]
+    return RecordError(
+        f"{place}: not UTF-8 at byte {error.start} of the line ({shown!r}); re-save the file as "
+        "UTF-8"
+    )
+
+
+def _too_long(path: Path, number: int) -> RecordError:
+    """Say that an item of a list is too long."""
+    return RecordError(
+        f"{path}:{number}: the item of the list has more than {LONGEST_LINE:,} characters; one "
+        "item holds one row: shorten it"
+    )
 
 
 def _too_deep(place: str) -> RecordError:
