@@ -156,6 +156,8 @@ class _Unpacked(io.RawIOBase):
         try:
             content = self._file.read(min(len(view), self._step))
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            if not isinstance(self._file, gzip.GzipFile):
+                raise
             raise RecordError(
                 f"{self._size.path}: cannot be unpacked ({error}); it is cut off, or no gzip file: "
                 "copy it again"

@@ -32,15 +32,6 @@ LARGEST = 1_000_000
 ROW = {"id": 1, "item": 1, "model": "a", "form": "f", "correct": 1, "question": "q"}
 ROW |= {"answers": ["x"], "prediction": "x", "a": 1, "b": 0}
 ECHO = ("--runner", "tests.faults.plugins:Echo", "--limit", "2", "--repeat", "0")
-    "--runner",
-    "tests.faults.plugins:Echo",
-    "--limit",
-    "2",
-    "--repeat",
-    "0",
-    "--setting",
-    "resamples=5",
-)
 LOG = str(Path(__file__).parents[1] / "data/files/unlearning/TOFU_EVAL.json")
 COMMANDS = {
     "compare": ("compare", "{}"),
