@@ -1,14 +1,17 @@
-"""Parquet and Arrow files of others, of which the decoded size is known before they are decoded.
+"""Parquet, Arrow and npz files of others, whose decoded size is known before they are decoded.
 
 Few bytes of such a file can stand for many rows (run-length pages), for many long texts (rows that
 name one text of a dictionary, texts that share a prefix), or for large buffers (compression).
 """
 
 import json
+import math
 import re
 import struct
+import zipfile
 from collections.abc import Iterable
 from pathlib import Path
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, Final
 
 from surface_consistency.errors import DataError, RecordError
@@ -21,15 +24,15 @@ if TYPE_CHECKING:
 _BATCH: Final = 256
 _PIECE: Final = 64_000_000
 _PREFIXED: Final = "DELTA_BYTE_ARRAY"
-_RECORD_BATCH: Final = 3
+_COMPRESSION: Final = 3
+_UNREADABLE: Final = (ValueError, KeyError, TypeError, RecursionError, struct.error, OSError)
 
 
-def open_parquet(path: Path, groups: Iterable[int] | None = None) -> "pq.ParquetFile":
+def open_parquet(path: Path) -> "pq.ParquetFile":
     """Open a Parquet file whose decoded size is within the limit of `UnpackedSize`.
 
     Args:
         path: The file.
-        groups: Numbers of the row groups that are read; all by default.
 
     Returns:
         The open file.
@@ -42,7 +45,7 @@ def open_parquet(path: Path, groups: Iterable[int] | None = None) -> "pq.Parquet
 
     file = pq.ParquetFile(path, pre_buffer=False)
     try:
-        _check_parquet(file, path, groups)
+        check_parquet(file, path, range(file.num_row_groups))
     except BaseException:
         file.close()
         raise
@@ -78,13 +81,70 @@ def check_cells(columns: "pa.Table | pa.RecordBatch", place: str) -> None:
             )
 
 
-def _check_parquet(file: "pq.ParquetFile", path: Path, groups: Iterable[int] | None) -> None:
-    """Count the decoded content of column chunks: a lower estimate first, then long texts."""
+def check_arrays(path: Path) -> None:
+    """Check that the arrays of an npz file are within the limit of `UnpackedSize`.
+
+    Args:
+        path: The file.
+
+    Raises:
+        RecordError: If they exceed the limit.
+        ValueError: If an array is not as large as its header states, or packed unusually.
+        zipfile.BadZipFile: If it is not a zip archive.
+    """
+    size = UnpackedSize(path)
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            size.add(member.file_size)
+            check_array(archive, member)
+
+
+def check_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+    """Check that an array of an npz file is as large as its header states.
+
+    Args:
+        archive: The file.
+        member: The array.
+
+    Raises:
+        ValueError: If it is not, or is packed otherwise than numpy does.
+    """
+    from numpy.lib import format as npy
+
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"{member.filename[:80]!r} is packed otherwise than by numpy")
+    with archive.open(member) as file:
+        version = npy.read_magic(file)
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        try:
+            shape, _, kind = read(file)
+        except (SyntaxError, TokenError) as error:
+            raise ValueError(f"the header of {member.filename[:80]!r} is broken") from error
+        n_bytes = member.file_size - file.tell()
+    if math.prod(shape) * kind.itemsize != n_bytes and not kind.hasobject:
+        raise ValueError(
+            f"the header of {member.filename[:80]!r} announces an array of shape {shape}, and "
+            f"{n_bytes:,} bytes follow"
+        )
+
+
+def check_parquet(file: "pq.ParquetFile", path: Path, groups: Iterable[int]) -> None:
+    """Check that the decoded size of a Parquet file is within the limit of `UnpackedSize`.
+
+    A lower estimate is made first; long texts that many rows name are counted if there may be any.
+
+    Args:
+        file: The open file.
+        path: The file.
+        groups: Numbers of the row groups that are read.
+
+    Raises:
+        RecordError: If the row groups exceed the limit.
+    """
     size, metadata = UnpackedSize(path), file.metadata
-    size.add(0, metadata.num_rows if groups is None else 0)
     chunks = [
         (group, column, metadata.row_group(group).column(column))
-        for group in (range(metadata.num_row_groups) if groups is None else groups)
+        for group in groups
         for column in range(metadata.num_columns)
     ]
     for _, column, chunk in chunks:
@@ -141,15 +201,12 @@ def check_saved_dataset(folder: Path) -> None:
             files = [state.parent / one["filename"] for one in told["_data_files"]]
             for file in filter(Path.is_file, files):
                 _check_arrow(file)
-        except (ValueError, KeyError, TypeError, RecursionError, struct.error) as error:
-            if isinstance(error, DataError):
-                raise
+        except DataError:
+            raise
+        except (*_UNREADABLE, pa.ArrowException) as error:
             raise DataError(
-                f"{state.parent}: not a folder of Dataset.save_to_disk: {error}; write it again"
-            ) from error
-        except pa.ArrowException as error:
-            raise DataError(
-                f"{state.parent} has no readable Arrow file: {error}; write it again"
+                f"{state.parent}: not a folder of Dataset.save_to_disk ({str(error)[:200]}); write "
+                "it again"
             ) from error
 
 
@@ -198,4 +255,4 @@ def _is_compressed(header: bytes) -> bool:
     (root,) = struct.unpack_from("<I", header)
     batch = field(root, 2)
     batch += struct.unpack_from("<I", header, batch)[0]
-    return field(batch, _RECORD_BATCH) != 0
+    return field(batch, _COMPRESSION) != 0

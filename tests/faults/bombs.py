@@ -59,6 +59,15 @@ def lines(*, columns=None):
     return json.dumps(row, separators=(",", ":")).encode() + b"\n"
 
 
+def distinct(path, n, columns):
+    """Write rows that are below the limit, of distinct items."""
+    with gzip.open(path, "wt", 9) as file:
+        for number in range(n):
+            row = ROW | {"item": number // 2, "id": number, "model": "ab"[number % 2]}
+            row |= {"form": "fg"[number % 2]}
+            file.write(json.dumps({name: row[name] for name in columns}) + "\n")
+
+
 def table(n, **further):
     """Columns of a table of n rows that all commands read."""
     return {name: pa.array([value] * n) for name, value in ROW.items()} | further
@@ -175,6 +184,8 @@ BOMBS = {
     "short.jsonl.gz": lambda path: packed(
         path, b"", lines(columns=("item", "model", "correct")), 9_000_000
     ),
+    "distinct.jsonl.gz": lambda path: distinct(path, 180_000, ROW),
+    "pairs.jsonl.gz": lambda path: distinct(path, 370_000, ("item", "model", "correct")),
     "blank.jsonl.gz": lambda path: packed(path, lines(), b"\n", 500_000_000),
     "keys.jsonl": lambda path: path.write_text(
         "".join(json.dumps({"item": 1, f"c{number}": 1}) + "\n" for number in range(42_000))
