@@ -4,7 +4,6 @@ Every file and value from outside goes through here, so that a hostile or broken
 that names its place, and never a traceback or gigabytes of memory.
 """
 
-import codecs
 import csv
 import gzip
 import hashlib
@@ -15,7 +14,8 @@ import re
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, cast
 
@@ -284,11 +284,7 @@ def parse_json(text: str | bytes, place: str, *, remedy: str = _JSON_REMEDY) -> 
     try:
         return _parse(text, place)
     except json.JSONDecodeError as error:
-        at = place if error.lineno == 1 else f"{place}:{error.lineno}"
-        line = error.doc[error.doc.rfind("\n", 0, error.pos) + 1 :][:_SHOWN].strip()
-        raise RecordError(
-            f"{at}: not JSON: {error.msg} at column {error.colno} of {line!r}; {remedy}"
-        ) from error
+        raise _not_json(error, place, remedy) from error
 
 
 def json_or_text(text: str, place: str) -> Any:  # noqa: ANN401
@@ -375,7 +371,7 @@ def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def json_items(path: Path, *, remedy: str = _JSON_REMEDY) -> Iterator[tuple[int, Any]]:
-    """Read the items of a file that is one list of JSON, a few in memory at a time.
+    """Read the items of a file that is one list of JSON, each when it is needed.
 
     Args:
         path: The file.
@@ -386,74 +382,37 @@ def json_items(path: Path, *, remedy: str = _JSON_REMEDY) -> Iterator[tuple[int,
 
     Raises:
         RecordError: If the file is not UTF-8 or not a list of JSON, or an item has more than
-            `LONGEST_LINE` characters or breaks a bound of `parse_json`; names its number.
+            `LONGEST_LINE` characters or breaks a bound of `parse_json`.
     """
-    scan = json.JSONDecoder().raw_decode
-    decode = codecs.getincrementaldecoder("utf-8")().decode
-    text, at, number, is_end = "", 0, 1, False
-
-    def grow() -> bool:
-        """Read as much again as is not parsed, unless that is the maximum or the file ends."""
-        nonlocal text, at, is_end
-        if is_end or len(text) - at > LONGEST_LINE:
-            return False
-        content = file.read(max(_CHUNK, len(text) - at))
-        is_end = not content
-        try:
-            text, at = text[at:] + decode(content, is_end), 0
-        except UnicodeDecodeError as error:
-            raise _not_utf8(content, error, f"{path}:{number}") from error
-        return True
-
-    def mark() -> str:
-        """Go to the next character that is not white space, and return it."""
-        nonlocal at
-        while True:
-            at = cast(re.Match[str], _SPACE.match(text, at)).end()
-            if at < len(text) or not grow():
-                return text[at : at + 1]
-
-    def broken(reason: str, place: int) -> RecordError:
-        shown = text[place : place + _SHOWN]
-        return RecordError(f"{path}:{number}: not JSON: {reason} at {shown!r}; {remedy}")
-
-    with _opened(path) as file:
-        if mark().removeprefix("\ufeff") != "[":
-            at += 1
-        if mark() != "[":
-            raise broken("a list begins with '['", at)
-        at += 1
-        is_more = mark() != "]"
+    text = decode_text(read_document(path), str(path))
+    scan, number, at = json.JSONDecoder().raw_decode, 0, _skip(text, text.find("[") + 1)
+    is_more = not text.startswith("]", at)
+    try:
         while is_more:
-            mark()
-            try:
-                value, end = scan(text, at)
-                if end == len(text) and grow():
-                    continue
-            except json.JSONDecodeError as error:
-                if grow():
-                    continue
-                is_cut = error.msg.startswith("Unterminated") and not is_end
-                if is_cut or error.pos - at > LONGEST_LINE:
-                    raise _too_long(path, number) from error
-                raise broken(error.msg, error.pos) from error
-            except RecursionError as error:
-                raise _too_deep(f"{path}:{number}") from error
-            except ValueError as error:
-                raise _too_many_digits(f"{path}:{number}") from error
+            number, place = number + 1, f"{path}:{number + 1}"
+            value, end = _within_bounds(partial(scan, text, at), place)
             if end - at > LONGEST_LINE:
-                raise _too_long(path, number)
+                raise RecordError(
+                    f"{place}: the item of the list has more than {LONGEST_LINE:,} characters; one "
+                    "item holds one row: shorten it"
+                )
             if isinstance(value, list | dict) and _depth_exceeds(value):
-                raise _too_deep(f"{path}:{number}")
+                raise _too_deep(place)
             yield number, value
-            number, at = number + 1, end
-            is_more = mark() == ","
-            if not is_more and text[at : at + 1] != "]":
-                raise broken("expecting ',' or ']'", at)
-            at += is_more
-        at += 1
-        if mark():
-            raise broken("extra data after the list", at)
+            at = _skip(text, end)
+            is_more = text.startswith(",", at)
+            if not is_more and not text.startswith("]", at):
+                raise json.JSONDecodeError("Expecting ',' delimiter", text, at)
+            at = _skip(text, at + 1) if is_more else at
+        if (at := _skip(text, at + 1)) < len(text):
+            raise json.JSONDecodeError("Extra data", text, at)
+    except json.JSONDecodeError as error:
+        raise _not_json(error, str(path), remedy) from error
+
+
+def _skip(text: str, at: int) -> int:
+    """Return the next place that is not white space."""
+    return cast(re.Match[str], _SPACE.match(text, at)).end()
 
 
 def csv_rows(
@@ -614,7 +573,10 @@ def decode_text(content: bytes, place: str) -> str:
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise _not_utf8(content, error, place) from error
+        raise RecordError(
+            f"{place}: not UTF-8 at byte {error.start} of the line "
+            f"({content[error.start : error.start + 8]!r}); re-save the file as UTF-8"
+        ) from error
 
 
 def existing_file(path: Path, what: str, pattern: str) -> Path:
@@ -680,17 +642,30 @@ def _opened(path: Path) -> BinaryIO:
 
 def _parse(text: str, place: str) -> Any:  # noqa: ANN401
     """Parse JSON within bounds; what is no JSON raises the parser's own error."""
+    value = _within_bounds(partial(json.loads, text), place)
+    if text.count("[") + text.count("{") > DEEPEST and _depth_exceeds(value):
+        raise _too_deep(place)
+    return value
+
+
+def _within_bounds(parse: Callable[[], Any], place: str) -> Any:  # noqa: ANN401
+    """Parse JSON that may be too deep for the parser, or hold a number that is too long."""
     try:
-        value = json.loads(text)
+        return parse()
     except json.JSONDecodeError:
         raise
     except RecursionError as error:
         raise _too_deep(place) from error
     except ValueError as error:
         raise _too_many_digits(place) from error
-    if text.count("[") + text.count("{") > DEEPEST and _depth_exceeds(value):
-        raise _too_deep(place)
-    return value
+
+
+def _not_json(error: json.JSONDecodeError, place: str, remedy: str) -> RecordError:
+    """Say where text is not JSON."""
+    at = place if error.lineno == 1 else f"{place}:{error.lineno}"
+    start = error.doc.rfind("\n", 0, error.pos) + 1
+    line = error.doc[start : start + _SHOWN].strip()
+    return RecordError(f"{at}: not JSON: {error.msg} at column {error.colno} of {line!r}; {remedy}")
 
 
 def writable(value: Any) -> Any:  # noqa: ANN401
@@ -731,23 +706,6 @@ def _depth_exceeds(value: object) -> bool:
             if isinstance(item, dict | list)
         ]
     return bool(level)
-
-
-def _not_utf8(content: bytes, error: UnicodeDecodeError, place: str) -> RecordError:
-    """Say that bytes are not UTF-8."""
-    shown = content[error.start : error.start + 8]
-    return RecordError(
-        f"{place}: not UTF-8 at byte {error.start} of the line ({shown!r}); re-save the file as "
-        "UTF-8"
-    )
-
-
-def _too_long(path: Path, number: int) -> RecordError:
-    """Say that an item of a list is too long."""
-    return RecordError(
-        f"{path}:{number}: the item of the list has more than {LONGEST_LINE:,} characters; one "
-        "item holds one row: shorten it"
-    )
 
 
 def _too_deep(place: str) -> RecordError:

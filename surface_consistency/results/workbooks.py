@@ -25,7 +25,6 @@ _MOST_COLUMNS: Final = 16_384
 """Of a sheet of Excel."""
 
 _MOST_ELEMENTS: Final = 10 * _MOST_COLUMNS
-_EXPORT: Final = "export the sheet as CSV"
 
 
 def is_workbook(file: Path) -> bool:
@@ -88,8 +87,7 @@ def _parsed(
         while piece := content.read(_PIECE):
             parser.Parse(piece, False)
             n_bytes += len(piece)
-            if n_bytes - parser.CurrentByteIndex > _LONGEST_TAG:
-                raise elements.exceeds(f"a tag has more than {_LONGEST_TAG:,} bytes")
+            elements.check(n_bytes - parser.CurrentByteIndex, _LONGEST_TAG, "bytes of a tag")
             yield from elements.found
             elements.found.clear()
     parser.Parse(b"", True)
@@ -105,9 +103,12 @@ class _Elements:
         self._builder: ElementTree.TreeBuilder | None = None
         self._outer = 0
 
-    def exceeds(self, what: str) -> RecordError:
-        """Make the error on a bound."""
-        return RecordError(f"{self._place}: {what}; {_EXPORT}")
+    def check(self, number: int, maximum: int, what: str) -> None:
+        """Refuse a number above its maximum."""
+        if number > maximum:
+            raise RecordError(
+                f"{self._place}: more than {maximum:,} {what}; export the sheet as CSV"
+            )
 
     def doctype(self, *_: object) -> None:
         """Refuse a document type, which may define entities."""
@@ -117,18 +118,15 @@ class _Elements:
         """Open an element."""
         tag = name.rpartition("}")[2]
         self._depth += 1
-        if self._depth > DEEPEST:
-            raise self.exceeds(f"nested more than {DEEPEST} levels deep")
+        self.check(self._depth, DEEPEST, "levels of nesting")
         if self._builder is None and tag == self._wanted:
             self._builder, self._outer = ElementTree.TreeBuilder(), self._depth
             self._n_found, self._n_inside, self._n_characters = self._n_found + 1, 0, 0
-            if self._n_found > _MOST_ROWS and tag == "row":
-                raise self.exceeds(f"more than {_MOST_ROWS:,} rows")
+            self.check(self._n_found if tag == "row" else 0, _MOST_ROWS, "rows")
         if self._builder is not None:
             self._builder.start(tag, dict(attributes))
             self._n_inside += 1
-            if self._n_inside > _MOST_ELEMENTS:
-                raise self.exceeds(f"a row has more than {_MOST_COLUMNS:,} cells")
+            self.check(self._n_inside, _MOST_ELEMENTS, "elements of a row")
 
     def end(self, name: str) -> None:
         """Close an element."""
@@ -144,8 +142,7 @@ class _Elements:
         if self._builder is not None:
             self._builder.data(text)
             self._n_characters += len(text)
-            if self._n_characters > LONGEST_LINE:
-                raise self.exceeds(f"a row has more than {LONGEST_LINE:,} characters")
+            self.check(self._n_characters, LONGEST_LINE, "characters of a row")
 
 
 def _text(element: ElementTree.Element) -> str:
