@@ -7,43 +7,58 @@ that names its place, and never a traceback or gigabytes of memory.
 import csv
 import gzip
 import hashlib
+import io
 import json
 import os
+import re
 import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, cast
 
-from surface_consistency.errors import ColumnNotFoundError, RecordError, SourceNotFoundError
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    RecordError,
+    SourceNotFoundError,
+)
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 __all__ = [
     "DEEPEST",
     "LONGEST_DOCUMENT",
     "LONGEST_LINE",
     "MOST_COLUMNS",
+    "UnpackedSize",
     "check_columns",
+    "csv_rows",
     "decode_text",
     "delimited_rows",
     "existing_file",
     "file_digest",
     "find_column",
     "first_names",
+    "json_items",
     "json_objects",
     "json_or_text",
+    "packed_text",
     "parse_json",
     "parse_toml",
     "read_document",
     "read_lines",
     "read_start",
     "shown",
+    "unpacked",
     "writable",
 ]
 
 LONGEST_LINE: Final = 16 * 2**20
-"""Bytes that one line, which is one row, may have."""
+"""Maximum number of bytes of a line, a row, a cell and an item of a list, in every format."""
 
 LONGEST_DOCUMENT: Final = 512 * 2**20
 """Bytes that a file may have which is read as a whole."""
@@ -54,6 +69,14 @@ DEEPEST: Final = 64
 MOST_COLUMNS: Final = 10_000
 """Columns that one row may have."""
 
+_UNPACKED_MB: Final = "SURFACE_CONSISTENCY_MAX_UNPACKED_MB"
+_UNPACKED_RATIO: Final = 400
+_UNPACKED_MINIMUM: Final = 400_000_000
+_VALUE_BYTES: Final = 100
+"""Memory of a value of a row as a Python object, about, and its part of the row."""
+
+_TEXT_VALUES: Final = b",\t\n[{"
+_CHUNK: Final = 2**18
 _PACKINGS: Final = {
     b"\x1f\x8b": "gzip",
     b"\xfd7zXZ\x00": "xz",
@@ -61,6 +84,7 @@ _PACKINGS: Final = {
     b"\x28\xb5\x2f\xfd": "zstd",
 }
 _BOM: Final = b"\xef\xbb\xbf"
+_SPACE: Final = re.compile(r"[ \t\n\r]*")
 _SHOWN: Final = 60
 _NAMES: Final = 200
 """Characters of a value, and of a list of names, that a message contains."""
@@ -73,6 +97,98 @@ _PARTED: Final = (
     "the header parts its names by {0!r}: write the file with commas and decimal points, as "
     "pandas.read_csv(file, sep={0!r}, decimal=',').to_csv(new, index=False) does"
 )
+
+
+class UnpackedSize:
+    """Memory that the content of one file takes, estimated as the file is read, and its limit.
+
+    Each value counts as 100 bytes besides its text. The limit is 400 times the size of the file,
+    400 MB for files of less than 1 MB; the environment variable SURFACE_CONSISTENCY_MAX_UNPACKED_MB
+    sets another one, in MB (10**6 bytes).
+
+    Args:
+        path: The file.
+
+    Raises:
+        DataError: If the environment variable is not a whole number.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.used = path, 0
+        self._n_bytes = path.stat().st_size
+        self.limit = max(_UNPACKED_MINIMUM, _UNPACKED_RATIO * self._n_bytes)
+        if given := os.environ.get(_UNPACKED_MB, "").strip():
+            if not (given.isascii() and given.isdigit() and len(given) < _SHOWN):
+                raise DataError(
+                    f"environment variable {_UNPACKED_MB} must be a whole number of megabytes, got "
+                    f"{shown(given)}"
+                )
+            self.limit = int(given) * 1_000_000
+
+    def add(self, n_bytes: int, n_values: int = 0) -> None:
+        """Count a part of the content.
+
+        Args:
+            n_bytes: Bytes after unpacking and decoding.
+            n_values: Number of its values (cells, items of lists).
+
+        Raises:
+            RecordError: If the file exceeds its limit.
+        """
+        self.used += n_bytes + _VALUE_BYTES * n_values
+        if self.used > self.limit:
+            raise RecordError(
+                f"{self.path}: {self._n_bytes:,} bytes unpack to more than "
+                f"{self.limit // 1_000_000:,} MB (each value counts as {_VALUE_BYTES} bytes and "
+                f"its text); if you trust the file, set the environment variable {_UNPACKED_MB} "
+                "to a higher number of MB, or split the file"
+            )
+
+
+class _Unpacked(io.RawIOBase):
+    """Content of a packed file, of which every part that is read is counted."""
+
+    def __init__(self, file: IO[bytes], size: UnpackedSize, values: bytes, step: int) -> None:
+        self._file, self._size, self._values, self._step = file, size, values, step
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        view = memoryview(buffer).cast("B")
+        try:
+            content = self._file.read(min(len(view), self._step))
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            if not isinstance(self._file, gzip.GzipFile):
+                raise
+            raise RecordError(
+                f"{self._size.path}: cannot be unpacked ({error}); it is cut off, or no gzip file: "
+                "copy it again"
+            ) from error
+        self._size.add(len(content), sum(map(content.count, self._values)))
+        view[: len(content)] = content
+        return len(content)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def unpacked(
+    file: IO[bytes], size: UnpackedSize, values: bytes = _TEXT_VALUES, step: int = _CHUNK
+) -> BinaryIO:
+    """Count what is read of a packed file, and refuse more than the limit of its size.
+
+    Args:
+        file: The file, which unpacks as it is read.
+        size: What counts.
+        values: Bytes of which each begins or ends a value of the text.
+        step: Maximum number of bytes that are read of the file at once.
+
+    Returns:
+        A file with the same content.
+    """
+    return io.BufferedReader(_Unpacked(file, size, values, step), _CHUNK)
 
 
 def read_lines(path: Path, *, keep_bom: bool = False) -> Iterator[tuple[int, bytes]]:
@@ -90,8 +206,7 @@ def read_lines(path: Path, *, keep_bom: bool = False) -> Iterator[tuple[int, byt
             packed file is none, or is cut off.
     """
     with _opened(path) as file:
-        lines = iter(partial(_unpacked, file.readline, path, LONGEST_LINE + 1), b"")
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
             if len(line) > LONGEST_LINE:
                 raise RecordError(
                     f"{path}:{number}: the line has more than {LONGEST_LINE:,} bytes; one line "
@@ -118,7 +233,7 @@ def read_document(path: Path) -> bytes:
     content = b""
     if size <= LONGEST_DOCUMENT:
         with _opened(path) as file:
-            content = _unpacked(file.read, path, LONGEST_DOCUMENT + 1)
+            content = file.read(LONGEST_DOCUMENT + 1)
         size = max(size, len(content))
     if size > LONGEST_DOCUMENT:
         raise RecordError(
@@ -148,7 +263,7 @@ def read_start(path: Path) -> bytes:
         RecordError: If a packed file is none, or is cut off.
     """
     with _opened(path) as file:
-        return _without_bom(_unpacked(file.read, path, 64)).lstrip()
+        return _without_bom(file.read(64)).lstrip()
 
 
 def parse_json(text: str | bytes, place: str, *, remedy: str = _JSON_REMEDY) -> Any:  # noqa: ANN401
@@ -179,11 +294,7 @@ def parse_json(text: str | bytes, place: str, *, remedy: str = _JSON_REMEDY) -> 
     try:
         return _parse(text, place)
     except json.JSONDecodeError as error:
-        at = place if error.lineno == 1 else f"{place}:{error.lineno}"
-        line = error.doc[error.doc.rfind("\n", 0, error.pos) + 1 :][:_SHOWN].strip()
-        raise RecordError(
-            f"{at}: not JSON: {error.msg} at column {error.colno} of {shown(line)}; {remedy}"
-        ) from error
+        raise _not_json(error, place, remedy) from error
 
 
 def json_or_text(text: str, place: str) -> Any:  # noqa: ANN401
@@ -269,6 +380,102 @@ def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, row
 
 
+def json_items(path: Path, *, remedy: str = _JSON_REMEDY) -> Iterator[tuple[int, Any]]:
+    """Read the items of a file that is one list of JSON, each when it is needed.
+
+    Args:
+        path: The file.
+        remedy: What to do where it is not such a list.
+
+    Yields:
+        Number from 1 and value of each item.
+
+    Raises:
+        RecordError: If the file is not UTF-8 or not a list of JSON, or an item has more than
+            `LONGEST_LINE` characters or breaks a bound of `parse_json`.
+    """
+    text = decode_text(read_document(path), str(path))
+    scan, number, at = json.JSONDecoder().raw_decode, 0, _skip(text, text.find("[") + 1)
+    is_more = not text.startswith("]", at)
+    try:
+        while is_more:
+            number, place = number + 1, f"{path}:{number + 1}"
+            value, end = _within_bounds(partial(scan, text, at), place)
+            if end - at > LONGEST_LINE:
+                raise RecordError(
+                    f"{place}: the item of the list has more than {LONGEST_LINE:,} characters; one "
+                    "item holds one row: shorten it"
+                )
+            if isinstance(value, list | dict) and _depth_exceeds(value):
+                raise _too_deep(place)
+            yield number, value
+            at = _skip(text, end)
+            is_more = text.startswith(",", at)
+            if not is_more and not text.startswith("]", at):
+                raise json.JSONDecodeError("Expecting ',' delimiter", text, at)
+            at = _skip(text, at + 1) if is_more else at
+        if (at := _skip(text, at + 1)) < len(text):
+            raise json.JSONDecodeError("Extra data", text, at)
+    except json.JSONDecodeError as error:
+        raise _not_json(error, str(path), remedy) from error
+
+
+def _skip(text: str, at: int) -> int:
+    """Return the next place that is not white space."""
+    return cast(re.Match[str], _SPACE.match(text, at)).end()
+
+
+def csv_rows(
+    path: Path, delimiter: str = ",", *, is_strict: bool = True
+) -> Iterator[tuple[int, list[str]]]:
+    """Read the rows of delimited text; blank lines are passed over.
+
+    Python's `csv` refuses cells of more than `csv.field_size_limit()` characters, of the whole
+    process; the first longer row raises this limit to `LONGEST_LINE`.
+
+    Args:
+        path: The file, UTF-8.
+        delimiter: What separates the cells: "," or a tab.
+        is_strict: Whether text that is not UTF-8 and quotes out of place are errors.
+
+    Yields:
+        Number from 1 of the line on which the row ends, and its cells.
+
+    Raises:
+        RecordError: If a row has more than `LONGEST_LINE` bytes, or a quote is out of place; names
+            file and line.
+    """
+    n_bytes = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal n_bytes
+        for number, line in read_lines(path):
+            n_bytes += len(line)
+            if n_bytes > LONGEST_LINE:
+                raise RecordError(
+                    f"{path}:{number}: the row has more than {LONGEST_LINE:,} bytes; close every "
+                    "quote, or shorten its cells"
+                )
+            if n_bytes > csv.field_size_limit():
+                csv.field_size_limit(LONGEST_LINE)
+            if is_strict:
+                yield decode_text(line, f"{path}:{number}")
+            else:
+                yield line.decode("utf-8", "replace")
+
+    table = csv.reader(lines(), delimiter=delimiter, strict=is_strict)
+    try:
+        for cells in table:
+            n_bytes = 0
+            if cells:
+                yield table.line_num, cells
+    except csv.Error as error:
+        raise RecordError(
+            f"{path}:{table.line_num}: {error}; quote cells that hold the delimiter, a quote or a "
+            "line break, and close every quote"
+        ) from error
+
+
 def delimited_rows(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str, str]]]:
     """Read delimited text under a header; every cell stays the text that it is.
 
@@ -281,29 +488,21 @@ def delimited_rows(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str, 
 
     Raises:
         RecordError: If the header names a column twice or has more than `MOST_COLUMNS`, a row has
-            another number of cells, or a quote is out of place; names file and line.
+            another number of cells or more than `LONGEST_LINE` bytes, or a quote is out of place;
+            names file and line.
     """
-    lines = (decode_text(line, f"{path}:{number}") for number, line in read_lines(path))
-    table = csv.reader(lines, delimiter=delimiter, strict=True)
-    try:
-        header = next(filter(None, table), [])
-        check_columns(header, f"{path}:{table.line_num}")
-        for cells in table:
-            if not cells:
-                continue
-            if len(cells) != len(header):
-                mark = next((mark for mark in ";\t|" if mark in header[0]), None)
-                remedy = "quote cells that hold the delimiter, a quote or a line break"
-                raise RecordError(
-                    f"{path}:{table.line_num}: {len(cells)} cells under {len(header)} columns; "
-                    f"{remedy if mark is None else _PARTED.format(mark)}"
-                )
-            yield table.line_num, dict(zip(header, cells, strict=True))
-    except csv.Error as error:
-        raise RecordError(
-            f"{path}:{table.line_num}: {error}; quote cells that hold the delimiter, a quote or a "
-            "line break, and close every quote"
-        ) from error
+    rows = csv_rows(path, delimiter)
+    first, header = next(rows, (1, []))
+    check_columns(header, f"{path}:{first}")
+    for number, cells in rows:
+        if len(cells) != len(header):
+            mark = next((mark for mark in ";\t|" if mark in header[0]), None)
+            remedy = "quote cells that hold the delimiter, a quote or a line break"
+            raise RecordError(
+                f"{path}:{number}: {len(cells)} cells under {len(header)} columns; "
+                f"{remedy if mark is None else _PARTED.format(mark)}"
+            )
+        yield number, dict(zip(header, cells, strict=True))
 
 
 def check_columns(names: Collection[str], place: str) -> None:
@@ -444,6 +643,25 @@ def existing_file(path: Path, what: str, pattern: str) -> Path:
     return path
 
 
+def packed_text(path: Path) -> BinaryIO | None:
+    """Open a packed file for a reader of text.
+
+    Args:
+        path: The file.
+
+    Returns:
+        A file with its content, which is counted as it is read; None if it is not packed.
+
+    Raises:
+        RecordError: If it is packed otherwise than as gzip.
+    """
+    file = _opened(path)
+    if isinstance(cast(io.BufferedReader, file).raw, _Unpacked):
+        return file
+    file.close()
+    return None
+
+
 def _opened(path: Path) -> BinaryIO:
     """Open a file, by way of gzip where it is packed so; refuse other packings by name."""
     file = path.open("rb")
@@ -459,32 +677,37 @@ def _opened(path: Path) -> BinaryIO:
     if packing is None and path.suffix.lower() != ".gz":
         return file
     file.close()
-    return cast(BinaryIO, gzip.open(path, "rb"))
-
-
-def _unpacked(read: Callable[[int], bytes], path: Path, size: int) -> bytes:
-    """Read from a file; name it where it is packed and broken."""
-    try:
-        return read(size)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise RecordError(
-            f"{path}: cannot be unpacked ({error}); it is cut off, or no gzip file: copy it again"
-        ) from error
+    return unpacked(cast(BinaryIO, gzip.open(path, "rb")), UnpackedSize(path))
 
 
 def _parse(text: str, place: str) -> Any:  # noqa: ANN401
     """Parse JSON within bounds; what is no JSON raises the parser's own error."""
+    value = _within_bounds(partial(json.loads, text), place)
+    if text.count("[") + text.count("{") > DEEPEST and _depth_exceeds(value):
+        raise _too_deep(place)
+    return value
+
+
+def _within_bounds(parse: Callable[[], Any], place: str) -> Any:  # noqa: ANN401
+    """Parse JSON that may be too deep for the parser, or hold a number that is too long."""
     try:
-        value = json.loads(text)
+        return parse()
     except json.JSONDecodeError:
         raise
     except RecursionError as error:
         raise _too_deep(place) from error
     except ValueError as error:
         raise _too_many_digits(place) from error
-    if text.count("[") + text.count("{") > DEEPEST and _depth_exceeds(value):
-        raise _too_deep(place)
-    return value
+
+
+def _not_json(error: json.JSONDecodeError, place: str, remedy: str) -> RecordError:
+    """Say where text is not JSON."""
+    at = place if error.lineno == 1 else f"{place}:{error.lineno}"
+    start = error.doc.rfind("\n", 0, error.pos) + 1
+    line = error.doc[start : start + _SHOWN].strip()
+    return RecordError(
+        f"{at}: not JSON: {error.msg} at column {error.colno} of {shown(line)}; {remedy}"
+    )
 
 
 def writable(value: Any) -> Any:  # noqa: ANN401

@@ -1,5 +1,7 @@
 """What others wrote is read within bounds: named errors, no traceback, no gigabytes."""
 
+import csv
+import gzip
 import json
 import time
 import tracemalloc
@@ -11,6 +13,7 @@ from hypothesis import given, strategies as st
 from surface_consistency import reading
 from surface_consistency.errors import (
     ColumnNotFoundError,
+    DataError,
     RecordError,
     RunError,
     SourceNotFoundError,
@@ -21,6 +24,7 @@ from surface_consistency.reading import (
     delimited_rows,
     find_column,
     first_names,
+    json_items,
     json_objects,
     json_or_text,
     parse_json,
@@ -201,3 +205,61 @@ def test_a_folder_is_told_apart_from_nothing(tmp_path):
         reading.existing_file(tmp_path, "rows", "*.csv")
     with pytest.raises(SourceNotFoundError, match=r"no file .*; expected rows there"):
         reading.existing_file(tmp_path / "x", "rows", "*.csv")
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_list_is_read_item_by_item_as_the_parser_reads_it(tmp_path, indent):
+    path = tmp_path / "rows.json"
+    rows = [{"a": "é" * n, "b": [n, 1.5, None]} for n in range(300)]
+    path.write_text(json.dumps(rows, ensure_ascii=False, indent=indent))
+
+    assert [row for _, row in json_items(path)] == rows
+    path.write_text("\ufeff [ ] ")
+    assert list(json_items(path)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[1, 2", "x.json: not JSON: Expecting ',' delimiter at column 6"),
+        ("[1, ]", "x.json: not JSON: Expecting value at column 5"),
+        ("[1] 2", "x.json: not JSON: Extra data at column 5"),
+        ('["a' + "b" * 300 + '"]', "x.json:1: the item of the list has more than 100 characters"),
+        ("[1, " + "[" * 65 + "]" * 65 + "]", "x.json:2: nested more than 64 levels"),
+        (f"[1,{DIGITS}]", "x.json:2: a number has more than 4,300 digits"),
+    ],
+)
+def test_broken_lists_are_named_by_item(tmp_path, text, message, monkeypatch):
+    monkeypatch.setattr(reading, "LONGEST_LINE", 200 if "[[" in text else 100)
+    path = tmp_path / "x.json"
+    path.write_text(text)
+
+    with pytest.raises(RecordError, match=message):
+        list(json_items(path))
+
+
+def test_a_cell_may_be_as_long_as_a_line_and_a_row_no_longer(tmp_path, monkeypatch):
+    path, text = tmp_path / "rows.csv", "x,\n" * 50_000
+    path.write_text(f'id,prediction\n1,"{text}"\n')
+    before = csv.field_size_limit()
+
+    assert [row["prediction"] for _, row in delimited_rows(path, ",")] == [text]
+    monkeypatch.setattr(reading, "LONGEST_LINE", 150_000)
+    with pytest.raises(RecordError, match=r"rows.csv:\d+: the row has more than 150,000 bytes"):
+        list(delimited_rows(path, ","))
+    csv.field_size_limit(before)
+
+
+def test_the_limit_of_unpacked_files_can_be_raised(tmp_path, monkeypatch):
+    path = tmp_path / "rows.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"a": 1, "b": 2}\n' * 20_000))
+    assert sum(1 for _ in json_objects(path)) == 20_000
+
+    monkeypatch.setenv("SURFACE_CONSISTENCY_MAX_UNPACKED_MB", "5")
+    with pytest.raises(RecordError, match=r"more than 5 MB .*SURFACE_CONSISTENCY_MAX_UNPACKED_MB"):
+        list(json_objects(path))
+    monkeypatch.setenv("SURFACE_CONSISTENCY_MAX_UNPACKED_MB", "7")
+    assert sum(1 for _ in json_objects(path)) == 20_000
+    monkeypatch.setenv("SURFACE_CONSISTENCY_MAX_UNPACKED_MB", "many")
+    with pytest.raises(DataError, match="must be a whole number of megabytes, got 'many'"):
+        list(json_objects(path))

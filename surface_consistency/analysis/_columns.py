@@ -26,6 +26,7 @@ from surface_consistency.results.names import DIRECTIONS, cluster_names, directi
 from surface_consistency.results.run_folders import is_run
 from surface_consistency.results.tables import frame_of, number_of, table_part
 from surface_consistency.rows.cells import strings_of
+from surface_consistency.rows.columnar import open_parquet
 from surface_consistency.text import did_you_mean
 
 _TABLES: Final = (".csv", ".tsv", ".parquet", ".jsonl", ".json", ".feather", ".arrow")
@@ -236,7 +237,9 @@ def _read(
     if tables and isinstance(source, str | os.PathLike):
         path = Path(source)
         if is_run(path):
-            return pd.read_parquet(path / "outcomes.parquet")
+            with open_parquet(path / "outcomes.parquet") as file:
+                pairs: pd.DataFrame = file.read().to_pandas()
+            return pairs
         if {*map(str.lower, path.suffixes)} & {*_TABLES} and not path.is_dir():
             table = read_table(source)
             scores = next((one for one in tables if {*one} <= {*table}), None)

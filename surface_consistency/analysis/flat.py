@@ -7,6 +7,7 @@ which also has all messages.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -28,6 +29,7 @@ from surface_consistency.results.inputs import Input
 from surface_consistency.results.layouts import layout_of
 from surface_consistency.results.names import DIRECTIONS, cluster_names, is_context
 from surface_consistency.results.tables import COLUMNS, plain_metric
+from surface_consistency.rows.columnar import open_parquet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,7 +99,6 @@ def flat_totals(
         The sums; None if something is not plain, so that rows must be read.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     paths = [one.content for one in inputs if str(one.content).lower().endswith(".parquet")]
     is_simple = not (given.metrics or given.metric or given.filter or len(given.cluster) > 1)
@@ -106,7 +107,7 @@ def flat_totals(
     if not is_simple:
         return None
     try:
-        files = [pq.ParquetFile(path, pre_buffer=False) for path in paths]
+        files = [open_parquet(Path(path)) for path in map(str, paths)]
         columns = [
             _columns(file.schema_arrow, given, one.name)
             for file, one in zip(files, inputs, strict=True)

@@ -13,6 +13,7 @@ import pandas as pd
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.reading import first_names
+from surface_consistency.rows.columnar import check_saved_dataset
 from surface_consistency.rows.readers import FORMATS, Place, Row, read_rows
 from surface_consistency.rows.remote import local_copy, url_of
 from surface_consistency.text import did_you_mean
@@ -193,6 +194,7 @@ def _folder_rows(folder: Path, name: str, split: str) -> Iterator[Row]:
     if (folder / "dataset_dict.json").is_file() or (folder / "state.json").is_file():
         import datasets
 
+        check_saved_dataset(folder)
         saved = datasets.load_from_disk(str(folder))
         data = _pick_split(saved, split) if isinstance(saved, Mapping) else saved
         return rows_in_memory(data, name)

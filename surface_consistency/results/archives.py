@@ -7,13 +7,23 @@ from pathlib import Path
 from typing import Any, Final
 
 from surface_consistency.errors import DataError, MissingDependencyError, RecordError
-from surface_consistency.reading import LONGEST_LINE, parse_json, read_start, shown, writable
+from surface_consistency.reading import (
+    LONGEST_LINE,
+    UnpackedSize,
+    parse_json,
+    read_start,
+    shown,
+    unpacked,
+    writable,
+)
 from surface_consistency.results import promptfoo
 from surface_consistency.results.rows import Cells
+from surface_consistency.rows.columnar import check_saved_dataset
 from surface_consistency.rows.readers import Place, Row, read_rows
 
 _ZIP: Final = b"PK\x03\x04"
 _ZSTANDARD: Final = 93
+_STEP: Final = 4096
 
 
 def packed_rows(file: Path) -> Iterator[Row]:
@@ -74,6 +84,7 @@ def _dataset_rows(folder: Path) -> Iterator[Cells]:
         )
     import datasets
 
+    check_saved_dataset(folder)
     try:
         rows = datasets.load_from_disk(str(folder))
     except (OSError, ValueError) as error:
@@ -83,6 +94,7 @@ def _dataset_rows(folder: Path) -> Iterator[Cells]:
 
 def _archive_rows(file: Path) -> Iterator[Row]:
     """Read the samples of a log of inspect_ai that is an archive, one in memory at a time."""
+    size = UnpackedSize(file)
     try:
         with zipfile.ZipFile(file) as archive:
             members = archive.namelist()
@@ -95,9 +107,9 @@ def _archive_rows(file: Path) -> Iterator[Row]:
                     else f"{file} is a zip archive, and neither a log of inspect_ai nor a workbook "
                     "(.xlsx); unpack it"
                 )
-            header = _member(archive, "header.json", file)
+            header = _member(archive, "header.json", size)
             for number, name in enumerate(names, start=1):
-                sample = _member(archive, name, file)
+                sample = _member(archive, name, size)
                 yield Place(str(file), number), {**header, "samples": [sample]}
     except zipfile.BadZipFile as error:
         raise DataError(f"{file}: not a log that can be read ({error}): copy it again") from error
@@ -105,9 +117,9 @@ def _archive_rows(file: Path) -> Iterator[Row]:
         raise DataError(f"{file} is the log of inspect_ai without samples; log them and run again")
 
 
-def _member(archive: zipfile.ZipFile, name: str, file: Path) -> Mapping[str, Any]:
+def _member(archive: zipfile.ZipFile, name: str, size: UnpackedSize) -> Mapping[str, Any]:
     """Read a member of an archive that is one JSON object."""
-    place = f"{file} ({name})"
+    place = f"{size.path} ({name})"
     info = archive.getinfo(name)
     if info.compress_type == _ZSTANDARD and not hasattr(zipfile, "ZIP_ZSTANDARD"):
         try:
@@ -121,8 +133,13 @@ def _member(archive: zipfile.ZipFile, name: str, file: Path) -> Mapping[str, Any
             f"{place}: {info.file_size:,} bytes, unpacked, are more than the {LONGEST_LINE:,} "
             "that one sample may have; write the log without events and attachments"
         )
+    # Other decompressors return all that their input unpacks to, so that they get a little at once.
+    step = LONGEST_LINE if info.compress_type == zipfile.ZIP_DEFLATED else _STEP
     try:
-        content = archive.read(name)
+        with archive.open(info) as member, unpacked(member, size, step=step) as whole:
+            content = whole.read(LONGEST_LINE + 1)
+    except DataError:
+        raise
     # zstd has an error of its own, which is no other's child.
     except Exception as error:
         raise RecordError(f"{place}: cannot be unpacked ({error}): copy the log again") from error

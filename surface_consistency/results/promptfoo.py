@@ -1,6 +1,5 @@
 """Results of promptfoo: its repeats, prompts and providers, and the table that it writes as CSV."""
 
-import csv
 import json
 import re
 from collections import Counter
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from surface_consistency.errors import RecordError
-from surface_consistency.reading import first_names, json_or_text, read_lines
+from surface_consistency.reading import MOST_COLUMNS, csv_rows, first_names, json_or_text
 from surface_consistency.results.rows import Cells, Flat, Flats, at
 from surface_consistency.results.tools import promptfoo_parts
 from surface_consistency.rows.cells import count_of
@@ -88,7 +87,7 @@ def is_table(file: Path) -> bool:
         return False
     try:
         return next(table_rows(file), None) is not None
-    except csv.Error:  # Another reader names the fault.
+    except RecordError:  # Another reader names the fault.
         return False
 
 
@@ -104,9 +103,10 @@ def table_rows(file: Path) -> Iterator[Row]:
     Raises:
         RecordError: If a row has another number of cells than the header.
     """
-    lines = (line.decode("utf-8", "replace") for _, line in read_lines(file))
-    table = filter(None, csv.reader(lines))
+    table = (cells for _, cells in csv_rows(file, is_strict=False))
     header = next(table, [])
+    if len(header) > MOST_COLUMNS:
+        return  # Another reader names the number.
     # The columns of outputs are before "Status", or of old files called [provider] prompt.
     is_output = re.compile(r"\[[^\]]+\] ").match
     new = [at for at in range(len(header)) if header[at + 1 : at + 3] == ["Status", "Score"]]
@@ -121,7 +121,7 @@ def table_rows(file: Path) -> Iterator[Row]:
         for prompt, start in enumerate(outputs):
             provider, label = re.findall(_OUTPUT, header[start])[0]
             asked = {"testIdx": test, "promptIdx": prompt, "vars": told}
-            if result := _result(header[start:], cells[start:]):
+            if result := _result(header[start : start + 5], cells[start : start + 5]):
                 yield place, {**asked, "provider": provider, "prompt": {"label": label}, **result}
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 from surface_consistency.errors import DataError
 from surface_consistency.reading import parse_json, read_document
 from surface_consistency.results.tables import Part, content_of, text_or_none
+from surface_consistency.rows.columnar import open_parquet
 from surface_consistency.schemas.run_format import check_run_format
 
 _MANIFEST = "manifest.json"
@@ -47,8 +48,9 @@ def run_part(path: Path) -> Part:
         check_run_format(manifest.get("schema_version"))
     except ValueError as error:
         raise DataError(f"{file}: {error}") from error
-    verdicts = pd.read_parquet(path / _VERDICTS)
-    asked = pd.read_parquet(path / _TARGETS).drop_duplicates("target_id").set_index("target_id")
+    with open_parquet(path / _VERDICTS) as outcomes, open_parquet(path / _TARGETS) as targets:
+        verdicts, asked = outcomes.read().to_pandas(), targets.read().to_pandas()
+    asked = asked.drop_duplicates("target_id").set_index("target_id")
     asked = asked.reindex(verdicts["target_id"]).reset_index(drop=True)
     parts = {
         "item": verdicts["target_id"].astype("str"),

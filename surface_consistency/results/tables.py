@@ -12,7 +12,14 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.reading import check_columns, find_column, first_names, shown, writable
+from surface_consistency.reading import (
+    check_columns,
+    find_column,
+    first_names,
+    packed_text,
+    shown,
+    writable,
+)
 from surface_consistency.results.columns import (
     USUAL,
     ResultColumns,
@@ -31,6 +38,7 @@ from surface_consistency.results.failures import (
 from surface_consistency.results.names import DIRECTIONS, direction, is_flag, is_metric, is_property
 from surface_consistency.results.rows import Cells, answer_of, is_labels
 from surface_consistency.rows.cells import answers_of
+from surface_consistency.rows.columnar import check_cells, open_parquet
 from surface_consistency.rows.readers import FORMATS
 from surface_consistency.schemas.generations import server_end
 
@@ -43,6 +51,10 @@ _NO_ERRORS: Final = frozenset(
 
 _SCORES: Final = (str, float, int, np.number, np.bool_)
 _NESTED: Final = (list, tuple, dict, set, np.ndarray)
+_MOST_CELLS: Final = 10_000_000
+_SPARSEST: Final = 4
+"""Cells of a table per value of its rows, which may have different columns."""
+
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 _ANSWER_ENDS: Final = ("1", "2", "tool_calls", "function_call")
@@ -93,6 +105,17 @@ class Part(NamedTuple):
 
 def frame_of(rows: Sequence[Cells]) -> pd.DataFrame:
     """Make a frame of rows; a lone surrogate, which JSON can hold and UTF-8 cannot, becomes "?"."""
+    names: set[str] = set()
+    for row in rows:
+        if not row.keys() <= names:
+            names |= row.keys()
+    check_columns(names, "the rows together")
+    if len(rows) * len(names) > max(_MOST_CELLS, _SPARSEST * sum(map(len, rows))):
+        raise DataError(
+            f"the {len(rows):,} rows have {len(names):,} different columns in all, and most cells "
+            f"of their table would be empty; the maximum is {_MOST_CELLS:,} cells. Keep the "
+            "columns that are needed"
+        )
     try:
         return pd.DataFrame(rows)
     except UnicodeEncodeError:
@@ -132,11 +155,14 @@ def read_table(file: Path) -> pd.DataFrame | None:
     suffix = Path(file.stem if file.suffix.lower() == ".gz" else file.name).suffix.lower()
     try:
         if suffix == ".parquet":
-            import pyarrow.parquet as pq
-
-            with pq.ParquetFile(file) as opened:
+            with open_parquet(file) as opened:
                 names = opened.schema_arrow.names
-                return opened.read().to_pandas() if len(set(names)) == len(names) else None
+                if len(set(names)) < len(names):
+                    return None
+                table = opened.read()
+            check_cells(table, str(file))
+            frame: pd.DataFrame = table.to_pandas()
+            return frame
         if suffix in _DELIMITERS:
             return _delimited(file, suffix)
     except (pa.ArrowException, OSError, UnicodeDecodeError):
@@ -151,7 +177,7 @@ def _delimited(file: Path, suffix: str) -> pd.DataFrame:
 
     _, first = next(iter(FORMATS[suffix](file)), (0, {}))
     table = csv.read_csv(
-        file,
+        packed_text(file) or file,
         parse_options=csv.ParseOptions(delimiter=_DELIMITERS[suffix], newlines_in_values=True),
         convert_options=csv.ConvertOptions(
             column_types=dict.fromkeys(first, pa.string()), strings_can_be_null=False
@@ -159,7 +185,7 @@ def _delimited(file: Path, suffix: str) -> pd.DataFrame:
     )
     if table.column_names != list(first):
         # A header that is written in several ways is known to the reader by rows alone.
-        return pd.DataFrame([row for _, row in FORMATS[suffix](file)])
+        return frame_of([row for _, row in FORMATS[suffix](file)])
     frame: pd.DataFrame = table.to_pandas()
     return frame
 

@@ -1,21 +1,30 @@
 """The first sheet of a workbook (.xlsx), as VLMEvalKit writes its results.
 
 Read are texts, numbers and verdicts; formulas count by the value that is stored beside them
-(ECMA-376, part 1, section 18.3).
+(ECMA-376, part 1, section 18.3). A sheet is parsed as it is unpacked, one row in memory at a time.
 """
 
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree
+from xml.parsers import expat
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.reading import LONGEST_DOCUMENT, check_columns
+from surface_consistency.reading import DEEPEST, LONGEST_LINE, UnpackedSize, check_columns, unpacked
 
-_SHEET: Final = re.compile(r"xl/worksheets/sheet(\d+)\.xml")
+_SHEET: Final = re.compile(r"xl/worksheets/sheet(\d{1,9})\.xml")
 _SHARED: Final = "xl/sharedStrings.xml"
+_REFERENCE: Final = re.compile(r"([A-Z]{0,3})\d*")
+_PIECE: Final = 2**16
+_LONGEST_TAG: Final = 2**20
+_MOST_ROWS: Final = 1_048_576
+_MOST_COLUMNS: Final = 16_384
+"""Of a sheet of Excel."""
+
+_MOST_ELEMENTS: Final = 10 * _MOST_COLUMNS
 
 
 def is_workbook(file: Path) -> bool:
@@ -39,21 +48,25 @@ def workbook_rows(file: Path) -> Iterator[tuple[int, dict[str, object]]]:
 
     Raises:
         DataError: If it is damaged.
-        RecordError: If a sheet unpacks to more than `LONGEST_DOCUMENT` bytes, or the header names a
-            column twice.
+        RecordError: If it exceeds the limit of `UnpackedSize`, has more rows or columns than a
+            sheet of Excel or a row of more than `LONGEST_LINE` characters, or names a column twice.
     """
+    size = UnpackedSize(file)
     try:
         with zipfile.ZipFile(file) as archive:
             sheets = filter(None, map(_SHEET.fullmatch, archive.namelist()))
             first = min(sheets, key=lambda name: int(name[1]))[0]
-            shared = _shared_texts(archive, file)
-            rows = _rows(_parsed(archive, first, file), shared)
+            shared = []
+            if _SHARED in archive.namelist():
+                shared = [_text(item) for item in _parsed(archive, _SHARED, size, "si")]
+            rows = _rows(_parsed(archive, first, size, "row"), shared)
             _, header = next(rows, (0, {}))
             names = {column: str(name) for column, name in header.items() if name is not None}
             check_columns(list(names.values()), str(file))
             for number, cells in rows:
+                size.add(0, len(names))
                 yield number, {name: cells.get(column) for column, name in names.items()}
-    except (zipfile.BadZipFile, ElementTree.ParseError, ValueError, IndexError) as error:
+    except (zipfile.BadZipFile, expat.ExpatError, ValueError, IndexError) as error:
         if isinstance(error, DataError):
             raise
         raise DataError(
@@ -62,40 +75,85 @@ def workbook_rows(file: Path) -> Iterator[tuple[int, dict[str, object]]]:
         ) from error
 
 
-def _parsed(archive: zipfile.ZipFile, name: str, file: Path) -> ElementTree.Element:
-    """Parse a part of the workbook within bounds."""
-    size = archive.getinfo(name).file_size
-    if size > LONGEST_DOCUMENT:
-        raise RecordError(
-            f"{file} ({name}): {size:,} bytes, unpacked, are more than the {LONGEST_DOCUMENT:,} "
-            "that are read as a whole; export the sheet as CSV"
-        )
-    content = archive.read(name)
-    if b"<!DOCTYPE" in content[:1000]:
-        raise DataError(f"{file} ({name}): a workbook defines no document type; do not trust it")
-    return ElementTree.fromstring(content)
+def _parsed(
+    archive: zipfile.ZipFile, name: str, size: UnpackedSize, wanted: str
+) -> Iterator[ElementTree.Element]:
+    """Parse a part of the workbook, and yield its elements of a name with all that they contain."""
+    elements = _Elements(f"{size.path} ({name})", wanted)
+    parser, n_bytes = expat.ParserCreate(namespace_separator="}"), 0
+    parser.StartElementHandler, parser.EndElementHandler = elements.start, elements.end
+    parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = elements.data, elements.doctype
+    with archive.open(name) as member, unpacked(member, size, b"<") as content:
+        while piece := content.read(_PIECE):
+            parser.Parse(piece, False)
+            n_bytes += len(piece)
+            elements.check(n_bytes - parser.CurrentByteIndex, _LONGEST_TAG, "bytes of a tag")
+            yield from elements.found
+            elements.found.clear()
+    parser.Parse(b"", True)
 
 
-def _shared_texts(archive: zipfile.ZipFile, file: Path) -> list[str]:
-    """Read the texts that cells name by number."""
-    if _SHARED not in archive.namelist():
-        return []
-    return [_text(item) for item in _parsed(archive, _SHARED, file)]
+class _Elements:
+    """Elements of one name, built from the events of a parser within bounds."""
+
+    def __init__(self, place: str, wanted: str) -> None:
+        self.found: list[ElementTree.Element] = []
+        self._place, self._wanted = place, wanted
+        self._depth = self._n_found = self._n_inside = self._n_characters = 0
+        self._builder: ElementTree.TreeBuilder | None = None
+        self._outer = 0
+
+    def check(self, number: int, maximum: int, what: str) -> None:
+        """Refuse a number above its maximum."""
+        if number > maximum:
+            raise RecordError(
+                f"{self._place}: more than {maximum:,} {what}; export the sheet as CSV"
+            )
+
+    def doctype(self, *_: object) -> None:
+        """Refuse a document type, which may define entities."""
+        raise DataError(f"{self._place}: a workbook defines no document type; do not trust it")
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        """Open an element."""
+        tag = name.rpartition("}")[2]
+        self._depth += 1
+        self.check(self._depth, DEEPEST, "levels of nesting")
+        if self._builder is None and tag == self._wanted:
+            self._builder, self._outer = ElementTree.TreeBuilder(), self._depth
+            self._n_found, self._n_inside, self._n_characters = self._n_found + 1, 0, 0
+            self.check(self._n_found if tag == "row" else 0, _MOST_ROWS, "rows")
+        if self._builder is not None:
+            self._builder.start(tag, dict(attributes))
+            self._n_inside += 1
+            self.check(self._n_inside, _MOST_ELEMENTS, "elements of a row")
+
+    def end(self, name: str) -> None:
+        """Close an element."""
+        if self._builder is not None:
+            self._builder.end(name.rpartition("}")[2])
+            if self._depth == self._outer:
+                self.found.append(self._builder.close())
+                self._builder = None
+        self._depth -= 1
+
+    def data(self, text: str) -> None:
+        """Add text to the open element."""
+        if self._builder is not None:
+            self._builder.data(text)
+            self._n_characters += len(text)
+            self.check(self._n_characters, LONGEST_LINE, "characters of a row")
 
 
 def _text(element: ElementTree.Element) -> str:
     """Join the runs of a text."""
-    return "".join(node.text or "" for node in element.iter() if _tag(node) == "t")
+    return "".join(node.text or "" for node in element.iter("t"))
 
 
-def _tag(node: ElementTree.Element) -> str:
-    """Name an element without its namespace."""
-    return node.tag.rpartition("}")[2]
-
-
-def _rows(sheet: ElementTree.Element, shared: list[str]) -> Iterator[tuple[int, dict[int, object]]]:
+def _rows(
+    rows: Iterator[ElementTree.Element], shared: list[str]
+) -> Iterator[tuple[int, dict[int, object]]]:
     """Read the cells of each row by the number of their column."""
-    rows = (node for node in sheet.iter() if _tag(node) == "row")
     for number, row in enumerate(rows, start=1):
         cells: dict[int, object] = {}
         for place, cell in enumerate(row):
@@ -106,10 +164,16 @@ def _rows(sheet: ElementTree.Element, shared: list[str]) -> Iterator[tuple[int, 
 
 def _column(reference: str, place: int) -> int:
     """Number a column by its letters: "C7" is 2; a cell without them by its place."""
+    named = _REFERENCE.fullmatch(reference)
+    if named is None:
+        raise ValueError(f"{reference[:20]!r} is not a cell: a column has at most three letters")
     number = 0
-    for letter in reference.rstrip("0123456789"):
+    for letter in named[1]:
         number = 26 * number + ord(letter) - ord("A") + 1
-    return number - 1 if number else place
+    column = number - 1 if number else place
+    if column >= _MOST_COLUMNS:
+        raise ValueError(f"cell {reference!r} is beyond the last column of a sheet, XFD")
+    return column
 
 
 def _value(cell: ElementTree.Element, shared: list[str]) -> object:
@@ -117,7 +181,7 @@ def _value(cell: ElementTree.Element, shared: list[str]) -> object:
     kind = cell.get("t", "n")
     if kind == "inlineStr":
         return _text(cell)
-    stored = next((node.text for node in cell if _tag(node) == "v"), None)
+    stored = next((node.text for node in cell if node.tag == "v"), None)
     if stored is None or kind == "e":
         return None
     if kind == "s":

@@ -2,13 +2,14 @@
 
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from surface_consistency import reading
 from surface_consistency.errors import DataError, RecordError
+from surface_consistency.rows.columnar import check_cells, open_parquet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +46,8 @@ def read_rows(path: Path) -> Iterator[Row]:
             be packed (`.jsonl.gz`). In CSV and TSV every cell is text: "NA" and "null" are names.
 
     Yields:
-        The rows in the file's order. All formats but a list are read in bounded memory.
+        The rows in the file's order. All formats but an object on several lines are read in bounded
+        memory.
 
     Raises:
         SourceNotFoundError: If there is no such file.
@@ -71,9 +73,11 @@ def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     if not is_list and not _is_indented(path):
         yield from reading.json_objects(path)
         return
-    value = reading.parse_json(reading.read_document(path), str(path), remedy=_REPAIR)
-    rows = value if is_list else [value]
-    for number, row in enumerate(rows, start=1):
+    rows: Iterable[tuple[int, Any]] = reading.json_items(path, remedy=_REPAIR)
+    if not is_list:
+        document = reading.read_document(path)
+        rows = [(1, reading.parse_json(document, str(path), remedy=_REPAIR))]
+    for number, row in rows:
         if not isinstance(row, dict):
             raise RecordError(
                 f"{path}:{number}: an item of the list is one JSON object with a row's columns, "
@@ -93,18 +97,19 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
 
     Raises:
         DataError: If it is no Parquet file.
-        RecordError: If two of its columns have one name, or it has more than `MOST_COLUMNS`.
+        RecordError: If two of its columns have one name, it has more than `MOST_COLUMNS`, a text
+            has more than `LONGEST_LINE` bytes, or the decoded file exceeds the limit of its size.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     number = 0
     try:
-        with pq.ParquetFile(path) as file:
+        with open_parquet(path) as file:
             reading.check_columns(file.schema_arrow.names, str(path))
             if file.num_row_groups == 0:  # Which pyarrow 18 reads as a fault.
                 return
             for batch in file.iter_batches(batch_size=_BATCH):
+                check_cells(batch, str(path))
                 columns = [python_values(column) for column in batch.columns]
                 for cells in zip(*columns, strict=True):
                     number += 1

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from surface_consistency.errors import ColumnNotFoundError, DataError
+from surface_consistency.rows.columnar import open_parquet
 
 
 def read_counts(
@@ -33,7 +34,10 @@ def read_counts(
         remedy = unmerged if (path / "manifest.json").is_file() else uncounted
         raise DataError(f"{place} is missing: {remedy}")
     try:
-        rows = pd.read_parquet(place)
+        with open_parquet(place) as file:
+            rows = file.read().to_pandas()
+    except DataError:
+        raise
     except (OSError, ValueError) as error:
         raise DataError(f"{place} is no Parquet file of {what}: {error}") from error
     if lacking := [column for column in needed if column not in rows]:

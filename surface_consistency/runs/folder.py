@@ -10,11 +10,11 @@ from typing import Any, Self, TypeVar
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import Field, JsonValue, ValidationError
 
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
 from surface_consistency.reading import file_digest
+from surface_consistency.rows.columnar import open_parquet
 from surface_consistency.runs.answers import answer_frame
 from surface_consistency.runs.files import (
     output_folder,
@@ -463,7 +463,8 @@ class RunFolder:
                 f"deleted; restore it, or {self.rerun_hint()}"
             )
         try:
-            table = pq.read_table(path)
+            with open_parquet(path) as file:
+                table = file.read()
         except (pa.ArrowException, OSError) as error:
             raise DataError(
                 f"{path}: cannot be read as Parquet ({error}); give the same `run` command again"

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
 from surface_consistency.reading import shown
+from surface_consistency.rows.columnar import open_parquet
 from surface_consistency.rows.readers import python_values
 from surface_consistency.schemas._record import Record
 from surface_consistency.schemas.jsonl import atomic_path
@@ -177,7 +178,8 @@ def read_frame(
     if not path.is_file():
         raise SourceNotFoundError(f"{path.parent} has no {path.name}; {remedy}")
     try:
-        table = pq.read_table(path, columns=[*record.model_fields] if only else None)
+        with open_parquet(path) as file:
+            table = file.read(columns=[*record.model_fields] if only else None)
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path}: cannot be read as Parquet ({error}); {remedy}") from error
     frame = table.to_pandas(ignore_metadata=True)

@@ -22,7 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 import surface_consistency
-from surface_consistency.errors import DataError, RunError, SourceNotFoundError
+from surface_consistency.errors import DataError, RecordError, RunError, SourceNotFoundError
+from surface_consistency.rows.columnar import check_arrays
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.files import output_folder, write_json
 from surface_consistency.runs.locks import FileLock
@@ -323,9 +324,12 @@ class Job:
         """Read what a shard made, of this plan only."""
         path = self._file(shard)
         try:
+            check_arrays(path)
             with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
                 arrays = dict(content)
             notes = json.loads(arrays.pop("meta").tobytes())
+        except RecordError:
+            raise
         except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error) as error:
             raise DataError(
                 f"{path} is broken ({error}); delete it and do shard {shard} again"

@@ -14,6 +14,7 @@ from surface_consistency.cli.main import _COMMANDS, _FURTHER
 from surface_consistency.engine.report import report_runs
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.plugins import ANALYSES, STUDIES
+from tests.faults.bombs import SHORT
 from tests.faults.crashes import COMMANDS, NOT_STRUCK
 from tests.faults.hostile import FAMILIES
 from tests.faults.inputs import TEXTS
@@ -109,6 +110,15 @@ def test_hostile_files_are_read_right_or_refused():
 
     assert told.count("| 0 |") == len(FAMILIES), told
     assert "| 0 | 0 |" not in told, told
+
+
+@pytest.mark.skipif(not FORKS, reason="the memory of a process is limited and measured")
+def test_small_files_that_unpack_to_gigabytes_are_refused_in_bounded_memory():
+    told = harness("bombs", "--short")
+
+    assert told.endswith("0 over the bounds\n"), told
+    for name in SHORT:
+        assert f"| {name} |" in told
 
 
 @pytest.fixture(scope="module")

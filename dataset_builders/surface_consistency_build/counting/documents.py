@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.rows.columnar import check_parquet
 from surface_consistency_build.counting.texts import PackedTexts, encoded
 from surface_consistency_build.unpacking.decoders import (
     PACKED_SUFFIXES,
@@ -299,6 +300,7 @@ class DocumentReader:
                 )
             first = sum(file.metadata.row_group(k).num_rows for k in range(part.start))
             groups = range(part.start, file.num_row_groups if part.stop is None else part.stop)
+            check_parquet(file, part.path, groups)
             for batch in file.iter_batches(1024, row_groups=[*groups], columns=wanted):
                 texts = batch.column(0)
                 if pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type):

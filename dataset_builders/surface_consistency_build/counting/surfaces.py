@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, get_args
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
+from surface_consistency.rows.columnar import open_parquet
 from surface_consistency.studies.redirectqa.instances import entity_id
 from surface_consistency.text import counted_name
 from surface_consistency_build.counting.texts import (
@@ -168,7 +168,7 @@ class SurfaceTable:
         if not Path(path).is_file():
             raise SourceNotFoundError(f"no table of names {path}; check the path")
         try:
-            file = pq.ParquetFile(path)
+            file = open_parquet(Path(path))
             given = [name for name in _COLUMNS if name in file.schema_arrow.names]
             if not {*_COLUMNS[:2]} <= {*given}:
                 return cls.from_frame(file.read())

@@ -22,6 +22,7 @@ from surface_consistency.errors import (
     SourceNotFoundError,
 )
 from surface_consistency.models.runner import Runner
+from surface_consistency.reading import csv_rows
 from surface_consistency.rows.readers import Place, read_rows
 from surface_consistency.runs.files import guard_cell, unguard_cell, write_text
 from surface_consistency.runs.log import read_manifest
@@ -177,11 +178,10 @@ class ReviewSheet:
 
     def _is_filled(self, path: Path) -> bool:
         """Check whether a reviewer has written into a sheet, or a program saved it otherwise."""
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
-            rows = csv.DictReader(lines)
-            if tuple(rows.fieldnames or ()) != (*self.shown, *self.filled):
-                return True
-            return any((row.get(name) or "").strip() for row in rows for name in self.filled)
+        rows = csv_rows(path, is_strict=False)
+        if next(rows, (0, []))[1] != [*self.shown, *self.filled]:
+            return True
+        return any(cell.strip() for _, cells in rows for cell in cells[len(self.shown) :])
 
 
 class Writing(ABC, Generic[DraftT, SettingsT]):

@@ -1,6 +1,5 @@
 """Labels that people give: the sheet to fill in, its reading, and how a judge agrees with them."""
 
-import csv
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from surface_consistency.errors import (
     UnscoredWarning,
 )
 from surface_consistency.metrics import Intervals, JudgeError, corrected_alignment, judge_agreement
-from surface_consistency.reading import shown
+from surface_consistency.reading import csv_rows, first_names, shown
 from surface_consistency.runs.files import unguard_cell, write_csv
 
 LABEL_COLUMNS: Final = ("prompt_id", "question_id", "correct")
@@ -58,13 +57,9 @@ def read_labels(path: str | os.PathLike[str]) -> pd.DataFrame:
     source = Path(path)
     if not source.is_file():
         raise SourceNotFoundError(f"no file {source}; give a CSV file of labels")
-    try:
-        rows = _read(source)
-    except csv.Error as error:
-        raise DataError(f"{source}: cannot be read as CSV ({error}); save it again") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{source}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
-    frame = pd.DataFrame(rows, columns=[*LABEL_COLUMNS, "is_recalled", "answer"], dtype=object)
+    frame = pd.DataFrame(
+        _read(source), columns=[*LABEL_COLUMNS, "is_recalled", "answer"], dtype=object
+    )
     return frame.astype({"correct": "boolean", "is_recalled": "boolean"})
 
 
@@ -209,33 +204,33 @@ def _read(path: Path) -> list[tuple[str, str, bool | None, bool | None, object]]
     """Read the labels row by row."""
     seen: dict[tuple[str, str], int] = {}
     labels = []
-    with path.open(encoding="utf-8-sig", newline="") as lines:
-        rows = csv.DictReader(lines)
-        header = rows.fieldnames or []
-        missing = [name for name in LABEL_COLUMNS if name not in header]
-        if missing:
-            raise ColumnNotFoundError(
-                f"{path}: no column {', '.join(missing)}; a file of labels has "
-                f"{', '.join(LABEL_COLUMNS)}, and this one has {', '.join(header) or 'none'}"
+    rows = csv_rows(path)
+    _, header = next(rows, (0, []))
+    missing = [name for name in LABEL_COLUMNS if name not in header]
+    if missing:
+        raise ColumnNotFoundError(
+            f"{path}: no column {', '.join(missing)}; a file of labels has "
+            f"{', '.join(LABEL_COLUMNS)}, and this one has {first_names(header) or 'none'}"
+        )
+    for number, cells in rows:
+        row = dict.fromkeys(header, "") | dict(zip(header, cells, strict=False))
+        if not any(row[name] for name in LABEL_COLUMNS):
+            continue
+        where = f"{path}:{number}"
+        prompt_id, question_id = (unguard_cell(row[name]) for name in LABEL_COLUMNS[:2])
+        key = (str(prompt_id or ""), str(question_id or ""))
+        if key in seen:
+            raise DataError(
+                f"{where}: question {shown(key[1])} of prompt {shown(key[0])} was labelled in "
+                f"line {seen[key]} already; keep one of the two"
             )
-        for row in rows:
-            if not any(row[name] for name in LABEL_COLUMNS):
-                continue
-            where = f"{path}:{rows.line_num}"
-            prompt_id, question_id = (unguard_cell(row[name]) for name in LABEL_COLUMNS[:2])
-            key = (str(prompt_id or ""), str(question_id or ""))
-            if key in seen:
-                raise DataError(
-                    f"{where}: question {shown(key[1])} of prompt {shown(key[0])} was labelled in "
-                    f"line {seen[key]} already; keep one of the two"
-                )
-            seen[key] = rows.line_num
-            correct = _label(row["correct"], where)
-            is_recalled = _label(row.get("is_recalled"), where)
-            if correct and is_recalled is False:
-                raise DataError(f"{where}: a fact that is not recalled cannot be right")
-            answer = unguard_cell(row.get("answer"))
-            labels.append((*key, correct, is_recalled, answer))
+        seen[key] = number
+        correct = _label(row["correct"], where)
+        is_recalled = _label(row.get("is_recalled"), where)
+        if correct and is_recalled is False:
+            raise DataError(f"{where}: a fact that is not recalled cannot be right")
+        answer = unguard_cell(row.get("answer"))
+        labels.append((*key, correct, is_recalled, answer))
     return labels
 
 

@@ -1,0 +1,258 @@
+"""Parquet, Arrow and npz files of others, whose decoded size is known before they are decoded.
+
+Few bytes of such a file can stand for many rows (run-length pages), for many long texts (rows that
+name one text of a dictionary, texts that share a prefix), or for large buffers (compression).
+"""
+
+import json
+import math
+import re
+import struct
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from tokenize import TokenError
+from typing import TYPE_CHECKING, Any, Final
+
+from surface_consistency.errors import DataError, RecordError
+from surface_consistency.reading import LONGEST_LINE, UnpackedSize, check_columns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+_BATCH: Final = 256
+_PIECE: Final = 64_000_000
+_PREFIXED: Final = "DELTA_BYTE_ARRAY"
+_COMPRESSION: Final = 3
+_UNREADABLE: Final = (ValueError, KeyError, TypeError, RecursionError, struct.error, OSError)
+
+
+def open_parquet(path: Path) -> "pq.ParquetFile":
+    """Open a Parquet file whose decoded size is within the limit of `UnpackedSize`.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The open file.
+
+    Raises:
+        RecordError: If its content exceeds the limit.
+        pyarrow.ArrowException: If it is not a Parquet file.
+    """
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(path, pre_buffer=False)
+    try:
+        check_parquet(file, path, range(file.num_row_groups))
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def check_cells(columns: "pa.Table | pa.RecordBatch", place: str) -> None:
+    """Refuse texts of more than `LONGEST_LINE` bytes.
+
+    Args:
+        columns: A table, or a part of one.
+        place: The file, for messages.
+
+    Raises:
+        RecordError: If a text of a column, or of its lists, is longer; names the column.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for name, column in zip(columns.schema.names, columns.columns, strict=True):
+        while pa.types.is_nested(column.type) and hasattr(column, "flatten"):
+            if pa.types.is_struct(column.type):
+                break
+            column = pc.list_flatten(column)
+        kind = column.type
+        is_long = column.nbytes > LONGEST_LINE and (
+            pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind)
+        )
+        if is_long and (pc.max(pc.binary_length(column)).as_py() or 0) > LONGEST_LINE:
+            raise RecordError(
+                f"{place}: a cell of column {name[:80]!r} has more than {LONGEST_LINE:,} bytes; "
+                "shorten it, or leave out the column"
+            )
+
+
+def check_arrays(path: Path) -> None:
+    """Check that the arrays of an npz file are within the limit of `UnpackedSize`.
+
+    Args:
+        path: The file.
+
+    Raises:
+        RecordError: If they exceed the limit.
+        ValueError: If an array is not as large as its header states, or packed unusually.
+        zipfile.BadZipFile: If it is not a zip archive.
+    """
+    size = UnpackedSize(path)
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            size.add(member.file_size)
+            check_array(archive, member)
+
+
+def check_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+    """Check that an array of an npz file is as large as its header states.
+
+    Args:
+        archive: The file.
+        member: The array.
+
+    Raises:
+        ValueError: If it is not, or is packed otherwise than numpy does.
+    """
+    from numpy.lib import format as npy
+
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"{member.filename[:80]!r} is packed otherwise than by numpy")
+    with archive.open(member) as file:
+        version = npy.read_magic(file)
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        try:
+            shape, _, kind = read(file)
+        except (SyntaxError, TokenError) as error:
+            raise ValueError(f"the header of {member.filename[:80]!r} is broken") from error
+        n_bytes = member.file_size - file.tell()
+    if math.prod(shape) * kind.itemsize != n_bytes and not kind.hasobject:
+        raise ValueError(
+            f"the header of {member.filename[:80]!r} announces an array of shape {shape}, and "
+            f"{n_bytes:,} bytes follow"
+        )
+
+
+def check_parquet(file: "pq.ParquetFile", path: Path, groups: Iterable[int]) -> None:
+    """Check that the decoded size of a Parquet file is within the limit of `UnpackedSize`.
+
+    A lower estimate is made first; long texts that many rows name are counted if there may be any.
+
+    Args:
+        file: The open file.
+        path: The file.
+        groups: Numbers of the row groups that are read.
+
+    Raises:
+        RecordError: If the row groups exceed the limit.
+    """
+    size, metadata = UnpackedSize(path), file.metadata
+    chunks = [
+        (group, column, metadata.row_group(group).column(column))
+        for group in groups
+        for column in range(metadata.num_columns)
+    ]
+    for _, column, chunk in chunks:
+        width = max(file.schema.column(column).length, 0)
+        size.add(chunk.total_uncompressed_size + chunk.num_values * width, chunk.num_values)
+    # Chunks below this size do not matter, even together.
+    most = size.limit // (2 * len(chunks) + 2)
+    for number, _, chunk in chunks:
+        longest = chunk.total_uncompressed_size
+        if chunk.physical_type == "BYTE_ARRAY" and chunk.num_values * longest > most:
+            _add_texts(size, number, chunk, most)
+
+
+def _add_texts(size: UnpackedSize, group: int, chunk: Any, most: int) -> None:  # noqa: ANN401
+    """Count the texts of a column chunk, unless they have `most` bytes at most."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    name, is_prefixed = chunk.path_in_schema, _PREFIXED in chunk.encodings
+    # A text with a prefix of the one before is not longer than the whole chunk.
+    rows = max(1, _PIECE // chunk.total_uncompressed_size) if is_prefixed else _BATCH
+    named = None if is_prefixed else [name]
+    with pq.ParquetFile(size.path, read_dictionary=named, pre_buffer=False) as file:
+        for batch in file.iter_batches(rows, [group], [name], use_threads=False):
+            texts = batch.column(0)
+            while pa.types.is_nested(texts.type):
+                texts = texts.field(0) if pa.types.is_struct(texts.type) else texts.flatten()
+            if not pa.types.is_dictionary(texts.type):
+                size.add(texts.nbytes)
+                continue
+            # The first batch has the whole dictionary; texts without one are in the file as such.
+            lengths = pc.binary_length(texts.dictionary)
+            if chunk.num_values * (pc.max(lengths).as_py() or 0) <= most:
+                return
+            size.add(pc.sum(lengths.take(texts.indices)).as_py() or 0)
+
+
+def check_saved_dataset(folder: Path) -> None:
+    """Check the Arrow files of a folder that `Dataset.save_to_disk` wrote.
+
+    Args:
+        folder: The folder of a data set, or of several splits.
+
+    Raises:
+        RecordError: If their content exceeds the limit of `UnpackedSize`.
+        DataError: If one is compressed, or damaged.
+    """
+    import pyarrow as pa
+
+    for state in (*folder.glob("state.json"), *folder.glob("*/state.json")):
+        try:
+            told = json.loads(state.read_bytes())
+            files = [state.parent / one["filename"] for one in told["_data_files"]]
+            for file in filter(Path.is_file, files):
+                _check_arrow(file)
+        except DataError:
+            raise
+        except (*_UNREADABLE, pa.ArrowException) as error:
+            raise DataError(
+                f"{state.parent}: not a folder of Dataset.save_to_disk ({str(error)[:200]}); write "
+                "it again"
+            ) from error
+
+
+def _check_arrow(path: Path) -> None:
+    """Count the rows of an Arrow stream; its buffers are those of the file."""
+    import pyarrow as pa
+
+    size = UnpackedSize(path)
+    with pa.memory_map(str(path)) as file:
+        for message in pa.ipc.MessageReader.open_stream(file):
+            if message.type == "record batch" and _is_compressed(message.metadata.to_pybytes()):
+                raise DataError(
+                    f"{path}: its buffers are compressed, which Dataset.save_to_disk does not do; "
+                    "write it again"
+                )
+    with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as batches:
+        check_columns(batches.schema.names, str(path))
+        if not all(map(_is_plain, batches.schema.types)):
+            raise DataError(
+                f"{path}: columns of dictionaries or views are not read; write it again"
+            )
+        for batch in batches:
+            size.add(0, batch.num_rows * batch.num_columns)
+            batch.validate(full=True)
+            check_cells(batch, str(path))
+
+
+def _is_plain(kind: "pa.DataType") -> bool:
+    """Check that each value of a column has bytes of its own."""
+    children = [kind.field(number).type for number in range(kind.num_fields)]
+    is_shared = re.match(r"\w+_view|dictionary|run_end_encoded", str(kind)) is not None
+    return not is_shared and all(map(_is_plain, children))
+
+
+def _is_compressed(header: bytes) -> bool:
+    """Check a message of Arrow, a FlatBuffer, for the compression of its buffers."""
+
+    def field(table: int, number: int) -> int:
+        """Return the position of a field of a table; 0 if it is not there."""
+        layout = table - struct.unpack_from("<i", header, table)[0]
+        end = struct.unpack_from("<H", header, layout)[0]
+        at = 4 + 2 * number
+        offset = struct.unpack_from("<H", header, layout + at)[0] if at < end else 0
+        return table + offset if offset else 0
+
+    (root,) = struct.unpack_from("<I", header)
+    batch = field(root, 2)
+    batch += struct.unpack_from("<I", header, batch)[0]
+    return field(batch, _COMPRESSION) != 0

@@ -1,0 +1,143 @@
+"""Columnar files are refused by their decoded size before they are decoded."""
+
+import io
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from surface_consistency.errors import DataError, RecordError
+from surface_consistency.rows import columnar
+from surface_consistency.rows.columnar import check_arrays, check_saved_dataset, open_parquet
+from surface_consistency.rows.readers import read_rows
+
+MB = 1_000_000
+LIMIT = "SURFACE_CONSISTENCY_MAX_UNPACKED_MB"
+
+
+def written(path, values, **options):
+    pq.write_table(pa.table({"a": values}), path, **options)
+    return path
+
+
+def named(n, text, *others):
+    """Rows that all name one text of a dictionary."""
+    return pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int32()), pa.array([text, *others]))
+
+
+TEXTS = {
+    "text": lambda n, text: named(n, text, "other"),
+    "list": lambda n, text: pa.ListArray.from_arrays(range(n + 1), named(n, text)),
+    "structure": lambda n, text: pa.StructArray.from_arrays([named(n, text)], ["b"]),
+    "bytes": lambda n, text: named(n, text.encode()),
+}
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_texts_that_many_rows_name_count_once_per_row(tmp_path, kind, monkeypatch):
+    text = "x" * MB
+    path = written(tmp_path / "rows.parquet", TEXTS[kind](100, text), store_schema=False)
+
+    monkeypatch.setenv(LIMIT, "100")
+    with pytest.raises(RecordError, match=f"unpack to more than 100 MB .*{LIMIT}"):
+        list(read_rows(path))
+    monkeypatch.setenv(LIMIT, "110")
+    assert len(list(read_rows(path))) == 100
+
+
+def test_texts_with_the_prefix_of_the_one_before_count_in_full(tmp_path, monkeypatch):
+    options = {"use_dictionary": False, "column_encoding": "DELTA_BYTE_ARRAY"}
+    options["compression"] = "zstd"
+    path = written(tmp_path / "rows.parquet", pa.array(["x" * MB] * 100), **options)
+    assert path.stat().st_size < 10_000
+
+    monkeypatch.setenv(LIMIT, "90")
+    with pytest.raises(RecordError, match="unpack to more than 90 MB"):
+        open_parquet(path)
+    monkeypatch.setenv(LIMIT, "110")
+    open_parquet(path).close()
+
+
+def test_rows_of_one_value_count_each(tmp_path, monkeypatch):
+    path = written(tmp_path / "rows.parquet", pa.array([1] * 100_000))
+    monkeypatch.setenv(LIMIT, "10")
+
+    with pytest.raises(RecordError, match="unpack to more than 10 MB"):
+        list(read_rows(path))
+
+
+def test_usual_texts_are_not_counted_twice(tmp_path, monkeypatch):
+    """One long text among many short ones, and pages without a dictionary."""
+    texts = ["y" * 500_000, *(f"{number:090}" for number in range(40_000))]
+    path = written(tmp_path / "rows.parquet", pa.array(texts))
+    monkeypatch.setenv(LIMIT, "20")
+
+    assert [row["a"] for _, row in read_rows(path)] == texts
+
+
+def test_a_cell_is_not_longer_than_a_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(columnar, "LONGEST_LINE", 1_000)
+    for value in (pa.array(["x" * 1_000, "x" * 1_001]), pa.array([["x" * 1_001]])):
+        with pytest.raises(RecordError, match="a cell of column 'a' has more than 1,000 bytes"):
+            list(read_rows(written(tmp_path / "rows.parquet", value)))
+    assert len(list(read_rows(written(tmp_path / "rows.parquet", pa.array(["x" * 1_000]))))) == 1
+
+
+def saved(folder, values, compression=None):
+    datasets = pytest.importorskip("datasets")
+    datasets.Dataset.from_dict({"a": [1]}).save_to_disk(str(folder))
+    (file,) = folder.glob("*.arrow")
+    batch = pa.RecordBatch.from_pydict({"a": values})
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_stream(str(file), batch.schema, options=options) as writer:
+        writer.write_batch(batch)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("values", "compression", "message"),
+    [
+        (pa.nulls(5_000_000), None, "unpack to more than 400 MB"),
+        (pa.array([1, 2]), "zstd", "its buffers are compressed, which"),
+        (pa.array([["a"]]), "lz4", "its buffers are compressed, which"),
+        (named(3, "x"), None, "columns of dictionaries or views"),
+        (pa.array([["x"]], pa.list_(pa.string_view())), None, "columns of dictionaries or views"),
+    ],
+)
+def test_saved_data_sets_are_checked(tmp_path, values, compression, message):
+    with pytest.raises(DataError, match=message):
+        check_saved_dataset(saved(tmp_path / "d", values, compression))
+
+
+def test_a_saved_data_set_with_broken_offsets_is_refused(tmp_path):
+    folder = saved(tmp_path / "d", pa.array(["abc", "de"]))
+    check_saved_dataset(folder)
+    (file,) = folder.glob("*.arrow")
+    offsets = np.array([0, 3, 5], np.int32).tobytes()
+    broken = np.array([0, 300, 5], np.int32).tobytes()
+    file.write_bytes(file.read_bytes().replace(offsets, broken))
+
+    with pytest.raises(DataError, match="Offset invariant failure"):
+        check_saved_dataset(folder)
+
+
+def test_arrays_are_as_large_as_their_headers_state(tmp_path, monkeypatch):
+    path = tmp_path / "arrays.npz"
+    np.savez_compressed(path, a=np.zeros(MB, np.uint8), b=np.arange(6).reshape(2, 3))
+    check_arrays(path)
+    monkeypatch.setenv(LIMIT, "1")
+    with pytest.raises(RecordError, match="unpack to more than 1 MB"):
+        check_arrays(path)
+
+    content = io.BytesIO()
+    np.save(content, np.zeros(10))
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("b.npy", content.getvalue().replace(b"(10,), }   ", b"(9999999,)}"))
+    with pytest.raises(ValueError, match=r"'b.npy' announces an array of shape \(9999999,"):
+        check_arrays(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.npy", content.getvalue().replace(b"(10,)", b"(10,("))
+    with pytest.raises(ValueError, match=r"the header of 'a.npy' is broken"):
+        check_arrays(path)
