@@ -17,7 +17,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
-from surface_consistency.errors import ColumnNotFoundError, RecordError, SourceNotFoundError
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    RecordError,
+    SourceNotFoundError,
+)
 
 __all__ = [
     "DEEPEST",
@@ -38,6 +43,7 @@ __all__ = [
     "read_document",
     "read_lines",
     "read_start",
+    "within",
     "writable",
 ]
 
@@ -401,6 +407,32 @@ def existing_file(path: Path, what: str, pattern: str) -> Path:
         )
     if not path.is_file():
         raise SourceNotFoundError(f"no file {path}; expected {what} there; check the path")
+    return path
+
+
+def within(folder: Path, name: str) -> Path:
+    """Name a file of a folder that may be a stranger's, and refuse one that is elsewhere.
+
+    Args:
+        folder: The folder; it may be reached by a symbolic link.
+        name: Path of the file in it.
+
+    Returns:
+        The path; the file may be missing.
+
+    Raises:
+        DataError: If the path leads out of the folder, by a symbolic link or by "..".
+    """
+    path = folder / name
+    try:
+        is_within = path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # Links in a circle; RuntimeError before Python 3.13.
+        is_within = False
+    if not is_within:
+        raise DataError(
+            f"{folder / name[:_SHOWN]} leads out of its folder by a symbolic link or '..', which "
+            "is not followed; put a copy of the file in its place, or remove it"
+        )
     return path
 
 

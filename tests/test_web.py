@@ -78,7 +78,12 @@ def test_a_reply_that_is_labelled_as_not_encoded_is_read(label):
 @pytest.mark.enable_socket
 def test_while_a_long_reply_is_read_other_requests_are_answered():
     """The reading of the first reply ends only when the second one has been read."""
-    server = ReplayServer(lambda path, told: (200, {"text": "x" * (100_000 * (1 - told["n"]))}))
+
+    def answer(path, told):
+        time.sleep(0.3 * told["n"])
+        return 200, {"text": "x" * (100_000 * (1 - told["n"]))}
+
+    server = ReplayServer(answer)
     client = WebClient(url=server.url, name="a service", concurrency=2)
     is_read = threading.Event()
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import DataError
-from surface_consistency.reading import parse_json, read_document
+from surface_consistency.reading import parse_json, read_document, within
 from surface_consistency.results.tables import Part, content_of, text_or_none
 from surface_consistency.schemas.run_format import check_run_format
 
@@ -39,7 +39,7 @@ def run_part(path: Path) -> Part:
     Raises:
         DataError: If the manifest names no study or model, or the folder is of another version.
     """
-    file = path / _MANIFEST
+    file, made, planned = (within(path, name) for name in (_MANIFEST, _VERDICTS, _TARGETS))
     manifest = parse_json(read_document(file), str(file), remedy="copy the run again")
     if not isinstance(manifest, dict) or not {"study", "model"} <= manifest.keys():
         raise DataError(f"{file} names no study or model, as a manifest does; copy the run again")
@@ -47,8 +47,8 @@ def run_part(path: Path) -> Part:
         check_run_format(manifest.get("schema_version"))
     except ValueError as error:
         raise DataError(f"{file}: {error}") from error
-    verdicts = pd.read_parquet(path / _VERDICTS)
-    asked = pd.read_parquet(path / _TARGETS).drop_duplicates("target_id").set_index("target_id")
+    verdicts = pd.read_parquet(made)
+    asked = pd.read_parquet(planned).drop_duplicates("target_id").set_index("target_id")
     asked = asked.reindex(verdicts["target_id"]).reset_index(drop=True)
     parts = {
         "item": verdicts["target_id"].astype("str"),
