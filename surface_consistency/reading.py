@@ -54,6 +54,7 @@ __all__ = [
     "read_start",
     "shown",
     "unpacked",
+    "within",
     "writable",
 ]
 
@@ -660,6 +661,32 @@ def packed_text(path: Path) -> BinaryIO | None:
         return file
     file.close()
     return None
+
+
+def within(folder: Path, name: str) -> Path:
+    """Name a file of a folder that may be a stranger's, and refuse one that is elsewhere.
+
+    Args:
+        folder: The folder; it may be reached by a symbolic link.
+        name: Path of the file in it.
+
+    Returns:
+        The path; the file may be missing.
+
+    Raises:
+        DataError: If the path leads out of the folder, by a symbolic link or by "..".
+    """
+    path = folder / name
+    try:
+        is_within = path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # Links in a circle; RuntimeError before Python 3.13.
+        is_within = False
+    if not is_within:
+        raise DataError(
+            f"{folder / name[:_SHOWN]} leads out of its folder by a symbolic link or '..', which "
+            "is not followed; put a copy of the file in its place, or remove it"
+        )
+    return path
 
 
 def _opened(path: Path) -> BinaryIO:

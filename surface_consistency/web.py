@@ -11,9 +11,11 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
@@ -31,9 +33,12 @@ _LASTING: Final = frozenset({501, 505})
 _BAD_KEY: Final = frozenset({401, 402, 403, 407})
 _NOT_SERVED: Final = frozenset({404, 405})
 _SHOWN: Final = 300
+_SHORT: Final = 1 << 16
+"""Bytes of a reply that takes no more than milliseconds to read."""
 _RANDOM: Final = random.Random()
 
 _Value = TypeVar("_Value")
+_T = TypeVar("_T")
 
 
 class Request(NamedTuple):
@@ -131,8 +136,9 @@ class WebClient:
 
     Requests that time out, break off, come back damaged or with a status of 408, 409, 425, 429 or
     5xx are sent again after a growing wait; a `Retry-After` is honoured by all requests. What the
-    service refuses (400, 413, 422) or answers at too great a length is a reply without a value. A
-    wrong key, an address where nothing is served, and a redirection end all.
+    service refuses (400, 413, 422) or answers at too great a length is a reply without a value, and
+    so is a compressed reply: requests ask for none, and nothing is decompressed. A wrong key, an
+    address where nothing is served, and a redirection end all. Cookies are not stored.
 
     Raises:
         MissingDependencyError: If httpx is not installed.
@@ -146,7 +152,7 @@ class WebClient:
     """What it is called in messages."""
 
     key: str | None = field(default=None, repr=False)
-    """Sent as a bearer token; in no message and no reply, however the service quotes it."""
+    """Sent as a bearer token; removed from messages and replies, see `Redactor`."""
 
     as_form: bool = False
     """Whether bodies are sent as forms rather than as JSON."""
@@ -169,8 +175,8 @@ class WebClient:
     longest_wait: float = 60.0
     """Longest wait; a service that asks for a longer one ends all."""
 
-    max_reply_bytes: int = 64 << 20
-    """Longest reply that is read, after decompression."""
+    max_reply_bytes: int = 16 << 20
+    """Maximum size of a reply; of a larger one no more is read."""
 
     most_lost: int = 1
     """Requests in a row that end all when they get no answer in all attempts."""
@@ -208,6 +214,7 @@ class WebClient:
             requests: What is sent.
             read: Reads the answer to a request, by its place and the JSON object, free of the key;
                 a ValueError of it means that the answer is damaged, and the request is sent again.
+                It is called in two threads: long replies are read in one of their own.
 
         Yields:
             One reply a request, in the order of arrival; see `in_order`.
@@ -265,6 +272,7 @@ class _Session(Generic[_Value]):
     replies: "queue.SimpleQueue[Reply[_Value] | BaseException | None]" = field(
         default_factory=queue.SimpleQueue
     )
+    reader: ThreadPoolExecutor = field(default_factory=partial(ThreadPoolExecutor, max_workers=1))
     quiet_until: float = 0.0
     n_lost_in_a_row: int = 0
 
@@ -276,6 +284,7 @@ class _Session(Generic[_Value]):
         except BaseException as error:
             self.replies.put(error)
         finally:
+            self.reader.shutdown()
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.close()
 
@@ -298,17 +307,22 @@ class _Session(Generic[_Value]):
 
     def _clients(self) -> "list[httpx.AsyncClient]":
         """Make a client of one connection for each worker: a shared pool looks through all."""
+        from http.cookiejar import CookieJar, DefaultCookiePolicy
+
         import httpx
 
         context = httpx.create_ssl_context()
-        # A compressed reply could be a thousand times larger than what came over the wire.
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         if self.client.key:
             headers["Authorization"] = f"Bearer {self.client.key}"
         one = httpx.Limits(max_connections=1, max_keepalive_connections=1)
         return [
             httpx.AsyncClient(
-                headers=headers, timeout=self.client.timeout, limits=one, verify=context
+                headers=headers,
+                timeout=self.client.timeout,
+                limits=one,
+                verify=context,
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
             )
             for _ in range(min(self.client.concurrency, len(self.requests)))
         ]
@@ -320,7 +334,7 @@ class _Session(Generic[_Value]):
         named = json.dumps([self.client.url + request.path, request.body], sort_keys=True)
         key = hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()
         if self.cache is not None and (stored := self.cache.get(key)) is not None:
-            return Reply(place=place, value=self._value(place, stored))
+            return Reply(place=place, value=await self._work(stored, self._value, place))
         problem = ""
         for attempt in range(self.client.max_retries + 1):
             while (rest := self.quiet_until - time.monotonic()) > 0:
@@ -339,7 +353,6 @@ class _Session(Generic[_Value]):
         """Ask once: the wait that the service asks for, the problem, or the reply."""
         import httpx
 
-        clear = self.client.redactor.text
         try:
             async with asyncio.timeout(self.client.timeout):
                 response, data = await self._send(http, request)
@@ -349,47 +362,61 @@ class _Session(Generic[_Value]):
             raise RunnerError(
                 f"{self.client.url!r} is no address of {self.client.name}: {error}"
             ) from error
-        except (httpx.TransportError, httpx.DecodingError) as error:
-            return None, clear(f"{type(error).__name__}: {error}").rstrip(": "), None
-        if response.is_success and data is not None:
+        except httpx.TransportError as error:
+            return None, self._cleared(f"{type(error).__name__}: {error}").rstrip(": "), None
+        if response.is_success and isinstance(data, bytes):
             try:
-                reply = Reply(place=place, value=self._value(place, data))
+                reply = Reply(place=place, value=await self._work(data, self._value, place))
             except ValueError as error:
-                return None, clear(f"a damaged answer: {error}"), None
+                return None, self._cleared(f"a damaged answer: {error}"), None
             if self.cache is not None:
                 self.cache.put(key, data)
             return None, "", reply
-        problem = self._problem(response, data or b"")
+        said = data if isinstance(data, str) else await self._work(data, self._stated)
+        problem = f"HTTP {response.status_code}: {said or self._cleared(response.reason_phrase)}"
         if is_transient(response.status_code):
             delay = retry_after(response.headers)
             if delay is not None and response.status_code in (429, 503):
                 self.quiet_until = max(self.quiet_until, time.monotonic() + self._capped(delay))
             return delay, problem, None
-        body = _json_or_none(data)
+        body = None if isinstance(data, str) else await self._work(data, _json_or_none)
         ends_all = response.status_code in _BAD_KEY | _NOT_SERVED or response.is_redirect
         if ends_all and not self.client.is_of_one_request(body):
             raise RunnerError(self._ended(request, response, problem))
-        if data is None:
-            problem = (
-                f"the reply is larger than max_reply_bytes = {self.client.max_reply_bytes:,}; see "
-                "what the server sends, ask for less, or raise max_reply_bytes"
-            )
         refusal = f"{self.client.name} refused this request: {problem}"
         return None, problem, Reply(place=place, refusal=refusal, refusal_body=body)
 
     async def _send(
         self, http: "httpx.AsyncClient", request: Request
-    ) -> "tuple[httpx.Response, bytes | None]":
-        """Send one request; return the response and its body, None where that is too long."""
+    ) -> "tuple[httpx.Response, bytes | str]":
+        """Send one request; return the response and its body, or why that is not read."""
         url, body = self.client.url + request.path, dict(request.body)
         sent: dict[str, Any] = {"data" if self.client.as_form else "json": body}
-        data = bytearray()
+        data, limit = bytearray(), self.client.max_reply_bytes
         async with http.stream("POST", url, **sent) as response:
-            async for part in response.aiter_bytes():
+            encoding = response.headers.get("content-encoding", "").strip()
+            if encoding.lower() not in ("", "identity"):
+                # The size of a compressed reply is known only when it is decompressed.
+                return response, (
+                    f"the reply has the Content-Encoding {self._cleared(encoding)[:40]!r}, which "
+                    "is not decoded; let the server, or the proxy before it, send replies "
+                    "uncompressed (the requests say `Accept-Encoding: identity`)"
+                )
+            async for part in response.aiter_raw():
                 data += part
-                if len(data) > self.client.max_reply_bytes:
-                    return response, None
+                if len(data) > limit:
+                    return response, (
+                        f"the reply is larger than max_reply_bytes = {limit:,}; see what the "
+                        "server sends, request less, or raise max_reply_bytes"
+                    )
         return response, bytes(data)
+
+    async def _work(self, data: bytes, read: Callable[..., _T], *before: object) -> _T:
+        """Read a reply; a long one in a thread, so that time limits and other requests go on."""
+        if len(data) <= _SHORT:
+            return read(*before, data)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.reader, partial(read, *before, data))
 
     def _value(self, place: int, data: bytes) -> _Value:
         """Read an answer; a ValueError means that it is none."""
@@ -445,11 +472,13 @@ class _Session(Generic[_Value]):
             f"({problem}); {self.client.address_hint}"
         )
 
-    def _problem(self, response: "httpx.Response", data: bytes) -> str:
-        """Name the status and what the service says about it, the key left out if it is quoted."""
-        clear = self.client.redactor.text
-        text = " ".join(clear(data.decode("utf-8", "replace")).split())[:_SHOWN]
-        return f"HTTP {response.status_code}: {text or clear(response.reason_phrase)}"
+    def _cleared(self, text: str) -> str:
+        """Return the start of what a service or a library says, without the key."""
+        return " ".join(self.client.redactor.text(text).split())[:_SHOWN]
+
+    def _stated(self, data: bytes) -> str:
+        """Return the start of a reply that is a refusal."""
+        return self._cleared(data.decode("utf-8", "replace"))
 
 
 def _not_json(data: bytes, error: RecordError) -> str:
@@ -465,10 +494,10 @@ def _not_json(data: bytes, error: RecordError) -> str:
     return f"no readable JSON ({start!r}; {error})"
 
 
-def _json_or_none(data: bytes | None) -> JsonValue:
+def _json_or_none(data: bytes) -> JsonValue:
     """Read the JSON of a refusal, if it is JSON."""
     try:
-        value: JsonValue = None if data is None else parse_json(data, "a refusal")
+        value: JsonValue = parse_json(data, "a refusal")
     except RecordError:
         return None
     return value

@@ -1,7 +1,12 @@
 """The client of web services by itself; the tests of the runner of servers have the rest."""
 
+import contextlib
+import socket
 import sys
+import threading
 import time
+import tracemalloc
+import zlib
 
 import pytest
 
@@ -27,6 +32,114 @@ def test_replies_come_in_the_order_of_their_requests():
 
     assert [reply.place for reply in replies] == [reply.value for reply in replies] == [*range(8)]
     assert [reply.value for reply in in_order(iter(early))] == ["0", "1", "2"]
+
+
+@pytest.fixture(scope="module")
+def bomb():
+    """Bytes that gzip unpacks to 100 MB."""
+    packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+    return b"".join(packer.compress(b" " * 1_000_000) for _ in range(100)) + packer.flush()
+
+
+@pytest.mark.enable_socket
+@pytest.mark.parametrize("status", [200, 400])
+@pytest.mark.parametrize(
+    "label", ["gzip", "deflate", "br", "zstd", "x-gzip", "identity, GZIP", "x"]
+)
+def test_a_compressed_reply_is_refused_and_not_decompressed(bomb, label, status):
+    server = ReplayServer(lambda path, told: (status, bomb, ("Content-Encoding", label)))
+    client = WebClient(url=server.url, name="a service", max_retries=0, most_lost=2)
+    tracemalloc.start()
+
+    [reply] = client.ask([Request({}, "/x")], lambda place, told: told)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    server.stop()
+
+    assert reply.value is None
+    assert f"HTTP {status}: the reply has the Content-Encoding {label!r}, which" in reply.refusal
+    assert "Accept-Encoding: identity" in reply.refusal
+    assert len(server.requests) == 1
+    assert peak < 8_000_000
+
+
+@pytest.mark.enable_socket
+@pytest.mark.parametrize("label", ["identity", " Identity ", ""])
+def test_a_reply_that_is_labelled_as_not_encoded_is_read(label):
+    server = ReplayServer(lambda path, told: (200, {"n": 1}, ("Content-Encoding", label)))
+    client = WebClient(url=server.url, name="a service")
+
+    [reply] = client.ask([Request({}, "/x")], lambda place, told: told)
+    server.stop()
+
+    assert reply.value == {"n": 1}
+
+
+@pytest.mark.enable_socket
+def test_while_a_long_reply_is_read_other_requests_are_answered():
+    """The reading of the first reply ends only when the second one has been read."""
+
+    def answer(path, told):
+        time.sleep(0.3 * told["n"])
+        return 200, {"text": "x" * (100_000 * (1 - told["n"]))}
+
+    server = ReplayServer(answer)
+    client = WebClient(url=server.url, name="a service", concurrency=2)
+    is_read = threading.Event()
+
+    def read(place, told):
+        if place:
+            is_read.set()
+        return is_read.wait(10)
+
+    replies = list(client.ask([Request({"n": n}, "/x") for n in range(2)], read))
+    server.stop()
+
+    assert [(reply.place, reply.value) for reply in replies] == [(1, True), (0, True)]
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+FLOODS = {
+    "headers": (b"HTTP/1.1 200 OK\r\n", b"X-a: " + b"a" * 60_000 + b"\r\n", "Receive buffer too"),
+    "one header": (b"HTTP/1.1 200 OK\r\nX: ", b"a" * 60_000, "Receive buffer too"),
+    "trailers": (CHUNKED + b"2\r\n{}\r\n0\r\n", b"X: " + b"a" * 60_000 + b"\r\n", "Receive buffer"),
+    "chunk extension": (CHUNKED + b"5;", b"a" * 60_000, "Receive buffer too"),
+    "a chunk without end": (CHUNKED + b"fffffffff\r\n", b"a" * 60_000, "larger than max_reply"),
+    "many chunks": (CHUNKED, b"1\r\n \r\n" * 9_000, "larger than max_reply"),
+    "a body without end": (b"HTTP/1.1 200 OK\r\n\r\n", b"a" * 60_000, "larger than max_reply"),
+    "informational": (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 2_000, "no whole reply within"),
+    "slow headers": (b"HTTP/1.1 200 OK\r\nX: ", b"a", "no whole reply within"),
+    "slow body": (b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n", b" ", "no whole reply within"),
+}
+
+
+@pytest.mark.enable_socket
+@pytest.mark.parametrize(("start", "more", "problem"), FLOODS.values(), ids=FLOODS)
+def test_a_reply_without_end_is_given_up(start, more, problem):
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.settimeout(10)
+
+    def flood():
+        peer, _ = listener.accept()
+        peer.recv(65_536)
+        with peer, contextlib.suppress(OSError):
+            peer.sendall(start)
+            while True:
+                peer.sendall(more)
+                time.sleep(0.05 * (len(more) == 1))
+
+    thread = threading.Thread(target=flood)
+    thread.start()
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    options = {"timeout": 1.0 if "within" in problem else 30.0, "max_reply_bytes": 40_000}
+    client = WebClient(url=url, name="a service", max_retries=0, most_lost=2, **options)
+
+    [reply] = client.ask([Request({}, "/x")], lambda place, told: told)
+    thread.join(10)
+    listener.close()
+
+    assert problem in reply.refusal
+    assert not thread.is_alive()
 
 
 @pytest.mark.enable_socket

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import DataError
-from surface_consistency.reading import parse_json, read_document
+from surface_consistency.reading import parse_json, read_document, within
 from surface_consistency.results.tables import Part, content_of, text_or_none
 from surface_consistency.rows.columnar import open_parquet
 from surface_consistency.schemas.run_format import check_run_format
@@ -40,7 +40,7 @@ def run_part(path: Path) -> Part:
     Raises:
         DataError: If the manifest names no study or model, or the folder is of another version.
     """
-    file = path / _MANIFEST
+    file, made, planned = (within(path, name) for name in (_MANIFEST, _VERDICTS, _TARGETS))
     manifest = parse_json(read_document(file), str(file), remedy="copy the run again")
     if not isinstance(manifest, dict) or not {"study", "model"} <= manifest.keys():
         raise DataError(f"{file} names no study or model, as a manifest does; copy the run again")
@@ -48,7 +48,7 @@ def run_part(path: Path) -> Part:
         check_run_format(manifest.get("schema_version"))
     except ValueError as error:
         raise DataError(f"{file}: {error}") from error
-    with open_parquet(path / _VERDICTS) as outcomes, open_parquet(path / _TARGETS) as targets:
+    with open_parquet(made) as outcomes, open_parquet(planned) as targets:
         verdicts, asked = outcomes.read().to_pandas(), targets.read().to_pandas()
     asked = asked.drop_duplicates("target_id").set_index("target_id")
     asked = asked.reindex(verdicts["target_id"]).reset_index(drop=True)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pydantic import Field, JsonValue, ValidationError
 
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
-from surface_consistency.reading import file_digest
+from surface_consistency.reading import file_digest, within
 from surface_consistency.rows.columnar import open_parquet
 from surface_consistency.runs.answers import answer_frame
 from surface_consistency.runs.files import (
@@ -76,13 +76,13 @@ class PlanRecord(Record):
 
 
 class _File:
-    """Where a file of a run stands, by its name."""
+    """The path of a file of a run, by its name; see `reading.within`."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def __get__(self, folder: "RunFolder", owner: type) -> Path:
-        return folder.path / self.name
+        return within(folder.path, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ class RunFolder:
                 "'-', and another end than 'repeat', which names the logs of repeated prompts"
             )
         middle = f"-{group}" if group else ""
-        return self.path / f"generations{middle}{'-repeat' if repeat else ''}.jsonl"
+        return within(self.path, f"generations{middle}{'-repeat' if repeat else ''}.jsonl")
 
     def read_manifest(self) -> RunManifest:
         """Read the settings.
@@ -325,7 +325,8 @@ class RunFolder:
         Returns:
             Those of all groups, and of the prompts that were asked a second time.
         """
-        return sorted(self.path.glob("generations*.jsonl"))
+        found = sorted(self.path.glob("generations*.jsonl"))
+        return [within(self.path, log.name) for log in found]
 
     @contextmanager
     def replacing_scores(self, scoring: Scoring) -> Iterator["RunFolder"]:
@@ -378,7 +379,7 @@ class RunFolder:
                 f"is missing, or of an earlier version), perhaps since scoring was stopped; {again}"
             )
         for name, digest in scoring.files.items():
-            if not (self.path / name).is_file():
+            if not within(self.path, name).is_file():
                 raise SourceNotFoundError(
                     f"{self.path / name} is gone, though {self.scoring.name} tells of it (judged "
                     f"by {scoring.judged_by}); {again}"
@@ -411,18 +412,13 @@ class RunFolder:
         """Say what makes the run anew, for messages.
 
         Returns:
-            That the command be given again, which is quoted where the manifest tells it, or that
-            the answers be scored that are there.
+            That the command be given again, or that the answers be scored that are there. The
+            command of the manifest is not quoted: whoever wrote the folder may have written it.
         """
-        try:
-            command = self.read_manifest().command
-        except (RecordError, OSError):
-            command = None
-        named = f" (`{command}`)" if command else ""
         scored = ", or score its generations with `predictions`" if self.logs() else ""
         return (
-            f"give the command again that made it{named}, with another `out` where it refuses"
-            f"{scored}"
+            f"give the command again that made it (`command` in {self.manifest.name}), with "
+            f"another `out` where it refuses{scored}"
         )
 
     def _earlier_files(self) -> set[str]:
@@ -490,7 +486,7 @@ def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
         DataError: If a file cannot be read as CSV; names it.
     """
     tables = {}
-    for path in sorted(folder.glob("*.csv")):
+    for path in (within(folder, file.name) for file in sorted(folder.glob("*.csv"))):
         if path.stat().st_size < 2:
             continue
         try:

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 import surface_consistency
 from surface_consistency.errors import DataError, RecordError, RunError, SourceNotFoundError
+from surface_consistency.reading import within
 from surface_consistency.rows.columnar import check_arrays
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.files import output_folder, write_json
@@ -152,7 +153,7 @@ class Job:
             SourceNotFoundError: If the folder holds no manifest.
             DataError: If the manifest is broken, or of a newer version of this package.
         """
-        path = Path(folder) / "manifest.json"
+        path = within(Path(folder), "manifest.json")
         if not path.is_file():
             raise SourceNotFoundError(
                 f"{folder} is no folder of a {cls.noun}: {path.name} is missing; begin it with "
@@ -318,7 +319,7 @@ class Job:
 
     def _file(self, shard: int) -> Path:
         """Name the file of a shard."""
-        return self.folder / "shards" / f"{shard:05}.npz"
+        return within(self.folder, f"shards/{shard:05}.npz")
 
     def _read(self, shard: int) -> ShardResult:
         """Read what a shard made, of this plan only."""

@@ -10,6 +10,8 @@ from typing import Self
 
 import filelock
 
+from surface_consistency.reading import within
+
 _logger = logging.getLogger(__name__)
 
 _ATTEMPTS = 10
@@ -30,10 +32,11 @@ class FileLock:
         Exception: What `held` makes, at once, if another process, or another lock in this one,
             holds the file.
         OSError: If the file cannot be made.
+        DataError: If it is a symbolic link that leads out of its folder.
     """
 
     def __init__(self, path: str | os.PathLike[str], held: Callable[[str], Exception]) -> None:
-        self._path = Path(path)
+        self._path = within(Path(path).parent, Path(path).name)
         self._lock = filelock.FileLock(path, timeout=0, thread_local=False)
         try:
             self._acquire(held)

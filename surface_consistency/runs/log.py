@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from pydantic import ValidationError
 
 from surface_consistency.errors import DataError, RecordError, RunError, SourceNotFoundError
-from surface_consistency.reading import read_lines, shown
+from surface_consistency.reading import read_lines, shown, within
 from surface_consistency.runs.files import write_text
 from surface_consistency.runs.locks import FileLock
 from surface_consistency.runs.manifest import RunManifest
@@ -80,6 +80,8 @@ class RunLog:
         """
         log = Path(path)
         settings = Path(manifest_path or log.with_name(f"{log.stem}.manifest.json"))
+        for file in (log, settings):
+            within(file.parent, file.name)
         lock = lock_log(log)
         try:
             return cls(log, _agree_on_settings(log, settings, manifest), lock)

@@ -11,6 +11,7 @@ oracle's is a failure. Pages are not set here: the browser tests do that.
 import argparse
 import contextlib
 import csv
+import gzip
 import io
 import json
 import random
@@ -319,11 +320,12 @@ class Replies(_Scored):
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self):
                 self.rfile.read(int(self.headers["content-length"]))
-                status, body = owner.reply
+                status, body, headers = owner.reply
                 with contextlib.suppress(OSError):
                     self.send_response(status)
-                    self.send_header("content-type", "application/json")
-                    self.send_header("content-length", str(len(body)))
+                    headers = {"content-length": str(len(body))} | headers
+                    for name, value in headers.items():
+                        self.send_header(name, value)
                     self.end_headers()
                     self.wfile.write(body)
 
@@ -344,9 +346,18 @@ class Replies(_Scored):
         text = rng.choice(TEXTS)
         message = {"role": "assistant", "content": text}
         whole = {"model": "m", "choices": [{"message": message, "finish_reason": "stop"}]}
-        kind, wanted, status = rng.randrange(4), ANY, 200
+        kind, wanted, status, headers = rng.randrange(6), ANY, 200, {}
         body = json.dumps(whole).encode()
-        if kind == 0:
+        if kind == 4:
+            label = rng.choice(("gzip", "x-gzip", "deflate", "br", "zstd", "identity, gzip"))
+            headers, wanted = {"content-encoding": label}, REFUSED
+            body = rng.choice((body, gzip.compress(body), gzip.compress(b" " * 50_000_000)))
+        elif kind == 5:
+            length = rng.choice(("-1", "0", "1", len(body) - 1, len(body) + 1, 10**18, "1, 2", "x"))
+            headers = {"content-length": str(length)}
+            headers |= rng.choice(({}, {"transfer-encoding": rng.choice(("chunked", "gzip"))}))
+            wanted = REFUSED
+        elif kind == 0:
             wanted = {text.encode("utf-8", "replace").decode()}
         elif kind == 1:
             body = damaged(body, rng)
@@ -359,7 +370,7 @@ class Replies(_Scored):
             body = rng.choice(
                 (body, json.dumps({"error": {"message": text}}).encode(), b"", b"<html>")
             )
-        self.reply = status, body
+        self.reply = status, body, headers
         shutil.rmtree(self.out, ignore_errors=True)
         words = [
             "run",
@@ -384,7 +395,7 @@ class Replies(_Scored):
             "--json",
         ]
         options = {"base_url": f"http://127.0.0.1:{self.server.server_address[1]}/v1"}
-        options |= {"max_retries": 0, "first_wait": 0, "timeout": 5}
+        options |= {"max_retries": 0, "first_wait": 0, "timeout": 2}
         for name, value in options.items():
             words += ["--runner-option", f"{name}={value}"]
         return judged(*command(words), wanted, self.texts)

@@ -12,6 +12,7 @@ from pydantic import Field
 from surface_consistency.cli.options import Json, Out
 from surface_consistency.cli.record_command import name_flags, record_command
 from surface_consistency.errors import DataError
+from surface_consistency.reading import within
 from surface_consistency.schemas import QuestionRealization
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.redirectqa.instances import entity_id, instance_rows
@@ -238,7 +239,9 @@ def _ngrams(
     from surface_consistency_build.counting.indexes import lookup_counts, open_index
 
     folder = output_folder(out)
-    opened = open_index(index, cache=lookup.cache or folder / "lookups.sqlite", url=lookup.url)
+    opened = open_index(
+        index, cache=lookup.cache or within(folder, "lookups.sqlite"), url=lookup.url
+    )
     counts = lookup_counts(task.counter().ngrams(), opened)
     numbers = task.write(folder, {"counts": counts})
     write_json(folder / "lookup.json", {"from": index, "task": task.describe(), "counted": numbers})
@@ -279,7 +282,7 @@ def _link(
             _count_rows(given, source, table, instances, out, as_json=json)
         return
     entities = _linked_names(source, out)
-    cached = link.model_copy(update={"cache": link.cache or out / "spotlight.sqlite"})
+    cached = link.model_copy(update={"cache": link.cache or within(out, "spotlight.sqlite")})
     task = LinkTask(table, names, instances=instances, link=cached, entities=entities)
     _count(task, out, _corpus(corpus), work, as_json=json)
 
@@ -362,7 +365,9 @@ def _linked_names(source: LinkSource, out: Path) -> dict[str, str]:
 
     out.mkdir(parents=True, exist_ok=True)
     items = [entity for entity in titles if not entity.startswith("name:")]
-    return entities | dbpedia_uris(items, endpoint=source.sparql, cache=out / "dbpedia.sqlite")
+    return entities | dbpedia_uris(
+        items, endpoint=source.sparql, cache=within(out, "dbpedia.sqlite")
+    )
 
 
 def _titles(source: LinkSource) -> tuple[dict[str, str], list[tuple[str, str]]]:

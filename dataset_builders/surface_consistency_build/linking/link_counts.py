@@ -12,6 +12,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from surface_consistency.errors import DataError
+from surface_consistency.reading import within
 from surface_consistency.runs.files import write_json
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.text import counted_name
@@ -77,11 +78,14 @@ class LinkTask(NameTask):
         """Read what `save` wrote; see `NameTask.load`."""
         names = NameTask.load(folder, described)
         told = json.loads((folder / "inputs" / "link.json").read_bytes())
+        link = LinkSettings.model_validate_json(json.dumps(told["link"]))
+        # Only what is typed names a file outside the folder.
+        cache = within(folder, "spotlight.sqlite")
         return cls(
             names.table,
             names.settings,
             instances=names.instances,
-            link=LinkSettings.model_validate_json(json.dumps(told["link"])),
+            link=link.model_copy(update={"cache": cache}),
             entities=told["entities"],
         )
 
@@ -99,9 +103,7 @@ class LinkTask(NameTask):
     def save(self, folder: Path) -> None:
         """Write what is counted into the folder of the run."""
         super().save(folder)
-        # A shard may be counted from another folder than the one that the run was planned in.
-        cache = None if self.link.cache is None else self.link.cache.resolve()
-        link = self.link.model_copy(update={"cache": cache}).model_dump(mode="json")
+        link = self.link.model_dump(mode="json", exclude={"cache"})
         told = {"link": link, "entities": dict(self.entities)}
         write_json(folder / "inputs" / "link.json", told, indent=None)
 

@@ -1,6 +1,7 @@
 """A runner for any server that speaks the OpenAI protocol."""
 
 import os
+import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -20,6 +21,7 @@ from surface_consistency.schemas.prompts import GenerationParams, Prompt
 from surface_consistency.web import Reply, Request, WebClient
 
 _BATCHES_IN_FLIGHT: Final = 16
+_SHOWN: Final = 100
 _COMPLETIONS: Final = "/completions"
 _CHAT: Final = "/chat/completions"
 _ADDRESS_HINT: Final = (
@@ -129,6 +131,7 @@ class OpenAICompatibleRunner(Runner):
         self._max_tokens_field = max_tokens_field
         self._extra = dict(extra_body or {})
         self._warned: set[str] = set()
+        self._checking = threading.Lock()
 
     def fingerprint(self) -> dict[str, JsonValue]:
         """Tell model and request settings; never the key or the address, nor how fast is asked.
@@ -241,11 +244,11 @@ class OpenAICompatibleRunner(Runner):
         """Refuse answers of two models in one run; some servers do not name theirs."""
         if not isinstance(model, str):
             return
-        if self.served_model is None:
-            self.served_model = model
-        elif model != self.served_model:
+        with self._checking:  # Long replies are read in a thread of their own.
+            self.served_model = before = self.served_model or model
+        if model != before:
             raise RunnerError(
-                f"{self._client.url} answers as {model!r} now and as {self.served_model!r} before; "
+                f"{self._client.url} answers as {model[:_SHOWN]!r} now and as {before!r} before; "
                 "one run has one model: start a new run, and pin the model with served_model"
             )
 
