@@ -222,6 +222,7 @@ class _Asked:
         """Run a model, or a part of it, and score what is whole."""
         from surface_consistency.engine.run import WHOLE
         from surface_consistency.engine.sweep import run_sweep
+        from surface_consistency.runs.files import write_text
 
         part = home
         if self.shard is not None:
@@ -241,7 +242,7 @@ class _Asked:
             shard=WHOLE if self.shard is None else (self.shard - 1, self.shards),
         )
         if self.shard is None and home != self.out:
-            (home / _ASKED).write_text(self._description(model), encoding="utf-8")
+            write_text(home / _ASKED, self._description(model))
         return folders
 
     def _runner(self, study: "Study", data: object, model: ModelSettings, home: Path) -> "Runner":
