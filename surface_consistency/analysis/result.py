@@ -6,7 +6,6 @@ and a page. The statistics are those of `surface_consistency.metrics`.
 
 import html
 import os
-import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import pandas as pd
 
 from surface_consistency.tables.latex import heading, latex_table, table_cells
+from surface_consistency.tables.markdown import markdown_table
 from surface_consistency.tables.numbers import fitted_text, json_value, sentence_text
 from surface_consistency.tables.sentences import Sentence
 from surface_consistency.tables.table import Column, Table
@@ -28,11 +28,9 @@ if TYPE_CHECKING:
 _WIDTH: Final = 100
 _MOST_COLUMNS: Final = 7
 _MOST_SENTENCES: Final = 3
-_MOST_CHARACTERS: Final = 200
 _MOST_ROWS: Final = 60
 """Maximum number of rows in HTML; `to_frame` has all."""
 
-_TAG: Final = re.compile(r"<(?!\s)")
 _TITLES: Final = {"n": "n", "n_items": "items", "n_clusters": "clusters"}
 
 
@@ -211,7 +209,8 @@ class Result(NoTruthValue):
             The page.
 
         Raises:
-            DataError: If the folder contains a run, or a file cannot be written.
+            DataError: If the folder contains a run, a file would be replaced that no report wrote,
+            or a file cannot be written.
         """
         if self.page is not None:
             return self.page(folder)
@@ -294,34 +293,6 @@ def texts(sentences: Sequence[Sentence]) -> list[str]:
         The sentences, without no-break spaces.
     """
     return [one_line(sentence_text(one).replace("\u00a0", " ")) for one in sentences if one]
-
-
-def markdown_table(table: Table) -> str:
-    """Write a table in Markdown.
-
-    Args:
-        table: The table.
-
-    Returns:
-        Its headings and rows, cells of at most 200 characters.
-    """
-    heads, rows = table_cells(table)
-    cells = [[markdown_text(cell[:_MOST_CHARACTERS]) for cell in row] for row in (heads, *rows)]
-    return "\n".join(
-        f"| {' | '.join(row)} |" for row in (cells[0], ["---"] * len(heads), *cells[1:])
-    )
-
-
-def markdown_text(text: str) -> str:
-    """Write a text in Markdown, so that nothing of it is markup.
-
-    Args:
-        text: The text on one line.
-
-    Returns:
-        The text, escaped.
-    """
-    return _TAG.sub("&lt;", re.sub(r"([\\|`])", r"\\\1", text))
 
 
 def _html(cells: Sequence[str], tag: str) -> str:

@@ -74,7 +74,7 @@ def _show(
     lists: Iterable[str] = (),
 ) -> None:
     """Print a result, after its page is written; in Markdown with further lists."""
-    from surface_consistency.analysis.result import markdown_text
+    from surface_consistency.tables.markdown import markdown_text
 
     sentences = [*result.sentences[:1], *doubts, *result.sentences[1:]]
     sentences = [name_flags(one, _FLAGS) for one in sentences]
@@ -250,12 +250,12 @@ def _lost(compared: "ComparedResults") -> Iterator[str]:
     """List the first items of each metric that a model loses, with both answers, in Markdown."""
     import pandas as pd
 
-    from surface_consistency.analysis.result import markdown_table
     from surface_consistency.engine.compare.results_report import (
         MOST_LISTED,
         changed_items,
         listed_changes,
     )
+    from surface_consistency.tables.markdown import markdown_table
 
     for metric in compared.metrics:
         lost = [changed[changed["change"] == "lost"] for changed in compared.changed(metric)]

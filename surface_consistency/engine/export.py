@@ -22,12 +22,16 @@ from surface_consistency.engine.compare.verdicts import Verdicts
 from surface_consistency.engine.features import make_features
 from surface_consistency.engine.report import study_of_runs
 from surface_consistency.engine.study import Study
-from surface_consistency.errors import DataError
-from surface_consistency.runs.files import output_folder, subfolder, write_text
+from surface_consistency.runs.files import output_folder, refuse_foreign, subfolder, write_text
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.schemas._record import Record
 from surface_consistency.schemas.jsonl import atomic_path
-from surface_consistency.text import one_line
+from surface_consistency.tables.markdown import (
+    Markdown,
+    markdown_code,
+    markdown_rows,
+    markdown_text,
+)
 
 _DATA: Final = "data/outcomes-00000-of-00001.parquet"
 _MARK: Final = "Written by surface-consistency"
@@ -40,29 +44,31 @@ def export_dataset(
 
     Args:
         folders: Scored runs of one study.
-        out: Folder of the data set; a card of another hand in it is not replaced.
+        out: Folder of the data set; a card or data that were not written here are not replaced.
 
     Returns:
         The files: the Parquet file of all outcomes, one row a pair and model, and `README.md`,
         which says what the columns are and how the runs were made.
 
     Raises:
-        DataError: If a run cannot be read, or the folder holds a card that was not written here.
+        DataError: If a run cannot be read, or a file would be replaced that was not written here.
         ValueError: If no run is given, or runs of several studies.
     """
     study = study_of_runs(folders)
     runs = load_runs(folders, outcome=study.records.outcome)
     home = output_folder(out)
     card, data = home / "README.md", home / _DATA
-    _refuse_foreign(card)
+    is_known = card.is_file() and _MARK in card.read_text(encoding="utf-8", errors="replace")
+    refuse_foreign(home, [] if is_known else [card.name, _DATA])
     features = make_features(study.records.outcome)
     frame = pd.concat([run.outcomes for run in runs], ignore_index=True)
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
     table = pa.Table.from_pylist(rows, schema=features.arrow_schema)
     subfolder(home, data.parent.name)
+    # The card is written first: it marks the data as written here.
+    write_text(card, _dataset_card(study, runs))
     with atomic_path(data) as part:
         pq.write_table(table, part)
-    write_text(card, _dataset_card(study, runs))
     return [data, card]
 
 
@@ -84,24 +90,29 @@ def _dataset_card(study: Study | Verdicts, runs: Sequence[Run]) -> str:
         ],
     ).to_yaml()
     meanings = _field_docs(study.records.outcome)
-    columns = "\n".join(
-        f"| `{name}` | {_as_line(meanings.get(name, ''))} |"
-        for name in study.records.outcome.model_fields
+    columns = markdown_rows(
+        ("column", "meaning"),
+        (
+            (markdown_code(name), Markdown(" ".join(meanings.get(name, "").split())))
+            for name in study.records.outcome.model_fields
+        ),
     )
     made = "\n".join(
-        f"- {one_line(run.label)}: {len(run.outcomes):,} pairs; `{_in_code(run.signature)}`"
+        f"- {markdown_code(run.label)}: {len(run.outcomes):,} pairs; {markdown_code(run.signature)}"
         for run in runs
     )
-    first, second = study.design.conditions
+    title, question, first, second = map(
+        markdown_text, (study.design.title, study.design.question, *study.design.conditions)
+    )
     return f"""---
 {header}
 ---
 
-# Outcomes of {study.design.title}
+# Outcomes of {title}
 
-One row a pair and model: {study.design.question}. `first_correct` is the verdict under the {first},
+One row a pair and model: {question}. `first_correct` is the verdict under the {first},
 `second_correct` that under the {second}; a missing one could not be judged. Questions and names are
-those of {", ".join(map(one_line, data))}, whose licence holds for them.
+those of {", ".join(map(markdown_code, data))}, whose licence holds for them.
 
 ```python
 from datasets import load_dataset
@@ -112,8 +123,6 @@ outcomes = load_dataset("<this repository or folder>", split="test").to_pandas()
 sc.paired(outcomes)
 ```
 
-| column | meaning |
-| --- | --- |
 {columns}
 
 ## Runs
@@ -122,12 +131,6 @@ sc.paired(outcomes)
 
 {_MARK}.
 """
-
-
-def _refuse_foreign(card: Path) -> None:
-    """Keep a card that somebody else wrote."""
-    if card.exists() and _MARK not in card.read_text(encoding="utf-8", errors="replace"):
-        raise DataError(f"{card} was not written here and stays as it is; choose another `out`")
 
 
 def _field_docs(record: type[Record]) -> dict[str, str]:
@@ -146,13 +149,3 @@ def _field_docs(record: type[Record]) -> dict[str, str]:
                 ):
                     docs.setdefault(name, doc)
     return docs
-
-
-def _as_line(text: str) -> str:
-    """Set a text in a cell of a table."""
-    return one_line(" ".join(text.split())).replace("|", "\\|")
-
-
-def _in_code(text: str) -> str:
-    """Set a text between backticks."""
-    return one_line(text).replace("`", "'")

@@ -1,7 +1,6 @@
 """Scored runs become tables and one page."""
 
 import os
-import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,17 +14,16 @@ from surface_consistency.engine.paired.tables import TEXTS, table_of_runs
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.engine.study import Analysis, Study, study_of
 from surface_consistency.errors import DataError, UndefinedMetricWarning, UnscoredWarning
-from surface_consistency.reading import file_digest
 from surface_consistency.report.html import write_page
 from surface_consistency.report.page import Block, Check, Page, Prose, Section
-from surface_consistency.runs.files import output_folder, staged, write_csv, write_text
+from surface_consistency.runs.files import output_folder, staged_report, write_csv, write_text
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run, load_runs, study_name
 from surface_consistency.tables.numbers import sentence_text
 from surface_consistency.tables.table import Table
 
 _SOURCES = "SOURCES.txt"
-"""Marks a folder of tables that a report wrote, and names what they were made from."""
+"""Names what tables were made from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -77,7 +75,7 @@ def report_runs(
         ValueError: If no folder is given, one twice, or runs of several studies; if
             `settings.cluster` is no cluster of the study; if an analysis is not for this study, or
             names a table that is there.
-        DataError: If a run cannot be read.
+        DataError: If a run cannot be read, or a file would be replaced that no report wrote.
     """
     settings = settings or ReportSettings()
     if not settings.page:
@@ -86,13 +84,10 @@ def report_runs(
         folders = analysis.prepare(folders, Path(out), chosen)
     page, tables, runs = build_page(folders, study=study, settings=settings, analyses=analyses)
     home = output_folder(out)
-    sources = f"tables/{_SOURCES}"
-    with staged(home, first=sources, last="report.html") as beside:
+    with staged_report(home) as beside:
         write_tables(tables, beside / "tables", runs=runs)
         if settings.page:
             write_page(page, beside / "report.html")
-        _name_files(beside, beside / sources)
-        _remove_earlier(home, beside, home / sources)
     notes = [sentence_text(check.text) for check in page.checks if check.level == "warning"]
     return Reported(
         page=home / "report.html" if settings.page else None,
@@ -236,7 +231,7 @@ def write_tables(
 
     Args:
         tables: The tables.
-        folder: Where to write; made when absent. The tables of an earlier report are replaced.
+        folder: Where to write; made if absent.
         runs: What the tables were made from; their signatures go into `SOURCES.txt`.
 
     Returns:
@@ -244,10 +239,6 @@ def write_tables(
     """
     home = Path(folder)
     home.mkdir(parents=True, exist_ok=True)
-    if (home / _SOURCES).is_file():
-        for path in home.glob("*.csv"):
-            if path.stem not in tables:
-                path.unlink()
     written = []
     for name, table in tables.items():
         written.append(home / f"{name}.csv")
@@ -255,29 +246,6 @@ def write_tables(
     written.append(home / _SOURCES)
     write_text(written[-1], "".join(f"{run.label}\t{run.signature}\n" for run in runs))
     return written
-
-
-def _name_files(report: Path, sources: Path) -> None:
-    """Add the SHA-256 of all files of a report to `SOURCES.txt`, in the form of sha256sum."""
-    named = "".join(
-        f"{file_digest(path)}  {path.relative_to(report).as_posix()}\n"
-        for path in sorted(report.rglob("*"))
-        if path.is_file() and path != sources
-    )
-    write_text(sources, f"{sources.read_text(encoding='utf-8')}\n{named}")
-
-
-def _remove_earlier(home: Path, report: Path, sources: Path) -> None:
-    """Remove what an earlier report wrote and this one does not."""
-    if not sources.is_file():
-        return
-    for line in sources.read_text(encoding="utf-8", errors="replace").splitlines():
-        listed = re.fullmatch(r"([0-9a-f]{64})  (tables/[^/]+|report\.html)", line)
-        if listed is None or (report / listed[2]).exists():
-            continue
-        path = home / listed[2]
-        if file_digest(path) == listed[1]:  # Whoever replaced it keeps it.
-            path.unlink(missing_ok=True)
 
 
 def _analysed(

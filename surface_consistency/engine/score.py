@@ -44,7 +44,7 @@ from surface_consistency.results.predictions import (
 from surface_consistency.results.samples import refuse_mixed_tasks
 from surface_consistency.runs.answers import count_replies, join_answers
 from surface_consistency.runs.command import COMMAND
-from surface_consistency.runs.files import write_text
+from surface_consistency.runs.files import refuse_foreign, write_text
 from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.frames import TEXT, write_frame
 from surface_consistency.runs.manifest import RunManifest
@@ -105,6 +105,8 @@ def import_predictions(
     folder = RunFolder.create(out)
     if folder.prompts.exists():
         raise DataError(f"{folder.path} holds a run of a model; give the predictions another `out`")
+    if not folder.manifest.exists():
+        refuse_foreign(folder.path, [folder.log().name])
     manifest = make_manifest(
         study.name,
         plan.data,
@@ -127,13 +129,13 @@ def import_predictions(
                 f"{folder.path} holds other predictions ({', '.join(fields)} differ); give these "
                 "another `out`, or delete the folder first"
             )
+    write_text(folder.manifest, manifest.model_dump_json(indent=2) + "\n")
     with atomic_path(folder.log()) as part, part.open("w", encoding="utf-8") as log:
         for start in range(0, len(lines), _ROWS_AT_ONCE):
             lines.iloc[start : start + _ROWS_AT_ONCE].to_json(
                 log, orient="records", lines=True, force_ascii=False
             )
     write_targets(folder, plan, plan.items["prompt_id"], "")
-    write_text(folder.manifest, manifest.model_dump_json(indent=2) + "\n")
     return folder, lines
 
 

@@ -10,7 +10,7 @@ from surface_consistency.engine.settings import JudgeScoring, StudySettings
 from surface_consistency.engine.study import Study
 from surface_consistency.errors import RunError
 from surface_consistency.models.runner import Runner
-from surface_consistency.runs.files import output_folder, write_json
+from surface_consistency.runs.files import claim_files, output_folder, write_json
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.settings import Settings
 
@@ -59,6 +59,7 @@ def run_sweep(
     runs = {"runs": [name for name, _ in variants]}
     if len(variants) > 1:
         _refuse_single_run(home)
+        claim_files(home, [SWEEP_FILE])
         if not (home / SWEEP_FILE).exists():
             write_json(home / SWEEP_FILE, runs)
     folders: list[RunFolder] = []

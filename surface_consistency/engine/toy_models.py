@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from surface_consistency.errors import MissingDependencyError, RunError
 from surface_consistency.models.loading import quiet_bars
-from surface_consistency.runs.files import write_text
+from surface_consistency.runs.files import claim_files, write_text
 
 if TYPE_CHECKING:
     import torch
@@ -131,6 +131,7 @@ def train_on_examples(
                 f"{target} holds the model whose answers stand beside it, trained on other "
                 "examples or with other settings than now; give these another folder (`out`)"
             )
+    claim_files(target.parent, [target.name])
     _LOG.info("training a small model on %d texts, %d steps", len(examples), settings.steps)
     try:
         return _train(examples, target, settings, vocabulary, recipe)

@@ -9,7 +9,7 @@ from typing import Any
 from surface_consistency.errors import DataError
 from surface_consistency.report.html import write_page
 from surface_consistency.report.page import Dot, Finding, ForestPlot, Page, Section
-from surface_consistency.runs.files import output_folder, staged, write_csv
+from surface_consistency.runs.files import output_folder, staged_report, write_csv
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.tables.numbers import interval_value
 from surface_consistency.tables.table import Column, Table
@@ -42,7 +42,8 @@ def write_estimates(
         The page.
 
     Raises:
-        DataError: If the folder contains a run, or a file cannot be written.
+        DataError: If the folder contains a run, a file would be replaced that no report wrote,
+            or a file cannot be written.
     """
     home = output_folder(folder)
     run = RunFolder(home)
@@ -65,8 +66,7 @@ def write_estimates(
         ],
         claims=claims,
     )
-    with staged(home, last="report.html") as beside:
-        (beside / "tables").mkdir()
+    with staged_report(home) as beside:
         write_csv(beside / "tables" / f"{name}.csv", table.frame)
         write_page(page, beside / "report.html")
     return home / "report.html"

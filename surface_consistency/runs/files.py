@@ -10,12 +10,13 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from surface_consistency.errors import DataError
+from surface_consistency.reading import file_digest
 from surface_consistency.schemas.jsonl import (
     atomic_path,
     part_beside,
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ROW_GROUP = 65_536
+_PAGE = "report.html"
+_SOURCES = "tables/SOURCES.txt"
+"""Names what a report was made from, and the SHA-256 of its files."""
+CLAIMED = ".surface-consistency-files"
+"""Lists the files of a folder that `claim_files` has allowed to be written."""
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _GUARDED = re.compile(r"'+[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]inf", re.ASCII)
@@ -88,6 +94,104 @@ def subfolder(folder: Path, name: str) -> Path:
     return here
 
 
+def refuse_foreign(folder: Path, names: Iterable[str], known: Collection[str] = ()) -> None:
+    """Refuse to replace what this package did not write.
+
+    Args:
+        folder: The folder of the results.
+        names: Paths of files and folders within it that will be written.
+        known: Those that an earlier command wrote.
+
+    Raises:
+        DataError: If another file, folder or symbolic link of such a name exists; names the first.
+    """
+    for name in sorted({*names}.difference(known)):
+        path = folder / name
+        if os.path.lexists(path):
+            raise DataError(
+                f"{path} exists and was not written by an earlier command, so it is not replaced; "
+                "move or rename it, or choose another `out`"
+            )
+
+
+def claim_files(folder: Path, names: Iterable[str]) -> None:
+    """Refuse to replace what this package did not write, and list what it writes from now on.
+
+    The list is a hidden file of the folder. It is written first, so that the same command can
+    replace the files after it was killed.
+
+    Args:
+        folder: The folder of the results; made if absent.
+        names: Paths of files and folders within it that will be written.
+
+    Raises:
+        DataError: As for `refuse_foreign`, or if the folder cannot be written.
+    """
+    wanted, record = {*names}, output_folder(folder) / CLAIMED
+    try:
+        known = {str(name) for name in json.loads(record.read_bytes())}
+    except (OSError, ValueError, TypeError):
+        known = set()
+    refuse_foreign(folder, wanted, known)
+    if not wanted <= known:
+        write_json(record, sorted(wanted | known), indent=None)
+
+
+def report_files(folder: Path) -> dict[str, str]:
+    """List the files of an earlier report, which another report replaces.
+
+    Args:
+        folder: The folder of the report.
+
+    Returns:
+        Path within the folder to SHA-256, `tables/SOURCES.txt` included (without a digest); empty
+        if there is no report. A file that was edited since is listed too.
+    """
+    sources = folder / _SOURCES
+    if not sources.is_file():
+        return {}
+    text = sources.read_text(encoding="utf-8", errors="replace")
+    named = re.findall(r"(?m)^([0-9a-f]{64})  (tables/[^/\n]+|report\.html)$", text)
+    return {name: digest for digest, name in named} | ({_SOURCES: ""} if named else {})
+
+
+@contextmanager
+def staged_report(folder: Path) -> Iterator[Path]:
+    """Lend a hidden folder for `report.html` and `tables/`, which are moved in together.
+
+    `tables/SOURCES.txt` gets the SHA-256 of each file. What only an earlier report wrote is
+    removed, unless it was edited.
+
+    Args:
+        folder: The folder of the report; it must exist.
+
+    Yields:
+        The hidden folder, with `tables/`.
+
+    Raises:
+        DataError: If a file would be replaced that no report wrote, `tables` is a symbolic link, or
+            a file cannot be written; names it.
+    """
+    if (folder / "tables").is_symlink():
+        subfolder(folder, "tables")
+    known = report_files(folder)
+    with staged(folder, first=_SOURCES, last=_PAGE) as part:
+        (part / "tables").mkdir()
+        yield part
+        made = {
+            path.relative_to(part).as_posix(): file_digest(path)
+            for path in sorted(part.rglob("*"))
+            if path.is_file() and path != part / _SOURCES
+        }
+        refuse_foreign(folder, [*made, _SOURCES], known)
+        sources = part / _SOURCES
+        about = sources.read_text(encoding="utf-8") + "\n" if sources.exists() else ""
+        write_text(sources, about + "".join(f"{sha}  {name}\n" for name, sha in made.items()))
+        for name in known.keys() - {*made, _SOURCES}:
+            if (folder / name).is_file() and file_digest(folder / name) == known[name]:
+                (folder / name).unlink()
+
+
 def as_file_name(label: str) -> str:
     """Name a file or folder after a label, such as that of a model.
 
@@ -131,7 +235,7 @@ def staged(folder: Path, *, last: str, first: str = "") -> Iterator[Path]:
         part.mkdir()
         yield part
         files = sorted(path for path in part.rglob("*") if path.is_file())
-        for home in {path.parent for path in files}:
+        for home in sorted({path.parent for path in files}):
             subfolder(folder, str(home.relative_to(part)))
         for path in sorted(files, key=lambda path: (path == part / last, path != part / first)):
             target = folder / path.relative_to(part)
@@ -210,6 +314,32 @@ def write_csv(path: str | os.PathLike[str], frame: "pd.DataFrame") -> None:
     quoting: Any = csv.QUOTE_NONNUMERIC if has_returns else csv.QUOTE_MINIMAL
     with atomic_path(path) as part:
         guarded.to_csv(part, index=False, lineterminator="\n", encoding="utf-8", quoting=quoting)
+
+
+def write_sheet(path: str | os.PathLike[str], frame: "pd.DataFrame") -> None:
+    """Write a sheet that people fill in, as `write_csv` does; one that exists is not replaced.
+
+    Args:
+        path: The file; its folder must exist. If it has the content that would be written, as after
+            a command that was killed, it is left as it is.
+        frame: The table.
+
+    Raises:
+        DataError: If another file of that name exists, or it cannot be written; names it.
+    """
+    target = Path(path)
+    fresh = part_beside(target)
+    try:
+        write_csv(fresh, frame)
+        if not os.path.lexists(target):
+            fresh.replace(target)
+        elif file_digest(fresh) != file_digest(target):
+            raise DataError(
+                f"{target} exists and may contain labels or other work, so it is not replaced; "
+                "choose another name"
+            )
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def guard_cell(value: object) -> object:

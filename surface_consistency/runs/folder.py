@@ -17,7 +17,10 @@ from surface_consistency.reading import file_digest, within
 from surface_consistency.rows.columnar import open_parquet
 from surface_consistency.runs.answers import answer_frame
 from surface_consistency.runs.files import (
+    claim_files,
     output_folder,
+    refuse_foreign,
+    report_files,
     staged,
     subfolder,
     unguard_cell,
@@ -30,6 +33,15 @@ from surface_consistency.runs.log import lock_log, log_owner, read_answers
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas._record import NonEmpty, Record
 from surface_consistency.schemas.jsonl import describe_validation_error
+
+_WRITTEN = frozenset(
+    {
+        *("prompts.jsonl", "targets.parquet", "pairs.parquet", "plan.json", "shard.json"),
+        *("asked.json", "verdicts.parquet", "verdicts-repeat.parquet", "outcomes.parquet"),
+        *("scoring.json", "checks", "highlights"),
+    }
+)
+"""What a run has besides its manifest, its logs and the tables of its study."""
 
 _STRINGS = pa.list_(pa.string())
 _LARGE_STRINGS = pa.list_(pa.large_string())
@@ -140,9 +152,16 @@ class RunFolder:
 
         Raises:
             ValueError: If the name is empty.
-            DataError: If a file stands there.
+            DataError: If it is a file, or the folder contains no run but a file of a name that a
+                run or its report has.
         """
-        return cls(output_folder(path))
+        folder = cls(output_folder(path))
+        if not folder.manifest.is_file():
+            tables = (f"tables/{path.name}" for path in folder.path.glob("tables/*.csv"))
+            refuse_foreign(
+                folder.path, [*_WRITTEN, "report.html", *tables], report_files(folder.path)
+            )
+        return folder
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
@@ -352,6 +371,12 @@ class RunFolder:
             files = {path.relative_to(part).as_posix(): str(file_digest(path)) for path in written}
             made = scoring.model_copy(update={"made_from": made_from, "files": files})
             write_text(part / self.scoring.name, made.model_dump_json(indent=2) + "\n")
+            own = {*before, *_WRITTEN, self.manifest.name}
+            new = {name for name in files if name not in own and not name.startswith("checks/")}
+            labels = RunFolder(part).labels
+            if labels.exists() and file_digest(labels) != file_digest(self.labels):
+                new.add(labels.name)
+            claim_files(self.path, new)
             for name in before - files.keys():
                 (self.path / name).unlink(missing_ok=True)
 

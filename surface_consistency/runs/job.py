@@ -26,7 +26,7 @@ from surface_consistency.errors import DataError, RecordError, RunError, SourceN
 from surface_consistency.reading import within
 from surface_consistency.rows.columnar import check_arrays
 from surface_consistency.runs.command import COMMAND
-from surface_consistency.runs.files import output_folder, write_json
+from surface_consistency.runs.files import CLAIMED, claim_files, output_folder, write_json
 from surface_consistency.runs.locks import FileLock
 from surface_consistency.runs.processes import map_processes
 from surface_consistency.schemas.jsonl import atomic_path
@@ -105,7 +105,7 @@ class Job:
         place = output_folder(folder)
         manifest = place / "manifest.json"
         given = {item.name for item in place.iterdir() if not item.name.endswith(".part")}
-        foreign = given - {*cls.own_names, manifest.name, "shards", ".plan.lock"}
+        foreign = given - {*cls.own_names, manifest.name, "shards", ".plan.lock", CLAIMED}
         if foreign and not manifest.is_file():
             raise DataError(
                 f"{place} holds other things than a {cls.noun}, such as {min(foreign)}; give `out` "
@@ -125,6 +125,7 @@ class Job:
         cls, place: Path, kind: str, plan: Mapping[str, Any], save: Callable[[Path], None] | None
     ) -> Self:
         """Write the manifest of a new job."""
+        claim_files(place, ["shards", *(name for name in cls.own_names if "." not in name)])
         if save is not None:
             save(place)
         content = {

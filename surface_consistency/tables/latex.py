@@ -1,12 +1,13 @@
 """Tables in LaTeX, for results and for pages."""
 
+import re
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
 from surface_consistency.tables.numbers import format_cell, is_numeric
 from surface_consistency.tables.table import Column, Table
-from surface_consistency.text import one_line
+from surface_consistency.text import one_line, printable
 
 _LATEX: Final = {
     "\\": r"\textbackslash{}",
@@ -22,9 +23,14 @@ _LATEX: Final = {
     "ρ": r"$\rho$",
     "Δ": r"$\Delta$",
     "\u00a0": "~",
+    "`": r"\textasciigrave{}",
+    '"': r"\char34{}",
     **{mark: f"\\{mark}" for mark in "&%$#_{}"},
 }
 """How LaTeX sets the characters that it does not set as they are."""
+
+_LIGATURE: Final = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=,)(?=,)")
+"""Between the characters that fonts of TeX join to a dash or a quotation mark."""
 
 
 def table_cells(table: Table) -> tuple[list[str], list[list[str]]]:
@@ -56,15 +62,17 @@ def heading(column: Column) -> str:
 
 
 def latex_text(text: str) -> str:
-    """Write a text in LaTeX, so that nothing of it is markup.
+    r"""Write a text in LaTeX, so that nothing of it is markup.
 
     Args:
         text: The text.
 
     Returns:
-        The text, with special characters escaped.
+        The text on one line, with special characters escaped. Line breaks, tabs and control
+        characters are escapes such as `\n`, and `--` is two hyphens.
     """
-    return "".join(_LATEX.get(mark, mark) for mark in text)
+    parts = _LIGATURE.split(printable(one_line(text)))
+    return "{}".join("".join(_LATEX.get(mark, mark) for mark in part) for part in parts)
 
 
 def latex_table(table: Table, *, caption: str, label: str) -> str:
@@ -103,7 +111,7 @@ def latex_table(table: Table, *, caption: str, label: str) -> str:
 
 def _line(cells: Sequence[str]) -> str:
     """Write a row, which must not begin with an argument of the command before it."""
-    start = "{}" if cells[0].startswith(("[", "*")) else ""
+    start = "{}" if cells[0].lstrip().startswith(("[", "*")) else ""
     return start + " & ".join(map(latex_text, cells)) + r" \\"
 
 

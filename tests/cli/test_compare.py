@@ -93,7 +93,7 @@ def test_markdown_and_page_list_what_was_lost_with_both_answers(worse, tmp_path,
     out = capsys.readouterr().out
     assert out.startswith("**The accuracy (score) is 25.0 points lower for branch than for main (9")
     assert "<summary>10 items lost</summary>" in out
-    assert "main 3 | branch 3" in out
+    assert "`main 3` | `branch 3`" in out
     assert main(["compare", *worse, "--out", str(tmp_path / "page")]) == 0
     assert capsys.readouterr().out.rstrip().endswith("report.html")
     assert (tmp_path / "page" / "report.html").is_file()

@@ -344,6 +344,9 @@ def test_import_predictions_does_not_touch_other_folders(data, predictions, tmp_
     folder.prompts.write_text("")
     (tmp_path / "x").write_text("")
 
-    for name, message in (("run", "holds a run of a model; give"), ("x", "is a file; give `out`")):
+    for name, message in (
+        ("run", "prompts.jsonl exists and was not"),
+        ("x", "is a file; give `out`"),
+    ):
         with pytest.raises(DataError, match=message):
             import_predictions(data, predictions, tmp_path / name)

@@ -64,7 +64,9 @@ AUDIT = (
 FORMS = ("run", "forms", "--source", "forms.csv", "--repeat", "2")
 WEIGHTS = ("run", "unlearning", "--source", "facts.csv", "--repeat", "2")
 COMPARE = ("paired", "v.csv", "--first", "a", "--second", "b")
-MODELS = ("compare", "v.csv", "--label", "a", "b", "--out", "run")
+MODELS = ("compare", "v.csv", "--out", "page")
+PARTS = (*RUN, *QUICK, "--out", "run", "--shards", "2")
+SHEET = ("--labelling-sheet", "sheet.csv", "--setting", "labelling_sample=2")
 DUMPS = ("--source", str(MINI), "--no-checksums", "--quiet", "--out", "built")
 BUILD = ("build", "redirectqa", *DUMPS)
 POPQA = ("build", "popqa-redirect", *DUMPS)
@@ -129,10 +131,39 @@ def verdicts_of_forms(home):
     (home / "forms.csv").write_text("\n".join(["model,item,form,correct", *rows]), "utf-8")
 
 
+def save_results(**options):
+    """Save results as scripts and notebooks do."""
+    import pandas as pd
+
+    import surface_consistency as sc
+
+    forms = pd.read_csv("forms.csv")
+    sc.accuracy(forms, **options).save("accuracy")
+    sc.consistency(forms, **options).save("consistency")
+    wide = pd.read_csv("v.csv")
+    sc.paired(wide, first="a", second="b", **options).save("paired")
+    sc.compare("v.csv", **options).save("compared")
+
+
+def save_again():
+    """Save other results into the same folders."""
+    save_results(confidence=0.9)
+
+
+def run_in_python():
+    """Run a study and write its page, as the guide does."""
+    import surface_consistency as sc
+    from tests.faults.plugins import Echo
+
+    options = {"source": "sample", "limit": 2, "repeat": 2, "resamples": 5}
+    sc.run("redirectqa", runner=Echo(), out="run", progress=False, **options)
+
+
 @dataclasses.dataclass(frozen=True)
 class Command:
     """A command line, what stands there before it, and the run that it leaves.
 
+    The words "python" and a name are the function of that name in this module.
     What stands there before is made by command lines, or by functions of the folder.
     """
 
@@ -198,10 +229,29 @@ COMMANDS = {
     "paired --out, over another": Command(
         (*COMPARE, "--out", "page"), before=((*COMPARE, "--out", "page", "--by", "kind"),), run=None
     ),
-    "compare models --out": Command(MODELS),
+    "compare models --out": Command(MODELS, run=None),
     "compare models --out, over another": Command(
-        (*MODELS, "--margin", "0.1"), before=((*MODELS, "--by", "kind"),)
+        (*MODELS, "--margin", "0.1"), before=((*MODELS, "--by", "kind"),), run=None
     ),
+    "Python, Result.save of accuracy, consistency, paired and compare": Command(
+        ("python", "save_results"), before=(verdicts_of_forms,), run=None
+    ),
+    "Python, Result.save over another": Command(
+        ("python", "save_again"), before=(verdicts_of_forms, ("python", "save_results")), run=None
+    ),
+    "Python, run": Command(("python", "run_in_python")),
+    "run, two models": Command(
+        (*RUN, "--model", "one", "two", "--out", "run", *QUICK), run="run/two"
+    ),
+    "run, a shard": Command((*PARTS, "--shard", "1"), run=None),
+    "run, merged shards": Command(
+        PARTS, before=((*PARTS, "--shard", "1"), (*PARTS, "--shard", "2"))
+    ),
+    "score RUN, a labelling sheet": Command(
+        ("score", "run", "--rule", "exact", *SHEET, *QUICK),
+        before=((*RUN, "--out", "run", *QUICK),),
+    ),
+    "demo": Command(("demo", "--steps", "2", "--out", "run")),
     "run linking": Command((*LINKING, "--out", "run", *QUICK)),
     "run lexical": Command((*LEXICAL, *SCORER, "--out", "run", *QUICK)),
     "score RUN, linking by calibrated odds": Command(
@@ -262,9 +312,17 @@ COMMANDS = {
     "export": Command(
         ("export", "run", "--out", "exported"), before=((*RUN, "--out", "run", *QUICK),), run=None
     ),
+    "export over another": Command(
+        ("export", "run", "--out", "exported"),
+        before=(
+            (*RUN, "--out", "run", *QUICK),
+            ("export", "run", "--out", "exported"),
+            ("score", "run", "--rule", "exact", *QUICK),
+        ),
+        run=None,
+    ),
 }
 NOT_STRUCK = {
-    "demo": "trains a model, then does what `run` does",
     "lm-eval": "another program writes",
     "lm-eval-path": "writes nothing",
     "analyse memorization": "adds tables as `analyse frequency` does",
@@ -419,18 +477,25 @@ def call(words, home, *, full=None, copies=()):
 def _serve(words, home, pipe, disk):
     """Run a command here, tell the pipe what came of it, and end."""
     from surface_consistency.cli import main as cli
-    from surface_consistency.engine import run as asking
+    from surface_consistency.engine import generate, run as asking
     from surface_consistency.engine.judging import judges as judging
+    from surface_consistency.errors import SurfaceConsistencyError
     from surface_consistency.runs import job
 
     os.chdir(home)
     asking.datetime = judging.datetime = job.datetime = _Clock
+    generate._STORE_SECONDS = (
+        -1.0
+    )  # Each answer is stored when it comes, however slow the computer.
     sys.modules["matplotlib"] = None
     printed, errors = io.StringIO(), io.StringIO()
     disk.install()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(errors):
         try:
-            code = cli.main(words)
+            code = globals()[words[1]]() or 0 if words[0] == "python" else cli.main(words)
+        except SurfaceConsistencyError as error:
+            code = 2
+            print(f"error: {error}", file=sys.stderr)
         except BaseException:
             code = 1
             traceback.print_exc()
@@ -696,14 +761,18 @@ def main(argv=None):
             rng = random.Random(given.seed)
             command, folder = COMMANDS[name], Path(home) / "x"
             points = strike_all(name, command, folder, given.points, rng, given.only)
-            for where, wrong in points:
-                tries += 1
-                kinds[where.partition(", ")[2].split(" at ")[0].rpartition(" ")[2]] += 1
-                if wrong is not None:
-                    bad += 1
-                    failures.append(f"{where}\n  {wrong}")
-                if time.monotonic() > until:
-                    break
+            try:
+                for where, wrong in points:
+                    tries += 1
+                    kinds[where.partition(", ")[2].split(" at ")[0].rpartition(" ")[2]] += 1
+                    if wrong is not None:
+                        bad += 1
+                        failures.append(f"{where}\n  {wrong}")
+                    if time.monotonic() > until:
+                        break
+            except RuntimeError as error:  # The command fails undisturbed; the others still run.
+                bad += 1
+                failures.append(str(error))
         print(f"| {name} | {tries} | {bad} |", flush=True)
     print(f"\n{sum(kinds.values())} points ({dict(kinds)}), {len(failures)} failures")
     print("\n".join(failures))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import JsonValue
 
+from surface_consistency.tables.markdown import Markdown, markdown_code, markdown_rows
 from surface_consistency.taxonomy import RELATIONS, TYPES, parse_category
 from surface_consistency_build.cards.build_records import BuildManifest, RowCounts
 from surface_consistency_build.wikimedia.construction.progress import StepCount
@@ -210,7 +211,7 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> s
 
     Args:
         header: Names of the columns.
-        rows: Cells; a bar or a line break in one is written so that it stays in its cell.
+        rows: Cells; a text that is not `Markdown` is set so that nothing of it is markup.
 
     Returns:
         The table, without a final line feed.
@@ -221,15 +222,14 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> s
         bool(cells) and all(isinstance(x, int) and not isinstance(x, bool) for x in cells)
         for cells in columns
     ]
-    rule = ["---:" if is_number else "---" for is_number in numeric]
-    shown = [
+    shown = (
         [
-            f"{cell:,}" if is_number else " ".join(str(cell).replace("|", "\\|").split())
+            f"{cell:,}" if is_number else cell if isinstance(cell, Markdown) else str(cell)
             for cell, is_number in zip(line, numeric, strict=True)
         ]
         for line in lines
-    ]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (list(header), rule, *shown))
+    )
+    return markdown_rows(header, shown, "".join("lr"[is_number] for is_number in numeric))
 
 
 def redirectqa_card(
@@ -347,7 +347,7 @@ def stated_license(text: CardText, license_id: str | None) -> CardText:
     """
     if license_id is None:
         return text
-    notes = f"The card of the source states the licence `{license_id}` for its rows."
+    notes = f"The card of the source states the licence {markdown_code(license_id)} for its rows."
     return replace(text, license=license_id, license_notes=notes)
 
 
@@ -380,7 +380,7 @@ def _category_rows(counts: RowCounts) -> _Cells:
     for label in sorted(known, key=order):
         category = known[label]
         title = TYPES[category.type].title if category else "unknown"
-        yield f"`{label}`", title, counts.categories[label]
+        yield markdown_code(label), title, counts.categories[label]
 
 
 def _relation_rows(counts: RowCounts) -> _Cells:
@@ -400,7 +400,8 @@ def _column_rows(subset: CardSubset) -> _Cells:
     """List the columns, with what they contain if that is known."""
     for name, feature in subset.features.items():
         kind = _type_name(feature)
-        yield (name, kind, subset.meanings.get(name, "")) if subset.meanings else (name, kind)
+        meaning = Markdown(" ".join(subset.meanings.get(name, "").split()))
+        yield (name, kind, meaning) if subset.meanings else (name, kind)
 
 
 def _type_name(feature: object) -> str:

@@ -22,7 +22,7 @@ from pydantic import JsonValue
 from surface_consistency.data.redirectqa_release import CATEGORY_TYPES_PATH
 from surface_consistency.errors import DataError, RecordError, RunError
 from surface_consistency.reading import parse_json, read_document
-from surface_consistency.runs.files import write_text
+from surface_consistency.runs.files import claim_files, write_text
 from surface_consistency.schemas.jsonl import atomic_path
 from surface_consistency.taxonomy import CATEGORIES, TYPES
 from surface_consistency_build.cards.build_records import BuildManifest, Row, RowCounts, file_digest
@@ -109,8 +109,9 @@ def write_folder(
         What was written.
 
     Raises:
-        DataError: If a split has no rows, two rows share their key, a row has other columns or
-            types than its subset says, or a name cannot be a folder's.
+        DataError: If a file would be replaced that was not written here, a split has no rows, two
+            rows share their key, a row has other columns or types than its subset says, or a name
+            cannot be a folder's.
         ValueError: If there are no subsets, two of one name, or `rows_per_shard` is below 1.
     """
     names = [subset.name for subset in subsets]
@@ -121,7 +122,8 @@ def write_folder(
     for subset in subsets:
         _check_names(subset)
     place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
+    if not (place / _RECORD).exists():
+        claim_files(place, [_CARD, *names])
     shown = [_write_subset(place, subset, rows_per_shard) for subset in subsets]
     if any("subject_surface_category" in subset.features for subset in subsets):
         labels = ((label, TYPES[category.type].label) for label, category in CATEGORIES.items())

@@ -15,6 +15,7 @@ from surface_consistency.cli.options import Out
 from surface_consistency.cli.record_command import record_command
 from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.models.registry import load_runner
+from surface_consistency.runs.files import claim_files
 from surface_consistency.schemas.jsonl import write_jsonl
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.audit.conditions import TOPOLOGIES
@@ -176,6 +177,7 @@ def _audit(
     ):
         if unknown := sorted(set(chosen) - set(known)):
             raise ValueError(f"--{name}: {', '.join(unknown)} is none of {', '.join(known)}")
+    claim_files(out, ["README.md", "prompts", "triplets"])
     built = build_audit_databases(
         out,
         domains=[
@@ -209,8 +211,8 @@ def _articles(
     """
     if out.suffix != ".jsonl":
         raise ValueError(f"--out is a file of JSON lines; call it {out.with_suffix('.jsonl').name}")
+    claim_files(out.parent, [out.name])
     selection = select_articles(pages, pageviews, settings=settings)
-    out.parent.mkdir(parents=True, exist_ok=True)
     write_jsonl(out, selection.articles)
     n_chosen = Counter(article.category for article in selection.articles)
     for name in settings.categories:

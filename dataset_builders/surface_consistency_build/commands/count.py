@@ -235,7 +235,7 @@ def _ngrams(
         _count(task, out, _corpus(corpus), work, as_json=json)
         return
     _refuse_corpus(corpus)
-    from surface_consistency.runs.files import output_folder, write_json
+    from surface_consistency.runs.files import claim_files, output_folder, write_json
     from surface_consistency_build.counting.indexes import lookup_counts, open_index
 
     folder = output_folder(out)
@@ -243,6 +243,7 @@ def _ngrams(
         index, cache=lookup.cache or within(folder, "lookups.sqlite"), url=lookup.url
     )
     counts = lookup_counts(task.counter().ngrams(), opened)
+    claim_files(folder, ["ngrams.parquet", "instances.parquet", "lookup.json"])
     numbers = task.write(folder, {"counts": counts})
     write_json(folder / "lookup.json", {"from": index, "task": task.describe(), "counted": numbers})
     _print_counts(numbers, folder, as_json=json)
@@ -310,12 +311,14 @@ def _count_rows(
     as_json: bool,
 ) -> None:
     """Count the rows of a linker."""
-    from surface_consistency.runs.files import output_folder, write_json, write_parquet
+    from surface_consistency.runs.files import claim_files, output_folder, write_json, write_parquet
     from surface_consistency_build.counting.tables import linked_instances, linked_tables
 
     folder = output_folder(out)
     mentions = count_link_rows(given, table, _linked_names(source, folder))
     entities, surfaces = linked_tables(table, mentions)
+    tables = ("entities.parquet", "surfaces.parquet", "instances.parquet")
+    claim_files(folder, [*tables, "linked.json"])
     write_parquet(folder / "entities.parquet", entities)
     write_parquet(folder / "surfaces.parquet", surfaces)
     if instances is not None:
@@ -330,7 +333,7 @@ def _count_rows(
 
 def _look_up(path: str, source: LinkSource, out: Path, *, as_json: bool) -> None:
     """Look entities and pairs up in a published entity map."""
-    from surface_consistency.runs.files import write_json, write_parquet
+    from surface_consistency.runs.files import claim_files, write_json, write_parquet
     from surface_consistency_build.linking.entity_maps import (
         EntityMap,
         map_entity_table,
@@ -348,7 +351,7 @@ def _look_up(path: str, source: LinkSource, out: Path, *, as_json: bool) -> None
             "entities_in_map": len(linked),
             **{f"documents {key}": n for key, n in linked.failures.items()},
         }
-    out.mkdir(parents=True, exist_ok=True)
+    claim_files(out, ["linked_entities.parquet", "linked_pairs.parquet", "coverage.json"])
     write_parquet(out / "linked_entities.parquet", entities)
     write_parquet(out / "linked_pairs.parquet", together)
     write_json(out / "coverage.json", {"entity_map": path, **numbers})

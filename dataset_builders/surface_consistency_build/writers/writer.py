@@ -24,7 +24,7 @@ from surface_consistency.errors import (
 from surface_consistency.models.runner import Runner
 from surface_consistency.reading import csv_rows
 from surface_consistency.rows.readers import Place, read_rows
-from surface_consistency.runs.files import guard_cell, unguard_cell, write_text
+from surface_consistency.runs.files import claim_files, guard_cell, unguard_cell, write_text
 from surface_consistency.runs.log import read_manifest
 from surface_consistency.schemas import DataSource, Generation, GenerationParams, Prompt
 from surface_consistency.schemas.settings import Settings
@@ -241,7 +241,7 @@ class Writing(ABC, Generic[DraftT, SettingsT]):
                 `review.csv` of an earlier call.
         """
         folder = Path(out)
-        folder.mkdir(parents=True, exist_ok=True)
+        claim_files(folder, ["README.md", "review.csv"])
         for attempt in range(1, self.settings.attempts + 1):
             requests = self._requests(attempt)
             answers = generate_cached(

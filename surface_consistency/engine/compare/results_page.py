@@ -28,7 +28,7 @@ from surface_consistency.errors import DataError
 from surface_consistency.report.html import write_page
 from surface_consistency.report.page import Answer, Answers, Finding, Page, Provenance, Section
 from surface_consistency.runs.command import COMMAND
-from surface_consistency.runs.files import output_folder, staged, write_csv
+from surface_consistency.runs.files import output_folder, staged_report, write_csv
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.tables import sentences as say
 from surface_consistency.tables.numbers import Value, value_text
@@ -48,7 +48,8 @@ def write_comparison(compared: ComparedResults, out: str | os.PathLike[str]) -> 
         The page.
 
     Raises:
-        DataError: If the folder holds a run, or a file cannot be written.
+        DataError: If the folder contains a run, a file would be replaced that no report wrote,
+            or a file cannot be written.
     """
     home = output_folder(out)
     folder = RunFolder(home)
@@ -57,8 +58,7 @@ def write_comparison(compared: ComparedResults, out: str | os.PathLike[str]) -> 
             f"{home} holds a run, beside which no page is written; choose another `out`"
         )
     page, tables = comparison_page(compared)
-    with staged(home, last="report.html") as beside:
-        (beside / "tables").mkdir()
+    with staged_report(home) as beside:
         for name, frame in tables.items():
             write_csv(beside / "tables" / f"{name}.csv", frame)
         write_page(page, beside / "report.html")

@@ -21,7 +21,7 @@ from surface_consistency.errors import (
 )
 from surface_consistency.metrics import Intervals, JudgeError, corrected_alignment, judge_agreement
 from surface_consistency.reading import csv_rows, first_names, shown
-from surface_consistency.runs.files import unguard_cell, write_csv
+from surface_consistency.runs.files import unguard_cell, write_sheet
 
 LABEL_COLUMNS: Final = ("prompt_id", "question_id", "correct")
 """What a file of labels must have; `is_recalled` may stand beside, for free answers."""
@@ -148,7 +148,7 @@ def write_labelling_sheet(
 
     Raises:
         ValueError: If `n` is below 1, or there is no answer.
-        DataError: If a file of that name is there, which may hold labels.
+        DataError: If another file of that name exists, which may contain labels.
 
     Notes:
         `correct` is to be filled with 1 or 0, and for free answers of SLAQ `is_recalled`:
@@ -157,9 +157,6 @@ def write_labelling_sheet(
     """
     if n < 1:
         raise ValueError(f"n counts answers of each kind and must be 1 or more, got {n}")
-    target = Path(path)
-    if target.exists():
-        raise DataError(f"{target} is there already and may hold labels; choose another name")
     random = Random(seed)
     answered = targets[targets["text"].notna()]
     if answered.empty:
@@ -172,7 +169,7 @@ def write_labelling_sheet(
             blank = [""] * (1 + len(fill))
             rows.append((row["prompt_id"], row["item"], *blank, label, *texts))
     columns = [*LABEL_COLUMNS, *fill, kind, "question", "reference", "answer"]
-    write_csv(target, pd.DataFrame(rows, columns=columns, dtype=object))
+    write_sheet(path, pd.DataFrame(rows, columns=columns, dtype=object))
     return len(rows)
 
 

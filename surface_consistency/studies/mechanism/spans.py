@@ -18,7 +18,7 @@ from surface_consistency.matching import LongAnswer, TopicQuestions
 from surface_consistency.matching.answering_part import FUNCTION_WORDS, stem
 from surface_consistency.reading import delimited_rows
 from surface_consistency.runs import Run
-from surface_consistency.runs.files import unguard_cell, write_csv
+from surface_consistency.runs.files import unguard_cell, write_sheet
 from surface_consistency.schemas import Message, Prompt
 from surface_consistency.studies.mechanism.sample import Answer, Sample
 from surface_consistency.studies.mechanism.settings import MechanismSettings
@@ -315,20 +315,18 @@ def write_span_sheet(path: Path, requests: Sequence[SpanRequest], spans: dict[st
         spans: What was found, by answer.
 
     Raises:
-        DataError: If a file of that name is there, which may hold a person's work.
+        DataError: If another file of that name exists, which may contain a person's work.
 
     Notes:
         The column span is to be filled with the part of the long answer that tells the fact, copied
         word for word, "NONE" where none does, or left empty where `found` is right.
     """
-    if path.exists():
-        raise DataError(f"{path} is there already and may hold spans; choose another `span_sheet`")
     rows = []
     for request in requests:
         span = spans[request.answer_id]
         part = request.long[span.start : span.stop]
         rows.append((request.answer_id, request.question, request.short, request.long, part, ""))
-    write_csv(path, pd.DataFrame(rows, columns=list(_COLUMNS), dtype=object))
+    write_sheet(path, pd.DataFrame(rows, columns=list(_COLUMNS), dtype=object))
 
 
 def read_span_sheet(path: Path, requests: Sequence[SpanRequest]) -> dict[str, Span]:

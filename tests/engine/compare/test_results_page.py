@@ -7,7 +7,6 @@ import pytest
 
 from surface_consistency.analysis.compare import compare_results
 from surface_consistency.analysis.models import result_of
-from surface_consistency.analysis.result import markdown_text
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.cli.main import main
 from surface_consistency.engine.compare.results_page import comparison_page, write_comparison
@@ -15,6 +14,7 @@ from surface_consistency.engine.compare.results_report import ComparisonReport
 from surface_consistency.errors import DataError
 from surface_consistency.report.page import Answers, ForestPlot, MosaicPlots
 from surface_consistency.results.columns import ResultColumns
+from surface_consistency.tables.markdown import markdown_text
 from surface_consistency.tables.numbers import sentence_text
 
 
@@ -171,7 +171,7 @@ def test_text_json_and_markdown_report_the_same_numbers(tmp_path, capsys):
     points = f"{100 * row['difference']:+.1f}".replace("-", "−")
     assert points in result.to_text()
     assert points in markdown
-    assert "&lt;/script>" in markdown
+    assert "`a says </script>1.0`" in markdown
     n_lost = row["reference_only"]
     assert f"{n_lost:,} items lost" in markdown
     assert f"{n_lost - 20:,} more, which --out writes" in markdown
@@ -251,7 +251,7 @@ def test_a_label_of_several_lines_stays_on_one():
 
     assert "lower for <b>|`c than for a\\nb (95 % CI" in result_of(compared).sentences[0]
     shown = markdown_text(result_of(compared).sentences[0])
-    assert "lower for &lt;b>\\|\\`c than for a\\\\nb (95" in shown
+    assert "lower for ``<b>|`c`` than for `a\\nb` (95 % CI" in shown
     assert "p < 0.001" in shown
 
 

@@ -138,7 +138,7 @@ def test_a_sheet_goes_to_a_person_and_comes_back(tmp_path):
         "d": "Hannibal",
     }
     assert {one.source for one in found.values()} == {"person"}
-    with pytest.raises(DataError, match="is there already and may hold spans"):
+    with pytest.raises(DataError, match="exists and may contain labels or other work"):
         write_span_sheet(sheet, requests, spans)
 
 

@@ -85,7 +85,7 @@ def test_build_records_counts_attrition_and_dumps_by_their_checksums(built, dump
 
     assert "| test | 286 | 49 | 49 | 94 |" in card
     assert "| sample | triples | 55 | 53 |" in card
-    assert "| pageviews-202511-user.bz2 | 202511 |" in card
+    assert "| `pageviews-202511-user.bz2` | 202511 |" in card
     assert (manifest["seed"], manifest["options"]["triples"]) == (0, 500_000)
     names = {source["name"] for source in manifest["sources"]}
     assert names >= {"enwiki-20260101-redirect.sql.gz", "wikidata-20260101-all.json.gz"}

@@ -72,12 +72,12 @@ def test_render_card_shows_counts_attrition_and_build(built_rows, manifest):
     assert "| test | 10 | 2 | 2 | 3 |" in lines
     assert "| Typical errors | 1 |" in lines
     assert "| `Redirects_from_pseudonyms` | Alternative names and abbreviations | 1 |" in lines
-    assert "| place_of_birth | P19 | 1 |" in lines
-    assert "| pageviews | triples | 1,234 | 1,200 | no views \\| of it | 34 |" in lines
-    assert "| enwiki-20260101-page.sql.gz | 20260101 | 1,234 | ab12 |" in lines
+    assert "| `place_of_birth` | `P19` | 1 |" in lines
+    assert "| pageviews | triples | 1,234 | 1,200 | no views `\\|` of it | 34 |" in lines
+    assert "| `enwiki-20260101-page.sql.gz` | `20260101` | 1,234 | `ab12` |" in lines
     assert "| seed | 7 |" in lines
     assert "| triples | 500000 |" in lines
-    assert "| triplet_id | int64 | The fact. |" in lines
+    assert "| `triplet_id` | `int64` | The fact. |" in lines
     assert "| paraphrase | 5 |" in lines
     for text in ("CC BY-SA 4.0", "CC0", "eprint        = {2604.21882}"):
         assert text in card
@@ -96,4 +96,5 @@ def test_redirectqa_card_names_the_licence_of_the_english_wordings():
 def test_markdown_table_keeps_cells_in_their_columns():
     table = markdown_table(("a", "b"), [("x|y\nz", 1), ("", 12345)])
 
-    assert table.splitlines() == ["| a | b |", "| --- | ---: |", "| x\\|y z | 1 |", "|  | 12,345 |"]
+    rows = ["| a | b |", "| --- | ---: |", "| `x\\|y\\nz` | 1 |", "|  | 12,345 |"]
+    assert table.splitlines() == rows

@@ -37,7 +37,7 @@ def test_a_folder_is_built_and_other_settings_are_refused(tmp_path, capsys):
     assert "checksum enwiki-20260101-page.sql.gz: " in said.err
     card = (out / "README.md").read_text("utf-8")
     assert "| months | 202511, 202512 |" in card
-    assert "| allow_truncated | no |" in card
+    assert "| `allow_truncated` | no |" in card
     record = json.loads((out / "metadata/v1.0.0/build.json").read_text("utf-8"))
     assert record["options"]["configuration"]["project"] == "en.wikipedia"
 
@@ -182,7 +182,7 @@ def test_a_cut_off_dump_is_planned_and_named_in_the_card(tmp_path, capsys):
         assert f"{cut.name}: " in capsys.readouterr().err
 
     card = (tmp_path / "out" / "README.md").read_text("utf-8")
-    assert f"{cut.name} is cut off or damaged near byte" in card
+    assert f"`{cut.name}` is cut off or damaged near byte" in card
 
 
 @pytest.mark.filterwarnings("always:.*equals base:surface_consistency.errors.DataWarning")

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from surface_consistency.errors import DataWarning
-from surface_consistency.runs.files import write_text
+from surface_consistency.runs.files import claim_files, write_text
 from surface_consistency.schemas import AuditPrompt
 from surface_consistency.studies.audit.files import ALIASES, LISTS, check_prompts
 from surface_consistency.studies.audit.retrieval.triplets import Triplets
@@ -21,6 +21,7 @@ from surface_consistency_build.builders.audit_databases.fact_tables import (
 )
 from surface_consistency_build.builders.audit_databases.topologies import (
     PUBLISHED_TOPOLOGIES,
+    AuditDatabase,
     build_topology,
 )
 
@@ -68,7 +69,8 @@ def build_audit_databases(
     whole or not at all, and the same arguments give the same bytes.
 
     Args:
-        out: Folder; made where it is missing. Files of these names are replaced.
+        out: Folder; made where it is missing. Files that were not written by this function are
+            not replaced.
         domains: Names of tables that come with the package, or tables of your own.
         topologies: Names of topologies.
         styles: Prompt writers by the name of their style (`style_writers` of the module `styles`
@@ -80,7 +82,8 @@ def build_audit_databases(
 
     Raises:
         ValueError: If a domain or topology is unknown, or a domain stands twice.
-        DataError: If a table cannot be stored in a topology.
+        DataError: If a table cannot be stored in a topology, or a file would be replaced that was
+            not written here.
 
     Warns:
         DataWarning: If a table has no alias for any fact, so that alias equals base.
@@ -90,15 +93,19 @@ def build_audit_databases(
     if len(set(names)) < len(names):
         raise ValueError(f"domains must differ in name, got {', '.join(names)}")
     wanted = list(topologies)
+    prompts = [f"prompts/{name}/{prompt_file_name(style)}" for name in wanted for style in styles]
+    files = [*(f"{name}.json" for name in wanted), *prompts]
+    pairs = [(table, topology) for table in tables for topology in wanted]
+    made = [_built(table, topology, seed) for table, topology in pairs]
+    claim_files(Path(out), [f"{table.name}/{name}" for table in tables for name in files])
     return [
-        _write(Path(out), table, topology, styles, seed) for table in tables for topology in wanted
+        _write(Path(out), table, topology, styles, built)
+        for (table, topology), built in zip(pairs, made, strict=True)
     ]
 
 
-def _write(
-    out: Path, table: FactTable, topology: str, styles: Mapping[str, PromptWriter], seed: int
-) -> BuiltDatabase:
-    """Write one database and its prompts."""
+def _built(table: FactTable, topology: str, seed: int) -> AuditDatabase:
+    """Build one database."""
     made = build_topology(table, topology, seed=seed)
     if topology == "alias" and set(made.database) == set(table.facts):
         warnings.warn(
@@ -107,6 +114,17 @@ def _write(
             DataWarning,
             stacklevel=4,
         )
+    return made
+
+
+def _write(
+    out: Path,
+    table: FactTable,
+    topology: str,
+    styles: Mapping[str, PromptWriter],
+    made: AuditDatabase,
+) -> BuiltDatabase:
+    """Write one database and its prompts."""
     folder = out / table.name / "prompts" / topology
     folder.mkdir(parents=True, exist_ok=True)
     path = out / table.name / f"{topology}.json"

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.reading import existing_file, json_objects
 from surface_consistency.schemas import Generation, GenerationParams, Prompt
+from surface_consistency.schemas.jsonl import atomic_path
 from surface_consistency.studies.lexical.perturbation.wordnet import Synset
 
 _QUESTION: Final = (
@@ -170,7 +171,7 @@ def write_senses(
         chosen: Their senses, in the same order.
         path: JSONL file; it is replaced.
     """
-    with Path(path).open("w", encoding="utf-8") as file:
+    with atomic_path(path) as part, part.open("w", encoding="utf-8") as file:
         for question, sense in zip(questions, chosen, strict=True):
             row: Mapping[str, object] = {
                 "text": question.text,
