@@ -38,6 +38,7 @@ __all__ = [
     "read_document",
     "read_lines",
     "read_start",
+    "shown",
     "writable",
 ]
 
@@ -60,8 +61,10 @@ _PACKINGS: Final = {
     b"\x28\xb5\x2f\xfd": "zstd",
 }
 _BOM: Final = b"\xef\xbb\xbf"
-_SHOWN: Final = 80
-_LISTED: Final = 40
+_SHOWN: Final = 60
+_NAMES: Final = 200
+"""Characters of a value, and of a list of names, that a message contains."""
+
 _JSON_REMEDY: Final = (
     "repair or remove the line (a last line that is cut off means that the file was not written to "
     "its end)"
@@ -77,7 +80,7 @@ def read_lines(path: Path, *, keep_bom: bool = False) -> Iterator[tuple[int, byt
 
     Args:
         path: The file.
-        keep_bom: Whether a byte order mark at its start stays, for those who count bytes.
+        keep_bom: Whether byte order marks at its start stay, for those who count bytes.
 
     Yields:
         Number from 1 and content of each line, with its line feed.
@@ -94,15 +97,15 @@ def read_lines(path: Path, *, keep_bom: bool = False) -> Iterator[tuple[int, byt
                     f"{path}:{number}: the line has more than {LONGEST_LINE:,} bytes; one line "
                     "holds one row: break the file into lines, or leave out what is so long"
                 )
-            yield number, line.removeprefix(_BOM) if number == 1 and not keep_bom else line
+            yield number, _without_bom(line) if number == 1 and not keep_bom else line
 
 
 def read_document(path: Path) -> bytes:
     """Read a file that is one document.
 
     Args:
-        path: The file, unpacked where its name ends in .gz; a byte order mark at its start is
-            passed over.
+        path: The file, unpacked where its name ends in .gz; byte order marks at its start are
+            removed.
 
     Returns:
         Its content.
@@ -122,7 +125,14 @@ def read_document(path: Path) -> bytes:
             f"{path}: {size:,} bytes are more than the {LONGEST_DOCUMENT:,} that a file may have "
             "which is read as a whole; give rows one a line (.jsonl) or as Parquet"
         )
-    return content.removeprefix(_BOM)
+    return _without_bom(content)
+
+
+def _without_bom(content: bytes) -> bytes:
+    """Remove the byte order marks at the start, of which a file that was converted may have two."""
+    while content.startswith(_BOM):
+        content = content.removeprefix(_BOM)
+    return content
 
 
 def read_start(path: Path) -> bytes:
@@ -138,7 +148,7 @@ def read_start(path: Path) -> bytes:
         RecordError: If a packed file is none, or is cut off.
     """
     with _opened(path) as file:
-        return _unpacked(file.read, path, 64).removeprefix(_BOM).lstrip()
+        return _without_bom(_unpacked(file.read, path, 64)).lstrip()
 
 
 def parse_json(text: str | bytes, place: str, *, remedy: str = _JSON_REMEDY) -> Any:  # noqa: ANN401
@@ -172,7 +182,7 @@ def parse_json(text: str | bytes, place: str, *, remedy: str = _JSON_REMEDY) -> 
         at = place if error.lineno == 1 else f"{place}:{error.lineno}"
         line = error.doc[error.doc.rfind("\n", 0, error.pos) + 1 :][:_SHOWN].strip()
         raise RecordError(
-            f"{at}: not JSON: {error.msg} at column {error.colno} of {line!r}; {remedy}"
+            f"{at}: not JSON: {error.msg} at column {error.colno} of {shown(line)}; {remedy}"
         ) from error
 
 
@@ -252,7 +262,7 @@ def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         if type(row) is not dict:
             raise RecordError(
                 f"{path}:{number}: a line holds one JSON object with a row's columns, got "
-                f"{line[: 4 * _SHOWN].decode(errors='replace').strip()[:_SHOWN]!r}"
+                f"{shown(line[: 4 * _SHOWN].decode(errors='replace').strip()[:_SHOWN])}"
             )
         if len(row) > MOST_COLUMNS:
             check_columns(row, f"{path}:{number}")
@@ -314,7 +324,7 @@ def check_columns(names: Collection[str], place: str) -> None:
     if len(set(names)) < len(names):
         twice = next(name for name, n in Counter(names).items() if n > 1)
         raise RecordError(
-            f"{place}: the header names a column twice: {twice!r}; rename one of them"
+            f"{place}: the header names a column twice: {shown(twice)}; rename one of them"
         )
 
 
@@ -340,22 +350,51 @@ def find_column(wanted: str, columns: Collection[str]) -> str | None:
     near = [column for column in columns if _fold(column) == _fold(wanted)]
     if len(near) > 1:
         raise ColumnNotFoundError(
-            f"columns {' and '.join(map(repr, near))} are both writings of {wanted!r}; rename or "
-            "drop one of them"
+            f"columns {' and '.join(map(shown, near))} are both writings of {shown(wanted)}; "
+            "rename or drop one of them"
         )
     return near[0] if near else None
 
 
 def first_names(names: Collection[object]) -> str:
-    """List names for a message, the first forty of more.
+    """List names for a message, at most 200 characters of them.
 
     Examples:
         >>> first_names(["a", "b"])
         'a, b'
     """
-    shown = [str(name)[:_SHOWN] for name, _ in zip(names, range(_LISTED), strict=False)]
-    more = len(names) - len(shown)
-    return ", ".join(shown) + (f" and {more:,} more" if more else "")
+    listed = list[str]()
+    left = _NAMES
+    for name in names:
+        text = str(name)
+        text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+        left -= len(text)
+        if listed and left < 0:
+            break
+        listed.append(text)
+    more = len(names) - len(listed)
+    return ", ".join(listed) + (f" and {more:,} more" if more else "")
+
+
+def shown(value: object, most: int = _SHOWN) -> str:
+    """Show a value from outside in a message: the one way in which messages quote such values.
+
+    Args:
+        value: The value.
+        most: Maximum number of characters.
+
+    Returns:
+        Its representation, shortened.
+
+    Examples:
+        >>> shown("a" * 100, 5)
+        "'aaaa..."
+    """
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # An integer with more digits than Python writes.
+        text = f"a value of the type {type(value).__name__}"
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def decode_text(content: bytes, place: str) -> str:
@@ -376,7 +415,7 @@ def decode_text(content: bytes, place: str) -> str:
     except UnicodeDecodeError as error:
         raise RecordError(
             f"{place}: not UTF-8 at byte {error.start} of the line "
-            f"({content[error.start : error.start + 8]!r}); re-save the file as UTF-8"
+            f"({shown(content[error.start : error.start + 8])}); re-save the file as UTF-8"
         ) from error
 
 

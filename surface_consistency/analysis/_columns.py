@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.analysis.clusters import ITEMS_ALONE, found_cluster
+from surface_consistency.analysis.labels import check_labels, note_several_labels
 from surface_consistency.analysis.scoring import ScoredAnswers, scored_by_rule
 from surface_consistency.analysis.settings import RuleSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
 from surface_consistency.metrics._groups import column_names, has_list_cells, plain_label
 from surface_consistency.metrics._inputs import check_choice
-from surface_consistency.reading import find_column, first_names
-from surface_consistency.results.columns import UNSURE, USUAL, ResultColumns
+from surface_consistency.reading import find_column, first_names, shown
+from surface_consistency.results.columns import UNSURE, USUAL, ResultColumns, refuse_nested
 from surface_consistency.results.epochs import reduced_rows
 from surface_consistency.results.failures import without_scored_answers
 from surface_consistency.results.frame import RUNS, UNSCORED, Results, read_results, table_or_rows
@@ -188,6 +189,7 @@ def answers_of(results: Results, settings: RuleSettings, by: Sequence[str]) -> S
     Raises:
         DataError: If there are several tasks or metrics that are not groups.
     """
+    refuse_nested(by, results.nested)
     made = scored(results, settings)
     frame = made.frame if settings.rule else reduced_rows(made.frame, results.reducers)
     frame = with_cluster_of_runs(frame, results)
@@ -196,7 +198,7 @@ def answers_of(results: Results, settings: RuleSettings, by: Sequence[str]) -> S
         if len(values) > 1 and name not in by:
             raise DataError(
                 f"the results have scores of {len(values)} {name}s ({first_names(values)}); pass "
-                f"by={name!r} for one row per {name}, or use compare"
+                f"by={shown(name)} for one row per {name}, or use compare"
             )
     if known := directions_of(frame, results.higher_is_better):
         named = frame["metric"].astype(str)
@@ -301,8 +303,8 @@ def read_scores(column: "pd.Series[Any]", path: Path) -> "pd.Series[float]":
     if None in numbers:
         row = int(np.argmax(codes == numbers.index(None)))
         raise DataError(
-            f"{path.name}: row {row + 1}, column {column.name!r}: {column.iloc[row]!r} is not a "
-            "score; give a number, true or false, or an empty cell for a missing score"
+            f"{path.name}: row {row + 1}, column {shown(column.name)}: {shown(column.iloc[row])} "
+            "is not a score; give a number, true or false, or an empty cell for a missing score"
         )
     # Code -1 is a missing cell.
     return pd.Series(np.array(numbers, dtype=float)[codes], index=column.index)
@@ -327,7 +329,7 @@ def find(frame: pd.DataFrame, role: str, name: str, *, default: str = "") -> str
     """
     columns = list(frame.columns)
     if columns.count(name) > 1:
-        raise ValueError(f"df has {columns.count(name)} columns {name!r}; rename or drop one")
+        raise ValueError(f"df has {columns.count(name)} columns {shown(name)}; rename or drop one")
     if name in columns:
         return name
     usual = [one for one in USUAL.get(role, ()) if one in columns] if name == default else []
@@ -336,8 +338,8 @@ def find(frame: pd.DataFrame, role: str, name: str, *, default: str = "") -> str
     listed = f"Columns: {first_names(columns)}"
     if usual:
         raise ColumnNotFoundError(
-            f"column {name!r} not found, and {' and '.join(map(repr, usual))} could both be it; "
-            f"pass {role}= the name of one. {listed}"
+            f"column {shown(name)} not found, and {' and '.join(map(shown, usual))} could both be "
+            f"it; pass {role}= the name of one. {listed}"
         )
     hint = did_you_mean(name, map(str, columns))
     remedy = f"{role}= the name of a column"
@@ -345,7 +347,7 @@ def find(frame: pd.DataFrame, role: str, name: str, *, default: str = "") -> str
         remedy = 'score="first_correct" or "second_correct" for one condition, or use paired'
     if role in _OPTIONAL and not default:
         remedy = f"{role}=None or the name of a column"
-    raise ColumnNotFoundError(f"column {name!r} not found{hint}; pass {remedy}. {listed}")
+    raise ColumnNotFoundError(f"column {shown(name)} not found{hint}; pass {remedy}. {listed}")
 
 
 def find_optional(frame: pd.DataFrame, role: str, name: str | None, default: str) -> str | None:
@@ -457,10 +459,13 @@ def prepare(
     """
     check_choice(missing, ("drop", "raise", "wrong"), "missing")
     keys = [find(frame, "by", name) for name in column_names(by)]
+    for name in keys:
+        check_labels(frame[name])
     named = find_optional(frame, "model", model, "model")
     models = []
     if (
         named not in (None, cluster, item, repeat, *unit, *scores, *keys)
+        and _refuse_lists(frame[named])
         and frame[named].nunique(dropna=False) > 1
     ):
         _check_ids(frame[named])
@@ -480,6 +485,7 @@ def prepare(
     own = list(filter(None, unit))
     for name in dict.fromkeys(filter(None, [*own, *repeats, chosen])):
         _check_ids(frame[name])
+    several = [f"{one}." for one in note_several_labels(frame, keys)]
     labels = [name for name in keys if not has_list_cells(frame[name])]
     observation = [*dict.fromkeys([*labels, *own])]
     if own:
@@ -506,8 +512,8 @@ def prepare(
     graded = [_graded(frame[name], binary_reason) for name in scores]
     if lower and not any(graded):
         raise ValueError(
-            f"{lower[0]!r} is an error or a loss by its name or the file, so 1 is not a correct "
-            "answer; use compare, or pass a column of correct answers, such as 1 - error"
+            f"{shown(lower[0])} is an error or a loss by its name or the file, so 1 is not a "
+            "correct answer; use compare, or pass a column of correct answers, such as 1 - error"
         )
     if lower:
         note = f"Lower scores of {first_names(lower)} are better. {note}".rstrip()
@@ -522,7 +528,7 @@ def prepare(
         not any(graded),
         is_share,
         lower,
-        " ".join(filter(None, (note, *frame.attrs.get(_NOTES, ())))),
+        " ".join(filter(None, (note, *frame.attrs.get(_NOTES, ()), *several))),
     )
 
 
@@ -547,7 +553,7 @@ def _refuse_missing(frame: pd.DataFrame, scores: Sequence[str]) -> None:
         if n := int(frame[name].isna().sum()):
             row = int(np.argmax(frame[name].isna()))
             raise ValueError(
-                f"column {name!r} has no score in {n:,} of {len(frame):,} rows, first in row "
+                f"column {shown(name)} has no score in {n:,} of {len(frame):,} rows, first in row "
                 f"{row}; fill it in, or pass missing='drop' or 'wrong'"
             )
 
@@ -562,16 +568,18 @@ def _found_cluster(
     """
     names = [name for name in cluster_names(frame) if name not in (item, *keys)]
     names = [name for name in names if not has_list_cells(frame[name])]
+    if item is not None:
+        _refuse_lists(frame[item])
     rows = frame.index if item is None else frame[item]
     items = pd.factorize(rows, use_na_sentinel=False)[0].astype(np.int64)
     choice, codes = found_cluster(frame, names, items, np.zeros_like(items), ITEMS_ALONE)
     if choice.names:
         (name,) = choice.names
-        remedy = "" if item is None else f"; pass cluster={item!r} if items are independent"
+        remedy = "" if item is None else f"; pass cluster={shown(item)} if items are independent"
         return frame.assign(**{name: codes}), name, f"Clusters: {choice.note}{remedy}."
     few = f"Clusters: {choice.note}." if choice.note != ITEMS_ALONE else ""
     labels = [
-        f"Column {name} ({n:,} values) labels the items; cluster={name!r} clusters by it."
+        f"Column {name} ({n:,} values) labels the items; cluster={shown(name)} clusters by it."
         for name, n in choice.labels.items()
     ]
     return frame, item, " ".join(filter(None, [few, *labels]))
@@ -584,24 +592,39 @@ def _graded(column: "pd.Series[Any]", binary_reason: str) -> bool:
     if len(graded) and binary_reason:
         score = plain_label(graded.iloc[0])
         raise ValueError(
-            f"column {column.name!r} has {score!r} in row {graded.index[0]}, which is neither 0 "
-            f"nor 1; {binary_reason}; pass a 0/1 column, such as "
-            f"(df[{column.name!r}] >= 0.5), or use accuracy, paired or compare for graded scores"
+            f"column {shown(column.name)} has {shown(score)} in row {graded.index[0]}, which is "
+            f"neither 0 nor 1; {binary_reason}; pass a 0/1 column, such as "
+            f"(df[{shown(column.name)}] >= 0.5), or use accuracy, paired or compare for graded "
+            "scores"
         )
     return bool(len(graded))
 
 
+def _refuse_lists(column: "pd.Series[Any]") -> bool:
+    """Reject lists and objects in place of ids; True otherwise."""
+    if column.dtype == object:
+        for row, cell in enumerate(column):
+            if isinstance(cell, list | dict | set | np.ndarray):
+                raise DataError(
+                    f"column {shown(column.name)} has {shown(cell)} in row {row}, and a list or an "
+                    "object is not an id; pass a column with one text or number per row"
+                )
+    return True
+
+
 def _check_ids(column: "pd.Series[Any]") -> None:
     """Reject missing ids, and ids of which some are numbers and some are texts."""
+    _refuse_lists(column)
     if column.isna().any():
         row = int(np.argmax(column.isna()))
         raise DataError(
-            f"column {column.name!r} has no id in row {row}; fill it in, or pass another column"
+            f"column {shown(column.name)} has no id in row {row}; fill it in, or pass another "
+            "column"
         )
     if column.dtype == object and len({isinstance(value, str) for value in column}) > 1:
         raise DataError(
-            f"column {column.name!r} has ids that are texts and ids that are numbers, which never "
-            f"match; convert them with df[{column.name!r}].astype(str)"
+            f"column {shown(column.name)} has ids that are texts and ids that are numbers, which "
+            f"never match; convert them with df[{shown(column.name)}].astype(str)"
         )
 
 
@@ -612,7 +635,7 @@ def _refuse_duplicates(frame: pd.DataFrame, unit: list[str], repeats: list[str])
     if not repeated.any():
         return
     row = frame[repeated].iloc[0]
-    first = ", ".join(f"{name}={plain_label(row[name])!r}" for name in named)
+    first = ", ".join(f"{name}={shown(plain_label(row[name]))}" for name in named)
     remedy = "drop the duplicates"
     if not repeats:
         remedy += (

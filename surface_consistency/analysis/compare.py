@@ -17,7 +17,7 @@ from surface_consistency.analysis._columns import directions_of, scored
 from surface_consistency.analysis.clusters import ITEMS_ALONE, ClusterChoice, found_cluster
 from surface_consistency.analysis.doubts import missing_answers, no_scores
 from surface_consistency.analysis.flat import flat_totals
-from surface_consistency.analysis.labels import label_list, split_labels
+from surface_consistency.analysis.labels import label_list, note_several_labels, split_labels
 from surface_consistency.analysis.scoring import ITEM
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError, UndefinedMetricWarning
@@ -31,8 +31,8 @@ from surface_consistency.metrics.comparison.totals import ScoreTotals
 from surface_consistency.metrics.forms.repeats import repeats_by
 from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.metrics.uncertainty.means import mean_by
-from surface_consistency.reading import first_names
-from surface_consistency.results.columns import USUAL, ResultColumns
+from surface_consistency.reading import first_names, shown
+from surface_consistency.results.columns import USUAL, ResultColumns, refuse_nested
 from surface_consistency.results.epochs import reduced_rows
 from surface_consistency.results.failures import kind_of
 from surface_consistency.results.frame import Results, read_inputs
@@ -325,6 +325,7 @@ def _by_rows(
     settings, of_directions = _with_directions(settings, metrics, known)
     notes += of_directions
     frame = _with_own_names(frame, columns, (*by, *columns.cluster))
+    refuse_nested(by, results.nested)
     frame = split_labels(frame, by, table.separator)
     failed = _failures(frame, is_wrong=settings.missing == "wrong")
     if settings.missing == "wrong":
@@ -332,6 +333,7 @@ def _by_rows(
     frame = frame.assign(_unit=_of_rows(results.items, frame), _pair=_of_rows(results.pairs, frame))
     frame = frame.assign(**{name: _labels_of_items(frame, name) for name in by})
     whole = columns if runs is None else ResultColumns(cluster=(runs.cluster,))
+    notes += note_several_labels(frame, by)
     clusters, codes = find_clusters(frame, results, whole)
     frame = frame.assign(_cluster=codes)
     notes += [f"within a group of {name} each item is a cluster" for name in clusters.names
@@ -447,13 +449,13 @@ def _check_models(
         if given:
             raise ValueError(
                 f"{', '.join(given)} compares models, but all results are of one model, "
-                f"{models[0]!r}; give results of another model, name the column of models by "
+                f"{shown(models[0])}; give results of another model, name the column of models by "
                 f"`model` or the files by `names`, or omit {', '.join(given)}"
             )
     elif settings.fail_if and len(models) > 2 and settings.baseline is None:
         raise ValueError(
             f"`fail_if` {settings.fail_if} needs `baseline` where there are more than two models: "
-            f"{', '.join(models)}"
+            f"{first_names(models)}"
         )
 
 
@@ -471,14 +473,14 @@ def _common_metrics(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     common = [str(name) for name in held.index[held == n_models]]
     if not common:
         by_model = scored.groupby("model", sort=False, observed=True)["metric"].unique()
-        listed = "; ".join(f"{name}: {', '.join(held)}" for name, held in by_model.items())
+        listed = "; ".join(f"{name}: {first_names(held)}" for name, held in by_model.items())
         raise DataError(
             f"the models have no metric in common ({listed}); leave a model out, or judge the "
             f"answers of all by `rule`{reasons}"
         )
     alone = [str(name) for name in held.index if name not in common]
     if alone:
-        notes.append(f"not all models have scores of {', '.join(alone)}, which is left out")
+        notes.append(f"not all models have scores of {first_names(alone)}, which is left out")
     return frame[frame["metric"].isin(common)] if len(held) > len(common) else frame
 
 
@@ -546,9 +548,9 @@ def _labels_of_items(frame: pd.DataFrame, name: str) -> pd.Series:
     if moved.any():
         one, other = known[moved].iloc[0], frame[moved].iloc[0]
         raise DataError(
-            f"`by` {name}: item {other['item']!r} is {one['_told']!r} in a row of {one['model']!r} "
-            f"and {told[moved].iloc[0]!r} in one of {other['model']!r}; name a column that says "
-            "the same of an item in all rows"
+            f"`by` {name}: item {shown(other['item'])} is {shown(one['_told'])} in a row of "
+            f"{shown(one['model'])} and {shown(told[moved].iloc[0])} in one of "
+            f"{shown(other['model'])}; name a column that says the same of an item in all rows"
         )
     return frame[name].mask(told.isna() & known["_told"].notna(), known[name])
 
@@ -656,17 +658,17 @@ def _named_codes(frame: pd.DataFrame, names: tuple[str, ...]) -> _Numbers:
         if frame[name].isna().any():
             row = frame[frame[name].isna()].iloc[0]
             raise DataError(
-                f"`cluster` {name} is empty for item {row['item']!r} of {row['model']!r}; fill it "
-                "in, or name another column by `cluster`"
+                f"`cluster` {name} is empty for item {shown(row['item'])} of "
+                f"{shown(row['model'])}; fill it in, or name another column by `cluster`"
             )
     codes, pairs = _numbered(frame, names), frame["_pair"].to_numpy()
     moved = _of_items(pairs, codes)[pairs] != codes
     if moved.any():
         row = frame[moved].iloc[0]
         raise DataError(
-            f"`cluster` {' '.join(names)}: item {row['item']!r} lies in one cluster for "
-            f"{row['model']!r} and in another for other models; name a column that is the same for "
-            "all"
+            f"`cluster` {' '.join(names)}: item {shown(row['item'])} lies in one cluster for "
+            f"{shown(row['model'])} and in another for other models; name a column that is the "
+            "same for all"
         )
     return codes
 
@@ -783,7 +785,7 @@ def _naming_metric(metric: str, called: str = "") -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise ValueError(f"by the metric {metric!r}: {error}{called}") from error
+        raise ValueError(f"by the metric {shown(metric)}: {error}{called}") from error
 
 
 def _options(settings: ComparisonSettings, table: TableSettings, metric: str) -> dict[str, Any]:
@@ -810,7 +812,7 @@ def _first_items(rows: pd.DataFrame) -> str:
     """Name the first item of each model, of the first few."""
     first = rows.drop_duplicates("model").head(5)
     named = zip(first["model"], first["item"], strict=True)
-    return ", ".join(f"{item!r} by {model}" for model, item in named)
+    return ", ".join(f"{shown(item)} by {model}" for model, item in named)
 
 
 def _missing_items(
@@ -836,7 +838,7 @@ def _left_out(rows: pd.DataFrame) -> Iterator[str]:
         alone = held.index[held < scored["model"].nunique()]
         if len(alone):
             yield (
-                f"{column} {', '.join(map(repr, map(str, alone[:5])))} "
+                f"{column} {', '.join(map(shown, map(str, alone[:5])))} "
                 f"{'and others ' if len(alone) > 5 else ''}is not answered by every model and is "
                 "left out"
             )

@@ -7,10 +7,9 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import DataError
-from surface_consistency.reading import first_names
+from surface_consistency.reading import first_names, shown
 from surface_consistency.results.failures import COMMON, FEW, MANY
 from surface_consistency.results.logs import LEFT_OUT
-from surface_consistency.results.rows import shown
 
 _REASONS: Final = ("error", "result", "reason", "explanation", "status")
 """Columns that may say why an answer is incorrect."""

@@ -280,7 +280,7 @@ class _Summing:
         values = np.full((n_items, len(tables)), np.nan)
         for place, table in enumerate(tables):
             scores = table[self.columns.score].cast(pa.float64()).to_numpy()
-            if (scores == -1).any():
+            if (scores == -1).any() or np.isinf(scores).any():
                 raise _NotFlat
             values[codes[place] if codes else slice(None), place] = scores
         unknown = np.isnan(values)

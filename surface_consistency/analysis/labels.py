@@ -1,13 +1,14 @@
 """Labels of groups in the cells of a table, of which one cell may have several."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 
-import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import ColumnNotFoundError, DataError
+from surface_consistency.reading import first_names, shown
+from surface_consistency.rows.cells import is_list
 
 _OWN: Final = tuple(f"{n}_{of}" for n in ("first", "second") for of in ("condition", "correct"))
 
@@ -36,18 +37,40 @@ def split_labels(
     for column in columns:
         if column not in frame.columns:
             raise ColumnNotFoundError(
-                f"by={column!r} is not among the columns, which are "
-                f"{[name for name in frame.columns if name not in _OWN]}"
+                f"by={shown(column)} is not among the columns, which are "
+                f"{first_names([name for name in frame.columns if name not in _OWN])}"
             )
         labels = [_labels(value, separator) for value in frame[column].array]
-        for label in chain.from_iterable(one if isinstance(one, list) else [one] for one in labels):
-            if isinstance(label, Mapping | list | set):
-                raise DataError(
-                    f"column {column!r} holds {str(label)[:60]!r}, a {type(label).__name__}, which "
-                    "makes no group; name a column of texts or numbers, or of lists of them"
-                )
-        result[column] = pd.Series(labels, index=frame.index, dtype=object)
+        result[column] = check_labels(pd.Series(labels, frame.index, object, column))
     return result
+
+
+def check_labels(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Return a column of labels, or of lists of labels.
+
+    Raises:
+        DataError: If a cell contains an object or a list of lists; names column and cell.
+    """
+    cells = column if column.dtype == object else ()
+    for label in chain.from_iterable(one if is_list(one) else [one] for one in cells):
+        if is_list(label) or isinstance(label, Mapping):
+            raise DataError(
+                f"column {shown(column.name)} contains {shown(label)}, a {type(label).__name__}, "
+                "which is not a label of a group; name a column of texts or numbers, or of lists "
+                "of them"
+            )
+    return column
+
+
+def note_several_labels(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[str]:
+    """Report the columns of which a row has several labels, so that it is in several groups."""
+    for name in columns:
+        n = sum(is_list(cell) and len({*cell}) > 1 for cell in frame[name].array)
+        if n:
+            yield (
+                f"{n:,} of {len(frame):,} rows have several labels in column {name} and count once "
+                "for each, so the numbers of its groups add up to more than the number of rows"
+            )
 
 
 def _labels(value: object, separator: str | None) -> object:
@@ -68,6 +91,6 @@ def label_list(value: object) -> list[str]:
     Returns:
         The labels as text.
     """
-    if isinstance(value, list | tuple | np.ndarray):
-        return [str(item) for item in value]
+    if is_list(value):
+        return list(dict.fromkeys(str(item) for item in value if item is not None))
     return [] if pd.isna(value) or value == "" else [str(value)]  # type: ignore[call-overload]

@@ -11,6 +11,7 @@ import pandas as pd
 from surface_consistency.analysis.compare import ComparedResults, compare_results
 from surface_consistency.analysis.result import Result, texts
 from surface_consistency.analysis.settings import ComparisonSettings, TableSettings
+from surface_consistency.reading import shown
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.schemas.settings import made_from, refuse_unknown
 from surface_consistency.tables import sentences as say
@@ -190,7 +191,7 @@ def _rows(report: "ComparisonReport", by: Sequence[str]) -> pd.DataFrame:
         groups = groups.assign(**{name: side.to_numpy() for name, side in sides.items()})
     taken = sorted({*by} & {*whole.columns})
     if taken:
-        raise ValueError(f"`by` column {taken[0]!r} is a column of the result; rename it")
+        raise ValueError(f"`by` column {shown(taken[0])} is a column of the result; rename it")
     parts = [whole.assign(**dict.fromkeys(by, "all"))]
     for name in by:
         part = groups[groups["by"] == name]

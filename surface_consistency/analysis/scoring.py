@@ -10,8 +10,8 @@ from surface_consistency.analysis.settings import RuleSettings
 from surface_consistency.errors import DataError
 from surface_consistency.matching.rule import folded
 from surface_consistency.models.reasoning import separate_stored
+from surface_consistency.reading import shown
 from surface_consistency.results.failures import SCORER, with_common_answers
-from surface_consistency.results.rows import shown
 from surface_consistency.results.tables import UNREAD, Unread, unread_problem
 from surface_consistency.rows.cells import is_written_list, unsplit_references
 from surface_consistency.schemas.prompts import GenerationParams
@@ -144,7 +144,7 @@ def _of_lists(scored: pd.DataFrame) -> Iterator[str]:
         if len(part) >= _NEARLY_ALL * n:
             yield (
                 f"{len(part):,} of {n:,} answers of {name} are a list of one text that was written "
-                f"as text, such as {part['prediction'].iloc[0][:60]!r}, and are scored as they "
+                f"as text, such as {shown(part['prediction'].iloc[0])}, and are scored as they "
                 "are; if the text in the list is the answer, replace each prediction by "
                 "ast.literal_eval(prediction)[0]."
             )

@@ -16,7 +16,7 @@ from surface_consistency.analysis._columns import (
 from surface_consistency.analysis.doubts import missing_answers, no_scores
 from surface_consistency.analysis.settings import RuleSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError
-from surface_consistency.reading import first_names
+from surface_consistency.reading import first_names, shown
 from surface_consistency.results.columns import ResultColumns, need_column
 from surface_consistency.results.failures import COMMON
 from surface_consistency.results.frame import read_results
@@ -123,12 +123,12 @@ def _side_by_side(
     frame: pd.DataFrame, condition: str, values: tuple[str, str], groups: Sequence[str | None]
 ) -> tuple[pd.DataFrame, list[str]]:
     """Put the scores of an item under two conditions into one row."""
-    form, sides = frame["form"].astype(str), []
+    form, sides = frame.get("form", pd.Series("", frame.index)).astype(str), []
     for role, value in zip(("first", "second"), values, strict=True):
         known = sorted({*form})
         if value not in known:
             raise ColumnNotFoundError(
-                f"`{role}={value}` is not a value of column {condition!r}"
+                f"`{role}={value}` is not a value of column {shown(condition)}"
                 f"{did_you_mean(value, known)}; there are {first_names(known)}"
             )
         sides.append(frame[form == value])
@@ -138,15 +138,16 @@ def _side_by_side(
     both = sides[1].merge(one, left_on=keys, right_on=[f"{name}_of_first" for name in keys])
     if both.empty:
         raise DataError(
-            f"no item has a row under both {values[0]!r} and {values[1]!r}; name the column that "
-            "identifies an item by `item`"
+            f"no item has a row under both {shown(values[0])} and {shown(values[1])}; name the "
+            "column that identifies an item by `item`"
         )
     for name in told:
         differs = both[name].astype(str) != both[f"{name}_of_first"].astype(str)
         if differs.any():
             raise DataError(
-                f"column {name!r} of item {both.loc[differs, 'item'].iloc[0]!r} differs between "
-                f"{values[0]!r} and {values[1]!r}; name a column that is the same for both"
+                f"column {shown(name)} of item {shown(both.loc[differs, 'item'].iloc[0])} differs "
+                f"between {shown(values[0])} and {shown(values[1])}; name a column that is the "
+                "same for both"
             )
     notes = []
     if n_alone := len(sides[0]) + len(sides[1]) - 2 * len(both):

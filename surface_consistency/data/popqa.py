@@ -19,6 +19,7 @@ from surface_consistency.data.questions import (
 from surface_consistency.data.redirectqa_wordings import relation_name
 from surface_consistency.data.sources import Source, open_source
 from surface_consistency.errors import DataError, UnscoredWarning
+from surface_consistency.reading import shown
 from surface_consistency.rows.cells import (
     RowCells,
     answers_of,
@@ -98,7 +99,7 @@ def load_popqa(
         question = _question(RowCells(fields, place, row))
         if question["item"] in questions:
             raise DataError(
-                f"{place}: id {question['item']!r} is on an earlier row too; ids are unique"
+                f"{place}: id {shown(question['item'])} is on an earlier row too; ids are unique"
             )
         questions[question["item"]] = question
     rows = typed_questions(pd.DataFrame(list(questions.values()), dtype=object))

@@ -29,6 +29,7 @@ from surface_consistency.data.selection import (
 )
 from surface_consistency.data.sources import Source, card_language, open_source
 from surface_consistency.errors import DataWarning, SurfaceConsistencyWarning, UnscoredWarning
+from surface_consistency.reading import shown
 from surface_consistency.rows.columns import (
     REDIRECTQA_COLUMNS,
     refuse_late_columns,
@@ -291,7 +292,7 @@ def _notes(
     if note := repeated_rows(source, n_rows - len(rows)):
         yield SurfaceConsistencyWarning, note
     listed = [
-        f"{surface!r} (fact {fact}, {template})"
+        f"{shown(surface)} (fact {fact}, {template})"
         for surface, fact, template in plain_values(data.unpaired, ("surface", "item", "template"))
     ]
     if listed:

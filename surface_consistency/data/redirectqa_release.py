@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field
 
 from surface_consistency import taxonomy
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
+from surface_consistency.reading import shown
 from surface_consistency.rows.readers import read_rows
 from surface_consistency.schemas import QuestionRealization, Record
 from surface_consistency.schemas._record import Items, NonEmpty
@@ -89,7 +90,7 @@ def hub_rows(questions: Iterable[QuestionRealization]) -> Iterator[RedirectQARow
         triple = question.triple
         if not (triple.id.isascii() and triple.id.isdigit()):
             raise DataError(
-                f"fact {triple.id!r}: the release's layout has whole numbers for triplet_id; "
+                f"fact {shown(triple.id)}: the release's layout has whole numbers for triplet_id; "
                 "number the facts before writing them"
             )
         yield RedirectQARow(**question_cells(question) | {"triplet_id": int(triple.id)})

@@ -22,7 +22,7 @@ from surface_consistency.data.redirectqa_wordings import (
     resolve_templates,
 )
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.reading import first_names
+from surface_consistency.reading import first_names, shown
 from surface_consistency.rows.cells import (
     ParsedCells,
     RowCells,
@@ -211,7 +211,7 @@ def _own_ids(made: pd.DataFrame, places: Sequence[Place]) -> pd.Series:
         if not all(identity):
             raise RecordError(
                 f"{places[row]}: without a column of triple ids a row needs subject, relation and "
-                f"object, got {identity!r}"
+                f"object, got {shown(identity)}"
             )
     return _column(map("|".join, parts))
 
@@ -232,8 +232,9 @@ def _merge_facts(made: pd.DataFrame, places: Sequence[Place]) -> None:
                 if _key(values[row]) != _key(of_fact[row]):
                     raise DataError(
                         f"{places[row_of[row]]} and {places[row]} belong to one fact, "
-                        f"{made['item'][row]!r}, but differ in {column}: {of_fact[row]!r} and "
-                        f"{values[row]!r}; {_ONE_FACT}{_OBJECTS.get(column, '')}"
+                        f"{shown(made['item'][row])}, but differ in {column}: "
+                        f"{shown(of_fact[row])} and {shown(values[row])}; "
+                        f"{_ONE_FACT}{_OBJECTS.get(column, '')}"
                     )
         made[column] = _column(of_fact)
 
@@ -251,7 +252,7 @@ def _settle_relations(made: pd.DataFrame, questions: pd.Series, places: Sequence
     known = inferred.dropna().drop_duplicates("item").set_index("item")["relation"]
     for row in np.flatnonzero(missing & ~made["item"].isin(known.index)).tolist():
         raise RecordError(
-            f"{places[row]}: fact {made['item'][row]!r} has no relation, and its questions "
+            f"{places[row]}: fact {shown(made['item'][row])} has no relation, and its questions "
             "follow no known template; name the column that holds it with "
             "columns={'relation': 'NAME'}"
         )
@@ -286,15 +287,16 @@ def _questions(
     for row in np.flatnonzero(questions.isna()).tolist():
         if not ask_by_template:
             raise RecordError(
-                f"{places[row]}: column {fields['question']!r} is empty, and a question is not "
-                "made up: fill it in, or set `ask_by_template=True` to ask such rows in the words "
-                "of this package's templates"
+                f"{places[row]}: column {shown(fields['question'])} is empty, and a question is "
+                "not made up: fill it in, or set `ask_by_template=True` to ask such rows in the "
+                "words of this package's templates"
             )
         relation = made["relation"][row]
         if relation not in taxonomy.RELATIONS:
             raise RecordError(
                 f"{places[row]}: no question, and the taxonomy has no template for relation "
-                f"{relation!r}; name the column that holds it with columns={{'question': 'NAME'}}"
+                f"{shown(relation)}; name the column that holds it with "
+                f"columns={{'question': 'NAME'}}"
             )
         worded[row] = taxonomy.RELATIONS[relation].question(
             made["surface"][row], template=made["template"][row]
@@ -316,11 +318,11 @@ def _refuse_differing(
 
     for column in ("question", "is_canonical", "categories"):
         for one, other in zip(first[at := differing(made[column])], again[at], strict=True):
-            shown = "question" if column == "question" else "categories"
+            named = "question" if column == "question" else "categories"
             raise DataError(
-                f"{_both(made, one, other, places, 'are the same fact')}, but differ in {shown}: "
-                f"{made[shown][one]!r} and {made[shown][other]!r}; remove one, or name the column "
-                "that distinguishes them with columns={'template': 'NAME'}"
+                f"{_both(made, one, other, places, 'are the same fact')}, but differ in {named}: "
+                f"{shown(made[named][one])} and {shown(made[named][other])}; remove one, or name "
+                "the column that distinguishes them with columns={'template': 'NAME'}"
             )
     unequal = {name: differing(column) for name, column in compared.items()}
     for place in np.flatnonzero(np.logical_or.reduce([*unequal.values()])):
@@ -338,8 +340,8 @@ def _both(made: pd.DataFrame, one: int, other: int, places: Sequence[Place], wha
     """Name two rows of one question."""
     row = made.loc[other]
     return (
-        f"{places[one]} and {places[other]} {what} {row['item']!r}, surface {row['surface']!r} "
-        f"and template {row['template']!r}"
+        f"{places[one]} and {places[other]} {what} {shown(row['item'])}, surface "
+        f"{shown(row['surface'])} and template {shown(row['template'])}"
     )
 
 
@@ -351,9 +353,9 @@ def _refuse_two_canonical(made: pd.DataFrame, places: Sequence[Place]) -> None:
         row = named.loc[other]
         one = named.index[(named[keys] == row[keys]).all(axis=1)][0]
         raise DataError(
-            f"{places[one]} and {places[other]} are both canonical for fact {row['item']!r}, "
-            f"template {row['template']!r}: {named['surface'][one]!r} and {row['surface']!r}; a "
-            "fact has one canonical name"
+            f"{places[one]} and {places[other]} are both canonical for fact {shown(row['item'])}, "
+            f"template {shown(row['template'])}: {shown(named['surface'][one])} and "
+            f"{shown(row['surface'])}; a fact has one canonical name"
         )
 
 

@@ -5,11 +5,12 @@ from typing import Final
 import pandas as pd
 
 from surface_consistency.errors import DataError
+from surface_consistency.reading import shown
 from surface_consistency.taxonomy import RELATIONS, TEMPLATES, is_template, parse_relation
 
 _ORIGINAL, _PARAPHRASE = TEMPLATES
 _REMEDY: Final = (
-    f"write {' or '.join(map(repr, TEMPLATES))} into the template column, or name another column "
+    f"write {' or '.join(map(shown, TEMPLATES))} into the template column, or name another column "
     "with columns={'template': 'NAME'}"
 )
 
@@ -86,8 +87,8 @@ def resolve_templates(rows: pd.DataFrame) -> pd.Series:
     if (silent := values.notna() & rows["question"].isna()).any():
         row = rows[silent].iloc[0]
         raise DataError(
-            f"template {row['template']!r} of relation {row['relation']!r} has no question that "
-            f"shows its wording; {_REMEDY}"
+            f"template {shown(row['template'])} of relation {shown(row['relation'])} has no "
+            f"question that shows its wording; {_REMEDY}"
         )
     # A value is one template throughout; without a value each row decides for itself.
     decided = is_original | values.isin(values[is_original].dropna())
@@ -99,7 +100,7 @@ def resolve_templates(rows: pd.DataFrame) -> pd.Series:
     for (relation, name), merged in stated.groupby(["relation", "name"], sort=False)["value"]:
         if merged.nunique() > 1:
             raise DataError(
-                f"templates {', '.join(map(repr, sorted(merged.unique())))} of relation "
-                f"{relation!r} would all be {name!r}; {_REMEDY}"
+                f"templates {', '.join(map(shown, sorted(merged.unique())))} of relation "
+                f"{shown(relation)} would all be {shown(name)}; {_REMEDY}"
             )
     return names

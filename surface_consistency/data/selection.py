@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from itertools import chain, islice, zip_longest
 from typing import Final, TypeVar
 
+from surface_consistency.reading import first_names
+
 T = TypeVar("T")
 
 _LOG: Final = logging.getLogger(__name__)
@@ -89,4 +91,4 @@ def repeated_rows(source: str, n_rows: int) -> str:
 
 def first_few(items: Sequence[str]) -> str:
     """List the first five, for a message."""
-    return ", ".join(items[:_SHOWN]) + (", ..." if len(items) > _SHOWN else "")
+    return first_names(items[:_SHOWN]) + (", ..." if len(items) > _SHOWN else "")

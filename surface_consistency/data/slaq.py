@@ -16,6 +16,7 @@ from surface_consistency.data.slaq_records import Popularity, SlaqQuestion, Slaq
 from surface_consistency.data.slaq_rows import SLAQ_COLUMNS, SLAQ_REQUIRED, facts_of
 from surface_consistency.data.sources import Source, open_source
 from surface_consistency.errors import RecordError, SurfaceConsistencyWarning
+from surface_consistency.reading import shown
 from surface_consistency.rows.cells import RowCells
 from surface_consistency.rows.columns import refuse_late_columns, resolve_columns
 from surface_consistency.rows.readers import Place
@@ -193,7 +194,7 @@ def load_slaq(
         first, same = known.setdefault(facts[0]["topic_id"], (place, facts))
         if same != facts:
             faults.append(
-                f"{place}: topic {facts[0]['topic']!r} is on {first} too, with other content; "
+                f"{place}: topic {shown(facts[0]['topic'])} is on {first} too, with other content; "
                 "topics are unique"
             )
         elif first == place and is_marked:

@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from pydantic import Field, model_validator
 
+from surface_consistency.reading import shown
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 
 Popularity = Literal["popular", "obscure"]
@@ -115,7 +116,7 @@ class SlaqTopic(Record):
         for question in self.questions:
             if question.id != f"{self.id}/{question.index}":
                 raise ValueError(
-                    f"question {question.index} of topic {self.id!r} must have the id "
-                    f"'{self.id}/{question.index}', got {question.id!r}"
+                    f"question {question.index} of topic {shown(self.id)} must have the id "
+                    f"'{self.id}/{question.index}', got {shown(question.id)}"
                 )
         return self

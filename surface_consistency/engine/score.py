@@ -33,6 +33,7 @@ from surface_consistency.errors import DataError, RunError, UndefinedMetricWarni
 from surface_consistency.matching.verdict_records import COMPARED_RULES, rule_agreement
 from surface_consistency.metrics import paired_by
 from surface_consistency.models.reasoning import separate_stored
+from surface_consistency.reading import shown
 from surface_consistency.results.columns import PredictionSettings
 from surface_consistency.results.predictions import (
     Predictions,
@@ -529,7 +530,7 @@ def named_texts(
     named = dict(zip(map(_as_name, predictions), texts, strict=True))
     if len(named) < len(texts):
         twice = next(name for name, n in Counter(map(_as_name, predictions)).items() if n > 1)
-        raise DataError(f"two predictions have the id {twice!r}; keep one prediction per prompt")
+        raise DataError(f"two predictions have the id {shown(twice)}; keep one per prompt")
     return named
 
 
@@ -538,8 +539,8 @@ def _as_name(name: object) -> str:
     name = name.item() if hasattr(name, "item") else name
     if isinstance(name, bool) or not isinstance(name, str | int):
         raise TypeError(
-            f"the id of a prediction is text or a whole number, got {name!r}; fill it in or drop "
-            "the row"
+            f"the id of a prediction is text or a whole number, got {shown(name)}; fill it in or "
+            "drop the row"
         )
     return str(name)
 
@@ -576,13 +577,14 @@ def _by_name(
     if foreign or not predictions:
         raise DataError(
             f"{len(foreign):,} of {len(predictions):,} predictions belong to no prompt of the "
-            f"data, such as {next(iter(foreign), 'no id')!r}; ids are such as {ids.iloc[0]!r}. "
-            "Correct the ids, or drop these predictions"
+            f"data, such as {shown(next(iter(foreign), 'no id'))}; ids are such as "
+            f"{shown(ids.iloc[0])}. Correct the ids, or drop these predictions"
         )
     differing = next((keys for keys in found if len({predictions[key] for key in keys}) > 1), None)
     if differing is not None:
         raise DataError(
-            f"{differing[0]!r} and {differing[1]!r} are one prompt, with two predictions; keep one"
+            f"{shown(differing[0])} and {shown(differing[1])} are one prompt, with two "
+            "predictions; keep one"
         )
     return [_writable(predictions[keys[0]]) if keys else None for keys in found]
 
@@ -691,7 +693,7 @@ def _why_none(folder: RunFolder, answered: pd.DataFrame) -> str:
     if not folder.logs():
         return f": its log was deleted; restore it, or {folder.rerun_hint()}"
     errors = folder.read_answers(answered["group"].unique())["error"].dropna()
-    reason = "" if errors.empty else f", only errors such as {errors.iloc[0]!r}"
+    reason = "" if errors.empty else f", only errors such as {shown(errors.iloc[0])}"
     if answered["finish_reason"].isin([None, "error"]).any():
         return (
             f"{reason}; mend what stood in the way, and give the command of the run again: it asks "

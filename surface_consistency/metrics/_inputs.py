@@ -265,8 +265,8 @@ def numeric_vector(values: npt.ArrayLike, name: str) -> Floats:
     if infinite.any():
         index = int(np.argmax(infinite))
         raise ValueError(
-            f"{name}[{index}] is {vector[index]}: values must be finite; "
-            "the logarithm of a zero frequency is not, so drop zeros first"
+            f"{name}[{index}] is {vector[index]}: values must be finite; give None or "
+            "NaN for a missing value, and exclude zeros before taking logarithms"
         )
     return vector
 

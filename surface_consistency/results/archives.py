@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from surface_consistency.errors import DataError, MissingDependencyError, RecordError
-from surface_consistency.reading import LONGEST_LINE, parse_json, read_start, writable
+from surface_consistency.reading import LONGEST_LINE, parse_json, read_start, shown, writable
 from surface_consistency.results import promptfoo
-from surface_consistency.results.rows import Cells, shown
+from surface_consistency.results.rows import Cells
 from surface_consistency.rows.readers import Place, Row, read_rows
 
 _ZIP: Final = b"PK\x03\x04"

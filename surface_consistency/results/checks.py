@@ -1,6 +1,6 @@
 """What must hold between the files of one reading: doubled rows, models, what was asked."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import DataError
-from surface_consistency.reading import first_names
-from surface_consistency.results.columns import ResultColumns, need_column
+from surface_consistency.reading import first_names, shown
+from surface_consistency.results.columns import ResultColumns, need_column, refuse_nested
 from surface_consistency.results.failures import without_scored_answers
 from surface_consistency.results.inputs import path_labels
 from surface_consistency.results.names import cluster_names, is_context
-from surface_consistency.results.rows import shown
 from surface_consistency.results.tables import COLUMNS
+from surface_consistency.rows.cells import is_list
 
 _MANY: Final = 2**62
 _DENSE: Final = 8
@@ -206,6 +206,8 @@ class Read(NamedTuple):
     """Roles whose columns the user names."""
     run: str = ""
     """Id of the run that it is a log of; two runs are never copies of each other."""
+    nested: Collection[str] = ()
+    """Its columns of objects or long lists."""
 
 
 class Held(NamedTuple):
@@ -300,7 +302,7 @@ def _tell_models_apart(codes: _Codes, read: Mapping[str, Read], notes: list[str]
     model = frame["model"].astype(object).mask(is_one, own).astype("str")
     notes.append(
         f"{len(files)} files are of one model and answer the same items; they are told apart as "
-        f"{', '.join(model[is_one].unique())}"
+        f"{first_names(model[is_one].unique())}"
     )
     return frame.assign(model=model.astype("category"))
 
@@ -334,7 +336,7 @@ def _collapse_doubles(
     if broken.size:
         raise DataError(_double(frame[sample == broken[0]], len(broken), read))
     files = list(dict.fromkeys(frame.loc[is_again, "file"]))
-    n, of = int(is_again.sum()), ", ".join(files)
+    n, of = int(is_again.sum()), first_names(files)
     notes.append(
         f"1 row of {of} stands twice, word for word, and counts once"
         if n == 1
@@ -362,7 +364,7 @@ def _double(rows: pd.DataFrame, n_broken: int, read: Mapping[str, Read]) -> str:
     tried = read[one["file"]].tried
     names = [f"`{name}`" for name in ("repeat", "form", "item") if name not in tried]
     return (
-        f"{one['file']}: {_item(one, read)} of {one['model']!r} stands more than once with "
+        f"{one['file']}: {_item(one, read)} of {shown(one['model'])} stands more than once with "
         f"{said} ({n_broken:,} such items); name the column that distinguishes the rows by "
         f"{' or '.join(names) or 'further names of `item`'}, or leave one of them out"
     )
@@ -370,7 +372,7 @@ def _double(rows: pd.DataFrame, n_broken: int, read: Mapping[str, Read]) -> str:
 
 def _item(row: pd.Series, read: Mapping[str, Read]) -> str:
     """Name an item by the column that the file has for it."""
-    return f"{read[row['file']].item} {row['item']!r}"
+    return f"{read[row['file']].item} {shown(row['item'])}"
 
 
 def _plain(value: object) -> str:
@@ -407,7 +409,7 @@ def _refuse_other_content(codes: _Codes, read: Mapping[str, Read], notes: list[s
 
 def _note_prompts(codes: _Codes, notes: list[str]) -> None:
     """Report items of which two rows have other prompts, such as other numbers of examples."""
-    if "prompt_hash" not in codes.frame:
+    if "prompt_hash" not in codes.frame or _has_lists(codes.frame["prompt_hash"]):
         return
     prompts = codes.frame.groupby(codes.asked)["prompt_hash"].nunique()
     if n := int((prompts > 1).sum()):
@@ -479,19 +481,32 @@ def _group_columns(
     if given.cluster:
         names = list(map(str, frame.columns))
         seen = list(dict.fromkeys(name for one in read.values() for name in one.columns))
+        refuse_nested(given.cluster, [name for one in read.values() for name in one.nested])
         named = [
             need_column(name, names, "cluster", ", ".join(list(read)[:3]), seen)
             for name in given.cluster
         ]
+        for name in named:
+            if _has_lists(frame[name]):
+                raise DataError(
+                    f"column {shown(name)} contains lists, and an item is in one cluster; name a "
+                    "column with one value per row by `cluster`"
+                )
         return tuple(_told_of_items(codes, named))
     n_items = int(codes.column("item").max(initial=0)) + 1
     is_many = bool(codes.column("form").any() or (frame["repeat"] != 0).any())
-    told = _told_of_items(codes, cluster_names(frame))
+    names = [name for name in cluster_names(frame) if not _has_lists(frame[name])]
+    told = _told_of_items(codes, names)
     gaps = {name: bool(codes.frame[name].isna().any()) for name in told}
     known = [name for name in told if is_context(name) or not gaps[name]]
     sizes = {name: int(codes.column(name).max(initial=0)) + 1 + gaps[name] for name in known}
     finer = sorted((name for name in sizes if 1 < sizes[name] < n_items), key=lambda n: -sizes[n])
     return (*(("item",) if is_many else ()), *finer)
+
+
+def _has_lists(column: pd.Series) -> bool:
+    """Check whether a cell of a column is a list."""
+    return column.dtype == object and any(map(is_list, column))
 
 
 def _told_of_items(codes: _Codes, names: Sequence[str]) -> Sequence[str]:

@@ -1,10 +1,10 @@
 """Which columns of a plain table of results are what."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 
 from surface_consistency.errors import ColumnNotFoundError, DataError
-from surface_consistency.reading import find_column, first_names
+from surface_consistency.reading import find_column, first_names, shown
 from surface_consistency.results.failures import ERRORS
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings
@@ -174,7 +174,7 @@ def table_columns(
             return TableColumns(roles, ())
         raise ColumnNotFoundError(
             f"{source}: no column names the items; looked for "
-            f"{', '.join(map(repr, USUAL['item']))}; saw {first_names(names)}; {remedy}"
+            f"{', '.join(map(shown, USUAL['item']))}; saw {first_names(names)}; {remedy}"
         )
     return TableColumns(roles, (item,))
 
@@ -200,9 +200,29 @@ def need_column(
     column = find_column(wanted, names)
     if column is None:
         raise ColumnNotFoundError(
-            f"{source}: no column {wanted!r}, named by `{role}`; saw {first_names(seen or names)}"
+            f"{source}: no column {shown(wanted)}, named by `{role}`; saw "
+            f"{first_names(seen or names)}"
         )
     return column
+
+
+def refuse_nested(names: Iterable[str], nested: Collection[str]) -> None:
+    """Refuse columns whose cells are neither labels nor lists of labels.
+
+    Args:
+        names: Columns of groups or clusters.
+        nested: The columns that were excluded for this reason.
+
+    Raises:
+        DataError: If one of the former is among the latter.
+    """
+    for name in names:
+        if column := find_column(name, nested):
+            raise DataError(
+                f"column {shown(column)} contains objects, or lists of lists or of more than 100 "
+                "values, which are not labels; name a column of texts or numbers, or of lists of "
+                "them"
+            )
 
 
 def need_labels(given: ResultColumns, n_files: int) -> None:

@@ -5,17 +5,18 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import DataError
+from surface_consistency.reading import shown
 from surface_consistency.results.rows import Cells, at
 
 _MEAN: Final = "mean"
-_REDUCERS: Final = re.compile(r"mean|max|median|mode|(at_least|pass_at|pass_k)_\d+")
+_REDUCERS: Final = re.compile(r"mean|max|median|mode|(at_least|pass_at|pass_k)_[0-9]{1,4}")
 _SAME_TASK: Final = (
     *("task_id", "model", "task_args", "model_args", "model_roles", "solver", "solver_args"),
 )
@@ -38,7 +39,7 @@ def status_note(log: Cells, n_samples: int) -> str:
     n_items, epochs = at(log, "eval.dataset.samples"), at(log, "eval.config.epochs") or 1
     of = f" of {n_items * epochs:,}" if isinstance(n_items, int) else ""
     return (
-        f"the log has the status {status!r} and holds {n_samples:,}{of} samples; "
+        f"the log has the status {shown(status)} and holds {n_samples:,}{of} samples; "
         "`inspect eval-retry` completes it"
     )
 
@@ -142,6 +143,12 @@ def _refuse_other_reducers(frame: pd.DataFrame, reducers: Mapping[str, str]) -> 
             )
 
 
+def _moment(text: str) -> datetime:
+    """Read a time, which is that of UTC if it has no zone."""
+    moment = datetime.fromisoformat(text)
+    return moment.replace(tzinfo=moment.tzinfo or UTC)
+
+
 def superseded(logs: Mapping[str, Cells]) -> dict[str, str]:
     """Find the logs that a later attempt of the same task replaces.
 
@@ -158,7 +165,7 @@ def superseded(logs: Mapping[str, Cells]) -> dict[str, str]:
         if run.get("task_id") and run.get("created"):
             alike = [log.get("label"), *map(run.get, _SAME_TASK), *map(config.get, _SAME_CONFIG)]
             task = tasks[file] = json.dumps(alike, sort_keys=True, default=str)
-            own = (log["status"] == "success", datetime.fromisoformat(run["created"]), file)
+            own = (log["status"] == "success", _moment(run["created"]), file)
             newest[task] = max(own, newest.get(task, own))
     files = {file: newest[task][2] for file, task in tasks.items()}
     return {

@@ -1,6 +1,7 @@
 """Any result files as one long frame: the reader that comparing, judging and studies share."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.reading import first_names
+from surface_consistency.reading import first_names, shown
 from surface_consistency.results.archives import is_archive, packed_rows
 from surface_consistency.results.checks import Read, checked, constant, joined, shortened
 from surface_consistency.results.columns import ResultColumns
@@ -21,7 +22,7 @@ from surface_consistency.results.layouts import flat_rows, layout_of
 from surface_consistency.results.logs import LEFT_OUT, samples_part
 from surface_consistency.results.names import direction
 from surface_consistency.results.promptfoo import is_table
-from surface_consistency.results.rows import Cells, at
+from surface_consistency.results.rows import Cells, at, readable
 from surface_consistency.results.run_folders import is_run, run_part
 from surface_consistency.results.tables import (
     UNREAD,
@@ -84,6 +85,9 @@ class Results:
     notes: tuple[str, ...]
     """What was left out, collapsed or taken for something, a sentence each."""
 
+    nested: tuple[str, ...] = ()
+    """Columns that are excluded because they contain objects or long lists."""
+
     reducers: Mapping[str, str] = field(default_factory=dict)
     """By file, how its log reduces the repeats of an item, other than by their mean."""
 
@@ -145,7 +149,8 @@ def read_inputs(
     problems: list[str] = []
     for one in inputs:
         try:
-            frames.append((one.name, reading.frame(one)))
+            with _boundary(one):
+                frames.append((one.name, reading.frame(one)))
         except DataError as error:
             is_left_out = one.is_optional and not isinstance(error, SourceNotFoundError)
             if not (is_left_out or isinstance(error, _NoMetric)):
@@ -177,7 +182,8 @@ def read_inputs(
         frame = frame.assign(prediction=blank)
     reducers = {name: reducer_of(log) for name, log in reading.logs.items()}
     named = {name: reducer for name, reducer in reducers.items() if reducer}
-    return Results(frame, *held[1:], reading.tool, reading.higher_is_better, notes, named)
+    nested = tuple(dict.fromkeys(name for one in reading.read.values() for name in one.nested))
+    return Results(frame, *held[1:], reading.tool, reading.higher_is_better, notes, nested, named)
 
 
 def read_answers(one: Input, columns: ResultColumns, notes: list[str]) -> Part:
@@ -201,7 +207,14 @@ def read_answers(one: Input, columns: ResultColumns, notes: list[str]) -> Part:
         RecordError: If a row is broken; names file and line.
         DataError: If the file holds no rows, or none of the filter.
     """
-    return _part(one, columns, notes, for_judging=True)[1]
+    with _boundary(one):
+        return _part(one, columns, notes, for_judging=True)[1]
+
+
+def _boundary(one: Input) -> AbstractContextManager[None]:
+    """Name the file of any error of reading a value, as far as no row is known."""
+    is_file = isinstance(one.content, Path)
+    return readable(one.name, "a table of results") if is_file else nullcontext()
 
 
 class _NoMetric(DataError):
@@ -237,8 +250,8 @@ class _Reading:
             ]
         elif part.scores and not scores:
             raise _NoMetric(
-                f"{one.name} has no metric {' or '.join(map(repr, self.given.metrics))}; name one "
-                f"of {', '.join(part.scores)} by `metrics`"
+                f"{one.name} has no metric {' or '.join(map(shown, self.given.metrics))}; name one "
+                f"of {first_names(part.scores)} by `metrics`"
             )
         frame = _long(part._replace(scores=scores), one, self.notes)
         # Runs record their failures.
@@ -258,7 +271,7 @@ class _Reading:
         tried = [name for name in ("item", "form", "repeat") if getattr(self.given, name)]
         run = str(at(part.log, "eval.eval_id") or "")
         kind = f"{tool}: {_asked_by(part, frame)}"
-        self.read[one.name] = Read(kind, part.item, part.columns, tried, run)
+        self.read[one.name] = Read(kind, part.item, part.columns, tried, run, part.nested)
         return frame
 
     def _refuse_other_ids(self, one: Input, part: Part) -> None:
@@ -271,7 +284,7 @@ class _Reading:
             named = " and ".join(f"{kind} in {at.name}" for kind, at in self._ids.items())
             raise DataError(
                 f"ids of items ({part.item}) are {named}, so that 1 and '1' could be one item or "
-                f"two; convert them to one type, such as frame[{part.item!r}].astype(str)"
+                f"two; convert them to one type, such as frame[{shown(part.item)}].astype(str)"
             )
 
 
@@ -398,7 +411,7 @@ def _with_model(frame: pd.DataFrame, one: Input) -> pd.DataFrame:
         if len(models) > 1:
             raise DataError(
                 f"{one.name} holds {len(models)} models ({first_names(models)}), which one label, "
-                f"{one.label!r}, cannot name; omit `names`"
+                f"{shown(one.label)}, cannot name; omit `names`"
             )
         frame["model"] = constant(one.label, len(frame))
     elif one.fallback is None and ("model" not in frame or frame["model"].isna().any()):

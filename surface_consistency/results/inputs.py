@@ -10,6 +10,7 @@ import pandas as pd
 from pydantic import BaseModel
 
 from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.reading import first_names
 from surface_consistency.results.columns import ResultColumns, need_labels
 from surface_consistency.results.run_folders import is_run
 from surface_consistency.rows.readers import FORMATS, Place, Row
@@ -65,7 +66,7 @@ def inputs_of(sources: ResultSource, given: ResultColumns) -> list[Input]:
     """
     if type(sources).__name__ in _SPLITS or (isinstance(sources, Mapping) and not sources):
         raise DataError(
-            f"the data set has several splits, {', '.join(map(str, sources))}: give one of "  # type: ignore[arg-type]
+            f"the data set has several splits, {first_names(sources)}: give one of "  # type: ignore[arg-type]
             "them, as in data['test']"
             if sources
             else "no results are given; the mapping is empty"
@@ -74,7 +75,7 @@ def inputs_of(sources: ResultSource, given: ResultColumns) -> list[Input]:
         if given.names:
             raise DataError(
                 f"`names` gives {', '.join(given.names)}, but the results have the names "
-                f"{', '.join(map(str, sources))} already; omit `names`"
+                f"{first_names(sources)} already; omit `names`"
             )
         labelled = ResultColumns(names=tuple(map(str, sources)))
         return _listed(list(sources.values()), labelled)

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from surface_consistency.errors import DataError, RecordError
+from surface_consistency.reading import first_names, shown
 from surface_consistency.results import objects, preferences, promptfoo, tools, unlearning
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.failures import REQUEST, failure_of
-from surface_consistency.results.rows import Cells, Failure, Flat, Flats, at, shown
+from surface_consistency.results.rows import Cells, Failure, Flat, Flats, at, readable
 from surface_consistency.results.samples import harness_sample, written_out
+from surface_consistency.rows.cells import count_of
 from surface_consistency.rows.readers import Place, Row
 
 
@@ -372,29 +374,21 @@ def flat_samples(layout: Layout, row: Cells, place: Place) -> list[Flat] | None:
 
     Raises:
         DataError: If it is a summary of a tool, without samples.
-        RecordError: If it is not in the layout.
+        RecordError: If it is not in the layout; see `readable`.
     """
-    try:
+    with readable(place, layout.tool, layout.columns):
         flats = layout.flat(row, place)
         for flat in flats or ():
             _check_types(flat)
         return flats
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise RecordError(
-            f"{place}: not in the layout of {layout.tool} ({type(error).__name__}: {error}), whose "
-            f"columns {layout.columns} it has; restore the file, or write its "
-            "rows as a plain table with the columns item, model and score"
-        ) from error
 
 
 def _check_types(flat: Flat) -> None:
     """Refuse lists and objects in place of names, and names of scores that are not texts."""
-    for name in ("id", "task", "model", "form", "filter"):
-        if isinstance(flat.parts.get(name), list | dict):
+    for name in ("id", "doc_id", "task", "model", "form", "filter", "doubt"):
+        if not isinstance(flat.parts.get(name), str | float | int | None):
             raise TypeError(f"{name} is {shown(flat.parts[name])}")
-    int(flat.parts.get("repeat") or 0)
+    count_of(flat.parts.get("repeat"))
     if not all(isinstance(name, str) for name in flat.scores):
         raise TypeError(f"names of scores are {shown(list(flat.scores))}")
 
@@ -423,16 +417,27 @@ def flat_rows(
     layout, second = whole_layout(*first), next(rows, None)
     rows = chain([first], () if second is None else [second], rows)
     if layout is None and (second is None or objects.holds_rows(first[1])):
-        columns = given or ResultColumns()
-        rows = (
-            (place, one) for place, row in rows for one in objects.rows_within(row, place, columns)
-        )
+        rows = _rows_within(rows, given or ResultColumns())
         first = next(rows)
         layout, rows = whole_layout(*first), chain([first], rows)
     if layout is None:
         return None, (Flat({}, {}, {}, dict(row)) for _, row in rows)
     flats = laid(rows, layout.tool)
-    return layout, flats if layout.whole is None else layout.whole(flats, file, notes)
+    return layout, flats if layout.whole is None else _whole(layout, flats, file, notes)
+
+
+def _rows_within(rows: Iterable[Row], given: ResultColumns) -> Iterator[Row]:
+    """Find the rows inside objects."""
+    for place, row in rows:
+        with readable(place, "an object with rows"):
+            yield from ((place, one) for one in objects.rows_within(row, place, given))
+
+
+def _whole(layout: Layout, flats: Flats, file: Path, notes: list[str]) -> Flats:
+    """Pass all samples of a file through the function that the layout has for them."""
+    assert layout.whole is not None
+    with readable(file, layout.tool):
+        yield from layout.whole(flats, file, notes)
 
 
 def whole_layout(place: Place, row: Cells) -> Layout | None:
@@ -470,6 +475,6 @@ def _need(row: Cells, place: Place, tool: str) -> Layout:
     if layout is None:
         raise RecordError(
             f"{place}: the row is in no layout of a tool, as those before it are; it has "
-            f"{', '.join(map(str, list(row)[:20]))}: restore the file, or leave the row out"
+            f"{first_names(list(row))}: restore the file, or leave the row out"
         )
     return layout

@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.reading import first_names
+from surface_consistency.reading import first_names, shown
 from surface_consistency.results import tables
 from surface_consistency.results.columns import ResultColumns, need_column
 from surface_consistency.results.epochs import reducer_notes, status_note
 from surface_consistency.results.failures import NO_SCORES, without_failed_answers
 from surface_consistency.results.layouts import Layout
-from surface_consistency.results.rows import Cells, Failure, Flat, shown
+from surface_consistency.results.rows import Cells, Failure, Flat, is_labels, readable
+from surface_consistency.rows.cells import count_of
 
 _CHANCE: Final = ("chance", "random")
 _SUMS: Final = ("perplexity", "bits_per_byte", "loglikelihood")
@@ -63,6 +64,7 @@ def samples_part(
     filters: Counter[str] = Counter()
     filtered: list[str | None] = []
     doubts: Counter[str] = Counter()
+    nested: dict[str, None] = {}
     log: Cells | None = None
     is_raw = for_judging and given.filter is None and given.prediction is None
     for number, flat in enumerate(flats, start=1):
@@ -73,13 +75,16 @@ def samples_part(
             continue
         filtered.append(own)
         log = log or flat.log
+        nested |= {name: None for name, value in flat.fields.items() if not is_labels(value)}
         if doubt := flat.parts.get("doubt"):
             doubts[doubt] += 1
         for metric, value in flat.scores.items():
             raw.setdefault(metric, {})[len(rows)] = value
-        row = _sample(flat, layout, named, given, f"{source}:{number}", needs_item=not for_judging)
-        if for_judging:
-            row["prompt"] = _text(flat.parts.get("prompt"))
+        place = f"{source}:{number}"
+        with readable(place, layout.tool):
+            row = _sample(flat, layout, named, given, place, needs_item=not for_judging)
+            if for_judging:
+                row["prompt"] = _text(flat.parts.get("prompt"))
         if is_raw and flat.parts.get("response") is not None:
             row["prediction"] = flat.parts["response"]
         if isinstance(row["prediction"], tables.Unread):
@@ -107,15 +112,16 @@ def samples_part(
         for name in scores
     }
     failures = {name: own for name, own in failures.items() if own}
-    return tables.Part(samples, scores, has_hashes, failures, item=item, log=log)
+    left_out = [name for name in nested if name not in samples]
+    return tables.Part(samples, scores, has_hashes, failures, item=item, log=log, nested=left_out)
 
 
 def _nothing_left(source: str, given: ResultColumns, filters: Counter[str]) -> str:
     """Say that no sample is there."""
     if given.filter is None:
         return f"{source} holds no samples; it may be of a run that was stopped"
-    there = f"name one of: {', '.join(sorted(filters))}" if filters else "omit `filter`"
-    return f"{source} holds no samples of the filter {given.filter!r}; {there}"
+    there = f"name one of: {first_names(sorted(filters))}" if filters else "omit `filter`"
+    return f"{source} holds no samples of the filter {shown(given.filter)}; {there}"
 
 
 def _sample(
@@ -142,7 +148,7 @@ def _sample(
     further = {
         tables.further_name(name): value
         for name, value in flat.fields.items()
-        if isinstance(value, _PLAIN) and name not in flat.scores
+        if _is_kept(name, value, flat)
     }
     question = parts.get("question", parts.get("prompt"))
     own = {
@@ -150,7 +156,7 @@ def _sample(
         "task": str(parts.get("task", "")),
         "model": None if parts.get("model") in (None, "") else str(parts["model"]),
         "form": str(parts.get("form", "")),
-        "repeat": int(parts.get("repeat") or 0),
+        "repeat": count_of(parts.get("repeat")) or 0,
         "prediction": _text(parts.get("prediction")),
         "references": tables.references_of(parts.get("target"), given.reference_separator),
         "question": None if question is None else str(question),
@@ -162,6 +168,12 @@ def _sample(
         for name, value in further.items()
         if value != own.get(name.removeprefix("row."), not value)
     }
+
+
+def _is_kept(name: str, value: object, flat: Flat) -> bool:
+    """Check whether a field of a sample becomes a column: a label, or a list of labels."""
+    is_plain = isinstance(value, (*_PLAIN, list)) and is_labels(value)
+    return is_plain and name not in flat.scores
 
 
 _BY_USER: Final = {
@@ -243,11 +255,11 @@ def _scores(
     for metric, written in raw.items():
         values, grades = _graded(written)
         if grades:
-            notes.append(f"{source}: metric {metric!r} holds grades, which count as {grades}")
+            notes.append(f"{source}: metric {shown(metric)} holds grades, which count as {grades}")
         is_wanted = bool(wanted & {metric, metric.partition(",")[0]})
         reason = _no_score(metric, values.values())
         if reason is not None:
-            sentence = f"{source}: metric {metric!r} {reason}"
+            sentence = f"{source}: metric {shown(metric)} {reason}"
             if is_wanted:
                 others = [name for name in raw if not _no_score(name, raw[name].values())]
                 remedy = f"name another by `metrics`: {first_names(others)}"
@@ -299,7 +311,7 @@ def _no_score(metric: str, values: Iterable[object]) -> str | None:
         if isinstance(value, Failure):
             continue
         if isinstance(value, str) and _LETTER.fullmatch(value):
-            return f"holds the letter grade {value!r}, whose points the file does not give"
+            return f"holds the letter grade {shown(value)}, whose points the file does not give"
         if tables.number_of(value) is None:
             return f"holds {shown(value)}, which is no score"
     return None

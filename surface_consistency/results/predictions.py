@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import pandas as pd
 
 from surface_consistency import errors
-from surface_consistency.reading import existing_file, find_column, first_names
+from surface_consistency.reading import existing_file, find_column, first_names, shown
 from surface_consistency.results.columns import (
     FACTS,
     UNSURE,
@@ -27,7 +27,7 @@ from surface_consistency.results.columns import (
 )
 from surface_consistency.results.frame import read_answers
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of
-from surface_consistency.results.rows import question_of, shown
+from surface_consistency.results.rows import question_of
 from surface_consistency.results.tables import COLUMNS, Part, as_text
 from surface_consistency.rows.columns import POPQA_COLUMNS, REDIRECTQA_COLUMNS
 from surface_consistency.schemas.generations import ANSWER_FIELDS
@@ -193,9 +193,9 @@ class Predictions:
         else:
             return
         raise errors.DataError(
-            f"{self.path}: the texts of column {self.unsure!r} {what}, so they are hardly what the "
-            f"model wrote; the columns are {first_names(self.columns)}: name the one that holds "
-            "its output by `prediction`, this one too if it does"
+            f"{self.path}: the texts of column {shown(self.unsure)} {what}, so they are hardly "
+            f"what the model wrote; the columns are {first_names(self.columns)}: name the one that "
+            "holds its output by `prediction`, this one too if it does"
         )
 
     def _in_order(self, index: QuestionIndex) -> list[int]:
@@ -242,17 +242,17 @@ class Predictions:
             foreign.extend(() if places else (row,))
         if len(foreign) == len(self):
             task = next(filter(None, self.samples.get("task", ())), None)
-            log = f", the log of the task {task!r}," if task else ""
+            log = f", the log of the task {shown(task)}," if task else ""
             raise errors.DataError(
                 f"no prediction belongs to a question: {self.path}{log} names questions such as "
-                f"{next(filter(None, all_names))[0]!r}, but the ids are such as {index.ids[0]!r}; "
-                f"name {'another' if self.settings.item else 'the'} column that holds ids or texts "
-                "of questions by `item`"
+                f"{shown(next(filter(None, all_names))[0])}, but the ids are such as "
+                f"{shown(index.ids[0])}; name {'another' if self.settings.item else 'the'} column "
+                "that holds ids or texts of questions by `item`"
             )
         if foreign:
             warnings.warn(
                 f"{len(foreign)} of {len(self)} predictions belong to no question of the data and "
-                f"were left out, the first under {all_names[foreign[0]][:1]!r} "
+                f"were left out, the first under {shown(all_names[foreign[0]][:1])} "
                 f"({self.place(foreign[0])})",
                 errors.UnscoredWarning,
                 stacklevel=5,
@@ -284,14 +284,14 @@ class Predictions:
             raise errors.DataError(
                 f"{self.place(first)}, {self.place(other)}: several questions of the data are "
                 f"{shown(question)}, and the predictions under it differ; give the rows the ids of "
-                f"the questions, such as {index.ids[0]!r}, in a column `id`, or the ids of their "
-                "facts in a column `triplet_id`, or their accepted answers in a column "
+                f"the questions, such as {shown(index.ids[0])}, in a column `id`, or the ids of "
+                "their facts in a column `triplet_id`, or their accepted answers in a column "
                 f"`possible_answers`{self._order_remedy(index)}"
             )
         raise errors.RecordError(
-            f"{self.place(other)}: a second prediction for {index.ids[place]!r}, other than that "
-            f"of {self.place(first)}; keep one of them, name the column of the questions' ids by "
-            "`item`, or one of several filters by `filter`"
+            f"{self.place(other)}: a second prediction for {shown(index.ids[place])}, other than "
+            f"that of {self.place(first)}; keep one of them, name the column of the questions' ids "
+            "by `item`, or one of several filters by `filter`"
         )
 
     def _other_names(self, index: QuestionIndex) -> list[tuple[str, ...]]:
@@ -307,7 +307,7 @@ class Predictions:
         ]
         if len(fitting) > 1:
             raise errors.ColumnNotFoundError(
-                f"{self.path}: columns {', '.join(map(repr, fitting))} could each name the "
+                f"{self.path}: columns {', '.join(map(shown, fitting))} could each name the "
                 "questions; name the one that does by `item`"
             )
         if not fitting:
@@ -330,7 +330,7 @@ class Predictions:
     def _own_places(self, index: QuestionIndex) -> list[int] | None:
         """Return the places of all rows by `doc_id`, else by their order, if the texts agree."""
         questions = [None if text is None else text.strip() for text in index.questions or ()]
-        numbers = [int(text) for text in self.numbers or () if text.isdigit()]
+        numbers = [int(text) for text in self.numbers or () if text.isascii() and text.isdigit()]
         for places in (numbers, list(range(len(questions)))):
             if len(places) == len(self) and all(
                 place < len(questions) and questions[place] in names
@@ -542,7 +542,7 @@ def _other_texts(
         there = [own for name in kind if (own := find_column(name, part.columns)) is not None]
         if len(there) > 1:
             raise errors.ColumnNotFoundError(
-                f"{file}: columns {' and '.join(map(repr, there))} could each hold the "
+                f"{file}: columns {' and '.join(map(shown, there))} could each hold the "
                 "predictions; name the one that does by `prediction`"
             )
         if there:
@@ -558,9 +558,9 @@ def _other_texts(
     column = part.roles["prediction"]
     if rivals and find_column(column, UNSURE) is not None:
         raise errors.ColumnNotFoundError(
-            f"{file}: column {column!r} may hold the reference as well as what the model wrote, "
-            f"and {', '.join(map(repr, rivals))} may be its output too; name the column of the "
-            "output by `prediction`"
+            f"{file}: column {shown(column)} may hold the reference as well as what the model "
+            f"wrote, and {', '.join(map(shown, rivals))} may be its output too; name the column of "
+            "the output by `prediction`"
         )
     return column, tuple(rivals)
 

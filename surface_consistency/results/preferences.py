@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from surface_consistency.errors import DataError, RecordError
+from surface_consistency.reading import shown
 from surface_consistency.results.failures import SCORER
-from surface_consistency.results.rows import Cells, Failure, Flat, Flats, at, shown
+from surface_consistency.results.rows import Cells, Failure, Flat, Flats, at
 from surface_consistency.rows.readers import Place
 
 ALPACA: Final = "instruction output_1 output_2 preference"

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from surface_consistency.errors import RecordError
-from surface_consistency.reading import json_or_text, read_lines
+from surface_consistency.reading import first_names, json_or_text, read_lines
 from surface_consistency.results.rows import Cells, Flat, Flats, at
 from surface_consistency.results.tools import promptfoo_parts
+from surface_consistency.rows.cells import count_of
 from surface_consistency.rows.readers import Place, Row
 
 # Variables that promptfoo adds while it runs, with another value in each repeat.
@@ -38,7 +39,7 @@ def fields(result: Cells) -> Cells:
         "provider": promptfoo_parts(result, {})["model"],
         "prompt_label": str(label),
         "promptIdx": str(result.get("promptIdx", label)),
-        "testIdx": None if test is None else int(test),
+        "testIdx": count_of(test),
         "test": result.get("repeatGroupId") or json.dumps(at(result, "testCase.assert")),
     }
 
@@ -66,7 +67,7 @@ def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
     role = "model" if len(prompts) == 1 else "form"
     if has_prompts:
         notes.append(
-            f"{file}: the prompts of {', '.join(map(str, prompts))} are each a {role}, called by "
+            f"{file}: the prompts of {first_names(prompts)} are each a {role}, called by "
             "their labels (column 'prompt_label'; the providers are in column 'provider')"
         )
     for flat, (number, repeat) in zip(rows, numbers, strict=True):

@@ -1,10 +1,13 @@
 """A sample of a tool, laid flat, and the steps by which its parts are found."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from surface_consistency.rows.cells import plain
+from surface_consistency.errors import RecordError, SurfaceConsistencyError
+from surface_consistency.reading import shown
+from surface_consistency.rows.cells import is_list, plain
 from surface_consistency.schemas.generations import server_end
 
 Cells: TypeAlias = Mapping[str, Any]
@@ -17,8 +20,6 @@ ROLES: Final = (
 """Names of the parts of a sample. `content` tells what was asked: a hash of the tool, or text;
 `response` is the output before a filter made the prediction of it; `doubt` is a sentence on samples
 whose answer is uncertain, without its subject."""
-
-_SHOWN: Final = 60
 
 
 class Failure(str):
@@ -54,6 +55,51 @@ class Flat(NamedTuple):
 
 Flats: TypeAlias = Iterable[Flat]
 """Samples laid flat."""
+
+_LABELS: Final = 100
+_FAULTS: Final = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError),
+    ValueError,
+)
+
+
+@contextmanager
+def readable(place: object, tool: str, columns: str = "") -> Iterator[None]:
+    """Report any error of reading a value from outside by its file, row and layout.
+
+    All functions of layouts run inside this boundary, also those that are generators: it is around
+    the loop that takes what they yield.
+
+    Args:
+        place: The file and row.
+        tool: The layout, for the message.
+        columns: The columns by which the layout was determined.
+
+    Raises:
+        RecordError: In place of an error that the values of a file can cause. Errors of this
+            package and of the file system pass.
+    """
+    try:
+        yield
+    except _FAULTS as error:
+        if isinstance(error, SurfaceConsistencyError):
+            raise
+        reason = f"{type(error).__name__}: {str(error)[:100]}"
+        if isinstance(error, KeyError):
+            reason = f"no field {shown(*error.args[:1])}"
+        has = f", whose columns {columns} it has" if columns else ""
+        raise RecordError(
+            f"{place}: not in the layout of {tool} ({reason}){has}; restore the file, or write its "
+            "rows as a plain table with the columns item, model and score"
+        ) from error
+
+
+def is_labels(value: object) -> bool:
+    """Check whether a cell is a label of its row, or a list of at most 100 labels."""
+    if is_list(value):
+        has_others = any(is_list(one) or isinstance(one, Mapping) for one in value)
+        return len(value) <= _LABELS and not has_others
+    return not isinstance(value, Mapping)
 
 
 def at(value: Any, path: str) -> Any:  # noqa: ANN401
@@ -165,9 +211,3 @@ def question_of(prompt: str) -> str | None:
     """
     _, start, question = f"\n{prompt}".rpartition("\nQ: ")
     return question[:-3] if start and question.endswith((" A:", "\nA:")) else None
-
-
-def shown(value: object) -> str:
-    """Show a value of a row in a message, shortened."""
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

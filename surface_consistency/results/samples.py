@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.results.rows import Cells, Flat, Flats, at, shown
+from surface_consistency.reading import shown
+from surface_consistency.results.rows import Cells, Flat, Flats, at
 from surface_consistency.rows.readers import Place
 from surface_consistency.schemas.scoring import best_option
 
@@ -155,7 +156,7 @@ def _best_option(row: Cells, place: Place) -> dict[str, str | None]:
     is_choice = 1 < len(options) == len({option.text for option in options})
     best = best_option([option.log_probability for option in options]) if is_choice else None
     target = str(row.get("target"))
-    is_number = target.isdigit() and int(target) < len(options)
+    is_number = target.isascii() and target.isdigit() and int(target) < len(options)
     return {
         "prediction": None if best is None else options[best].text.strip(),
         "response": None if best is None else options[best].text,
@@ -219,9 +220,11 @@ def log_probability(value: object, place: Place) -> float:
         RecordError: If it is none.
     """
     try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise RecordError(f"{place}: {value!r} is no log-probability, which is a number") from None
+        if not isinstance(value, str) or value.isascii():
+            return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise RecordError(f"{place}: {shown(value)} is not a log-probability, which is a number")
 
 
 def sample_row(row: Cells, place: Place) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Plain tables of results, read by columns: long, or with a column for each model."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.reading import check_columns, find_column, first_names, writable
+from surface_consistency.reading import check_columns, find_column, first_names, shown, writable
 from surface_consistency.results.columns import (
     USUAL,
     ResultColumns,
@@ -28,7 +29,7 @@ from surface_consistency.results.failures import (
     without_failed_answers,
 )
 from surface_consistency.results.names import DIRECTIONS, direction, is_flag, is_metric, is_property
-from surface_consistency.results.rows import Cells, answer_of, shown
+from surface_consistency.results.rows import Cells, answer_of, is_labels
 from surface_consistency.rows.cells import answers_of
 from surface_consistency.rows.readers import FORMATS
 from surface_consistency.schemas.generations import server_end
@@ -40,6 +41,8 @@ _NO_ERRORS: Final = frozenset(
 )
 """Cells of a column of errors that record none."""
 
+_SCORES: Final = (str, float, int, np.number, np.bool_)
+_NESTED: Final = (list, tuple, dict, set, np.ndarray)
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 _ANSWER_ENDS: Final = ("1", "2", "tool_calls", "function_call")
@@ -80,6 +83,9 @@ class Part(NamedTuple):
 
     log: Cells | None = None
     """What the file says of its whole run; see `Flat`."""
+
+    nested: Collection[str] = ()
+    """Columns that are excluded because they contain objects or long lists."""
 
     ids: str = ""
     """Whether the ids of items are "numbers" or "texts", of a plain table with types."""
@@ -200,7 +206,11 @@ def table_part(
     samples = _without_answered_errors(samples, source, notes)
     ids = table.ids() if len(columns.items) == 1 and not for_judging else ""
     item = JOINED.join(columns.items)
-    return part._replace(samples=samples, columns=names, item=item, roles=columns.roles, ids=ids)
+    roles = columns.roles
+    nested = [name for name in names if further_name(name) not in samples and table.is_nested(name)]
+    return part._replace(
+        samples=samples, columns=names, item=item, roles=roles, ids=ids, nested=nested
+    )
 
 
 COLUMNS: Final = (
@@ -269,11 +279,11 @@ class _Table(NamedTuple):
         is_score = sum((is_share, is_metric(name), not is_property(name))) > 1
         if not is_score and "metric" not in roles:
             raise DataError(
-                f"{self.source}: column {name!r} is the only column of numbers, and it may be a "
-                "property of the items; name the column of scores by `score`, or that of the "
+                f"{self.source}: column {shown(name)} is the only column of numbers, and it may be "
+                "a property of the items; name the column of scores by `score`, or that of the "
                 "answers by `prediction`"
             )
-        notes.append(f"{self.source}: column {name!r} is taken for the score")
+        notes.append(f"{self.source}: column {shown(name)} is taken for the score")
         return candidates
 
     def _several(self, columns: Sequence[str]) -> DataError:
@@ -297,14 +307,14 @@ class _Table(NamedTuple):
         return [name for name in free if direction(name) != "cost"] or free
 
     def numbers(self, name: str) -> np.ndarray:
-        """Read a column of scores; refuse what is none by row."""
+        """Read a column of scores; refuse a cell that is not a score by its row."""
         values, is_broken = _as_numbers(self.frame[name])
         if is_broken.any():
             row = int(np.argmax(is_broken))
             raise RecordError(
-                f"{self.source}: row {row + 1:,} of column {name!r} holds "
-                f"{shown(self.frame[name].iloc[row])}, which is no score: a number, true or false, "
-                "or an empty cell where the answer was not scored"
+                f"{self.source}: row {row + 1:,} of column {shown(name)} holds "
+                f"{shown(self.frame[name].iloc[row])}, which is not a score: a finite number in "
+                "the digits 0 to 9, true or false, or an empty cell if the answer was not scored"
             )
         return values
 
@@ -315,7 +325,7 @@ class _Table(NamedTuple):
         if "metric" not in self.columns.roles or not metrics:
             return Part(samples, {name: (rows, self.numbers(name)) for name in metrics})
         scores = self.numbers(metrics[0])
-        codes, uniques = pd.factorize(as_text(self.frame[self.columns.roles["metric"]]))
+        codes, uniques = pd.factorize(self.names_in(self.columns.roles["metric"], "metric"))
         is_of = {str(name): codes == code for code, name in enumerate(uniques)}
         return Part(samples, {name: (rows[of], scores[of]) for name, of in is_of.items()})
 
@@ -331,22 +341,28 @@ class _Table(NamedTuple):
         if not self.columns.items:
             return pd.Series("", index=self.frame.index, dtype="str")
         first, *others = self.columns.items
-        for name in self.columns.items:
-            if _is_nested(self.frame[name]):
-                raise RecordError(
-                    f"{self.source}: column {name!r} holds lists or objects, which name no item; "
-                    "name a column of texts or numbers by `item`"
-                )
-        item = as_text(self.frame[first])
+        item = self.names_in(first, "item")
         for name in others:
-            item = item + JOINED + as_text(self.frame[name])
+            item = item + JOINED + self.names_in(name, "item")
         is_blank = (item == "").to_numpy()
         if is_blank.any() and not self.for_judging:
             raise RecordError(
                 f"{self.source}: row {int(np.argmax(is_blank)) + 1:,} names no item in column "
-                f"{first!r}; fill it, or name another column by `item`"
+                f"{shown(first)}; fill it, or name another column by `item`"
             )
         return item
+
+    def names_in(self, name: str, role: str) -> pd.Series:
+        """Read a column of names as text; refuse lists and objects by row."""
+        cells = self.frame[name]
+        if cells.dtype == object and any(issubclass(kind, _NESTED) for kind in {*map(type, cells)}):
+            row = next(n for n, cell in enumerate(cells) if isinstance(cell, _NESTED))
+            raise RecordError(
+                f"{self.source}: row {row + 1:,} of column {shown(name)} contains "
+                f"{shown(cells.iloc[row])}, and a list or an object is not a name; name a "
+                f"column of texts or numbers by `{role}`"
+            )
+        return as_text(cells)
 
     def ids(self) -> str:
         """Tell numbers from texts; refuse ids that are both, such as 1 and "1"."""
@@ -359,9 +375,9 @@ class _Table(NamedTuple):
             others = {str(one) for one in column if not isinstance(one, str)}
             if both := texts & others:
                 raise RecordError(
-                    f"{self.source}: column {name!r} contains the id {min(both)} both as a number "
-                    f"and as a text; convert the column to one type, such as "
-                    f"frame[{name!r}].astype(str)"
+                    f"{self.source}: column {shown(name)} contains the id {min(both)} both as a "
+                    "number and as a text; convert the column to one type, such as "
+                    f"frame[{shown(name)}].astype(str)"
                 )
             return "" if others else "texts"
         return "texts"
@@ -369,6 +385,8 @@ class _Table(NamedTuple):
     def samples(self, notes: list[str], models: Iterable[str] = ()) -> pd.DataFrame:
         """Lay out what is not scores."""
         frame, (roles, items) = self.frame, self.columns
+        for role in {*roles} & {"task", "model", "form", "repeat"}:
+            self.names_in(roles[role], role)
         read: dict[str, Callable[[pd.Series], pd.Series]] = {
             **dict.fromkeys(("task", "model", "form"), as_text),
             "repeat": _whole_numbers,
@@ -402,10 +420,15 @@ class _Table(NamedTuple):
             | {
                 further_name(name): frame[name]
                 for name in self.names
-                if name in further and not _is_nested(frame[name])
+                if name in further and not self.is_nested(name)
             }
         )
         return without_failed_answers(samples) if self._may_have_failed() else samples
+
+    def is_nested(self, name: str) -> bool:
+        """Check whether a column contains a cell that is neither a label nor a list of labels."""
+        cells = self.frame[name]
+        return cells.dtype == object and not all(map(is_labels, cells))
 
     def errors(self, notes: list[str]) -> Iterator[pd.Series]:
         """Read the columns of errors, other than one of scores, or one that is 1 less the score."""
@@ -419,9 +442,9 @@ class _Table(NamedTuple):
             cells, is_named = self.frame[column], self.given.error is not None
             if score and not is_named and _is_complement(cells, self.frame[score]):
                 notes.append(
-                    f"{self.source}: column {column!r} is 1 for each incorrect answer and 0 for "
-                    "the others, so that it is read as a measure; if it records failed requests, "
-                    "leave the scores of these rows empty"
+                    f"{self.source}: column {shown(column)} is 1 for each incorrect answer and 0 "
+                    "for the others, so that it is read as a measure; if it records failed "
+                    "requests, leave the scores of these rows empty"
                 )
                 continue
             messages = _errors(cells)
@@ -667,18 +690,11 @@ def _references(column: pd.Series, separator: str | None) -> pd.Series:
 
 def _whole_numbers(column: pd.Series) -> pd.Series:
     """Read numbers of repeats; other labels are numbered in their order."""
+    column = as_text(column).where(column.notna())
     numbers = pd.to_numeric(column, errors="coerce")
-    if numbers.notna().all() and (numbers % 1 == 0).all():
+    if numbers.notna().all() and (numbers % 1 == 0).all() and (numbers.abs() < 2**63).all():
         return numbers.astype("int64")
     return pd.Series(pd.factorize(column, sort=True)[0].astype("int64"), index=column.index)
-
-
-def _is_nested(column: pd.Series) -> bool:
-    """Tell a column of lists or objects."""
-    if column.dtype != object:
-        return False
-    first = next((value for value in column if value is not None), None)
-    return isinstance(first, list | dict | tuple | np.ndarray)
 
 
 def _is_number(column: pd.Series) -> bool:
@@ -698,10 +714,11 @@ def _is_verdict(column: pd.Series) -> bool:
 def _as_numbers(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """Read scores as numbers, NaN where there is none, and tell which cells are broken."""
     if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
-        return column.to_numpy(dtype=float, na_value=np.nan), np.zeros(len(column), dtype=bool)
-    numbers = _cast(column)
-    if numbers is not None:
-        return numbers, np.zeros(len(column), dtype=bool)
+        numbers = column.to_numpy(dtype=float, na_value=np.nan)
+        return numbers, np.isinf(numbers)
+    known = _cast(column)
+    if known is not None:
+        return known, np.zeros(len(column), dtype=bool)
     codes, cells = np.arange(len(column)), column.tolist()
     if column.dtype != object:
         codes, uniques = pd.factorize(column)
@@ -732,18 +749,19 @@ def number_of(value: object) -> float | None:
             empty text.
 
     Returns:
-        The number, NaN for no score; None for what is none, such as a list or a word.
+        The number, NaN for no score; None for what is none, such as a list, a word, or a number
+        that is not finite.
     """
-    if value is None or isinstance(value, float | int | np.number | np.bool_):
-        return float("nan") if value is None else float(value)
-    if not isinstance(value, str):
-        return float("nan") if value is pd.NA else None
-    word = value.strip().casefold()
-    if not word or word in _WORDS:
-        return _WORDS.get(word, float("nan"))
+    if value is None or value is pd.NA:
+        return float("nan")
+    word = value.strip().casefold() if isinstance(value, str) else value
+    if isinstance(word, str):
+        if not word or word in _WORDS:
+            return _WORDS.get(word, float("nan"))
+        # "1_000" and digits of other scripts are numbers in Python and not in the files of a tool.
+        word = word if word.isascii() and "_" not in word else ""
     try:
-        # "1_000" is a number in Python and not in the files of any tool.
-        number = float("" if "_" in word else word)
-    except ValueError:
+        number = float(word) if isinstance(word, _SCORES) else math.inf
+    except (ValueError, OverflowError):
         return None
-    return number if np.isfinite(number) else None
+    return None if math.isinf(number) else number

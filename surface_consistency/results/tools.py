@@ -2,17 +2,18 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.reading import first_names, parse_json
+from surface_consistency.reading import first_names, parse_json, shown
 from surface_consistency.results.columns import USUAL
 from surface_consistency.results.failures import INVALID, SCORER, failure_of
-from surface_consistency.results.rows import Cells, Failure, Flat, Flats, at, shown, text_of
+from surface_consistency.results.rows import Cells, Failure, Flat, Flats, at, readable, text_of
 from surface_consistency.results.samples import task_in_name
+from surface_consistency.rows.cells import count_of
 from surface_consistency.rows.readers import Place, read_rows
 from surface_consistency.schemas.generations import server_end
 
@@ -82,7 +83,7 @@ def samples_df_parts(sample: Cells, row: Cells) -> Cells:
     failed, is_scored = sample.get("error"), bool(samples_df_scores(sample, row))
     return {
         "id": str(sample["id"]),
-        "repeat": int(sample["epoch"]) - 1,
+        "repeat": (count_of(sample["epoch"]) or 1) - 1,
         "prompt": sample.get("input"),
         "task": sample.get("task_name"),
         "model": sample.get("model") or Path(str(sample["log"])).stem,
@@ -354,11 +355,8 @@ def helm_scores(row: Cells, whole: Cells) -> Cells:
 
 def helm_run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
     """Put the texts of a run of HELM, which stand in files beside it, beside its scores."""
-    asked = {row["id"]: row for row in _beside(file, "instances.json")}
-    wrote = {
-        (row["instance_id"], at(row, "perturbation.name") or "", row.get("train_trial_index")): row
-        for row in _beside(file, "display_predictions.json")
-    }
+    asked = _beside(file, "instances.json", _helm_instance)
+    wrote = _beside(file, "display_predictions.json", _helm_prediction)
     scenario, _, rest = file.parent.name.partition(":")
     told = dict(one.partition("=")[::2] for one in rest.split(",") if one)
     model = told.pop("model", None)
@@ -366,22 +364,35 @@ def helm_run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
     named = {} if model is None else {"task": task, "model": model}
     for flat in flats:
         parts = flat.parts
-        instance = asked.get(parts["id"], {})
-        own = wrote.get((parts["id"], parts["form"], flat.fields.get("train_trial_index")), {})
-        rights = [one for one in instance.get("references", ()) if "correct" in one.get("tags", ())]
-        texts = {
-            "question": at(instance, "input.text"),
-            "prediction": own.get("predicted_text"),
-            "target": [at(one, "output.text") for one in rights] or None,
-        }
-        there = {name: value for name, value in texts.items() if value is not None}
+        key = (parts["id"], parts["form"], flat.fields.get("train_trial_index"))
+        there = {**asked.get(parts["id"], {}), **wrote.get(key, {})}
         yield flat._replace(parts={**named, **there, **parts})
 
 
-def _beside(file: Path, name: str) -> list[Cells]:
-    """Read the rows of a file of the same folder, none where it is not there."""
-    path = file.with_name(name)
-    return [row for _, row in read_rows(path)] if path.is_file() else []
+def _helm_instance(row: Cells) -> tuple[Hashable, Cells]:
+    """Read the question of an instance of HELM, and its correct references."""
+    rights = [one for one in row.get("references", ()) if "correct" in one.get("tags", ())]
+    targets = [at(one, "output.text") for one in rights] or None
+    texts = {"question": at(row, "input.text"), "target": targets}
+    return row["id"], {name: value for name, value in texts.items() if value is not None}
+
+
+def _helm_prediction(row: Cells) -> tuple[Hashable, Cells]:
+    """Read the answer to an instance of HELM."""
+    key = (row["instance_id"], at(row, "perturbation.name") or "", row.get("train_trial_index"))
+    text = row.get("predicted_text")
+    return key, {} if text is None else {"prediction": text}
+
+
+def _beside(
+    file: Path, name: str, read: Callable[[Cells], tuple[Hashable, Cells]]
+) -> dict[Hashable, Cells]:
+    """Read the rows of a file of the same folder by a key; none if the file is not there."""
+    path, found = file.with_name(name), dict[Hashable, Cells]()
+    for place, row in read_rows(path) if path.is_file() else ():
+        with readable(place, f"{name} next to {file.name}"):
+            found.update([read(row)])
+    return found
 
 
 def lmms_eval_scores(row: Cells, whole: Cells) -> Cells:
@@ -430,7 +441,7 @@ def eee_epochs(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
             f"are no repeats: {len(rows) - len(kept):,} of {len(rows):,} rows were left out"
         )
     for flat in kept:
-        yield flat._replace(parts={**flat.parts, "repeat": int(_epoch(flat)) - 1})
+        yield flat._replace(parts={**flat.parts, "repeat": max(int(_epoch(flat)) - 1, 0)})
 
 
 def _eee_key(flat: Flat) -> tuple[Any, ...]:
@@ -441,12 +452,12 @@ def _eee_key(flat: Flat) -> tuple[Any, ...]:
 def _epoch(flat: Flat) -> str:
     """Read the epoch of a sample of Every Eval Ever, which is text; "1" where there is none."""
     epoch = str(flat.fields.get("epoch") or "1")
-    return epoch if epoch.isdigit() else "1"
+    return epoch if epoch.isascii() and epoch.isdigit() else "1"
 
 
 def vlm_parts(row: Cells, whole: Cells) -> Cells:
     """Tell question and rotation of a row of VLMEvalKit, whose numbers go up by a million."""
-    number = int(row["index"])
+    number = count_of(row["index"]) or 0
     rotation = number // _ROTATION
     return {"id": str(number % _ROTATION), "form": f"rotation {rotation}" if rotation else ""}
 
@@ -469,7 +480,8 @@ def _broken_off(body: Cells) -> str | None:
     ended = at(body, "choices.0.finish_reason|incomplete_details.reason|status")
     stated = at(body, "choices.0.error.message|choices.0.error|choices.0.message.refusal")
     is_answer = server_end(ended) in ("stop", "length") and not stated
-    return None if is_answer else f"the reply ended with {ended!r}{f': {stated}' if stated else ''}"
+    reason = f": {shown(stated)}" if stated else ""
+    return None if is_answer else f"the reply ended with {shown(ended)}{reason}"
 
 
 def _reply_text(body: Cells, place: Place) -> str | None:
@@ -544,9 +556,12 @@ def directions_beside(file: Path) -> dict[str, bool]:
     <date>_results.json beside <date>_samples_<task>.jsonl.
     """
     name = _SAMPLES.fullmatch(file.name)
-    rows = _beside(file, f"{name[1]}results{name[3]}.json") if name else []
-    told = at(rows[0], f"higher_is_better.{name[2]}") if name and rows else None
-    return {one: value for one, value in (told or {}).items() if isinstance(value, bool)}
+    if name is None:
+        return {}
+    rows = _beside(file, f"{name[1]}results{name[3]}.json", lambda row: ("", row))
+    told = at(rows.get(""), f"higher_is_better.{name[2]}")
+    cells = told.items() if isinstance(told, dict) else ()
+    return {one: value for one, value in cells if isinstance(value, bool)}
 
 
 def lighteval_gold(row: Cells, whole: Cells) -> Cells:

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from surface_consistency.errors import DataError
 from surface_consistency.results.rows import Cells, Flat, Flats, at
 from surface_consistency.results.tools import summary
+from surface_consistency.rows.cells import count_of
 from surface_consistency.rows.readers import Place
 
 FORGET: Final = "forget"
@@ -64,7 +65,7 @@ def _open_unlearning(row: Cells, benchmark: str, set_of: Callable[[str], str]) -
             short = metric.removeprefix(f"{name}_")
             sets.setdefault(name, {}).setdefault(number, []).append((short, values))
     for name, items in sets.items():
-        for number, told in sorted(items.items(), key=lambda item: int(item[0])):
+        for number, told in sorted(items.items(), key=lambda item: count_of(item[0]) or 0):
             texts = next((values for _, values in told if "generation" in values), {})
             if texts and None in map(texts.get, ("input", "ground_truth")):
                 raise DataError(

@@ -13,10 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeGuard, TypeVar
 
 from surface_consistency.errors import RecordError
-from surface_consistency.reading import json_or_text
+from surface_consistency.reading import json_or_text, shown
 from surface_consistency.rows.readers import Place
 
 T = TypeVar("T")
@@ -129,7 +129,7 @@ class RowCells:
             return parse(value)
         except ValueError as error:
             raise RecordError(
-                f"{self.place}: column {column!r}: {error}, got {repr(value)[:80]}"
+                f"{self.place}: column {shown(column)}: {error}, got {repr(value)[:80]}"
             ) from error
 
     def needed(self, name: str, parse: Callable[[object], str | None]) -> str:
@@ -140,7 +140,7 @@ class RowCells:
         """
         value = self.read(name, parse)
         if value is None:
-            raise RecordError(f"{self.place}: column {self.columns[name]!r} {_LOST_NAME}")
+            raise RecordError(f"{self.place}: column {shown(self.columns[name])} {_LOST_NAME}")
         return value
 
 
@@ -308,7 +308,7 @@ def _texts(value: object) -> Iterator[str]:
             )
         for name in _ACCEPTED:
             yield from _texts(fields.get(name))
-    elif _is_list(value):
+    elif is_list(value):
         for item in _items(value):
             yield from _texts(item)
     elif isinstance(value, bool) or (isinstance(value, float) and math.isfinite(value)):
@@ -321,8 +321,8 @@ def _texts(value: object) -> Iterator[str]:
         yield text
 
 
-def _is_list(value: object) -> bool:
-    """Check whether a value is a list, a set or a similar container."""
+def is_list(value: object) -> TypeGuard[Collection[Any]]:
+    """Check whether a value is a list, a set or a similar container, also one of NumPy."""
     is_other = isinstance(value, str | bytes | bytearray | Mapping | ItemsView)
     return isinstance(value, Collection) and not is_other
 
@@ -339,7 +339,7 @@ def _items(value: Any) -> Sequence[object]:  # noqa: ANN401
     """Return the items of a list in their order, sorted ones of a set, or the value alone."""
     if isinstance(value, set | frozenset):
         return sorted(value, key=str)
-    return tuple(value) if _is_list(value) else (value,)
+    return tuple(value) if is_list(value) else (value,)
 
 
 def plain(value: object) -> object:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from surface_consistency.errors import ColumnNotFoundError, RecordError
-from surface_consistency.reading import find_column, first_names
+from surface_consistency.reading import find_column, first_names, shown
 from surface_consistency.rows.readers import Row
 
 Candidates = Mapping[str, tuple[str, ...]]
@@ -46,7 +46,7 @@ POPQA_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
 
 def _as_columns(field: str, column: str) -> str:
     """Say in an argument `columns` that a column is that of a field."""
-    return f"columns={{{field!r}: {column!r}}}"
+    return f"columns={{{shown(field)}: {shown(column)}}}"
 
 
 def resolve_columns(
@@ -90,14 +90,14 @@ def resolve_columns(
         argument = spelled(field, column)
         if field not in candidates:
             raise ColumnNotFoundError(
-                f"{argument}: there is no field {field!r}{_close(field, candidates)}; the fields "
-                f"are {', '.join(candidates)}"
+                f"{argument}: there is no field {shown(field)}{_close(field, candidates)}; the "
+                f"fields are {', '.join(candidates)}"
             )
         own = find_column(column, available)
         if own is None:
             raise ColumnNotFoundError(
-                f"{argument}: {source} has no column {column!r}{_close(column, available)}; its "
-                f"columns are {first_names(available)}"
+                f"{argument}: {source} has no column {shown(column)}{_close(column, available)}; "
+                f"its columns are {first_names(available)}"
             )
         resolved[field] = own
     for field, names in candidates.items():
@@ -106,8 +106,8 @@ def resolve_columns(
         columns = [own for name in names if (own := find_column(name, available))]
         if len(columns) > 1:
             raise ColumnNotFoundError(
-                f"{source}: columns {' and '.join(map(repr, columns))} could both be {field!r}; "
-                f"say which is it: {spelled(field, columns[0])}"
+                f"{source}: columns {' and '.join(map(shown, columns))} could both be "
+                f"{shown(field)}; say which is it: {spelled(field, columns[0])}"
             )
         if columns:
             resolved[field] = columns[0]
@@ -154,16 +154,16 @@ def refuse_late_columns(
             seen.append(column)
             if resolve_columns(seen, candidates, overrides=overrides) != resolved:
                 raise RecordError(
-                    f"{place}: column {column!r} appears here for the first time, too late to be "
-                    "read; give it to the first row too (null where it is empty), or move this row "
-                    "to the front"
+                    f"{place}: column {shown(column)} appears here for the first time, too late to "
+                    "be read; give it to the first row too (null where it is empty), or move this "
+                    "row to the front"
                 )
         yield place, row
 
 
 def _missing(group: tuple[str, ...], available: Collection[str], candidates: Candidates) -> str:
     """Say what was looked for and what was seen."""
-    looked = "; ".join(f"{field!r} under {', '.join(candidates[field])}" for field in group)
+    looked = "; ".join(f"{shown(field)} under {', '.join(candidates[field])}" for field in group)
     names = [name for field in group for name in candidates[field]]
     near = next((hint for name in names if (hint := _close(name, available))), "")
     what = "this field" if len(group) == 1 else "any of these fields"

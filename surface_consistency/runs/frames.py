@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
+from surface_consistency.reading import shown
 from surface_consistency.rows.readers import python_values
 from surface_consistency.schemas._record import Record
 from surface_consistency.schemas.jsonl import atomic_path
@@ -141,12 +142,12 @@ def write_frame(path: Path, frame: pd.DataFrame, record: type[Record]) -> None:
     _check_columns(frame, record, f"the rows of {path.name}")
     arrays = []
     for field in schema:
-        array = _array(frame[field.name], field, f"column {field.name!r}", record)
+        array = _array(frame[field.name], field, f"column {shown(field.name)}", record)
         if array.null_count and not field.nullable:
             row = array.is_null().index(True).as_py()
             raise DataError(
-                f"column {field.name!r} of {record.__name__} is empty in row {row}; each row needs "
-                "it"
+                f"column {shown(field.name)} of {record.__name__} is empty in row {row}; each row "
+                "needs it"
             )
         arrays.append(array)
     with atomic_path(path) as part:
@@ -213,7 +214,7 @@ def check_frame(
     for field in arrow_schema(record):
         if field.name in frame:
             _check_values(frame[field.name], field, where)
-            _array(frame[field.name], field, f"{where}: column {field.name!r}", record)
+            _array(frame[field.name], field, f"{where}: column {shown(field.name)}", record)
 
 
 def _array(column: pd.Series, field: pa.Field, where: str, record: type[Record]) -> pa.Array:
@@ -234,8 +235,8 @@ def _refuse_missing(frame: pd.DataFrame, record: type[Record], where: str) -> No
     missing = [name for name in record.model_fields if name not in frame]
     if missing:
         raise ColumnNotFoundError(
-            f"{where}: no column {', '.join(map(repr, missing))} of {record.__name__}; there are "
-            f"{', '.join(map(repr, frame.columns))}"
+            f"{where}: no column {', '.join(map(shown, missing))} of {record.__name__}; there are "
+            f"{', '.join(map(shown, frame.columns))}"
         )
 
 
@@ -245,7 +246,7 @@ def _check_columns(frame: pd.DataFrame, record: type[Record], where: str) -> Non
     foreign = [str(name) for name in frame.columns if name not in record.model_fields]
     if foreign:
         raise DataError(
-            f"{where}: column {', '.join(map(repr, foreign))} is no field of {record.__name__}; "
+            f"{where}: column {', '.join(map(shown, foreign))} is no field of {record.__name__}; "
             "declare it in the record, or drop it"
         )
 
@@ -267,7 +268,7 @@ def _typed(frame: pd.DataFrame, record: type[Record], where: str) -> pd.DataFram
                 typed[field.name] = column
         except (TypeError, ValueError) as error:
             raise DataError(
-                f"{where}: column {field.name!r} holds what {record.__name__} does not allow: "
+                f"{where}: column {shown(field.name)} holds what {record.__name__} does not allow: "
                 f"{error}"
             ) from error
     return pd.DataFrame(typed, columns=list(schema.names))
@@ -281,7 +282,8 @@ def _check_values(column: pd.Series, field: pa.Field, where: str) -> None:
         ]
         if strange:
             raise DataError(
-                f"{where}: column {field.name!r} must hold lists of labels, got {strange[0]!r}"
+                f"{where}: column {shown(field.name)} must hold lists of labels, got "
+                f"{shown(strange[0])}"
             )
     elif not field.nullable and column.isna().any():
         row = int(column.isna().to_numpy().argmax())

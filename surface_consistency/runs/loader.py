@@ -10,6 +10,7 @@ import pandas as pd
 from pydantic import JsonValue
 
 from surface_consistency.errors import DataError
+from surface_consistency.reading import shown
 from surface_consistency.runs.folder import RunFolder, Scoring, read_tables
 from surface_consistency.runs.frames import read_frame
 from surface_consistency.runs.manifest import RunManifest
@@ -156,8 +157,8 @@ def _check_outcomes(frame: pd.DataFrame, path: Path, model: str) -> None:
     models = frame["model"].unique().tolist()
     if models != [model]:
         raise DataError(
-            f"{path}: column 'model' holds {', '.join(map(repr, models))}, but manifest.json is of "
-            f"{model!r}; a run folder holds one model, so give each its own"
+            f"{path}: column 'model' holds {', '.join(map(shown, models))}, but manifest.json is "
+            f"of {shown(model)}; a run folder holds one model, so give each its own"
         )
     for name in ("pair", "item", "first_condition", "second_condition"):
         if frame[name].isna().any():
@@ -167,7 +168,7 @@ def _check_outcomes(frame: pd.DataFrame, path: Path, model: str) -> None:
     if repeated.any():
         pair = frame.loc[repeated, "pair"].iloc[0]
         raise DataError(
-            f"{path}: column 'pair' holds {pair!r} more than once; it would count twice, so "
+            f"{path}: column 'pair' holds {shown(pair)} more than once; it would count twice, so "
             "make the file again with `surface-consistency score`"
         )
 

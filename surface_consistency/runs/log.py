@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from pydantic import ValidationError
 
 from surface_consistency.errors import DataError, RecordError, RunError, SourceNotFoundError
-from surface_consistency.reading import read_lines
+from surface_consistency.reading import read_lines, shown
 from surface_consistency.runs.files import write_text
 from surface_consistency.runs.locks import FileLock
 from surface_consistency.runs.manifest import RunManifest
@@ -387,7 +387,8 @@ def read_manifest(settings: Path) -> RunManifest:
 def _mismatch(log: Path, differences: Mapping[str, tuple[object, object]]) -> str:
     """Name every setting that differs, with both values."""
     named = "; ".join(
-        f"{name} is {old!r} there and {new!r} now" for name, (old, new) in differences.items()
+        f"{name} is {shown(old)} there and {shown(new)} now"
+        for name, (old, new) in differences.items()
     )
     return (
         f"{log} belongs to a run with other settings: {named}. Use the same settings to continue "

@@ -15,12 +15,12 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
-from surface_consistency.reading import decode_text, read_lines
+from surface_consistency.reading import decode_text, read_lines, shown
 from surface_consistency.schemas._record import Record
 
 R = TypeVar("R", bound=Record)
 
-_SHOWN = 80
+_LISTED = 3
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _NOT_ALLOWED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _HOST = f"{zlib.crc32(os.uname().nodename.encode()):08x}" if os.name == "posix" else "0"
@@ -39,11 +39,9 @@ def describe_validation_error(error: ValidationError) -> str:
     clauses = []
     for detail in error.errors(include_url=False):
         field = ".".join(str(part) for part in detail["loc"]) or "record"
-        shown = repr(detail["input"])
-        if len(shown) > _SHOWN:
-            shown = shown[:_SHOWN] + "..."
-        clauses.append(f"field {field!r}: {detail['msg']}, got {shown}")
-    return "; ".join(clauses)
+        clauses.append(f"field {shown(field)}: {detail['msg']}, got {shown(detail['input'])}")
+    more = f"; and {len(clauses) - _LISTED} more fields" if len(clauses) > _LISTED else ""
+    return "; ".join(clauses[:_LISTED]) + more
 
 
 def parse_line(line: bytes, record: type[R], *, source: str, number: int) -> R:

@@ -27,7 +27,7 @@ from surface_consistency.engine.settings import JudgeScoring, StudySettings
 from surface_consistency.engine.study import find_study, make_plan, outcomes_frame, pair_outcomes
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
 from surface_consistency.models.reasoning import separate_stored
-from surface_consistency.reading import find_column, first_names
+from surface_consistency.reading import find_column, first_names, shown
 from surface_consistency.results.columns import PredictionSettings
 from surface_consistency.rows.readers import Row, python_values
 from surface_consistency.runs.answers import join_answers
@@ -171,8 +171,8 @@ class FactDataset:
                     columns[own] = _cast(columns[own], released.field(own).type)
             except pa.ArrowException as error:
                 raise DataError(
-                    f"column {name!r} of {self.source.id} has values of several types, which no "
-                    f"data set can store ({error}); convert them to text in the source"
+                    f"column {shown(name)} of {self.source.id} has values of several types, which "
+                    f"no data set can store ({error}); convert them to text in the source"
                 ) from error
         return pa.table(columns)
 

@@ -109,7 +109,7 @@ def test_undefined_numbers_are_null(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"by": ["shelf"]}, ColumnNotFoundError, r"by='shelf' is not among .*'category'"),
+        ({"by": ["shelf"]}, ColumnNotFoundError, r"by='shelf' is not among .* category"),
         ({"pair": "triplet_id"}, DataError, "rows have the same triplet_id as another row"),
         ({"separator": ";"}, ValueError, "`separator` separates the labels of `by`"),
         ({"test": "sign"}, ValueError, "'sign'"),

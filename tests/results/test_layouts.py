@@ -117,7 +117,7 @@ def test_samples_of_inspect_ai_that_lack_something(tmp_path, change, prompt, pre
             r"\(samples/a.json\): not JSON: .*copy the log again",
         ),
         (one_sample([]), RecordError, r"log.eval \(samples/a.json\): no JSON object but \[\]"),
-        (one_sample({"id": 1, "input": "x"}), RecordError, r":1: not in .* \(KeyError: 'output'\)"),
+        (one_sample({"id": 1, "input": "x"}), RecordError, r":1: not in .* \(no field 'output'\)"),
     ],
     ids=["unfinished", "a workbook", "no samples", "cut off", "a list", "no output"],
 )
@@ -233,7 +233,7 @@ SEVERAL = (json.dumps({"id": "q1"}, indent=1) + "\n") * 2
         (DataError, MEANS, "and no answers; give the samples, such as samples_<task>_"),
         (DataError, MEANS | {"config_general": {}}, r"or details_<task>_\*.parquet of l"),
         (DataError, HEADER, "is the log of inspect_ai without samples"),
-        (RecordError, HALF, r"r.json:1: not in the layout of promptfoo \(KeyError"),
+        (RecordError, HALF, r"r.json:1: not in the layout of promptfoo \(no field"),
         (RecordError, SEVERAL, r"r.jsonl:4: not JSON: Extra data .*line of its own"),
     ],
     ids=["lm-eval", "lighteval", "inspect_ai", "promptfoo", "several objects"],

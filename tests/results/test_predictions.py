@@ -160,7 +160,7 @@ NO_COLUMN = "no column holds the predictions; looked for prediction, pred, .*; s
         (DataError, lines(choice_sample((-1.5,), arguments=[["It is"]])), "holds no answer"),
         (DataError, lines(choice_sample((-1.5,), texts=(" London",))), "holds no answer; of samp"),
         (DataError, lines(choice_sample((-1.5, -2), texts=(" a", " a"))), "holds no answer; .*sto"),
-        (RecordError, lines(choice_sample((-1.5, "x"))), ":1: .*'x' is no log-probability"),
+        (RecordError, lines(choice_sample((-1.5, "x"))), ":1: .*'x' is not a log-probability"),
         (RecordError, SCORED, r":1: logit_0 holds no .*-1\.5; only logs of gen"),
     ],
 )

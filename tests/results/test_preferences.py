@@ -97,7 +97,7 @@ def test_a_match_of_mt_bench_is_won_if_both_games_are():
     [
         (RecordError, [annotation(0, 3)], "3 is not a preference, which is 1 to 2, 0 or null"),
         (RecordError, [battle(0, "x", "y", "left")], "the winner 'left' is none of model_a, "),
-        (RecordError, [match(0, "tie", "A")], "not in the layout of FastChat .KeyError: 'A'"),
+        (RecordError, [match(0, "tie", "A")], "not in the layout of FastChat .no field 'A'"),
         (
             DataError,
             [battle(0, "x", "y", "tie"), battle(1, "y", "z", "tie")],

@@ -211,13 +211,16 @@ def test_scores_are_numbers_and_verdicts(value, number):
     assert number_of(value) == pytest.approx(number, nan_ok=True)
 
 
-def test_columns_of_lists_and_objects_are_no_further_columns():
+def test_columns_of_lists_of_labels_are_further_columns_and_those_of_objects_are_not():
     row = {"item": "1", "correct": 1, "references": ["a", "b"], "meta": {"a": 1}, "tags": ["x"]}
+    others = {"item": "2", "tags": "y", "vectors": [0.5] * 101, "nested": [["x"]]}
 
-    frame = read_results([row]).frame
+    results = read_results([row, {**row, **others}])
 
-    assert frame["references"].tolist() == [("a", "b")]
-    assert frame.columns[-1] == "file"
+    assert results.frame["references"].tolist() == [("a", "b")] * 2
+    assert results.frame.columns[-2:].tolist() == ["file", "tags"]
+    assert results.frame["tags"].tolist() == [["x"], "y"]
+    assert results.nested == ("meta", "vectors", "nested")
 
 
 def test_hashes_of_what_was_asked_are_the_same_everywhere():

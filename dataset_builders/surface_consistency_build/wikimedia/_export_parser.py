@@ -1,10 +1,12 @@
 """The pages of a MediaWiki export, as expat finds them."""
 
+import re
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from xml.parsers import expat
 
 from surface_consistency.errors import DataError
+from surface_consistency.reading import shown
 from surface_consistency_build.wikimedia.streams import DumpStream
 from surface_consistency_build.wikimedia.wikitext import SiteInfo
 
@@ -129,7 +131,9 @@ class _ExportHandler:
                 "pages-articles file or another export of pages"
             )
         version = attributes.get("version", "")
-        numbers = tuple(int(part) for part in version.split(".") if part.isdecimal())
+        numbers = tuple(
+            int(part) for part in version.split(".") if part.isdecimal() and len(part) < 5
+        )
         self._trusts_element = numbers >= _FIRST_WITH_REDIRECTS
         self._site = {"version": version, "language": attributes.get("xml:lang", "")}
         self._depth = 1
@@ -247,10 +251,10 @@ class _ExportHandler:
 
     def _number(self, text: str, what: str) -> int:
         """Read a number."""
-        try:
-            return int(text)
-        except ValueError:
+        if not re.fullmatch("-?[0-9]{1,18}", text.strip()):
             raise DataError(
-                f"{self._stream.path}: {what} {text!r} at plain byte "
-                f"{self._parser.CurrentByteIndex:,} is no number; this is no export of MediaWiki"
-            ) from None
+                f"{self._stream.path}: {what} {shown(text)} at plain byte "
+                f"{self._parser.CurrentByteIndex:,} is not a number; this is not an export of "
+                "MediaWiki"
+            )
+        return int(text)

@@ -148,7 +148,7 @@ def _item_number(snak: _Snak) -> int | None:
     if snak.snaktype != "value" or not isinstance(value, _Target):
         return None
     if value.id is not None:
-        is_item = value.id[:1] == "Q" and value.id[1:].isdecimal()
+        is_item = value.id[:1] == "Q" and value.id.isascii() and value.id[1:].isdecimal()
         return int(value.id[1:]) if is_item and len(value.id) <= _LONGEST_ID else None
     return value.number if value.kind == "item" else None
 
@@ -230,7 +230,12 @@ class _BlockReader:
         """Yield the items among entities, with their numbers."""
         for entity in entities:
             identifier = entity.id
-            if entity.type == "item" and identifier[:1] == "Q" and identifier[1:].isdecimal():
+            if (
+                entity.type == "item"
+                and identifier[:1] == "Q"
+                and identifier.isascii()
+                and identifier[1:].isdecimal()
+            ):
                 if len(identifier) > _LONGEST_ID:
                     self._end_early(
                         f"no item has the id {identifier[:_LONGEST_ID]}... of {len(identifier):,} "

@@ -21,6 +21,7 @@ from surface_consistency.errors import (
     UnscoredWarning,
 )
 from surface_consistency.metrics import Intervals, JudgeError, corrected_alignment, judge_agreement
+from surface_consistency.reading import shown
 from surface_consistency.runs.files import unguard_cell, write_csv
 
 LABEL_COLUMNS: Final = ("prompt_id", "question_id", "correct")
@@ -83,8 +84,8 @@ def check_labels(labels: pd.DataFrame, targets: pd.DataFrame) -> None:
     if len(foreign):
         raise DataError(
             f"{len(foreign)} of {len(given)} labels are of answers that this run does not hold, "
-            f"such as question {foreign['question_id'].iloc[0]!r} of prompt "
-            f"{foreign['prompt_id'].iloc[0]!r}; give the labels of this run"
+            f"such as question {shown(foreign['question_id'].iloc[0])} of prompt "
+            f"{shown(foreign['prompt_id'].iloc[0])}; give the labels of this run"
         )
 
 
@@ -109,8 +110,8 @@ def check_labelled_answers(labels: pd.DataFrame, targets: pd.DataFrame) -> None:
     if len(other := both[is_other]):
         raise DataError(
             f"{len(other)} of {len(given)} labels are of other answers than those judged here, "
-            f"such as {other['answer'].iloc[0][:60]!r} to question "
-            f"{other['question_id'].iloc[0]!r}; give the labels of this run, judge what was "
+            f"such as {shown(other['answer'].iloc[0])} to question "
+            f"{shown(other['question_id'].iloc[0])}; give the labels of this run, judge what was "
             "labelled (the same cleaner), or move labels.csv out of the run's folder"
         )
 
@@ -120,8 +121,8 @@ def _is_shown(cell: str, text: object) -> bool:
     answer = text if isinstance(text, str) else ""
     if len(answer) <= _SHORT and any(map(str.isdigit, answer)):
         return True
-    shown, judged = ("".join(one[:_LONGEST].casefold().split()) for one in (cell, answer))
-    return shown == judged
+    seen, judged = ("".join(one[:_LONGEST].casefold().split()) for one in (cell, answer))
+    return seen == judged
 
 
 def write_labelling_sheet(
@@ -172,9 +173,9 @@ def write_labelling_sheet(
     for label, facts in answered.groupby(kind, sort=False):
         drawn = random.sample(range(len(facts)), min(n, len(facts)))
         for row in facts.iloc[drawn].to_dict("records"):
-            shown = (row["question"], " | ".join(row["references"]), row["text"])
+            texts = (row["question"], " | ".join(row["references"]), row["text"])
             blank = [""] * (1 + len(fill))
-            rows.append((row["prompt_id"], row["item"], *blank, label, *shown))
+            rows.append((row["prompt_id"], row["item"], *blank, label, *texts))
     columns = [*LABEL_COLUMNS, *fill, kind, "question", "reference", "answer"]
     write_csv(target, pd.DataFrame(rows, columns=columns, dtype=object))
     return len(rows)
@@ -225,8 +226,8 @@ def _read(path: Path) -> list[tuple[str, str, bool | None, bool | None, object]]
             key = (str(prompt_id or ""), str(question_id or ""))
             if key in seen:
                 raise DataError(
-                    f"{where}: question {key[1]!r} of prompt {key[0]!r} was labelled in line "
-                    f"{seen[key]} already; keep one of the two"
+                    f"{where}: question {shown(key[1])} of prompt {shown(key[0])} was labelled in "
+                    f"line {seen[key]} already; keep one of the two"
                 )
             seen[key] = rows.line_num
             correct = _label(row["correct"], where)
@@ -242,7 +243,9 @@ def _label(cell: str | None, where: str) -> bool | None:
     """Read one label."""
     key = (cell or "").strip().lower()
     if key not in _LABELS:
-        raise DataError(f"{where}: {cell!r} is no label; write 1 or 0, or leave the cell empty")
+        raise DataError(
+            f"{where}: {shown(cell)} is not a label; write 1 or 0, or leave the cell empty"
+        )
     return _LABELS[key]
 
 
@@ -426,7 +429,7 @@ def warn_uncorrected(condition: str, error: ValueError) -> None:
         error: What stands in the way.
     """
     warnings.warn(
-        f"the scores of the condition {condition!r} are not corrected: {error}",
+        f"the scores of the condition {shown(condition)} are not corrected: {error}",
         SurfaceConsistencyWarning,
         stacklevel=5,
     )

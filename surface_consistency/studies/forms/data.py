@@ -18,7 +18,7 @@ from surface_consistency.errors import (
     SurfaceConsistencyWarning,
     UnscoredWarning,
 )
-from surface_consistency.reading import find_column
+from surface_consistency.reading import find_column, shown
 from surface_consistency.results.columns import ITEMS, USUAL
 from surface_consistency.rows.cells import (
     RowCells,
@@ -228,9 +228,9 @@ def _merged(rows: Iterable[tuple[int, RowCells]], separator: str | None) -> _Mer
             continue
         if known["question"] != record["question"]:
             raise RecordError(
-                f"{cells.place}: item {record['item']!r} has another question under form "
-                f"{record['form']!r} already ({known['question']!r}); each form of an item "
-                "has one: name one of the forms otherwise, or number the items apart"
+                f"{cells.place}: item {shown(record['item'])} has another question under form "
+                f"{shown(record['form'])} already ({shown(known['question'])}); each form of an "
+                "item has one: name one of the forms otherwise, or number the items apart"
             )
         merged.n_merged += 1
         for name in ("references", "choices"):

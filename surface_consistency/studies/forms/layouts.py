@@ -17,7 +17,7 @@ from surface_consistency.data.sources import (
     open_source,
 )
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
-from surface_consistency.reading import read_lines
+from surface_consistency.reading import first_names, read_lines, shown
 from surface_consistency.rows.readers import Place, Row, read_rows
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.text import did_you_mean
@@ -318,7 +318,7 @@ def _cell(row: Mapping[str, object], path: str, place: Place) -> Any:  # noqa: A
             value = value[int(part)]
         else:
             raise ColumnNotFoundError(
-                f"{place}: no {path!r}; the columns are {', '.join(map(str, row))}. Name a file or "
-                "folder in the layout of the preset"
+                f"{place}: no {shown(path)}; the columns are {first_names(row)}. Name a "
+                "file or folder in the layout of the preset"
             )
     return value

@@ -180,8 +180,8 @@ def _chosen(data: Forms, settings: FormsSettings) -> tuple[Forms, FormsSettings]
         if name not in known:
             shown = ", ".join(known[:40]) + (", ..." if len(known) > 40 else "")
             raise DataError(
-                f"no form {name!r} in {data.source.id}{did_you_mean(name, known)}; its forms are "
-                f"{shown}"
+                f"no form {shown(name)} in {data.source.id}{did_you_mean(name, known)}; its forms "
+                f"are {shown}"
             )
     if settings.reference or not marked.any():
         reference = reference if reference in known else known[0]
@@ -191,7 +191,9 @@ def _chosen(data: Forms, settings: FormsSettings) -> tuple[Forms, FormsSettings]
     repeated = rows.loc[marked, "item"].duplicated()
     if repeated.any():
         item = rows.loc[marked, "item"][repeated].iloc[0]
-        raise DataError(f"item {item!r} has two reference forms; mark one, or name `reference`")
+        raise DataError(
+            f"item {shown(item)} has two reference forms; mark one, or name `reference`"
+        )
     wanted = rows["form"].isin(settings.forms) | marked if settings.forms else marked | True
     rows = rows.assign(is_reference=marked)[wanted & _askable(rows, settings)]
     if data.needs_two:
@@ -204,7 +206,7 @@ def _chosen(data: Forms, settings: FormsSettings) -> tuple[Forms, FormsSettings]
         varied = n_answers.groupby("item")["accepted"].nunique() > 1
         if varied.any():
             raise DataError(
-                f"the forms of item {varied.idxmax()!r} accept other answers, so that options "
+                f"the forms of item {shown(varied.idxmax())} accept other answers, so that options "
                 "drawn from other items would fit some of them only; give choices to every form, "
                 "or leave out `read`"
             )
@@ -375,7 +377,7 @@ def _demonstrations(
         if len(chosen) < settings.shots:
             raise DataError(
                 f"`shots` {settings.shots}: only {len(chosen)} items may stand before item "
-                f"{row['item']!r} (of other relations, clusters and answers); ask for fewer"
+                f"{shown(row['item'])} (of other relations, clusters and answers); ask for fewer"
             )
         shown[row["item"]] = [(other["question"], other["references"][0]) for other in chosen]
     return shown

@@ -237,7 +237,7 @@ def read_answers(path: Path) -> dict[int, str]:
     for place, row in read_rows(path):
         columns = [find_column(name, row) for name in ("index", "answer")]
         index, answer = (None if name is None else str(row[name]).strip() for name in columns)
-        if index is None or answer is None or not index.isdigit():
+        if index is None or answer is None or not (index.isascii() and index.isdigit()):
             raise DataError(f"{place}: needs the columns index, a whole number, and answer")
         if answer:
             answers[int(index)] = answer

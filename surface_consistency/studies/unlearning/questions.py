@@ -8,7 +8,9 @@ from typing import Any, Final
 import pandas as pd
 
 from surface_consistency.errors import DataError, RecordError
+from surface_consistency.reading import first_names, shown
 from surface_consistency.results.columns import ITEMS, USUAL
+from surface_consistency.results.rows import readable
 from surface_consistency.results.unlearning import FORGET, PLAIN, edit_questions
 from surface_consistency.rows.cells import RowCells, answers_of, identifier_of, text_of
 from surface_consistency.rows.readers import Place
@@ -23,20 +25,25 @@ _OTHERS_FIRST: Final = 3
 _NAME: Final = re.compile(r"[A-Z][\w’'-]+(?: (?:[A-Z][\w’'-]+|al|bin|da|de|van|von))+")
 
 
-def edit_rows(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def edit_rows(placed: Iterable[tuple[Place, Mapping[str, Any]]]) -> pd.DataFrame:
     """Ask about edits.
 
     Args:
-        records: As `edit_questions` takes.
+        placed: Records as `edit_questions` takes, and their places.
 
     Returns:
         One row a set, form and question; see `tofu_rows`.
+
+    Raises:
+        RecordError: If a record is not in the layout of edits.
     """
-    rows = [
-        (one.set, one.form, one.fact_id, one.subject_id, one.question, list(one.answers))
-        for number, record in enumerate(records)
-        for one in edit_questions(record, number)
-    ]
+    rows = []
+    for number, (place, record) in enumerate(placed):
+        with readable(place, "edits (CounterFact, zsRE, KnowEdit or RippleEdits)"):
+            rows += [
+                (one.set, one.form, one.fact_id, one.subject_id, one.question, list(one.answers))
+                for one in edit_questions(record, number)
+            ]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -115,7 +122,7 @@ def table_rows(rows: Iterable[tuple[Place, Mapping[str, Any]]]) -> pd.DataFrame:
         if missing := [field for field, name in fields.items() if not name]:
             raise DataError(
                 f"{place}: a table of facts and forms needs the columns "
-                f"{', '.join(sorted(missing))} besides {', '.join(map(str, row))}"
+                f"{', '.join(sorted(missing))} besides {first_names(row)}"
             )
         cells = RowCells(fields, place, row)
         fact, form = (cells.needed(name, identifier_of) for name in ("item", "form"))
@@ -125,15 +132,17 @@ def table_rows(rows: Iterable[tuple[Place, Mapping[str, Any]]]) -> pd.DataFrame:
         if isinstance(row[fields["references"]], str) and len(names) == 1:
             names = tuple(name.strip() for name in names[0].split(";") if name.strip())
         if not names:
-            raise RecordError(f"{place}: no accepted answer of fact {fact!r}; fill in references")
+            raise RecordError(
+                f"{place}: no accepted answer of fact {shown(fact)}; fill in references"
+            )
         read.append((of_set, form, fact, subject, cells.needed("question", text_of), [*names]))
     frame = pd.DataFrame(read, columns=COLUMNS)
     again = frame.duplicated(["set", "form", "item"])
     if again.any():
         twice = frame[again].iloc[0]
         raise DataError(
-            f"fact {twice['item']!r} stands twice under the form {twice['form']!r} in the set "
-            f"{twice['set']!r}; name the second question another form"
+            f"fact {shown(twice['item'])} stands twice under the form {shown(twice['form'])} in "
+            f"the set {shown(twice['set'])}; name the second question another form"
         )
     return frame
 

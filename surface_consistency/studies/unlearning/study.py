@@ -10,7 +10,10 @@ from typing import Final
 from surface_consistency.data import open_source
 from surface_consistency.engine import Design
 from surface_consistency.errors import ColumnNotFoundError, DataError, SurfaceConsistencyWarning
+from surface_consistency.reading import first_names
+from surface_consistency.results.rows import readable
 from surface_consistency.results.unlearning import PLAIN
+from surface_consistency.rows.cells import text_of
 from surface_consistency.studies.forms.data import Forms, forms_of
 from surface_consistency.studies.forms.layouts import Layout
 from surface_consistency.studies.forms.study import FormOutcome, FormsStudy
@@ -44,8 +47,8 @@ class UnlearningStudy(FormsStudy):
         opened = open_source(source.source, revision=source.revision, split=source.split)
         if strange := set(source.column.values()) - set(opened.columns):
             raise ColumnNotFoundError(
-                f"{source.source} has no column {', '.join(sorted(strange))}; it has "
-                f"{', '.join(opened.columns)}"
+                f"{source.source} has no column {first_names(sorted(strange))}; it has "
+                f"{first_names(opened.columns)}"
             )
         columns = {*opened.columns, *source.column}
         placed = [
@@ -54,10 +57,13 @@ class UnlearningStudy(FormsStudy):
         ]
         records = [row for _, row in placed]
         if any(names <= columns for names in _EDITS):
-            rows = questions.edit_rows(records)
+            rows = questions.edit_rows(placed)
         elif "item" in columns:
             rows = questions.table_rows(placed)
         elif "question" in columns:
+            for place, row in placed:
+                with readable(place, "TOFU"):
+                    text_of(row["question"])
             path = source.short_answers
             texts = [str(row.get("answer")) for row in records]
             given = standing_answers(texts, None if path is None else read_answers(path))
@@ -78,7 +84,7 @@ class UnlearningStudy(FormsStudy):
             rows = questions.tofu_rows(records, given, source.set)
         else:
             raise DataError(
-                f"{source.source} has the columns {', '.join(opened.columns)}; rows are TOFU's "
+                f"{source.source} has the columns {first_names(opened.columns)}; rows are TOFU's "
                 "(question, paraphrased_question), edits (CounterFact, zsRE, KnowEdit, "
                 "RippleEdits), or a table with item, form, question and references"
             )

@@ -400,7 +400,7 @@ test_bad_arguments_are_rejected = refusals(
     lambda call: call(),
     (lambda: correlation([1, 2], [1, 2, 3]), "equal lengths; got 2 and 3"),
     (lambda: correlation([[1, 2]], [1, 2]), r"x must be one-dimens.* \(1, 2\)"),
-    (lambda: correlation([1, math.inf], [1, 2]), r"x\[1\] is inf: .*drop zeros"),
+    (lambda: correlation([1, math.inf], [1, 2]), r"x\[1\] is inf: .*exclude zeros"),
     (lambda: correlation([1, "2"], [1, 2]), TypeError, r"x\[1\] is '2', which is no number"),
     (lambda: correlation([1, 2j], [1, 2]), TypeError, "which is no number"),
     (lambda: correlation([1], [1], method="kendall"), "method must be 'pearson'"),

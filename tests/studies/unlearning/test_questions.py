@@ -59,7 +59,7 @@ def test_counterfact_in_the_flat_layout(data_files):
     records = content["counterfact_edit"]
 
     asked = by_form(records[0])
-    rows = edit_rows(records)
+    rows = edit_rows(enumerate(records))
 
     question = "The mother tongue of Danielle Darrieux is"
     assert asked["new object", "plain"] == (question, ("English",))
@@ -155,7 +155,7 @@ def test_no_question_about_an_edit_is_lost():
     tests = [[{"test_queries": [QUERY | {"prompt": text}]}] for text in "ab"]
     record = {"Compositionality_I": tests[0], "Compositionality_II": tests[1]}
 
-    rows = edit_rows([record])
+    rows = edit_rows(enumerate([record]))
 
     assert rows["form"].tolist() == ["hop", "hop"]
     assert rows["item"].is_unique

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
@@ -172,4 +173,5 @@ def _insert_step(known: dict[int, FactualTriple]) -> Step:
 
 def _entity(item: str | None) -> int | None:
     """Read the number of a Wikidata item."""
-    return int(item[1:]) if item is not None and item[:1] == "Q" and item[1:].isdigit() else None
+    is_item = item is not None and re.fullmatch("Q[0-9]{1,18}", item)
+    return int(item[1:]) if item is not None and is_item else None

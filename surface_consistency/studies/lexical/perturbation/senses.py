@@ -152,9 +152,9 @@ class JudgedSense:
                 chosen.append(question.synsets[0])
                 continue
             number = answers.get(prompt.id, "").strip().rstrip(".)")
-            is_known = number.isdecimal() and 1 <= int(number) <= len(question.synsets)
-            self.n_unclear += not is_known
-            chosen.append(question.synsets[int(number) - 1] if is_known else None)
+            named = {str(place): one for place, one in enumerate(question.synsets, start=1)}
+            self.n_unclear += number not in named
+            chosen.append(named.get(number))
         return chosen
 
 
