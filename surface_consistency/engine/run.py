@@ -1,7 +1,6 @@
 """One study is asked of one model: planned, logged line by line, and continued where it stopped."""
 
 import hashlib
-import json
 import os
 import shutil
 import warnings
@@ -20,10 +19,11 @@ from surface_consistency.engine.generate import Progress, run_prompts
 from surface_consistency.engine.plan import Plan
 from surface_consistency.engine.settings import OptionSettings, StudySettings
 from surface_consistency.engine.study import Study, make_plan
-from surface_consistency.errors import DataError, RunError, UnscoredWarning
+from surface_consistency.errors import DataError, RecordError, RunError, UnscoredWarning
 from surface_consistency.models.options import MultipleChoiceRunner
 from surface_consistency.models.runner import Runner
 from surface_consistency.models.stored import StoredRunner
+from surface_consistency.reading import first_names, parse_json
 from surface_consistency.runs.answers import count_replies
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.files import write_json, write_text
@@ -35,6 +35,7 @@ from surface_consistency.schemas.settings import Settings
 
 SWEEP_FILE = "sweep.json"
 SHARD_FILE = "shard.json"
+_MAXIMUM_SHARDS: Final = 100_000
 """Marks a part of a run that was asked to its end."""
 
 ProgressOption = bool | Callable[[Progress], None]
@@ -269,11 +270,22 @@ def _missing_shards(parts: Sequence[RunFolder]) -> str:
     unmarked = [path.parent.name for path in done if not path.is_file()]
     if unmarked:
         return f"shard {', '.join(unmarked)}"
-    marks = [json.loads(path.read_bytes()) for path in done]
-    n_shards = max(one["of"] for one in marks)
-    numbers = {one["shard"] for one in marks if one["of"] == n_shards}
-    absent = [str(number) for number in range(n_shards) if number not in numbers]
-    return f"shards {', '.join(absent)} of {n_shards}" if absent else ""
+    marks = [_shard_of(path) for path in done]
+    n_shards = max(of for _, of in marks)
+    numbers = {number for number, of in marks if of == n_shards}
+    absent = [number for number in range(n_shards) if number not in numbers]
+    return f"shards {first_names(absent)} of {n_shards}" if absent else ""
+
+
+def _shard_of(path: Path) -> tuple[int, int]:
+    """Read the number of a shard, and the number of all shards."""
+    match parse_json(path.read_bytes(), str(path)):
+        case {"shard": int(number), "of": int(of)} if 0 <= number < of <= _MAXIMUM_SHARDS:
+            return number, of
+    raise RecordError(
+        f"{path} does not contain the number of its shard and of all shards, which are integers; "
+        "remove the file and run this shard again"
+    )
 
 
 def make_manifest(

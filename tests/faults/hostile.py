@@ -20,14 +20,29 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 
 from tests.faults.counts import Ngrams, Pairs, Surfaces
 from tests.faults.dumps import Entities, Pages, Pageviews, Sql
-from tests.faults.inputs import ANY, REFUSED, TEXTS, Family, command, damaged, disorder, judged
+from tests.faults.inputs import (
+    ANY,
+    CODES,
+    REFUSED,
+    TEXTS,
+    Family,
+    command,
+    damaged,
+    disorder,
+    judged,
+)
+from tests.faults.layouts import Layouts, Real
+from tests.faults.makers import Articles, Parts, RedirectRows, Topics
 from tests.faults.probes import Benchmarks, Scores
+from tests.faults.studies import Edits, Questions, Shards, Unlearned
+from tests.faults.tables import Tables
 
 QUICK = ("--json", "--wide")
 
@@ -104,9 +119,7 @@ class _Scored(Family):
 
     def __init__(self, home):
         super().__init__(home)
-        from surface_consistency.cli import score
         from surface_consistency.data.redirectqa import load_redirectqa
-        from surface_consistency.engine.report import Reported
 
         self.out = home / "run"
         self.questions = load_redirectqa("sample").select(limit=4).questions
@@ -115,18 +128,6 @@ class _Scored(Family):
         rows = home / "rows.jsonl"
         if not rows.exists():
             rows.write_text("".join(json.dumps(row) + "\n" for row in rows_of_sample()))
-
-        def scored_only(folders, out, **_):
-            from surface_consistency.runs.loader import load_runs
-            from surface_consistency.studies.redirectqa.study import RedirectOutcome
-
-            runs = load_runs(folders, outcome=RedirectOutcome)
-            overall = type("Nothing", (), {"frame": runs[0].outcomes.head(0)})()
-            return Reported(
-                page=out, tables={"overall": overall}, runs=runs, finding="", notes=[], warnings=[]
-            )
-
-        score.report_runs = scored_only
 
     def scored(self, answers):
         """Say what the verdicts must be: right where the answer is the accepted one."""
@@ -311,10 +312,6 @@ class Replies(_Scored):
 
     def __init__(self, home):
         super().__init__(home)
-        from surface_consistency.cli import run
-        from surface_consistency.engine import sweep as variants
-
-        variants.report_runs = self._scored_only()
         owner = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -335,12 +332,6 @@ class Replies(_Scored):
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        assert run
-
-    def _scored_only(self):
-        from surface_consistency.cli import score
-
-        return score.report_runs
 
     def attempt(self, rng):
         text = rng.choice(TEXTS)
@@ -415,6 +406,17 @@ FAMILIES = {
     "replies": (Replies, 0.5),
     "scores": (Scores, 2),
     "benchmarks": (Benchmarks, 0.5),
+    "layouts": (Layouts, 30),
+    "files of tools": (Real, 10),
+    "tables": (Tables, 20),
+    "questions in forms": (Questions, 2),
+    "edits": (Edits, 2),
+    "shards": (Shards, 2),
+    "logs of unlearning": (Unlearned, 1),
+    "rows that are built": (RedirectRows, 2),
+    "topics that are built": (Topics, 2),
+    "articles": (Articles, 3),
+    "parts of counts": (Parts, 2),
     "counts of names": (Surfaces, 2),
     "counts of pairs": (Pairs, 1),
     "counts of n-grams": (Ngrams, 1),
@@ -426,28 +428,36 @@ FAMILIES = {
 """Families by name, and their share of all inputs."""
 
 OF_MAKERS = ("counts of names", "counts of pairs", "counts of n-grams")
-OF_MAKERS += ("SQL dumps", "pageviews", "exports", "entities")
+OF_MAKERS += ("SQL dumps", "pageviews", "exports", "entities", "rows that are built")
+OF_MAKERS += ("topics that are built", "articles", "parts of counts")
 if find_spec("surface_consistency_build") is None:
     FAMILIES = {name: family for name, family in FAMILIES.items() if name not in OF_MAKERS}
 
 
 def send(name, n, seed, home, *, until=float("inf")):
-    """Send inputs of a family, one at least; return how many, and of failures number and why."""
+    """Send inputs of a family, one at least.
+
+    Returns:
+        How many, how many of them were accepted and refused (by the last command of each; the
+        readers of dumps have no commands), and of failures number and why.
+    """
     import warnings
 
     warnings.simplefilter("ignore")
     kind, _ = FAMILIES[name]
     folder = Path(home) / name.replace(" ", "-")
     folder.mkdir()
-    family, failures, tries = kind(folder), [], 0
+    family, failures, tries, ends = kind(folder), [], 0, Counter()
     for number in range(n):
         if number and time.monotonic() > until:
             break
         tries += 1
+        CODES.clear()
         wrong = family.attempt(random.Random(f"{seed}/{name}/{number}"))
         if wrong is not None:
             failures.append((number, wrong))
-    return tries, failures
+        ends.update(CODES[-1:])
+    return tries, ends[0] + ends[3], ends[2], failures
 
 
 def main(argv=None):
@@ -461,14 +471,15 @@ def main(argv=None):
     given = reader.parse_args(argv)
     names = given.names or list(FAMILIES)
     shares = sum(FAMILIES[name][1] for name in names)
-    print("| family | inputs | failures |\n|---|---|---|")
+    print("| family | inputs | accepted | refused | failures |\n|---|---|---|---|---|")
     told, failed = [], 0
     with tempfile.TemporaryDirectory() as home:
         for name in names:
             n = round(given.inputs * FAMILIES[name][1] / shares)
             until = time.monotonic() + given.seconds * FAMILIES[name][1] / shares
-            tries, failures = send(name, n, given.seed, home, until=until)
-            print(f"| {name} | {tries} | {len(failures)} |", flush=True)
+            *counts, failures = send(name, n, given.seed, home, until=until)
+            cells = " | ".join(map(str, [name, *counts, len(failures)]))
+            print(f"| {cells} |", flush=True)
             failed += len(failures)
             told += [f"{name} {number}: {wrong}" for number, wrong in failures[: given.examples]]
     print("\n".join(["", *told]))

@@ -1,10 +1,13 @@
 """What all families of hostile inputs share: hostile texts and damage, and how an end is judged."""
 
 import contextlib
+import copy
 import gzip
 import io
 import re
+import time
 import traceback
+from unittest import mock
 
 REFUSED = object()
 """The input must be refused."""
@@ -61,17 +64,43 @@ TEXTS = (
 _RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
+CODES = []
+"""The exit codes of the commands so far."""
+
+LONGEST = 1_000
+"""Maximum number of characters of a message: 300 of the input, its paths, the rule, the remedy."""
+
+SECONDS = 20
+"""Maximum processor time of a command."""
+
+
+@contextlib.contextmanager
+def without_pages():
+    """Score runs, and write no page of them, which takes most of the time."""
+    from surface_consistency.engine import report
+
+    def scored_only(folders, out, **_):
+        return report.Reported(page=out, tables={}, runs=[], finding="", notes=[])
+
+    with mock.patch.object(report, "report_runs", scored_only):
+        yield
+
+
 def command(words):
-    """Run a command here: its exit code, and what it printed."""
+    """Run a command here: its exit code, and what it printed; runs have no page."""
     from surface_consistency.cli.main import main
 
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    out, err, start = io.StringIO(), io.StringIO(), time.process_time()
+    pages = without_pages() if words[0] in ("run", "score") else contextlib.nullcontext()
+    with pages, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             code = main([str(word) for word in words])
         except BaseException:
             code = None
             traceback.print_exc()
+    CODES.append(code)
+    if (seconds := time.process_time() - start) > SECONDS:
+        err.write(f"took {seconds:.0f} s of processor time\n")
     return code, out.getvalue(), err.getvalue()
 
 
@@ -91,6 +120,8 @@ def disorder(code, out, err):
         return f"a line of another kind: {strange[0][:300]}"
     if (code == 2) != any(line.startswith("error: ") for line in lines):
         return f"rc {code}, but said {err[-300:]!r}"
+    if long := [line for line in lines if len(line) > LONGEST or "a" * 301 in line]:
+        return f"a message of {len(long[0])} characters: {long[0][:300]}"
     return None
 
 
@@ -116,6 +147,57 @@ class Family:
     def attempt(self, rng):
         """Make one input, send it, and say what is wrong or None."""
         raise NotImplementedError
+
+
+VALUES = (
+    *(None, True, 0, 1, -1, 0.5, 1e308, 10**400, float("nan"), float("inf"), "", "1", "x", "NA"),
+    *([], {}, [None], [[]], {"a": 1}, ["x", "y"], {"score": {}}, [{"x": 1}], "\ud800", "a" * 5_000),
+)
+"""Values of all types, which stand in places of others."""
+
+
+def places(value):
+    """List the containers in a value, each with its keys or numbers."""
+    names = list(value) if isinstance(value, dict) else range(len(value))
+    found = [(value, name) for name in names]
+    inner = (value[name] for name in names)
+    return found + [one for cell in inner if isinstance(cell, dict | list) for one in places(cell)]
+
+
+def spoiled(content, rng):
+    """Damage one to three places of what a JSON file holds, and leave the rest."""
+    content = copy.deepcopy(content)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        if not (found := places(content)):
+            break
+        inside, name = rng.choice(found)
+        kind = rng.randrange(6)
+        if kind == 0:
+            del inside[name]
+        elif kind == 1 and isinstance(inside, list):
+            inside.insert(rng.randrange(len(inside) + 1), copy.deepcopy(inside[name]))
+        elif kind == 2:
+            other, place = rng.choice(found)
+            inside[name] = copy.deepcopy(other[place]) if place in _names(other) else None
+        elif kind == 3 and isinstance(inside, dict):
+            inside[rng.choice(TEXTS)] = inside.pop(name)
+        else:
+            inside[name] = copy.deepcopy(rng.choice(VALUES))
+    return content
+
+
+def _names(value):
+    """Name what a container holds."""
+    return value if isinstance(value, dict) else range(len(value))
+
+
+def renamed(value, names):
+    """Replace texts wherever they are the whole of a value."""
+    if isinstance(value, dict):
+        return {key: renamed(cell, names) for key, cell in value.items()}
+    if isinstance(value, list):
+        return [renamed(cell, names) for cell in value]
+    return names.get(value, value) if isinstance(value, str) else value
 
 
 def damaged(data, rng):

@@ -32,6 +32,24 @@ class Echo(Runner):
             yield Generation(prompt_id=prompt.id, text=self.words[place])
 
 
+class Yes(Runner):
+    """Answers "yes" to every prompt."""
+
+    name = "yes"
+
+    def __init__(self, model=None):
+        pass
+
+    def fingerprint(self):
+        return {"runner": "yes"}
+
+    def plan(self, prompts, params):
+        return ([prompt] for prompt in sorted(prompts, key=lambda prompt: prompt.id))
+
+    def generate(self, prompts, params):
+        return (Generation(prompt_id=prompt.id, text="yes") for prompt in prompts)
+
+
 class Writer(Runner):
     """Writes the topics of the sample of SLAQ, and questions of RedirectQA in other words."""
 

@@ -1,0 +1,221 @@
+"""Plain tables with hostile cells through `accuracy`, `consistency` and `compare`.
+
+What the commands print must be what a loop over the rows computes.
+"""
+
+import csv
+import gzip
+import io
+import json
+import math
+from itertools import combinations, permutations
+
+from tests.faults.inputs import TEXTS, VALUES, Family, command, damaged, disorder, spoiled
+from tests.faults.layouts import number, text
+
+NAMES = {
+    "item": ("item", "id", "question_id", "fact_id", "Item"),
+    "form": ("form", "paraphrase", "variant", "Form"),
+    "model": ("model", "system", "model_name"),
+    "score": ("correct", "score", "is_correct", "em"),
+}
+SCORES = (0, 1, 0, 1, None, True, False, 1.0)
+CELLS = ("0", "1", "0.0", "1.0", "", " 1", "true", "False", "nan")
+
+
+class Tables(Family):
+    """Long tables of two models, some items of which are in several forms."""
+
+    def attempt(self, rng):
+        for old in self.home.iterdir():
+            old.unlink()
+        names = {role: rng.choice(known) for role, known in NAMES.items()}
+        rows = self.rows(rng, names)
+        suffix = rng.choice(("csv", "tsv", "jsonl", "json", "parquet"))
+        is_legal = rng.random() < 0.65
+        if not is_legal and suffix != "parquet":
+            rows = spoiled(rows, rng) if suffix.startswith("json") else self.other_cells(rows, rng)
+        path = self.home / f"t.{suffix}"
+        data = packed(rows, suffix)
+        if not is_legal and rng.random() < 0.3:
+            data = damaged(data, rng)
+        elif suffix != "parquet" and rng.random() < 0.2:
+            path, data = path.with_name(f"{path.name}.gz"), gzip.compress(data)
+        path.write_bytes(data)
+        kind = rng.choice(list(EXPECTED))
+        try:
+            table = scores_of(unpacked(path, suffix), names)
+            wanted, why = EXPECTED[kind](table), ""
+        except Exception as error:
+            wanted, is_legal, why = None, False, repr(error)[:200]
+        code, out, err = command([kind, path, "--json", "--wide"])
+        if wrong := disorder(code, out, err):
+            return wrong
+        if code == 2:
+            return f"{kind} refused what is legal: {err[:400]}" if is_legal else None
+        found = {row.get("model"): row for row in json.loads(out)["rows"]}
+        if wanted is None:
+            return None if "Note: " in out else f"{kind} accepted without a note: {why}"
+        if is_legal or "Note: " not in out:
+            return differences(found, wanted)
+        return None
+
+    def rows(self, rng, names):
+        """Make rows of two models, the first of which are complete."""
+        models = [f"{rng.choice(TEXTS)}{n}" for n in "mn"]
+        forms = [f"{rng.choice(TEXTS)}{n}" for n in range(rng.randint(2, 3))]
+        items = [f"{rng.choice(TEXTS)}{n}" if rng.random() < 0.7 else n for n in range(9)]
+        items = [str(item) for item in items] if rng.random() < 0.9 else list(range(9))
+        extra = f"{rng.choice(TEXTS)}_x"
+        rows = []
+        for place, item in enumerate(items[: rng.randint(1, 9)]):
+            for form in forms:
+                for model in models:
+                    if place == 0 or rng.random() < 0.9:
+                        score = rng.choice(SCORES if place else (0, 1))
+                        cells = {"item": item, "form": form, "model": model, "score": score}
+                        row = {names[role]: cell for role, cell in cells.items()}
+                        rows.append(row | {extra: rng.choice(TEXTS)})
+        return rng.sample(rows, len(rows)) + [row for row in rows if rng.random() < 0.05]
+
+    def other_cells(self, rows, rng):
+        """Replace a cell by another text, or swap two."""
+        row, name = rng.choice(rows), rng.choice(list(rows[0]))
+        row[name] = rng.choice((*CELLS, *TEXTS, *(str(value)[:300] for value in VALUES)))
+        return rows
+
+
+def packed(rows, suffix):
+    """Write rows as the kind of file that the suffix names."""
+    if suffix == "parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        names = list(rows[0])
+        whole = [name for name in names if not any(row[name] is None for row in rows)]
+        texts = {name: pa.array([plain(row[name]) for row in rows]) for name in names}
+        assert whole
+        sink = io.BytesIO()
+        pq.write_table(pa.table(texts), sink)
+        return sink.getvalue()
+    if suffix == "json":
+        return json.dumps(rows).encode()
+    if suffix == "jsonl":
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+        return "".join(lines).encode("utf-8", "surrogatepass")
+    sheet = io.StringIO()
+    delimiter = "," if suffix == "csv" else "\t"
+    writer = csv.writer(sheet, delimiter=delimiter, quoting=csv.QUOTE_ALL)
+    writer.writerow(list(rows[0]))
+    writer.writerows(["" if cell is None else cell for cell in row.values()] for row in rows)
+    return sheet.getvalue().encode("utf-8", "surrogatepass")
+
+
+def plain(cell):
+    """Give scores of a column of Parquet one type."""
+    return float(cell) if isinstance(cell, bool) else cell
+
+
+def unpacked(path, suffix):
+    """Read rows as the standard library and pyarrow do."""
+    data = path.read_bytes()
+    data = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+    if suffix == "parquet":
+        import pyarrow.parquet as pq
+
+        return pq.read_table(io.BytesIO(data)).to_pylist()
+    told = data.decode("utf-8-sig")
+    if suffix == "json":
+        return json.loads(told)
+    if suffix == "jsonl":
+        return [json.loads(line) for line in told.split("\n") if line.strip()]
+    sheet = io.StringIO(told, newline="")
+    rows = list(csv.reader(sheet, delimiter="," if suffix == "csv" else "\t", strict=True))
+    return [dict(zip(rows[0], row, strict=True)) for row in rows[1:] if row]
+
+
+def scores_of(rows, names):
+    """Read the scores by model, item and form; a row that occurs twice counts once."""
+    table = {}
+    for row in rows:
+        told = {names["model"]: "t", names["form"]: "", names["score"]: None, **row}
+        key = tuple(text(told[names[role]]) for role in ("model", "item", "form"))
+        score = number(told[names["score"]])
+        if table.setdefault(key, score) != score or "" in key[:2]:
+            raise ValueError(f"two scores of {key}")
+    if not {*table.values()} <= {0, 1, None}:
+        raise ValueError("a score is not 0 or 1")
+    return table
+
+
+def accuracies(table):
+    """Compute the proportion of correct answers per model."""
+    models = dict.fromkeys(model for model, *_ in table)
+    told = {model: [score for key, score in table.items() if key[0] == model] for model in models}
+    scored = {model: [one for one in scores if one is not None] for model, scores in told.items()}
+    rows = {
+        model: {
+            "accuracy": mean(scores),
+            "n": len(scores),
+            "n_missing": len(told[model]) - len(scores),
+        }
+        for model, scores in scored.items()
+    }
+    return rows if len(rows) > 1 else dict.fromkeys([None], *rows.values())
+
+
+def consistencies(table):
+    """Compute per model how often two forms of an item agree."""
+    models = {}
+    for (model, item, _), score in table.items():
+        items = models.setdefault(model, {})
+        items.setdefault(item, [])
+        if score is not None:
+            items[item].append(score)
+    rows = {}
+    for model, items in models.items():
+        several = [scores for scores in items.values() if len(scores) > 1]
+        agreements = [mean([a == b for a, b in combinations(one, 2)]) for one in several]
+        rows[model] = {
+            "n": len(several),
+            "n_single": len(items) - len(several),
+            "consistency": mean(agreements),
+            "accuracy": mean([mean(scores) for scores in several]),
+            "all_correct": mean([all(scores) for scores in several]),
+            "all_incorrect": mean([not any(scores) for scores in several]),
+        }
+    return rows if len(rows) > 1 else dict.fromkeys([None], *rows.values())
+
+
+def mean(values):
+    return sum(values) / len(values) if values else None
+
+
+def comparisons(table):
+    """Count the answers of two models to the same forms of the same items."""
+    counts = {"both": (1, 1), "reference_only": (1, 0), "model_only": (0, 1), "neither": (0, 0)}
+    rows, models = {}, {model for model, *_ in table}
+    for reference, model in permutations(models, 2):
+        keys = [key[1:] for key in table if key[0] == model and (reference, *key[1:]) in table]
+        pairs = [(table[reference, *key], table[model, *key]) for key in keys]
+        told = {name: pairs.count(pair) for name, pair in counts.items()}
+        rows[model] = told | {"reference": reference}
+    assert len(models) == 2
+    return rows
+
+
+EXPECTED = {"accuracy": accuracies, "consistency": consistencies, "compare": comparisons}
+"""What each command prints of a table, by a loop over its rows."""
+
+
+def differences(found, wanted):
+    """Say which numbers differ."""
+    for model, row in found.items():
+        for name, value in wanted.get(model, {"a row": 0}).items():
+            if isinstance(value, float | int) and isinstance(row.get(name), float | int):
+                is_same = math.isclose(row[name], value, abs_tol=1e-9)
+            else:
+                is_same = row.get(name) == value
+            if not is_same:
+                return f"{model!r:.60} {name}: {row.get(name)} rather than {value}"
+    return None
