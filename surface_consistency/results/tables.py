@@ -29,7 +29,7 @@ from surface_consistency.results.failures import (
     without_failed_answers,
 )
 from surface_consistency.results.names import DIRECTIONS, direction, is_flag, is_metric, is_property
-from surface_consistency.results.rows import Cells, answer_of, is_labels
+from surface_consistency.results.rows import Cells, answer_of, is_labels, nested_row
 from surface_consistency.rows.cells import answers_of
 from surface_consistency.rows.readers import FORMATS
 from surface_consistency.schemas.generations import server_end
@@ -42,7 +42,6 @@ _NO_ERRORS: Final = frozenset(
 """Cells of a column of errors that record none."""
 
 _SCORES: Final = (str, float, int, np.number, np.bool_)
-_NESTED: Final = (list, tuple, dict, set, np.ndarray)
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 _ANSWER_ENDS: Final = ("1", "2", "tool_calls", "function_call")
@@ -355,8 +354,7 @@ class _Table(NamedTuple):
     def names_in(self, name: str, role: str) -> pd.Series:
         """Read a column of names as text; refuse lists and objects by row."""
         cells = self.frame[name]
-        if cells.dtype == object and any(issubclass(kind, _NESTED) for kind in {*map(type, cells)}):
-            row = next(n for n, cell in enumerate(cells) if isinstance(cell, _NESTED))
+        if (row := nested_row(cells)) is not None:
             raise RecordError(
                 f"{self.source}: row {row + 1:,} of column {shown(name)} contains "
                 f"{shown(cells.iloc[row])}, and a list or an object is not a name; name a "
