@@ -16,6 +16,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, cast
 
@@ -563,15 +564,8 @@ def first_names(names: Collection[object]) -> str:
         >>> first_names(["a", "b"])
         'a, b'
     """
-    listed = list[str]()
-    left = _NAMES
-    for name in names:
-        text = str(name)
-        text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-        left -= len(text)
-        if listed and left < 0:
-            break
-        listed.append(text)
+    texts = [text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..." for text in map(str, names)]
+    listed = texts[: max(sum(n <= _NAMES for n in accumulate(map(len, texts))), 1)]
     more = len(names) - len(listed)
     return ", ".join(listed) + (f" and {more:,} more" if more else "")
 

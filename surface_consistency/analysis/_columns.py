@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.analysis.clusters import ITEMS_ALONE, found_cluster
-from surface_consistency.analysis.labels import check_labels, note_several_labels
+from surface_consistency.analysis.labels import note_several_labels
 from surface_consistency.analysis.scoring import ScoredAnswers, scored_by_rule
 from surface_consistency.analysis.settings import RuleSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
@@ -23,6 +23,7 @@ from surface_consistency.results.frame import RUNS, UNSCORED, Results, read_resu
 from surface_consistency.results.inputs import inputs_of
 from surface_consistency.results.layouts import flat_rows
 from surface_consistency.results.names import DIRECTIONS, cluster_names, direction
+from surface_consistency.results.rows import nested_row
 from surface_consistency.results.run_folders import is_run
 from surface_consistency.results.tables import frame_of, number_of, table_part
 from surface_consistency.rows.cells import strings_of
@@ -462,13 +463,13 @@ def prepare(
     """
     check_choice(missing, ("drop", "raise", "wrong"), "missing")
     keys = [find(frame, "by", name) for name in column_names(by)]
-    for name in keys:
-        check_labels(frame[name])
+    several = [f"{one}." for one in note_several_labels(frame, keys)]
     named = find_optional(frame, "model", model, "model")
+    for name in filter(None, (item, named)):
+        _refuse_lists(frame[name])
     models = []
     if (
         named not in (None, cluster, item, repeat, *unit, *scores, *keys)
-        and _refuse_lists(frame[named])
         and frame[named].nunique(dropna=False) > 1
     ):
         _check_ids(frame[named])
@@ -488,7 +489,6 @@ def prepare(
     own = list(filter(None, unit))
     for name in dict.fromkeys(filter(None, [*own, *repeats, chosen])):
         _check_ids(frame[name])
-    several = [f"{one}." for one in note_several_labels(frame, keys)]
     labels = [name for name in keys if not has_list_cells(frame[name])]
     observation = [*dict.fromkeys([*labels, *own])]
     if own:
@@ -571,8 +571,6 @@ def _found_cluster(
     """
     names = [name for name in cluster_names(frame) if name not in (item, *keys)]
     names = [name for name in names if not has_list_cells(frame[name])]
-    if item is not None:
-        _refuse_lists(frame[item])
     rows = frame.index if item is None else frame[item]
     items = pd.factorize(rows, use_na_sentinel=False)[0].astype(np.int64)
     choice, codes = found_cluster(frame, names, items, np.zeros_like(items), ITEMS_ALONE)
@@ -603,16 +601,13 @@ def _graded(column: "pd.Series[Any]", binary_reason: str) -> bool:
     return bool(len(graded))
 
 
-def _refuse_lists(column: "pd.Series[Any]") -> bool:
-    """Reject lists and objects in place of ids; True otherwise."""
-    if column.dtype == object:
-        for row, cell in enumerate(column):
-            if isinstance(cell, list | dict | set | np.ndarray):
-                raise DataError(
-                    f"column {shown(column.name)} has {shown(cell)} in row {row}, and a list or an "
-                    "object is not an id; pass a column with one text or number per row"
-                )
-    return True
+def _refuse_lists(column: "pd.Series[Any]") -> None:
+    """Reject lists and objects in place of ids."""
+    if (row := nested_row(column)) is not None:
+        raise DataError(
+            f"column {shown(column.name)} has {shown(column.iloc[row])} in row {row}, and a list "
+            "or an object is not an id; pass a column with one text or number per row"
+        )
 
 
 def _check_ids(column: "pd.Series[Any]") -> None:

@@ -63,8 +63,9 @@ def check_labels(column: "pd.Series[Any]") -> "pd.Series[Any]":
 
 
 def note_several_labels(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[str]:
-    """Report the columns of which a row has several labels, so that it is in several groups."""
+    """Report columns of which a row has several labels, and is in several groups; check them."""
     for name in columns:
+        check_labels(frame[name])
         n = sum(is_list(cell) and len({*cell}) > 1 for cell in frame[name].array)
         if n:
             yield (

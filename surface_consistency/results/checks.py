@@ -14,8 +14,8 @@ from surface_consistency.results.columns import ResultColumns, need_column, refu
 from surface_consistency.results.failures import without_scored_answers
 from surface_consistency.results.inputs import path_labels
 from surface_consistency.results.names import cluster_names, is_context
+from surface_consistency.results.rows import nested_row
 from surface_consistency.results.tables import COLUMNS
-from surface_consistency.rows.cells import is_list
 
 _MANY: Final = 2**62
 _DENSE: Final = 8
@@ -409,7 +409,7 @@ def _refuse_other_content(codes: _Codes, read: Mapping[str, Read], notes: list[s
 
 def _note_prompts(codes: _Codes, notes: list[str]) -> None:
     """Report items of which two rows have other prompts, such as other numbers of examples."""
-    if "prompt_hash" not in codes.frame or _has_lists(codes.frame["prompt_hash"]):
+    if "prompt_hash" not in codes.frame or nested_row(codes.frame["prompt_hash"]) is not None:
         return
     prompts = codes.frame.groupby(codes.asked)["prompt_hash"].nunique()
     if n := int((prompts > 1).sum()):
@@ -487,7 +487,7 @@ def _group_columns(
             for name in given.cluster
         ]
         for name in named:
-            if _has_lists(frame[name]):
+            if nested_row(frame[name]) is not None:
                 raise DataError(
                     f"column {shown(name)} contains lists, and an item is in one cluster; name a "
                     "column with one value per row by `cluster`"
@@ -495,18 +495,13 @@ def _group_columns(
         return tuple(_told_of_items(codes, named))
     n_items = int(codes.column("item").max(initial=0)) + 1
     is_many = bool(codes.column("form").any() or (frame["repeat"] != 0).any())
-    names = [name for name in cluster_names(frame) if not _has_lists(frame[name])]
+    names = [name for name in cluster_names(frame) if nested_row(frame[name]) is None]
     told = _told_of_items(codes, names)
     gaps = {name: bool(codes.frame[name].isna().any()) for name in told}
     known = [name for name in told if is_context(name) or not gaps[name]]
     sizes = {name: int(codes.column(name).max(initial=0)) + 1 + gaps[name] for name in known}
     finer = sorted((name for name in sizes if 1 < sizes[name] < n_items), key=lambda n: -sizes[n])
     return (*(("item",) if is_many else ()), *finer)
-
-
-def _has_lists(column: pd.Series) -> bool:
-    """Check whether a cell of a column is a list."""
-    return column.dtype == object and any(map(is_list, column))
 
 
 def _told_of_items(codes: _Codes, names: Sequence[str]) -> Sequence[str]:

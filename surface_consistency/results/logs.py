@@ -20,7 +20,7 @@ from surface_consistency.rows.cells import count_of
 
 _CHANCE: Final = ("chance", "random")
 _SUMS: Final = ("perplexity", "bits_per_byte", "loglikelihood")
-_PLAIN: Final = (str, int, float, bool)
+_PLAIN: Final = (str, int, float, bool, list)
 LEFT_OUT: Final = ", so it is left out"
 """End of a note on a metric that has no scores."""
 
@@ -148,7 +148,7 @@ def _sample(
     further = {
         tables.further_name(name): value
         for name, value in flat.fields.items()
-        if _is_kept(name, value, flat)
+        if isinstance(value, _PLAIN) and is_labels(value) and name not in flat.scores
     }
     question = parts.get("question", parts.get("prompt"))
     own = {
@@ -168,12 +168,6 @@ def _sample(
         for name, value in further.items()
         if value != own.get(name.removeprefix("row."), not value)
     }
-
-
-def _is_kept(name: str, value: object, flat: Flat) -> bool:
-    """Check whether a field of a sample becomes a column: a label, or a list of labels."""
-    is_plain = isinstance(value, (*_PLAIN, list)) and is_labels(value)
-    return is_plain and name not in flat.scores
 
 
 _BY_USER: Final = {

@@ -3,12 +3,15 @@
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from surface_consistency.errors import RecordError, SurfaceConsistencyError
 from surface_consistency.reading import shown
 from surface_consistency.rows.cells import is_list, plain
 from surface_consistency.schemas.generations import server_end
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Cells: TypeAlias = Mapping[str, Any]
 """A row by column name."""
@@ -92,6 +95,12 @@ def readable(place: object, tool: str, columns: str = "") -> Iterator[None]:
             f"{place}: not in the layout of {tool} ({reason}){has}; restore the file, or write its "
             "rows as a plain table with the columns item, model and score"
         ) from error
+
+
+def nested_row(column: "pd.Series[Any]") -> int | None:
+    """Find the first cell of a column that is a list or an object, which has no hash."""
+    cells = column.tolist() if column.dtype == object else ()
+    return next((row for row, cell in enumerate(cells) if type(cell).__hash__ is None), None)
 
 
 def is_labels(value: object) -> bool:

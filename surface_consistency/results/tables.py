@@ -36,7 +36,7 @@ from surface_consistency.results.failures import (
     without_failed_answers,
 )
 from surface_consistency.results.names import DIRECTIONS, direction, is_flag, is_metric, is_property
-from surface_consistency.results.rows import Cells, answer_of, is_labels
+from surface_consistency.results.rows import Cells, answer_of, is_labels, nested_row
 from surface_consistency.rows.cells import answers_of
 from surface_consistency.rows.columnar import check_cells, open_parquet
 from surface_consistency.rows.readers import FORMATS
@@ -50,7 +50,6 @@ _NO_ERRORS: Final = frozenset(
 """Cells of a column of errors that record none."""
 
 _SCORES: Final = (str, float, int, np.number, np.bool_)
-_NESTED: Final = (list, tuple, dict, set, np.ndarray)
 _MOST_CELLS: Final = 10_000_000
 _SPARSEST: Final = 4
 """Cells of a table per value of its rows, which may have different columns."""
@@ -381,8 +380,7 @@ class _Table(NamedTuple):
     def names_in(self, name: str, role: str) -> pd.Series:
         """Read a column of names as text; refuse lists and objects by row."""
         cells = self.frame[name]
-        if cells.dtype == object and any(issubclass(kind, _NESTED) for kind in {*map(type, cells)}):
-            row = next(n for n, cell in enumerate(cells) if isinstance(cell, _NESTED))
+        if (row := nested_row(cells)) is not None:
             raise RecordError(
                 f"{self.source}: row {row + 1:,} of column {shown(name)} contains "
                 f"{shown(cells.iloc[row])}, and a list or an object is not a name; name a "

@@ -1,6 +1,7 @@
 """The items of a Wikidata dump, by a typed decoder that builds only the wanted fields."""
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from types import GenericAlias
@@ -16,6 +17,7 @@ _Getter = Callable[[object], tuple[_Part | None, ...]]
 _ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _FRAME = b" \t\r\n,[]"
 _NEWLINE = 10
+_ITEM = re.compile("Q[0-9]+")
 _LONGEST_ID = len("Q") + 18  # What fits into 64 bits.
 
 
@@ -148,8 +150,8 @@ def _item_number(snak: _Snak) -> int | None:
     if snak.snaktype != "value" or not isinstance(value, _Target):
         return None
     if value.id is not None:
-        is_item = value.id[:1] == "Q" and value.id.isascii() and value.id[1:].isdecimal()
-        return int(value.id[1:]) if is_item and len(value.id) <= _LONGEST_ID else None
+        is_item = _ITEM.fullmatch(value.id) and len(value.id) <= _LONGEST_ID
+        return int(value.id[1:]) if is_item else None
     return value.number if value.kind == "item" else None
 
 
@@ -230,12 +232,7 @@ class _BlockReader:
         """Yield the items among entities, with their numbers."""
         for entity in entities:
             identifier = entity.id
-            if (
-                entity.type == "item"
-                and identifier[:1] == "Q"
-                and identifier.isascii()
-                and identifier[1:].isdecimal()
-            ):
+            if entity.type == "item" and _ITEM.fullmatch(identifier):
                 if len(identifier) > _LONGEST_ID:
                     self._end_early(
                         f"no item has the id {identifier[:_LONGEST_ID]}... of {len(identifier):,} "

@@ -18,6 +18,7 @@ from surface_consistency.engine.settings import RuleScoring
 from surface_consistency.engine.study import Scored, Study
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.models.runner import Runner
+from surface_consistency.reading import first_names, shown
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas import GenerationParams, Message, PairedOutcome, Prompt
 from surface_consistency.schemas._record import NonEmpty
@@ -178,10 +179,9 @@ def _chosen(data: Forms, settings: FormsSettings) -> tuple[Forms, FormsSettings]
     reference = settings.reference or data.layout.reference
     for name in (*settings.forms, *filter(None, (settings.reference,))):
         if name not in known:
-            shown = ", ".join(known[:40]) + (", ..." if len(known) > 40 else "")
             raise DataError(
                 f"no form {shown(name)} in {data.source.id}{did_you_mean(name, known)}; its forms "
-                f"are {shown}"
+                f"are {first_names(known)}"
             )
     if settings.reference or not marked.any():
         reference = reference if reference in known else known[0]
@@ -370,7 +370,7 @@ def _demonstrations(
     """
     solved = rows[rows["is_reference"].astype(bool)].to_dict("records")
     order = sorted(solved, key=lambda row: _rank(settings.seed, str(row["item"])))
-    shown = {}
+    drawn = {}
     for row in rows.drop_duplicates("item").to_dict("records"):
         allowed = (other for other in order if not _tells(other, row))
         chosen = list(islice(allowed, settings.shots))
@@ -379,8 +379,8 @@ def _demonstrations(
                 f"`shots` {settings.shots}: only {len(chosen)} items may stand before item "
                 f"{shown(row['item'])} (of other relations, clusters and answers); ask for fewer"
             )
-        shown[row["item"]] = [(other["question"], other["references"][0]) for other in chosen]
-    return shown
+        drawn[row["item"]] = [(other["question"], other["references"][0]) for other in chosen]
+    return drawn
 
 
 def _tells(other: Mapping[Any, Any], row: Mapping[Any, Any]) -> bool:

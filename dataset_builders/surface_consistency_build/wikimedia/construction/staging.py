@@ -199,12 +199,10 @@ class _DumpReader:
         """Read columns of an SQL dump; refuse one whose type is not that of MediaWiki."""
         for batch in read_sql(path, columns, **self.marked):
             for name in columns:
-                kind, is_number = batch[name].type, name in _NUMBERS
-                if is_number != pa.types.is_integer(kind):
-                    wanted = "whole numbers" if is_number else "texts"
+                if (name in _NUMBERS) != pa.types.is_integer(batch[name].type):
                     raise DataError(
-                        f"{path}: column {name} has the type {kind}, where MediaWiki has {wanted}; "
-                        "give the dump as dumps.wikimedia.org has it"
+                        f"{path}: column {name} has the type {batch[name].type}, which is not that "
+                        "of MediaWiki; give the dump as dumps.wikimedia.org has it"
                     )
             yield batch
 
@@ -372,9 +370,9 @@ def _stage_wikidata(reader: _DumpReader, path: Path) -> None:
 Batches = Iterator[pa.RecordBatch]
 ReadColumns = Callable[[Path, tuple[str, ...]], Batches]
 
-_NUMBERS = frozenset(
-    {"page_id", "page_namespace", "page_is_redirect", "rd_from", "rd_namespace", "pp_page"}
-    | {"lt_id", "lt_namespace", "cl_from", "cl_target_id"}
+_NUMBERS = (
+    *("page_id", "page_namespace", "page_is_redirect", "rd_from", "rd_namespace", "pp_page"),
+    *("lt_id", "lt_namespace", "cl_from", "cl_target_id"),
 )
 """Columns of numbers; the others are texts."""
 

@@ -1,8 +1,12 @@
+import gzip
+import re
+
 import pytest
 from surface_consistency_build.wikimedia.construction.dump_files import DumpFiles
 from surface_consistency_build.wikimedia.construction.staging import END_MARKED, stage
 from surface_consistency_build.wikimedia.wikis import WikiConfig, load_wiki
 
+from surface_consistency.errors import DataError
 from tests.surface_consistency_build.wikimedia import mini_ja
 
 pq = pytest.importorskip("pyarrow.parquet")
@@ -80,3 +84,18 @@ INSERT INTO `categorylinks` VALUES (1,'Short',NULL),(2,'',7),(3,'Short',7),(4,'O
     assert rows(staged, "categories") == [{"page_id": page, "label": label} for page in (1, 2, 3)]
     assert lost(staged, "read categorylinks") == {"no wanted category": 1}
     assert lost(staged, "read linktarget") == {"no wanted category": 2}
+
+
+@pytest.mark.parametrize("column", ["page_id", "page_namespace", "page_is_redirect"])
+def test_ids_that_are_texts_in_an_sql_dump_are_refused(data_files, tmp_path, column):
+    folder = data_files / "wikimedia"
+    content = gzip.decompress((folder / "rmwiki-20240301-page.sql.gz").read_bytes()).decode()
+    page = tmp_path / "rmwiki-20240301-page.sql"
+    number = rf"`{column}` (tiny)?int\(\d+\)( unsigned)?"
+    page.write_text(re.sub(number, f"`{column}` varbinary(9)", content))
+    others = {
+        name: folder / f"rmwiki-20240301-{name}.sql.gz" for name in ("redirect", "page_props")
+    }
+
+    with pytest.raises(DataError, match=rf"column {column} has the type binary, which"):
+        stage(DumpFiles(wikidata=None, page=page, **others), tmp_path / "w", wiki_of("rmwiki"))
