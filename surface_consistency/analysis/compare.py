@@ -51,6 +51,10 @@ _Numbers: TypeAlias = npt.NDArray[np.int64]
 
 
 _MOST_PAIRS: Final = 10
+# Maximum number of pairs of models with repeats.
+_MOST_FLIPS: Final = 2_000
+# Maximum number of metrics times models, tasks and groups, each of which takes milliseconds.
+_MOST_RESULTS: Final = 2_000
 
 SAID_MISSING: Final = 0.05
 """Share of items that are not common to all models, above which the finding says so."""
@@ -130,6 +134,17 @@ class ComparedResults:
         """
         return self.read_rows()
 
+    @cached_property
+    def _common(self) -> dict[tuple[str, str], _Numbers]:
+        """Places in `rows` of the scores of a metric and model on the items of all models."""
+        places = np.flatnonzero(self.rows["score"].notna())
+        scored = self.rows[["metric", "model", "_pair"]].iloc[places]
+        n_models = scored.groupby(["metric", "_pair"], observed=True)["model"].transform("size")
+        is_common = n_models.to_numpy() == len(self.models)
+        groups = scored[is_common].groupby(["metric", "model"], observed=True).indices
+        common = places[is_common]
+        return {(str(key[0]), str(key[1])): common[at] for key, at in groups.items()}
+
     def failures(self) -> list[str]:
         """Name the comparisons of which `fail_if` holds.
 
@@ -183,11 +198,9 @@ class ComparedResults:
             The rows of the model on the items that all models have a score for, with the columns
             `model_of_reference`, `score_of_reference` and `prediction_of_reference`.
         """
-        scored = self.rows[(self.rows["metric"] == metric) & self.rows["score"].notna()]
-        pairs = scored["_pair"].to_numpy()
-        common = scored[np.bincount(pairs)[pairs] == len(self.models)]
         one, other = (
-            common[common["model"] == name].set_index("_pair") for name in (model, reference)
+            self.rows.iloc[self._common[metric, name]].set_index("_pair")
+            for name in (model, reference)
         )
         sides = ["model", "score", "prediction"]
         return pd.DataFrame(one.join(other[sides].add_suffix("_of_reference"), how="inner"))
@@ -321,6 +334,8 @@ def _by_rows(
     _check_models(models, settings, table)
     frame = _common_metrics(frame, notes)
     metrics = [str(name) for name in frame["metric"].unique()]
+    n_groups = sum(frame[name].astype(str).nunique() for name in ("task", *by) if name in frame)
+    _check_size(len(metrics), len(models), n_groups)
     known = directions_of(frame, results.higher_is_better)
     settings, of_directions = _with_directions(settings, metrics, known)
     notes += of_directions
@@ -434,6 +449,16 @@ def _check_settings(settings: ComparisonSettings, table: TableSettings) -> None:
         raise ValueError(f"`scale` takes the least and the largest score; got {settings.scale}")
     if settings.fail_if == "maybe-worse" and settings.margin is None:
         raise ValueError("`fail_if=maybe-worse` needs `margin`: within what is a model no worse?")
+
+
+def _check_size(n_metrics: int, n_models: int, n_groups: int) -> None:
+    """Refuse more metrics, models and groups than can be compared."""
+    if n_metrics * (n_models + n_groups + 10) > _MOST_RESULTS and n_metrics > 1:
+        raise DataError(
+            f"{n_metrics:,} metrics of {n_models:,} models and {n_groups:,} tasks and groups: "
+            f"the maximum of metrics * (models + groups + 10) is {_MOST_RESULTS:,}; select some of "
+            "the metrics by `metrics`"
+        )
 
 
 def _check_models(
@@ -723,7 +748,13 @@ def _flips(
     intervals: Intervals,
 ) -> pd.DataFrame:
     """Compute how often single repeats of two models differ, by the means of their repeats."""
-    parts = []
+    parts: list[pd.DataFrame] = []
+    n_pairs = sum(len(comparisons[metric].differences) for metric in repeats["metric"].unique())
+    if n_pairs > _MOST_FLIPS:
+        raise DataError(
+            f"{n_pairs:,} pairs of models with repeats; the maximum is {_MOST_FLIPS:,}: name the "
+            "model that all others are compared with by `baseline`"
+        )
     for metric in repeats["metric"].unique():
         scored = rows[(rows["metric"] == metric) & rows["score"].notna()]
         wide = scored.pivot(index=["_pair", "_cluster"], columns="model", values="score")

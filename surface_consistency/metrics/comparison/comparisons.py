@@ -46,8 +46,11 @@ VERDICTS: Final = (0.0, 1.0)
 MOST_PAIRS: Final = 20_000
 """Maximum number of pairs of models that are compared without a baseline: those of 200 models."""
 
-MOST_MODELS: Final = 1_000
-"""Maximum number of models, whose ranks need all pairs."""
+MOST_GROUPS: Final = 1_000
+"""Maximum number of tasks, or of slices of a column."""
+
+MOST_GROUP_PAIRS: Final = 300_000
+"""Maximum number of pairs of models in all groups of a column."""
 
 # Cells of an array, clusters by tasks by pairs, so that it fits the cache of a processor.
 _CELLS_AT_ONCE: Final = 2**17
@@ -182,12 +185,12 @@ def compare_models(
     scores = model_scores(frame, model, column_names(item), score, task, cluster, by)
     n_of_any, n_missing = len(scores.values), np.isnan(scores.values).sum(axis=0)
     scores = scores.whole()
-    has_cells = test != "auto"
+    n_pairs, has_cells = len(_pairs(scores.models, baseline).one), test != "auto"
     return compare_totals(
         score_totals(scores, has_cells=has_cells or len(scores.models) == 2),
         [
             (column, label, score_totals(part, has_cells=has_cells))
-            for column, label, part in _parts(scores)
+            for column, label, part in _parts(scores, n_pairs)
         ],
         n_missing=n_missing,
         n_items_of_any=n_of_any,
@@ -328,12 +331,12 @@ def _inferred(
 
     Values have shape `(n, n_rows)`, reaches and events `(n, n_tasks)`.
     """
-    n_tasks, n_clusters = totals.n_tasks, totals.n_clusters
+    n_tasks, (places, n_places) = totals.n_tasks, totals.places()
     # No event, and so no mean square, may have an infinite reach.
     squares = events * np.where(events > 0.0, reaches, 1.0)
-    above, below = np.zeros((len(values), n_tasks, n_clusters)), np.zeros((n_tasks, n_clusters))
-    above[:, totals.tasks, totals.clusters] = values
-    below[totals.tasks, totals.clusters] = totals.sizes
+    above, below = np.zeros((len(values), n_tasks, n_places)), np.zeros((n_tasks, n_places))
+    above[:, totals.tasks, places] = values
+    below[totals.tasks, places] = totals.sizes
     inferred = mean_t(
         above,
         below,
@@ -343,7 +346,8 @@ def _inferred(
         reaches=reaches,
         events=events,
         squares=squares,
-        times=np.ones(n_clusters),
+        times=np.ones(n_places),
+        are_apart=totals.are_apart,
     )
     if inferred is None:  # pragma: no cover - scores within their scale make means
         raise ValueError(f"scores lie outside their scale {ends}")
@@ -357,7 +361,7 @@ def _between(totals: ScoreTotals, rules: _Rules, one: Integers, other: Integers)
     reaches = np.divide(squares, sizes, out=np.full(sizes.shape, most), where=sizes > 0.0)
     events = sizes / np.bincount(totals.tasks, weights=totals.sizes)
     # Few at a time, so that arrays of all their clusters remain small.
-    step = max(1, _CELLS_AT_ONCE // (totals.n_tasks * totals.n_clusters))
+    step = max(1, _CELLS_AT_ONCE // (totals.n_tasks * totals.places()[1]))
     models = totals.values.T
     parts = [
         _inferred(
@@ -377,13 +381,10 @@ def _bounded(inferred: ClusterT | MeanT, name: str, confidence: float) -> dict[s
 def _pairs(models: list[str], baseline: str | None) -> _Pairs:
     """List which models are compared, each with its reference."""
     n = len(models)
-    if n > MOST_MODELS or (baseline is None and math.comb(n, 2) > MOST_PAIRS):
-        remedy = "pass baseline, the model that the others are compared with"
-        if n > MOST_MODELS:
-            remedy = "exclude models"
+    if baseline is None and math.comb(n, 2) > MOST_PAIRS:
         raise ValueError(
-            f"{n:,} models make {math.comb(n, 2):,} pairs; the maximum is {MOST_PAIRS:,} pairs "
-            f"without a baseline and {MOST_MODELS:,} models with one: {remedy}"
+            f"{n:,} models make {math.comb(n, 2):,} pairs, and at most {MOST_PAIRS:,} are compared "
+            "without `baseline`: name the model that all others are compared with"
         )
     if baseline is None:
         other, one = np.triu_indices(n, 1)
@@ -584,9 +585,12 @@ def _groups(
     return frame[list(_GROUP_COLUMNS)]
 
 
-def _parts(scores: ModelScores) -> Iterator[tuple[str, str, ModelScores]]:
+def _parts(scores: ModelScores, n_pairs: int) -> Iterator[tuple[str, str, ModelScores]]:
     """Yield the items of each task, if there are several, and of each slice, all tasks as one."""
     labels = scores.labels.reset_index(drop=True)
+    for column in labels:
+        _check_groups("by", f" {column}", labels[column].astype(str).nunique(), n_pairs)
+    _check_groups("task", "", len(scores.task_names), n_pairs)
     groups = [
         (str(column), str(key[0]), rows)
         for column in labels
@@ -598,6 +602,16 @@ def _parts(scores: ModelScores) -> Iterator[tuple[str, str, ModelScores]]:
     for column, label, rows in groups:
         part = scores.at(rows)
         yield column, label, part._replace(tasks=np.zeros_like(part.tasks), task_names=["all"])
+
+
+def _check_groups(option: str, column: str, n_groups: int, n_pairs: int) -> None:
+    """Refuse more groups of a column than can be compared."""
+    most = min(MOST_GROUPS, MOST_GROUP_PAIRS // max(n_pairs, 1))
+    if n_groups > most and n_groups > 1:
+        raise ValueError(
+            f"`{option}`{column} has {n_groups:,} groups; the maximum for this number of pairs of "
+            f"models is {most:,}: name a column with fewer values"
+        )
 
 
 def rank_intervals(

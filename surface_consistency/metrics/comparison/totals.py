@@ -1,6 +1,7 @@
 """Scores of several models side by side, an item a row, and what their clusters sum to."""
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -10,6 +11,12 @@ import pandas as pd
 
 from surface_consistency.metrics._groups import check_frame, column_names
 from surface_consistency.metrics._inputs import Floats, Integers, numeric_vector
+
+MOST_MODELS: Final = 500
+"""Maximum number of models, whose ranks need all pairs."""
+
+MOST_CELLS: Final = 2**22
+"""Maximum number of tasks times the clusters of the largest one."""
 
 _DENSE: Final = 8
 
@@ -215,6 +222,23 @@ class ScoreTotals(NamedTuple):
         cells = (both, first - both, second - both, sizes - first - second + both)
         return np.column_stack(cells)
 
+    @property
+    def are_apart(self) -> bool:
+        """Whether each cluster has items of one task alone."""
+        return len(self.sizes) == self.n_clusters
+
+    def places(self) -> tuple[Integers, int]:
+        """Return the place of each row among those of its task, and the number of places.
+
+        The place is that of the cluster if a cluster spans tasks.
+        """
+        if not self.are_apart:
+            return self.clusters, self.n_clusters
+        order, sizes = np.argsort(self.tasks, kind="stable"), np.bincount(self.tasks)
+        places = np.empty_like(order)
+        places[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return places, int(sizes.max())
+
     def of_clusters(self) -> "ScoreTotals":
         """Take all tasks for one, a row a cluster."""
         if self.n_tasks == 1:
@@ -249,7 +273,12 @@ def score_totals(scores: ModelScores, *, has_cells: bool = False) -> ScoreTotals
     Returns:
         The sums.
     """
-    values, n_tasks = scores.values, len(scores.task_names)
+    values, n_tasks, n_models = scores.values, len(scores.task_names), len(scores.models)
+    if n_models > MOST_MODELS:
+        raise ValueError(
+            f"{n_models:,} models make {math.comb(n_models, 2):,} pairs, which their ranks need, "
+            f"and at most {MOST_MODELS:,} models are compared: remove models from the results"
+        )
     rows, first = _numbered(scores.clusters * n_tasks + scores.tasks)
     n_rows, pairs = len(first), [*itertools.combinations(range(values.shape[1]), 2)]
 
@@ -282,7 +311,7 @@ def score_totals(scores: ModelScores, *, has_cells: bool = False) -> ScoreTotals
     clusters, tasks = (
         np.unique(codes[first], return_inverse=True) for codes in (scores.clusters, scores.tasks)
     )
-    return ScoreTotals(
+    totals = ScoreTotals(
         values=np.column_stack([summed(column) for column in values.T]),
         sizes=np.bincount(rows, minlength=n_rows).astype(np.float64),
         tasks=tasks[1],
@@ -298,6 +327,13 @@ def score_totals(scores: ModelScores, *, has_cells: bool = False) -> ScoreTotals
         is_verdicts=is_verdicts,
         n_both=n_both,
     )
+    n_places = totals.places()[1]
+    if n_tasks * n_places > MOST_CELLS:
+        raise ValueError(
+            f"{n_tasks:,} tasks of up to {n_places:,} clusters are more than can be compared "
+            f"(the maximum product is {MOST_CELLS:,}): name a column with fewer tasks by `task`"
+        )
+    return totals
 
 
 def _summed(codes: Integers, rows: Floats, n_codes: int) -> Floats:

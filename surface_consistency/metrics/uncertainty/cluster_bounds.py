@@ -344,6 +344,7 @@ def mean_t(
     events: Floats,
     squares: Floats,
     times: Floats,
+    are_apart: bool = False,
 ) -> ClusterT | None:
     """Return the inference of weighted sums of means, of one or many data sets.
 
@@ -358,6 +359,8 @@ def mean_t(
         events: Mean size of the events of a paired difference; NaN if that is not known.
         squares: Their mean square.
         times: Number of clusters that each entry of the last axis represents.
+        are_apart: Whether each mean has clusters of its own, so that no entry of one mean is the
+            cluster of an entry of another.
 
     Returns:
         The inference, every field of one shape; None if a mean is not between its ends.
@@ -367,6 +370,14 @@ def mean_t(
         floor, ceiling = (end[..., None] * below for end in (least, most))
         if (above < floor - slack).any() or (above > ceiling + slack).any():
             return None
+    of_clusters = np.tile(times, weights.shape[-1]) if are_apart else times
+
+    def by_cluster(of_means: Floats) -> Floats:
+        """Sum what a cluster adds to several means."""
+        if are_apart:
+            return of_means.reshape(*of_means.shape[:-2], -1)
+        return np.asarray(of_means.sum(axis=-2))
+
     with np.errstate(divide="ignore", invalid="ignore"):
         total = below @ times
         share = below / total[..., None]
@@ -384,9 +395,9 @@ def mean_t(
         rests_on_sum = rests_on
         variance = variances.sum(axis=-1)
         if weights.shape[-1] > 1:
-            moved_sum = moved.sum(axis=-2)
-            variance = _jackknife_variance(moved_sum, below.sum(axis=-2), times)
-            rests_on_sum = _rests_on(moved_sum, times)[..., None]
+            moved_sum = by_cluster(moved)
+            variance = _jackknife_variance(moved_sum, by_cluster(below), of_clusters)
+            rests_on_sum = _rests_on(moved_sum, of_clusters)[..., None]
         crowding = share**2 @ times
         scale = weights**2 * crowding
         unseen = (scale / scale.sum(axis=-1, keepdims=True) / (1.0 + rests_on)).sum(axis=-1)
@@ -395,7 +406,8 @@ def mean_t(
         # A mean without events borrows the variance of the others, as Student's test does.
         pooled = (variances / (scale * crowding)).sum(axis=-1) / (1.0 / crowding).sum(axis=-1)
         borrowed = scale.sum(axis=-1) * pooled - variances.sum(axis=-1)
-        degrees = intervals.worth_of_clusters((scale[..., None] * share).sum(axis=-2), times) - 1.0
+        weighed = by_cluster(scale[..., None] * share)
+        degrees = intervals.worth_of_clusters(weighed, of_clusters) - 1.0
         ends = np.sort(weights * np.stack([least, most]), axis=0).sum(axis=-1)
         farthest = np.maximum(-ends[0], ends[1])
         is_told = ~np.isnan(reaches).any(axis=-1)
