@@ -673,15 +673,25 @@ def check_labelling(scoring: JudgeScoring, folder: RunFolder) -> None:
 
     Raises:
         SourceNotFoundError: If there is no file of labels.
-        DataError: If the labels are not of this run, or the labelling sheet is there already.
+        DataError: If the labels are not of this run, or the labelling sheet exists and was edited.
     """
     labels = scoring.labels or (folder.labels if folder.labels.is_file() else None)
     if labels is not None and folder.targets.is_file():
         check_labels(read_labels(labels), folder.read_plan()[0])
-    if scoring.labelling_sheet is not None and scoring.labelling_sheet.exists():
+    sheet = scoring.labelling_sheet
+    if sheet is not None and os.path.lexists(sheet) and not _is_untouched(sheet):
         raise DataError(
-            f"{scoring.labelling_sheet} is there already and may hold labels; choose another name"
+            f"{sheet} exists and may contain labels or other work, so it is not replaced; choose "
+            "another name"
         )
+
+
+def _is_untouched(sheet: Path) -> bool:
+    """Return whether a file is a labelling sheet without a label."""
+    try:
+        return not read_labels(sheet)["correct"].notna().any()
+    except (DataError, OSError):
+        return False
 
 
 def export_labels(
