@@ -390,6 +390,7 @@ def shown(value: object, most: int = _SHOWN) -> str:
         >>> shown("a" * 100, 5)
         "'aaaa..."
     """
+    value = value.item() if hasattr(value, "item") and not hasattr(value, "__len__") else value
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # An integer with more digits than Python writes.

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from surface_consistency.errors import DataError
+from surface_consistency.errors import DataError, RecordError
 from surface_consistency.results.rows import Cells, Flat, Flats, at
 from surface_consistency.results.tools import summary
 from surface_consistency.rows.cells import count_of
@@ -47,15 +47,17 @@ _TEXTS: Final = ("input", "generation", "ground_truth")
 
 def tofu(row: Cells, place: Place) -> Flats:
     """Lay out TOFU_EVAL.json of open-unlearning, whose metrics hold questions by number."""
-    yield from _open_unlearning(_metrics(row), "TOFU", lambda name: name.partition("_")[0])
+    yield from _open_unlearning(_metrics(row), place, "TOFU", lambda name: name.partition("_")[0])
 
 
 def muse(row: Cells, place: Place) -> Flats:
     """Lay out MUSE_EVAL.json of open-unlearning, likewise."""
-    yield from _open_unlearning(row, "MUSE", lambda name: name.removesuffix("_ROUGE"))
+    yield from _open_unlearning(row, place, "MUSE", lambda name: name.removesuffix("_ROUGE"))
 
 
-def _open_unlearning(row: Cells, benchmark: str, set_of: Callable[[str], str]) -> Flats:
+def _open_unlearning(
+    row: Cells, place: Place, benchmark: str, set_of: Callable[[str], str]
+) -> Flats:
     """Lay out questions by their set; values that are no score of one answer stay out."""
     sets: dict[str, dict[str, list[tuple[str, Cells]]]] = {}
     for metric, cell in row.items():
@@ -68,9 +70,9 @@ def _open_unlearning(row: Cells, benchmark: str, set_of: Callable[[str], str]) -
         for number, told in sorted(items.items(), key=lambda item: count_of(item[0]) or 0):
             texts = next((values for _, values in told if "generation" in values), {})
             if texts and None in map(texts.get, ("input", "ground_truth")):
-                raise DataError(
-                    f"question {number} of {benchmark} {name} lacks its input or ground_truth; "
-                    "give the file as it was written"
+                raise RecordError(
+                    f"{place}: question {number[:60]} of {benchmark} {name[:60]} lacks its input "
+                    "or ground_truth; give the file as it was written"
                 )
             parts = {
                 "id": number,

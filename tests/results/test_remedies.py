@@ -62,11 +62,7 @@ REMEDIES = {
     ),
     "no score": (
         [{"id": n, "model": "m", "grade": str(n), "note": "x"} for n in range(2)],
-        *(
-            {"score": "note"},
-            "holds 'x', which is not a score: a finite",
-            {"score": "grade"},
-        ),
+        *({"score": "note"}, "holds 'x', which is not a score: a finite", {"score": "grade"}),
     ),
     "no scores and no answers": (
         [{"id": n, "out": "A"} for n in range(2)],

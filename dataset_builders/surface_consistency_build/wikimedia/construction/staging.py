@@ -196,8 +196,17 @@ class _DumpReader:
             self.digests[table].append(digest)
 
     def sql(self, path: Path, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        """Read columns of an SQL dump."""
-        return read_sql(path, columns, **self.marked)
+        """Read columns of an SQL dump; refuse one whose type is not that of MediaWiki."""
+        for batch in read_sql(path, columns, **self.marked):
+            for name in columns:
+                kind, is_number = batch[name].type, name in _NUMBERS
+                if is_number != pa.types.is_integer(kind):
+                    wanted = "whole numbers" if is_number else "texts"
+                    raise DataError(
+                        f"{path}: column {name} has the type {kind}, where MediaWiki has {wanted}; "
+                        "give the dump as dumps.wikimedia.org has it"
+                    )
+            yield batch
 
     def _finished(self, path: Path, name: str, digest: str) -> Marker | None:
         """Find what an earlier start made of a dump; of one that ended early, only if allowed."""
@@ -362,6 +371,12 @@ def _stage_wikidata(reader: _DumpReader, path: Path) -> None:
 
 Batches = Iterator[pa.RecordBatch]
 ReadColumns = Callable[[Path, tuple[str, ...]], Batches]
+
+_NUMBERS = frozenset(
+    {"page_id", "page_namespace", "page_is_redirect", "rd_from", "rd_namespace", "pp_page"}
+    | {"lt_id", "lt_namespace", "cl_from", "cl_target_id"}
+)
+"""Columns of numbers; the others are texts."""
 
 _ARTICLES = 0
 _CATEGORIES = 14
