@@ -93,20 +93,20 @@ def old_lighteval(rows):
             yield None, row["example"], "", 0, name, score
 
 
-def graded(value):
+def parts_of(scorer, value):
     grades = {"C": 1, "P": 0.5, "I": 0, "N": 0}
-    return grades.get(value, value) if isinstance(value, str) else value
+    cells = value if isinstance(value, dict) else {None: value}
+    for name, cell in cells.items():
+        score = grades.get(cell, cell) if isinstance(cell, str) else cell
+        yield scorer if name is None else f"{scorer}.{name}", score
 
 
 def inspect_ai(log):
     for row in log["samples"]:
         key = log["eval"]["model"], row["id"], "", row["epoch"] - 1
-        for scorer, score in row["scores"].items():
-            if isinstance(score["value"], dict):
-                for name, part in score["value"].items():
-                    yield *key, f"{scorer}.{name}", graded(part)
-            else:
-                yield *key, scorer, graded(score["value"])
+        for scorer, score in (row.get("scores") or {}).items():
+            for name, part in parts_of(scorer, score["value"]):
+                yield *key, name, part
 
 
 def samples_df(rows):
@@ -114,7 +114,8 @@ def samples_df(rows):
         for name in row:
             if name.startswith("score_"):
                 key = Path(row["log"]).stem, row["id"], "", row["epoch"] - 1
-                yield *key, name.removeprefix("score_"), graded(row[name])
+                for metric, score in parts_of(name.removeprefix("score_"), row[name]):
+                    yield *key, metric, score
 
 
 def helm(rows):
@@ -152,7 +153,8 @@ def simple_evals(content):
     seen = Counter()
     for turns, page in zip(content["convos"], content["htmls"], strict=True):
         asked = [turn["content"] for turn in turns if turn["role"] == "user"][-1]
-        yield None, asked, "", seen[asked], "score", re.search(r"<p>Score: (.*?)</p>", page)[1]
+        score = re.search(r"<p>Score: (.*?)</p>", page)
+        yield None, asked, "", seen[asked], "score", score and score[1]
         seen[asked] += 1
 
 
@@ -174,11 +176,18 @@ def open_compass_answers(content):
 
 
 def openai_evals(rows):
-    seen, (model,) = Counter(), [row["spec"]["completion_fns"] for row in rows if "spec" in row]
+    seen, (model,) = Counter(), [row["spec"].get("completion_fns") for row in rows if "spec" in row]
     for row in rows:
         if row.get("type") == "match":
             name = row["sample_id"]
-            yield "/".join(model) or None, name, "", seen[name], "correct", row["data"]["correct"]
+            yield (
+                "/".join(model or ()) or None,
+                name,
+                "",
+                seen[name],
+                "correct",
+                row["data"].get("correct"),
+            )
             seen[name] += 1
 
 
@@ -186,7 +195,7 @@ def every_eval_ever(rows):
     for row in rows:
         name = text(row.get("evaluation_result_id") or "score")
         name = name.removeprefix(f"{row['evaluation_name']}.")
-        epoch = int((row.get("metadata") or {}).get("epoch", 1))
+        epoch = int((row.get("metadata") or {}).get("epoch") or 1)
         yield row["model_id"], row["sample_id"], "", epoch - 1, name, row["evaluation"].get("score")
 
 
@@ -448,6 +457,8 @@ class Layouts(Family):
     def is_of(self, layout, content):
         """Check that the damaged file still has the columns by which its layout is known."""
         row = content[0] if isinstance(content, list) and content else content
+        if isinstance(row, dict) and layout == "example_0 example_1":
+            return all(re.fullmatch(r"example_\d+", name) for name in row)
         is_first = isinstance(row, dict) and "spec" in row
         return is_first or (isinstance(row, dict) and {*layout.split()} <= {*row})
 
