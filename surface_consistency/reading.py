@@ -364,10 +364,12 @@ def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             more than `MOST_COLUMNS` fields; names file and line.
     """
     for number, line in read_lines(path):
+        if line.isspace():
+            continue
         try:
             row = json.loads(line.decode())
         except (ValueError, RecursionError):
-            if not line.strip():
+            if not line.strip():  # A line of nothing but a byte order mark.
                 continue
             row = parse_json(line.strip(), f"{path}:{number}")
         if line.count(b"[") + line.count(b"{") > DEEPEST and _depth_exceeds(row):

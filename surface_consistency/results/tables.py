@@ -107,7 +107,7 @@ def frame_of(rows: Sequence[Cells]) -> pd.DataFrame:
     names: set[str] = set()
     for row in rows:
         if not row.keys() <= names:
-            names |= row.keys()
+            names.update(row)
     check_columns(names, "the rows together")
     if len(rows) * len(names) > max(_MOST_CELLS, _SPARSEST * sum(map(len, rows))):
         raise DataError(

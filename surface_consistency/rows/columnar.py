@@ -66,15 +66,12 @@ def check_cells(columns: "pa.Table | pa.RecordBatch", place: str) -> None:
     import pyarrow.compute as pc
 
     for name, column in zip(columns.schema.names, columns.columns, strict=True):
-        while pa.types.is_nested(column.type) and hasattr(column, "flatten"):
-            if pa.types.is_struct(column.type):
-                break
+        if column.nbytes <= LONGEST_LINE:
+            continue
+        while pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
             column = pc.list_flatten(column)
-        kind = column.type
-        is_long = column.nbytes > LONGEST_LINE and (
-            pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind)
-        )
-        if is_long and (pc.max(pc.binary_length(column)).as_py() or 0) > LONGEST_LINE:
+        is_text = re.fullmatch("(large_)?(string|binary)", str(column.type)) is not None
+        if is_text and (pc.max(pc.binary_length(column)).as_py() or 0) > LONGEST_LINE:
             raise RecordError(
                 f"{place}: a cell of column {name[:80]!r} has more than {LONGEST_LINE:,} bytes; "
                 "shorten it, or leave out the column"

@@ -207,10 +207,7 @@ SHORT = {
     "items.json.gz": ("compare",),
     "rows.csv.gz": ("run forms",),
     "dict.parquet": ("compare", "run forms"),
-    "runs.parquet": ("compare",),
     "zipped_arrow": ("compare",),
-    "many.eval": ("compare",),
-    "lying.eval": ("compare",),
     "cells.xlsx": ("compare",),
     "wide.xlsx": ("compare",),
 }

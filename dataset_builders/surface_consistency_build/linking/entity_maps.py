@@ -5,6 +5,8 @@ OpenWebText, Wikipedia) are npz files with an array of document numbers for each
 tell in how many documents an entity was linked, not how often and under which name.
 """
 
+import io
+import math
 import os
 import zipfile
 import zlib
@@ -19,7 +21,6 @@ import pyarrow as pa
 from numpy.lib import format as npy
 
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.rows.columnar import check_array
 from surface_consistency_build.linking.dbpedia import resource_title
 
 FAILURE_KEYS: Final = ("__SPOTLIGHT_EXCEPTION__", "__CONNECTION_ERROR__", "__HTTP_ERROR__")
@@ -202,12 +203,18 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any
     most = min(_LARGEST, max(_UNSUSPECTED, _DENSEST * member.compress_size))
     if member.file_size > most:
         raise ValueError(f"it unpacks to {member.file_size:,} bytes; the maximum is {most:,}")
-    check_array(archive, member)
-    with archive.open(member) as content:
-        numbers: npt.NDArray[Any] = npy.read_array(content, allow_pickle=False)
-    if numbers.ndim != 1:
-        raise ValueError(f"it must be a row of numbers; it is of shape {numbers.shape}")
-    return numbers
+    content = io.BytesIO(archive.read(member))
+    version = npy.read_magic(content)
+    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, _, kind = read(content)
+    if len(shape) != 1 or kind.hasobject:
+        raise ValueError(f"it must be a row of numbers; it is {kind} of shape {shape}")
+    data = content.read()
+    if len(data) != math.prod(shape) * kind.itemsize:
+        raise ValueError(
+            f"its header announces {shape[0]:,} numbers, and {len(data):,} bytes follow"
+        )
+    return np.frombuffer(data, dtype=kind)
 
 
 def _key(name: str) -> str:
