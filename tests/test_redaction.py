@@ -38,31 +38,18 @@ def test_a_key_is_redacted_in_the_forms_that_are_documented(key):
             assert re.fullmatch(r"[\w+/=-]*<key>[\w+/=-]*", redactor.text(form)), form
 
 
-def test_a_short_key_is_redacted_in_messages_alone():
-    redactor = Redactor("EMPTY")
-
-    assert redactor.text("bad key EMPTY, not EMPTYING") == "bad key <key>, not EMPTYING"
-    assert redactor.json(["EMPTY"]) == ["EMPTY"]
-    assert Redactor(None).text("EMPTY") == Redactor("").json("EMPTY") == "EMPTY"
+def test_a_placeholder_for_a_key_is_left_in_answers():
+    assert Redactor("EMPTY").text("EMPTY, not EMPTYING") == "<key>, not EMPTYING"
+    assert Redactor("EMPTY").json(["The set is EMPTY."]) == ["The set is EMPTY."]
 
 
-def operations(parsed, atomic=False):
-    """Yield the operations of a parsed pattern, and whether backtracking into them is excluded."""
-    for operation, argument in parsed:
-        yield str(operation), atomic
-        for part in argument if isinstance(argument, tuple | list) else (argument,):
-            for inner in part if isinstance(part, list) else (part,):
-                if isinstance(inner, re._parser.SubPattern):
-                    yield from operations(inner, atomic or str(operation) == "ATOMIC_GROUP")
-
-
-@pytest.mark.parametrize("key", [*KEYS, "EMPTY"])
+@pytest.mark.parametrize("key", KEYS)
 def test_the_number_of_steps_is_linear_in_the_text_for_every_key(key):
-    """At each character the pattern tries a fixed number of fixed sequences, each once."""
-    pattern = Redactor(key)._pattern
-    found = list(operations(re._parser.parse(pattern.pattern, pattern.flags)))
+    """No repetition, and no group but atomic ones: each sequence is tried once per character."""
+    pattern = Redactor(key)._pattern.pattern
+    unescaped = re.sub(r"\\.", "", pattern)
+    groups, characters = unescaped.count("(?>"), set(unescaped.replace("(?>", ""))
 
-    allowed = {"LITERAL", "IN", "CATEGORY", "ATOMIC_GROUP", "BRANCH", "ASSERT_NOT", "SUBPATTERN"}
-    assert {operation for operation, _ in found} <= allowed
-    assert sum(operation == "BRANCH" for operation, atomic in found if not atomic) <= 1
-    assert len(found) < 40 * len(key) + 200
+    assert not characters & set("*+?{}[]^$.(")
+    assert groups == len(key)
+    assert unescaped.count("|") <= 8 + 6 * groups

@@ -1,12 +1,12 @@
 """The client of web services by itself; the tests of the runner of servers have the rest."""
 
 import contextlib
+import gzip
 import socket
 import sys
 import threading
 import time
 import tracemalloc
-import zlib
 
 import pytest
 
@@ -34,23 +34,16 @@ def test_replies_come_in_the_order_of_their_requests():
     assert [reply.value for reply in in_order(iter(early))] == ["0", "1", "2"]
 
 
-@pytest.fixture(scope="module")
-def bomb():
-    """Bytes that gzip unpacks to 100 MB."""
-    packer = zlib.compressobj(1, zlib.DEFLATED, 31)
-    return b"".join(packer.compress(b" " * 1_000_000) for _ in range(100)) + packer.flush()
-
-
 @pytest.mark.enable_socket
 @pytest.mark.parametrize("status", [200, 400])
 @pytest.mark.parametrize(
     "label", ["gzip", "deflate", "br", "zstd", "x-gzip", "identity, GZIP", "x"]
 )
-def test_a_compressed_reply_is_refused_and_not_decompressed(bomb, label, status):
+def test_a_compressed_reply_is_refused_and_not_decompressed(label, status):
+    bomb = gzip.compress(bytes(50_000_000), compresslevel=1)
     server = ReplayServer(lambda path, told: (status, bomb, ("Content-Encoding", label)))
     client = WebClient(url=server.url, name="a service", max_retries=0, most_lost=2)
     tracemalloc.start()
-
     [reply] = client.ask([Request({}, "/x")], lambda place, told: told)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -58,21 +51,7 @@ def test_a_compressed_reply_is_refused_and_not_decompressed(bomb, label, status)
 
     assert reply.value is None
     assert f"HTTP {status}: the reply has the Content-Encoding {label!r}, which" in reply.refusal
-    assert "Accept-Encoding: identity" in reply.refusal
-    assert len(server.requests) == 1
-    assert peak < 8_000_000
-
-
-@pytest.mark.enable_socket
-@pytest.mark.parametrize("label", ["identity", " Identity ", ""])
-def test_a_reply_that_is_labelled_as_not_encoded_is_read(label):
-    server = ReplayServer(lambda path, told: (200, {"n": 1}, ("Content-Encoding", label)))
-    client = WebClient(url=server.url, name="a service")
-
-    [reply] = client.ask([Request({}, "/x")], lambda place, told: told)
-    server.stop()
-
-    assert reply.value == {"n": 1}
+    assert (len(server.requests), peak < 8_000_000) == (1, True)
 
 
 @pytest.mark.enable_socket
@@ -81,7 +60,8 @@ def test_while_a_long_reply_is_read_other_requests_are_answered():
 
     def answer(path, told):
         time.sleep(0.3 * told["n"])
-        return 200, {"text": "x" * (100_000 * (1 - told["n"]))}
+        text = "x" * (100_000 * (1 - told["n"]))
+        return 200, {"text": text}, ("Content-Encoding", " Identity ")
 
     server = ReplayServer(answer)
     client = WebClient(url=server.url, name="a service", concurrency=2)
@@ -101,12 +81,9 @@ def test_while_a_long_reply_is_read_other_requests_are_answered():
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 FLOODS = {
     "headers": (b"HTTP/1.1 200 OK\r\n", b"X-a: " + b"a" * 60_000 + b"\r\n", "Receive buffer too"),
-    "one header": (b"HTTP/1.1 200 OK\r\nX: ", b"a" * 60_000, "Receive buffer too"),
     "trailers": (CHUNKED + b"2\r\n{}\r\n0\r\n", b"X: " + b"a" * 60_000 + b"\r\n", "Receive buffer"),
-    "chunk extension": (CHUNKED + b"5;", b"a" * 60_000, "Receive buffer too"),
     "a chunk without end": (CHUNKED + b"fffffffff\r\n", b"a" * 60_000, "larger than max_reply"),
     "many chunks": (CHUNKED, b"1\r\n \r\n" * 9_000, "larger than max_reply"),
-    "a body without end": (b"HTTP/1.1 200 OK\r\n\r\n", b"a" * 60_000, "larger than max_reply"),
     "informational": (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 2_000, "no whole reply within"),
     "slow headers": (b"HTTP/1.1 200 OK\r\nX: ", b"a", "no whole reply within"),
     "slow body": (b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n", b" ", "no whole reply within"),
@@ -138,8 +115,7 @@ def test_a_reply_without_end_is_given_up(start, more, problem):
     thread.join(10)
     listener.close()
 
-    assert problem in reply.refusal
-    assert not thread.is_alive()
+    assert (problem in reply.refusal, thread.is_alive()) == (True, False)
 
 
 @pytest.mark.enable_socket
@@ -152,6 +128,22 @@ def test_one_request_that_is_lost_ends_all_where_no_more_may_be():
     ):
         next(client.ask([Request({}, "/x")] * 2, lambda place, told: told))
     server.stop()
+
+
+@pytest.mark.enable_socket
+def test_what_is_contacted_is_logged_once_without_a_password(caplog):
+    caplog.set_level("INFO", "surface_consistency")
+    server = ReplayServer(lambda path, told: (404, b""))
+    url = server.url.replace("//", "//me:pass-word@") + "/a?key=pass-word"
+    client = WebClient(url=url, name="a service")
+
+    for _ in range(2):
+        with pytest.raises(RunnerError, match=r"not served at http://127[\d.:]+/a, or") as raised:
+            list(client.ask([Request({})], lambda place, told: told))
+    server.stop()
+
+    assert caplog.messages == [f"contacts: a service at {server.url}/a"]
+    assert "pass-word" not in f"{raised.value} {caplog.text}"
 
 
 def test_a_key_is_not_shown_and_what_cannot_be_asked_is_refused(monkeypatch):

@@ -22,6 +22,7 @@ from surface_consistency.engine.model_settings import (
 from surface_consistency.engine.settings import (
     JudgeScoring,
     ReportSettings,
+    SideModel,
     SourceSettings,
     StudyRecords,
     StudySettings,
@@ -29,6 +30,7 @@ from surface_consistency.engine.settings import (
     study_records,
 )
 from surface_consistency.errors import SurfaceConsistencyError
+from surface_consistency.models.registry import contact_of
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.schemas.settings import Settings
 
@@ -54,8 +56,8 @@ _Shard = Annotated[int | None, Parameter(help="Part to run, from 1 to --shards."
 _PrintCommands = Annotated[
     bool,
     Parameter(
-        help="Print one command per model and part, and last the command that reports; run "
-        "nothing.",
+        help="Print one command per model and part, and last the command that reports, and on "
+        "standard error which servers they contact; run nothing.",
         negative=(),
     ),
 ]
@@ -92,10 +94,11 @@ def make_run(name: str) -> Callable[..., object]:
         _check_shards(shards, shard, model)
         _check_toy_model(name, records, model, toy_model)
         homes = _homes([one.as_published(records, asked) for one in model.each()], out)
+        scoring = records.judged(scoring, asked, is_new_run=True)
         if print_commands:
             print("\n".join(_commands(model.model, [home for _, home in homes], out, shards)))
+            _print_contacts(records, [one for one, _ in homes], settings, scoring)
             return 0
-        scoring = records.judged(scoring, asked, is_new_run=True)
         settings = settings.for_command(out)
         models = _Asked(name, out, source, settings, scoring, toy_model, shards, shard, not json)
         return models.run(homes, reporting, as_json=json)
@@ -322,6 +325,19 @@ def _commands(models: Sequence[str], homes: Sequence[Path], out: Path, n_shards:
     elif len(homes) > 1:
         commands.append([words[0], "report", *map(str, homes), "--out", str(out)])
     return list(map(shlex.join, commands))
+
+
+def _print_contacts(
+    records: StudyRecords, models: Sequence[ModelSettings], *settings: Settings
+) -> None:
+    """Print what the commands will contact, and which variables they read."""
+    named = [
+        (one.runner or records.runner, one.options) for one in models if one.model != _TOY_MODEL
+    ]
+    named += [(one.runner, one.options) for record in settings for one in SideModel.all_of(record)]
+    lines = [contact_of(runner, options) for runner, options in named]
+    for line in filter(None, dict.fromkeys(lines)):
+        print(line, file=sys.stderr)
 
 
 def _without(words: Sequence[str], flags: Sequence[str]) -> list[str]:

@@ -239,8 +239,26 @@ class SideModel:
             RunnerError: If it cannot be loaded.
             RecordError: If an option is JSON beyond bounds.
         """
-        options = values_of_items(self.option, f"{self.prefix}_option")
-        return load_runner(self.runner, model=self.model, options=options)
+        return load_runner(self.runner, model=self.model, options=self.options)
+
+    @classmethod
+    def all_of(cls, settings: BaseModel) -> "list[SideModel]":
+        """List the models that settings name.
+
+        Args:
+            settings: The settings.
+
+        Returns:
+            Those of all prefixes.
+        """
+        runners = [name for name in type(settings).model_fields if name.endswith("_runner")]
+        sides = [cls.of(settings, name.removesuffix("_runner")) for name in runners]
+        return [side for side in sides if side.model is not None]
+
+    @property
+    def options(self) -> dict[str, object]:
+        """Keyword arguments of the runner."""
+        return values_of_items(self.option, f"{self.prefix}_option")
 
     def name(self, runner: "Runner") -> str:
         """Name the model in tables and logs.

@@ -117,6 +117,23 @@ def load_runner(
     return made
 
 
+def contact_of(spec: str, options: Mapping[str, object]) -> str | None:
+    """Describe what a runner will contact, before it is made.
+
+    Args:
+        spec: As for `load_runner`.
+        options: Keyword arguments of the factory besides the model.
+
+    Returns:
+        What the function `contacts` of the factory returns for the options; None without one.
+
+    Raises:
+        RunnerError: If there is no such runner.
+    """
+    describe = getattr(_RUNNERS.load(spec), "contacts", None)
+    return None if describe is None else str(describe(**options))
+
+
 def check_runner_options(spec: str, options: Mapping[str, object]) -> None:
     """Refuse options before the model is there, such as one that must be trained first.
 

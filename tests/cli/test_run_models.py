@@ -176,3 +176,21 @@ def test_commands_for_a_scheduler_are_printed_and_do_the_same(home, capsys):
     assert first.endswith("--model a --out runs/a")
     assert second.endswith("--model b --out runs/b")
     assert report.startswith("surface-consistency report runs/a runs/b --out runs")
+
+
+def test_commands_are_printed_with_what_they_contact_and_without_a_key(home, capsys, monkeypatch):
+    monkeypatch.setenv("MY_KEY", "sk-very-secret")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    words = [*RUN, "--runner", "openai", "--model", "a", "b", "--out", "runs", "--print-commands"]
+    words += ["--runner-option", "base_url=http://one:8000/v1", "--runner-option"]
+    words += ["api_key_env=MY_KEY", "--judge-model", "j", "--judge-option", "api_key_env=OTHER"]
+
+    assert main(words) == 0
+
+    printed = capsys.readouterr()
+    key = "with the key in the environment variable"
+    assert printed.err.splitlines() == [
+        f"contacts: the server at http://one:8000/v1, {key} MY_KEY (set)",
+        f"contacts: the server at an address that is not set, {key} OTHER (not set)",
+    ]
+    assert "sk-very-secret" not in printed.out

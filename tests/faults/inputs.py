@@ -104,7 +104,7 @@ def command(words):
     return code, out.getvalue(), err.getvalue()
 
 
-_KINDS = ("error: ", "warning: ", "`limit` ")
+_KINDS = ("error: ", "warning: ", "contacts: ", "`limit` ")
 """How lines begin; the last tells that fewer are asked, or all."""
 
 

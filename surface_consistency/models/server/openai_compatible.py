@@ -18,9 +18,10 @@ from surface_consistency.models.server._replies import is_filtered, read_reply
 from surface_consistency.redaction import Redactor
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
-from surface_consistency.web import Reply, Request, WebClient
+from surface_consistency.web import Reply, Request, WebClient, contact
 
 _BATCHES_IN_FLIGHT: Final = 16
+_NAME: Final = "the server"
 _SHOWN: Final = 100
 _COMPLETIONS: Final = "/completions"
 _CHAT: Final = "/chat/completions"
@@ -114,7 +115,8 @@ class OpenAICompatibleRunner(Runner):
         self._api_key_env = api_key_env
         self._client = WebClient(
             url=_address(base_url),
-            name="the server",
+            name=_NAME,
+            key_env=api_key_env,
             concurrency=concurrency,
             timeout=timeout,
             max_retries=max_retries,
@@ -132,6 +134,25 @@ class OpenAICompatibleRunner(Runner):
         self._extra = dict(extra_body or {})
         self._warned: set[str] = set()
         self._checking = threading.Lock()
+
+    @staticmethod
+    def contacts(
+        *, base_url: str | None = None, api_key_env: str = "OPENAI_API_KEY", **_: object
+    ) -> str:
+        """Describe in a line what a runner with these options contacts.
+
+        Args:
+            base_url: As for the runner.
+            api_key_env: As for the runner.
+
+        Returns:
+            Address and environment variable, never the key; see `web.contact`.
+
+        Raises:
+            ValueError: If the address is not one.
+        """
+        is_known = base_url or os.environ.get("OPENAI_BASE_URL")
+        return contact(_NAME, _address(base_url) if is_known else "", api_key_env)
 
     def fingerprint(self) -> dict[str, JsonValue]:
         """Tell model and request settings; never the key or the address, nor how fast is asked.

@@ -137,6 +137,11 @@ def _load(run: Run, settings: MechanismSettings, named: str | None) -> "LoadedMo
     asks = runner.get("asks")
     runner = asks if isinstance(asks, dict) else runner
     revision = runner.get("revision")
+    if settings.trust_remote_code and named is None:
+        raise ValueError(
+            "`trust_remote_code` runs code of the model: name the model by `model` too, since a "
+            "manifest may name any"
+        )
     model = named or _known_model(run, runner)
     is_same_name = named is None or named == runner.get("model")
     loaded = load_ablation_model(

@@ -1,8 +1,6 @@
 """The runner of servers, against a local server that behaves, and misbehaves, on schedule."""
 
-import base64
 import gc
-import gzip
 import json
 import random
 import re
@@ -24,7 +22,7 @@ pytest.importorskip("httpx")
 pytestmark = pytest.mark.enable_socket
 PARAMS = GenerationParams()
 KEY = "sk-very-secret"
-OK = (200, {}, reply("ok"))
+OK = (200, {"set-cookie": "a=b"}, reply("ok"))
 
 
 @pytest.fixture
@@ -68,6 +66,7 @@ def runner(server, **options):
 def answers(server, n=1, params=PARAMS, **options):
     found = list(runner(server, **options).generate(prompts(n), params))
     assert {g.prompt_id for g in found} == {f"p{i}" for i in range(n)}
+    assert not any("cookie" in request["headers"] for request in server.requests)
     return sorted(found, key=lambda g: int(g.prompt_id[1:]))
 
 
@@ -437,11 +436,10 @@ def test_a_cut_context_is_reported(serve, n_tokens, is_cut, recwarn):
     ("headers", "data", "error"),
     [
         ({}, json.dumps(reply("x" * 10_000_000)).encode(), "larger than max_reply_bytes = 4,000,"),
-        ({"content-encoding": "gzip"}, gzip.compress(b" " * 20_000_000), "Encoding 'gzip', which"),
         ({}, b'{"choices": ' + b"[" * 200 + b"]" * 200 + b"}", "nested more than 64 levels deep"),
         ({}, b'{"choices": ' + b"[" * 10**5 + b"]" * 10**5 + b"}", "nested more than 64 levels"),
     ],
-    ids=["large", "expands", "nested", "deeply nested"],
+    ids=["large", "nested", "deeply nested"],
 )
 def test_a_hostile_reply_is_an_error_of_its_prompt(serve, headers, data, error):
     server = serve((200, headers, data))
@@ -454,51 +452,27 @@ def test_a_hostile_reply_is_an_error_of_its_prompt(serve, headers, data, error):
     assert server.requests[0]["headers"]["accept-encoding"] == "identity"
 
 
-def test_cookies_of_a_server_are_not_sent_back(serve):
-    server = serve((200, {"set-cookie": "a=b"}, reply("ok")))
-
-    answers(server, n=2, concurrency=1)
-
-    assert [request["headers"].get("cookie") for request in server.requests] == [None, None]
-
-
-ENCODED = {
-    "plain": KEY,
-    "upper": KEY.upper(),
-    "percent": "".join(f"%{ord(c):02X}" for c in KEY),
-    "mixed": "sk%2Dvery\\u002dsecret",
-    "backslashes": "sk\\-very\\-secret",
-    "base64": base64.b64encode(KEY.encode()).decode(),
-    "header": base64.b64encode(f"Bearer {KEY}".encode()).decode(),
-    "offset 1": base64.urlsafe_b64encode(f"a{KEY}b".encode()).decode(),
-    "offset 2": base64.b64encode(f"ab{KEY}bcd".encode()).decode(),
-}
+def quoting(text):
+    """Replies that quote a text, by the place where it is."""
+    return {
+        "text": reply(f"the key is {text}.", chat=True),
+        "finish_reason": reply(None, chat=True, finish=text),
+        "model": reply("ok", chat=True, model=text),
+        "reasoning": thinking({"content": None, "reasoning": text})[2],
+        "refusal": thinking({"content": None, "refusal": text})[2],
+        "field": {text: 5},
+        "body": text.encode(),
+        "reason": b"",
+    }
 
 
 @pytest.mark.usefixtures("key")
-@pytest.mark.parametrize("quoted", ENCODED.values(), ids=ENCODED)
-@pytest.mark.parametrize(
-    "where", ["text", "finish_reason", "model", "reasoning", "field", "refusal", "body", "reason"]
-)
+@pytest.mark.parametrize("quoted", [KEY, KEY.upper(), KEY.replace("-", "%2D")])
+@pytest.mark.parametrize("where", quoting(""))
 def test_the_key_is_taken_out_of_whatever_a_server_sends(serve, caplog, where, quoted):
-    """In any field: neither log nor manifest nor any message contains a form that is redacted."""
-    said = reply("ok", chat=True)
-    message = said["choices"][0]["message"]
-    status = 200
-    if where == "text":
-        message["content"] = f"the key is {quoted}."
-    elif where == "finish_reason":
-        said["choices"][0] |= {"finish_reason": quoted, "message": {"content": None}}
-    elif where in ("reasoning", "refusal"):
-        message |= {where: quoted, "content": None}
-    elif where == "model":
-        said["model"] = quoted
-    elif where == "field":
-        said = {quoted: 5}
-    else:
-        status, said = 400, quoted.encode() if where == "body" else b""
-    server = serve((status, {}, said))
-    server.reason = quoted.replace("\n", " ") if where == "reason" else "X"
+    """Neither log nor manifest nor any message contains a form that is redacted."""
+    server = serve((400 if where in ("body", "reason") else 200, {}, quoting(quoted)[where]))
+    server.reason = quoted if where == "reason" else "X"
     made = runner(server, text_as_chat=True, max_retries=0, served_model="m-1")
 
     message = ""
@@ -509,8 +483,7 @@ def test_the_key_is_taken_out_of_whatever_a_server_sends(serve, caplog, where, q
 
     everything = " ".join([message, caplog.text, *(answer.model_dump_json() for answer in found)])
     assert found or where == "model"
-    for part in (KEY, quoted, json.dumps(quoted)[1:-1]):
-        assert part.lower() not in everything.lower()
+    assert not any(part.lower() in everything.lower() for part in (KEY, quoted))
     assert "<key>" in everything
 
 
@@ -526,18 +499,6 @@ def test_a_key_in_a_broken_status_line_or_in_pieces_is_taken_out(serve):
     assert "ProtocolError" in broken.error
     assert KEY not in broken.error
     assert joined.text == "<key> Paris"
-
-
-def test_a_placeholder_for_a_key_is_left_in_answers(serve, monkeypatch):
-    """Servers that need no key are given words such as EMPTY."""
-    monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
-    said = [(200, {}, reply("The set is EMPTY.")), (400, {}, b"bad key EMPTY")]
-    server = serve(lambda n, body: said[n])
-
-    fine, refused = answers(server, n=2, concurrency=1)
-
-    assert fine.text == "The set is EMPTY."
-    assert refused.error.endswith("bad key <key>")
 
 
 @pytest.mark.usefixtures("key")
