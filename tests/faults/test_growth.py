@@ -1,4 +1,4 @@
-"""Work on hostile texts grows linearly with their length.
+"""Work on hostile texts grows linearly with their length, and comparisons have a maximum size.
 
 Work is processor time. A count of Python calls does not contain the steps of `re` and of the
 methods of texts, where quadratic work is found, and counters of instructions are not available on
@@ -12,8 +12,11 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+import numpy as np
+import pandas as pd
 import pytest
 
+import surface_consistency as sc
 from surface_consistency.matching import RULES
 from surface_consistency.matching.answering_part import LongAnswer, TopicQuestions
 from surface_consistency.matching.judge_reply import (
@@ -22,6 +25,7 @@ from surface_consistency.matching.judge_reply import (
     parse_verdict,
     parse_verdicts,
 )
+from surface_consistency.metrics import compare_models
 from surface_consistency.models.reasoning import split_replies
 from surface_consistency.results.tools import numbered, simple_evals
 from surface_consistency.rows.readers import Place
@@ -134,3 +138,46 @@ def test_long_answers() -> None:
     questions = TopicQuestions(["Where was she born?", "When did she die?"])
     for unit in UNITS:
         check_growth(lambda text: LongAnswer(text, questions).parts(0), unit, "a", "x")
+
+
+def scores_of(n_models: int, n_items: int, n_groups: int = 1) -> pd.DataFrame:
+    """Return scores of models, of which every third is 0, with a column of groups."""
+    items = np.arange(n_models * n_items) % n_items
+    models = [f"m{number}" for number in np.repeat(np.arange(n_models), n_items)]
+    columns = {"model": models, "item": items, "score": (np.arange(items.size) % 3 > 0) * 1.0}
+    return pd.DataFrame(columns | {"group": (items % n_groups).astype(str)})
+
+
+def test_more_pairs_than_the_maximum_need_a_baseline() -> None:
+    frame = scores_of(201, 5)
+    with pytest.raises(ValueError, match=r"201 models make 20,100 pairs.*without `baseline`"):
+        compare_models(frame)
+    assert len(compare_models(frame, baseline="m0").differences) == 200
+
+
+def test_models_and_groups_have_a_maximum() -> None:
+    with pytest.raises(ValueError, match=r"501 models make 125,250 pairs.*remove models"):
+        compare_models(scores_of(501, 4), baseline="m0")
+    for option in ({"by": "group"}, {"task": "group"}):
+        with pytest.raises(ValueError, match=r"has 1,001 groups; the maximum.*is 1,000"):
+            compare_models(scores_of(2, 1001, 1001), **option)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"has 16 groups; the maximum.*is 15"):
+        compare_models(scores_of(200, 16, 16), by="group")
+
+
+def test_all_pairs_at_once_have_the_numbers_of_two_models() -> None:
+    rng = np.random.default_rng(7)
+    frame = scores_of(5, 60, 3).assign(score=rng.integers(0, 5, 300) / 4)
+    for option in ({}, {"task": "group"}, {"margin": 0.2}):
+        rows = compare_models(frame, **option).differences
+        for _, row in rows.iterrows():
+            two = frame[frame["model"].isin([row["model"], row["reference"]])]
+            alone = compare_models(two, scale=(0.0, 1.0), **option).differences.iloc[0]
+            names = ["difference", "difference_low", "difference_high", "p_value", "p_worse"]
+            assert row[names].tolist() == pytest.approx(alone[names].tolist(), abs=1e-12)
+
+
+def test_groups_of_pairs_have_a_maximum() -> None:
+    frame = pd.DataFrame({"item": range(1001), "first": 1, "second": 0, "group": range(1001)})
+    with pytest.raises(ValueError, match="group makes 1,001 groups; the maximum is 1,000"):
+        sc.paired(frame, first="first", second="second", by="group")
