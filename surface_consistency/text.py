@@ -32,7 +32,7 @@ _LETTERS = str.maketrans(
 )
 _ACCENTS = re.compile("(?<=[A-Za-z\u0370-\u03ff])[\u0300-\u036f]+")
 
-_TRAILING_PARENTHESIS = re.compile(r"\s+\([^()]*\)$")
+_TRAILING_PARENTHESIS = re.compile(r"(?<!\s)\s+\([^()]*\)$")
 
 _KEY_TOKEN = re.compile(r"\d+\.\d+|\w+(?:[-']\w+)*")
 

@@ -15,6 +15,7 @@ from surface_consistency.analysis.settings import RuleSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
 from surface_consistency.metrics._groups import column_names, has_list_cells, plain_label
 from surface_consistency.metrics._inputs import check_choice
+from surface_consistency.metrics.comparison.comparisons import MOST_GROUPS
 from surface_consistency.reading import find_column, first_names, shown
 from surface_consistency.results.columns import UNSURE, USUAL, ResultColumns, refuse_nested
 from surface_consistency.results.epochs import reduced_rows
@@ -422,6 +423,20 @@ class Rows(NamedTuple):
     reports, and `lower`."""
 
 
+def _check_groups(frame: pd.DataFrame, keys: Sequence[str]) -> None:
+    """Refuse more groups than can be compared."""
+    listed = [name for name in keys if has_list_cells(frame[name])]
+    plain = [name for name in keys if name not in listed]
+    numbers = {name: frame[name].explode().nunique() for name in listed}
+    numbers[", ".join(plain)] = len(frame[plain].drop_duplicates()) if plain else 0
+    for name, n_groups in numbers.items():
+        if n_groups > MOST_GROUPS:
+            raise ValueError(
+                f"{name} makes {n_groups:,} groups; the maximum is {MOST_GROUPS:,}: name columns "
+                "with fewer values by `by`"
+            )
+
+
 def prepare(
     frame: pd.DataFrame,
     scores: Sequence[str],
@@ -458,7 +473,8 @@ def prepare(
         ColumnNotFoundError: If a column is not in the frame.
         DataError: If an observation has several rows, an id is missing, or a column of ids has
             numbers and texts.
-        ValueError: If `missing` is unknown or not met, or a score is graded and must not be, or 1
+        ValueError: If there are more groups than `MOST_GROUPS`, `missing` is unknown or not met,
+            or a score is graded and must not be, or 1
             is an error by the name of the score.
     """
     check_choice(missing, ("drop", "raise", "wrong"), "missing")
@@ -477,6 +493,7 @@ def prepare(
         frame = frame.rename(columns={named: models[0]})
     family = models if keys else []
     keys = [*models, *keys]
+    _check_groups(frame, keys)
     if cluster is None and not scores:
         chosen, note = item, ""
     elif cluster is None:

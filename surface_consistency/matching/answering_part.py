@@ -8,7 +8,7 @@ from typing import Final
 
 from surface_consistency.text import normalize
 
-_ITEM: Final = re.compile(r"^[ \t]*[*_#>\- \t]*\(?(\d)[.):][*_]*(?=\s|$)", re.MULTILINE)
+_ITEM: Final = re.compile(r"^[*_#>\- \t]*\(?(\d)[.):][*_]*(?=\s|$)", re.MULTILINE)
 _ABBREVIATIONS: Final = "".join(
     rf"(?<!\b{word}\.)" for word in ("St", "Dr", "Mr", "Ms", "Mrs", "Jr", "vs", "[A-Z]")
 )

@@ -42,14 +42,14 @@ _CHANNELS: Final = tuple(
     opens.lower() for opens, closes in REASONING_TAGS if closes == _HARMONY_ANSWER
 )
 _CHANNEL_MARKERS: Final = re.compile(r"\A<\|message\|>|(?:<\|end\|>)?(?:<\|start\|>)?assistant\Z")
-_HARMONY_TAIL: Final = re.compile(r"(?:<\|(?:start|end|return|call)\|>(?:assistant)?\s*)+\Z")
+_HARMONY_TAIL: Final = re.compile(r"(?:<\|(?:start|end|return|call)\|>(?:assistant)?\s*)++")
 # What is left of the channels where special tokens were dropped from the text.
-_BARE_HARMONY: Final = re.compile(
-    r"\s*analysis(?=[A-Z])(.*?)(?:assistant(?:commentary.*?assistant)?final(.*))?", re.DOTALL
-)
+_BARE_HARMONY: Final = re.compile(r"\s*analysis(?=[A-Z])")
+_BARE_FINAL: Final = "assistantfinal"
+_BARE_COMMENTARY: Final = "assistantcommentary"
 _TEMPLATE_TAG: Final = re.compile(
-    r"(?:<(/?)([\w:|-]*(?:think|thought|reason|reflect)[\w:|-]*)>)"
-    r"|(?:\[(/?)([\w-]*(?:think|thought|reason|reflect)[\w-]*)\])",
+    r"(?:<(/?)([\w:|-]{0,40}(?:think|thought|reason|reflect)[\w:|-]{0,40})>)"
+    r"|(?:\[(/?)([\w-]{0,40}(?:think|thought|reason|reflect)[\w-]{0,40})\])",
     re.IGNORECASE,
 )
 
@@ -185,18 +185,22 @@ def split_reasoning(
         True
     """
     known = reasoning_tags(tuple(tags))
-    bare = _BARE_HARMONY.fullmatch(text) if opened is None else None
+    bare = _BARE_HARMONY.match(text) if opened is None else None
     if bare is not None and not known.any_tag.search(text):
-        answer = bare.group(2)
+        reasoning, final, answer = text[bare.end() :].partition(_BARE_FINAL)
+        if final:
+            reasoning = reasoning.partition(_BARE_COMMENTARY)[0]
         return SplitReply(
-            answer=None if answer is None else answer.lstrip(),
-            reasoning=bare.group(1).strip() or None,
+            answer=answer.lstrip() if final else None,
+            reasoning=reasoning.strip() or None,
             source="analysis",
         )
     passages: list[str] = []
     answer_parts: list[str] = []
     source: str | None = None
     start = place = 0
+    # Closing tags that do not occur in the rest of the text are searched for once.
+    absent = set[str]()
     if opened and known.may_open(text) is not True:
         source, match = "the prompt", known.closing_tag.search(text)
         if match is None:
@@ -205,6 +209,8 @@ def split_reasoning(
         start = place = match.end()
     while (match := known.any_tag.search(text, place)) is not None:
         closes = known.closing.get(match.group().lower())
+        line = max(text.rfind("\n", place, match.start()) + 1, place)
+        is_first = line > place or place == 0 or text[place - 1] == "\n"
         place = match.end()
         if closes is None:
             if opened is False and not passages:
@@ -212,9 +218,13 @@ def split_reasoning(
             passages.append("".join(answer_parts) + text[start : match.start()])
             answer_parts.clear()
         else:
-            end = re.compile(re.escape(closes), re.IGNORECASE).search(text, place)
-            if end is None and text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip():
-                continue
+            end = None
+            if closes not in absent:
+                end = re.compile(re.escape(closes), re.IGNORECASE).search(text, place)
+            if end is None:
+                absent.add(closes)
+                if not is_first or text[line : match.start()].strip():
+                    continue
             answer_parts.append(text[start : match.start()])
             source = source or match.group()
             if end is None:
@@ -369,7 +379,7 @@ def template_tags(template: str) -> tuple[str, ...]:
 
 def _is_bare_harmony(text: str) -> bool:
     """Tell whether a reply begins as the channels of gpt-oss do without their special tokens."""
-    return text.lstrip().startswith("analysis") and _BARE_HARMONY.fullmatch(text) is not None
+    return _BARE_HARMONY.match(text) is not None
 
 
 def _one_of(tags: Iterable[str]) -> re.Pattern[str]:
@@ -388,7 +398,10 @@ def _joined(passages: Sequence[str], source: str) -> str | None:
 
 def _unwrapped(answer: str) -> str:
     """Take off the tags that models put around an answer behind reasoning."""
-    bare = _HARMONY_TAIL.sub("", answer.lstrip())
+    bare = answer.lstrip()
+    for tail in _HARMONY_TAIL.finditer(bare):
+        if tail.end() == len(bare):
+            bare = bare[: tail.start()]
     for opens, closes in _WRAPPERS:
         if bare.lower().startswith(opens.lower()):
             inner = bare[len(opens) :].strip()

@@ -21,9 +21,8 @@ _GRADES: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0}
 _SCORED_ERROR: Final = "ended with an error and were scored nevertheless; their scores count"
 _FAILED: Final = 2
 _SCORE: Final = re.compile(r"<p>Score: (?!None|nan)([^<\s]+)\s*</p>")
-_RIGHT: Final = re.compile(r"<p>Correct Answer: (.*?)</p>", re.DOTALL)
 _COSTS: Final = re.compile(
-    r"num_\w+|\w+_cost|\w*runtime\w*|batch_size|finish_reason_\w+|prompt_truncated|max_prob|logprob"
+    r"num_\w+|\w+_cost|(?=\w*runtime)\w+|batch_size|finish_reason_\w+|prompt_truncated|max_prob|logprob"
 )
 _SAMPLES: Final = re.compile(r"(.*?)samples_(.+?)(_\d{4}-\d\d-\d\dT[\d.:-]+|)\.jsonl(?:\.gz)?")
 _EXAMPLE: Final = re.compile(r"example_\d+")
@@ -207,18 +206,20 @@ def deepeval_run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
 
 def numbered(names: Sequence[str]) -> list[str]:
     """Number the names that occur more than once: "a (1)" and "a (2)"."""
-    counts = Counter(names)
-    return [
-        f"{name} ({names[: place + 1].count(name)})" if counts[name] > 1 else name
-        for place, name in enumerate(names)
-    ]
+    counts, seen = Counter(names), Counter[str]()
+    unique = []
+    for name in names:
+        seen[name] += 1
+        unique.append(f"{name} ({seen[name]})" if counts[name] > 1 else name)
+    return unique
 
 
 def simple_evals(row: Cells, place: Place) -> Flats:
     """Lay conversations of simple-evals out; the score of each stands in its page alone."""
     seen: Counter[str | None] = Counter()
     for turns, page in zip(row["convos"], row["htmls"], strict=True):
-        score, right = _SCORE.search(page), _RIGHT.search(page)
+        score = _SCORE.search(page)
+        right, closed, _ = page.partition("<p>Correct Answer: ")[2].partition("</p>")
         question = text_of([turn["content"] for turn in turns if turn["role"] == "user"][-1])
         answer = text_of(turns[-1]["content"]) if turns[-1]["role"] != "user" else None
         parts = {
@@ -226,7 +227,7 @@ def simple_evals(row: Cells, place: Place) -> Flats:
             "repeat": seen[question],
             "question": question,
             "prediction": answer,
-            "target": None if right is None else right[1].strip(),
+            "target": right.strip() if closed else None,
         }
         seen[question] += 1
         yield Flat(parts, {"score": None if score is None else score[1]}, {})

@@ -52,11 +52,13 @@ def says_unknown(answer: str) -> bool:
 _LEAD_INS = ("the answer is ", "it is ", "it's ")
 _SECTIONS = re.compile(r"\n(?:Question:|Context:|Fact:|Prompt:|Answer:|\n)")
 # In this order: a tag of HTML that is never closed does not swallow what stands before a token.
+# Each with its end, after whose last occurrence there is nothing to search for.
 _MARKUP = (
-    re.compile(r"<\|db_[^|]+\|>.*?<\|db_end\|>", re.DOTALL),
-    re.compile(r"<\|db_[^|]+\|>"),
-    re.compile(r"<[^>]+>"),
+    (re.compile(r"<\|db_[^|]+\|>.*?<\|db_end\|>", re.DOTALL), "<|db_end|>"),
+    (re.compile(r"<\|db_[^|]+\|>"), "|>"),
+    (re.compile(r"<[^>]+>"), ">"),
 )
+_LABELS = re.compile(r"(?:[Aa][Nn][Ss][Ww][Ee][Rr]:\s*+)+")
 _SENTENCE_END = re.compile(r"""(?<=[.!?])\s+(?=[A-Z"'])""")
 _QUOTES = " \t\n\r\"'`"
 
@@ -74,15 +76,16 @@ def published_clean(text: str) -> str:
         The answer.
     """
     text = text.strip()
-    while text.lower().startswith("answer:"):
-        text = text[len("answer:") :].strip()
+    if labels := _LABELS.match(text):
+        text = text[labels.end() :]
     for lead_in in _LEAD_INS:
         if text.lower().startswith(lead_in):
             text = text[len(lead_in) :].strip()
             break
     text = html.unescape(_SECTIONS.split(text, maxsplit=1)[0].strip())
-    for markup in _MARKUP:
-        text = markup.sub(" ", text)
+    for markup, closes in _MARKUP:
+        closed, end, rest = text.rpartition(closes)
+        text = markup.sub(" ", closed + end) + rest
     text = " ".join(text.split()).strip(_QUOTES)
     return _SENTENCE_END.split(text, maxsplit=1)[0].strip().strip(_QUOTES + ",;:.")
 
@@ -135,7 +138,7 @@ _STARTING_WORDS: Final = (
     "she since that the their there these they this those we when where which while you"
 )
 _SENTENCE_STARTS: Final = frozenset(_STARTING_WORDS.split())
-_DOTTED = re.compile(r"(?:\b\w\.){2,}\Z")
+_DOTTED = re.compile(r"(?:\b\w\.){2}\Z")
 
 
 def audit_answer(text: str) -> str:
@@ -183,10 +186,12 @@ def _first_sentence(text: str) -> str:
     """Cut a visible text down to its answer."""
     plain = _without_lead_in(_TAG.sub(" ", html.unescape(text)))
     line = " ".join(plain.split("\n", 1)[0].split())
+    start = 0
     for mark in _BOUNDARY.finditer(line):
-        if _ends_sentence(line, mark):
+        if _ends_sentence(line, mark, start):
             line = line[: mark.end("mark")]
             break
+        start = mark.end()
     return _trimmed(line)
 
 
@@ -200,12 +205,12 @@ def _without_lead_in(text: str) -> str:
     return text.strip()
 
 
-def _ends_sentence(line: str, mark: re.Match[str]) -> bool:
-    """Tell whether a mark between two words ends a sentence."""
+def _ends_sentence(line: str, mark: re.Match[str], start: int) -> bool:
+    """Tell whether a mark between two words, after one that ends at `start`, ends a sentence."""
     following = mark["next"]
     if not (following[0].isupper() or line[mark.end()] in "\"'“‘"):
         return False
-    words = re.findall(r"\w+", line[: mark.start()])
+    words = re.findall(r"\w+", line[start : mark.start()])
     is_short = bool(words) and (len(words[-1]) == 1 or words[-1].casefold() in _ABBREVIATIONS)
     if mark["mark"] != "." or not is_short:
         return True

@@ -10,8 +10,9 @@ from surface_consistency.text import token_key
 LOOKUP_TOKENS: Final = ("<|db_entity|>", "<|db_relationship|>", "<|db_return|>", "<|db_end|>")
 """What opens the entity, the relation and the value of a lookup, and what ends it."""
 
-# Nothing of a lookup reaches over a line's end or the beginning of the next lookup.
-_LEGACY_PART = r"(?:(?!\[dblookup)[^\n])*?"
+# Nothing of a lookup reaches over a line's end or the beginning of the next lookup. A part has a
+# maximum length, so that the work on a text without an end grows linearly with its length.
+_LEGACY_PART = r"(?:(?!\[dblookup)[^\n]){0,300}?"
 _LEGACY = re.compile(
     rf"""\[dblookup\(\s*(['"])(?P<entity>{_LEGACY_PART})\1\s*,\s*"""
     rf"""(['"])(?P<relation>{_LEGACY_PART})\3\s*\)\s*->"""
@@ -102,13 +103,16 @@ def strip_lookups(text: str, *, values: Literal["once", "drop"] = "once") -> str
     lookups = parse_lookups(text)
     starts = [*(lookup.start for lookup in lookups[1:]), len(text)]
     pieces = [text[: lookups[0].start] if lookups else text]
+    n_seen, has_text = 0, False
     for lookup, start in zip(lookups, starts, strict=True) if lookups else ():
         after = text[lookup.end : start]
         if pieces[-1][-1:].isspace():
             pieces[-1] = pieces[-1][:-1]
         value = (lookup.value or "").strip()
         if values == "once" and value and not _repeats(after, value):
-            pieces.append(f" {value}" if "".join(pieces) else value)
+            has_text = has_text or any(pieces[n_seen:])
+            n_seen = len(pieces)
+            pieces.append(f" {value}" if has_text else value)
         pieces.append(after)
     visible = "".join(pieces)
     for token in LOOKUP_TOKENS:
