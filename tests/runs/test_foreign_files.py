@@ -96,11 +96,8 @@ def test_a_run_and_an_export_replace_nothing_else(words, names, home, capsys):
 
 
 def test_a_link_is_replaced_only_where_a_report_was_and_never_written_through(home, capsys):
-    words, page, tables = (
-        ["accuracy", "forms.csv", "--out", "X"],
-        home / "X/report.html",
-        "X/tables",
-    )
+    words = ["accuracy", "forms.csv", "--out", "X"]
+    page, tables = home / "X/report.html", home / "X/tables"
     refuse(home, words[:2], "tables/SOURCES.txt", capsys)
     (home / "own.html").write_text(OWN)
     (home / "elsewhere").mkdir()
