@@ -216,7 +216,7 @@ class _Asked:
             reported = report_runs(paths, self.out, study=study, settings=reporting)
             code = finish(reported, self.out, as_json=as_json)
         for home, why in failures.items():
-            print(f"failed: {home}: {' '.join(why.split())}", file=sys.stderr)
+            print(f"error: {home}: {' '.join(why.split())}", file=sys.stderr)
         return 2 if failures else code
 
     def _asked(

@@ -16,7 +16,7 @@ from surface_consistency.runs.files import write_text
 from surface_consistency.runs.locks import FileLock
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas.generations import Generation
-from surface_consistency.schemas.jsonl import describe_validation_error, parse_line
+from surface_consistency.schemas.jsonl import describe_validation_error, parse_line, writing_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +49,10 @@ class RunLog:
             if generation.finish_reason != "error":
                 answers.is_first(generation, number)
         self._keys = set(answers.lines)
-        self._file = path.open("ab", buffering=0)
+        try:
+            self._file = path.open("ab", buffering=0)
+        except OSError as error:
+            raise writing_error(path, error) or error from error
         self._file.truncate(self._size)
 
     @classmethod

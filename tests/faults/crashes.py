@@ -493,7 +493,7 @@ def _serve(words, home, pipe, disk):
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(errors):
         try:
             code = globals()[words[1]]() or 0 if words[0] == "python" else cli.main(words)
-        except SurfaceConsistencyError as error:
+        except (SurfaceConsistencyError, OSError) as error:
             code = 2
             print(f"error: {error}", file=sys.stderr)
         except BaseException:
@@ -504,10 +504,7 @@ def _serve(words, home, pipe, disk):
         for name in sys.modules
         if not name.startswith(("matplotlib", "duckdb", "_duckdb", "__"))
     ]
-    # A suite goes on where a run of it failed, and tells it in its list.
-    failed = re.findall("^failed: (.*)$", printed.getvalue(), re.MULTILINE)
-    told = errors.getvalue() + "".join(f"error: {line}\n" for line in failed)
-    found = (code, told, disk.operations, modules)
+    found = (code, errors.getvalue(), disk.operations, modules)
     with disk._open(pipe, "wb") as out:
         out.write(pickle.dumps(found))
     os._exit(0)
@@ -628,12 +625,10 @@ def described(kind, operation):
 
 
 def _names_a_file(said):
-    """Tell whether an error of one line names what could not be written."""
-    lines = [line for line in said.splitlines() if line.startswith("error: ")]
-    if len(lines) != 1:
-        return False
-    told = lines[0].removeprefix("error: ")
-    return "/" in told or "." in told or re.match(r"\w+ cannot be written", told) is not None
+    """Tell whether an error of one line per model names what could not be written."""
+    lines = re.findall("^error: (.*)$", said, re.MULTILINE)
+    names = re.compile(r".*[/.]|\w+ cannot be written")
+    return bool(lines) and all(map(names.match, lines))
 
 
 def _difference(wanted, found):
