@@ -162,8 +162,8 @@ def _numbered(pairs: Sequence[tuple[str, str]], entities: PackedTexts) -> tuple[
         for entity in (first, second):
             if entity not in numbers:
                 raise DataError(
-                    f"the pair {shown((first, second))} needs names of {shown(entity)}, and the table "
-                    "has none"
+                    f"the pair {shown((first, second))} needs names of {shown(entity)}, and "
+                    "the table has none"
                 )
     both = np.array([(numbers[a], numbers[b]) for a, b in pairs], dtype=np.int64)
     return both[:, 0], both[:, 1]
