@@ -108,7 +108,7 @@ folder.RunFolder.check_scores = folder.RunFolder.read_scoring
 
 
 def test_hostile_files_are_read_right_or_refused():
-    told = harness("hostile", "--inputs", 300, "--seconds", 25)
+    told = harness("hostile", "--inputs", 300, "--seconds", 15)
 
     assert told.count("| 0 |\n") == len(FAMILIES), told
     assert not any(f"| {name} | 0 |" in told for name in FAMILIES), told
