@@ -7,7 +7,7 @@ import pytest
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.run import merge_shards, run_study
 from surface_consistency.engine.score import score_run
-from surface_consistency.errors import DataError, RunError
+from surface_consistency.errors import DataError, RecordError, RunError
 from surface_consistency.models import FakeRunner
 from surface_consistency.runs.log import read_generations
 from surface_consistency.schemas import Generation
@@ -85,6 +85,23 @@ def test_a_missing_shard_is_told(data, tmp_path):
     (parts[1] / "shard.json").unlink()
     with pytest.raises(DataError, match=r"shard 2 of .*merged not asked to the end"):
         merge_shards(parts, tmp_path / "merged")
+
+
+@pytest.mark.parametrize("mark", ['{"shard": 0}', '{"shard": 0, "of": [2]}', "[]", '{"shard": 0, '])
+def test_a_damaged_mark_of_a_shard_is_refused_by_name(data, tmp_path, mark):
+    parts = [ask(data, tmp_path / str(n), shard=(n, 2)).path for n in (0, 1)]
+    (parts[1] / "shard.json").write_text(mark)
+
+    with pytest.raises(RecordError, match=r"shard\.json"):
+        merge_shards(parts, tmp_path / "merged")
+
+
+def test_a_mark_of_a_great_number_of_shards_is_refused_at_once(data, tmp_path):
+    part = ask(data, tmp_path / "part", shard=(0, 2)).path
+    (part / "shard.json").write_text('{"shard": 0, "of": 1000000000000}')
+
+    with pytest.raises(RecordError, match="remove the file and run this shard again"):
+        merge_shards([part], tmp_path / "merged")
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def samples_df(rows):
     for row in rows:
         for name in row:
             if name.startswith("score_"):
-                key = Path(row["log"]).stem, row["id"], "", row["epoch"] - 1
+                key = Path(row["log"]).stem, row["id"], "", (row["epoch"] or 1) - 1
                 for metric, score in parts_of(name.removeprefix("score_"), row[name]):
                     yield *key, metric, score
 

@@ -130,18 +130,19 @@ def unpacked(path, suffix):
     if suffix == "jsonl":
         return [json.loads(line) for line in told.split("\n") if line.strip()]
     sheet = io.StringIO(told, newline="")
-    rows = list(csv.reader(sheet, delimiter="," if suffix == "csv" else "\t", strict=True))
-    return [dict(zip(rows[0], row, strict=True)) for row in rows[1:] if row]
+    read = csv.reader(sheet, delimiter="," if suffix == "csv" else "\t", strict=True)
+    rows = [row for row in read if row]
+    return [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
 
 
 def scores_of(rows, names):
     """Read the scores by model, item and form; a row that occurs twice counts once."""
     table = {}
     for row in rows:
-        told = {names["model"]: "t", names["form"]: "", names["score"]: None, **row}
+        told = {names["model"]: "", names["form"]: "", names["score"]: None, **row}
         key = tuple(text(told[names[role]]) for role in ("model", "item", "form"))
         score = number(told[names["score"]])
-        if table.setdefault(key, score) != score or "" in key[:2]:
+        if table.setdefault(key, score) != score or not key[1]:
             raise ValueError(f"two scores of {key}")
     if not {*table.values()} <= {0, 1, None}:
         raise ValueError("a score is not 0 or 1")

@@ -1,5 +1,6 @@
 """The fault harness in its short form; `make faults` is the long one."""
 
+import random
 import shutil
 import subprocess
 import sys
@@ -14,10 +15,12 @@ from surface_consistency.cli.main import _COMMANDS, _FURTHER
 from surface_consistency.engine.report import report_runs
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.plugins import ANALYSES, STUDIES
+from surface_consistency.results.layouts import Layout
 from tests.faults.bombs import SHORT
 from tests.faults.crashes import COMMANDS, NOT_STRUCK
 from tests.faults.hostile import FAMILIES
 from tests.faults.inputs import TEXTS
+from tests.faults.layouts import Layouts
 from tests.made_runs import make_manifest, make_outcomes, make_run
 
 __all__ = ["make_run"]
@@ -109,7 +112,20 @@ def test_hostile_files_are_read_right_or_refused():
     told = harness("hostile", "--inputs", 300, "--seconds", 15)
 
     assert told.count("| 0 |\n") == len(FAMILIES), told
-    assert "| 0 | 0 |" not in told, told
+    assert not any(f"| {name} | 0 |" in told for name in FAMILIES), told
+
+
+def test_a_reader_of_layouts_that_loses_scores_is_detected(monkeypatch, tmp_path):
+    whole = Layout._sample
+
+    def without_scores(self, sample, row):
+        flat = whole(self, sample, row)
+        return flat._replace(scores=dict(list(flat.scores.items())[1:]))
+
+    monkeypatch.setattr(Layout, "_sample", without_scores)
+    family = Layouts(tmp_path)
+
+    assert sum(family.attempt(random.Random(n)) is not None for n in range(20)) > 4
 
 
 @pytest.mark.skipif(not FORKS, reason="the memory of a process is limited and measured")

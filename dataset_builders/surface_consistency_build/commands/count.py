@@ -12,7 +12,7 @@ from pydantic import Field
 from surface_consistency.cli.options import Json, Out
 from surface_consistency.cli.record_command import name_flags, record_command
 from surface_consistency.errors import DataError
-from surface_consistency.reading import within
+from surface_consistency.reading import first_names, shown, within
 from surface_consistency.schemas import QuestionRealization
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.redirectqa.instances import entity_id, instance_rows
@@ -218,13 +218,14 @@ def _ngrams(
         given = [row.get(name) for name in (source.instance_id, source.instance_text)]
         if given[0] is None or not isinstance(given[1], str):
             raise DataError(
-                f"{place}: an instance needs {source.instance_id!r} and the text "
-                f"{source.instance_text!r}; it has {', '.join(map(str, row))}. Name the fields "
+                f"{place}: an instance needs {shown(source.instance_id)} and the text "
+                f"{shown(source.instance_text)}; it has {first_names(row)}. Name the "
+                "fields "
                 "with --instance-id and --instance-text"
             )
         if str(given[0]) in instances:
             raise DataError(
-                f"{place}: the instance {given[0]!r} stands twice; ids must be distinct"
+                f"{place}: the instance {shown(given[0])} stands twice; ids must be distinct"
             )
         refuse_half_characters(place, str(given[0]), given[1])
         instances[str(given[0])] = given[1]
@@ -381,7 +382,7 @@ def _titles(source: LinkSource) -> tuple[dict[str, str], list[tuple[str, str]]]:
     if source.pairs is not None:
         pairs = list(_read_pairs(source.pairs))
         for name in (name for pair in pairs for name in pair if name not in titles):
-            raise DataError(f"{source.pairs}: {name!r} has no title; name it by --titles")
+            raise DataError(f"{source.pairs}: {shown(name)} has no title; name it by --titles")
     return titles, [pair for pair in dict.fromkeys(pairs) if pair[0] != pair[1]]
 
 
@@ -485,7 +486,7 @@ def _text_cells(
         cells = [cell for name in columns if isinstance(cell := row.get(name), str) and cell]
         if len(cells) < len(columns):
             raise DataError(
-                f"{place}: {what} needs {' and '.join(columns)}; it has {', '.join(map(str, row))}"
+                f"{place}: {what} needs {' and '.join(columns)}; it has {first_names(row)}"
             )
         refuse_half_characters(place, *cells)
         yield cells, row

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from surface_consistency.errors import DataError
+from surface_consistency.reading import shown
 from surface_consistency_build.counting.counter import SurfaceCounter, longest_hits
 from surface_consistency_build.counting.finder import Hits
 from surface_consistency_build.counting.surfaces import SurfaceTable
@@ -70,7 +71,9 @@ class PairCounter:
         **options: Any,  # noqa: ANN401 - those of SurfaceCounter
     ) -> None:
         if occurrences not in ("longest", "bounded"):
-            raise ValueError(f"occurrences must be one of longest, bounded, got {occurrences!r}")
+            raise ValueError(
+                f"occurrences must be one of longest, bounded, got {shown(occurrences)}"
+            )
         self.pairs = tuple(dict.fromkeys((first, second) for first, second in pairs))
         """Distinct (subject id, object id), in order of appearance."""
         self.surfaces = SurfaceCounter(table, **options)
@@ -154,12 +157,13 @@ def _numbered(pairs: Sequence[tuple[str, str]], entities: PackedTexts) -> tuple[
     for first, second in pairs:
         if first == second:
             raise DataError(
-                f"the pair of {first!r} with itself cannot be counted; leave it out (`pairs`)"
+                f"the pair of {shown(first)} with itself cannot be counted; leave it out (`pairs`)"
             )
         for entity in (first, second):
             if entity not in numbers:
                 raise DataError(
-                    f"the pair {(first, second)} needs names of {entity!r}, and the table has none"
+                    f"the pair {shown((first, second))} needs names of {shown(entity)}, and "
+                    "the table has none"
                 )
     both = np.array([(numbers[a], numbers[b]) for a, b in pairs], dtype=np.int64)
     return both[:, 0], both[:, 1]

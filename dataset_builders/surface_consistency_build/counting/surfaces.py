@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
+from surface_consistency.reading import shown
 from surface_consistency.rows.columnar import open_parquet
 from surface_consistency.studies.redirectqa.instances import entity_id
 from surface_consistency.text import counted_name
@@ -356,24 +357,26 @@ def _table(kind: type[_Table], chunks: Iterable[list[_Row]]) -> _Table:
 def _checked(number: int, entity: object, surface: object, role: object = "alias") -> _Row:
     """Check a row and bring its name into the form that is counted."""
     if not (isinstance(entity, str) and entity.strip()):
-        raise DataError(f"row {number}: entity_id must be a text, got {entity!r}")
+        raise DataError(f"row {number}: entity_id must be a text, got {shown(entity)}")
     refuse_half_characters(f"row {number}", entity)
     if role not in SURFACE_ROLES:
         raise DataError(
-            f"row {number}: role must be one of {', '.join(SURFACE_ROLES)}, got {role!r}"
+            f"row {number}: role must be one of {', '.join(SURFACE_ROLES)}, got {shown(role)}"
         )
     if not isinstance(surface, str):
-        raise DataError(f"row {number}: surface must be a text, got {surface!r}")
+        raise DataError(f"row {number}: surface must be a text, got {shown(surface)}")
     name = counted_name(surface)
     if not name:
         raise DataError(
-            f"row {number}: the surface of {entity} is empty ({surface!r}); leave the row out"
+            f"row {number}: the surface of {shown(entity)} is empty ({shown(surface)}); leave "
+            "the row out"
         )
     if not name.isprintable() and any(
         unicodedata.category(character) in {"Cc", "Cs"} for character in name
     ):
         raise DataError(
-            f"row {number}: the surface {surface!r} holds a control character or half a character; "
+            f"row {number}: the surface {shown(surface)} holds a control character or half a "
+            "character; "
             "mend it or leave the row out"
         )
     return entity, name, SURFACE_ROLES.index(str(role))
@@ -391,7 +394,9 @@ def refuse_half_characters(place: object, *texts: str) -> None:
     """
     for text in texts:
         if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
-            raise DataError(f"{place}: {text!r} holds half a character; mend it, or leave it out")
+            raise DataError(
+                f"{place}: {shown(text)} holds half a character; mend it, or leave it out"
+            )
 
 
 def _flags(name: str, n_entities: int, is_inside: bool) -> tuple[str, ...]:

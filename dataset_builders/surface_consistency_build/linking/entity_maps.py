@@ -21,6 +21,7 @@ import pyarrow as pa
 from numpy.lib import format as npy
 
 from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.reading import shown
 from surface_consistency_build.linking.dbpedia import resource_title
 
 FAILURE_KEYS: Final = ("__SPOTLIGHT_EXCEPTION__", "__CONNECTION_ERROR__", "__HTTP_ERROR__")
@@ -186,12 +187,14 @@ class EntityMap:
                 documents = np.unique(_array(self._archive, member))
             except _DAMAGED as error:
                 raise DataError(
-                    f"{self._path}: the array {member.filename!r} is damaged ({error}); download "
+                    f"{self._path}: the array {shown(member.filename)} is damaged ({error}); "
+                    "download "
                     "the map again"
                 ) from error
             if documents.dtype.kind not in "iu" or (documents.size and documents[0] < 0):
                 raise DataError(
-                    f"{self._path}: {member.filename!r} must hold numbers of documents, integers "
+                    f"{self._path}: {shown(member.filename)} must hold numbers of documents, "
+                    "integers "
                     f"from 0; it holds {documents.dtype} from {documents[:1].tolist()}"
                 )
             parts.append(documents.astype(np.int64))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+from surface_consistency.reading import shown
 from surface_consistency.taxonomy import CATEGORIES
 
 _DATA: Final = tomllib.loads(
@@ -64,7 +65,8 @@ def template_table(labels: Mapping[str, str]) -> dict[str, str]:
         key = template_key(name)
         if table.setdefault(key, label) != label:
             raise ValueError(
-                f"template {name!r} stands for {table[key]!r} and for {label!r}; each template "
+                f"template {shown(name)} stands for {shown(table[key])} and for "
+                f"{shown(label)}; each template "
                 "fills one category, so take one of the two out"
             )
     return table

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from surface_consistency.errors import RecordError, SourceNotFoundError
-from surface_consistency.reading import decode_text, parse_json, parse_toml, read_document
+from surface_consistency.reading import decode_text, parse_json, parse_toml, read_document, shown
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TEMPLATES, parse_category
 from surface_consistency_build.wikimedia.rcat_templates import ENWIKI_TABLE, template_key
@@ -23,7 +23,8 @@ def _label(name: str, text: str) -> str:
     category = parse_category(text)
     if category is None:
         raise ValueError(
-            f"{name!r} is mapped to {text!r}, which is none of the {len(CATEGORIES)} redirect "
+            f"{shown(name)} is mapped to {shown(text)}, which is none of the {len(CATEGORIES)} "
+            "redirect "
             "categories of the taxonomy"
         )
     return category.label
@@ -103,7 +104,8 @@ class WikiConfig(Record):
             for template in self.question_templates:
                 if self._wording(relation, template).count("{}") != 1:
                     raise ValueError(
-                        f"the {template!r} question of {relation!r} must hold {{}} exactly once"
+                        f"the {shown(template)} question of {shown(relation)} must hold {{}} "
+                        "exactly once"
                     )
         self._refuse_unknown_questions()
         self._refuse_mixed_languages()
@@ -116,14 +118,15 @@ class WikiConfig(Record):
         for relation, wordings in self.questions.items():
             if relation not in RELATIONS:
                 raise ValueError(
-                    f"questions are given for {relation!r}, which is no relation; "
+                    f"questions are given for {shown(relation)}, which is no relation; "
                     f"the relations are {', '.join(RELATIONS)}"
                 )
             known = dict.fromkeys((*self.question_templates, *TEMPLATES))
             for template in wordings:
                 if template not in known:
                     raise ValueError(
-                        f"the wording {template!r} of {relation!r} is not asked; add it to "
+                        f"the wording {shown(template)} of {shown(relation)} is not asked; add "
+                        "it to "
                         f"question_templates, or name it as one of {', '.join(known)}"
                     )
 
@@ -137,7 +140,8 @@ class WikiConfig(Record):
             relation, template = english[0]
             raise ValueError(
                 f"{len(questions) - len(english)} questions are given, and {len(english)} would be "
-                f"in English (the first is the {template!r} question of {relation!r}); give them "
+                f"in English (the first is the {shown(template)} question of "
+                f"{shown(relation)}); give them "
                 "too, or narrow relations and question_templates to those that are given"
             )
 
@@ -178,7 +182,7 @@ class WikiConfig(Record):
         if template in TEMPLATES:
             return RELATIONS[relation].question("{}", template=template)
         raise ValueError(
-            f"relation {relation!r} has no question template {template!r}; "
+            f"relation {shown(relation)} has no question template {shown(template)}; "
             f"there are {', '.join(sorted({*own, *TEMPLATES}))}"
         )
 
@@ -196,7 +200,7 @@ def _fields(path: Path) -> dict[str, object]:
     if base is None:
         return fields
     if not isinstance(base, str) or base not in WIKIS:
-        raise RecordError(f"{path}: base must be one of {', '.join(WIKIS)}, got {base!r}")
+        raise RecordError(f"{path}: base must be one of {', '.join(WIKIS)}, got {shown(base)}")
     return WIKIS[base].model_dump() | fields
 
 
@@ -265,7 +269,7 @@ def load_wiki(source: str | os.PathLike[str]) -> WikiConfig:
     path = Path(source)
     if not path.is_file():
         raise SourceNotFoundError(
-            f"no wiki {str(source)!r}: neither a file nor one of {', '.join(WIKIS)}; "
+            f"no wiki {shown(str(source))}: neither a file nor one of {', '.join(WIKIS)}; "
             "describe it in a TOML file with the fields of WikiConfig"
         )
     try:
@@ -284,6 +288,6 @@ def _described(error: ValidationError) -> str:
             fields = ", ".join(("base", *WikiConfig.model_fields))
             rule = f"there is no such field; the fields are {fields}"
         elif detail["type"] not in {"missing", "value_error"}:
-            rule = f"{rule}, got {detail['input']!r}"
-        clauses.append(f"field {field!r}: {rule}" if field else rule)
+            rule = f"{rule}, got {shown(detail['input'])}"
+        clauses.append(f"field {shown(field)}: {rule}" if field else rule)
     return "; ".join(clauses)

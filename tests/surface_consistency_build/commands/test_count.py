@@ -112,7 +112,7 @@ NO_BODY = "with the field 'body'; the first has text. Name the field of the text
     [
         ("names", (), "give either --data or --names"),
         ("names", ("--names", "none.csv"), "no file none.csv"),
-        ("names", ("--names", "empty.csv"), "empty.csv: row 1: the surface of Q1 is empty"),
+        ("names", ("--names", "empty.csv"), "empty.csv: row 1: the surface of 'Q1' is empty"),
         ("pairs", (*NAMED, "--pairs", "pairs.csv"), NO_ID),
         ("pairs", NAMED, "--names needs --pairs"),
         ("names", (*NAMED, "--shards", 1, "--shard", 4), "--shard must be one of 0"),

@@ -65,7 +65,7 @@ def test_tables_of_many_chunks_are_those_of_one(monkeypatch):
     ("rows", "message"),
     [
         ([], "there are no names to count"),
-        ([("Q1", "a"), ("Q1", " \n")], "row 2: the surface of Q1 is empty"),
+        ([("Q1", "a"), ("Q1", " \n")], "row 2: the surface of 'Q1' is empty"),
         ([("Q1", None)], "row 1: surface must be a text, got None"),
         ([("", "a")], "row 1: entity_id must be a text, got ''"),
         ([("Q1", "a", "name")], "row 1: role must be one of canonical, redirect"),

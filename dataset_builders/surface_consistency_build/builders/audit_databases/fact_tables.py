@@ -18,6 +18,7 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.reading import shown
 from surface_consistency.schemas import Triplet
 from surface_consistency.text import folded
 
@@ -85,14 +86,14 @@ class FactTable:
     def __post_init__(self) -> None:
         """Check the table and index its aliases."""
         if self.name in ("", "..") or PurePath(self.name).name != self.name:
-            raise DataError(f"a table's name must be that of a folder, got {self.name!r}")
+            raise DataError(f"a table's name must be that of a folder, got {shown(self.name)}")
         _check_facts(self)
         for entry in self.aliases:
             for role in entry.roles:
                 if role not in _ROLES:
                     raise DataError(
-                        f"table {self.name!r}: the roles of {entry.name!r} are "
-                        f"{', '.join(_ROLES)}, got {role!r}"
+                        f"table {shown(self.name)}: the roles of {shown(entry.name)} are "
+                        f"{', '.join(_ROLES)}, got {shown(role)}"
                     )
                 for name in dict.fromkeys((entry.name, *entry.aliases)):
                     self._by_name.setdefault((role, name), []).append(entry)
@@ -159,7 +160,7 @@ def load_fact_table(domain: str) -> FactTable:
         (100, ('French Republic',))
     """
     if domain not in DOMAINS:
-        raise ValueError(f"domain must be one of {', '.join(DOMAINS)}, got {domain!r}")
+        raise ValueError(f"domain must be one of {', '.join(DOMAINS)}, got {shown(domain)}")
     return read_fact_table(TABLES_PATH / domain)
 
 
@@ -215,20 +216,22 @@ def _related(file: Path) -> tuple[RelatedFact, ...]:
 def _check_facts(table: FactTable) -> None:
     """Refuse an empty table, facts that stand twice and relatives of facts that are not there."""
     if not table.facts:
-        raise DataError(f"table {table.name!r} has no facts; it needs at least one")
+        raise DataError(f"table {shown(table.name)} has no facts; it needs at least one")
     related = (table.noise, table.collision)
     for facts in (table.facts, *([item.triplet for item in items] for items in related)):
         seen: set[Triplet] = set()
         for fact in facts:
             if fact in seen:
-                raise DataError(f"table {table.name!r}: {fact} stands twice; drop one")
+                raise DataError(f"table {shown(table.name)}: {shown(fact)} stands twice; drop one")
             if not all(part.strip() for part in fact):
-                raise DataError(f"table {table.name!r}: {fact} has an empty part; fill or drop it")
+                raise DataError(
+                    f"table {shown(table.name)}: {shown(fact)} has an empty part; fill or drop it"
+                )
             seen.add(fact)
     known = {fact[:2] for fact in table.facts}
     for near in (item.near for item in (*table.noise, *table.collision)):
         if near is not None and near not in known:
-            raise DataError(f"table {table.name!r}: no fact has subject and relation {near}")
+            raise DataError(f"table {shown(table.name)}: no fact has subject and relation {near}")
 
 
 def _cell_values(cell: str) -> tuple[str, ...]:
@@ -251,14 +254,16 @@ def _read_tsv(
             f"{file}: not UTF-8 at byte {error.start}; re-save the table as UTF-8"
         ) from error
     if tuple(lines[0].rstrip("\r").split("\t")) != columns:
-        raise DataError(f"{file}: the header must be {' <tab> '.join(columns)}, got {lines[0]!r}")
+        raise DataError(
+            f"{file}: the header must be {' <tab> '.join(columns)}, got {shown(lines[0])}"
+        )
     for number, line in enumerate(lines[1:], start=2):
         if not line.strip():
             continue
         cells = tuple(cell.strip() for cell in line.rstrip("\r").split("\t"))
         if len(cells) != len(columns):
             raise DataError(
-                f"{file}:{number}: {len(cells)} cells where {len(columns)} are due: {line!r}"
+                f"{file}:{number}: {len(cells)} cells where {len(columns)} are due: {shown(line)}"
             )
         for column, cell in list(zip(columns, cells, strict=True))[:filled]:
             if not cell:

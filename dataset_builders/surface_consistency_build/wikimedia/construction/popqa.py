@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from surface_consistency.errors import DataError
+from surface_consistency.reading import shown
 from surface_consistency.schemas import FactualTriple
 from surface_consistency_build.wikimedia.construction import rows
 from surface_consistency_build.wikimedia.construction._pipeline import (
@@ -139,10 +140,13 @@ def _numbered(facts: Sequence[FactualTriple], config: WikiConfig) -> dict[int, F
     for place, fact in enumerate(facts):
         number = int(fact.id) if are_numbers else place
         if number in known:
-            raise DataError(f"fact {fact.id!r} is given twice; the identifiers of facts are unique")
+            raise DataError(
+                f"fact {shown(fact.id)} is given twice; the identifiers of facts are unique"
+            )
         if fact.relation not in config.relations:
             raise DataError(
-                f"fact {fact.id!r}: relation {fact.relation!r} is none of {config.name}'s "
+                f"fact {shown(fact.id)}: relation {shown(fact.relation)} is none of "
+                f"{config.name}'s "
                 f"({', '.join(config.relations)}); leave such facts out"
             )
         known[number] = fact
