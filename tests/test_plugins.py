@@ -189,6 +189,14 @@ def test_list_of_studies_says_which_are_broken(toys, capsys):
     assert "slaq Short questions against long queries." in text
 
 
+def test_a_message_on_an_option_lists_its_studies_although_others_are_broken(toys, capsys):
+    assert main(["score", "--study", "slaq", "--predictions", "x.jsonl", "--rule", "fuzzy"]) == 2
+
+    told = capsys.readouterr().err
+    assert "--rule does not judge runs of slaq; use --judge-rule" in told
+    assert "cannot be loaded" not in told
+
+
 def test_own_studies_are_described_without_import(monkeypatch):
     monkeypatch.setattr(plugins, "import_module", lambda name: pytest.fail(f"imported {name}"))
     described = Plugins(GROUP, "study").describe()

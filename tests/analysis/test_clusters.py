@@ -1,5 +1,7 @@
 """One choice of clusters for files by rows, for files by sums, and for frames."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +15,7 @@ N = 60
 ITEM = np.arange(N)
 SIZES = st.integers(1, 60)
 """Items of a group: from groups that are items to one group of all."""
+LABEL_SIZES = {"topic": 5, "subject": 2, "domain": 4, "category": 3}
 COLUMNS = st.dictionaries(
     st.sampled_from(["article", "video_id", "topic", "subject"]),
     st.tuples(SIZES, st.sampled_from([0, 0, 2, 30]), st.booleans()),
@@ -97,3 +100,12 @@ def test_labels_with_empty_cells_are_not_proposed(name):
 
     assert accuracy(frame).note == ""
     assert name not in " ".join(compare(frame).sentences)
+
+
+def test_notes_propose_the_three_labels_with_the_most_values():
+    """Each proposed label is compared once more, so that many columns must not cost more."""
+    frame = made({name: (size, 0, True) for name, size in LABEL_SIZES.items()}, 0)
+
+    proposed = re.findall(r"Column (\w+) \((\d+) values\) labels the items", accuracy(frame).note)
+
+    assert proposed == [("subject", "30"), ("category", "20"), ("domain", "15")]

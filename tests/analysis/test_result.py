@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -43,6 +44,23 @@ def test_repr_begins_with_the_finding_and_fits_100_columns(result):
     assert lines[-1] == "[accuracy: 2 rows x 6 columns in .to_frame(), 9 with all=True]"
     for shown in (result, paired(outcomes()), compare({"a": ONE, "b": ONE})):
         assert max(map(len, repr(shown).splitlines())) <= 100
+
+
+@pytest.mark.parametrize(("n", "told"), [(3, ""), (5, "2 more in .sentences; ")])
+def test_repr_shows_three_sentences_and_counts_the_others(result, n, told):
+    *lines, shape = repr(replace(result, sentences=[f"S{k}." for k in range(n)])).splitlines()
+
+    assert lines == ["S0.", "S1.", "S2."]
+    assert shape.startswith(f"[accuracy: {told}2 rows x 6 columns")
+
+
+@pytest.mark.parametrize(("n", "told"), [(60, False), (61, True)])
+def test_html_shows_sixty_rows_and_counts_all(result, n, told):
+    """A notebook stays readable; one more row than that is reported and not shown."""
+    shown = replace(result, frame=result.frame.iloc[[0] * n])._repr_html_()
+
+    assert shown.count("<td>") == 60 * shown.count("<th>")
+    assert ("The first 60 of 61 rows; to_frame() has all." in shown) is told
 
 
 def test_to_frame_is_short_unless_all_columns_are_requested(result):

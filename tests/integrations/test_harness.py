@@ -350,6 +350,9 @@ def test_chat_template_gets_the_demonstrations_as_turns_or_in_one(monkeypatch, a
     turns = json.loads(model.asked[0][0])
     assert turns[0] == {"role": "system", "content": "Be short."}
     assert len(turns) == n_turns
+    # A chat template raises an error, or drops the turn, if the roles do not alternate.
+    alternating = ["user", "assistant"] * 3
+    assert [turn["role"] for turn in turns[1:]] == alternating[: n_turns - 1]
     assert "".join(turn["content"] for turn in turns).count("Q: ") == 3
 
 

@@ -13,6 +13,7 @@ from surface_consistency.models.loading import (
     _once,
     check_dependencies,
     find_model,
+    load_model,
     quantization_options,
 )
 from surface_consistency.models.transformers_runner import TransformersRunner
@@ -192,6 +193,16 @@ def test_four_bits_are_those_of_qlora(dtype, compute):
     assert (config.bnb_4bit_quant_type, config.bnb_4bit_use_double_quant) == ("nf4", True)
     assert str(config.bnb_4bit_compute_dtype) == f"torch.{compute}"
     assert quantization_options("int8", dtype) == {"load_in_8bit": True}
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_all_weights_are_on_the_device_that_was_named(tiny_models, device):
+    """`meta` is a second device of torch that is present without a GPU."""
+    options = {"dtype": "float32", "quantization": None, "trust_remote_code": False}
+
+    model, _ = load_model(find_model(tiny_models("llama"), None), device=device, **options)
+
+    assert {weights.device.type for weights in model.parameters()} == {device}
 
 
 def test_a_model_spread_by_device_map_answers_alike(tiny_models, prompts):

@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from surface_consistency.errors import DataWarning
+from surface_consistency.models import encoders
 from surface_consistency.schemas import LookupQuery, Prompt
 from surface_consistency.studies.audit import (
     AuditData,
@@ -245,6 +246,17 @@ def test_retrievers_by_name_know_their_kinds(conditions):
         assert name == "fuzzy" or retriever.encode(["a"]).shape == (1, 26)
     with pytest.raises(ValueError, match="retriever must be one of minilm, bm25"):
         retrievers_by_name("minilmm")
+
+
+def test_without_the_bundled_copy_the_encoder_is_loaded_from_the_hub(monkeypatch):
+    """Both are all-MiniLM-L6-v2, the encoder of the paper."""
+    loaded = []
+    monkeypatch.setattr(encoders, "SentenceEncoder", loaded.append)
+    retrievers_by_name("minilm")
+    monkeypatch.setattr(encoders, "_PACKAGE", "a_package_that_is_not_installed")
+    retrievers_by_name("hybrid")
+
+    assert loaded == ["bundled-minilm", "sentence-transformers/all-MiniLM-L6-v2"]
 
 
 @pytest.mark.parametrize("folder", [None, "data/custom_databases/countries"])
