@@ -40,14 +40,14 @@ def test_a_data_set_is_read_back_whole(two, tmp_path):
     card = DatasetCard.load(out / "README.md")
     assert card.data.to_dict()["source_datasets"] == ["owner/rows"]
     assert "| `first_correct` | Verdict under the first condition" in card.text
-    assert "- b|c: 60 pairs" in card.text
+    assert "- `b|c`: 60 pairs" in card.text
 
 
 def test_a_card_of_another_hand_stays(two, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "README.md").write_text("# Mine\n")
 
-    with pytest.raises(DataError, match="was not written here and stays as it is"):
+    with pytest.raises(DataError, match=r"README\.md exists and was not written"):
         export_dataset(two, tmp_path / "out")
     assert (tmp_path / "out" / "README.md").read_text() == "# Mine\n"
 

@@ -627,7 +627,7 @@ def described(kind, operation):
 def _names_a_file(said):
     """Tell whether an error of one line per model names what could not be written."""
     lines = re.findall("^error: (.*)$", said, re.MULTILINE)
-    names = re.compile(r".*[/.]|\w+ cannot be written")
+    names = re.compile(r".*[/.]|(out )?\w+ cannot be ")
     return bool(lines) and all(map(names.match, lines))
 
 
