@@ -229,7 +229,7 @@ def open_unlearning(metric):
 def tofu(content):
     (told,) = content.values()
     for name, score in told["rougeL_recall"].items():
-        if not isinstance(score, list):
+        if name in told["generated_text"] and not isinstance(score, list):
             yield None, name, "", 0, "Q_A_ROUGE.rougeL_recall", score
 
 
@@ -300,6 +300,7 @@ def batches(rows):
         (choice,) = row["response"]["body"]["choices"]
         failed = row.get("error") or row["response"]["body"].get("error")
         answer = None if failed else choice["message"]["content"]
+        answer = "".join(one["text"] for one in answer) if isinstance(answer, list) else answer
         yield None, row["custom_id"], "", 0, "", answer
 
 
