@@ -15,8 +15,7 @@ from surface_consistency.analysis.settings import RuleSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
 from surface_consistency.metrics._groups import column_names, has_list_cells, plain_label
 from surface_consistency.metrics._inputs import check_choice
-from surface_consistency.metrics.comparison.comparisons import MOST_GROUPS
-from surface_consistency.reading import find_column, first_names, shown
+from surface_consistency.reading import find_column, first_names, shown, within
 from surface_consistency.results.columns import UNSURE, USUAL, ResultColumns, refuse_nested
 from surface_consistency.results.epochs import reduced_rows
 from surface_consistency.results.failures import without_scored_answers
@@ -35,6 +34,7 @@ _TABLES: Final = (".csv", ".tsv", ".parquet", ".jsonl", ".json", ".feather", ".a
 _SCORES: Final = ("score", "correct")
 """The default columns of scores, which files may have by another name."""
 _NOTES: Final = "notes of read_results"
+_MOST_GROUPS: Final = 3_000
 _OPTIONAL: Final = ("item", "form", "pair", "cluster", "full", "gold_retrieved")
 
 
@@ -229,6 +229,20 @@ def directions_of(frame: pd.DataFrame, known: Mapping[str, bool]) -> dict[str, b
     return directions
 
 
+def _outcomes(path: Path) -> pd.DataFrame:
+    """Read the pairs of a run."""
+    import pyarrow as pa
+
+    try:
+        with open_parquet(path) as file:
+            pairs: pd.DataFrame = file.read().to_pandas()
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(
+            f"{path}: cannot be read as Parquet ({str(error)[:200]}); score the run again"
+        ) from error
+    return pairs
+
+
 def _read(
     source: Any,  # noqa: ANN401 - a path or a log
     tables: Sequence[Sequence[str]],
@@ -239,9 +253,7 @@ def _read(
     if tables and isinstance(source, str | os.PathLike):
         path = Path(source)
         if is_run(path):
-            with open_parquet(path / "outcomes.parquet") as file:
-                pairs: pd.DataFrame = file.read().to_pandas()
-            return pairs
+            return _outcomes(within(path, "outcomes.parquet"))
         if {*map(str.lower, path.suffixes)} & {*_TABLES} and not path.is_dir():
             table = read_table(source)
             scores = next((one for one in tables if {*one} <= {*table}), None)
@@ -430,9 +442,9 @@ def _check_groups(frame: pd.DataFrame, keys: Sequence[str]) -> None:
     numbers = {name: frame[name].explode().nunique() for name in listed}
     numbers[", ".join(plain)] = len(frame[plain].drop_duplicates()) if plain else 0
     for name, n_groups in numbers.items():
-        if n_groups > MOST_GROUPS:
-            raise ValueError(
-                f"{name} makes {n_groups:,} groups; the maximum is {MOST_GROUPS:,}: name columns "
+        if n_groups > _MOST_GROUPS:
+            raise DataError(
+                f"{name} makes {n_groups:,} groups; the maximum is {_MOST_GROUPS:,}: name columns "
                 "with fewer values by `by`"
             )
 
@@ -473,7 +485,7 @@ def prepare(
         ColumnNotFoundError: If a column is not in the frame.
         DataError: If an observation has several rows, an id is missing, or a column of ids has
             numbers and texts.
-        ValueError: If there are more groups than `MOST_GROUPS`, `missing` is unknown or not met,
+        ValueError: If there are more than 3,000 groups, `missing` is unknown or not met,
             or a score is graded and must not be, or 1
             is an error by the name of the score.
     """

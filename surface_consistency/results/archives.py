@@ -10,6 +10,7 @@ from surface_consistency.errors import DataError, MissingDependencyError, Record
 from surface_consistency.reading import (
     LONGEST_LINE,
     UnpackedSize,
+    check_columns,
     parse_json,
     read_start,
     shown,
@@ -146,4 +147,5 @@ def _member(archive: zipfile.ZipFile, name: str, size: UnpackedSize) -> Mapping[
     value = parse_json(content, place, remedy="copy the log again")
     if not isinstance(value, dict):
         raise RecordError(f"{place}: no JSON object but {shown(value)}; copy the log again")
+    check_columns(value, place)
     return value

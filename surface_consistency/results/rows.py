@@ -89,7 +89,7 @@ def readable(place: object, tool: str, columns: str = "") -> Iterator[None]:
             raise
         reason = f"{type(error).__name__}: {str(error)[:100]}"
         if isinstance(error, KeyError):
-            reason = f"no field {shown(*error.args[:1])}"
+            reason = f"no field {shown(error.args[0] if error.args else '')}"
         has = f", whose columns {columns} it has" if columns else ""
         raise RecordError(
             f"{place}: not in the layout of {tool} ({reason}){has}; restore the file, or write its "
@@ -100,7 +100,18 @@ def readable(place: object, tool: str, columns: str = "") -> Iterator[None]:
 def nested_row(column: "pd.Series[Any]") -> int | None:
     """Find the first cell of a column that is a list or an object, which has no hash."""
     cells = column.tolist() if column.dtype == object else ()
-    return next((row for row, cell in enumerate(cells) if type(cell).__hash__ is None), None)
+    if all(kind.__hash__ is not None and kind is not tuple for kind in {*map(type, cells)}):
+        return None
+    return next((row for row, cell in enumerate(cells) if not _is_name(cell)), None)
+
+
+def _is_name(cell: object) -> bool:
+    """Check that a cell has a hash; a tuple has none if it contains a list."""
+    try:
+        hash(cell)
+    except TypeError:
+        return False
+    return True
 
 
 def is_labels(value: object) -> bool:

@@ -175,8 +175,13 @@ def _delimited(file: Path, suffix: str) -> pd.DataFrame:
     from pyarrow import csv
 
     _, first = next(iter(FORMATS[suffix](file)), (0, {}))
+    source: Path | pa.BufferReader = file
+    # Threads of pyarrow that read a file of Python can keep the process from ending.
+    if (packed := packed_text(file)) is not None:
+        with packed:
+            source = pa.BufferReader(packed.read())
     table = csv.read_csv(
-        packed_text(file) or file,
+        source,
         parse_options=csv.ParseOptions(delimiter=_DELIMITERS[suffix], newlines_in_values=True),
         convert_options=csv.ConvertOptions(
             column_types=dict.fromkeys(first, pa.string()), strings_can_be_null=False
@@ -384,7 +389,7 @@ class _Table(NamedTuple):
             raise RecordError(
                 f"{self.source}: row {row + 1:,} of column {shown(name)} contains "
                 f"{shown(cells.iloc[row])}, and a list or an object is not a name; name a "
-                f"column of texts or numbers by `{role}`"
+                f"column of texts or numbers by `{role}`, or rename or drop this one"
             )
         return as_text(cells)
 

@@ -82,7 +82,7 @@ def samples_df_parts(sample: Cells, row: Cells) -> Cells:
     failed, is_scored = sample.get("error"), bool(samples_df_scores(sample, row))
     return {
         "id": str(sample["id"]),
-        "repeat": (count_of(sample["epoch"]) or 1) - 1,
+        "repeat": _number(sample["epoch"]) - 1,
         "prompt": sample.get("input"),
         "task": sample.get("task_name"),
         "model": sample.get("model") or Path(str(sample["log"])).stem,
@@ -372,7 +372,7 @@ def helm_run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
 
 def _helm_instance(row: Cells) -> tuple[Hashable, Cells]:
     """Read the question of an instance of HELM, and its correct references."""
-    rights = [one for one in row.get("references", ()) if "correct" in one.get("tags", ())]
+    rights = [one for one in row.get("references", ()) if "correct" in list(one.get("tags", ()))]
     targets = [at(one, "output.text") for one in rights] or None
     texts = {"question": at(row, "input.text"), "target": targets}
     return row["id"], {name: value for name, value in texts.items() if value is not None}
@@ -456,9 +456,17 @@ def _epoch(flat: Flat) -> str:
     return epoch if epoch.isascii() and epoch.isdigit() else "1"
 
 
+def _number(cell: object) -> int:
+    """Read a number that must be there."""
+    number = count_of(cell)
+    if number is None:
+        raise ValueError("expected a whole number, got an empty cell")
+    return number
+
+
 def vlm_parts(row: Cells, whole: Cells) -> Cells:
     """Tell question and rotation of a row of VLMEvalKit, whose numbers go up by a million."""
-    number = count_of(row["index"]) or 0
+    number = _number(row["index"])
     rotation = number // _ROTATION
     return {"id": str(number % _ROTATION), "form": f"rotation {rotation}" if rotation else ""}
 

@@ -135,3 +135,18 @@ def test_two_conditions_and_two_models_are_inferred_alike():
     assert bounds(row, "accuracy_difference") == pytest.approx(bounds(models, "difference"))
     assert row["p_value"] == pytest.approx(models["p_value"])
     assert row["first_only"] == models["reference_only"]
+
+
+def test_outcomes_behind_a_link_or_damaged_are_refused(tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "manifest.json").write_text("{}", "utf-8")
+    (run / "verdicts.parquet").touch()
+    (tmp_path / "secret.parquet").write_bytes(b"PAR1 secret")
+    (run / "outcomes.parquet").symlink_to(tmp_path / "secret.parquet")
+    with pytest.raises(DataError, match=r"outcomes\.parquet leads out of its folder"):
+        paired(run)
+
+    (run / "outcomes.parquet").unlink()
+    with pytest.raises(DataError, match=r"outcomes\.parquet: cannot be read as Parquet"):
+        paired(run)

@@ -2,9 +2,13 @@
 
 import copy
 import csv
+import gzip
 import json
 import random
 import shutil
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 import pandas as pd
@@ -326,3 +330,34 @@ def test_messages_contain_at_most_300_characters_of_a_file(tmp_path, command_of,
 
     assert code in (0, 2, 3), err
     assert all(line.count("Ж") <= 300 for line in err.splitlines()), err
+
+
+def test_a_packed_table_beyond_the_limit_ends_the_process(tmp_path):
+    with gzip.open(tmp_path / "wide.csv.gz", "wb") as file:
+        file.write(b"item,a,b\n" + b"1,1,0\n" * 2_000_000)
+    words = [sys.executable, "-m", "surface_consistency", "compare", str(tmp_path / "wide.csv.gz")]
+
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+
+    assert done.returncode == 2
+    assert "SURFACE_CONSISTENCY_MAX_UNPACKED_MB" in done.stderr
+
+
+def test_an_empty_number_is_not_the_first_item(tmp_path):
+    path = tmp_path / "m" / "m_set.csv"
+    path.parent.mkdir()
+    path.write_text(
+        "index,question,answer,prediction,A,B,hit\n,q,A,A,a,b,1\n1,q,A,A,a,b,0\n", "utf-8"
+    )
+
+    with pytest.raises(RecordError, match="VLMEvalKit"):
+        read_results(path)
+
+
+def test_a_header_with_many_columns_is_not_copied_into_each_sample(tmp_path):
+    with zipfile.ZipFile(tmp_path / "log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps({f"k{n}": 1 for n in range(10_001)}))
+        archive.writestr("samples/a.json", "{}")
+
+    with pytest.raises(RecordError, match=r"10,001 columns are more than the 10,000"):
+        read_results(tmp_path / "log.eval")
