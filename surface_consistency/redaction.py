@@ -25,8 +25,9 @@ class Redactor:
 
     Letter case is ignored for keys of 12 characters or more. Keys under 6 characters, such as
     "EMPTY", are those of servers that need none, and words of answers: they are removed as whole
-    words from messages, and not from answers. The time is linear in the length of the text: the
-    pattern is an alternation of fixed sequences, without repetition and without backtracking.
+    words from messages, and not from answers. The time is at most the length of the text
+    times that of the key: the pattern is an alternation of fixed sequences, without repetition
+    and without backtracking.
 
     Args:
         key: The key; None for none.

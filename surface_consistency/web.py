@@ -198,9 +198,6 @@ class WebClient:
     is_of_one_request: Callable[[JsonValue], bool] = lambda _: False
     """Whether the JSON of a refusal concerns one request alone, whatever its status."""
 
-    told: set[str] = field(default_factory=set, repr=False)
-    """Lines on what is contacted that were logged, here or by another client with this set."""
-
     def __post_init__(self) -> None:
         """Refuse what cannot work, and learn what must not be repeated."""
         try:
@@ -215,6 +212,7 @@ class WebClient:
         if self.max_reply_bytes < 1:
             raise ValueError(f"max_reply_bytes is at least 1, got {self.max_reply_bytes}")
         self.redactor = Redactor(self.key)
+        self._is_announced = False
 
     @property
     def place(self) -> str:
@@ -240,10 +238,9 @@ class WebClient:
                 asks for too long a wait, or refuses every request (its address or key is wrong).
             DataError: If answers cannot be kept.
         """
-        line = contact(self.name, self.url, self.key_env)
-        if line not in self.told:
-            self.told.add(line)
-            _logger.info(line)
+        if not self._is_announced:
+            self._is_announced = True
+            _logger.info(contact(self.name, self.url, self.key_env))
         cache = None if self.cache is None else ReplyCache(self.cache)
         session = _Session(self, requests, read, cache)
         loop = asyncio.new_event_loop()

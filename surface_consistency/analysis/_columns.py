@@ -34,7 +34,7 @@ _TABLES: Final = (".csv", ".tsv", ".parquet", ".jsonl", ".json", ".feather", ".a
 _SCORES: Final = ("score", "correct")
 """The default columns of scores, which files may have by another name."""
 _NOTES: Final = "notes of read_results"
-_MOST_GROUPS: Final = 3_000
+_MOST_GROUPS: Final = 5_000
 _OPTIONAL: Final = ("item", "form", "pair", "cluster", "full", "gold_retrieved")
 
 
@@ -445,7 +445,7 @@ def _check_groups(frame: pd.DataFrame, keys: Sequence[str]) -> None:
         if n_groups > _MOST_GROUPS:
             raise DataError(
                 f"{name} makes {n_groups:,} groups; the maximum is {_MOST_GROUPS:,}: name columns "
-                "with fewer values by `by`"
+                "with fewer values by `by`, or select some of the models"
             )
 
 
@@ -485,7 +485,7 @@ def prepare(
         ColumnNotFoundError: If a column is not in the frame.
         DataError: If an observation has several rows, an id is missing, or a column of ids has
             numbers and texts.
-        ValueError: If there are more than 3,000 groups, `missing` is unknown or not met,
+        ValueError: If there are more than 5,000 groups, `missing` is unknown or not met,
             or a score is graded and must not be, or 1
             is an error by the name of the score.
     """

@@ -46,6 +46,7 @@ Missing = Literal["drop", "raise", "wrong"]
 """What a missing score does: its row is excluded, it raises an error, or it counts as incorrect."""
 
 _MOST: Final = 3
+_PLACE: Final = "row of the table"
 """Maximum number of rows that have sentences of their own."""
 
 OUTCOMES: Final = ("first_correct", "second_correct")
@@ -899,17 +900,25 @@ def _cluster_notes(
     """Report clusters that are few, or unequal, of the row with the lowest effective number."""
     if rows.cluster is None or not rows.scores or kind == "alignment":
         return
-    worths = {}
-    for place, (row, group) in enumerate(zip(table.to_dict("records"), groups, strict=True)):
-        if say.direction(row, name) is not None:
-            part = group.dropna(subset=rows.scores)
-            part = part.drop_duplicates(rows.unit) if rows.unit else part
-            if kind == "consistency":
-                items = rows.unit[:-1]
-                part = part[part.duplicated(items, keep=False)].drop_duplicates(items)
-            sizes = np.array(part[rows.cluster].value_counts(), dtype=np.float64)
-            worths[place] = float(worth_of_clusters(sizes))
-    if worths:
-        place = min(worths, key=worths.__getitem__)
-        row = table.iloc[place].to_dict()
-        yield from say.cluster_notes(int(row["n_clusters"]), worths[place], of=_of(row, rows.keys))
+    places = [
+        place
+        for place, row in enumerate(table.to_dict("records"))
+        if say.direction(row, name) is not None
+    ]
+    if not places:
+        return
+    columns = [*dict.fromkeys([*rows.scores, *rows.unit, rows.cluster])]
+    part = pd.concat([groups[place][columns] for place in places], keys=places, names=[_PLACE])
+    part = part.dropna(subset=rows.scores).reset_index(level=0)
+    part = part.drop_duplicates([_PLACE, *rows.unit]) if rows.unit else part
+    if kind == "consistency":
+        items = [_PLACE, *rows.unit[:-1]]
+        part = part[part.duplicated(items, keep=False)].drop_duplicates(items)
+    sizes = part.groupby([_PLACE, rows.cluster], sort=False, observed=True).size()
+    worths = [
+        float(worth_of_clusters(np.array(sizes.get(place, []), dtype=np.float64)))
+        for place in places
+    ]
+    place = places[int(np.argmin(worths))]
+    row = table.iloc[place].to_dict()
+    yield from say.cluster_notes(int(row["n_clusters"]), min(worths), of=_of(row, rows.keys))

@@ -31,6 +31,7 @@ from surface_consistency.engine.settings import (
 )
 from surface_consistency.errors import SurfaceConsistencyError
 from surface_consistency.models.registry import contact_of
+from surface_consistency.reading import within
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.schemas.settings import Settings
 
@@ -277,7 +278,7 @@ class _Asked:
 
     def _is_done(self, study: "Study", model: ModelSettings, home: Path) -> bool:
         """Return whether a model needs not be loaded, since the same command was finished."""
-        asked = home / _ASKED
+        asked = within(home, _ASKED)
         if not asked.is_file() or asked.read_text(encoding="utf-8") != self._description(model):
             return False
         scorings = [folder.read_scoring() for folder in self._folders(study, home)]

@@ -23,7 +23,7 @@ from surface_consistency.errors import DataError, RecordError, RunError, Unscore
 from surface_consistency.models.options import MultipleChoiceRunner
 from surface_consistency.models.runner import Runner
 from surface_consistency.models.stored import StoredRunner
-from surface_consistency.reading import first_names, parse_json
+from surface_consistency.reading import first_names, parse_json, shown
 from surface_consistency.runs.answers import count_replies
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.files import write_json, write_text
@@ -35,8 +35,9 @@ from surface_consistency.schemas.settings import Settings
 
 SWEEP_FILE = "sweep.json"
 SHARD_FILE = "shard.json"
-_MAXIMUM_SHARDS: Final = 100_000
 """Marks a part of a run that was asked to its end."""
+
+_MAXIMUM_SHARDS: Final = 100_000
 
 ProgressOption = bool | Callable[[Progress], None]
 
@@ -233,7 +234,8 @@ def merge_shards(
         differing = manifest.differences(part.read_manifest())
         if differing or part.plan.read_bytes() != plan:
             fields = ", ".join(
-                f"{name} {one!r} and {other!r}" for name, (one, other) in differing.items()
+                f"{name} {shown(one)} and {shown(other)}"
+                for name, (one, other) in [*differing.items()][:3]
             )
             raise RunError(
                 f"{parts[0].path} and {part.path} are shards of different runs "

@@ -695,7 +695,7 @@ def _why_none(folder: RunFolder, answered: pd.DataFrame) -> str:
     if not folder.logs():
         return f": its log was deleted; restore it, or {folder.rerun_hint()}"
     errors = folder.read_answers(answered["group"].unique())["error"].dropna()
-    reason = "" if errors.empty else f", only errors such as {shown(errors.iloc[0])}"
+    reason = "" if errors.empty else f", only errors such as {shown(errors.iloc[0], 300)}"
     if answered["finish_reason"].isin([None, "error"]).any():
         return (
             f"{reason}; mend what stood in the way, and give the command of the run again: it asks "

@@ -100,7 +100,8 @@ def readable(place: object, tool: str, columns: str = "") -> Iterator[None]:
 def nested_row(column: "pd.Series[Any]") -> int | None:
     """Find the first cell of a column that is a list or an object, which has no hash."""
     cells = column.tolist() if column.dtype == object else ()
-    if all(kind.__hash__ is not None and kind is not tuple for kind in {*map(type, cells)}):
+    kinds = {*map(type, cells)}
+    if tuple not in kinds and None not in (getattr(kind, "__hash__", None) for kind in kinds):
         return None
     return next((row for row, cell in enumerate(cells) if not _is_name(cell)), None)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from surface_consistency.errors import DataError
-from surface_consistency.reading import file_digest
+from surface_consistency.reading import file_digest, parse_json, read_document, within
 from surface_consistency.schemas.jsonl import (
     atomic_path,
     part_beside,
@@ -82,6 +82,8 @@ def subfolder(folder: Path, name: str) -> Path:
     here = folder
     for part in Path(name).parts:
         here /= part
+        if here.is_file():
+            raise DataError(f"{here} is not a folder; move it, or choose another `out`")
         if here.is_symlink():
             raise DataError(
                 f"{here} is a symbolic link, through which files in {os.path.realpath(here)} would "
@@ -109,8 +111,8 @@ def refuse_foreign(folder: Path, names: Iterable[str], known: Collection[str] = 
         path = folder / name
         if os.path.lexists(path):
             raise DataError(
-                f"{path} exists and was not written by an earlier command, so it is not replaced; "
-                "move or rename it, or choose another `out`"
+                f"{path} exists and is not listed as written by an earlier command, so it is not "
+                "replaced; move or rename it, or choose another `out`"
             )
 
 
@@ -127,11 +129,14 @@ def claim_files(folder: Path, names: Iterable[str]) -> None:
     Raises:
         DataError: As for `refuse_foreign`, or if the folder cannot be written.
     """
-    wanted, record = {*names}, output_folder(folder) / CLAIMED
-    try:
-        known = {str(name) for name in json.loads(record.read_bytes())}
-    except (OSError, ValueError, TypeError):
-        known = set()
+    known: set[str] = set()
+    wanted = {*names}
+    if not wanted:
+        return
+    record = within(output_folder(folder), CLAIMED)
+    if record.is_file():
+        listed = parse_json(read_document(record), str(record), remedy="delete the file")
+        known = {str(name) for name in listed} if isinstance(listed, list) else known
     refuse_foreign(folder, wanted, known)
     if not wanted <= known:
         write_json(record, sorted(wanted | known), indent=None)
@@ -147,10 +152,10 @@ def report_files(folder: Path) -> dict[str, str]:
         Path within the folder to SHA-256, `tables/SOURCES.txt` included (without a digest); empty
         if there is no report. A file that was edited since is listed too.
     """
-    sources = folder / _SOURCES
+    sources = within(folder, _SOURCES)
     if not sources.is_file():
         return {}
-    text = sources.read_text(encoding="utf-8", errors="replace")
+    text = read_document(sources).decode("utf-8", errors="replace")
     named = re.findall(r"(?m)^([0-9a-f]{64})  (tables/[^/\n]+|report\.html)$", text)
     return {name: digest for digest, name in named} | ({_SOURCES: ""} if named else {})
 
@@ -328,6 +333,8 @@ def write_sheet(path: str | os.PathLike[str], frame: "pd.DataFrame") -> None:
         DataError: If another file of that name exists, or it cannot be written; names it.
     """
     target = Path(path)
+    if not target.parent.is_dir():
+        raise DataError(f"no folder {target.parent}; make it, or choose another name")
     fresh = part_beside(target)
     try:
         write_csv(fresh, frame)

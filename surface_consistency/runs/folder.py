@@ -345,7 +345,8 @@ class RunFolder:
             Those of all groups, and of the prompts that were asked a second time.
         """
         found = sorted(self.path.glob("generations*.jsonl"))
-        return [within(self.path, log.name) for log in found]
+        logs = [within(self.path, log.name) for log in found]
+        return [log for log in logs if log.is_file()]
 
     @contextmanager
     def replacing_scores(self, scoring: Scoring) -> Iterator["RunFolder"]:
@@ -377,8 +378,11 @@ class RunFolder:
             if labels.exists() and file_digest(labels) != file_digest(self.labels):
                 new.add(labels.name)
             claim_files(self.path, new)
-            for name in before - files.keys():
-                (self.path / name).unlink(missing_ok=True)
+            for name in before.keys() - files.keys():
+                # Another file that was edited since is not deleted.
+                path = self.path / name
+                if name.startswith("checks/") or file_digest(path) == before[name]:
+                    path.unlink(missing_ok=True)
 
     def check_scores(self) -> Scoring:
         """Hold verdicts, outcomes and checks against what made them.
@@ -446,19 +450,24 @@ class RunFolder:
             f"another `out` where it refuses{scored}"
         )
 
-    def _earlier_files(self) -> set[str]:
-        """Name the files of the scoring that is there, as far as it can be read."""
+    def _earlier_files(self) -> dict[str, str]:
+        """Return the files of the scoring that is there, without those of the run, by digest."""
         try:
             scoring = self.read_scoring()
         except RecordError:
-            return set()
+            return {}
         if scoring is None:
-            return set()
+            return {}
         home = self.path.resolve()
+        of_run = (self.manifest, self.plan, self.targets, self.pairs, self.labels, *self.logs())
+        own = {home / path.name for path in of_run} | {home / "prompts.jsonl"}
+        checks = {f"checks/{check}.csv": "" for check in scoring.checks}
+        named = {**checks, **scoring.files}
+        places = {name: (home / name).resolve() for name in named}
         return {
-            name
-            for name in (*scoring.files, *(f"checks/{check}.csv" for check in scoring.checks))
-            if (home / name).resolve().is_relative_to(home)
+            name: named[name]
+            for name, place in places.items()
+            if place.is_relative_to(home) and place not in own and not place.is_dir()
         }
 
     def _digests(self, files: Iterable[Path]) -> dict[str, str]:

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 import surface_consistency
 from surface_consistency.errors import DataError, RecordError, RunError, SourceNotFoundError
-from surface_consistency.reading import within
+from surface_consistency.reading import parse_json, read_document, within
 from surface_consistency.rows.columnar import check_arrays
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.files import CLAIMED, claim_files, output_folder, write_json
@@ -161,7 +161,7 @@ class Job:
                 f"{cls.begun_by}"
             )
         try:
-            content = json.loads(path.read_bytes())
+            content = parse_json(read_document(path), str(path))
             kind, version = content.get("kind", cls.kinds[0]), content.get("format", _FORMAT)
             content["plan"].items()
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -329,7 +329,7 @@ class Job:
             check_arrays(path)
             with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
                 arrays = dict(content)
-            notes = json.loads(arrays.pop("meta").tobytes())
+            notes = parse_json(arrays.pop("meta").tobytes(), f"{path} (meta)")
         except RecordError:
             raise
         except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error) as error:

@@ -178,6 +178,6 @@ def test_all_pairs_at_once_have_the_numbers_of_two_models() -> None:
 
 
 def test_groups_of_pairs_have_a_maximum() -> None:
-    frame = pd.DataFrame({"item": range(3001), "first": 1, "second": 0, "group": range(3001)})
-    with pytest.raises(ValueError, match="group makes 3,001 groups; the maximum is 3,000"):
+    frame = pd.DataFrame({"item": range(5001), "first": 1, "second": 0, "group": range(5001)})
+    with pytest.raises(ValueError, match="group makes 5,001 groups; the maximum is 5,000"):
         sc.paired(frame, first="first", second="second", by="group")

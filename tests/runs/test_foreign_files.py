@@ -63,7 +63,7 @@ def refuse(home, words, name, capsys):
     assert main([*words, "--out", "X"]) == 2
 
     said = capsys.readouterr().err
-    assert f"X/{name} exists and was not written by an earlier command" in said
+    assert f"X/{name} exists and is not listed as written by an earlier command" in said
     assert "move or rename it, or choose another" in said
     assert files(home / "X") == {name: OWN.encode()}
     shutil.rmtree(home / "X")

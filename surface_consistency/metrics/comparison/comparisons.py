@@ -610,7 +610,8 @@ def _check_groups(option: str, column: str, n_groups: int, n_pairs: int) -> None
     if n_groups > most and n_groups > 1:
         raise ValueError(
             f"`{option}`{column} has {n_groups:,} groups; the maximum for this number of pairs of "
-            f"models is {most:,}: name a column with fewer values"
+            f"models is {most:,}: name a column with fewer values, or compare fewer models, such "
+            "as all with one by `baseline`"
         )
 
 

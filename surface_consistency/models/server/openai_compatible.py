@@ -15,6 +15,7 @@ from surface_consistency.errors import RunnerError, SurfaceConsistencyWarning
 from surface_consistency.models.reasoning import separate_reasoning
 from surface_consistency.models.runner import Runner, cut_at_stop
 from surface_consistency.models.server._replies import is_filtered, read_reply
+from surface_consistency.reading import shown
 from surface_consistency.redaction import Redactor
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
@@ -112,7 +113,7 @@ class OpenAICompatibleRunner(Runner):
         self.max_refusals = max_refusals
         """Errors in the same words that end a run without answers; see `run_prompts`."""
         self._model = model
-        self._api_key_env = api_key_env
+        self._api_key_env = _variable(api_key_env)
         self._client = WebClient(
             url=_address(base_url),
             name=_NAME,
@@ -152,7 +153,7 @@ class OpenAICompatibleRunner(Runner):
             ValueError: If the address is not one.
         """
         is_known = base_url or os.environ.get("OPENAI_BASE_URL")
-        return contact(_NAME, _address(base_url) if is_known else "", api_key_env)
+        return contact(_NAME, _address(base_url) if is_known else "", _variable(api_key_env))
 
     def fingerprint(self) -> dict[str, JsonValue]:
         """Tell model and request settings; never the key or the address, nor how fast is asked.
@@ -317,10 +318,20 @@ def _finished(generation: Generation, params: GenerationParams) -> Generation:
     return done if cut is None else done.model_copy(update={"text": cut, "finish_reason": "stop"})
 
 
+def _variable(name: object) -> str:
+    """Check the name of an environment variable."""
+    if isinstance(name, str) and name:
+        return name
+    raise ValueError(f"api_key_env must be the name of an environment variable, got {shown(name)}")
+
+
 def _address(base_url: str | None) -> str:
     """Check an address; credentials belong in the environment, not in a manifest or message."""
     address = base_url or os.environ.get("OPENAI_BASE_URL", "")
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except (AttributeError, TypeError, ValueError):  # From an option that is not a text.
+        address, parts = str(address), urlsplit("")
     if "@" in address or parts.query or parts.fragment:
         raise ValueError(
             "base_url must not hold a user, password, query or fragment; put the key into the "
@@ -330,6 +341,6 @@ def _address(base_url: str | None) -> str:
         raise ValueError(
             "base_url is the http(s) address at which the API begins, such as "
             "'http://localhost:8000/v1' (`runner_option` base_url=ADDRESS, or OPENAI_BASE_URL); "
-            f"got {address!r}"
+            f"got {shown(address)}"
         )
     return address.rstrip("/")
