@@ -56,8 +56,8 @@ def check_growth(
     work: Callable[[str], object], unit: str, before: str = "", after: str = ""
 ) -> None:
     """Check that the work on a text does not grow faster than the text."""
-    texts = [before + unit * (n // len(unit)) + after for n in (SIZE, 16 * SIZE)]
-    compare_work(work, *texts, f"{unit!r} after {before!r}")
+    small, large = (before + unit * (n // len(unit)) + after for n in (SIZE, 16 * SIZE))
+    compare_work(work, small, large, f"{unit!r} after {before!r}")
 
 
 def compare_work(work: Callable[[T], object], small: T, large: T, name: str) -> None:
