@@ -247,9 +247,10 @@ def read_document(path: Path) -> bytes:
 
 def _without_bom(content: bytes) -> bytes:
     """Remove the byte order marks at the start, of which a file that was converted may have two."""
-    while content.startswith(_BOM):
-        content = content.removeprefix(_BOM)
-    return content
+    start = 0
+    while content.startswith(_BOM, start):
+        start += len(_BOM)
+    return content[start:]
 
 
 def read_start(path: Path) -> bytes:

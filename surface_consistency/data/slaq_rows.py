@@ -14,6 +14,7 @@ from surface_consistency.data.slaq_records import SlaqTopic, topic_id_of
 from surface_consistency.rows.cells import RowCells, text_of
 from surface_consistency.schemas._record import NonEmpty, Record
 from surface_consistency.schemas.jsonl import atomic_path
+from surface_consistency.text import replace_elements
 
 _INDICES: Final = (1, 2, 3, 4, 5)
 _FLAGS: Final = {
@@ -27,11 +28,9 @@ _TAGS: Final = (
     "tbody|td|th|thead|tr|tt|u|ul|var|wbr"
 )
 _TAG: Final = re.compile(rf"</?(?:{_TAGS})(?:\s[^<>]*)?/?>", re.IGNORECASE)
-_DROPPED: Final = re.compile(
-    r"<(script|style|ref)\b[^<>]*(?<!/)>.*?</\1\s*>", re.IGNORECASE | re.DOTALL
-)
+_DROPPED: Final = re.compile(r"<(?P<tag>script|style|ref)\b[^<>]*(?<!/)>", re.IGNORECASE)
 _ENTITY: Final = re.compile(r"&(?:[a-z]{2,8}\d{0,2}|#\d{1,7}|#x[0-9a-f]{1,6});", re.IGNORECASE)
-_POWER: Final = re.compile(r"<sup(?:\s[^<>]*)?>(.*?)</sup\s*>", re.IGNORECASE | re.DOTALL)
+_POWER: Final = re.compile(r"<(?P<tag>sup)(?:\s[^<>]*)?>", re.IGNORECASE)
 _BREAK: Final = re.compile(r"</?(?:br|p|div|li|tr|td|th|h[1-6]|hr)(?:\s[^<>]*)?/?>", re.IGNORECASE)
 
 SLAQ_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
@@ -288,5 +287,7 @@ def without_markup(text: str) -> str:
     """
     if not has_markup(text):
         return text
-    plain = _BREAK.sub(" ", _POWER.sub(r"^\1", _DROPPED.sub("", text)))
+    plain = _BREAK.sub(
+        " ", replace_elements(replace_elements(text, _DROPPED), _POWER, "^{}".format)
+    )
     return " ".join(html.unescape(_TAG.sub("", plain)).split())

@@ -17,10 +17,8 @@ from surface_consistency.rows.readers import Place, Row
 # Variables that promptfoo adds while it runs, with another value in each repeat.
 _RUNTIME: Final = ("sessionId", "_conversation")
 _OUTPUT: Final = re.compile(r"\A(?:\[([^\]]+)\] )?(.*)\Z", re.DOTALL)
-_CELL: Final = re.compile(
-    r"\[(PASS|FAIL|ERROR)\] \(([^,)]*)(?:, ([^)]*))?\)\s*(.*?)(?:\s*(?:Pass|Fail) Reason: .*)?",
-    re.DOTALL,
-)
+_CELL: Final = re.compile(r"\[(PASS|FAIL|ERROR)\] \(([^,)]*)(?:, ([^)]*))?\)(.*)", re.DOTALL)
+_REASON: Final = re.compile(r"(?<!\s)\s*(?:Pass|Fail) Reason: ")
 
 
 def parts(result: Cells, row: Cells) -> Cells:
@@ -64,6 +62,7 @@ def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
     has_numbers = max(seen.values(), default=0) < 2
     has_prompts = any(len(labels) > 1 for labels in prompts.values())
     role = "model" if len(prompts) == 1 else "form"
+    labels = {model: Counter(own.values()) for model, own in prompts.items()}
     if has_prompts:
         notes.append(
             f"{file}: the prompts of {first_names(prompts)} are each a {role}, called by "
@@ -75,9 +74,9 @@ def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
         if has_numbers and fields["testIdx"] is not None:
             told["id"] = fields["testIdx"]
         if has_prompts:
-            labels = list(prompts[flat.parts["model"]].values())
             label, place = fields["prompt_label"], fields["promptIdx"]
-            told[role] = label if labels.count(label) == 1 else f"{label} ({place})"
+            is_only = labels[flat.parts["model"]][label] == 1
+            told[role] = label if is_only else f"{label} ({place})"
         yield flat._replace(parts={**flat.parts, **told}, fields=fields)
 
 
@@ -132,7 +131,8 @@ def _result(header: Sequence[str], cells: Sequence[str]) -> dict[str, Any] | Non
         named = json_or_text(told.get("Named Scores") or "{}", "Named Scores")
     elif cell := _CELL.fullmatch(cells[0].strip()):
         status, score, scores, text = cell.groups()
-        named = dict(re.findall(r"([^,]+): ([^,]+)", scores or ""))
+        text = _REASON.split(text, maxsplit=1)[0].lstrip()
+        named = dict(re.findall(r"(?<![^,])([^,]+): ([^,]+)", scores or ""))
     else:
         return None
     result = {"response": {"output": text}, "success": status == "PASS", "score": score}

@@ -27,7 +27,6 @@ _PLAIN: Final = re.compile(
 )
 _COMMIT: Final = re.compile(r"\W*[0-9a-fA-F]{7,}\W*")
 _BLOCK: Final = re.compile(r"[^\w(\"“‘'].*|\d+[.)]")
-_ENDS: Final = re.compile(r"(\(*)(.*?)([.,;:)]*)", re.DOTALL)
 
 
 class Markdown(str):
@@ -81,8 +80,9 @@ def markdown_text(text: str) -> Markdown:
     for is_plain, group in groupby(zip(marks, words, strict=True), key=lambda pair: pair[0]):
         part = " ".join(word for _, word in group)
         start, core, end = "", part, ""
-        if not is_plain and (ends := _ENDS.fullmatch(part)) is not None and ends[2]:
-            start, core, end = ends.groups()
+        inner = part.lstrip("(")
+        if not is_plain and (label := inner.rstrip(".,;:)")):
+            start, core, end = part[: -len(inner)], label, inner[len(label) :]
         parts.append(part if is_plain else f"{start}{markdown_code(core)}{end}")
     return Markdown(" ".join(parts))
 

@@ -186,7 +186,7 @@ def stated(text: str) -> Sentence:
     Returns:
         A record of that number and the text; the text alone if it has no number.
     """
-    found = re.search(r"(?<![\w.])\d[\d,]*(?![\w.]\d)", text)
+    found = re.search(r"(?<![\w.])\d[\d,]{0,30}(?![\w.]\d)", text)
     return [count(int(found[0].replace(",", "")), None, text), text] if found else [text]
 
 

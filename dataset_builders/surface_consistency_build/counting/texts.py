@@ -1,7 +1,6 @@
 """Many texts as one block of UTF-8, and the form in which names and texts are compared."""
 
 import hashlib
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import pyarrow as pa
 
 from surface_consistency.errors import DataError
 from surface_consistency.schemas.jsonl import atomic_path
+from surface_consistency.text import normalized
 from surface_consistency_build.counting.boundaries import (
     MAY_BREAK_NFC,
     character_classes,
@@ -191,7 +191,7 @@ def comparable(text: str, case: Case = "exact") -> str:
     Returns:
         The form.
     """
-    composed = unicodedata.normalize("NFC", text)
+    composed = normalized("NFC", text)
     return composed.casefold() if case == "fold" else composed
 
 

@@ -4,26 +4,29 @@ import html
 import re
 from typing import Final
 
+from surface_consistency.text import replace_elements
 from surface_consistency_build.wikimedia.pages_xml import link_parts
 from surface_consistency_build.wikimedia.wikitext import SiteInfo, rendered_part
 
 _FILE, _CATEGORY = 6, 14
+_LONGEST_PREFIX: Final = 1_000
 _DROPPED: Final = re.compile(
     r"<(?P<tag>ref|gallery|timeline|score|imagemap|chem|hiero|graph|mapframe|templatestyles)\b"
-    r"(?:[^>]*/>|[^>]*>.*?</(?P=tag)\s*>)",
-    re.IGNORECASE | re.DOTALL,
+    r"[^<>]*(?<!/)>|<(?:ref|gallery|timeline|score|imagemap|chem|hiero|graph|mapframe"
+    r"|templatestyles)\b[^<>]*/>",
+    re.IGNORECASE,
 )
 _BLOCK: Final = re.compile(r"^[ \t:*#;]*(\{\|)|^[ \t]*(\|\})(?!\})|\{{2,}|\}{2,}", re.MULTILINE)
-_LINE_BREAK: Final = re.compile(r"<(?:br|hr|p|/p|div|/div|li|/li)\b[^>]*>", re.IGNORECASE)
+_LINE_BREAK: Final = re.compile(r"<(?:br|hr|p|/p|div|/div|li|/li)\b[^<>]*>", re.IGNORECASE)
 _TAG: Final = re.compile(r"</?[a-zA-Z][^<>]*>")
-_HEADING: Final = re.compile(r"^(={1,6})[ \t]*(.+?)[ \t]*\1[ \t]*$", re.MULTILINE)
+_HEADING: Final = re.compile(r"^(={1,6})[ \t]*+(.+?)(?<![ \t])[ \t]*+\1[ \t]*+$", re.MULTILINE)
 _MARKS: Final = re.compile(r"'{2,}|^[*#:;]+[ \t]*|^-{4,}|__[A-Z]{4,}__", re.MULTILINE)
 _OUTSIDE: Final = re.compile(
-    r"\[(?:(?:https?|ftp|mailto):|//)[^\s\[\]]*[ \t]*([^\[\]]*)\]", re.IGNORECASE
+    r"\[(?:(?:https?|ftp|mailto):|//)[^\s\[\]]*+[ \t]*+([^\[\]]*+)\]", re.IGNORECASE
 )
 _BRACKETS: Final = re.compile(r"\[\[|\]\]")
-_BLANK_LINES: Final = re.compile(r"[ \t]*\n(?:[ \t]*\n)+")
-_IN_BRACKETS: Final = re.compile(r"\s*(?:\([^()]*\)|（[^（）]*）)\s*\Z")
+_BLANK_LINES: Final = re.compile(r"(?<![ \t])[ \t]*\n(?:[ \t]*+\n)+")
+_IN_BRACKETS: Final = re.compile(r"(?<!\s)\s*(?:\([^()]*\)|（[^（）]*）)\s*\Z")
 
 
 def plain_text(wikitext: str, site: SiteInfo | None = None) -> str:
@@ -44,7 +47,7 @@ def plain_text(wikitext: str, site: SiteInfo | None = None) -> str:
         'Paris has buses and the museum.'
     """
     wiki = site or SiteInfo()
-    text = _without_blocks(_DROPPED.sub("", rendered_part(wikitext)))
+    text = _without_blocks(replace_elements(rendered_part(wikitext), _DROPPED))
     text = _TAG.sub("", _LINE_BREAK.sub("\n", text))
     text = _OUTSIDE.sub(r"\1", _MARKS.sub("", _HEADING.sub(r"\2", text)))
     text = _BLANK_LINES.sub("\n\n", html.unescape(text)).strip()
@@ -61,35 +64,24 @@ def _without_blocks(text: str) -> str:
     if "{" not in text:
         return text
     spans: list[tuple[int, int]] = []
-    stack: list[tuple[str, int]] = []
+    levels: list[tuple[int, list[int]]] = [(0, [])]  # Open templates, each with its open tables.
     for token in _BLOCK.finditer(text):
         if token[1]:
-            stack.append(("table", token.start(1)))
+            levels[-1][1].append(token.start(1))
         elif token[2]:
-            _close(stack, spans, "table", token.end())
+            if levels[-1][1]:
+                spans.append((levels[-1][1].pop(), token.end()))
         elif token[0][0] == "{":
-            stack += [("call", token.start() + 2 * k) for k in range(len(token[0]) // 2)]
+            levels += [(token.start() + 2 * k, []) for k in range(len(token[0]) // 2)]
         else:
-            for k in range(len(token[0]) // 2):
-                _close(stack, spans, "call", token.start() + 2 * (k + 1))
+            for k in range(min(len(token[0]) // 2, len(levels) - 1)):
+                spans.append((levels.pop()[0], token.start() + 2 * (k + 1)))
     parts, done = [], 0
     for start, stop in sorted(spans):
         if start >= done:
             parts.append(text[done:start])
         done = max(done, stop)
     return "".join([*parts, text[done:]])
-
-
-def _close(stack: list[tuple[str, int]], spans: list[tuple[int, int]], kind: str, end: int) -> None:
-    """Close the innermost block of a kind; blocks within it that are open never close."""
-    for depth in range(len(stack) - 1, -1, -1):
-        if stack[depth][0] == kind:
-            spans.append((stack[depth][1], end))
-            del stack[depth:]
-            return
-        if kind == "table":
-            # A table does not end outside the template that it stands in.
-            return
 
 
 def _link_spans(text: str, site: SiteInfo) -> list[tuple[int, int]]:
@@ -102,7 +94,9 @@ def _link_spans(text: str, site: SiteInfo) -> list[tuple[int, int]]:
         elif stack:
             start = stack.pop()
             holds = bool(spans) and spans[-1][0] > start
-            if not holds or _is_embedded(text[start + 2 : token.end()], site):
+            if not holds or _is_embedded(
+                text[start + 2 : min(token.end(), start + _LONGEST_PREFIX)], site
+            ):
                 while spans and spans[-1][0] > start:
                     spans.pop()
                 spans.append((start, token.end()))

@@ -41,7 +41,7 @@ They come from MediaWiki's message files, as DBpedia's extraction framework coll
 _WORDS: Final = "|".join(
     re.escape(word).replace("_", "[_ ]") for word in sorted(REDIRECT_WORDS, key=len, reverse=True)
 )
-_LINK: Final = r"\s*:?\s*\[\[(.*?)(?:\|.*?)?\]\]"
+_LINK: Final = r"\s*+(?::\s*+)?\[\[([^|]*?)(?:\|.*?)?\]\]"
 _LISTED: Final = re.compile(rf"\s*[#＃](?:{_WORDS}){_LINK}", re.IGNORECASE | re.DOTALL)
 _ANY: Final = re.compile(rf"\s*[#＃][^\[\]{{}}|\n]{{1,60}}?{_LINK}", re.DOTALL)
 _BARE_NAME = re.compile(r"[^\W\d_][^{}\[\]|<>=\n]*")

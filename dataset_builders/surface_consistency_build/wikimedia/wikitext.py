@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from surface_consistency.text import replace_elements
+
 _LANGUAGES: Final = """
     aa ab abr ace acm ady af ak als alt am ami an ang ann anp ar arc ary arz as ast atj av avk awa
     ay az azb ba ban bar bat-smg bbc bcl bdr be be-tarask be-x-old bew bg bh bi bjn blk bm bn bo
@@ -65,9 +67,8 @@ _SPACES: Final = re.compile(r"[\s_\u00a0\u1680\u180e\u2000-\u200a\u2028\u2029\u2
 _BIDI_MARKS: Final = re.compile("[\u200e\u200f\u202a-\u202e]")
 _HIDDEN: Final = re.compile(
     r"<!--.*?(?:-->|\Z)"
-    r"|<(?P<tag>nowiki|pre|math|includeonly|source|syntaxhighlight|templatedata)\b[^>/]*>"
-    r".*?</(?P=tag)\s*>"
-    r"|<(?:nowiki|pre)\b[^>]*/>"
+    r"|<(?P<tag>nowiki|pre|math|includeonly|source|syntaxhighlight|templatedata)\b[^<>/]*>"
+    r"|<(?:nowiki|pre)\b[^<>]*/>"
     r"|</?(?:noinclude|onlyinclude)\s*/?>",
     re.IGNORECASE | re.DOTALL,
 )
@@ -201,7 +202,7 @@ class _Open:
     mark: str
     count: int
     start: int
-    parts: list[str] = field(default_factory=lambda: [""])
+    parts: list[list[str]] = field(default_factory=lambda: [[]])
 
 
 def rendered_part(text: str) -> str:
@@ -218,7 +219,7 @@ def rendered_part(text: str) -> str:
         >>> rendered_part("a<!-- {{b}} --><nowiki>{{c}}</nowiki>{{d}}")
         'a{{d}}'
     """
-    return _HIDDEN.sub("", text)
+    return replace_elements(text, _HIDDEN)
 
 
 def template_calls(text: str, site: SiteInfo | None = None) -> list[TemplateCall]:
@@ -265,7 +266,9 @@ def category_links(text: str, site: SiteInfo | None = None) -> list[str]:
         re.escape(name).replace(r"\\ ", "[ _]") for name in wiki.namespace_names(14)
     )
     links = re.findall(
-        rf"\[\[[\s_]*(?:{prefixes})[\s_]*:([^\[\]|{{}}<>\n]+)(?:\|[^\]]*)?\]\]", text, re.IGNORECASE
+        rf"\[\[[\s_]*(?:{prefixes})[\s_]*:([^\[\]|{{}}<>\n]+)(?:\|(?:[^\[\]]|\[(?!\[))*+)?\]\]",
+        text,
+        re.IGNORECASE,
     )
     return list(dict.fromkeys(filter(None, map(_capitalised, links))))
 
@@ -276,20 +279,20 @@ def _calls(text: str) -> Iterator[tuple[int, list[str]]]:
     end = 0
     for token in _TOKEN.finditer(text):
         if stack:
-            stack[-1].parts[-1] += text[end : token.start()]
+            stack[-1].parts[-1].append(text[end : token.start()])
         end = token.end()
         mark, count = token[0][0], len(token[0])
         if mark in "{[":
             stack.append(_Open(mark, count, token.start()))
         elif mark == "|":
             if stack and stack[-1].mark == "{":
-                stack[-1].parts.append("")
+                stack[-1].parts.append([])
         elif mark == "}":
             yield from _close_braces(stack, count)
         elif stack and stack[-1].mark == "[":
             stack.pop()
             if stack:
-                stack[-1].parts[-1] += _HOLE
+                stack[-1].parts[-1].append(_HOLE)
 
 
 def _close_braces(stack: list[_Open], count: int) -> Iterator[tuple[int, list[str]]]:
@@ -300,14 +303,14 @@ def _close_braces(stack: list[_Open], count: int) -> Iterator[tuple[int, list[st
         count -= width
         top.count -= width
         if width == 2:
-            yield top.start + top.count, top.parts
-        top.parts = [_HOLE]
+            yield top.start + top.count, ["".join(part) for part in top.parts]
+        top.parts = [[_HOLE]]
         if top.count < 2:
             stack.pop()
             if stack:
-                stack[-1].parts[-1] += "{" * top.count + _HOLE
+                stack[-1].parts[-1].append("{" * top.count + _HOLE)
     if stack and count:
-        stack[-1].parts[-1] += "}" * count
+        stack[-1].parts[-1].append("}" * count)
 
 
 def _template_name(text: str, namespaces: tuple[str, ...]) -> str | None:

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import string
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -10,11 +11,12 @@ from typing import Final
 from surface_consistency.data.slaq_records import SlaqArticle, SlaqQuestion, SlaqTopic
 from surface_consistency.data.slaq_rows import flag_of
 from surface_consistency.errors import RecordError
+from surface_consistency.text import replace_elements
 
-_THOUGHT: Final = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_THOUGHT: Final = re.compile(r"<(?P<tag>think|thinking|reasoning)>", re.IGNORECASE)
 _FENCE: Final = re.compile(r"```[\w-]*\n(.*?)```", re.DOTALL)
 _KEY: Final = re.compile(
-    r"""(?<![^\W_])["'“*_`]*
+    r"""(?<![^\W_])
     (?P<name>
         short[\s_-]*(?:q(?:uestion)?|a(?:nswer)?)[\s_#-]*\d{1,2}(?:[\s_-]*entity)?
       | long[\s_-]*(?:q(?:uestion)?|a(?:nswer)?)
@@ -27,6 +29,7 @@ _NAME: Final = re.compile(
     r"(?P<form>short|long)?(?P<kind>q|a)(?:uestion|nswer)?(?P<number>\d{1,2})?(?P<entity>entity)?"
 )
 _BULLET: Final = re.compile(r"(?:^|\s)(?:[-*•#>]+|\d{1,2}[.)])\s*$")
+_ENDS: Final = string.whitespace + ",;"
 _PLACEHOLDER: Final = re.compile(r"<[\w\s]*>|\.\.\.|…|\[[\w\s]*\]")
 _QUOTES: Final = {'"': '"', "'": "'", "“": "”", "`": "`"}
 
@@ -85,7 +88,7 @@ def parse_written(text: str) -> WrittenTopic:
         >>> parse_written("ShortQ1 : Who, in 1801, saw Ceres?, ShortA1 : Piazzi").facts[0].question
         'Who, in 1801, saw Ceres?'
     """
-    plain = _THOUGHT.sub("", text)
+    plain = replace_elements(text, _THOUGHT)
     values: dict[str, str] = {}
     for part in (plain, *_FENCE.findall(plain)):
         values = _from_object(part) or values
@@ -216,9 +219,11 @@ def _from_keys(text: str) -> dict[str, str]:
         keys = [m for m in keys if m["name"].lower().startswith(("short", "long"))]
     values: dict[str, str] = {}
     for place, match in enumerate(keys, start=1):
-        end = keys[place].start() if place < len(keys) else len(unfenced)
+        text = unfenced[match.end() :]
+        if place < len(keys):
+            text = unfenced[match.end() : keys[place].start()].rstrip("\"'“*_`")
         key = _short_key(match["name"])
-        value = _value(unfenced[match.end() : end].split("\n\n", 1)[0])
+        value = _value(text.split("\n\n", 1)[0])
         if key is not None and value:
             values[key] = value
     return values
@@ -227,7 +232,8 @@ def _from_keys(text: str) -> dict[str, str]:
 def _value(text: str) -> str | None:
     """Take bullets, commas, quotes and emphasis off a value; None for nothing or a placeholder."""
     value = _BULLET.sub("", text.strip()).strip()
-    value = re.sub(r"[\s,;]*[{}]?[\s,;]*$", "", value) if value[-1:] in ",;}{" else value
+    value = value.rstrip(_ENDS)
+    value = value[:-1].rstrip(_ENDS) if value.endswith(("{", "}")) else value
     if value.count('\\"'):
         value = value.replace('\\"', '"')
     value = _unquoted(value).strip("*_` \n\t").rstrip(",;").strip()

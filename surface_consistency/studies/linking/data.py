@@ -4,7 +4,6 @@ import hashlib
 import os
 import random
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -19,6 +18,7 @@ from surface_consistency.data.selection import warn_limited
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.studies.linking.records import LinkingKind
 from surface_consistency.taxonomy import CATEGORIES
+from surface_consistency.text import normalized
 
 NameEncoder = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 """Vectors of names, shape (n_names, n_dimensions); near ones are of similar names."""
@@ -203,7 +203,7 @@ def _shape(name: str) -> str:
     """Write a name as its kinds of characters, each run once: "Aa A. Aa" of "Ada B. Lee"."""
     kinds = "".join(
         "A" if c.isupper() else "0" if c.isdigit() else "a" if c.isalpha() else c
-        for c in unicodedata.normalize("NFC", name)
+        for c in normalized("NFC", name)
     )
     return re.sub(r"([Aa0])\1+", r"\1", kinds)
 
@@ -362,7 +362,7 @@ def _read_vectors(
 
 def _folded(name: str, *, case: bool = True) -> str:
     """Write a name in one form: composed, and letter case aside."""
-    composed = unicodedata.normalize("NFC", name)
+    composed = normalized("NFC", name)
     return composed.casefold() if case else composed
 
 

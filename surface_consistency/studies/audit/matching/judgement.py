@@ -1,7 +1,6 @@
 """The verdict on one answer of an audit: equivalence, containment, overlap of words."""
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import TypeVar
 
 from surface_consistency.schemas.memory import AuditPrompt, Lookup
 from surface_consistency.studies.audit.matching.cleaners import CLEANERS, Cleaner, says_unknown
-from surface_consistency.text import token_key
+from surface_consistency.text import normalized, token_key
 
 _Rule = TypeVar("_Rule")
 _TOKEN = re.compile(r"(?:(?<!\S)[.#@+\u2212-])?(?:\d+\.\d+|\w+(?:[-'’]\w+)*)(?:[+#]+(?!\w))?")
@@ -51,7 +50,7 @@ def audit_key(text: str) -> str:
         >>> audit_key("Washington, D.C."), audit_key(".us"), audit_key("US")
         ('washington d c', '.us', 'us')
     """
-    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    plain = normalized("NFKC", normalized("NFKC", text).casefold())
     return " ".join(_TOKEN.findall(plain.replace("’", "'")))
 
 
