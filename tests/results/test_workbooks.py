@@ -58,6 +58,10 @@ def test_results_of_vlmevalkit_are_read_from_its_workbooks(tmp_path):
     [
         ({"rows": "<row>"}, DataError, "not a workbook that can be read"),
         ({"rows": HEADER, "shared": "<sst/>"}, DataError, "not a workbook that can be read"),
+        ({"rows": HEADER + ROW.replace("7", "٣")}, DataError, "not a number in the digits"),
+        ({"rows": HEADER + ROW.replace("7", "1_0")}, DataError, "not a number in the digits"),
+        ({"rows": HEADER.replace(">1<", ">-1<")}, DataError, "a whole number of at least 0"),
+        ({"rows": HEADER + ROW.replace('r="3"', 'r="٣"')}, DataError, "a whole number"),
         ({"rows": HEADER, "head": "<!DOCTYPE x>"}, DataError, "defines no document type"),
     ],
     ids=["cut off", "text that is not there", "a document type"],

@@ -15,6 +15,7 @@ from surface_consistency.errors import RunnerError, SurfaceConsistencyWarning
 from surface_consistency.models.reasoning import separate_reasoning
 from surface_consistency.models.runner import Runner, cut_at_stop
 from surface_consistency.models.server._replies import is_filtered, read_reply
+from surface_consistency.reading import shown
 from surface_consistency.redaction import Redactor
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
@@ -269,8 +270,9 @@ class OpenAICompatibleRunner(Runner):
             self.served_model = before = self.served_model or model
         if model != before:
             raise RunnerError(
-                f"{self._client.url} answers as {model[:_SHOWN]!r} now and as {before!r} before; "
-                "one run has one model: start a new run, and pin the model with served_model"
+                f"{self._client.url} answers as {shown(model[:_SHOWN])} now and as {shown(before)} "
+                "before; one run has one model: start a new run, and pin the model with "
+                "served_model"
             )
 
 
@@ -330,6 +332,6 @@ def _address(base_url: str | None) -> str:
         raise ValueError(
             "base_url is the http(s) address at which the API begins, such as "
             "'http://localhost:8000/v1' (`runner_option` base_url=ADDRESS, or OPENAI_BASE_URL); "
-            f"got {address!r}"
+            f"got {shown(address)}"
         )
     return address.rstrip("/")
