@@ -289,8 +289,8 @@ class _Asker:
         if len(self.refused) >= limit:
             raise RunnerError(
                 f"runner {shown(self.runner.name)} answered none of its first prompts and gave the "
-                f"same error for {limit:,} in a row: {answer.error[:300]}. Correct its cause and start "
-                "again, the same prompts are asked anew; if it is right and only these prompts "
+                f"same error for {limit:,} in a row: {answer.error[:300]}. Correct the cause and "
+                "start again, which sends the same prompts; if only these prompts "
                 "are at fault, give the runner a larger max_refusals"
             )
 

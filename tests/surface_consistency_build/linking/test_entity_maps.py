@@ -191,6 +191,21 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path):
     little = one_member(tmp_path / "zeros.npz", headed((1 << 20,)) + bytes(1 << 23))
     with EntityMap.open(little) as linked:
         assert linked.documents("Bomb").tolist() == [0]
+    tracemalloc.start()
+    less = one_member(tmp_path / "less.npz", zeros, n_plain=160)
+    with EntityMap.open(less) as linked, pytest.raises(DataError, match="announces an array"):
+        linked.count("Bomb")
+    with zipfile.ZipFile(tmp_path / "bzip2.npz", "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("Bomb.npy", headed((1 << 20,)) + bytes(1 << 23))
+    made = tracemalloc.get_traced_memory()[0]
+    tracemalloc.reset_peak()
+    with (
+        EntityMap.open(tmp_path / "bzip2.npz") as linked,
+        pytest.raises(DataError, match="otherwise than by numpy"),
+    ):
+        linked.count("Bomb")
+    assert tracemalloc.get_traced_memory()[1] - made < 1 << 20
+    tracemalloc.stop()
     said = one_member(tmp_path / "said.npz", headed((4,)) + bytes(32), n_plain=1 << 31)
     with EntityMap.open(said) as linked, pytest.raises(DataError, match="unpacks to 2,147,483"):
         linked.count("Bomb")
