@@ -22,7 +22,6 @@ from numpy.lib import format as npy
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.reading import UnpackedSize, shown, unpacked
-from surface_consistency.rows.columnar import check_array
 from surface_consistency_build.linking.dbpedia import resource_title
 
 FAILURE_KEYS: Final = ("__SPOTLIGHT_EXCEPTION__", "__CONNECTION_ERROR__", "__HTTP_ERROR__")
@@ -207,7 +206,8 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any
     most = min(_LARGEST, max(_UNSUSPECTED, _DENSEST * member.compress_size))
     if member.file_size > most:
         raise ValueError(f"it unpacks to {member.file_size:,} bytes; the maximum is {most:,}")
-    check_array(archive, member)
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError("it is packed otherwise than by numpy")
     with unpacked(archive.open(member), UnpackedSize(Path(str(archive.filename))), b"") as file:
         content = io.BytesIO(file.read())
     version = npy.read_magic(content)
