@@ -340,7 +340,7 @@ def _described(prompts: Sequence[Prompt]) -> str:
     text = first.text if first.messages is None else first.messages[-1].content
     words = textwrap.shorten(text or "", 60, placeholder=" ...")
     more = f" and {len(prompts) - 1} more" if len(prompts) > 1 else ""
-    return f"prompt {shown(first.id)} ({shown(words)}){more}"
+    return f"prompt {shown(first.id)} ({words!r}){more}"
 
 
 def _too_large(prompt: Prompt, error: RunnerOutOfMemoryError) -> Generation:
