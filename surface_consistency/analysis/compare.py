@@ -499,7 +499,8 @@ def _common_metrics(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     if not common:
         by_model = scored.groupby("model", sort=False, observed=True)["metric"].unique()
         own = [
-            f"{name[:30]}: {', '.join(map(str, names))}"[:60] for name, names in by_model.items()
+            f"{str(name)[:30]}: {', '.join(map(str, names))}"[:60]
+            for name, names in by_model.items()
         ]
         listed = "; ".join(own[:3]) + (f" and {len(own) - 3:,} more models" if own[3:] else "")
         raise DataError(
