@@ -273,7 +273,7 @@ def parse_json(text: str | bytes, place: str, *, remedy: str = _JSON_REMEDY) -> 
     """Parse JSON from outside.
 
     Args:
-        text: The text, or its bytes in UTF-8.
+        text: The text, or its bytes in UTF-8, of which byte order marks at the start are removed.
         place: Where it stands, for messages: a file and line, or an option.
         remedy: What to do where it is no JSON.
 
@@ -293,7 +293,7 @@ def parse_json(text: str | bytes, place: str, *, remedy: str = _JSON_REMEDY) -> 
         surface_consistency.errors.RecordError: line 1: nested more than 64 levels deep; ...
     """
     if isinstance(text, bytes):
-        text = decode_text(text, place)
+        text = decode_text(_without_bom(text), place)
     try:
         return _parse(text, place)
     except json.JSONDecodeError as error:

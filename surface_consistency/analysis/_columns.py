@@ -287,7 +287,8 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
     first_of, *_ = inputs_of(path, ResultColumns())
     table, rows = table_or_rows(first_of)
     if table is None:
-        table = frame_of([flat.row() for flat in flat_rows(rows, Path(first_of.name), [])[1]])
+        name = first_of.name
+        table = frame_of([flat.row() for flat in flat_rows(rows, Path(name), [])[1]], name)
     if table.empty:
         raise DataError(f"{first_of.name} has no rows; check how it was written")
     texts = map(str, table.select_dtypes(exclude=["number", "bool"]))

@@ -488,7 +488,7 @@ def _common_metrics(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     """Choose the metrics by which all models have scores."""
     is_scored = frame["score"].notna()
     scored = frame if is_scored.all() else frame[is_scored]
-    reasons = "".join(f"; {note}" for note in notes if note.endswith(LEFT_OUT))
+    reasons = "".join([f"; {note}" for note in notes if note.endswith(LEFT_OUT)][:1])
     if scored.empty:
         raise no_scores(frame, notes)
     if not _varies(scored["metric"]) and not _varies(frame["metric"]):
@@ -498,7 +498,11 @@ def _common_metrics(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     common = [str(name) for name in held.index[held == n_models]]
     if not common:
         by_model = scored.groupby("model", sort=False, observed=True)["metric"].unique()
-        listed = "; ".join(f"{name}: {first_names(held)}" for name, held in by_model.items())
+        own = [
+            f"{str(name)[:30]}: {', '.join(map(str, names))}"[:60]
+            for name, names in by_model.items()
+        ]
+        listed = "; ".join(own[:3]) + (f" and {len(own) - 3:,} more models" if own[3:] else "")
         raise DataError(
             f"the models have no metric in common ({listed}); leave a model out, or judge the "
             f"answers of all by `rule`{reasons}"
@@ -843,7 +847,8 @@ def _first_items(rows: pd.DataFrame) -> str:
     """Name the first item of each model, of the first few."""
     first = rows.drop_duplicates("model").head(5)
     named = zip(first["model"], first["item"], strict=True)
-    return ", ".join(f"{shown(item)} by {model}" for model, item in named)
+    listed = ", ".join(f"{shown(item, 30)} by {model[:30]}" for model, item in named)
+    return listed if len(listed) <= 90 else f"{listed[:90]}..."
 
 
 def _missing_items(

@@ -11,7 +11,7 @@ from typing import Final
 from pydantic import Field
 
 from surface_consistency.data.slaq_records import SlaqTopic, topic_id_of
-from surface_consistency.rows.cells import RowCells, text_of
+from surface_consistency.rows.cells import RowCells, count_of, text_of
 from surface_consistency.schemas._record import NonEmpty, Record
 from surface_consistency.schemas.jsonl import atomic_path
 from surface_consistency.text import replace_elements
@@ -155,7 +155,7 @@ def views_of(value: object) -> int | None:
     match = _VIEWS.fullmatch(text)
     if match is None or not text.isascii():
         raise ValueError("expected a whole number of at least 0, such as 1234 or 1,234")
-    return int(re.sub(r"\D", "", match[1]))
+    return count_of(re.sub(r"\D", "", match[1]))
 
 
 def facts_of(cells: RowCells, *, clean_html: bool) -> tuple[list[dict[str, object]], bool]:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, NoReturn
 import pandas as pd
 
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.reading import first_names
+from surface_consistency.reading import first_names, shown
 from surface_consistency.rows.columnar import check_saved_dataset
 from surface_consistency.rows.readers import FORMATS, Place, Row, read_rows
 from surface_consistency.rows.remote import local_copy, url_of
@@ -95,7 +95,7 @@ def open_source(
         name = os.fspath(source)
         near = did_you_mean(name, [SAMPLE]) if sample else ""
         if near and not Path(source).exists():
-            raise SourceNotFoundError(f"no file or folder {name!r}{near}")
+            raise SourceNotFoundError(f"no file or folder {shown(name, 200)}{near}")
         return open_snapshot(name, locate(source, revision=revision), split=split)
     _refuse_revision(revision, "rows in memory")
     if isinstance(source, Mapping):
@@ -141,7 +141,7 @@ def locate(source: str | os.PathLike[str], *, revision: str | None = None) -> "S
         return Snapshot(path, None)
     if isinstance(source, os.PathLike) or not is_hub_id(name):
         raise SourceNotFoundError(
-            f"no file or folder {name!r} (in {Path.cwd()}); check the path. "
+            f"no file or folder {shown(name, 200)} (in {Path.cwd()}); check the path. "
             "A hub repository is named owner/name"
         )
     return fetch_repository(name, revision=revision)
@@ -172,7 +172,8 @@ def _refuse_revision(revision: str | None, name: str) -> None:
     """Refuse a revision that would be ignored."""
     if revision is not None:
         raise ValueError(
-            f"revision={revision!r} belongs to a hub repository, but the source is {name}; omit it"
+            f"revision={shown(revision)} belongs to a hub repository, but the source is {name}; "
+            "omit it"
         )
 
 
@@ -182,7 +183,9 @@ def _opened(
     """Look at the first rows, refuse an empty source, and put them back."""
     first = list(islice(rows, _LOOKED_AT))
     if not first:
-        raise DataError(f"{name} has no rows (split {split!r}); choose another split or source")
+        raise DataError(
+            f"{name} has no rows (split {shown(split)}); choose another split or source"
+        )
     columns = tuple(dict.fromkeys(column for _, row in first for column in row))
     return OpenSource(
         id=name, revision=revision, folder=folder, columns=columns, rows=chain(first, rows)
@@ -253,8 +256,8 @@ def _pick_split(splits: Mapping[str, object], split: str) -> Iterable[Mapping[st
     rows = splits[split]
     if isinstance(rows, str | Mapping) or not isinstance(rows, Iterable):
         raise TypeError(
-            f"source[{split!r}] must hold rows, got {type(rows).__name__}; one row alone goes into "
-            "a list"
+            f"source[{shown(split)}] must hold rows, got {type(rows).__name__}; one row alone goes "
+            "into a list"
         )
     return rows
 
@@ -271,8 +274,8 @@ def _no_files(folder: Path, name: str) -> SourceNotFoundError:
 def _no_split(split: str, name: str, described: list[str], *names: str) -> SourceNotFoundError:
     """Say which splits there are."""
     known = ", ".join(described) or "none"
-    remedy = f"; pass split={names[0]!r}" if names else ""
-    return SourceNotFoundError(f"no split {split!r} in {name}; its splits: {known}{remedy}")
+    remedy = f"; pass split={shown(names[0])}" if names else ""
+    return SourceNotFoundError(f"no split {shown(split)} in {name}; its splits: {known}{remedy}")
 
 
 def rows_in_memory(source: object, name: str) -> Iterator[Row]:
@@ -394,27 +397,29 @@ def _explain(repository: str, revision: str | None, error: Exception) -> NoRetur
     )
 
     url = f"https://huggingface.co/datasets/{repository}"
-    at = f" at revision {revision!r}" if revision else ""
-    local = f"There is no local file or folder {repository!r} either."
+    at = f" at revision {shown(revision)}" if revision else ""
+    local = f"There is no local file or folder {shown(repository, 200)} either."
     if isinstance(error, GatedRepoError):
         message = f"{url} is gated: accept its conditions on that page, then {_LOGIN_REMEDY}."
     elif isinstance(error, RepositoryNotFoundError):
         message = (
-            f"the hub has no data repository {repository!r}, or it is private: check the name; if "
-            f"it is private, {_LOGIN_REMEDY}. {local}"
+            f"the hub has no data repository {shown(repository, 200)}, or it is private: check the "
+            f"name; if it is private, {_LOGIN_REMEDY}. {local}"
         )
     elif isinstance(error, RevisionNotFoundError):
-        message = f"{url} has no revision {revision!r}: its branches and tags stand at {url}/tree."
+        message = (
+            f"{url} has no revision {shown(revision)}: its branches and tags stand at {url}/tree."
+        )
     elif isinstance(error, HFValidationError):
-        message = f"{repository!r} is no repository id of the hub ({error}). {local}"
+        message = f"{shown(repository, 200)} is no repository id of the hub ({error}). {local}"
     elif isinstance(error, LocalEntryNotFoundError):
         message = (
-            f"the hub cannot be reached and {repository!r}{at} is not in its cache: "
+            f"the hub cannot be reached and {shown(repository, 200)}{at} is not in its cache: "
             f"{_OFFLINE_REMEDY.format(id=repository)}. {local}"
         )
     else:
         message = (
-            f"{repository!r}{at} could not be downloaded ({type(error).__name__}: {error}): "
-            f"{_OFFLINE_REMEDY.format(id=repository)}."
+            f"{shown(repository, 200)}{at} could not be downloaded ({type(error).__name__}: "
+            f"{error}): {_OFFLINE_REMEDY.format(id=repository)}."
         )
     raise SourceNotFoundError(message) from error

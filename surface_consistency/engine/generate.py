@@ -15,6 +15,7 @@ from tqdm import tqdm
 from surface_consistency.errors import RunnerError, RunnerOutOfMemoryError, SurfaceConsistencyError
 from surface_consistency.models.reasoning import separate_reasoning
 from surface_consistency.models.runner import Runner
+from surface_consistency.reading import shown
 from surface_consistency.runs.log import RunLog
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
@@ -245,15 +246,15 @@ class _Asker:
         except Exception as error:
             # A runner is anyone's code: every error is reported in the same form.
             raise RunnerError(
-                f"runner {self.runner.name!r} failed on {_described([*waiting.values()] or part)}: "
-                f"{type(error).__name__}: {error}; the answers so far are stored, and the same "
-                "command resumes"
+                f"runner {shown(self.runner.name)} failed on "
+                f"{_described([*waiting.values()] or part)}: {type(error).__name__}: "
+                f"{str(error)[:200]}; the answers so far are stored, and the same command resumes"
             ) from error
         finally:
             self._store(answers)
         if waiting:
             raise RunnerError(
-                f"runner {self.runner.name!r} gave no generation for {_named(list(waiting))}; "
+                f"runner {shown(self.runner.name)} gave no generation for {_named(list(waiting))}; "
                 "yield one for every prompt, if only with an error, and the same command resumes"
             )
         return []
@@ -262,16 +263,16 @@ class _Asker:
         """Match an answer to the prompt that waits for it."""
         if not isinstance(generation, Generation):
             raise RunnerError(
-                f"runner {self.runner.name!r} yielded a {type(generation).__name__} for "
+                f"runner {shown(self.runner.name)} yielded a {type(generation).__name__} for "
                 f"{_described([*waiting.values()])}; yield objects of the class "
                 "surface_consistency.schemas.Generation, and the same command resumes"
             )
         prompt = waiting.pop(generation.prompt_id, None)
         if prompt is None:
             raise RunnerError(
-                f"runner {self.runner.name!r} answered prompt {generation.prompt_id!r}, which is "
-                "not in this batch or has an answer already; yield one `Generation` per prompt, "
-                "with `prompt_id=prompt.id`, and the same command resumes"
+                f"runner {shown(self.runner.name)} answered prompt {shown(generation.prompt_id)}, "
+                "which is not in this batch or has an answer already; yield one `Generation` per "
+                "prompt, with `prompt_id=prompt.id`, and the same command resumes"
             )
         answer = separate_reasoning(generation, self.params)
         return answer.model_copy(update={"prompt_key": prompt.key})
@@ -287,9 +288,9 @@ class _Asker:
         limit = self.runner.max_refusals
         if len(self.refused) >= limit:
             raise RunnerError(
-                f"runner {self.runner.name!r} answered none of its first prompts and gave the "
-                f"same error for {limit:,} in a row: {answer.error}. Mend what it says and start "
-                "again, the same prompts are asked anew; if it is right and only these prompts "
+                f"runner {shown(self.runner.name)} answered none of its first prompts and gave the "
+                f"same error for {limit:,} in a row: {answer.error[:300]}. Correct the cause and "
+                "start again, which sends the same prompts; if only these prompts "
                 "are at fault, give the runner a larger max_refusals"
             )
 
@@ -308,7 +309,7 @@ def _distinct(prompts: Sequence[Prompt]) -> list[Prompt]:
     keys: dict[str, str] = {}
     for prompt in prompts:
         if keys.setdefault(prompt.id, prompt.key) != prompt.key:
-            raise ValueError(f"prompt id {prompt.id!r} stands for two different prompts")
+            raise ValueError(f"prompt id {shown(prompt.id)} stands for two different prompts")
         by_key.setdefault(prompt.key, prompt)
     return list(by_key.values())
 
@@ -322,14 +323,14 @@ def _batches(
         ids = {prompt.id for prompt in batch}
         if len(ids) != len(batch) or not ids <= unplanned:
             raise RunnerError(
-                f"runner {runner.name!r} planned prompts twice or that are not in the run: "
+                f"runner {shown(runner.name)} planned prompts twice or that are not in the run: "
                 f"{_named(sorted(ids - unplanned) or sorted(ids))}"
             )
         unplanned -= ids
         yield batch
     if unplanned:
         raise RunnerError(
-            f"runner {runner.name!r} left {_named(sorted(unplanned))} out of its plan"
+            f"runner {shown(runner.name)} left {_named(sorted(unplanned))} out of its plan"
         )
 
 
@@ -339,7 +340,7 @@ def _described(prompts: Sequence[Prompt]) -> str:
     text = first.text if first.messages is None else first.messages[-1].content
     words = textwrap.shorten(text or "", 60, placeholder=" ...")
     more = f" and {len(prompts) - 1} more" if len(prompts) > 1 else ""
-    return f"prompt {first.id!r} ({words!r}){more}"
+    return f"prompt {shown(first.id)} ({words!r}){more}"
 
 
 def _too_large(prompt: Prompt, error: RunnerOutOfMemoryError) -> Generation:

@@ -23,6 +23,7 @@ from surface_consistency.metrics.uncertainty.bootstrap import (
     values_of_groups,
 )
 from surface_consistency.metrics.uncertainty.intervals import Intervals, check_seed
+from surface_consistency.reading import shown
 
 
 def column_names(columns: str | Sequence[str]) -> list[str]:
@@ -38,7 +39,7 @@ def grouping_columns(by: str | Sequence[str], result_columns: Iterable[str]) -> 
     clashes = sorted(set(keys) & set(result_columns))
     if clashes:
         raise ValueError(
-            f"by column {clashes[0]!r} has the name of a column of the result; rename it"
+            f"by column {shown(clashes[0])} has the name of a column of the result; rename it"
         )
     return keys
 
@@ -66,11 +67,13 @@ def check_frame(frame: object, needed: Sequence[str], *, options: str, row: str 
     for column in needed:
         if column not in seen:
             raise ColumnNotFoundError(
-                f"column {column!r} is not in the frame, which has {seen}: "
+                f"column {shown(column)} is not in the frame, which has {seen}: "
                 f"name the right one through {options}"
             )
         if seen.count(column) > 1:
-            raise ValueError(f"column {column!r} stands {seen.count(column)} times in the frame")
+            raise ValueError(
+                f"column {shown(column)} stands {seen.count(column)} times in the frame"
+            )
     if frame.empty:
         raise ValueError(f"frame has no rows: there are no {row}s to count")
 
@@ -81,11 +84,11 @@ def cluster_codes(frame: pd.DataFrame, cluster: str | None) -> _inputs.Integers:
         return np.arange(len(frame))
     codes, labels = pd.factorize(frame[cluster])
     if labels.dtype == object:
-        _inputs.refuse_mixed_labels(labels, f"column {cluster!r}")
+        _inputs.refuse_mixed_labels(labels, f"column {shown(cluster)}")
     if (codes < 0).any():
         raise ValueError(
-            f"column {cluster!r} has no cluster id in row {int(np.argmax(codes < 0))}: fill it in, "
-            "or pass cluster=None to take each row for a cluster of its own"
+            f"column {shown(cluster)} has no cluster id in row {int(np.argmax(codes < 0))}: fill "
+            "it in, or pass cluster=None to take each row for a cluster of its own"
         )
     return codes.astype(np.int64)
 
@@ -156,8 +159,8 @@ def _coded(column: "pd.Series[Any]") -> _Coded:
     if is_empty.any():
         if UNLABELLED in numbers:
             raise ValueError(
-                f"column {column.name!r} has empty cells besides the label {UNLABELLED!r}, which "
-                "is the name of their group: rename the label, or fill the empty cells in"
+                f"column {shown(column.name)} has empty cells besides the label {UNLABELLED!r}, "
+                "which is the name of their group: rename the label, or fill the empty cells in"
             )
         codes[is_empty] = numbers.setdefault(UNLABELLED, len(numbers))
     return _Coded(list(numbers), codes, sizes)
@@ -219,7 +222,7 @@ def check_pair_ids(
         repeated = members[members.duplicated()]
         if len(repeated):
             raise ValueError(
-                f"column {column!r} holds {repeated.iloc[0]!r} more than once "
+                f"column {shown(column)} holds {shown(repeated.iloc[0])} more than once "
                 f"{group_name(keys, key)} ({len(repeated)} rows repeat an id): drop the "
                 "duplicates, or add to by what tells them apart"
             )
@@ -270,12 +273,12 @@ def group_name(keys: list[str], key: GroupKey) -> str:
     """Name a group in a message."""
     if not keys:
         return "in the frame"
-    return "in group " + ", ".join(f"{k}={v!r}" for k, v in zip(keys, key, strict=True))
+    return "in group " + ", ".join(f"{k}={shown(v)}" for k, v in zip(keys, key, strict=True))
 
 
 def group_seed(seed: int, keys: list[str], key: GroupKey) -> np.random.SeedSequence:
     """Derive a group's seed from its labels, whichever other groups there are."""
-    name = "\x1f".join(f"{k}={v!r}" for k, v in zip(keys, key, strict=True))
+    name = "\x1f".join(f"{k}={shown(v)}" for k, v in zip(keys, key, strict=True))
     digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).digest()
     return np.random.SeedSequence([seed, *np.frombuffer(digest, dtype="<u4").tolist()])
 

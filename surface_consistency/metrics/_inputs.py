@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.reading import shown
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 """An array of floats."""
@@ -27,7 +28,7 @@ def check_confidence_level(confidence: float, name: str = "confidence") -> float
     """Return `confidence` when it lies strictly between 0 and 1."""
     if not 0.0 < confidence < 1.0:
         raise ValueError(
-            f"{name} must lie strictly between 0 and 1, as in 0.95; got {confidence!r}"
+            f"{name} must lie strictly between 0 and 1, as in 0.95; got {shown(confidence)}"
         )
     return float(confidence)
 
@@ -36,13 +37,13 @@ def check_choice(value: str, choices: Sequence[str], name: str) -> None:
     """Refuse what is not one of an option's choices."""
     if value not in choices:
         *others, last = map(repr, choices)
-        raise ValueError(f"{name} must be {', '.join(others)} or {last}; got {value!r}")
+        raise ValueError(f"{name} must be {', '.join(others)} or {last}; got {shown(value)}")
 
 
 def check_count(value: object, name: str) -> int:
     """Return `value` as an `int` when it is a whole number of at least 0, and no bool."""
     if type(value).__name__ in {"bool", "bool_"} or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} must be an integer count; got {value!r}")
+        raise TypeError(f"{name} must be an integer count; got {shown(value)}")
     count = operator.index(value)
     if count < 0:
         raise ValueError(f"{name} must be a count of at least 0; got {count}")
@@ -248,7 +249,7 @@ def _code_of_object(value: object, index: int, name: str) -> int:
 
 def _not_a_verdict(value: object, index: int, name: str) -> ValueError:
     return ValueError(
-        f"{name}[{index}] is {value!r}, which is no verdict: give True or False, 1 or 0, "
+        f"{name}[{index}] is {shown(value)}, which is no verdict: give True or False, 1 or 0, "
         "or None or NaN where the answer was not scored"
     )
 
@@ -337,7 +338,7 @@ def _number(value: object, index: int, name: str) -> float:
         return float(value)
     if is_missing(value):
         return np.nan
-    raise TypeError(f"{name}[{index}] is {value!r}, which is no number")
+    raise TypeError(f"{name}[{index}] is {shown(value)}, which is no number")
 
 
 def label_codes(
@@ -358,7 +359,7 @@ def label_codes(
     if any(map(is_missing, numbers)):
         index = next(place for place, label in enumerate(values) if is_missing(label))
         raise ValueError(
-            f"{name}[{index}] is {values[index]!r}: every {row} needs a label, so name it"
+            f"{name}[{index}] is {shown(values[index])}: every {row} needs a label, so name it"
         )
     if len(values) != n:
         raise ValueError(
@@ -402,6 +403,6 @@ def refuse_mixed_labels(labels: Iterable[Any], name: str) -> None:
     alike = [label for label in others if str(label) in texts] if texts and others else []
     if alike:
         raise ValueError(
-            f"{name} holds both the text {str(alike[0])!r} and {alike[0]!r}, which would be two "
-            "different labels; convert all labels to one type, such as by .astype(str)"
+            f"{name} holds both the text {shown(str(alike[0]))} and {shown(alike[0])}, which would "
+            "be two different labels; convert all labels to one type, such as by .astype(str)"
         )

@@ -14,6 +14,7 @@ from pydantic import JsonValue
 from surface_consistency.errors import RunnerError
 from surface_consistency.models._engine import Batch, Tokens, shared_batch
 from surface_consistency.models.reasoning import template_tags
+from surface_consistency.reading import shown
 from surface_consistency.schemas.prompts import Prompt
 
 _CHUNK = 1024
@@ -88,8 +89,8 @@ class PromptEncoder:
         if not self.tokenizer.chat_template:
             raise RunnerError(
                 f"{self.label} has no chat template, so it cannot answer the conversation of "
-                f"prompt {prompt.id!r}; ask without `chat` (slaq: with `completion`), or take an "
-                "instruction-tuned model"
+                f"prompt {shown(prompt.id)}; ask without `chat` (slaq: with `completion`), or take "
+                "an instruction-tuned model"
             )
         turns = [{"role": turn.role, "content": turn.content} for turn in prompt.messages or ()]
         try:
@@ -98,8 +99,8 @@ class PromptEncoder:
             )
         except TemplateError as error:
             raise RunnerError(
-                f"the chat template of {self.label} refuses prompt {prompt.id!r}: {error}; change "
-                "the roles of its messages"
+                f"the chat template of {self.label} refuses prompt {shown(prompt.id)}: {error}; "
+                "change the roles of its messages"
             ) from error
         return rendered
 
@@ -108,14 +109,14 @@ class PromptEncoder:
         if not ids:
             if self.tokenizer.bos_token_id is None:
                 raise RunnerError(
-                    f"prompt {prompt.id!r} has no tokens and {self.label} has no start token; "
+                    f"prompt {shown(prompt.id)} has no tokens and {self.label} has no start token; "
                     "give it some text"
                 )
             ids = [self.tokenizer.bos_token_id]
         if max(ids) >= self.vocabulary:
             raise RunnerError(
-                f"the tokenizer of {self.label} gives prompt {prompt.id!r} token {max(ids)}, but "
-                f"the model knows {self.vocabulary}; tokenizer and model do not belong together"
+                f"the tokenizer of {self.label} gives prompt {shown(prompt.id)} token {max(ids)}, "
+                f"but the model knows {self.vocabulary}; tokenizer and model do not belong together"
             )
         return array("i", ids)
 
@@ -207,7 +208,7 @@ class Planner:
             worst = max(too_long, key=sizes.__getitem__)
             remedy = _remedy(limit + max_new_tokens - sizes[worst])
             raise RunnerError(
-                f"prompt {worst!r} has {sizes[worst]:,} tokens; {self.label} takes {limit:,} "
+                f"prompt {shown(worst)} has {sizes[worst]:,} tokens; {self.label} takes {limit:,} "
                 f"({self.context:,} minus {max_new_tokens} new ones). {len(too_long):,} of "
                 f"{len(prompts):,} prompts are too long: {remedy}"
             )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from surface_consistency.errors import RunnerError
 from surface_consistency.models._batching import common_prefix_length, cut_batches
 from surface_consistency.models._engine import Batch, Engine, shared_batch
+from surface_consistency.reading import shown
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 
 if TYPE_CHECKING:
@@ -167,8 +168,8 @@ class TokenScorer:
             covered = max(covered, end)
         else:
             raise RunnerError(
-                f"the continuation {request.continuation!r} of request {request.id!r} has no "
-                f"tokens in {self.label}; give it some text"
+                f"the continuation {shown(request.continuation)} of request {shown(request.id)} "
+                f"has no tokens in {self.label}; give it some text"
             )
         token_ids = list(ids[: last + 1])
         if place == 0:
@@ -190,7 +191,8 @@ class TokenScorer:
             name, token, other = "begin", self.tokenizer.bos_token_id, '"eos" for the end token'
         if token is None:
             raise RunnerError(
-                f"{self.label} has no {name} token to put before request {request.id!r}, a text "
+                f"{self.label} has no {name} token to put before request {shown(request.id)}, a "
+                "text "
                 f'without context; ask with bos={other}, or bos="none", which leaves its first '
                 "token out"
             )
@@ -201,13 +203,13 @@ class TokenScorer:
         vocabulary = self.engine.vocabulary
         if max(row.ids) >= vocabulary:
             raise RunnerError(
-                f"the tokenizer of {self.label} gives request {row.request.id!r} token "
+                f"the tokenizer of {self.label} gives request {shown(row.request.id)} token "
                 f"{max(row.ids)}, but the model knows {vocabulary}; tokenizer and model do not "
                 "belong together"
             )
         if self.context is not None and len(row.ids) - 1 > self.context:
             raise RunnerError(
-                f"request {row.request.id!r} has {len(row.ids):,} tokens; {self.label} reads "
+                f"request {shown(row.request.id)} has {len(row.ids):,} tokens; {self.label} reads "
                 f"{self.context:,}: shorten its context, or take a model that reads more"
             )
         return row
@@ -226,8 +228,8 @@ def _scored(row: _Row, logits: "torch.Tensor | None") -> ScoredText:
         of_targets = of_row.gather(-1, targets[:, None])[:, 0] - of_row.logsumexp(-1)
         if bool(of_targets.isnan().any()):
             raise RunnerError(
-                f"the model gives request {row.request.id!r} logits that are no numbers; load it "
-                "with dtype='float32', and see whether its weights are whole"
+                f"the model gives request {shown(row.request.id)} logits that are no numbers; load "
+                "it with dtype='float32', and see whether its weights are whole"
             )
         # Rounding can lift a certain token a little above probability one.
         log_probabilities += of_targets.clamp(max=0.0).tolist()

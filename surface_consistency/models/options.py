@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from surface_consistency.errors import DataError, RunnerError
 from surface_consistency.models.reasoning import reasoning_tags
 from surface_consistency.models.runner import Runner
+from surface_consistency.reading import shown
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 from surface_consistency.schemas.scoring import OptionScore, ScoredText, ScoringRequest, best_option
@@ -57,7 +58,8 @@ class MultipleChoiceRunner(Runner):
     ) -> None:
         if option_score not in get_args(OptionScore):
             raise ValueError(
-                f"option_score is one of {', '.join(get_args(OptionScore))}, got {option_score!r}"
+                f"option_score is one of {', '.join(get_args(OptionScore))}, got "
+                f"{shown(option_score)}"
             )
         runner.score(())  # A runner that cannot score is refused before any work.
         self._runner = runner
@@ -112,9 +114,9 @@ class MultipleChoiceRunner(Runner):
         scored = {score.request_id: score for score in self._runner.score(requests)}
         if scored.keys() != {request.id for request in requests}:
             raise RunnerError(
-                f"runner {self.name!r} gave log-probabilities of {len(scored)} texts for "
+                f"runner {shown(self.name)} gave log-probabilities of {len(scored)} texts for "
                 f"{len(requests)} requests or under other ids, the first request being "
-                f"{requests[0].id!r}; yield one `ScoredText` per request, with "
+                f"{shown(requests[0].id)}; yield one `ScoredText` per request, with "
                 "`request_id=request.id`"
             )
         for prompt in prompts:
@@ -149,7 +151,8 @@ class MultipleChoiceRunner(Runner):
         """Ask for each option after the prompt."""
         if not prompt.options:
             raise RunnerError(
-                f"prompt {prompt.id!r} has no options to choose among; ask with `read=generate`"
+                f"prompt {shown(prompt.id)} has no options to choose among; ask with "
+                "`read=generate`"
             )
         context = prompt.text
         bos: Literal["model", "none"] = "model"
@@ -157,10 +160,10 @@ class MultipleChoiceRunner(Runner):
             context, bos = self._runner.render(prompt), "none"
             if reasoning_tags().is_opened_by(context):
                 raise RunnerError(
-                    f"the chat template of runner {self.name!r} opens reasoning before the answer "
-                    "(the prompt ends with an opening tag such as <think>), so options would be "
-                    "scored as reasoning; ask with `read=generate`, or with a template that opens "
-                    "none"
+                    f"the chat template of runner {shown(self.name)} opens reasoning before the "
+                    "answer (the prompt ends with an opening tag such as <think>), so options "
+                    "would be scored as reasoning; ask with `read=generate`, or with a template "
+                    "that opens none"
                 )
         for number, option in enumerate(prompt.options):
             yield ScoringRequest(
@@ -230,9 +233,9 @@ def check_scores_of_options(
     for prompt_id, offered, given in zip(prompt_ids, options, scores, strict=True):
         if given is not None and len(given) != len(offered):
             raise DataError(
-                f"the answer to {prompt_id!r} holds log-probabilities of {len(given)} options, and "
-                f"the prompt offers {len(offered)}, so the run log was edited; remove that line "
-                "(its prompt is asked again) or restore the file"
+                f"the answer to {shown(prompt_id)} holds log-probabilities of {len(given)} "
+                f"options, and the prompt offers {len(offered)}, so the run log was edited; remove "
+                "that line (its prompt is asked again) or restore the file"
             )
 
 

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from surface_consistency.errors import DataError
 from surface_consistency.models.runner import Runner
+from surface_consistency.reading import shown
 from surface_consistency.results.columns import PredictionSettings
 from surface_consistency.results.rows import question_of
 from surface_consistency.schemas._record import Items
@@ -152,19 +153,19 @@ class StoredRunner(Runner):
                 continue
             text = self._texts[name]
             if text is None:
-                return None, f"the stored predictions under {name!r} differ; keep one of them"
+                return None, f"the stored predictions under {shown(name)} differ; keep one of them"
             if prompt.text and text.startswith(prompt.text):
                 if not self._settings.strip_prompt:
                     raise DataError(
-                        f"the stored prediction of {prompt.id!r} begins with its prompt, which "
-                        "would be judged in place of the answer; set strip_prompt=true to cut it "
-                        "off (`runner_option` strip_prompt=true)"
+                        f"the stored prediction of {shown(prompt.id)} begins with its prompt, "
+                        "which would be judged in place of the answer; set strip_prompt=true to "
+                        "cut it off (`runner_option` strip_prompt=true)"
                     )
                 text = text.removeprefix(prompt.text)
             if not text.strip() and self._settings.missing != "wrong":
                 return None, "the stored prediction is blank; missing=wrong counts it as incorrect"
             return text, None
-        return None, f"no stored prediction under id {prompt.id!r}, its text or its question"
+        return None, f"no stored prediction under id {shown(prompt.id)}, its text or its question"
 
 
 def _names(prompt: Prompt) -> list[str]:

@@ -10,7 +10,7 @@ from pydantic import JsonValue, ValidationError
 
 from surface_consistency.errors import DataError, RecordError, RunnerError
 from surface_consistency.models.runner import Runner
-from surface_consistency.reading import existing_file, file_digest, first_names
+from surface_consistency.reading import existing_file, file_digest, first_names, shown
 from surface_consistency.results.archives import packed_rows
 from surface_consistency.results.rows import question_of
 from surface_consistency.results.samples import is_sample, log_probability, sample_options
@@ -99,9 +99,9 @@ class StoredScores(Runner):
             first = missing[0]
             raise RunnerError(
                 f"{self._file} has no log-probability of {len(missing):,} of {len(pairs):,} texts, "
-                f"the first {first.continuation!r} after {_end_of(first.context)!r} (request "
-                f"{first.id!r}); store them too, or ask what is stored alone (`limit`, "
-                "`calibrate=False`)"
+                f"the first {shown(first.continuation)} after {shown(_end_of(first.context))} "
+                f"(request {shown(first.id)}); store them too, or ask what is stored alone "
+                "(`limit`, `calibrate=False`)"
             )
         for request, stored in pairs:
             if stored is not None:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
 from surface_consistency.reading import first_names, shown
 from surface_consistency.results.archives import is_archive, packed_rows
 from surface_consistency.results.checks import Read, checked, constant, joined, shortened
@@ -302,7 +302,7 @@ def _part(
             return layout.tool, samples_part(
                 flats, layout, named, given, one.name, notes, for_judging=for_judging
             )
-        table = frame_of([flat.row() for flat in flats])
+        table = frame_of([flat.row() for flat in flats], one.name)
     if not len(table):
         raise DataError(f"{one.name} holds no rows, so no results; check how it was written")
     if given.filter is not None:
@@ -398,31 +398,37 @@ def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
     for name, failures in part.failures.items():
         failed = np.isin(rows, list(failures)) & (frame["metric"] == name).to_numpy()
         frame.loc[failed, "error"] = [failures[row] for row in rows[failed]]
-    frame = _with_model(frame, one)
+    frame = _with_model(frame, one, rows)
     if len(scores) > 1:
         frame = frame.iloc[np.argsort(rows, kind="stable")].reset_index(drop=True)
     return frame
 
 
-def _with_model(frame: pd.DataFrame, one: Input) -> pd.DataFrame:
+def _with_model(frame: pd.DataFrame, one: Input, rows: np.ndarray) -> pd.DataFrame:
     """Add the name of the model; make columns of few values categories."""
+    named = frame["model"].fillna("") if "model" in frame else pd.Series("", index=frame.index)
+    is_named = (named != "").to_numpy()
     if one.label is not None:
-        models = frame["model"].dropna().unique() if "model" in frame else ()
+        models = named[is_named].unique()
         if len(models) > 1:
             raise DataError(
                 f"{one.name} holds {len(models)} models ({first_names(models)}), which one label, "
                 f"{shown(one.label)}, cannot name; omit `names`"
             )
         frame["model"] = constant(one.label, len(frame))
-    elif one.fallback is None and ("model" not in frame or frame["model"].isna().any()):
+    elif is_named.any() and not is_named.all():
+        raise RecordError(
+            f"{one.name}: row {rows[~is_named].min() + 1:,} names no model, and other rows do; "
+            "fill it in, or give `names` if all rows are of one model"
+        )
+    elif one.fallback is None and not is_named.all():
         raise DataError(
             f"{one.name}: no column names the model of every row; give `names`, one for each of "
             "the results, or a mapping of names to results, or name the column by `model`"
         )
-    elif "model" not in frame:
+    elif not is_named.any():
         frame["model"] = constant(str(one.fallback), len(frame))
     else:
-        named = frame["model"].fillna(one.fallback) if one.fallback else frame["model"]
         frame["model"] = named.astype("str").astype("category")
     for name in ("task", "form"):
         if name in frame:

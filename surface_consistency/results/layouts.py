@@ -266,6 +266,7 @@ LAYOUTS: Final = (
         "id=sample_id question=input.raw prompt=input.formatted prediction=output.raw.0 "
         "target=input.reference model=model_id task=evaluation_name error",
         fields="metadata",
+        more_parts=tools.eee_parts,
         more_scores=tools.eee_scores,
         whole=tools.eee_epochs,
         versions="schema 0.3.0",

@@ -1,8 +1,9 @@
 """Samples of a tool, laid flat, as the samples and scores of one file."""
 
+import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -61,6 +62,7 @@ def samples_part(
     """
     rows: list[dict[str, Any]] = []
     raw: dict[str, dict[int, Any]] = {}
+    numbers: list[int] = []
     filters: Counter[str] = Counter()
     filtered: list[str | None] = []
     doubts: Counter[str] = Counter()
@@ -74,6 +76,7 @@ def samples_part(
         if given.filter is not None and own != given.filter:
             continue
         filtered.append(own)
+        numbers.append(number)
         log = log or flat.log
         nested |= {name: None for name, value in flat.fields.items() if not is_labels(value)}
         if doubt := flat.parts.get("doubt"):
@@ -97,13 +100,13 @@ def samples_part(
     item = tables.JOINED.join(given.item) or layout.item
     if log is not None and (status := status_note(log, len(rows))):
         notes.append(f"{source}: {status}")
-    samples = without_failed_answers(_typed(tables.frame_of(rows)))
+    samples = without_failed_answers(_typed(tables.frame_of(rows, source)))
     samples = tables.without_unread(samples, source, notes, for_judging=for_judging)
     if for_judging:
         return tables.Part(samples, {}, item=item)
     if len(filters) > 1 and given.filter is None:
         raw = _by_filter(raw, filtered)
-    scores = _scores(raw, samples, given, source, notes)
+    scores = _scores(raw, samples, given, source, numbers, notes)
     if log is not None:
         notes += [f"{source}: {note}" for note in reducer_notes(log)]
     has_hashes = any(row["content"] is not None for row in rows)
@@ -237,9 +240,10 @@ def _scores(
     samples: pd.DataFrame,
     given: ResultColumns,
     source: str,
+    numbers: Sequence[int],
     notes: list[str],
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Read the scores as numbers; leave out what is none."""
+    """Read the scores as numbers; leave out what is none, and refuse those that are not finite."""
     scores: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     wanted = {*given.metrics, *(() if given.score is None else (given.score,))}
     if given.score is not None:
@@ -251,6 +255,15 @@ def _scores(
         if grades:
             notes.append(f"{source}: metric {shown(metric)} holds grades, which count as {grades}")
         is_wanted = bool(wanted & {metric, metric.partition(",")[0]})
+        finite = {row: value for row, value in values.items() if not _is_infinite(value)}
+        is_broken = len(finite) < len(values) and _no_score(metric, finite.values()) is None
+        if is_broken and (is_wanted or not wanted):
+            row = next(row for row in values if row not in finite)
+            raise RecordError(
+                f"{source}:{numbers[row]}: metric {shown(metric)} holds {shown(values[row])}, "
+                "which is not a finite number; correct it, leave it empty if the answer was not "
+                "scored, or name the other metrics by `metrics`"
+            )
         reason = _no_score(metric, values.values())
         if reason is not None:
             sentence = f"{source}: metric {shown(metric)} {reason}"
@@ -263,10 +276,10 @@ def _scores(
             continue
         whole = {**values, **dict.fromkeys(unscored)}
         index = np.fromiter(sorted(whole), dtype=np.int64, count=len(whole))
-        numbers = [tables.number_of(whole[row]) for row in index]
+        read = [tables.number_of(whole[row]) for row in index]
         scores[metric] = (
             index,
-            np.array([np.nan if value is None else value for value in numbers], dtype=float),
+            np.array([np.nan if value is None else value for value in read], dtype=float),
         )
     return scores
 
@@ -288,6 +301,16 @@ def _unscored(raw: Mapping[str, Mapping[int, Any]], samples: pd.DataFrame) -> li
     for values in raw.values():
         has_score[list(values)] = True
     return np.flatnonzero(~has_score).tolist()
+
+
+def _is_infinite(value: object) -> bool:
+    """Check whether a value is a number that is not finite, or its text."""
+    try:
+        return isinstance(value, str | int | float) and math.isinf(float(value))
+    except OverflowError:
+        return True
+    except ValueError:
+        return False
 
 
 def _no_score(metric: str, values: Iterable[object]) -> str | None:

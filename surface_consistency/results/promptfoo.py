@@ -10,8 +10,8 @@ from typing import Any, Final
 from surface_consistency.errors import RecordError
 from surface_consistency.reading import MOST_COLUMNS, csv_rows, first_names, json_or_text
 from surface_consistency.results.rows import Cells, Flat, Flats, at
-from surface_consistency.results.tools import promptfoo_parts
-from surface_consistency.rows.cells import count_of
+from surface_consistency.results.tools import promptfoo_parts, without_copies
+from surface_consistency.rows.cells import count_of, identifier_of
 from surface_consistency.rows.readers import Place, Row
 
 # Variables that promptfoo adds while it runs, with another value in each repeat.
@@ -34,7 +34,7 @@ def fields(result: Cells) -> Cells:
     label, test = at(result, "prompt.label|prompt.display"), result.get("testIdx")
     return {
         "provider": promptfoo_parts(result, {})["model"],
-        "prompt_label": str(label),
+        "prompt_label": identifier_of(label) or "no label",
         "promptIdx": str(result.get("promptIdx", label)),
         "testIdx": count_of(test),
         "test": result.get("repeatGroupId") or json.dumps(at(result, "testCase.assert")),
@@ -48,7 +48,8 @@ def run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
     provider answers several prompts, each prompt is a model; of several providers, each prompt is a
     form.
     """
-    rows = sorted(flats, key=lambda flat: flat.fields["testIdx"] or 0)
+    rows = without_copies(list(flats), "testIdx", file, notes)
+    rows = sorted(rows, key=lambda flat: flat.fields["testIdx"] or 0)
     tests, seen = dict[Hashable, int](), Counter[Hashable]()
     prompts: dict[str, dict[Any, str]] = {}
     numbers = []

@@ -102,18 +102,19 @@ class Part(NamedTuple):
     """Whether the ids of items are "numbers" or "texts", of a plain table with types."""
 
 
-def frame_of(rows: Sequence[Cells]) -> pd.DataFrame:
-    """Make a frame of rows; a lone surrogate, which JSON can hold and UTF-8 cannot, becomes "?"."""
+def frame_of(rows: Sequence[Cells], source: str) -> pd.DataFrame:
+    """Make a frame of the rows of a file; lone surrogates, which UTF-8 cannot hold, become "?"."""
     names: set[str] = set()
     for row in rows:
         if not row.keys() <= names:
             names.update(row)
-    check_columns(names, "the rows together")
+    check_columns(names, f"{source}: the rows together")
     if len(rows) * len(names) > max(_MOST_CELLS, _SPARSEST * sum(map(len, rows))):
         raise DataError(
-            f"the {len(rows):,} rows have {len(names):,} different columns in all, and most cells "
-            f"of their table would be empty; the maximum is {_MOST_CELLS:,} cells. Keep the "
-            "columns that are needed"
+            f"{source}: the {len(rows):,} rows have {len(names):,} different columns in all, and "
+            f"most cells of their table would be empty; the maximum is {_MOST_CELLS:,} cells. "
+            "Remove the columns that are not needed, or split the file into files whose rows have "
+            "the same columns"
         )
     try:
         return pd.DataFrame(rows)
@@ -189,7 +190,7 @@ def _delimited(file: Path, suffix: str) -> pd.DataFrame:
     )
     if table.column_names != list(first):
         # A header that is written in several ways is known to the reader by rows alone.
-        return frame_of([row for _, row in FORMATS[suffix](file)])
+        return frame_of([row for _, row in FORMATS[suffix](file)], str(file))
     frame: pd.DataFrame = table.to_pandas()
     return frame
 

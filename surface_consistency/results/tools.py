@@ -13,7 +13,7 @@ from surface_consistency.results.columns import USUAL
 from surface_consistency.results.failures import INVALID, SCORER, failure_of
 from surface_consistency.results.rows import Cells, Failure, Flat, Flats, at, readable, text_of
 from surface_consistency.results.samples import task_in_name
-from surface_consistency.rows.cells import count_of
+from surface_consistency.rows.cells import count_of, identifier_of
 from surface_consistency.rows.readers import Place, read_rows
 from surface_consistency.schemas.generations import server_end
 
@@ -40,8 +40,8 @@ def inspect_parts(sample: Cells, log: Cells) -> Cells:
     if invalid := sample.get("invalidation"):
         error = f"{INVALID}: {at(invalid, 'reason') or 'no reason is given'}"
     return {
-        "id": str(sample["id"]),
-        "repeat": sample.get("epoch", 1) - 1,
+        "id": sample["id"],
+        "repeat": _repeat(sample.get("epoch", 1)),
         "prompt": asked,
         "prediction": text_of(at(sample["output"], "choices.0.message.content")) or "",
         "task": log["eval"]["task"],
@@ -50,6 +50,14 @@ def inspect_parts(sample: Cells, log: Cells) -> Cells:
         "doubt": _SCORED_ERROR if failed and is_scored else None,
         "log": {name: log.get(name) for name in ("eval", "status", "results")},
     }
+
+
+def _repeat(epoch: object) -> int:
+    """Number the repeat of an epoch, which is a number from 1."""
+    number = count_of(epoch)
+    if not number:
+        raise ValueError(f"epoch is {shown(epoch)}, which is not a number from 1")
+    return number - 1
 
 
 def _check_run(run: Cells) -> None:
@@ -81,8 +89,8 @@ def samples_df_parts(sample: Cells, row: Cells) -> Cells:
     """
     failed, is_scored = sample.get("error"), bool(samples_df_scores(sample, row))
     return {
-        "id": str(sample["id"]),
-        "repeat": _number(sample["epoch"]) - 1,
+        "id": sample["id"],
+        "repeat": _repeat(sample["epoch"]),
         "prompt": sample.get("input"),
         "task": sample.get("task_name"),
         "model": sample.get("model") or Path(str(sample["log"])).stem,
@@ -252,7 +260,7 @@ def _opencompass_item(item: Cells) -> Flats:
     turns = item.get("origin_prompt") or item.get("prompt")
     verdict = next((name for name in _VERDICTS if name in item), None)
     whole = {
-        "id": str(item.get("id", item.get("example_abbr"))),
+        "id": item.get("id", item.get("example_abbr")),
         "prompt": turns[-1]["prompt"] if isinstance(turns, list) else turns,
         "prediction": item.get("prediction", item.get("origin_prediction", item.get("pred"))),
         "target": item.get("gold", item.get("references", item.get("answer"))),
@@ -291,10 +299,10 @@ def openai_event(row: Cells, place: Place) -> Flats:
         if data.get("expected") is not None:
             parts["target"] = data["expected"]
         failure = failure_of("OpenAI evals", data)
-        scores = {name: data[name] for name in numbers if name in data}
+        scores = {name: data.get(name) for name in numbers}
         if failure is not None:
             scores = dict.fromkeys(scores, Failure(failure[1]))
-        yield Flat(parts, scores, {})
+        yield Flat(parts, scores, {"event": (row["run_id"], row["event_id"])})
     elif kind == "error" and row.get("sample_id") is not None:
         error = at(data, "message|type") or "failed"
         yield Flat({"id": row["sample_id"], "error": str(error)}, {}, {})
@@ -332,11 +340,34 @@ def openai_samples(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats
     scored = {flat.parts["id"] for flat in judged}
     judged += [flat for name, flat in failed.items() if name not in scored]
     seen: Counter[str] = Counter()
-    for flat in judged:
+    for flat in without_copies(judged, "event", file, notes):
         name = flat.parts["id"]
         own = {"question": asked.get(name), "repeat": seen[name]}
         seen[name] += 1
-        yield flat._replace(parts={**log, **own, **flat.parts})
+        yield flat._replace(parts={**log, **own, **flat.parts}, fields={})
+
+
+def without_copies(
+    rows: Sequence[Flat], number: str, file: Path, notes: list[str]
+) -> Sequence[Flat]:
+    """Leave out the samples that repeat another one word for word, its number included.
+
+    Args:
+        rows: Samples of which several may be repeats.
+        number: The field that the tool gives another value for each result of a run.
+        file: The file, for the note.
+        notes: Takes the number of copies.
+
+    Returns:
+        The samples; those without a number are repeats.
+    """
+    known = {
+        repr(flat) if flat.fields.get(number) is not None else str(place): flat
+        for place, flat in enumerate(rows)
+    }
+    if n := len(rows) - len(known):
+        notes.append(f"{file}: results that repeat another word for word are left out: {n:,}")
+    return list(known.values())
 
 
 def helm_parts(row: Cells, whole: Cells) -> Cells:
@@ -415,11 +446,15 @@ def lmms_eval_fields(row: Cells) -> Cells:
     return {name: value for cell in cells for name, value in cell.items() if name != "score"}
 
 
+def eee_parts(row: Cells, whole: Cells) -> Cells:
+    """Number the repeat of a sample of Every Eval Ever by its epoch, if it has one."""
+    return {"repeat": max((count_of(at(row, "metadata.epoch")) or 1) - 1, 0)}
+
+
 def eee_scores(row: Cells, whole: Cells) -> Cells:
     """Read the score of Every Eval Ever; `is_correct` is what converters made of it."""
-    result = row.get("evaluation_result_id") or "score"
-    name = str(result).removeprefix(f"{row.get('evaluation_name')}.")
-    return {name: at(row, "evaluation.score")}
+    name = identifier_of(row.get("evaluation_result_id")) or "score"
+    return {name.removeprefix(f"{row.get('evaluation_name')}."): at(row, "evaluation.score")}
 
 
 def eee_epochs(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
@@ -429,31 +464,24 @@ def eee_epochs(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
     repeats; such rows stand once.
     """
     rows = list(flats)
-    first: dict[Any, str] = {}
+    first: dict[Any, int] = {}
     scores: dict[Any, set[str]] = {}
     for flat in rows:
-        first.setdefault(_eee_key(flat), _epoch(flat))
+        first.setdefault(_eee_key(flat), flat.parts["repeat"])
         scores.setdefault(_eee_key(flat), set()).add(str(flat.scores))
     has_repeats = any(len(values) > 1 for values in scores.values())
-    kept = [flat for flat in rows if has_repeats or first[_eee_key(flat)] == _epoch(flat)]
+    kept = [flat for flat in rows if has_repeats or first[_eee_key(flat)] == flat.parts["repeat"]]
     if len(kept) < len(rows):
         notes.append(
             f"{file}: all epochs of an item have one score, which is that of their mean, so they "
             f"are no repeats: {len(rows) - len(kept):,} of {len(rows):,} rows were left out"
         )
-    for flat in kept:
-        yield flat._replace(parts={**flat.parts, "repeat": max(int(_epoch(flat)) - 1, 0)})
+    return kept
 
 
 def _eee_key(flat: Flat) -> tuple[Any, ...]:
     """Tell what one epoch of several is an epoch of."""
     return (flat.parts.get("model"), flat.parts.get("task"), flat.parts["id"], *flat.scores)
-
-
-def _epoch(flat: Flat) -> str:
-    """Read the epoch of a sample of Every Eval Ever, which is text; "1" where there is none."""
-    epoch = str(flat.fields.get("epoch") or "1")
-    return epoch if epoch.isascii() and epoch.isdigit() else "1"
 
 
 def _number(cell: object) -> int:
@@ -596,7 +624,7 @@ def helm_fields(row: Cells) -> Cells:
 def deepeval_parts(case: Cells, row: Cells) -> Cells:
     """Name the model of a test run of deepeval, where its hyperparameters do."""
     model = at(row, "hyperparameters.model")
-    return {} if model is None else {"model": str(model)}
+    return {} if model is None else {"model": model}
 
 
 def prompteval(row: Cells, place: Place) -> Flats | None:

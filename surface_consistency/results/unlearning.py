@@ -109,10 +109,11 @@ def _metrics(content: Cells) -> Cells:
             for name, field in losses.items()
             if (rows := cells.get(field, {}).items())
         }
-        recalls = cells.get("rougeL_recall", {})
+        texts, recalls = cells.get("generated_text", {}), cells.get("rougeL_recall", {})
         values[f"{prefix}_Q_A_ROUGE"] = {
-            i: dict(zip(_TEXTS, texts, strict=True)) | {"rougeL_recall": recalls.get(i)}
-            for i, texts in cells.get("generated_text", {}).items()
+            i: dict(zip(_TEXTS, texts.get(i) or (), strict=i in texts))
+            | {"rougeL_recall": recalls.get(i)}
+            for i in {**texts, **recalls}
         }
         ratio = "truth_ratio" if prefix == FORGET else "Truth_Ratio"
         values[f"{prefix}_{ratio}"] = {

@@ -13,11 +13,20 @@ from xml.etree import ElementTree
 from xml.parsers import expat
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.reading import DEEPEST, LONGEST_LINE, UnpackedSize, check_columns, unpacked
+from surface_consistency.reading import (
+    DEEPEST,
+    LONGEST_LINE,
+    UnpackedSize,
+    check_columns,
+    shown,
+    unpacked,
+)
+from surface_consistency.rows.cells import count_of
 
 _SHEET: Final = re.compile(r"xl/worksheets/sheet(\d{1,9})\.xml")
 _SHARED: Final = "xl/sharedStrings.xml"
-_REFERENCE: Final = re.compile(r"([A-Z]{0,3})\d*")
+_REFERENCE: Final = re.compile(r"([A-Z]{0,3})[0-9]{0,7}")
+_NUMBER: Final = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*")
 _PIECE: Final = 2**16
 _LONGEST_TAG: Final = 2**20
 _MOST_ROWS: Final = 1_048_576
@@ -159,14 +168,16 @@ def _rows(
         for place, cell in enumerate(row):
             column = _column(cell.get("r") or "", place)
             cells[column] = _value(cell, shared)
-        yield int(row.get("r") or number), cells
+        yield count_of(row.get("r")) or number, cells
 
 
 def _column(reference: str, place: int) -> int:
     """Number a column by its letters: "C7" is 2; a cell without them by its place."""
     named = _REFERENCE.fullmatch(reference)
     if named is None:
-        raise ValueError(f"{reference[:20]!r} is not a cell: a column has at most three letters")
+        raise ValueError(
+            f"{reference[:20]!r} is not a cell: three letters and seven digits at most"
+        )
     number = 0
     for letter in named[1]:
         number = 26 * number + ord(letter) - ord("A") + 1
@@ -185,10 +196,12 @@ def _value(cell: ElementTree.Element, shared: list[str]) -> object:
     if stored is None or kind == "e":
         return None
     if kind == "s":
-        return shared[int(stored)]
+        return shared[count_of(stored) or 0]
     if kind == "b":
         return stored == "1"
     if kind != "n":
         return stored
+    if not _NUMBER.fullmatch(stored):
+        raise ValueError(f"{shown(stored)} is not a number in the digits 0 to 9")
     number = float(stored)
     return int(number) if number.is_integer() else number

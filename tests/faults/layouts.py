@@ -113,7 +113,7 @@ def samples_df(rows):
     for row in rows:
         for name in row:
             if name.startswith("score_"):
-                key = Path(row["log"]).stem, row["id"], "", (row["epoch"] or 1) - 1
+                key = Path(row["log"]).stem, row["id"], "", row["epoch"] - 1
                 for metric, score in parts_of(name.removeprefix("score_"), row[name]):
                     yield *key, metric, score
 
@@ -229,7 +229,7 @@ def open_unlearning(metric):
 def tofu(content):
     (told,) = content.values()
     for name, score in told["rougeL_recall"].items():
-        if name in told["generated_text"] and not isinstance(score, list):
+        if not isinstance(score, list):
             yield None, name, "", 0, "Q_A_ROUGE.rougeL_recall", score
 
 

@@ -163,6 +163,107 @@ def test_values_of_another_type_are_refused_by_row_and_layout(tmp_path, file, fi
         read_results(path)
 
 
+EEE = {
+    "evaluation_id": "e", "sample_id": "s", "evaluation_name": "n", "model_id": "m",
+    "evaluation": {"score": 1}, "input": {"raw": "q"}, "output": {"raw": ["a"]},
+}  # fmt: skip
+FRAME = {"sample_id": "s", "eval_id": "e", "log": "l", "epoch": 1, "id": "x", "score_m": "C"}
+TEST = {
+    "provider": "p", "prompt": {"raw": "q", "label": "L"}, "vars": {"x": "1"}, "promptIdx": 0,
+    "testIdx": 0, "response": {"output": "a"}, "success": True, "score": 1,
+}  # fmt: skip
+
+
+def event(number, **data):
+    """Write an event of OpenAI evals."""
+    told = {"run_id": "r", "event_id": number, "sample_id": f"s{number}", "type": "match"}
+    return {**told, "data": {"sampled": "a", **data}}
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        *[({**EEE, "metadata": {"epoch": cell}}, "expected") for cell in ({"a": 1}, "x", "٣", 1.5)],
+        *[({**EEE, "evaluation_result_id": cell}, "expected") for cell in (["x"], {}, True)],
+        *[({**FRAME, "epoch": cell}, "epoch is") for cell in (None, 0, "")],
+        *[({**FRAME, "id": cell}, "id is") for cell in ([[]], {"a": 1})],
+        ({**TEST, "prompt": {"label": ["x"]}}, "expected text"),
+    ],
+)
+def test_values_that_were_read_as_their_text_are_refused_by_row(tmp_path, row, message):
+    path = tmp_path / "s.jsonl"
+    path.write_text(json.dumps(row))
+
+    with pytest.raises(RecordError, match=rf"s.jsonl:1: not in the layout of .*{message}"):
+        read_results(path)
+
+
+def test_an_event_without_a_verdict_is_a_missing_score(tmp_path):
+    path = tmp_path / "s.jsonl"
+    path.write_text("\n".join(json.dumps(event(n, correct=n == 1)) for n in (1, 2)))
+    with path.open("a") as file:
+        file.write("\n" + json.dumps(event(3)))
+
+    assert read_results(path).frame["score"].isna().tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [TEST, TEST, {**TEST, "testIdx": 1, "success": False}],
+        [
+            event(1, correct=True),
+            event(1, correct=True),
+            {**event(1, correct=False), "event_id": 2},
+        ],
+    ],
+)
+def test_a_copied_result_counts_once_and_a_repeat_twice(tmp_path, rows):
+    path = tmp_path / "s.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    results = read_results(path)
+
+    first = results.frame[results.frame["metric"] == results.frame["metric"].iat[0]]
+    assert first["repeat"].tolist() == [0, 1]
+    assert results.notes[0].endswith("results that repeat another word for word are left out: 1")
+
+
+@pytest.mark.parametrize("model", ["", None])
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "rows", "eee"])
+def test_a_row_without_a_model_among_rows_of_models_is_refused(tmp_path, kind, model):
+    rows = [{"item": n, "model": m, "correct": 1} for n, m in enumerate(["m", "m", model, "n"])]
+    if kind == "eee":
+        rows = [
+            {**EEE, "sample_id": str(n), "model_id": row["model"]} for n, row in enumerate(rows)
+        ]
+    path = tmp_path / f"s.{'csv' if kind == 'csv' else 'jsonl'}"
+    if kind == "csv":
+        pd.DataFrame(rows).to_csv(path, index=False)
+    else:
+        path.write_text("\n".join(map(json.dumps, rows)))
+
+    with pytest.raises(RecordError, match="row 3 names no model, and other rows do"):
+        read_results(rows if kind == "rows" else path)
+
+
+def test_a_column_of_models_without_a_name_is_that_of_the_file(tmp_path):
+    path = tmp_path / "s.jsonl"
+    path.write_text('{"item": "a", "model": "", "correct": 1}')
+
+    assert read_results(path).frame["model"].tolist() == ["s"]
+
+
+@pytest.mark.parametrize("score", ["Infinity", "-Infinity", '"inf"', "1e400", "1" * 400])
+def test_infinite_scores_of_a_tool_are_refused_by_row(tmp_path, score):
+    text = '{{"doc_id": {}, "doc": {{}}, "filtered_resps": ["a"], "em": {}, "f1": 1}}\n'
+    path = tmp_path / "s.jsonl"
+    path.write_text(text.format(0, 1) + text.format(1, score))
+
+    with pytest.raises(RecordError, match=r"s.jsonl:2: metric 'em' holds .*not a finite number"):
+        read_results(path)
+    assert set(read_results(path, ResultColumns(metrics=("f1",))).frame["metric"]) == {"f1"}
+
+
 @pytest.mark.parametrize(
     ("row", "message"),
     [
@@ -306,7 +407,20 @@ def test_lists_of_labels_in_the_metadata_of_a_tool_are_columns(tmp_path):
         read_results(path, ResultColumns(cluster=("objects",)))
 
 
-@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("column", ["item", "metric"])
+def test_messages_about_models_without_something_in_common_are_short(tmp_path, column):
+    rows = [
+        {"item": "a", "metric": "em", "model": f"{LONG}{n}", "score": 1, column: f"{LONG}{n}"}
+        for n in range(8)
+    ]
+    path = tmp_path / "m.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    code, _, err = command(["compare", path])
+
+    assert code == 2
+    assert 0 < err.count("Ж") <= 300
+
+
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize(
     "command_of", ["compare", "accuracy", "consistency", "paired", "score", "run"]

@@ -67,3 +67,14 @@ def test_damaged_workbooks_are_named(tmp_path, how, error, message):
 
     with pytest.raises(error, match=message):
         list(workbook_rows(path))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(">7<", ">٣<"), (">7<", ">1_0<"), (">7<", ">nan<"), (">1<", ">-1<"), ('r="3"', 'r="٣"')],
+)
+def test_numbers_of_a_workbook_have_the_digits_0_to_9(tmp_path, old, new):
+    path = written(tmp_path / "r.xlsx", (HEADER + ROW).replace(old, new))
+
+    with pytest.raises(DataError, match=r"digits 0 to 9|expected a whole number"):
+        list(workbook_rows(path))

@@ -12,6 +12,7 @@ from typing import Any, Final
 from pydantic import Field, JsonValue
 
 from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.reading import shown
 from surface_consistency.schemas import Record
 from surface_consistency.schemas._record import Items, NonEmpty
 from surface_consistency.taxonomy import CANONICAL_LABEL, types_of
@@ -168,11 +169,11 @@ class RowCounts:
         key = tuple(row[name] for name in self.key)
         first = keys.setdefault(_short(key), number)
         if first != number:
-            shown = ", ".join(
-                f"{name}={value!r}" for name, value in zip(self.key, key, strict=True)
+            named = ", ".join(
+                f"{name}={shown(value)}" for name, value in zip(self.key, key, strict=True)
             )
             raise DataError(
-                f"split {split!r}: rows {first} and {number} have the same key ({shown}); "
+                f"split {shown(split)}: rows {first} and {number} have the same key ({named}); "
                 "drop one of them, or name more fields as the key"
             )
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 from numpy.lib import format as npy
 
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.reading import shown
+from surface_consistency.reading import UnpackedSize, shown, unpacked
 from surface_consistency_build.linking.dbpedia import resource_title
 
 FAILURE_KEYS: Final = ("__SPOTLIGHT_EXCEPTION__", "__CONNECTION_ERROR__", "__HTTP_ERROR__")
@@ -206,7 +206,10 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any
     most = min(_LARGEST, max(_UNSUSPECTED, _DENSEST * member.compress_size))
     if member.file_size > most:
         raise ValueError(f"it unpacks to {member.file_size:,} bytes; the maximum is {most:,}")
-    content = io.BytesIO(archive.read(member))
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError("it is packed otherwise than by numpy")
+    with unpacked(archive.open(member), UnpackedSize(Path(str(archive.filename))), b"") as file:
+        content = io.BytesIO(file.read())
     version = npy.read_magic(content)
     read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     shape, _, kind = read(content)

@@ -1,14 +1,18 @@
 """A client of the web service of DBpedia Spotlight, which links mentions to DBpedia."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from surface_consistency.rows.cells import count_of
 from surface_consistency.web import Request, WebClient, in_order
 from surface_consistency_build.counting.texts import PackedTexts, comparable
 from surface_consistency_build.linking.dbpedia import resource_title
 
 _ANNOTATE: Final = "annotate"
+
+_SCORE: Final = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,40})?(?:[eE]-?[0-9]{1,2})?")
 
 
 class Mention(NamedTuple):
@@ -111,16 +115,18 @@ class SpotlightClient:
         for resource in resources:
             try:
                 uri, surface = str(resource["@URI"]), str(resource["@surfaceForm"])
-                offset = int(resource["@offset"])
-                score = float(resource.get("@similarityScore", 1.0))
-            except (KeyError, TypeError, ValueError):
+                offset = count_of(resource["@offset"])
+                score = str(resource.get("@similarityScore", 1.0))
+            except (KeyError, ValueError):
+                return None
+            if offset is None or not _SCORE.fullmatch(score):
                 return None
             start = _place(text, surface, offset)
             if start is None:
                 return None
             title = comparable(resource_title(uri))
             entity = self._ids.get(title, f"name:{title}")
-            mentions.append(Mention(start, start + len(surface), surface, entity, score))
+            mentions.append(Mention(start, start + len(surface), surface, entity, float(score)))
         return sorted(mentions)
 
 

@@ -1,10 +1,12 @@
 """What a CREATE TABLE statement says about a table, and what the literals of its rows mean."""
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Literal
 
 from surface_consistency.errors import DataError
+from surface_consistency.reading import shown
 
 ValueKind = Literal["integer", "unsigned", "float", "decimal", "bytes"]
 
@@ -218,9 +220,11 @@ def _number(text: bytes, kind: ValueKind) -> bytes | int | float:
     if kind in {"bytes", "decimal"}:
         return text
     if kind == "float":
+        if math.isinf(float(text)):
+            raise ValueError(f"{shown(text)} is not a finite number")
         return float(text)
     number = int(text)
     low, high = _LIMITS[kind]
     if not low <= number <= high:
-        raise ValueError(f"{number} is outside {low} to {high}")
+        raise ValueError(f"{shown(text)} is outside {low} to {high}")
     return number

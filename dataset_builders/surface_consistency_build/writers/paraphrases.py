@@ -21,6 +21,7 @@ from surface_consistency.data.redirectqa import RedirectQA
 from surface_consistency.data.redirectqa_release import RedirectQARow, question_cells
 from surface_consistency.engine.features import make_features
 from surface_consistency.errors import DataError, RecordError
+from surface_consistency.reading import shown
 from surface_consistency.rows.readers import Place
 from surface_consistency.schemas import Message, Prompt, QuestionRealization
 from surface_consistency.taxonomy import RELATIONS, TEMPLATES, paraphrase_name
@@ -168,8 +169,8 @@ class WordingDraft(writer.Draft):
             reason, refused = check_paraphrase(text, self, taken=passed)
             if reason is not None:
                 raise RecordError(
-                    f"{place}: {text!r} cannot be taken, since {DROP_REASONS[reason]}; write "
-                    f"another question about {self.name!r} under `corrected`, or leave both "
+                    f"{place}: {shown(text)} cannot be taken, since {DROP_REASONS[reason]}; write "
+                    f"another question about {shown(self.name)} under `corrected`, or leave both "
                     "columns empty"
                 )
             passed.append(text)

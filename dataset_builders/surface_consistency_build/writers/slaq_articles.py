@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from surface_consistency.data.slaq_records import SlaqArticle
 from surface_consistency.data.slaq_rows import views_of
 from surface_consistency.errors import RecordError, SourceNotFoundError
+from surface_consistency.reading import decode_text, read_document
 from surface_consistency.rows.cells import RowCells, text_of
 from surface_consistency.rows.columns import resolve_columns
 from surface_consistency.rows.readers import FORMATS, Place, read_rows
@@ -126,12 +127,7 @@ def read_articles(
 
 def _from_text(file: Path, category: str | None) -> SlaqArticle:
     """Read one article from a file of its own."""
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise RecordError(
-            f"{file}: not UTF-8 at byte {error.start}; re-save it as UTF-8"
-        ) from error
+    text = decode_text(read_document(file), str(file))
     if category is None:
         raise RecordError(
             f"{file}: no category; put the file into a folder of that name, or give it"

@@ -22,6 +22,7 @@ from surface_consistency.engine.judging.prompts import (
     pin_prompts,
 )
 from surface_consistency.errors import DataError, RecordError
+from surface_consistency.reading import shown
 from surface_consistency.rows.readers import Place
 from surface_consistency.schemas import DataSource, Message, Prompt
 from surface_consistency_build.cards.dataset_card import written_topics_card
@@ -192,7 +193,9 @@ class TopicWriting(writer.Writing[TopicDraft, TopicSettings]):
             if not is_long_enough(article, min_words=limits[0], min_characters=limits[1]):
                 self.left_out[article.title] = "the article is too short"
             elif article.topic_id in drafts:
-                raise DataError(f"two articles are called {article.title!r}; topics are unique")
+                raise DataError(
+                    f"two articles are called {shown(article.title)}; topics are unique"
+                )
             else:
                 drafts[article.topic_id] = TopicDraft(article=article, settings=self.settings)
         if not drafts:

@@ -11,6 +11,7 @@ from typing import Final
 from surface_consistency.data.slaq_records import SlaqArticle, SlaqQuestion, SlaqTopic
 from surface_consistency.data.slaq_rows import flag_of
 from surface_consistency.errors import RecordError
+from surface_consistency.reading import shown
 from surface_consistency.text import replace_elements
 
 _THOUGHT: Final = re.compile(r"<(?P<tag>think|thinking|reasoning)>", re.IGNORECASE)
@@ -93,7 +94,7 @@ def parse_written(text: str) -> WrittenTopic:
     for part in (plain, *_FENCE.findall(plain)):
         values = _from_object(part) or values
     values = values or _from_keys(plain)
-    last = max((int(key[1:]) for key in values if key[1:].isdigit()), default=0)
+    last = max((int(key[1:]) for key in values if re.fullmatch("[0-9]{1,2}", key[1:])), default=0)
     topic = WrittenTopic(
         facts=tuple(
             WrittenFact(
@@ -107,10 +108,10 @@ def parse_written(text: str) -> WrittenTopic:
         long_answer=values.get("a"),
     )
     if topic == WrittenTopic():
-        shown = " ".join(text.split())[:80]
+        words = " ".join(text.split())
         raise RecordError(
-            f"the writer's answer holds no ShortQ1, ShortA1, ... LongA: {shown!r}; ask again, or "
-            "write it by hand"
+            f"the writer's answer holds no ShortQ1, ShortA1, ... LongA: {shown(words)}; ask again, "
+            "or write it by hand"
         )
     return topic
 
@@ -143,7 +144,7 @@ def topic_from_written(written: WrittenTopic, article: SlaqArticle) -> SlaqTopic
     n = max(len(written.facts), 5)
     if n > 5 or len(questions) < 5 or long_question is None or long_answer is None:
         raise RecordError(
-            f"topic {article.title!r} needs five facts, each with question and answer, a long "
+            f"topic {shown(article.title)} needs five facts, each with question and answer, a long "
             f"question and a long answer; got {len(questions)} of {n} facts; see check_topic"
         )
     return SlaqTopic(

@@ -22,7 +22,7 @@ from surface_consistency.errors import (
     SourceNotFoundError,
 )
 from surface_consistency.models.runner import Runner
-from surface_consistency.reading import csv_rows
+from surface_consistency.reading import csv_rows, shown
 from surface_consistency.rows.readers import Place, read_rows
 from surface_consistency.runs.files import claim_files, guard_cell, unguard_cell, write_text
 from surface_consistency.runs.log import read_manifest
@@ -156,7 +156,8 @@ class ReviewSheet:
             for name in self.marks:
                 if cells[name].lower() not in _MARKS:
                     raise RecordError(
-                        f"{place}: column {name!r} is yes, no or empty, not {cells[name]!r}"
+                        f"{place}: column {shown(name)} is yes, no or empty, not "
+                        f"{shown(cells[name])}"
                     )
             yield place, cells
 
@@ -300,21 +301,22 @@ class Writing(ABC, Generic[DraftT, SettingsT]):
             key = self.sheet.key_of(cells)
             if key not in rows:
                 raise RecordError(
-                    f"{place}: there is no row {key!r}; leave {' and '.join(self.sheet.key)} as "
-                    "written"
+                    f"{place}: there is no row {shown(key)}; leave {' and '.join(self.sheet.key)} "
+                    "as written"
                 )
             if key in given:
-                raise RecordError(f"{place}: row {key!r} occurs twice; keep one")
+                raise RecordError(f"{place}: row {shown(key)} occurs twice; keep one")
             if (name := self.sheet.changed(rows[key], cells)) is not None:
                 raise RecordError(
-                    f"{place}: column {name!r} of {key!r} was changed from {rows[key][name]!r} to "
-                    f"{cells[name]!r}; undo that, and write a better text as a correction"
+                    f"{place}: column {shown(name)} of {shown(key)} was changed from "
+                    f"{shown(rows[key][name])} to {shown(cells[name])}; undo that, and write a "
+                    "better text as a correction"
                 )
             given[key] = (place, cells)
         if lost := [key for key in rows if key not in given]:
             raise DataError(
-                f"{path}: {len(lost)} rows are missing, such as {lost[0]!r}; reject a row by a no, "
-                "not by deleting it"
+                f"{path}: {len(lost)} rows are missing, such as {shown(lost[0])}; reject a row by "
+                "a no, not by deleting it"
             )
         reviewed = iter(given[key] for key in rows)
         for draft in self.drafts:

@@ -34,6 +34,7 @@ from surface_consistency.metrics.uncertainty.intervals import (
     worth_of_clusters,
 )
 from surface_consistency.metrics.uncertainty.means import MeanT, distances
+from surface_consistency.reading import shown
 
 Conclusion: TypeAlias = Literal[
     "better", "worse", "equivalent", "no significant difference", "not inferred"
@@ -244,7 +245,9 @@ def compare_totals(
             "the unit of the scores, such as 0.02 for 2 points of verdicts"
         )
     if test != "auto" and not (totals.is_verdicts and totals.n_tasks == 1):
-        raise ValueError(f"test={test!r} is for verdicts of one task; take the t of test='auto'")
+        raise ValueError(
+            f"test={shown(test)} is for verdicts of one task; take the t of test='auto'"
+        )
     rules = _Rules(known, margin, higher_is_better, test, intervals, totals.is_verdicts)
     pairs = _pairs(totals.models, baseline)
     differences = _differences(totals, rules, pairs)
@@ -280,10 +283,10 @@ def _check_options(margin: float | None, test: PairedTest, intervals: Intervals)
     """Refuse options that are out of range."""
     check_test(test)
     if margin is not None and not 0.0 < margin < math.inf:
-        raise ValueError(f"margin must be above 0 and finite; got {margin!r}")
+        raise ValueError(f"margin must be above 0 and finite; got {shown(margin)}")
     if intervals.method != "auto":
         raise ValueError(
-            f"intervals of models are made by method='auto' alone; got {intervals.method!r}"
+            f"intervals of models are made by method='auto' alone; got {shown(intervals.method)}"
         )
 
 
@@ -390,7 +393,7 @@ def _pairs(models: list[str], baseline: str | None) -> _Pairs:
         other, one = np.triu_indices(n, 1)
         return _Pairs(one, other)
     if baseline not in models:
-        raise ValueError(f"baseline={baseline!r} is none of the models, which are {models}")
+        raise ValueError(f"baseline={shown(baseline)} is none of the models, which are {models}")
     place = models.index(baseline)
     one = np.delete(np.arange(n), place)
     return _Pairs(one, np.full_like(one, place))

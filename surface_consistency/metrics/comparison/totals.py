@@ -11,6 +11,7 @@ import pandas as pd
 
 from surface_consistency.metrics._groups import check_frame, column_names
 from surface_consistency.metrics._inputs import Floats, Integers, numeric_vector
+from surface_consistency.reading import first_names, shown
 
 MOST_MODELS: Final = 500
 """Maximum number of models, whose ranks need all pairs."""
@@ -49,13 +50,13 @@ class ModelScores(NamedTuple):
             return self
         if not is_whole.any():
             n_scores = (~np.isnan(self.values)).sum(axis=0)
-            held = ", ".join(f"{name} {n:,}" for name, n in zip(self.models, n_scores, strict=True))
+            told = zip(self.models, n_scores, strict=True)
+            held = first_names([f"{name[:40]} {n:,}" for name, n in told])
             empty = [name for name, n in zip(self.models, n_scores, strict=True) if not n]
-            remedy = (
-                f"leave {', '.join(empty)} out"
-                if empty
-                else "leave a model out, or name what tells items apart"
-            )
+            remedy = "leave a model out, or name what tells items apart"
+            if empty:
+                more = f" and {len(empty) - 1:,} more" if empty[1:] else ""
+                remedy = f"leave {empty[0][:40]}{more} out"
             raise ValueError(
                 "no item has a score of every model, so there is nothing to compare (items with a "
                 f"score: {held}); {remedy}"
@@ -93,7 +94,7 @@ def model_scores(
     for column in (model, *tasks):
         if frame[column].isna().any():
             place = int(np.argmax(frame[column].isna()))
-            raise ValueError(f"column {column!r} is empty in row {place}: fill it in")
+            raise ValueError(f"column {shown(column)} is empty in row {place}: fill it in")
     of_model, held = pd.factorize(frame[model])
     of_label, labels = pd.factorize(pd.Index(held).astype(str))
     columns, models = of_label[of_model], [str(label) for label in labels]
@@ -109,7 +110,7 @@ def model_scores(
         if frame[column].isna().any():
             place = int(np.argmax(frame[column].isna()))
             raise ValueError(
-                f"column {column!r} has no cluster id in row {place}: fill it in, or pass "
+                f"column {shown(column)} has no cluster id in row {place}: fill it in, or pass "
                 "cluster=None to take each item for a cluster of its own"
             )
     moved = of_rows != of_rows[first][rows]
@@ -117,8 +118,9 @@ def model_scores(
         place = int(np.argmax(moved))
         raise ValueError(
             f"item {_named(frame, place, [*tasks, *items])} lies in one cluster for "
-            f"{frame[model].iloc[int(first[rows[place]])]!r} and in another for "
-            f"{frame[model].iloc[place]!r}: columns {clusters} must agree between models"
+            f"{shown(frame[model].iloc[int(first[rows[place]])])} and in another for "
+            f"{shown(frame[model].iloc[place])}: columns "
+            f"{first_names(clusters)} must agree between models"
         )
     task_codes, task_names = np.zeros(len(first), dtype=np.int64), ["all"]
     if task is not None:
@@ -136,7 +138,7 @@ def model_scores(
 
 def _named(frame: pd.DataFrame, place: int, columns: Sequence[str]) -> str:
     """Name a row by its cells."""
-    return ", ".join(f"{column}={frame[column].iloc[place]!r}" for column in columns)
+    return ", ".join(f"{column}={shown(frame[column].iloc[place])}" for column in columns)
 
 
 def _refuse_repeats(frame: pd.DataFrame, cells: Integers, columns: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from surface_consistency.metrics._groups import cluster_codes, plain_label
 from surface_consistency.metrics._inputs import Integers, refuse_mixed_labels
+from surface_consistency.reading import shown
 
 
 class FactCodes(NamedTuple):
@@ -22,9 +23,9 @@ def fact_codes(frame: pd.DataFrame, facts: list[str], cluster: str | None) -> Fa
     for column in facts:
         if frame[column].isna().any():
             row = int(np.argmax(frame[column].isna()))
-            raise ValueError(f"column {column!r} names no fact in row {row}: fill it in")
+            raise ValueError(f"column {shown(column)} names no fact in row {row}: fill it in")
         if frame[column].dtype == object:
-            refuse_mixed_labels(frame[column].unique(), f"column {column!r}")
+            refuse_mixed_labels(frame[column].unique(), f"column {shown(column)}")
     codes = frame.groupby(facts, sort=False, observed=True).ngroup()
     numbers: Integers = np.asarray(codes, dtype=np.int64)
     clusters = numbers if cluster is None else cluster_codes(frame, cluster)
@@ -33,7 +34,9 @@ def fact_codes(frame: pd.DataFrame, facts: list[str], cluster: str | None) -> Fa
     torn = of_fact[numbers] != clusters
     if torn.any():
         label = frame.iloc[int(np.argmax(torn))][facts].tolist()
-        raise ValueError(f"fact {label} belongs to more than one cluster of column {cluster!r}")
+        raise ValueError(
+            f"fact {label} belongs to more than one cluster of column {shown(cluster)}"
+        )
     return FactCodes(numbers, clusters)
 
 
@@ -50,7 +53,7 @@ def refuse_repeats(
     _, first, counts = np.unique(joint, return_index=True, return_counts=True)
     if (counts > 1).any():
         row = frame.iloc[int(where[first[np.argmax(counts > 1)]])]
-        name = ", ".join(f"{column}={plain_label(row[column])!r}" for column in columns)
+        name = ", ".join(f"{column}={shown(plain_label(row[column]))}" for column in columns)
         raise ValueError(
             f"{name} stands more than once {group}: drop the duplicates, or add to by or item what "
             "tells them apart"

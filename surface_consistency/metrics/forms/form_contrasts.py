@@ -21,6 +21,7 @@ from surface_consistency.metrics.forms._facts import fact_codes, refuse_repeats
 from surface_consistency.metrics.forms.forms import fact_sums
 from surface_consistency.metrics.paired.multiplicity import with_adjusted_p_values
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
+from surface_consistency.reading import shown
 
 _RATES: Final = {"consistency": 6, "accuracy": 3, "all_correct": 7}
 """Rates by their place among the sums of facts."""
@@ -90,10 +91,10 @@ def form_contrasts(
     check_frame(frame, needed, options="between, fact, form, correct or cluster", row="form")
     if frame[between].isna().any():
         row = int(np.argmax(frame[between].isna()))
-        raise ValueError(f"column {between!r} names no group in row {row}: fill it in")
+        raise ValueError(f"column {shown(between)} names no group in row {row}: fill it in")
     groups = list(dict.fromkeys(frame[between]))
     if reference is not None and reference not in groups:
-        raise ValueError(f"reference must be one of {groups}; got {reference!r}")
+        raise ValueError(f"reference must be one of {groups}; got {shown(reference)}")
     codes = fact_codes(frame, facts, cluster)
     for key, where in group_positions(frame, [between]).items():
         refuse_repeats(frame, where, codes.facts, [*facts, form], group_name([between], key))

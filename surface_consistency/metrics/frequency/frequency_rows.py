@@ -11,6 +11,7 @@ import pandas as pd
 
 from surface_consistency.errors import UnscoredWarning
 from surface_consistency.metrics import _groups, _inputs
+from surface_consistency.reading import shown
 
 
 def number_column(
@@ -87,7 +88,9 @@ def surface_accuracy(
     constant = [column for column in _groups.column_names(keep) if column not in names]
     clashes = sorted({"accuracy", "n_templates"} & {*names, *constant})
     if clashes:
-        raise ValueError(f"column {clashes[0]!r} has the name of a column of the result; rename it")
+        raise ValueError(
+            f"column {shown(clashes[0])} has the name of a column of the result; rename it"
+        )
     _groups.check_frame(
         frame,
         [*names, score, template, *constant],
@@ -102,8 +105,9 @@ def surface_accuracy(
         varying = distinct[distinct > 1]
         if len(varying):
             raise ValueError(
-                f"column {column!r} has {int(varying.iloc[0])} values within the instance "
-                f"{varying.index[0]!r} of {names}: keep only what is equal throughout an instance"
+                f"column {shown(column)} has {int(varying.iloc[0])} values within the instance "
+                f"{shown(varying.index[0])} of {names}: keep only what is equal throughout an "
+                "instance"
             )
     rows = groups.agg(
         **{column: (column, "first") for column in constant},
@@ -127,7 +131,7 @@ def _check_keys(frame: pd.DataFrame, names: list[str], template: str) -> None:
         absent = frame[column].isna()
         if absent.any():
             raise ValueError(
-                f"column {column!r} is missing in row {int(absent.to_numpy().argmax())}"
+                f"column {shown(column)} is missing in row {int(absent.to_numpy().argmax())}"
             )
     repeated = frame.duplicated(keys)
     if repeated.any():
@@ -226,7 +230,9 @@ def read_rows(
     """Read and check the columns of a frame for a result of these columns, "model" the first."""
     _inputs.check_missing(missing)
     if not high_frequency_above >= 0.0:
-        raise ValueError(f"high_frequency_above must be at least 0; got {high_frequency_above!r}")
+        raise ValueError(
+            f"high_frequency_above must be at least 0; got {shown(high_frequency_above)}"
+        )
     models = distinct_names(_groups.column_names(accuracy), "accuracy")
     taken = list(result[1:]) if isinstance(accuracy, str) else list(result)
     keys = _groups.grouping_columns(by, taken)

@@ -11,6 +11,7 @@ from surface_consistency.metrics import _groups, _inputs
 from surface_consistency.metrics.paired.paired_tables import CountRatio
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
+from surface_consistency.reading import shown
 
 LINKING_KINDS = ("positive", "surface_negative", "semantic_negative")
 """Kinds of examples: a true pair, one character replaced, the name of a similar entity."""
@@ -30,7 +31,7 @@ def _linking_cells(
     for index, label in enumerate(labels):
         if label not in LINKING_KINDS:
             raise ValueError(
-                f"{names[1]}[{index}] must be one of {', '.join(LINKING_KINDS)}; got {label!r}"
+                f"{names[1]}[{index}] must be one of {', '.join(LINKING_KINDS)}; got {shown(label)}"
             )
     lacking = codes == _inputs.MISSING
     _inputs.refuse_missing(lacking, names[0], missing, rows="examples", is_verdict=True)

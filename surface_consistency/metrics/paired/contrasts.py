@@ -21,6 +21,7 @@ from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES, count
 from surface_consistency.metrics.uncertainty import cluster_bounds
 from surface_consistency.metrics.uncertainty.bootstrap import Statistic
 from surface_consistency.metrics.uncertainty.intervals import too_few_clusters
+from surface_consistency.reading import shown
 
 
 def contrast(
@@ -79,7 +80,7 @@ def contrast(
     """
     _inputs.check_confidence_level(confidence)
     if margin is not None and not 0.0 < margin < math.inf:
-        raise ValueError(f"margin must be above 0 and finite; got {margin!r}")
+        raise ValueError(f"margin must be above 0 and finite; got {shown(margin)}")
     a, b = count_matrix(counts_a, "counts_a"), count_matrix(counts_b, "counts_b")
     if a.shape != b.shape:
         raise ValueError(
@@ -99,7 +100,7 @@ def _statistic(rate: str | Statistic) -> Statistic:
     if not isinstance(rate, str):
         return rate
     if rate not in PAIRED_RATES:
-        raise ValueError(f"rate must be among {', '.join(PAIRED_RATES)}; got {rate!r}")
+        raise ValueError(f"rate must be among {', '.join(PAIRED_RATES)}; got {shown(rate)}")
     return PAIRED_RATES[rate]
 
 
@@ -286,7 +287,7 @@ def contrasts_by(
     """
     _inputs.check_confidence_level(confidence)
     if margin is not None and not 0.0 < margin < math.inf:
-        raise ValueError(f"margin must be above 0 and finite; got {margin!r}")
+        raise ValueError(f"margin must be above 0 and finite; got {shown(margin)}")
     keys = _groups.grouping_columns([*_groups.column_names(within), between], _COLUMNS)
     needed = [*keys, first, second, *filter(None, (cluster, pair))]
     _groups.check_frame(frame, needed, options="between, within, first, second, cluster or pair")
@@ -323,7 +324,7 @@ def contrasts_by(
     if n_apart:
         _inputs.warn_undefined(
             f"{n_apart} couples of groups share no pair with a verdict in both and have no row: "
-            f"the ids of column {pair!r} must name the same pair in each group; without pair "
+            f"the ids of column {shown(pair)} must name the same pair in each group; without pair "
             "each group stands on its own pairs"
         )
     table = pd.DataFrame([*itertools.chain(*rows.values())], columns=[*keys[:-1], *_COLUMNS])
@@ -356,7 +357,9 @@ def _couples(groups: Mapping[object, object], reference: object) -> list[tuple[o
     if reference is None:
         return list(itertools.combinations(groups, 2))
     if reference not in groups:
-        raise ValueError(f"reference must be one of the groups {list(groups)}; got {reference!r}")
+        raise ValueError(
+            f"reference must be one of the groups {list(groups)}; got {shown(reference)}"
+        )
     return [(group, reference) for group in groups if group != reference]
 
 
@@ -391,7 +394,9 @@ def _by_pair(
     for name, rows in groups.items():
         places = np.searchsorted(pairs, ids[rows])
         if np.unique(places).size < places.size:
-            raise ValueError(f"a pair stands more than once in group {name!r}: drop the duplicates")
+            raise ValueError(
+                f"a pair stands more than once in group {shown(name)}: drop the duplicates"
+            )
         torn = (cluster_of[places] >= 0) & (cluster_of[places] != clusters[rows])
         if torn.any():
             raise ValueError(

@@ -10,6 +10,7 @@ import pandas as pd
 from surface_consistency.errors import ColumnNotFoundError
 from surface_consistency.metrics._groups import group_positions, has_list_cells
 from surface_consistency.metrics._inputs import check_choice
+from surface_consistency.reading import shown
 
 AdjustMethod = Literal["holm", "benjamini-hochberg", "benjamini-yekutieli"]
 """Which error is bounded: that of any group (Holm), or the share of false findings."""
@@ -126,12 +127,12 @@ def with_adjusted_p_values(
     seen = list(rows.columns)
     for name in (column, *keys):
         if name not in seen:
-            raise ColumnNotFoundError(f"column {name!r} is not in the table, which has {seen}")
+            raise ColumnNotFoundError(f"column {shown(name)} is not in the table, which has {seen}")
     for name in keys:
         if has_list_cells(rows[name]):
             raise ValueError(
-                f"column {name!r} of within holds lists: a test belongs to one family, so give "
-                "each row one label"
+                f"column {shown(name)} of within holds lists: a test belongs to one family, so "
+                "give each row one label"
             )
     raw = rows[column].to_numpy(dtype=np.float64)
     adjusted = adjust_p_values(raw, method=method)
@@ -150,7 +151,7 @@ def _check_attainable(family: pd.DataFrame, column: str, alpha: float) -> None:
     if ratio >= 1.0 - 1e-9:
         n_null = int((1 + family["n_null"].max()) * ratio + 1e-9)
         raise ValueError(
-            f"Holm's correction of {len(family)} p-values of column {column!r} can never be below "
-            f"{alpha:g}, because none can be smaller than {smallest:.3g}: draw n_null={n_null} "
-            "null samples or more, or correct fewer tests together"
+            f"Holm's correction of {len(family)} p-values of column {shown(column)} can never be "
+            f"below {alpha:g}, because none can be smaller than {smallest:.3g}: draw "
+            f"n_null={n_null} null samples or more, or correct fewer tests together"
         )

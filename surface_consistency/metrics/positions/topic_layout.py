@@ -12,6 +12,7 @@ import pandas as pd
 
 from surface_consistency.metrics import _inputs
 from surface_consistency.metrics._groups import check_frame
+from surface_consistency.reading import shown
 
 
 def reorder_to_slots(verdicts: npt.ArrayLike, orders: npt.ArrayLike) -> npt.NDArray[np.generic]:
@@ -191,15 +192,17 @@ def topic_arrays(
     if wrong.any():
         index = int(np.argmax(wrong))
         raise ValueError(
-            f"topic {labels[index]!r} must have one row for each pair of {columns[0]!r} and "
-            f"{columns[1]!r}: {int((counts[index] == 0).sum())} are not there and "
+            f"topic {shown(labels[index])} must have one row for each pair of {shown(columns[0])} "
+            f"and {shown(columns[1])}: {int((counts[index] == 0).sum())} are not there and "
             f"{int((counts[index] > 1).sum())} stand there more than once"
         )
     laid_out = {name: _verdicts(frame[name].array, name, cells, shape) for name in (short, long)}
     places = np.empty(shape, dtype=np.int64)
     numbers = _inputs.numeric_vector(frame[slot].array, slot)
     if not bool((numbers == np.floor(numbers)).all()):
-        raise ValueError(f"column {slot!r} must hold the number of the slot, from 1, in every row")
+        raise ValueError(
+            f"column {shown(slot)} must hold the number of the slot, from 1, in every row"
+        )
     places.ravel()[cells] = numbers.astype(np.int64) - 1
     _check_slots(places, labels, slot)
     _check_short(laid_out[short], labels, short)
@@ -218,7 +221,7 @@ def _numbered(frame: pd.DataFrame, columns: list[str]) -> tuple[list[object], _i
     for column in columns:
         absent = frame[column].isna().to_numpy()
         if absent.any():
-            raise ValueError(f"column {column!r} has no value in row {int(np.argmax(absent))}")
+            raise ValueError(f"column {shown(column)} has no value in row {int(np.argmax(absent))}")
     if len(columns) == 1:
         codes, labels = pd.factorize(frame[columns[0]])
     else:
@@ -238,8 +241,8 @@ def _numbers_within(
         few, many = int(counts.argmin()), int(counts.argmax())
         names = [frame[topic].iloc[int(first_rows[of_pair == code][0])] for code in (few, many)]
         raise ValueError(
-            f"topics must have equally many values of {column!r}: {names[0]!r} has "
-            f"{counts[few]} and {names[1]!r} has {counts[many]}"
+            f"topics must have equally many values of {shown(column)}: {shown(names[0])} has "
+            f"{counts[few]} and {shown(names[1])} has {counts[many]}"
         )
     by_topic = np.argsort(of_pair, kind="stable")
     numbers = np.empty(len(of_pair), dtype=np.int64)
@@ -264,8 +267,8 @@ def _check_slots(places: _inputs.Integers, labels: list[object], name: str) -> N
     if wrong.any():
         topic, permutation = (int(index) for index in np.argwhere(wrong)[0])
         raise ValueError(
-            f"column {name!r} must hold 1 to {n_slots} once in each long query: in topic "
-            f"{labels[topic]!r} one holds {sorted((places[topic, permutation] + 1).tolist())}"
+            f"column {shown(name)} must hold 1 to {n_slots} once in each long query: in topic "
+            f"{shown(labels[topic])} one holds {sorted((places[topic, permutation] + 1).tolist())}"
         )
 
 
@@ -275,6 +278,6 @@ def _check_short(verdicts: _inputs.Floats, labels: list[object], name: str) -> N
     if not same.all():
         topic = int(np.argwhere(~same)[0, 0])
         raise ValueError(
-            f"column {name!r} differs between rows of one sub-question of topic "
-            f"{labels[topic]!r}: the short answer is one, whatever the order of the long query"
+            f"column {shown(name)} differs between rows of one sub-question of topic "
+            f"{shown(labels[topic])}: the short answer is one, whatever the order of the long query"
         )

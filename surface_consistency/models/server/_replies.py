@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from surface_consistency.reading import first_names, shown
 from surface_consistency.schemas.generations import FinishReason, Generation, server_end
 from surface_consistency.schemas.prompts import Prompt
 
@@ -14,6 +15,10 @@ _REASONING: Final = ("reasoning_content", "reasoning", "thinking", "reasoning_de
 
 _STATED: Final = ("error", "message", "detail", "msg", "errors", "base_resp")
 """Fields in which servers state an error in place of an answer."""
+
+_LONGEST: Final = 200
+_CODE: Final = 30
+"""Characters of the words and of the code of an error that are recorded."""
 
 _UNCLOSED: Final = "the reasoning was never closed"
 _ALL_REASONING: Final = (
@@ -58,7 +63,7 @@ def read_reply(prompt: Prompt, reply: Mapping[str, Any]) -> Generation:
         if stated is not None:
             raise ValueError(f"the server states an error: {_words(stated)}")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise ValueError(f"no `choices` in the reply, which has {sorted(reply)[:8]}")
+        raise ValueError(f"no `choices` in the reply, which has {first_names(sorted(reply))}")
     choice = choices[0]
     message = choice.get("message")
     if message is not None and not isinstance(message, dict):
@@ -96,34 +101,36 @@ def _kind(
     finish = choice.get("finish_reason")
     end = server_end(finish)
     is_blank = text is None or not text.strip()
-    so_far = "" if is_blank else f": it had written {text!r}"
+    so_far = "" if is_blank else f": it had written {shown(text)}"
     if is_filtered(choice):
         return "content_filter", f"the server's content filter: {_words(choice['error'])}"
     if end == "content_filter":
         return end, f"the server's content filter withheld the answer{so_far}"
     if isinstance(refusal, str) and refusal.strip():
-        return "refusal", f"the model refused: {refusal}"
+        return "refusal", f"the model refused: {_words(refusal)}"
     if end == "refusal":
         return end, f"the model refused{so_far}"
     if choice.get("error"):
         return "error", f"the server states an error: {_words(choice['error'])}{so_far}"
     if end == "error":
-        return end, f"the server broke the reply off with finish_reason {finish!r}{so_far}"
+        return end, f"the server broke the reply off with finish_reason {shown(finish)}{so_far}"
     if reasoning is not None and is_blank:
         if end == "length":
             return "unclosed_reasoning", f"{_UNCLOSED}: the limit of tokens ended it"
         return "error", _ALL_REASONING
     if text is None:
-        return "error", f"the server returned no text (finish_reason {finish!r})"
+        return "error", f"the server returned no text (finish_reason {shown(finish)})"
     return end, None
 
 
 def _words(error: object) -> str:
-    """Return the words of an error of a server, and its code if there is one."""
+    """Return the first words of an error of a server, and its code if there is one."""
     if not isinstance(error, dict) or not error.get("message"):
-        return str(error)
-    code = error.get("code")
-    return f"{error['message']}{'' if code is None else f' (code {code})'}"
+        words, code = str(error), None
+    else:
+        words, code = str(error["message"]), error.get("code")
+    words = words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."
+    return words if code is None else f"{words} (code {str(code)[:_CODE]})"
 
 
 def _parts(content: object) -> tuple[str | None, str | None, str | None]:

@@ -270,8 +270,9 @@ class OpenAICompatibleRunner(Runner):
             self.served_model = before = self.served_model or model
         if model != before:
             raise RunnerError(
-                f"{self._client.url} answers as {model[:_SHOWN]!r} now and as {before!r} before; "
-                "one run has one model: start a new run, and pin the model with served_model"
+                f"{self._client.url} answers as {shown(model[:_SHOWN])} now and as {shown(before)} "
+                "before; one run has one model: start a new run, and pin the model with "
+                "served_model"
             )
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final
 from pydantic import BeforeValidator, Field
 
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
-from surface_consistency.reading import parse_json
+from surface_consistency.reading import parse_json, shown
 from surface_consistency.schemas import AuditPrompt, Triplet, read_jsonl
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.schemas.memory import MemoryState, RetrievalTrace
@@ -234,7 +234,8 @@ def _to_prompt(row: AuditPromptRow, database: Triplets | None, source: str) -> A
             raise RecordError(
                 f"{source}: prompt_id {row.prompt_id} has no relation, and "
                 + ("no database was given" if database is None else "the database has no entry")
-                + f" of {row.subject!r} and {row.gold_object!r} to take it from; name the relation"
+                + f" of {shown(row.subject)} and {shown(row.gold_object)} to take it from; name "
+                "the relation"
             )
         relation, relations = relations_held[0], (*relations, *relations_held[1:])
     return AuditPrompt(
@@ -256,8 +257,7 @@ def _load(file: Path) -> dict[str, Any]:
     if not file.is_file():
         raise SourceNotFoundError(f"no database file {file}; check the path (in {Path.cwd()})")
     # A store of millions of triplets is larger than other documents may be.
-    content = file.read_bytes().removeprefix(b"\xef\xbb\xbf")
-    data = parse_json(content, str(file), remedy="a database is one JSON object")
+    data = parse_json(file.read_bytes(), str(file), remedy="a database is one JSON object")
     if not isinstance(data, dict):
         raise DataError(
             f"{file}: a database is one JSON object with {', '.join(_KEYS)}, this file holds a "

@@ -30,6 +30,7 @@ from surface_consistency.metrics.forgetting.forgetting_groups import (
 )
 from surface_consistency.metrics.paired.mcnemar_tests import run_test
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS
+from surface_consistency.reading import first_names
 from surface_consistency.runs.files import write_csv, write_text
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.memory import AuditPrompt, Lookup, RetrievalTrace
@@ -367,7 +368,9 @@ def _read(path: str | os.PathLike[str], columns: Sequence[str]) -> pd.DataFrame:
         raise SourceNotFoundError(f"no table {file}; check the path")
     table = pd.read_csv(file, keep_default_na=False, na_values=[""])
     if missing := [column for column in columns if column not in table]:
-        raise DataError(f"{file} has no column {', '.join(missing)}; it holds {list(table)}")
+        raise DataError(
+            f"{file} has no column {', '.join(missing)}; it holds {first_names(list(table))}"
+        )
     return table
 
 

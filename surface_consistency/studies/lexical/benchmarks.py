@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from surface_consistency.data.sources import Source, fetch_repository, is_hub_id, open_source
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
+from surface_consistency.reading import shown
 from surface_consistency.rows.cells import RowCells, count_of, text_of
 from surface_consistency.rows.columns import resolve_columns
 from surface_consistency.schemas import DataSource
@@ -120,7 +121,7 @@ def load_benchmark(
         DataError: If there are no rows, or the task is none of these.
     """
     if task not in _LAYOUTS:
-        raise DataError(f"there is no task {task!r}; the tasks are {', '.join(_LAYOUTS)}")
+        raise DataError(f"there is no task {shown(task)}; the tasks are {', '.join(_LAYOUTS)}")
     layout = _LAYOUTS[task]
     given: Source = layout.repository if source is None else source
     name = given if isinstance(given, str) else type(given).__name__
@@ -193,8 +194,8 @@ def _label(cells: RowCells, name: str) -> int:
     place = cells.read(name, count_of)
     if place is None:
         raise RecordError(
-            f"{cells.place}: column {cells.columns[name]!r} holds no label; take a split whose "
-            "labels are published, such as validation"
+            f"{cells.place}: column {shown(cells.columns[name])} holds no label; take a split "
+            "whose labels are published, such as validation"
         )
     return place
 
@@ -205,8 +206,8 @@ def _lambada(cells: RowCells, number: str, group: str | None) -> BenchmarkInstan
     context, _, word = text.rpartition(" ")
     if not context or not word:
         raise RecordError(
-            f"{cells.place}: column {cells.columns['text']!r} holds no passage that ends in a word "
-            f"of its own, got {text[-40:]!r}"
+            f"{cells.place}: column {shown(cells.columns['text'])} holds no passage that ends in a "
+            f"word of its own, got {shown(text[-40:])}"
         )
     return BenchmarkInstance(
         id=number, task="lambada", kind="functional", context=context, options=(word,), correct=0
@@ -239,8 +240,8 @@ def _copa(cells: RowCells, number: str, group: str | None) -> BenchmarkInstance:
     relation = cells.needed("question", text_of)
     if relation not in ("cause", "effect"):
         raise RecordError(
-            f"{cells.place}: column {cells.columns['question']!r} is cause or effect, got "
-            f"{relation!r}"
+            f"{cells.place}: column {shown(cells.columns['question'])} is cause or effect, got "
+            f"{shown(relation)}"
         )
     label = _label(cells, "label")
     instance = _two_options(cells, number, "copa", "premise", ("choice1", "choice2"), label)
@@ -254,7 +255,7 @@ def _winogrande(cells: RowCells, number: str, group: str | None) -> BenchmarkIns
     if "_" not in sentence or answer not in ("1", "2"):
         raise RecordError(
             f"{cells.place}: a row has a sentence with _ and the answer 1 or 2 (test rows have "
-            f"none), got {sentence[:60]!r} and {answer!r}"
+            f"none), got {shown(sentence[:60])} and {shown(answer)}"
         )
     label = int(answer) - 1
     return _two_options(cells, number, "winogrande", "sentence", ("option1", "option2"), label)

@@ -31,6 +31,7 @@ from surface_consistency.metrics import (
     relative_difference,
     split_accuracy,
 )
+from surface_consistency.reading import shown
 from surface_consistency.report.page import Block, Dot, ForestPlot, Lines, Prose
 from surface_consistency.report.texts import Texts
 from surface_consistency.runs.counts import read_counts
@@ -179,8 +180,8 @@ def _read(path: Path) -> dict[str, npt.NDArray[np.float64]]:
     repeated = rows["instance_id"].duplicated()
     if repeated.any():
         raise DataError(
-            f"{place} holds {rows.loc[repeated, 'instance_id'].iloc[0]!r} twice; give each text "
-            "one row"
+            f"{place} holds {shown(rows.loc[repeated, 'instance_id'].iloc[0])} twice; give each "
+            "text one row"
         )
     counts: dict[str, npt.NDArray[np.float64]] = {}
     for name, values in zip(rows["instance_id"], rows["counts"], strict=True):
@@ -188,7 +189,7 @@ def _read(path: Path) -> dict[str, npt.NDArray[np.float64]]:
         of_text = np.asarray([] if values is None else values, dtype=np.float64)
         counts[str(name)] = of_text[~np.isnan(of_text)]
         if (of_text < 0).any() or np.isinf(of_text).any():
-            raise DataError(f"{place}: the counts of {name!r} must be finite and at least 0")
+            raise DataError(f"{place}: the counts of {shown(name)} must be finite and at least 0")
     return counts
 
 
@@ -201,7 +202,7 @@ def _scored(
     if not any(name in counts for name in names):
         raise DataError(
             f"{place} holds counts of none of the {len(names)} texts of {run.label}, such as "
-            f"{names[0]!r}; count those of its own texts: count ngrams --data "
+            f"{shown(names[0])}; count those of its own texts: count ngrams --data "
             f"{run.folder.path / 'texts.jsonl'}"
         )
     tasks = pairs.drop_duplicates("item").set_index("item")["task"]

@@ -18,6 +18,7 @@ from surface_consistency.matching.judge_reply import FactState, JudgeReplyError
 from surface_consistency.metrics import CountRatio
 from surface_consistency.metrics.uncertainty.bootstrap import group_values
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
+from surface_consistency.reading import shown
 from surface_consistency.report.page import Block, Lines, Point, Prose, Section, Series
 from surface_consistency.report.texts import Texts
 from surface_consistency.schemas import Prompt
@@ -76,7 +77,7 @@ class MeaningJudge(LLMJudge):
         """Read "right" for the same meaning, "wrong" for another; see `LLMJudge.read`."""
         is_same = parse_meaning(reply)
         if is_same is None:
-            raise JudgeReplyError(f"neither same nor different: {reply[:60]!r}")
+            raise JudgeReplyError(f"neither same nor different: {shown(reply[:60])}")
         return ["right" if is_same else "wrong"]
 
 

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from surface_consistency.reading import shown
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.schemas.outcomes import PairedOutcome
 from surface_consistency.schemas.verdicts import Verdict
@@ -58,7 +59,9 @@ class BenchmarkInstance(Record):
                 "count from 0"
             )
         if len(set(self.options)) < len(self.options):
-            raise ValueError(f"two options read alike ({self.options[0]!r}), so none can be chosen")
+            raise ValueError(
+                f"two options read alike ({shown(self.options[0])}), so none can be chosen"
+            )
         return self
 
     @property

@@ -19,6 +19,7 @@ from surface_consistency.metrics import clustered_auc
 from surface_consistency.metrics.uncertainty.bootstrap import group_values
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
 from surface_consistency.metrics.uncertainty.intervals import Intervals
+from surface_consistency.reading import shown
 from surface_consistency.report.page import Prose
 from surface_consistency.runs.loader import Run, load_runs, study_name
 from surface_consistency.schemas.settings import Settings
@@ -100,7 +101,7 @@ def _probes(folders: tuple[Path, ...]) -> dict[str, pd.DataFrame]:
         own = rows[(rows["kind"] == "positive") & rows["is_main"] & rows["first_correct"].notna()]
         if run.manifest.model in probes:
             raise ValueError(
-                f"`linking` names two runs of {run.manifest.model!r}; give one of each model"
+                f"`linking` names two runs of {shown(run.manifest.model)}; give one of each model"
             )
         probes[run.manifest.model] = own.assign(is_linked=own["first_correct"].astype(bool))[
             [*_NAMES, "is_linked", "first_log_odds"]
@@ -113,15 +114,15 @@ def _joined(run: Run, probes: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     model = run.manifest.model
     if model not in probes:
         raise DataError(
-            f"no linking run of {model!r} among those of {', '.join(sorted(probes))}; name one by "
-            "`linking`"
+            f"no linking run of {shown(model)} among those of {', '.join(sorted(probes))}; name "
+            "one by `linking`"
         )
     scored = run.outcomes.dropna(subset=["first_correct", "second_correct"])
     joined = scored.merge(probes[model].drop_duplicates(_NAMES), on=_NAMES, how="inner")
     if joined.empty:
         raise DataError(
-            f"the linking run of {model!r} asks for no pair of names of {run.label}; ask it for "
-            "the same data"
+            f"the linking run of {shown(model)} asks for no pair of names of {run.label}; ask it "
+            "for the same data"
         )
     flips = joined["first_correct"].astype(bool) != joined["second_correct"].astype(bool)
     return joined.assign(model=run.label, is_flip=flips)

@@ -16,7 +16,7 @@ from surface_consistency.engine.settings import SideModel
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
 from surface_consistency.matching import LongAnswer, TopicQuestions
 from surface_consistency.matching.answering_part import FUNCTION_WORDS, stem
-from surface_consistency.reading import delimited_rows
+from surface_consistency.reading import delimited_rows, shown
 from surface_consistency.runs import Run
 from surface_consistency.runs.files import unguard_cell, write_sheet
 from surface_consistency.schemas import Message, Prompt
@@ -363,14 +363,18 @@ def read_span_sheet(path: Path, requests: Sequence[SpanRequest]) -> dict[str, Sp
             continue
         where = f"{path}:{number}"
         if answer not in texts:
-            raise DataError(f"{where}: {answer!r} is no answer of this sample; keep its `seed`")
+            raise DataError(
+                f"{where}: {shown(answer)} is no answer of this sample; keep its `seed`"
+            )
         if answer in spans:
-            raise DataError(f"{where}: {answer!r} is marked twice; keep one row of each answer")
+            raise DataError(
+                f"{where}: {shown(answer)} is marked twice; keep one row of each answer"
+            )
         span = _copied(texts[answer], marked, source="person")
         if span is None and marked != _NONE:
             raise DataError(
-                f"{where}: {marked!r} is no part of the answer; copy it word for word, or write "
-                f"{_NONE}"
+                f"{where}: {shown(marked)} is no part of the answer; copy it word for word, or "
+                f"write {_NONE}"
             )
         spans[answer] = span or Span(start=0, stop=0, source="person")
     return spans

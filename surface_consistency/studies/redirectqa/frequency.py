@@ -16,6 +16,7 @@ from surface_consistency.engine.design import Report
 from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.metrics import frequency_analysis, frequency_curves, surface_accuracy
+from surface_consistency.reading import shown
 from surface_consistency.report.page import Block, Check, Lines, Point, Prose, Series
 from surface_consistency.report.texts import Texts
 from surface_consistency.runs.counts import read_counts
@@ -192,8 +193,8 @@ def _read(path: Path, measure: str) -> pd.DataFrame:
     repeated = held["surface_id"].duplicated()
     if repeated.any():
         raise DataError(
-            f"{place} holds {held.loc[repeated, 'surface_id'].iloc[0]!r} twice under measure "
-            f"{measure!r}; give each instance one row"
+            f"{place} holds {shown(held.loc[repeated, 'surface_id'].iloc[0])} twice under measure "
+            f"{shown(measure)}; give each instance one row"
         )
     return held.assign(others_frequency=held["entity_frequency"] - held["surface_frequency"])
 
@@ -215,7 +216,7 @@ def _joined(run: Run, counts: pd.DataFrame, cluster: str) -> pd.DataFrame:
     if not known.any():
         raise DataError(
             f"the counts hold none of the {names['surface_id'].nunique()} names of {run.label}, "
-            f"such as {names['surface_id'].iloc[0]!r}; count the names of the same questions "
+            f"such as {shown(names['surface_id'].iloc[0])}; count the names of the same questions "
             "(`count names --data`)"
         )
     _check_version(run, names, counts)
@@ -239,7 +240,7 @@ def _check_version(run: Run, names: pd.DataFrame, counts: pd.DataFrame) -> None:
     if len(lacking):
         warnings.warn(
             f"{run.label}: {len(lacking)} of {len(by_id)} asked names have no count, such as "
-            f"{lacking[0]!r}; they are left out. The counts may be of another version of the "
+            f"{shown(lacking[0])}; they are left out. The counts may be of another version of the "
             "questions: count those of this run",
             SurfaceConsistencyWarning,
             stacklevel=4,
@@ -256,8 +257,9 @@ def _check_version(run: Run, names: pd.DataFrame, counts: pd.DataFrame) -> None:
         asked_id, counted_id = both.loc[other[0]]
         raise DataError(
             f"the counts are of another version of the questions of {run.label}: "
-            f"{len(other)} facts are about another entity, such as {other[0]!r} about {asked_id} "
-            f"there and {counted_id} in the counts; count the names of the run's own questions"
+            f"{len(other)} facts are about another entity, such as {shown(other[0])} about "
+            f"{asked_id} there and {counted_id} in the counts; count the names of the run's own "
+            "questions"
         )
 
 

@@ -83,6 +83,20 @@ def test_an_error_of_a_choice_is_quoted(stated, words, finish):
     assert read_reply(Prompt(id="p", text="x"), whole) == answer
 
 
+@pytest.mark.parametrize("finish", ["stop", "error", "content_filter", "refusal", "Ж" * 3_000])
+def test_recorded_errors_contain_at_most_300_characters_of_a_reply(finish):
+    long = "Ж" * 3_000
+    for stated in (None, long, {"message": long, "code": long}, {"reason": long}):
+        for refusal in (None, long):
+            for text in (None, long):
+                answer = read(text, finish, message={"refusal": refusal}, error=stated)
+                assert (answer.error or "").count("Ж") <= 300
+    for reply in ({"error": long}, {long: 1}):
+        with pytest.raises(ValueError, match=r"^(the server|no `choices`)") as error:
+            read_reply(Prompt(id="p", text="x"), reply)
+        assert str(error.value).count("Ж") <= 300
+
+
 def test_a_filter_is_a_refusal_wherever_it_is_stated():
     stated = {"code": "content_filter", "message": "the prompt was filtered"}
     of_reply = read_reply(Prompt(id="p", text="x"), {"error": stated})

@@ -63,13 +63,13 @@ def test_spellings_of_a_title_are_one_entity(tmp_path):
 
 def test_a_look_up_reads_the_arrays_that_it_needs_once(planted, monkeypatch):
     read = []
-    reading = zipfile.ZipFile.read
+    reading = zipfile.ZipFile.open
 
     def noted(self, member):
         read.append(member.filename)
         return reading(self, member)
 
-    monkeypatch.setattr(zipfile.ZipFile, "read", noted)
+    monkeypatch.setattr(zipfile.ZipFile, "open", noted)
 
     with EntityMap.open(planted[1]) as linked:
         assert sorted(read) == sorted(f"{key}.npy" for key in FAILURE_KEYS)
@@ -191,6 +191,21 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path):
     little = one_member(tmp_path / "zeros.npz", headed((1 << 20,)) + bytes(1 << 23))
     with EntityMap.open(little) as linked:
         assert linked.documents("Bomb").tolist() == [0]
+    tracemalloc.start()
+    less = one_member(tmp_path / "less.npz", zeros, n_plain=160)
+    with EntityMap.open(less) as linked, pytest.raises(DataError, match="is damaged"):
+        linked.count("Bomb")
+    with zipfile.ZipFile(tmp_path / "bzip2.npz", "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("Bomb.npy", headed((1 << 20,)) + bytes(1 << 23))
+    made = tracemalloc.get_traced_memory()[0]
+    tracemalloc.reset_peak()
+    with (
+        EntityMap.open(tmp_path / "bzip2.npz") as linked,
+        pytest.raises(DataError, match="otherwise than by numpy"),
+    ):
+        linked.count("Bomb")
+    assert tracemalloc.get_traced_memory()[1] - made < 1 << 20
+    tracemalloc.stop()
     said = one_member(tmp_path / "said.npz", headed((4,)) + bytes(32), n_plain=1 << 31)
     with EntityMap.open(said) as linked, pytest.raises(DataError, match="unpacks to 2,147,483"):
         linked.count("Bomb")

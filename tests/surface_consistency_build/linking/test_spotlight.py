@@ -54,6 +54,8 @@ def test_shapes_of_answers(replay, text, answer, found):
     [
         resource("Berlin", 4), resource("Berlin", 400), resource("Berlin", -1), resource("", 0),
         {"@URI": BERLIN, "@surfaceForm": "Berlin"}, resource("Berlin", "x"),
+        resource("Berlin", "٣"), resource("Berlin", "3" * 400),
+        {**resource("Berlin", 3), "@similarityScore": "١"},
     ],
 )  # fmt: skip
 def test_an_answer_of_other_words_than_the_text_holds_is_refused_whole(replay, wrong):

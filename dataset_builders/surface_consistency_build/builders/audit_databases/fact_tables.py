@@ -18,7 +18,7 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.reading import shown
+from surface_consistency.reading import decode_text, read_document, shown
 from surface_consistency.schemas import Triplet
 from surface_consistency.text import folded
 
@@ -247,12 +247,7 @@ def _read_tsv(
         if missing:
             return
         raise SourceNotFoundError(f"no table {file}; its columns are {', '.join(columns)}")
-    try:
-        lines = file.read_text(encoding="utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{file}: not UTF-8 at byte {error.start}; re-save the table as UTF-8"
-        ) from error
+    lines = decode_text(read_document(file), str(file)).split("\n")
     if tuple(lines[0].rstrip("\r").split("\t")) != columns:
         raise DataError(
             f"{file}: the header must be {' <tab> '.join(columns)}, got {shown(lines[0])}"

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
-from surface_consistency.reading import file_digest, find_column
+from surface_consistency.reading import file_digest, find_column, shown
 from surface_consistency.schemas.jsonl import atomic_path
 from surface_consistency.studies.audit.retrieval.alias_groups import (
     KEYS,
@@ -107,13 +107,13 @@ def _find_columns(files: Sequence[Path]) -> dict[Role, str]:
             plain = kind.value_type if pa.types.is_dictionary(kind) else kind
             if plain not in (pa.string(), pa.large_string(), pa.string_view()):
                 raise DataError(
-                    f"{file}: column {known[0]!r} holds {kind}; a triplet is three texts: write "
-                    "the column as strings"
+                    f"{file}: column {shown(known[0])} holds {kind}; a triplet is three texts: "
+                    "write the column as strings"
                 )
             if columns.setdefault(role, known[0]) != known[0]:
                 raise ColumnNotFoundError(
-                    f"{file}: the {role} stands in {known[0]!r}, in {files[0].name} it stands in "
-                    f"{columns[role]!r}; give all shards the same columns"
+                    f"{file}: the {role} stands in {shown(known[0])}, in {files[0].name} it stands "
+                    f"in {shown(columns[role])}; give all shards the same columns"
                 )
     return columns
 
@@ -149,7 +149,7 @@ def _check_names(column: TextColumn, files: Sequence[Path], name: str, role: Rol
         try:
             text = raw.decode()
         except UnicodeDecodeError:
-            problem = f": column {name!r} holds bytes that are not UTF-8; write it as UTF-8"
+            problem = f": column {shown(name)} holds bytes that are not UTF-8; write it as UTF-8"
         else:
             if text.strip() and len(text) <= _LONGEST:
                 continue
@@ -204,7 +204,7 @@ def _check_hashes(names: pa.Array, label: KeyName, hashes: npt.NDArray[np.uint64
     of = name_key(label)
     for place in range(0, len(names), max(len(names) // _SAMPLE, 1)):
         if name_id(of(names[place].as_py())) != hashes[place]:
-            raise ValueError(f"{names[place]!r} has another key")
+            raise ValueError(f"{shown(names[place])} has another key")
 
 
 def _write_index(places: Sequence[Path], digest: str, triplets: Triplets) -> None:

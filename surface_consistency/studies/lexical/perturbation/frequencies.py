@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.reading import shown
 from surface_consistency.studies.lexical.perturbation.wordnet import WordNet
 from surface_consistency.studies.lexical.records import PartOfSpeech
 
@@ -79,8 +80,9 @@ def read_word_counts(path: str | os.PathLike[str]) -> dict[str, float]:
         several = frame[frame["counts"].map(len) > 1]
         if len(several):
             raise DataError(
-                f"{place}: {several['instance_id'].iloc[0]!r} has {len(several['counts'].iloc[0])} "
-                "n-grams, so it is no word; count words with `count ngrams --n 1`"
+                f"{place}: {shown(several['instance_id'].iloc[0])} has "
+                f"{len(several['counts'].iloc[0])} n-grams, so it is no word; count words with "
+                "`count ngrams --n 1`"
             )
         first = frame["counts"].map(lambda counts: counts[0] if len(counts) else math.nan)
         frame = frame.assign(word=frame["instance_id"], count=first)
@@ -92,7 +94,7 @@ def read_word_counts(path: str | os.PathLike[str]) -> dict[str, float]:
     numbers = pd.to_numeric(frame["count"], errors="coerce")
     if not (numbers >= 0).all():
         word = frame.loc[~(numbers >= 0), "word"].iloc[0]
-        raise DataError(f"{place}: the count of {word!r} is no number of at least 0")
+        raise DataError(f"{place}: the count of {shown(word)} is no number of at least 0")
     words = frame["word"].astype(str).str.lower()
     return {str(word): float(n) for word, n in numbers.groupby(words).sum().items()}
 

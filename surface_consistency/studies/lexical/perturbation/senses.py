@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.reading import existing_file, json_objects
+from surface_consistency.reading import existing_file, json_objects, shown
 from surface_consistency.schemas import Generation, GenerationParams, Prompt
 from surface_consistency.schemas.jsonl import atomic_path
 from surface_consistency.studies.lexical.perturbation.wordnet import Synset
@@ -102,8 +102,8 @@ class StoredSense:
             if wanted is not None and stored is None:
                 word = question.text[question.start : question.end]
                 raise DataError(
-                    f"{self._path}: {wanted} is no sense of {word!r} in this WordNet; take the one "
-                    "with which the senses were chosen"
+                    f"{self._path}: {wanted} is no sense of {shown(word)} in this WordNet; take "
+                    "the one with which the senses were chosen"
                 )
             chosen.append(stored)
         return chosen

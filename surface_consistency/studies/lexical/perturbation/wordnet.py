@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.reading import shown
 from surface_consistency.studies.lexical.records import PartOfSpeech
 
 _FILES: Final[Mapping[PartOfSpeech, str]] = {
@@ -222,9 +223,9 @@ class WordNet:
                 offsets = tuple(map(int, fields[len(fields) - n_senses :]))
             except (IndexError, ValueError) as error:
                 raise DataError(
-                    f"{self.folder / f'index.{_FILES[pos]}'}: the line of {key!r} is no index line "
-                    "of WordNet (lemma, pos, counts, pointers, counts, offsets); take the files "
-                    "anew"
+                    f"{self.folder / f'index.{_FILES[pos]}'}: the line of {shown(key)} is no index "
+                    "line of WordNet (lemma, pos, counts, pointers, counts, offsets); take the "
+                    "files anew"
                 ) from error
             return offsets, n_seen
         return (), 0
@@ -277,7 +278,7 @@ def _exceptions(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
         form, *bases = line.split()
         if not bases:
             raise DataError(
-                f"{path}: {form!r} has no base form; each line holds a form and its bases"
+                f"{path}: {shown(form)} has no base form; each line holds a form and its bases"
             )
         listed.setdefault(form, []).extend(bases)
     for form, bases in listed.items():
