@@ -93,11 +93,12 @@ def test_two_models_lead_with_their_difference_and_what_could_have_been_found():
     assert "The flip rate of bob between plain and capitals is " in summary
 
 
-def test_at_most_four_differences_between_models_are_reported_below_the_squares():
-    """Four models have six pairs, whose flip rates are all in the table."""
-    page, tables = page_of(world(dict.fromkeys("abcd", (0.5, 0.9)), seed=1))
+@pytest.mark.parametrize(("models", "n_pairs"), [("abcd", 6), ("abcdef", 5)])
+def test_at_most_four_differences_between_models_are_reported_below_the_squares(models, n_pairs):
+    """All pairs of up to four models are in the table, of more models those with the first."""
+    page, tables = page_of(world(dict.fromkeys(models, (0.5, 0.9)), seed=1))
 
-    assert (tables["contrasts"].frame["rate"] == "flip_rate").sum() == 6
+    assert (tables["contrasts"].frame["rate"] == "flip_rate").sum() == n_pairs
     [squares] = [one.blocks[0] for one in page.sections if one.anchor == "squares"]
     assert sum(isinstance(part, Claim) for part in squares.note) == 4
 
