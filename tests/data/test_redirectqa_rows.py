@@ -137,7 +137,12 @@ def of_two_templates(rows):
         ),
         *(
             (added(0, **cell), DataError, rf"list:1 and list:11 would be one .* {next(iter(cell))}")
-            for cell in ({"note": "x"}, {"subject_pageviews": 7}, {"subject_aliases": []})
+            for cell in (
+                {"note": "x"},
+                {"subject_id": None},
+                {"subject_pageviews": 7},
+                {"subject_aliases": []},
+            )
         ),
         (without_template, DataError, r"template 'paraphrase', but differ in question"),
         (

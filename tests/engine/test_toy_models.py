@@ -1,6 +1,7 @@
 """Toy models: planted names by count, a limited memory, planted slots; each trained small."""
 
 import re
+import sys
 from collections import Counter
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.data.slaq import load_slaq
 from surface_consistency.engine import toy_models
-from surface_consistency.errors import RunError
+from surface_consistency.errors import MissingDependencyError, RunError
 from surface_consistency.schemas import GenerationParams, Prompt
 from surface_consistency.schemas.memory import AuditPrompt, Lookup
 from surface_consistency.studies.audit.lookup.runner import LookupRunner
@@ -43,6 +44,15 @@ ROWS = (
     ("Peru", "Currency", "Sol"),
 )
 LEAKED = ("Norway", "Capital")
+
+
+@pytest.mark.parametrize("library", ["torch", "transformers"])
+def test_training_without_a_library_names_its_extra(library, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, library, None)
+
+    with pytest.raises(MissingDependencyError, match=rf"{library}.*\[inference\]"):
+        toy_models.train_on_examples([("Oslo",)], tmp_path, toy_models.TrainingSettings(steps=1))
+    assert not any(tmp_path.iterdir())
 
 
 def sample_questions():

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 
 import html5lib
+import pandas as pd
 import pytest
 
 import surface_consistency
@@ -14,7 +15,9 @@ from surface_consistency.report import write_page
 from surface_consistency.report.answers import find_text, shown_answers
 from surface_consistency.report.html import render_page
 from surface_consistency.report.page import Dot, ForestPlot, Heatmap, MosaicPlot, Section
+from surface_consistency.report.rows import table_view
 from surface_consistency.tables.numbers import Value, format_cell
+from surface_consistency.tables.table import Column, Table
 from tests.report.example import LABELS, answers, dots, flow, group_table, page, squares
 
 
@@ -40,6 +43,20 @@ def test_page_parses_strictly_and_fetches_nothing(n_models, has_noise):
     tags = Counter(one.tag for one in elements)
     # One script, and the records of what the sentences report as JSON.
     assert (tags["script"], tags["h1"]) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("smallest", "column", "has_note"),
+    [(19, "n_clusters", True), (20, "n_clusters", False), (19, None, False)],
+)
+def test_a_table_says_what_grey_rows_are_where_it_has_one(smallest, column, has_note):
+    """A row is grey if its column of clusters has fewer than 20."""
+    frame = pd.DataFrame({"group": ["a", "b"], "n_clusters": [smallest, 30]})
+    described = {"frame": frame, "caption": "", "columns": [Column(key="group", title="Group")]}
+    table = Table(**described, model=None, cluster_column=column)
+
+    note = "Grey rows have fewer than 20 clusters."
+    assert table_view(table, [])["note"] == (note if has_note else "")
 
 
 def test_policy_allows_its_own_style_and_script_alone():

@@ -362,6 +362,17 @@ def test_text_of_a_prompt_does_not_name_a_state_of_the_audit(audit):
         sc.score_predictions(audit, {audit.to_pandas()["question"][0]: "x"}, model="m")
 
 
+@pytest.mark.parametrize("name", ["redirectqa", "popqa"])
+def test_a_column_of_another_name_is_read_under_the_name_of_its_field(name):
+    rows = pd.read_json(SAMPLES / name / "test.jsonl", lines=True)
+    columns = {"question": "prompt"}
+
+    renamed = sc.load_dataset(name, rows.rename(columns=columns), columns=columns)
+
+    expected = sc.load_dataset(name, source="sample").to_pandas()["question"]
+    assert renamed.to_pandas()["question"].tolist() == expected.tolist()
+
+
 def test_columns_of_predictions_are_named(redirectqa):
     rows = redirectqa.to_pandas()[["id", "question"]].assign(prediction="x")
     own = rows[["id", "prediction"]].set_axis(["key", "said"], axis=1)

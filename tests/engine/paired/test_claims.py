@@ -11,7 +11,7 @@ from surface_consistency.engine.paired.page import PageSpec
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.report.page import MosaicPlots
-from surface_consistency.tables.numbers import sentence_text
+from surface_consistency.tables.numbers import Claim, sentence_text
 from tests.made_runs import make_outcomes, memory_run
 
 CLAIM = re.compile(r"points (?:higher|lower)")
@@ -91,6 +91,16 @@ def test_two_models_lead_with_their_difference_and_what_could_have_been_found():
     assert float(told[1]) == pytest.approx(width / 2 * 2.8016 / 1.96, abs=0.06)
     assert summary.startswith("The flip rate of ada between plain and capitals is ")
     assert "The flip rate of bob between plain and capitals is " in summary
+
+
+@pytest.mark.parametrize(("models", "n_pairs"), [("abcd", 6), ("abcdef", 5)])
+def test_at_most_four_differences_between_models_are_reported_below_the_squares(models, n_pairs):
+    """All pairs of up to four models are in the table, of more models those with the first."""
+    page, tables = page_of(world(dict.fromkeys(models, (0.5, 0.9)), seed=1))
+
+    assert (tables["contrasts"].frame["rate"] == "flip_rate").sum() == n_pairs
+    [squares] = [one.blocks[0] for one in page.sections if one.anchor == "squares"]
+    assert sum(isinstance(part, Claim) for part in squares.note) == 4
 
 
 def test_numbers_without_an_interval_are_not_quoted():

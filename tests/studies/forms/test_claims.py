@@ -123,6 +123,16 @@ def test_a_page_claims_the_planted_forms_at_its_level(name, tmp_path):
         assert {*alike} == {*FORMS[1:]}
 
 
+def test_a_page_names_six_equivalent_forms_at_most_and_counts_them_all(tmp_path):
+    """Seven forms of the same accuracy as the reference are one more than are named."""
+    forms = tuple(f"form {place}" for place in range(8))
+    text, _, records, _ = page_of(tmp_path, outcomes(forms=forms, n=800), margin=0.2)
+
+    named = [one["scope"]["form"] for one in records if one["kind"] == "equivalence"]
+    assert named == [*forms[1:7]]
+    assert "statistically significant for 7 of 7 other forms" in text
+
+
 def test_forms_without_scores_do_not_count_in_the_number_of_drawn_forms(tmp_path):
     frame = outcomes(never=("odd",))
     _, tables, _, _ = page_of(tmp_path, frame)

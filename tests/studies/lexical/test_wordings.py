@@ -27,6 +27,7 @@ from surface_consistency.studies.lexical.quality import rouge_l, share_columns
 from surface_consistency.studies.lexical.records import BenchmarkInstance
 from surface_consistency.studies.lexical.settings import LexicalScoring, LexicalSettings
 from surface_consistency.studies.lexical.study import LexicalStudy
+from surface_consistency.studies.lexical.wordings import neighbour_texts
 from tests.made_scores import Scoring
 
 pytestmark = pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
@@ -310,6 +311,22 @@ def test_neighbours_are_read_and_whole_texts_are_asked(tmp_path):
     assert prompts[f"{prefix}/0/neighbours"].options == ("A c.",)
     plain = Prompt(id="x", text="", options=("A b.",))
     assert prompts[f"{prefix}/0/text"].key != plain.key
+
+
+def test_a_file_of_neighbours_takes_the_place_of_replaced_words(tmp_path):
+    """WordNet would give a neighbour of this text, which is not the one of the file."""
+    path = tmp_path / "n.jsonl"
+    path.write_text('{"text": "Mary used the dog.", "neighbours": ["Mary saw the dog."]}\n')
+    (instance,) = load_benchmark("anaphor_agreement", ROWS[:1]).instances
+    lexicon = WordNet(WORDNET)
+
+    options = {"memorization": True, "neighbours": 1}
+    made = neighbour_texts([instance], LexicalSettings(**options), lexicon)
+    options = {"memorization": True, "neighbour_file": path}
+    given = neighbour_texts([instance], LexicalSettings(**options), lexicon)
+
+    assert "Mary saw the dog." not in made["Mary used the dog."] != ()
+    assert given == {"Mary used the dog.": ("Mary saw the dog.",)}
 
 
 @pytest.mark.parametrize("line", ['{"text": "a"}', '{"text": "a", "neighbours": "b"}'])

@@ -161,6 +161,14 @@ def test_no_question_about_an_edit_is_lost():
     assert rows["item"].is_unique
 
 
+@pytest.mark.parametrize("record", [ZSRE, KNOWEDIT], ids=["zsRE", "KnowEdit"])
+def test_edits_without_an_id_are_facts_of_their_own(record):
+    first = edit_rows(enumerate([record]))
+    both = edit_rows(enumerate([record, record]))
+
+    assert both["item"].nunique() == 2 * first["item"].nunique()
+
+
 ROW = {"item": "a", "form": "plain", "question": "?", "references": "Paris; Paname"}
 
 

@@ -1,12 +1,13 @@
 """Ablation: readouts, replacements, batches, number formats, devices, and what is refused."""
 
+import sys
 import warnings
 from copy import deepcopy
 
 import numpy as np
 import pytest
 
-from surface_consistency.errors import RunnerError, RunnerOutOfMemoryError
+from surface_consistency.errors import MissingDependencyError, RunnerError, RunnerOutOfMemoryError
 from surface_consistency.studies.mechanism.ablation import TokenizedAnswer, ablate, prepare_model
 from surface_consistency.studies.mechanism.ablation.replacement import mean_replacement
 from tests.studies.mechanism.ablation.conftest import (
@@ -25,6 +26,15 @@ ANSWER = TokenizedAnswer(ids=IDS, start=8)
 @pytest.fixture(scope="module")
 def prepared():
     return prepare_model(tiny("llama"))
+
+
+@pytest.mark.parametrize("library", ["torch", "transformers"])
+def test_a_missing_library_is_named_with_its_extra(library, monkeypatch):
+    model = tiny("llama")
+    monkeypatch.setitem(sys.modules, library, None)
+
+    with pytest.raises(MissingDependencyError, match=rf"{library}.*\[inference\]"):
+        prepare_model(model)
 
 
 def fresh(**options):

@@ -1,0 +1,16 @@
+"""Columns of labels: what is refused."""
+
+import pandas as pd
+import pytest
+
+from surface_consistency.analysis.labels import split_labels
+from surface_consistency.errors import ColumnNotFoundError
+
+
+def test_a_missing_column_of_labels_is_refused_with_the_columns_of_the_file():
+    """Columns that the library adds are not offered, because no file has them."""
+    added = {f"{side}_{of}": [1] for side in ("first", "second") for of in ("condition", "correct")}
+    frame = pd.DataFrame({"item": ["a"], **added, "topic": ["b"]})
+
+    with pytest.raises(ColumnNotFoundError, match=r"'nix' is not .*, which are item, topic$"):
+        split_labels(frame, ["nix"], None)
