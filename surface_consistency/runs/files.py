@@ -105,11 +105,13 @@ def refuse_foreign(folder: Path, names: Iterable[str], known: Collection[str] = 
         known: Those that an earlier command wrote.
 
     Raises:
-        DataError: If another file, folder or symbolic link of such a name exists; names the first.
+        DataError: If another file, folder or symbolic link of such a name exists, but for an empty
+            folder; names the first.
     """
     for name in sorted({*names}.difference(known)):
         path = folder / name
-        if os.path.lexists(path):
+        is_empty = path.is_dir() and not path.is_symlink() and not any(path.iterdir())
+        if os.path.lexists(path) and not is_empty:
             raise DataError(
                 f"{path} exists and is not listed as written by an earlier command, so it is not "
                 "replaced; move or rename it, or choose another `out`"

@@ -208,4 +208,4 @@ def test_a_cell_that_makes_no_group_is_refused(tmp_path, capsys):
     file = write_jsonl(tmp_path / "v.jsonl", rows)
 
     assert main(["paired", str(file), "--first", "a", "--second", "b", "--by", "g"]) == 2
-    assert "column 'g' holds" in capsys.readouterr().err
+    assert "column 'g' contains" in capsys.readouterr().err

@@ -242,7 +242,7 @@ def test_a_deleted_file_is_called_gone_and_the_remedy_works(
     remedy = "judge them again with `surface-consistency score"
     assert (remedy in str(caught.value)) == can_be_judged
     if not can_be_judged:
-        again = r"restore it, or give the command again .*\(`surface-consistency score --pred"
+        again = r"restore it, or give the command again that made it \(`command` in manifest.json\)"
         with pytest.raises((DataError, RunError), match=again):
             score_run(folder)
         import_predictions(data, predictions, folder.path)
@@ -345,7 +345,7 @@ def test_import_predictions_does_not_touch_other_folders(data, predictions, tmp_
     (tmp_path / "x").write_text("")
 
     for name, message in (
-        ("run", "prompts.jsonl exists and was not"),
+        ("run", "prompts.jsonl exists and is not"),
         ("x", "is a file; give `out`"),
     ):
         with pytest.raises(DataError, match=message):
