@@ -282,12 +282,13 @@ def main():
         home, folder = Path(scratch), (given.folder or Path(scratch)).resolve()
         for name in names:
             path = folder / name
-            if not path.exists() and not (child := os.fork()):
-                try:  # In another process: a child begins with the peak memory of its parent.
-                    BOMBS[name](path)
-                finally:
-                    os._exit(not path.exists())
-            elif not path.exists():
+            if not path.exists():
+                child = os.fork()  # A command begins with the peak memory of its parent.
+                if not child:
+                    try:
+                        BOMBS[name](path)
+                    finally:
+                        os._exit(0)
                 os.waitpid(child, 0)
             files = [path] if path.is_file() else [*path.iterdir()]
             size = sum(file.stat().st_size for file in files)
