@@ -31,10 +31,13 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 __all__ = [
+    "CELL_BYTES",
     "DEEPEST",
     "LONGEST_DOCUMENT",
     "LONGEST_LINE",
     "MOST_COLUMNS",
+    "SCORE_BYTES",
+    "VALUE_BYTES",
     "UnpackedSize",
     "check_columns",
     "csv_rows",
@@ -74,8 +77,14 @@ MOST_COLUMNS: Final = 10_000
 _UNPACKED_MB: Final = "SURFACE_CONSISTENCY_MAX_UNPACKED_MB"
 _UNPACKED_RATIO: Final = 400
 _UNPACKED_MINIMUM: Final = 400_000_000
-_VALUE_BYTES: Final = 100
+VALUE_BYTES: Final = 100
 """Memory of a value of a row as a Python object, about, and its part of the row."""
+
+CELL_BYTES: Final = 50
+"""Memory of a number or a short text of a table that is read by columns, about, with its copies."""
+
+SCORE_BYTES: Final = 250
+"""Memory of a row of a frame of results, which has one score, about, with its copies."""
 
 _TEXT_VALUES: Final = b",\t\n[{"
 _CHUNK: Final = 2**18
@@ -104,19 +113,20 @@ _PARTED: Final = (
 class UnpackedSize:
     """Memory that the content of one file takes, estimated as the file is read, and its limit.
 
-    Each value counts as 100 bytes besides its text. The limit is 400 times the size of the file,
-    400 MB for files of less than 1 MB; the environment variable SURFACE_CONSISTENCY_MAX_UNPACKED_MB
-    sets another one, in MB (10**6 bytes).
+    A value counts as 100 bytes and its text, and as 50 if the file is read by columns. The limit is
+    400 times the size of the file, 400 MB for files of less than 1 MB; the environment variable
+    SURFACE_CONSISTENCY_MAX_UNPACKED_MB sets another one, in MB (10**6 bytes).
 
     Args:
         path: The file.
+        value_bytes: Memory of one value, besides its text.
 
     Raises:
         DataError: If the environment variable is not a whole number.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.used = path, 0
+    def __init__(self, path: Path, value_bytes: int = VALUE_BYTES) -> None:
+        self.path, self.used, self.value_bytes = path, 0, value_bytes
         self._n_bytes = path.stat().st_size
         self.limit = max(_UNPACKED_MINIMUM, _UNPACKED_RATIO * self._n_bytes)
         if given := os.environ.get(_UNPACKED_MB, "").strip():
@@ -137,13 +147,13 @@ class UnpackedSize:
         Raises:
             RecordError: If the file exceeds its limit.
         """
-        self.used += n_bytes + _VALUE_BYTES * n_values
+        self.used += n_bytes + self.value_bytes * n_values
         if self.used > self.limit:
             raise RecordError(
                 f"{self.path}: {self._n_bytes:,} bytes unpack to more than "
-                f"{self.limit // 1_000_000:,} MB (each value counts as {_VALUE_BYTES} bytes and "
-                f"its text); if you trust the file, set the environment variable {_UNPACKED_MB} "
-                "to a higher number of MB, or split the file"
+                f"{self.limit // 1_000_000:,} MB (each value counts as {self.value_bytes} bytes "
+                "and its text); if you trust the file, set the environment variable "
+                f"{_UNPACKED_MB} to a higher number of MB, or split the file"
             )
 
 
@@ -642,7 +652,7 @@ def existing_file(path: Path, what: str, pattern: str) -> Path:
 
 
 def packed_text(path: Path) -> BinaryIO | None:
-    """Open a packed file for a reader of text.
+    """Open a packed file for a reader of text by columns.
 
     Args:
         path: The file.
@@ -653,7 +663,7 @@ def packed_text(path: Path) -> BinaryIO | None:
     Raises:
         RecordError: If it is packed otherwise than as gzip.
     """
-    file = _opened(path)
+    file = _opened(path, CELL_BYTES)
     if isinstance(cast(io.BufferedReader, file).raw, _Unpacked):
         return file
     file.close()
@@ -686,7 +696,7 @@ def within(folder: Path, name: str) -> Path:
     return path
 
 
-def _opened(path: Path) -> BinaryIO:
+def _opened(path: Path, value_bytes: int = VALUE_BYTES) -> BinaryIO:
     """Open a file, by way of gzip where it is packed so; refuse other packings by name."""
     file = path.open("rb")
     start = file.read(max(map(len, _PACKINGS)))
@@ -701,7 +711,7 @@ def _opened(path: Path) -> BinaryIO:
     if packing is None and path.suffix.lower() != ".gz":
         return file
     file.close()
-    return unpacked(cast(BinaryIO, gzip.open(path, "rb")), UnpackedSize(path))
+    return unpacked(cast(BinaryIO, gzip.open(path, "rb")), UnpackedSize(path, value_bytes))
 
 
 def _parse(text: str, place: str) -> Any:  # noqa: ANN401

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
-from surface_consistency.reading import first_names, shown
+from surface_consistency.reading import SCORE_BYTES, UnpackedSize, first_names, shown
 from surface_consistency.results.archives import is_archive, packed_rows
 from surface_consistency.results.checks import Read, checked, constant, joined, shortened
 from surface_consistency.results.columns import ResultColumns
@@ -383,6 +383,8 @@ def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
         notes.append(f"{one.name}: {UNSCORED}")
         scores = {"": (np.arange(len(samples)), np.full(len(samples), np.nan))}
     rows = np.concatenate([index for index, _ in scores.values()])
+    if isinstance(one.content, Path) and one.content.is_file():
+        UnpackedSize(one.content, SCORE_BYTES).add(0, len(rows))
     frame = samples if len(scores) == 1 and len(rows) == len(samples) else samples.iloc[rows]
     frame = frame.reset_index(drop=True)
     counts = [len(index) for index, _ in scores.values()]

@@ -50,7 +50,7 @@ _NO_ERRORS: Final = frozenset(
 """Cells of a column of errors that record none."""
 
 _SCORES: Final = (str, float, int, np.number, np.bool_)
-_MOST_CELLS: Final = 10_000_000
+_MOST_CELLS: Final = 21_000_000
 _SPARSEST: Final = 4
 """Cells of a table per value of its rows, which may have different columns."""
 

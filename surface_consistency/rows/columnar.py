@@ -4,7 +4,7 @@ Few bytes of such a file can stand for many rows (run-length pages), for many lo
 name one text of a dictionary, texts that share a prefix), or for large buffers (compression).
 """
 
-import json
+import itertools
 import math
 import re
 import struct
@@ -15,7 +15,17 @@ from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, Final
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.reading import LONGEST_LINE, UnpackedSize, check_columns
+from surface_consistency.reading import (
+    CELL_BYTES,
+    LONGEST_LINE,
+    VALUE_BYTES,
+    UnpackedSize,
+    check_columns,
+    parse_json,
+    read_document,
+    within,
+)
+from surface_consistency.rows.pages import Pages, read_pages
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,29 +33,32 @@ if TYPE_CHECKING:
 
 _BATCH: Final = 256
 _PIECE: Final = 64_000_000
-_PREFIXED: Final = "DELTA_BYTE_ARRAY"
+_NUMBERS: Final = ("BOOLEAN", "INT32", "INT64", "FLOAT", "DOUBLE")
 _COMPRESSION: Final = 3
+_STATE: Final = "state.json"
 _UNREADABLE: Final = (ValueError, KeyError, TypeError, RecursionError, struct.error, OSError)
 
 
-def open_parquet(path: Path) -> "pq.ParquetFile":
+def open_parquet(path: Path, value_bytes: int = CELL_BYTES) -> "pq.ParquetFile":
     """Open a Parquet file whose decoded size is within the limit of `UnpackedSize`.
 
     Args:
         path: The file.
+        value_bytes: Memory of a number or text that is read, besides the text.
 
     Returns:
         The open file.
 
     Raises:
         RecordError: If its content exceeds the limit.
+        DataError: If its pages are damaged.
         pyarrow.ArrowException: If it is not a Parquet file.
     """
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(path, pre_buffer=False)
     try:
-        check_parquet(file, path, range(file.num_row_groups))
+        check_parquet(file, path, range(file.num_row_groups), value_bytes)
     except BaseException:
         file.close()
         raise
@@ -125,45 +138,61 @@ def check_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
         )
 
 
-def check_parquet(file: "pq.ParquetFile", path: Path, groups: Iterable[int]) -> None:
+def check_parquet(
+    file: "pq.ParquetFile", path: Path, groups: Iterable[int], value_bytes: int = CELL_BYTES
+) -> None:
     """Check that the decoded size of a Parquet file is within the limit of `UnpackedSize`.
 
     A lower estimate is made first; long texts that many rows name are counted if there may be any.
+    The footer may be forged, so that sizes are those of the page headers.
 
     Args:
         file: The open file.
         path: The file.
         groups: Numbers of the row groups that are read.
+        value_bytes: Memory of a number or text, besides the text; other values are Python objects.
 
     Raises:
         RecordError: If the row groups exceed the limit.
+        DataError: If a page header is damaged.
     """
-    size, metadata = UnpackedSize(path), file.metadata
-    chunks = [
-        (group, column, metadata.row_group(group).column(column))
-        for group in groups
-        for column in range(metadata.num_columns)
-    ]
-    for _, column, chunk in chunks:
-        width = max(file.schema.column(column).length, 0)
-        size.add(chunk.total_uncompressed_size + chunk.num_values * width, chunk.num_values)
+    size, metadata = UnpackedSize(path, value_bytes), file.metadata
+    chunks = []
+    with path.open("rb", buffering=0) as raw:
+        for group, number in itertools.product(groups, range(metadata.num_columns)):
+            chunk, column = metadata.row_group(group).column(number), file.schema.column(number)
+            try:
+                pages = read_pages(raw, chunk)
+            except (ValueError, OSError, OverflowError) as error:
+                raise DataError(
+                    f"{path} is not a readable Parquet file: {error}; copy or write it again"
+                ) from error
+            per_value = max(column.length, 0) + (0 if _is_cell(column) else VALUE_BYTES)
+            size.add(pages.n_bytes + pages.n_values * per_value, pages.n_values)
+            chunks.append((group, chunk, pages))
     # Chunks below this size do not matter, even together.
     most = size.limit // (2 * len(chunks) + 2)
-    for number, _, chunk in chunks:
-        longest = chunk.total_uncompressed_size
-        if chunk.physical_type == "BYTE_ARRAY" and chunk.num_values * longest > most:
-            _add_texts(size, number, chunk, most)
+    for group, chunk, pages in chunks:
+        if chunk.physical_type == "BYTE_ARRAY" and pages.n_values * pages.n_bytes > most:
+            _add_texts(size, group, chunk, pages, most)
 
 
-def _add_texts(size: UnpackedSize, group: int, chunk: Any, most: int) -> None:  # noqa: ANN401
+def _is_cell(column: "pq.ColumnSchema") -> bool:
+    """Tell a column of numbers or texts from one of lists, structures, decimals or dates."""
+    kind = column.logical_type.type
+    is_plain = kind in ("NONE", "INT") and column.physical_type in _NUMBERS
+    return column.path == column.name and (is_plain or kind == "STRING")
+
+
+def _add_texts(size: UnpackedSize, group: int, chunk: Any, pages: Pages, most: int) -> None:  # noqa: ANN401
     """Count the texts of a column chunk, unless they have `most` bytes at most."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    name, is_prefixed = chunk.path_in_schema, _PREFIXED in chunk.encodings
+    name, is_prefixed = chunk.path_in_schema, pages.is_prefixed
     # A text with a prefix of the one before is not longer than the whole chunk.
-    rows = max(1, _PIECE // chunk.total_uncompressed_size) if is_prefixed else _BATCH
+    rows = max(1, _PIECE // pages.n_bytes) if is_prefixed else _BATCH
     named = None if is_prefixed else [name]
     with pq.ParquetFile(size.path, read_dictionary=named, pre_buffer=False) as file:
         for batch in file.iter_batches(rows, [group], [name], use_threads=False):
@@ -175,7 +204,7 @@ def _add_texts(size: UnpackedSize, group: int, chunk: Any, most: int) -> None:  
                 continue
             # The first batch has the whole dictionary; texts without one are in the file as such.
             lengths = pc.binary_length(texts.dictionary)
-            if chunk.num_values * (pc.max(lengths).as_py() or 0) <= most:
+            if pages.n_values * (pc.max(lengths).as_py() or 0) <= most:
                 return
             size.add(pc.sum(lengths.take(texts.indices)).as_py() or 0)
 
@@ -192,19 +221,35 @@ def check_saved_dataset(folder: Path) -> None:
     """
     import pyarrow as pa
 
-    for state in (*folder.glob("state.json"), *folder.glob("*/state.json")):
-        try:
-            told = json.loads(state.read_bytes())
-            files = [state.parent / one["filename"] for one in told["_data_files"]]
-            for file in filter(Path.is_file, files):
-                _check_arrow(file)
-        except DataError:
-            raise
-        except (*_UNREADABLE, pa.ArrowException) as error:
-            raise DataError(
-                f"{state.parent}: not a folder of Dataset.save_to_disk ({str(error)[:200]}); write "
-                "it again"
-            ) from error
+    try:
+        parts = [folder]
+        if not (folder / _STATE).is_file():
+            splits = _document(folder, "dataset_dict.json")["splits"]
+            parts = [_named(folder, name) for name in splits]
+        for part in parts:
+            for one in _document(part, _STATE)["_data_files"]:
+                file = _named(part, one["filename"])
+                if file.is_file():
+                    _check_arrow(file)
+    except DataError:
+        raise
+    except (*_UNREADABLE, pa.ArrowException) as error:
+        raise DataError(
+            f"{folder}: not a folder of Dataset.save_to_disk ({str(error)[:200]}); write it again"
+        ) from error
+
+
+def _document(folder: Path, name: str) -> Any:  # noqa: ANN401 - JSON
+    """Read a JSON file of a folder that may be a stranger's."""
+    file = _named(folder, name)
+    return parse_json(read_document(file), str(file))
+
+
+def _named(folder: Path, name: str) -> Path:
+    """Name a file of a folder; `datasets` reads a name with a colon as an address."""
+    if ":" in name:
+        raise DataError(f"{folder}: {name[:80]!r} is not the name of a file; write it again")
+    return within(folder, name)
 
 
 def _check_arrow(path: Path) -> None:

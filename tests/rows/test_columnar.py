@@ -1,6 +1,7 @@
 """Columnar files are refused by their decoded size before they are decoded."""
 
 import io
+import json
 import zipfile
 
 import numpy as np
@@ -11,7 +12,9 @@ import pytest
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.rows import columnar
 from surface_consistency.rows.columnar import check_arrays, check_saved_dataset, open_parquet
+from surface_consistency.rows.pages import read_pages
 from surface_consistency.rows.readers import read_rows
+from tests.faults.bombs import forge
 
 MB = 1_000_000
 LIMIT = "SURFACE_CONSISTENCY_MAX_UNPACKED_MB"
@@ -141,3 +144,76 @@ def test_arrays_are_as_large_as_their_headers_state(tmp_path, monkeypatch):
         archive.writestr("a.npy", content.getvalue().replace(b"(10,)", b"(10,("))
     with pytest.raises(ValueError, match=r"the header of 'a.npy' is broken"):
         check_arrays(path)
+
+
+@pytest.mark.parametrize("page", ["1.0", "2.0"])
+@pytest.mark.parametrize("field", ["total_uncompressed_size", "num_values"])
+def test_a_forged_footer_does_not_change_the_size(tmp_path, monkeypatch, field, page):
+    values = [f"{number:03}" + "x" * MB for number in range(20)]
+    if field == "num_values":
+        values = [1] * 500_000
+    options = {"compression": "zstd", "use_dictionary": False, "data_page_version": page}
+    path = written(tmp_path / "rows.parquet", pa.array(values), **options)
+    forge(path, field)
+    assert getattr(pq.read_metadata(path).row_group(0).column(0), field) == 1
+    monkeypatch.setenv(LIMIT, "19")
+
+    with pytest.raises(RecordError, match="unpack to more than 19 MB"):
+        open_parquet(path)
+
+
+def test_pages_have_the_sizes_of_a_correct_footer(tmp_path):
+    columns = {"a": pa.array([None, *range(99_999)]), "b": pa.array([[1, 2], []] * 50_000)}
+    columns["c"] = pa.array([f"text {number // 3}" for number in range(100_000)])
+    for options in ({}, {"data_page_version": "2.0", "data_page_size": 1_000}):
+        path = tmp_path / "rows.parquet"
+        pq.write_table(pa.table(columns), path, row_group_size=30_000, **options)
+        metadata = pq.read_metadata(path)
+        with path.open("rb") as file:
+            for group in range(metadata.num_row_groups):
+                for place in range(3):
+                    chunk = metadata.row_group(group).column(place)
+                    pages = read_pages(file, chunk)
+                    assert pages.n_values == chunk.num_values
+                    assert pages.n_bytes >= chunk.total_uncompressed_size
+
+
+def test_damaged_pages_are_refused_or_read(tmp_path):
+    """Each byte of the first page header is changed in eight ways."""
+    path = written(tmp_path / "rows.parquet", pa.array([f"{number}" for number in range(300)]))
+    content = path.read_bytes()
+    n_refused = 0
+    for at in range(4, 24):
+        for bit in range(8):
+            damaged = bytearray(content)
+            damaged[at] ^= 1 << bit
+            path.write_bytes(damaged)
+            try:
+                open_parquet(path).close()
+            except DataError:
+                n_refused += 1
+    assert n_refused >= 60
+
+
+def test_splits_of_a_saved_data_set_are_those_of_its_dictionary(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    folder = tmp_path / "d"
+    datasets.DatasetDict({"test": datasets.Dataset.from_dict({"a": [1]})}).save_to_disk(folder)
+    check_saved_dataset(folder)
+    (folder / "deep").mkdir()
+    saved(folder / "test", pa.array([1]), "zstd").rename(folder / "deep/test")
+    splits = folder / "dataset_dict.json"
+
+    for name, message in {
+        "deep/test": "its buffers are compressed",
+        "../other": "leads out of its folder",
+        "x::file:///other": "is not the name of a file",
+        "missing": "not a folder of Dataset.save_to_disk",
+    }.items():
+        splits.write_text(json.dumps({"splits": [name]}))
+        with pytest.raises(DataError, match=message):
+            check_saved_dataset(folder)
+    state = folder / "deep/test/state.json"
+    state.write_text(json.dumps({"_data_files": [{"filename": "../../../other.arrow"}]}))
+    with pytest.raises(DataError, match="leads out of its folder"):
+        check_saved_dataset(folder / "deep/test")

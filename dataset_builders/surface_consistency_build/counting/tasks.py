@@ -16,6 +16,8 @@ from pydantic import Field
 
 from surface_consistency.errors import DataError, MissingDependencyError, SourceNotFoundError
 from surface_consistency.plugins import Plugins
+from surface_consistency.reading import within
+from surface_consistency.rows.columnar import open_parquet
 from surface_consistency.runs.files import write_json, write_parquet
 from surface_consistency.schemas.settings import Settings
 from surface_consistency_build.counting import tables
@@ -171,17 +173,18 @@ class NameTask:
         Returns:
             The task.
         """
-        import pandas as pd
-
         inputs = folder / "inputs"
-        instances = inputs / "instances.parquet"
+        place, instances = within(inputs, "instances.parquet"), None
+        if place.is_file():
+            with open_parquet(place) as file:
+                instances = file.read().to_pandas()
         pairs = inputs / "pairs.json"
         return cls(
             SurfaceTable.open(inputs),
             NameSettings.model_validate(described["names"]),
             tuple((a, b) for a, b in json.loads(pairs.read_bytes())) if pairs.is_file() else (),
             PairSettings.model_validate(described.get("together", {})),
-            pd.read_parquet(instances) if instances.is_file() else None,
+            instances,
         )
 
     def describe(self) -> dict[str, Any]:

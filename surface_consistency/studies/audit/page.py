@@ -45,6 +45,7 @@ from surface_consistency.report.page import (
     StackedBars,
 )
 from surface_consistency.report.texts import Texts
+from surface_consistency.rows.columnar import open_parquet
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.audit.attribution import KIND_MEANINGS, KIND_TITLES, KINDS
 from surface_consistency.studies.audit.tables import (
@@ -142,7 +143,8 @@ def _scores_by_condition(run: Run) -> pd.DataFrame:
     if not (run.folder.verdicts.is_file() and run.folder.targets.is_file()):
         return pd.DataFrame(columns=[*_CONDITION, "state", "n", *_SCORES])
     names = ["target_id", *_CONDITION, "state"]
-    verdicts = pd.read_parquet(run.folder.verdicts, columns=["target_id", *_SCORES.values()])
+    with open_parquet(run.folder.verdicts) as file:
+        verdicts = file.read(["target_id", *_SCORES.values()]).to_pandas()
     judged = run.folder.read_plan()[0][names].merge(verdicts, on="target_id")
     judged = judged.dropna(subset=["correct"])
     scores = judged[[*_SCORES.values()]].astype(float).set_axis([*_SCORES], axis=1)

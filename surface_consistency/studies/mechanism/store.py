@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from surface_consistency.errors import RunError
 from surface_consistency.reading import parse_json
+from surface_consistency.rows.columnar import open_parquet
 from surface_consistency.runs.files import refuse_foreign, write_csv, write_json, write_parquet
 from surface_consistency.runs.frames import arrow_schema
 from surface_consistency.schemas import Items, Record
@@ -199,7 +199,8 @@ class Store:
         path = self._path(answer_id)
         if not path.is_file():
             return None
-        row = AnswerMechanism.model_validate(pq.read_table(path).to_pylist()[0])
+        with open_parquet(path) as file:
+            row = AnswerMechanism.model_validate(file.read().to_pylist()[0])
         return row if (row.answer_id, row.content) == (answer_id, content) else None
 
     def write(self, row: AnswerMechanism) -> None:

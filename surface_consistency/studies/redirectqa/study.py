@@ -29,6 +29,7 @@ from surface_consistency.engine.study import Study
 from surface_consistency.errors import DataError, DataWarning, SurfaceConsistencyWarning
 from surface_consistency.models.runner import Runner
 from surface_consistency.report.page import Answer, Check
+from surface_consistency.rows.columnar import open_parquet
 from surface_consistency.rows.readers import read_rows
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import GenerationParams, PairedOutcome, Prompt
@@ -95,8 +96,9 @@ def frame_checks(report: Report, tables: Tables) -> Iterator[Check]:
         frame = run.manifest.settings.get("frame")
         if not isinstance(frame, str) or frame not in FRAMES or not run.folder.targets.exists():
             continue
-        questions = pd.read_parquet(run.folder.targets, columns=["question"])["question"]
-        language = guess_language(questions.head(_LOOKED_AT).tolist())
+        with open_parquet(run.folder.targets) as file:
+            questions = file.read(["question"])["question"]
+        language = guess_language(questions[:_LOOKED_AT].to_pylist())
         if language == frame or (language is None and frame != "en"):
             continue
         own = "`frame` with a text of your own that contains {question}"

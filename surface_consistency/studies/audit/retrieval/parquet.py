@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
 from surface_consistency.reading import file_digest, find_column, shown
+from surface_consistency.rows.columnar import open_parquet
 from surface_consistency.schemas.jsonl import atomic_path
 from surface_consistency.studies.audit.retrieval.alias_groups import (
     KEYS,
@@ -134,8 +135,8 @@ def _read_column(files: Sequence[Path], name: str) -> pa.ChunkedArray:
     """Read a column of all files as texts; refuse missing ones."""
     chunks: list[pa.Array] = []
     for file in files:
-        with _reading(file):
-            texts = pq.read_table(file, columns=[name])[name].cast(pa.large_string())
+        with _reading(file), open_parquet(file) as opened:
+            texts = opened.read([name])[name].cast(pa.large_string())
         if texts.null_count:
             row = int(np.flatnonzero(texts.is_null().to_numpy())[0])
             raise DataError(f"{file}: row {row + 1} has no {name}; drop the row, or fill the cell")

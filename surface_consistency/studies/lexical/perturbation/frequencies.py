@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.reading import shown
+from surface_consistency.rows.columnar import open_parquet
 from surface_consistency.studies.lexical.perturbation.wordnet import WordNet
 from surface_consistency.studies.lexical.records import PartOfSpeech
 
@@ -65,11 +66,11 @@ def read_word_counts(path: str | os.PathLike[str]) -> dict[str, float]:
             "ngrams --n 1`, or a CSV or Parquet file with the columns word and count"
         )
     try:
-        frame = (
-            pd.read_parquet(place)
-            if place.suffix == ".parquet"
-            else pd.read_csv(place, keep_default_na=False)
-        )
+        if place.suffix == ".parquet":
+            with open_parquet(place) as file:
+                frame = file.read().to_pandas()
+        else:
+            frame = pd.read_csv(place, keep_default_na=False)
     except (OSError, ValueError) as error:
         raise DataError(f"{place} is no table of counts: {error}") from error
     if "n_bounded" in frame:
