@@ -48,9 +48,10 @@ def read_pages(file: BinaryIO, chunk: Any) -> Pages:  # noqa: ANN401 - of pyarro
 
     Raises:
         ValueError: If a header is damaged, or the pages have fewer values than the footer states.
+        OSError, OverflowError: If a position is not one of a file.
     """
-    starts = (chunk.data_page_offset, chunk.dictionary_page_offset or 0)
-    at = min(filter(None, starts), default=0)
+    at, dictionary = chunk.data_page_offset, chunk.dictionary_page_offset or 0
+    at = dictionary if 0 < dictionary < at else at
     end = at + chunk.total_compressed_size
     n_bytes = n_values = 0
     is_prefixed = False

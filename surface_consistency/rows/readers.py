@@ -114,7 +114,7 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
                 for cells in zip(*columns, strict=True):
                     number += 1
                     yield number, dict(zip(batch.schema.names, cells, strict=True))
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OSError) as error:
         raise DataError(
             f"{path} is no readable Parquet file: {str(error).rstrip('.')}; copy or write it again"
         ) from error
