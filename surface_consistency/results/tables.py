@@ -1,12 +1,13 @@
 """Plain tables of results, read by columns: long, or with a column for each model."""
 
 import math
+from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -42,6 +43,9 @@ from surface_consistency.rows.columnar import check_cells, open_parquet
 from surface_consistency.rows.readers import FORMATS
 from surface_consistency.schemas.generations import server_end
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _WORDS: Final = {"true": 1.0, "false": 0.0, "nan": float("nan")}
 _NO_ERRORS: Final = frozenset(
     {"none", "null", "nan", "false", "0", "0.0", "[]", "{}", "()", "-", "n/a", "na", "n", "no"}
@@ -49,6 +53,8 @@ _NO_ERRORS: Final = frozenset(
 )
 """Cells of a column of errors that record none."""
 
+_QUOTE: Final = ord('"')
+_PIECE: Final = 2**24
 _SCORES: Final = (str, float, int, np.number, np.bool_)
 _MOST_CELLS: Final = 21_000_000
 _SPARSEST: Final = 4
@@ -176,13 +182,16 @@ def _delimited(file: Path, suffix: str) -> pd.DataFrame:
     from pyarrow import csv
 
     _, first = next(iter(FORMATS[suffix](file)), (0, {}))
-    source: Path | pa.BufferReader = file
     # Threads of pyarrow that read a file of Python can keep the process from ending.
-    if (packed := packed_text(file)) is not None:
+    if (packed := packed_text(file)) is None:
+        source = pa.memory_map(str(file)).read_buffer()
+    else:
         with packed:
-            source = pa.BufferReader(packed.read())
+            source = pa.py_buffer(packed.read())
+    if not _is_quoted(source, _DELIMITERS[suffix].encode()):
+        return frame_of([row for _, row in FORMATS[suffix](file)], str(file))
     table = csv.read_csv(
-        source,
+        pa.BufferReader(source),
         parse_options=csv.ParseOptions(delimiter=_DELIMITERS[suffix], newlines_in_values=True),
         convert_options=csv.ConvertOptions(
             column_types=dict.fromkeys(first, pa.string()), strings_can_be_null=False
@@ -193,6 +202,23 @@ def _delimited(file: Path, suffix: str) -> pd.DataFrame:
         return frame_of([row for _, row in FORMATS[suffix](file)], str(file))
     frame: pd.DataFrame = table.to_pandas()
     return frame
+
+
+def _is_quoted(text: "pa.Buffer", delimiter: bytes) -> bool:
+    """Check that quotes enclose whole cells: pyarrow reads an open quote to the end of the file."""
+    content = np.frombuffer(text, dtype=np.uint8)
+    pieces = range(0, len(content), _PIECE)
+    places = [np.flatnonzero(content[at : at + _PIECE] == _QUOTE) + at for at in pieces]
+    quotes = np.concatenate([*places, np.array([], dtype=np.int64)]).astype(np.int64)
+    if len(quotes) % 2:
+        return False
+    # Two quotes in a row within a cell are one that closes and one that opens.
+    opening, closing = quotes[::2], quotes[1::2]
+    first = 3 if bytes(content[:3]) == BOM_UTF8 else 0
+    ends = np.frombuffer(delimiter + b'\r\n"', dtype=np.uint8)
+    before = np.isin(content[opening - 1], ends) | (opening == first)
+    after = np.isin(content[np.minimum(closing + 1, len(content) - 1)], ends)
+    return bool((before & (after | (closing + 1 == len(content)))).all())
 
 
 def table_part(

@@ -1,6 +1,7 @@
 """Plain tables of results: long, wide, and what their columns may be called."""
 
 import csv
+import gzip
 import math
 
 import datasets
@@ -286,3 +287,28 @@ def test_the_columns_of_models_are_those_that_are_named(names):
 
     assert list(frame["model"].unique()) == names
     assert (frame["score"] == 0).all()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+@pytest.mark.parametrize(
+    ("cell", "reads"),
+    [
+        ('"x, ""y""\nz"', 'x, "y"\nz'),
+        ('""', ""),
+        ('""""', '"'),
+        ('x"y', 'x"y'),
+        ('"x', None),
+        ('"x"y', None),
+        ('"x" ', None),
+    ],
+)
+def test_quotes_enclose_whole_cells_or_the_file_is_refused(tmp_path, cell, reads, suffix):
+    path = tmp_path / f"t{suffix}"
+    content = f'item,correct,note\n1,1,"a"\n2,0,{cell}\n3,1,b\n4,1,"c"'.encode()
+    path.write_bytes(gzip.compress(content) if suffix.endswith(".gz") else content)
+
+    if reads is None:
+        with pytest.raises(RecordError, match=r"quote cells that .*close every quote"):
+            read_results(path)
+    else:
+        assert read_results(path).frame["note"].tolist() == ["a", reads, "b", "c"]

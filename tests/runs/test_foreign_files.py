@@ -133,5 +133,5 @@ def test_sheets_and_labels_of_people_are_not_replaced(home, capsys):
 
     assert main(["score", "run", "--labels", "l.csv"]) == 2
 
-    assert "run/labels.csv exists and was not written" in capsys.readouterr().err
+    assert "run/labels.csv exists and is not listed as written" in capsys.readouterr().err
     assert (home / "run" / "labels.csv").read_text() == sheet
