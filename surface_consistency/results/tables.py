@@ -215,9 +215,9 @@ def _is_quoted(text: "pa.Buffer", delimiter: bytes) -> bool:
     # Two quotes in a row within a cell are one that closes and one that opens.
     opening, closing = quotes[::2], quotes[1::2]
     first = 3 if bytes(content[:3]) == BOM_UTF8 else 0
-    ends = np.frombuffer(delimiter + b'\r\n"', dtype=np.uint8)
-    before = np.isin(content[opening - 1], ends) | (opening == first)
-    after = np.isin(content[np.minimum(closing + 1, len(content) - 1)], ends)
+    is_end = np.isin(np.arange(256), [*delimiter, *b'\r\n"'])
+    before = is_end[content[opening - 1]] | (opening == first)
+    after = is_end[content[np.minimum(closing + 1, len(content) - 1)]]
     return bool((before & (after | (closing + 1 == len(content)))).all())
 
 
