@@ -51,7 +51,8 @@ def read_pages(file: BinaryIO, chunk: Any) -> Pages:  # noqa: ANN401 - of pyarro
         OSError, OverflowError: If a position is not one of a file.
     """
     at, dictionary = chunk.data_page_offset, chunk.dictionary_page_offset or 0
-    at = dictionary if 0 < dictionary < at else at
+    # A chunk without rows has no data page, whose position is then 0.
+    at = dictionary if dictionary > 0 and (dictionary < at or at == 0) else at
     end = at + chunk.total_compressed_size
     n_bytes = n_values = 0
     is_prefixed = False

@@ -196,7 +196,7 @@ def test_labels_and_options_of_another_run_leave_the_run_as_it_was(run, tmp_path
     assert "permutations is 5 there and 10 now" in capsys.readouterr().err
     before = labels.read_text()
     assert run("--labelling-sheet", str(labels), "--json") == 2
-    assert "may hold labels" in capsys.readouterr().err
+    assert "may contain labels" in capsys.readouterr().err
     assert labels.read_text() == before
 
 

@@ -47,7 +47,7 @@ def test_a_card_of_another_hand_stays(two, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "README.md").write_text("# Mine\n")
 
-    with pytest.raises(DataError, match=r"README\.md exists and was not written"):
+    with pytest.raises(DataError, match=r"README\.md exists and is not listed as written"):
         export_dataset(two, tmp_path / "out")
     assert (tmp_path / "out" / "README.md").read_text() == "# Mine\n"
 

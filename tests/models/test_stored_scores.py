@@ -126,7 +126,10 @@ WITHOUT = ":1: a sample without log-likelihoods; .*score generated texts with `r
     [
         ({"context": "c", "continuation": "a"}, r":1: no field 'log_probability' or 'log_prob"),
         ({"log_probability": -1.0}, r":1: a row names its text by 'request_id', or by 'context'"),
-        ({"request_id": "q", "log_probability": "x"}, r":1: 'x' is no log-probability, which is"),
+        (
+            {"request_id": "q", "log_probability": "x"},
+            r":1: 'x' is not a log-probability, which is",
+        ),
         ({"request_id": "q", "log_probability": 0.5}, r":1: .*a log-probability is at most 0, got"),
         ({"request_id": "q", "log_probability": "nan"}, r":1: .*is at most 0, got nan"),
         (

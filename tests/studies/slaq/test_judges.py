@@ -172,9 +172,9 @@ HEADER = b"prompt_id,question_id,correct"
         (b"prompt_id,correct\n", ColumnNotFoundError, "no column question_id"),
         (b"", ColumnNotFoundError, "this one has none"),
         (HEADER + b"\np,q,1\np,q,0\n", DataError, r":3: question 'q' of prompt 'p' was labelled"),
-        (HEADER + b"\np,q,maybe\n", DataError, r":2: 'maybe' is no label"),
+        (HEADER + b"\np,q,maybe\n", DataError, r":2: 'maybe' is not a label"),
         (HEADER + b"\n\xfc,q,1\n", DataError, "not UTF-8"),
-        (HEADER + b"\np," + b"q" * 200_000 + b",1\n", DataError, "cannot be read as CSV"),
+        (HEADER + b"\np," + b"q" * 2**24 + b",1\n", DataError, "more than 16,777,216 bytes"),
         (
             HEADER + b",is_recalled\np,q,1,0\n",
             DataError,

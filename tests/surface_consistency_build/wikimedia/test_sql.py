@@ -181,7 +181,7 @@ GOOD = b",".join(b"(%d,1,'title %d',0.5,1)" % (number, number) for number in ran
         (b"(1,2,now(),3,4)", r"value 3 is followed by b.\(\)"),
         (b"1,2,'a',3,4)", r"a row should start with '\('"),
         (b"(1,2,'a',3,4) (", "is followed by .* not ',' or ';'"),
-        (b"(1,-2,'a',3,4)", "-2 is outside 0 to"), (b"(x,2,'a',3,4)", "b'x' is no literal"),
+        (b"(1,-2,'a',3,4)", "-2' is outside 0 to"), (b"(x,2,'a',3,4)", "b'x' is no literal"),
         (b"('x',2,'a',3,4)", "b'x' is no number"), (b"(1,2,TRUE,3,4)", "b'TRUE' is no literal"),
     ],
 )  # fmt: skip
