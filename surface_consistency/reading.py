@@ -686,7 +686,8 @@ def within(folder: Path, name: str) -> Path:
     path = folder / name
     try:
         is_within = path.resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError):  # Links in a circle; RuntimeError before Python 3.13.
+    # Links in a circle (RuntimeError before Python 3.13), or a name that is not one of a file.
+    except (OSError, RuntimeError, ValueError):
         is_within = False
     if not is_within:
         raise DataError(

@@ -66,7 +66,8 @@ def note_several_labels(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator
     """Report columns of which a row has several labels, and is in several groups; check them."""
     for name in columns:
         check_labels(frame[name])
-        n = sum(is_list(cell) and len({*cell}) > 1 for cell in frame[name].array)
+        cells = frame[name] if frame[name].dtype == object else ()
+        n = sum(is_list(cell) and len({*cell}) > 1 for cell in cells)
         if n:
             yield (
                 f"{n:,} of {len(frame):,} rows have several labels in column {name} and count once "

@@ -424,7 +424,8 @@ def flat_rows(
     if layout is None:
         return None, (Flat({}, {}, {}, dict(row)) for _, row in rows)
     flats = laid(rows, layout.tool)
-    return layout, flats if layout.whole is None else _whole(layout, flats, file, notes)
+    whole = layout.whole
+    return layout, flats if whole is None else _within(layout.tool, file, whole, flats, notes)
 
 
 def _rows_within(rows: Iterable[Row], given: ResultColumns) -> Iterator[Row]:
@@ -434,11 +435,16 @@ def _rows_within(rows: Iterable[Row], given: ResultColumns) -> Iterator[Row]:
             yield from ((place, one) for one in objects.rows_within(row, place, given))
 
 
-def _whole(layout: Layout, flats: Flats, file: Path, notes: list[str]) -> Flats:
+def _within(
+    tool: str,
+    file: Path,
+    whole: Callable[[Iterable[Flat], Path, list[str]], Flats],
+    flats: Flats,
+    notes: list[str],
+) -> Flats:
     """Pass all samples of a file through the function that the layout has for them."""
-    assert layout.whole is not None
-    with readable(file, layout.tool):
-        yield from layout.whole(flats, file, notes)
+    with readable(file, tool):
+        yield from whole(flats, file, notes)
 
 
 def whole_layout(place: Place, row: Cells) -> Layout | None:

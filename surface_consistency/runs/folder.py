@@ -462,7 +462,7 @@ class RunFolder:
         of_run = (self.manifest, self.plan, self.targets, self.pairs, self.labels, *self.logs())
         own = {home / path.name for path in of_run} | {home / "prompts.jsonl"}
         checks = {f"checks/{check}.csv": "" for check in scoring.checks}
-        named = {**checks, **scoring.files}
+        named = {name: sha for name, sha in {**checks, **scoring.files}.items() if "\0" not in name}
         places = {name: (home / name).resolve() for name in named}
         return {
             name: named[name]

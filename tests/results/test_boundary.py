@@ -18,7 +18,7 @@ from surface_consistency import accuracy
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.frame import read_results
-from surface_consistency.results.layouts import Layout, _whole
+from surface_consistency.results.layouts import _within
 from surface_consistency.results.rows import Flat, is_labels, readable
 from surface_consistency.rows.readers import read_rows
 from surface_consistency.studies.unlearning.settings import UnlearningSource
@@ -100,7 +100,7 @@ def test_an_error_while_the_samples_of_a_file_are_iterated_names_file_and_layout
         yield from flats
         raise error
 
-    flats = _whole(Layout("TOOL", "", whole=whole), [Flat({}, {}, {})], Path("f.json"), [])
+    flats = _within("TOOL", Path("f.json"), whole, [Flat({}, {}, {})], [])
 
     assert next(flats) == Flat({}, {}, {})
     with pytest.raises(RecordError, match=r"^f.json: not in the layout of TOOL \(.*; restore the"):

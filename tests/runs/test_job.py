@@ -66,3 +66,11 @@ def test_another_plan_is_refused_with_what_differs(tmp_path):
 
     with pytest.raises(RunError, match=r"power was 2, now 3\. Give .* or delete the folder: no sh"):
         begin(tmp_path, 2, 3, power=3)
+
+
+@pytest.mark.parametrize("content", ["[" * 300_000, "[]", '{"plan": 1}', "\\x00"])
+def test_a_damaged_manifest_is_named(tmp_path, content):
+    (tmp_path / "manifest.json").write_text(content)
+
+    with pytest.raises(DataError, match=r"manifest\.json"):
+        Squares.open(tmp_path)

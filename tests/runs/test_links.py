@@ -1,12 +1,16 @@
 """Symbolic links within a run folder: one that leads out of the folder is not followed."""
 
+import json
+import os
 import re
 
 import pytest
 
 from surface_consistency.cli.main import main
-from surface_consistency.errors import DataError
-from surface_consistency.reading import within
+from surface_consistency.errors import DataError, RecordError
+from surface_consistency.reading import file_digest, within
+from surface_consistency.runs.files import CLAIMED, claim_files
+from surface_consistency.runs.folder import RunFolder
 from tests.london import RUN, folder, scored  # noqa: F401 - fixtures
 
 SECRET = "root:x:0:0:secret"
@@ -73,3 +77,58 @@ def test_a_name_in_a_file_does_not_lead_out_of_a_folder(tmp_path, outside, name)
     assert within(home, "a/../b") == home / "a/../b"
     with pytest.raises(DataError, match=re.escape("leads out of its folder")):
         within(home, name)
+
+
+def test_a_scoring_deletes_no_file_of_the_run_and_none_that_was_edited(folder, capsys):
+    """`scoring.json` of a stranger may name any file as one of an earlier scoring."""
+    (folder / "mine.txt").write_text("mine")
+    (folder / "checks" / "sub").mkdir()
+    path = folder / "scoring.json"
+    scoring = json.loads(path.read_text())
+    names = (
+        "manifest.json",
+        "generations.jsonl",
+        "prompts.jsonl",
+        "mine.txt",
+        "checks/sub",
+        "a\0b",
+    )
+    digests = {name: file_digest(folder / name) for name in names[:3]}
+    scoring["files"] |= dict.fromkeys(names, "0" * 64) | digests
+    path.write_text(json.dumps(scoring))
+
+    code, said = run(capsys, "score", folder, "--rule", "exact", "--setting", "resamples=5")
+
+    assert (code, said.count("Traceback")) == (0, 0)
+    assert all((folder / name).exists() for name in names[:-1])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [("[" * 200_000, "nested more than 64"), ('["a', "not JSON")]
+)
+def test_a_damaged_list_of_files_is_named(tmp_path, content, message):
+    (tmp_path / CLAIMED).write_text(content)
+
+    with pytest.raises(RecordError, match=message):
+        claim_files(tmp_path, ["new.txt"])
+
+
+def test_a_list_of_files_behind_a_link_is_not_read(tmp_path, outside):
+    (tmp_path / "X").mkdir()
+    (tmp_path / "X" / CLAIMED).symlink_to(outside)
+
+    with pytest.raises(DataError, match="leads out of its folder"):
+        claim_files(tmp_path / "X", ["new.txt"])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_named_pipe_is_not_a_log(folder):
+    before = RunFolder(folder).logs()
+    os.mkfifo(folder / "generations-x.jsonl")
+
+    assert RunFolder(folder).logs() == before
+
+
+def test_a_name_with_a_null_byte_is_not_within_a_folder(tmp_path):
+    with pytest.raises(DataError, match="leads out of its folder"):
+        within(tmp_path, "a\0b")

@@ -631,3 +631,22 @@ def test_waits_grow_to_their_limit():
     for attempt in range(9):
         wait = backoff(attempt, first=1, longest=8, rng=random.Random(attempt))
         assert 0.5 * min(8, 2**attempt) <= wait <= min(8, 2**attempt)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"base_url": 5}, "base_url is the http"),
+        ({"base_url": True}, "base_url is the http"),
+        ({"base_url": ["x"]}, "base_url is the http"),
+        ({"base_url": "http://[::1"}, "base_url is the http"),
+        ({"api_key_env": 5}, "api_key_env must be the name of an environment variable, got 5"),
+        ({"api_key_env": ["a"]}, "api_key_env must be the name"),
+        ({"api_key_env": None}, "api_key_env must be the name"),
+    ],
+)
+def test_options_of_another_type_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        OpenAICompatibleRunner.contacts(**options)
+    with pytest.raises(ValueError, match=message):
+        OpenAICompatibleRunner("m", **{"base_url": "http://localhost:1/v1"} | options)
