@@ -411,7 +411,7 @@ def _explain(repository: str, revision: str | None, error: Exception) -> NoRetur
             f"{url} has no revision {shown(revision)}: its branches and tags stand at {url}/tree."
         )
     elif isinstance(error, HFValidationError):
-        message = f"{shown(repository, 200)} is no repository id of the hub ({error}). {local}"
+        message = f"{shown(repository, 200)} is not a repository id of the hub ({error}). {local}"
     elif isinstance(error, LocalEntryNotFoundError):
         message = (
             f"the hub cannot be reached and {shown(repository, 200)}{at} is not in its cache: "

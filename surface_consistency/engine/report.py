@@ -61,7 +61,7 @@ def report_runs(
 
     Args:
         folders: The run folders, each once; or what the analyses make them of (`prepare`).
-        out: Folder for `tables/` and `report.html`, which are written beside and moved there
+        out: Folder for `tables/` and `report.html`, which are written to a hidden folder and moved
             together; what only an earlier report wrote goes.
             `tables/SOURCES.txt` names the runs and the SHA-256 of each file.
         study: Their study; None for the one that the manifests name.
@@ -84,10 +84,10 @@ def report_runs(
         folders = analysis.prepare(folders, Path(out), chosen)
     page, tables, runs = build_page(folders, study=study, settings=settings, analyses=analyses)
     home = output_folder(out)
-    with staged_report(home) as beside:
-        write_tables(tables, beside / "tables", runs=runs)
+    with staged_report(home) as part:
+        write_tables(tables, part / "tables", runs=runs)
         if settings.page:
-            write_page(page, beside / "report.html")
+            write_page(page, part / "report.html")
     notes = [sentence_text(check.text) for check in page.checks if check.level == "warning"]
     return Reported(
         page=home / "report.html" if settings.page else None,

@@ -66,9 +66,9 @@ def write_estimates(
         ],
         claims=claims,
     )
-    with staged_report(home) as beside:
-        write_csv(beside / "tables" / f"{name}.csv", table.frame)
-        write_page(page, beside / "report.html")
+    with staged_report(home) as part:
+        write_csv(part / "tables" / f"{name}.csv", table.frame)
+        write_page(page, part / "report.html")
     return home / "report.html"
 
 

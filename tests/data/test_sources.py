@@ -396,7 +396,9 @@ def test_fetch_repository_rejects_with_a_remedy(status, code, message, hub):
 
 
 def test_fetch_repository_rejects_names_that_are_no_ids():
-    with pytest.raises(SourceNotFoundError, match=r"'a--b' is no repository id .* no local file"):
+    with pytest.raises(
+        SourceNotFoundError, match=r"'a--b' is not a repository id .* no local file"
+    ):
         fetch_repository("a--b")
 
 

@@ -118,7 +118,7 @@ class WikiConfig(Record):
         for relation, wordings in self.questions.items():
             if relation not in RELATIONS:
                 raise ValueError(
-                    f"questions are given for {shown(relation)}, which is no relation; "
+                    f"questions are given for {shown(relation)}, which is not a relation; "
                     f"the relations are {', '.join(RELATIONS)}"
                 )
             known = dict.fromkeys((*self.question_templates, *TEMPLATES))

@@ -55,13 +55,13 @@ def write_comparison(compared: ComparedResults, out: str | os.PathLike[str]) -> 
     folder = RunFolder(home)
     if folder.targets.exists() or folder.prompts.exists():
         raise DataError(
-            f"{home} holds a run, beside which no page is written; choose another `out`"
+            f"{home} holds a run, next to which no page is written; choose another `out`"
         )
     page, tables = comparison_page(compared)
-    with staged_report(home) as beside:
+    with staged_report(home) as part:
         for name, frame in tables.items():
-            write_csv(beside / "tables" / f"{name}.csv", frame)
-        write_page(page, beside / "report.html")
+            write_csv(part / "tables" / f"{name}.csv", frame)
+        write_page(page, part / "report.html")
     return home / "report.html"
 
 

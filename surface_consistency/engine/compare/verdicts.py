@@ -140,9 +140,9 @@ def import_verdicts(
         VERDICTS, data, model=model, settings={}, runner={"runner": "verdicts"}
     )
     manifest = manifest.model_copy(update={"design": compared.model_dump(mode="json")})
-    with folder.replacing_scores(Scoring(judged_by="verdicts as given")) as beside:
-        write_frame(beside.outcomes, outcomes, record)
-        write_text(beside.manifest, manifest.model_dump_json(indent=2) + "\n")
+    with folder.replacing_scores(Scoring(judged_by="verdicts as given")) as part:
+        write_frame(part.outcomes, outcomes, record)
+        write_text(part.manifest, manifest.model_dump_json(indent=2) + "\n")
     return folder
 
 
