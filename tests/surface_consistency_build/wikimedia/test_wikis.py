@@ -96,7 +96,10 @@ def asking(relation, **wordings):
             r"1 questions are given, and 31 would be in English \(the first is the 'original' "
             "question of 'occupation'",
         ),
-        (asking("captial", original="{}?"), "questions are given for 'captial', which is not a rel"),
+        (
+            asking("captial", original="{}?"),
+            "questions are given for 'captial', which is not a rel",
+        ),
         (asking("capital", orignal="{}?"), "the wording 'orignal' of 'capital' is not asked"),
         ({"uncategorised": True, "wiki": "enwiki; DROP"}, "should match pattern"),
         ({"uncategorised": True, "colour": "red"}, "Extra inputs are not permitted"),
