@@ -8,7 +8,7 @@ names are data sets, matching and subpackages. All are loaded on first use, so t
 
 import lazy_loader
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 

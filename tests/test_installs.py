@@ -1,4 +1,4 @@
-"""What an index shows and an installer reads: names, versions, addresses, extras, bounds."""
+"""The metadata of both distributions: names, versions, addresses, extras, bounds, releases."""
 
 import ast
 import re
@@ -130,10 +130,9 @@ def release():
 
 @pytest.fixture
 def copy(release, tmp_path, monkeypatch):
-    """The files that a release reads, in a folder of their own."""
-    names = [f"{home.relative_to(ROOT)}/pyproject.toml" for home in HOMES.values()]
-    names += [f"{home.relative_to(ROOT)}/{name}/__init__.py" for name, home in HOMES.items()]
-    for name in (*names, "CITATION.cff", "CHANGELOG.md"):
+    """A copy of the files that a release reads."""
+    names = [f"{home.relative_to(ROOT)}/{name}/__init__.py" for name, home in HOMES.items()]
+    for name in (*names, *release.ADDRESSED, "CITATION.cff", "CHANGELOG.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text((ROOT / name).read_text("utf-8"), "utf-8")
     monkeypatch.setattr(release, "ROOT", tmp_path)
@@ -147,28 +146,43 @@ def replace(path, old, new):
     path.write_text(text.replace(old, new), "utf-8")
 
 
-def test_version_authors_and_address_are_the_same_everywhere(release):
+def test_version_authors_and_address_are_the_same_in_all_files(release):
     assert list(release.disagreements()) == []
     assert f"surface-consistency=={release.version()}" in MAKERS["dependencies"]
 
 
+def test_no_other_file_contains_the_address_of_the_repository(release):
+    names = ("*.md", "*.cff", "*.toml", "*.yml", "*.yaml", "*.py", "*.jinja", "*.j2")
+    skipped = {".venv", ".git", "tests", "site"}
+    found = {
+        str(path.relative_to(ROOT))
+        for name in names
+        for path in ROOT.rglob(name)
+        if not skipped & set(path.relative_to(ROOT).parts)
+        and release.OWNER.search(path.read_text("utf-8"))
+    }
+
+    assert found == {*release.ADDRESSED, "CITATION.cff"}
+
+
 @pytest.mark.parametrize(
-    ("name", "old", "new", "told"),
+    ("name", "old", "new", "message"),
     [
-        ("CITATION.cff", "version: 0.1.0", "version: 0.0.9", "CITATION.cff is of version 0.0.9"),
-        ("pyproject.toml", "-build==0.1", "-build==0.2", "asks for 0.2.0.dev0 of the other"),
-        ("pyproject.toml", "OWNER", "someone", "pyproject.toml has other authors or addresses"),
-        ("CITATION.cff", "name: The", "name: A", "pyproject.toml has other authors or addresses"),
+        ("CITATION.cff", "version: 0.1.0", "version: 0.0.9", "CITATION.cff has version 0.0.9"),
+        ("pyproject.toml", "-build==0.1", "-build==0.2", "requires version 0.2.0 of the other"),
+        ("pyproject.toml", "naist-nlp", "someone", "pyproject.toml has other authors or another"),
+        ("SECURITY.md", "naist-nlp", "someone", "SECURITY.md has other authors or another"),
+        ("CITATION.cff", "name: The", "name: A", "pyproject.toml has other authors or another"),
     ],
 )
-def test_a_place_that_disagrees_is_named(release, copy, name, old, new, told):
+def test_a_file_that_differs_is_named(release, copy, name, old, new, message):
     replace(copy / name, old, new)
 
-    assert any(told in line for line in release.disagreements())
+    assert any(message in line for line in release.disagreements())
 
 
-def test_authors_and_address_are_filled_in_one_place(release, copy):
-    replace(copy / "CITATION.cff", "OWNER", "lab")
+def test_fill_copies_authors_and_address_from_the_citation(release, copy):
+    replace(copy / "CITATION.cff", "naist-nlp/surface", "lab/surface")
     ada = "  - given-names: Ada\n    family-names: Lovelace\n"
     emmy = "  - { family-names: Noether, given-names: Emmy }"
     replace(copy / "CITATION.cff", "  - name: The surface-consistency authors", ada + emmy)
@@ -179,21 +193,15 @@ def test_authors_and_address_are_filled_in_one_place(release, copy):
     for name in release.PROJECTS:
         text = (copy / name).read_text("utf-8")
         assert 'authors = [{ name = "Ada Lovelace" }, { name = "Emmy Noether" }]' in text
-        assert "OWNER" not in text
+        assert "naist-nlp" not in text
         assert "https://github.com/lab/surface-consistency/blob/main/CHANGELOG.md" in text
+        assert "https://lab.github.io/surface-consistency/" in text
+    assert "--owner lab`" in (copy / "SECURITY.md").read_text("utf-8")
 
 
-def test_a_release_that_is_ready_shows_its_steps_and_takes_none(release, copy, monkeypatch, capsys):
-    for package in release.PACKAGES:
-        replace(copy / package / "__init__.py", "0.1.0.dev0", "0.1.0")
-    for name in release.PROJECTS:
-        replace(copy / name, "0.1.0.dev0", "0.1.0")
-    replace(copy / "CITATION.cff", "OWNER", "lab")
-    replace(copy / "CITATION.cff", "The surface-consistency authors", "The lab")
-    replace(copy / "CITATION.cff", "version: 0.1.0", "version: 0.1.0\ndate-released: 2026-12-01")
-    (copy / "CHANGELOG.md").write_text("## [0.1.0] - 2026-12-01\n", "utf-8")
-    release.fill()
-    monkeypatch.setattr(sys, "argv", ["release", "--dry-run"])
+def test_a_confirmed_release_prints_its_steps_in_a_dry_run(release, copy, monkeypatch, capsys):
+    confirmed = ["release", "--dry-run", "--confirm", "naist-nlp/surface-consistency"]
+    monkeypatch.setattr(sys, "argv", confirmed)
 
     assert release.main() == 0
 
@@ -203,12 +211,24 @@ def test_a_release_that_is_ready_shows_its_steps_and_takes_none(release, copy, m
     ]
 
 
+@pytest.mark.parametrize("words", [[], ["--confirm", "fork/surface-consistency"], ["--tagged"]])
+def test_a_release_stops_until_the_repository_is_confirmed(
+    release, copy, monkeypatch, capsys, words
+):
+    monkeypatch.setattr(sys, "argv", ["release", *words])
+
+    assert release.main() == 1
+
+    error = capsys.readouterr().err
+    assert "CITATION.cff has naist-nlp/surface-consistency by The surface-consistency" in error
+
+
 def test_a_development_version_is_not_released(release, copy, monkeypatch, capsys):
+    replace(copy / "surface_consistency/__init__.py", "0.1.0", "0.1.0.dev0")
     monkeypatch.setattr(sys, "argv", ["release"])
 
     assert release.main() == 1
 
-    told = capsys.readouterr().err
-    assert "the version 0.1.0.dev0 is none to release" in told
-    assert "CITATION.cff says 'OWNER'; fill it in" in told
-    assert "CHANGELOG.md has no section `## [0.1.0.dev0]" in told
+    error = capsys.readouterr().err
+    assert "0.1.0.dev0 is not the version of a release" in error
+    assert "CHANGELOG.md has no section `## [0.1.0.dev0]" in error

@@ -9,7 +9,7 @@ import lazy_loader
 import surface_consistency
 from surface_consistency.errors import MissingDependencyError
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 if surface_consistency.__version__ != __version__:
     raise MissingDependencyError(
