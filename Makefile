@@ -4,13 +4,13 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 OUT ?= demo
 
-.PHONY: help demo test slow check lowest bench faults docs pictures chromium clean
+.PHONY: help demo test slow check lowest bench faults docs paper pictures chromium clean
 
 help:
 	@echo "make demo       train a small model, run the whole study on it, write $(OUT)/report.html: a minute"
 	@echo "make test       run the tests: ten minutes; TESTS=\"tests/metrics -x\" runs a part"
 	@echo "make check      format, lint, types, import directions, docs, the built wheel"
-	@echo "make docs       the documentation, in site/"
+	@echo "make docs       the documentation, in site/; make paper: docs/paper/paper.pdf"
 	@echo "make pictures   five pictures of the documentation that toy models are enough for"
 	@echo "make bench, make faults, make lowest: see CONTRIBUTING.md; times are those of two free cores."
 	@echo "The first of them makes a virtual environment in $(VENV): about 2 GB to download, once."
@@ -53,6 +53,10 @@ faults: $(VENV)/.installed chromium
 
 docs: $(VENV)/.installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# The article for the Journal of Open Source Software; needs Debian's pandoc, texlive-latex-recommended and lmodern.
+paper:
+	cd docs/paper && pandoc paper.md --citeproc -V geometry:margin=2.5cm -V colorlinks --output paper.pdf
 
 pictures: $(VENV)/.installed chromium
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/pictures redirectqa compare verdicts slaq audit
