@@ -152,7 +152,7 @@ def test_version_authors_and_address_are_the_same_in_all_files(release):
 
 
 def test_no_other_file_contains_the_address_of_the_repository(release):
-    names = ("*.md", "*.cff", "*.toml", "*.yml", "*.yaml", "*.py", "*.jinja", "*.j2")
+    names = ("*.md", "*.ipynb", "*.cff", "*.toml", "*.yml", "*.yaml", "*.py", "*.jinja", "*.j2")
     skipped = {".venv", ".git", "tests", "site"}
     found = {
         str(path.relative_to(ROOT))

@@ -150,10 +150,10 @@ def test_multiple_choice_and_a_missing_tool_are_refused(monkeypatch):
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning:inspect_ai.scorer")
 @pytest.mark.parametrize("place", [0, 1])
 def test_documented_commands_run_on_a_local_model(place, tiny_model: Path, tmp_path: Path):
-    """As they stand in the guide but for the model, and a limit."""
+    """The commands of the guide, with a local model and a limit."""
     from inspect_ai._cli.main import inspect as command
 
-    guide = Path(__file__).parents[2] / "docs" / "guides" / "inspect.md"
+    guide = Path(__file__).parents[2] / "docs" / "guides" / "harnesses.md"
     lines = re.findall(r"^inspect (eval .*)$", guide.read_text(encoding="utf-8"), re.MULTILINE)
     words = shlex.split(lines[place])
     words[words.index("--model") + 1] = "hf/local"
