@@ -259,6 +259,17 @@ def test_verdicts_from_elsewhere_are_no_runs(tmp_path):
         read(tmp_path / "page", tmp_path / "page")
 
 
+def test_the_digest_of_verdicts_is_that_of_their_content(tmp_path):
+    rows = {"item": range(4), "pair": range(4), "first_correct": [0, 1] * 2, "second_correct": 1}
+    one, other = pd.DataFrame(rows), pd.DataFrame(rows | {"second_correct": [1, 1, 1, 0]})
+    digests = []
+    for number, frame in enumerate((one, one, other)):
+        out = import_verdicts(frame, tmp_path / str(number), origin="v", first="a", second="b")
+        digests.append(json.loads(out.manifest.read_text("utf-8"))["data"]["digest"])
+
+    assert digests[0] == digests[1] != digests[2]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -217,6 +217,21 @@ def test_what_has_no_end_is_refused_by_its_byte(tmp_path, case, packing):
         read(path)
 
 
+@pytest.mark.parametrize(("n_bytes", "is_read"), [(2_200_000, True), (2_600_000, False)])
+def test_the_length_of_a_line_is_counted_over_chunks(tmp_path, monkeypatch, n_bytes, is_read):
+    """A line of three chunks counts as its own bytes, without those of the line after it."""
+    monkeypatch.setattr(streams, "MAX_LINE_BYTES", 2_500_000)
+    path = tmp_path / "dump.json"
+    lines = (f'{{"type":"item","id":"Q{n}","x":"{"x" * n_bytes}"}}' for n in (1, 2))
+    path.write_text("[\n" + ",\n".join(lines) + "\n]\n")
+
+    if is_read:
+        assert items(path) == ["Q1", "Q2"]
+    else:
+        with pytest.raises(DataError, match="line 2 is longer than 2,500,000 bytes"):
+            items(path)
+
+
 def test_a_document_type_is_refused(tmp_path):
     path = tmp_path / "dump.xml"
     path.write_text('<!DOCTYPE m [<!ENTITY a "aaaa">]><mediawiki>&a;</mediawiki>', "utf-8")
