@@ -187,6 +187,15 @@ def test_save_writes_a_page_and_the_table(result, tmp_path):
     assert table["accuracy"].tolist() == pytest.approx(result.to_frame()["accuracy"].tolist())
 
 
+@pytest.mark.parametrize(("unit", "axis"), [("%", "Accuracy, %"), ("", "Accuracy")])
+def test_the_axis_of_a_saved_page_names_the_unit_if_there_is_one(result, tmp_path, unit, axis):
+    main = replace(result.estimates[0], unit=unit)
+
+    page = replace(result, estimates=[main, *result.estimates[1:]]).save(tmp_path / "page")
+
+    assert f'role="columnheader">{axis}</span>' in page.read_text("utf-8")
+
+
 def tables_of(folder):
     """The CSV tables of a page by name."""
     return {path.name: path.read_text("utf-8") for path in sorted(folder.glob("tables/*.csv"))}
