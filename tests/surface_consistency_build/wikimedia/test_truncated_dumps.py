@@ -232,6 +232,21 @@ def test_the_length_of_a_line_is_counted_over_chunks(tmp_path, monkeypatch, n_by
             items(path)
 
 
+@pytest.mark.parametrize(("n_bytes", "is_read"), [(2_900_000, True), (5_000_000, False)])
+def test_a_tag_is_read_up_to_its_limit(tmp_path, monkeypatch, n_bytes, is_read):
+    """The chunk that was read last counts neither for nor against a tag."""
+    monkeypatch.setattr(_export_parser, "MAX_TEXT_BYTES", 3_000_000)
+    path = tmp_path / "dump.xml"
+    page = PAGE.replace("<page>", f"<page a='{'x' * n_bytes}'>") + "</text></revision></page>"
+    path.write_text(f"<mediawiki>{page}</mediawiki>")
+
+    if is_read:
+        assert titles(path) == ["A"]
+    else:
+        with pytest.raises(DataError, match="a tag is longer than 3,000,000 bytes"):
+            titles(path)
+
+
 def test_a_document_type_is_refused(tmp_path):
     path = tmp_path / "dump.xml"
     path.write_text('<!DOCTYPE m [<!ENTITY a "aaaa">]><mediawiki>&a;</mediawiki>', "utf-8")
