@@ -208,6 +208,17 @@ def test_the_page_of_two_models_has_their_square_and_answers(tmp_path):
     assert written["difference"].tolist() == [row["difference"]]
 
 
+@pytest.mark.parametrize(
+    ("n_items", "facts"),
+    [(200, ["same verdict", "lost of a correct", "kappa"]), (4, ["same verdict", "kappa"])],
+)
+def test_below_a_square_are_the_estimates_that_have_an_interval(n_items, facts):
+    _, _, blocks = page_of(drawn(TWO, n_items=n_items))
+    (square,) = (block.squares[0] for block in blocks if isinstance(block, MosaicPlots))
+
+    assert [name for name, _, _ in square.facts] == facts
+
+
 def test_answers_name_the_form_and_each_model_once():
     one = drawn(TWO).drop(columns="question")
     _, _, blocks = page_of(pd.concat(one.assign(form=form) for form in ("plain", "polite")))
