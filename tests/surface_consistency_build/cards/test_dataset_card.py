@@ -9,9 +9,13 @@ from huggingface_hub import DatasetCard
 from surface_consistency_build.cards.build_records import RowCounts
 from surface_consistency_build.cards.dataset_card import (
     CardSubset,
+    audit_card,
     markdown_table,
+    popqa_redirect_card,
     redirectqa_card,
     render_card,
+    slaq_card,
+    written_topics_card,
 )
 
 NO_ROWS = {"features": datasets.Features(), "n_bytes": 0, "digest": ""}
@@ -91,6 +95,21 @@ def test_redirectqa_card_names_the_licence_of_the_english_wordings():
     assert "mallen2023trust" in english.citation
     assert "MIT" not in japanese.license_notes
     assert "mallen2023trust" not in japanese.citation
+
+
+@pytest.mark.parametrize(
+    ("text", "summary", "license"),
+    [
+        (redirectqa_card(), "RedirectQA", "cc-by-sa-4.0"),
+        (popqa_redirect_card(), "The questions of PopQA, ", "cc-by-sa-4.0"),
+        (slaq_card(), "Topics of SLAQ ", "unknown"),
+        (written_topics_card(), "Topics that a model wrote from articles", "other"),
+        (audit_card(), "Databases from which single facts are deleted", "mit"),
+    ],
+)
+def test_the_card_of_each_data_set_says_what_its_rows_are(text, summary, license):
+    assert summary in text.summary
+    assert text.license == license
 
 
 def test_markdown_table_keeps_cells_in_their_columns():
