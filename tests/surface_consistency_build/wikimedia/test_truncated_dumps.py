@@ -217,34 +217,24 @@ def test_what_has_no_end_is_refused_by_its_byte(tmp_path, case, packing):
         read(path)
 
 
-@pytest.mark.parametrize(("n_bytes", "is_read"), [(2_200_000, True), (2_600_000, False)])
-def test_the_length_of_a_line_is_counted_over_chunks(tmp_path, monkeypatch, n_bytes, is_read):
-    """A line of three chunks counts as its own bytes, without those of the line after it."""
-    monkeypatch.setattr(streams, "MAX_LINE_BYTES", 2_500_000)
-    path = tmp_path / "dump.json"
-    lines = (f'{{"type":"item","id":"Q{n}","x":"{"x" * n_bytes}"}}' for n in (1, 2))
-    path.write_text("[\n" + ",\n".join(lines) + "\n]\n")
-
-    if is_read:
-        assert items(path) == ["Q1", "Q2"]
-    else:
-        with pytest.raises(DataError, match="line 2 is longer than 2,500,000 bytes"):
-            items(path)
-
-
-@pytest.mark.parametrize(("n_bytes", "is_read"), [(2_900_000, True), (5_000_000, False)])
-def test_a_tag_is_read_up_to_its_limit(tmp_path, monkeypatch, n_bytes, is_read):
-    """The chunk that was read last counts neither for nor against a tag."""
+@pytest.mark.parametrize(("n_bytes", "is_read"), [(2_200_000, True), (5_000_000, False)])
+def test_what_fills_several_chunks_is_read_up_to_the_limit(tmp_path, monkeypatch, n_bytes, is_read):
+    """The chunk in which a line or a tag ends counts neither for nor against it."""
     monkeypatch.setattr(_export_parser, "MAX_TEXT_BYTES", 3_000_000)
-    path = tmp_path / "dump.xml"
-    page = PAGE.replace("<page>", f"<page a='{'x' * n_bytes}'>") + "</text></revision></page>"
-    path.write_text(f"<mediawiki>{page}</mediawiki>")
-
-    if is_read:
-        assert titles(path) == ["A"]
-    else:
-        with pytest.raises(DataError, match="a tag is longer than 3,000,000 bytes"):
-            titles(path)
+    monkeypatch.setattr(streams, "MAX_LINE_BYTES", 3_000_000)
+    path, much = tmp_path / "dump", "x" * n_bytes
+    lines = ",\n".join(f'{{"type":"item","id":"Q{n}","x":"{much}"}}' for n in (1, 2))
+    page = PAGE.replace("<page>", f"<page a='{much}'>") + "</text></revision></page>"
+    for read, content, found, named in (
+        (items, f"[\n{lines}\n]\n", ["Q1", "Q2"], "line 2"),
+        (titles, f"<mediawiki>{page}</mediawiki>", ["A"], "a tag"),
+    ):
+        path.write_text(content)
+        if is_read:
+            assert read(path) == found
+        else:
+            with pytest.raises(DataError, match=f"{named} is longer than 3,000,000 bytes"):
+                read(path)
 
 
 def test_a_document_type_is_refused(tmp_path):
