@@ -455,8 +455,9 @@ class RunFolder:
             why = f"{owner} writes to the run" if owner else "the run was resumed, or it was edited"
             when = ", once it has ended" if owner else ""
             raise DataError(
-                f"{self.path / changed[0]} has changed since its answers were judged ({why}; its "
-                f"digest is in {self.scoring.name}), so the numbers would be of other answers; {again}{when}"
+                f"{self.path / changed[0]} has changed since its answers were judged ({why}; "
+                f"{self.scoring.name} has another digest), so the numbers would be of other "
+                f"answers; {again}{when}"
             )
         return scoring
 

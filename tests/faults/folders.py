@@ -1,9 +1,8 @@
 """Run folders whose files are damaged: the numbers of a plain loop, or errors that name the file.
 
-A small run is made once. Each input damages one of its files, with or without corrected digests,
-and gives the folder to a command. A command that ends well must have the numbers that a loop over
-the files computes; one that fails names the file and the field, column, row or count, and leaves
-each file as it was.
+A small run is made once. Each input damages a file, with or without corrected digests. A command
+that ends well must have the numbers that a loop over the files computes; one that fails names the
+file and the field, column, row or count, and leaves each file as it was.
 """
 
 import contextlib
@@ -16,47 +15,34 @@ import re
 import shutil
 import signal
 import socket
-from functools import reduce
 
-from tests.faults.inputs import TEXTS, VALUES, Family, command, damaged, disorder
+from tests.faults.inputs import TEXTS, VALUES, Family, command, damaged, disorder, places
 
 QUICK = ("--setting", "resamples=5")
 RUN = ("run", "redirectqa", "--source", "sample", "--limit", "3", "--repeat", "2", *QUICK)
 RUN += ("--runner", "tests.faults.plugins:Echo", "--setting", "agreement=false", "--json")
 SECONDS = 60
 SHARES = {"score": 6, "report": 2, "analyse": 1, "export": 1, "compare": 2, "run": 2}
-TABLES = ("targets", "pairs", "verdicts", "verdicts-repeat", "outcomes")
-JSON = ("manifest.json", "scoring.json", "plan.json")
-LOGS = ("generations.jsonl", "generations-repeat.jsonl")
-FILES = (*JSON, *LOGS, *(f"{name}.parquet" for name in TABLES), "checks/noise_floor.csv")
+PLANNED = ("targets.parquet", "pairs.parquet", "plan.json", "prompts.jsonl")
+FILES = ("manifest.json", "scoring.json", "generations.jsonl", "generations-repeat.jsonl")
+FILES += ("verdicts.parquet", "verdicts-repeat.parquet", "outcomes.parquet", *PLANNED[:3])
+FILES += ("checks/noise_floor.csv",)
 OTHERS = ("prompts.jsonl", "labels.csv", ".surface-consistency-files", "generations.jsonl.lock")
 OTHERS += ("checks", "tables", "tables/SOURCES.txt", "report.html", "highlights/a.csv", "notes.txt")
-_PLACE = re.compile(
-    r"field '|column |row |line \d|:\d+|\d rows|byte|is gone|no |missing|not |leads"
-    r"|has changed|other settings"
-)
-
-_WHOLE = re.compile(r"is not the file|has changed|Invalid JSON: .* at line \d+ column \d+")
+COUNTS = ("both", "first_only", "second_only", "neither", "n_missing")
+_PLACE = re.compile(r"field '|column |row |line \d|:\d+|\d rows|byte|gone|no |missing|not |leads")
+_WHOLE = re.compile(r"is not the file|another digest|Invalid JSON: .* at line \d+ column \d+")
+_INSTEAD = re.compile("other settings|not listed as written")
+"""The message names the setting, or the file that would be replaced."""
 
 
 class Hang(BaseException):
     """A command waits for something that does not come."""
 
 
-@contextlib.contextmanager
-def limited():
+def stop(*_):
     """Interrupt what waits."""
-
-    def stop(*_):
-        raise Hang(f"no end within {SECONDS} s")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(SECONDS)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+    raise Hang(f"no end within {SECONDS} s")
 
 
 def rows(path):
@@ -72,46 +58,30 @@ def by_pair(row):
 
 
 def tree(home):
-    """Describe all files of a folder, links and special files too."""
+    """Describe all files of a folder: links by their targets, special files by their modes."""
     found = {}
-    for folder, folders, names in os.walk(home):
-        for name in [*folders, *names]:
-            path = os.path.join(folder, name)
-            if os.path.islink(path):
-                found[os.path.relpath(path, home)] = os.readlink(path)
-            elif os.path.isfile(path):
-                with open(path, "rb") as file:
-                    found[os.path.relpath(path, home)] = file.read()
-            else:
-                found[os.path.relpath(path, home)] = os.stat(path).st_mode
+    for path in home.rglob("*"):
+        state = path.read_bytes if path.is_file() else path.lstat
+        content = os.readlink(path) if path.is_symlink() else state()
+        found[str(path.relative_to(home))] = getattr(content, "st_mode", content)
     return found
-
-
-def paths(value, before=()):
-    """List the places in a value of JSON, each as its keys from the outermost on."""
-    names = value if isinstance(value, dict) else range(len(value))
-    own = [(*before, name) for name in names]
-    inner = [(one, value[one[-1]]) for one in own]
-    return own + [p for one, v in inner if isinstance(v, dict | list) for p in paths(v, one)]
 
 
 def changed(content, rng):
     """Damage one field; return the content, and words of which a message has one."""
     content = copy.deepcopy(content)
-    *way, name = rng.choice(paths(content))
-    inside, kind = reduce(lambda at, key: at[key], way, content), rng.randrange(6)
+    inside, name = rng.choice(places(content))
+    kind = rng.randrange(5)
     if kind == 0:
         del inside[name]
     elif kind == 1 and isinstance(inside, dict):
         name = rng.choice((*TEXTS, "_x"))
         inside[name] = 1
-    elif kind == 2:
-        inside[name] = [inside[name]] * rng.choice((1, 2))
-    elif kind == 3 and isinstance(inside[name], str):
+    elif kind == 2 and isinstance(inside[name], str):
         inside[name] += rng.choice(TEXTS)
     else:
-        inside[name] = copy.deepcopy(rng.choice(VALUES))
-    return content, {str(one) for one in (*way, name) if isinstance(one, str)}
+        inside[name] = copy.deepcopy(rng.choice((*VALUES, [inside[name]])))
+    return content, {repr(name)[1:-1]} if isinstance(name, str) else set()
 
 
 def altered(table, rng):
@@ -121,23 +91,19 @@ def altered(table, rng):
     name, n = rng.choice(table.column_names), len(table)
     at, column, values = table.column_names.index(name), table[name], table[name].to_pylist()
     kind, place, other = rng.randrange(12), rng.randrange(n), rng.randrange(n)
-    told = {name, "rows"}
+    told, new = {name, "rows"}, rng.choice((name, name.upper(), "_x", *TEXTS[:12]))
     if kind == 0:
         return table.drop_columns([name]), told
     if kind == 1:
-        new = rng.choice((name.upper(), f"{name}_x", *TEXTS[:12]))
-        return table.rename_columns([new if one == name else one for one in table.schema.names]), (
-            told | {new[:9]}
-        )
+        names = [new if one == name else one for one in table.column_names]
+        return table.rename_columns(names), told | {repr(new)[1:-1]}
     if kind == 2:
-        order = rng.sample(range(n), n)
-        return table.take(order), told
+        return table.take(rng.sample(range(n), n)), told
     if kind == 3:
-        return table.slice(0, rng.randrange(n)), told
+        return table.slice(0, rng.randrange(n)), told | {"target"}
     if kind == 4:
         return pa.concat_tables([table, table.slice(place, 1)]), told | {"more than once"}
     if kind == 5:
-        new = rng.choice((name, "_x", *TEXTS[:12]))
         return table.append_column(new, column), told | {repr(new)[1:-1]}
     if kind == 6:
         values[place], values[other] = values[other], values[place]
@@ -147,11 +113,9 @@ def altered(table, rng):
         values = [None] * n
     elif kind == 9 and isinstance(values[place], str):
         values[place] = rng.choice((*TEXTS, values[place] + "x", values[other]))
-    elif kind == 10:
-        values = [rng.choice((1, 0.5, True, "x", b"x", [], [1], {"a": 1}, 10**18))] * n
     else:
         makers = (lambda v: v and str(v), lambda v: v is not None and [v], bool, lambda v: b"x")
-        values = list(map(rng.choice(makers), values))
+        values = list(map(rng.choice((*makers, lambda v: 10**18)), values))
     try:
         values = pa.array(values, type=column.type if kind < 10 else None)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
@@ -165,14 +129,12 @@ class Folders(Family):
     def __init__(self, home):
         super().__init__(home)
         self.fresh, self.out = home / "fresh", home / "run"
-        # The command line names the folder of the run, which is the same for all inputs.
-        ended = command([*RUN, "--out", self.out])
-        assert ended[0] == 0, ended
+        assert command([*RUN, "--out", self.out])[0] == 0
         (self.out / "notes.txt").write_text("mine")
         shutil.copytree(self.out, self.fresh)
         for verb in SHARES:
-            told = self.judge(verb, *self.send(verb), {}, "", set())
-            assert told is None, told
+            wrong = self.judge(verb, *self.send(verb), {}, "", set())
+            assert wrong is None, wrong
             self.restore()
 
     def restore(self):
@@ -183,63 +145,51 @@ class Folders(Family):
 
     def send(self, verb):
         """Give the folder to a command."""
-        page, data = self.home / "page", self.home / "set"
+        tables = ("--json", "--no-page", "--out", self.home / "page", *QUICK)
         words = {
             "score": ("score", self.out, "--setting", "agreement=false", "--json"),
-            "report": ("report", self.out, "--json", "--no-page", "--out", page, *QUICK),
-            "analyse": ("analyse", "tests.faults.plugins:Counting", self.out, "--out", page),
-            "export": ("export", self.out, "--out", data),
+            "report": ("report", self.out, *tables),
+            "analyse": ("analyse", "tests.faults.plugins:Counting", self.out, *tables),
+            "export": ("export", self.out, "--out", self.home / "set"),
             "compare": ("compare", self.out, "--json"),
             "run": (*RUN, "--out", self.out),
         }
-        words["analyse"] += ("--json", "--no-page", *QUICK)
-        with limited():
+        before = signal.signal(signal.SIGALRM, stop)
+        signal.alarm(SECONDS)
+        try:
             return command(words[verb])
+        finally:
+            signal.alarm(0)
+            signal.signal(signal.SIGALRM, before)
 
     def attempt(self, rng):
         self.restore()
         verb = rng.choices(list(SHARES), SHARES.values())[0]
         name, told = self.damage(rng)
         before = tree(self.home)
-        return self.judge(verb, *self.send(verb), before, name, told)
+        wrong = self.judge(verb, *self.send(verb), before, name, told)
+        return wrong and f"{verb}, {name} ({', '.join(sorted(told))[:80]}): {wrong}"
 
     def judge(self, verb, code, out, err, before, name, told):
         """Say what is wrong with an end, or None."""
-        where = f"{verb}, {name} ({', '.join(sorted(told))[:80]}): "
         if (wrong := disorder(code, out, err)) is not None:
-            return where + wrong
+            return wrong
         if code == 2:
             after = tree(self.home)
             # The same command writes the plan anew, from the data.
-            own = ("prompts.jsonl", "plan.json", "targets.parquet", "pairs.parquet")
-            mine = [one for one in before if verb != "run" or one.removeprefix("run/") not in own]
+            mine = [f for f in before if verb != "run" or f.removeprefix("run/") not in PLANNED]
             if lost := [one for one in mine if after.get(one) != before[one]]:
-                return f"{where}lost or changed {lost}: {err[:300]}"
-            file = name.split("/")[-1]
-            if "other settings" in err or "not listed as written" in err:
-                file = ""  # The setting or the file that would be replaced is named instead.
-            if file not in err or not _PLACE.search(err):
-                return f"{where}names no file or place: {err[:500]}"
-            is_named = any(word and word[:14] in err for word in told)
-            if told and not is_named and not _WHOLE.search(err):
-                return f"{where}does not name it: {err[:500]}"
-            return None
+                return f"lost or changed {lost}: {err[:300]}"
+            if not _INSTEAD.search(err) and not (name.split("/")[-1] in err and _PLACE.search(err)):
+                return f"names no file or place: {err[:500]}"
+            is_named = any(word[:14] in err for word in told) or _WHOLE.search(err)
+            return None if is_named or not told else f"does not name it: {err[:500]}"
         try:
             wanted = self.naive(verb)
         except Exception as error:
-            return f"{where}accepted what no loop reads: {error!r}"
+            return f"accepted what no loop reads: {error!r}"
         found = self.found(verb, out)
-        return None if found == wanted else f"{where}{self.unlike(found, wanted)}: {err[:200]}"
-
-    def unlike(self, found, wanted):
-        """Show the first difference."""
-        if isinstance(found, list) and isinstance(wanted, list) and len(found) == len(wanted):
-            pairs = zip(found, wanted, strict=True)
-            found, wanted = next((a, b) for a, b in pairs if a != b)
-        if isinstance(found, dict) and isinstance(wanted, dict):
-            names = [n for n in {**found, **wanted} if found.get(n, n) != wanted.get(n, n)]
-            found, wanted = ({n: v.get(n) for n in names} for v in (found, wanted))
-        return f"{found!r} rather than {wanted!r}"[:700]
+        return None if found == wanted else f"{found} rather than {wanted}: {err[:200]}"
 
     def found(self, verb, out):
         """Read what a command told."""
@@ -251,31 +201,25 @@ class Folders(Family):
             return rows(self.home / "set" / "data" / "outcomes-00000-of-00001.parquet")
         told = json.loads(out)
         if verb == "compare":
-            return {"mean": told["rows"][0]["mean"], "n": told["rows"][0]["n"]}
-        tables = told["tables"]
-        names = ("model", "both", "first_only", "second_only", "neither", "n_missing")
-        (overall,) = tables["overall"]
-        noise = [
-            {key: str(v) for key, v in one.items() if v is not None}
-            for one in tables.get("noise_floor", ())
-        ]
-        return [{n: overall[n] for n in names}, *noise]
+            return told["rows"][0]["mean"], told["rows"][0]["n"]
+        (overall,), noise = told["tables"]["overall"], told["tables"].get("noise_floor", ())
+        noise = [{key: str(v) for key, v in one.items() if v is not None} for one in noise]
+        return [{name: overall[name] for name in ("model", *COUNTS)}, *noise]
 
     def naive(self, verb):
         """Compute with plain loops what a command must tell of the files that are there."""
         manifest = json.loads((self.out / "manifest.json").read_bytes())
         if verb in ("score", "run"):
-            planned = self.out if verb == "score" else self.fresh
-            return self.outcomes(manifest["model"], planned)
+            return self.outcomes(manifest["model"], self.out if verb == "score" else self.fresh)
         if verb == "compare":
             known = [row["correct"] for row in rows(self.out / "verdicts.parquet")]
             known = [one for one in known if one is not None]
-            return {"mean": sum(known) / len(known), "n": len(known)}
+            return sum(known) / len(known), len(known)
         outcomes = rows(self.out / "outcomes.parquet")
         if verb == "export":
             return outcomes
-        counts = dict.fromkeys(("both", "first_only", "second_only", "neither", "n_missing"), 0)
-        names = {(1, 1): "both", (1, 0): "first_only", (0, 1): "second_only", (0, 0): "neither"}
+        counts = dict.fromkeys(COUNTS, 0)
+        names = dict(zip(((1, 1), (1, 0), (0, 1), (0, 0)), COUNTS, strict=False))
         for row in outcomes:
             pair = row["first_correct"], row["second_correct"]
             counts["n_missing" if None in pair else names[pair]] += 1
@@ -286,8 +230,8 @@ class Folders(Family):
     def outcomes(self, model, planned):
         """Judge the answers of the log as the rule of PopQA does, and join them in pairs."""
         texts, targets = {}, {row["target_id"]: row for row in rows(planned / "targets.parquet")}
-        for folder in (self.out, self.fresh) if planned == self.fresh else (self.out,):
-            for line in (folder / LOGS[0]).read_text(encoding="utf-8").split("\n"):
+        for folder in dict.fromkeys((self.out, planned)):
+            for line in (folder / "generations.jsonl").read_text(encoding="utf-8").split("\n"):
                 answer = json.loads(line) if line.strip() else {"finish_reason": "error"}
                 if answer["finish_reason"] != "error":
                     texts.setdefault(answer["prompt_key"], answer["text"])
@@ -298,14 +242,11 @@ class Folders(Family):
             for side in ("first", "second"):
                 target = targets[pair[f"{side}_target"]] if pair[f"{side}_target"] else {}
                 text = texts.get(target.get("prompt_key"))
-                lines = (text or "").lstrip().split("\n")
-                forms = [
-                    f
-                    for one in target.get("references", ())
-                    for f in (one, one.lower(), one.capitalize())
-                ]
-                row[f"{side}_correct"] = None if text is None else any(f in lines[0] for f in forms)
-                row[f"{side}_prediction"] = None if text is None else lines[0]
+                line = (text or "").lstrip().split("\n")[0]
+                accepted = target.get("references", ())
+                forms = [f for one in accepted for f in (one, one.lower(), one.capitalize())]
+                row[f"{side}_correct"] = None if text is None else any(f in line for f in forms)
+                row[f"{side}_prediction"] = None if text is None else line
             made.append(row)
         missing = sum(key not in texts for key in asked.values())
         return [(len(asked), missing), *sorted(made, key=by_pair)]
@@ -313,7 +254,7 @@ class Folders(Family):
     def damage(self, rng):
         """Damage what a file holds; return its name, and words of which a message has one."""
         name = rng.choice(FILES)
-        path = self.out / name
+        path, told = self.out / name, set()
         if path.suffix == ".parquet":
             import pyarrow.parquet as pq
 
@@ -323,7 +264,7 @@ class Folders(Family):
             content, told = changed(json.loads(path.read_bytes()), rng)
             path.write_text(json.dumps(content))
         else:
-            told, lines = set(), path.read_text(encoding="utf-8").splitlines()
+            lines = path.read_text(encoding="utf-8").splitlines()
             place, kind = rng.randrange(len(lines)), rng.randrange(5)
             if kind == 0:
                 del lines[place]
@@ -339,14 +280,13 @@ class Folders(Family):
                 cells[rng.randrange(len(cells))] = rng.choice(("", "x", "-1", "1e400", '"', "0.5"))
                 lines[place] = ",".join(cells)
             path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        if rng.random() < 0.75:
-            self.correct(name)
+        self.correct(name, rng)
         return name, told
 
-    def correct(self, name):
-        """Write the digest of a file wherever the folder has one."""
+    def correct(self, name, rng):
+        """In most inputs, write the digest of a file wherever the folder has one."""
         digest = hashlib.sha256((self.out / name).read_bytes()).hexdigest()
-        for file in ("plan.json", "scoring.json"):
+        for file in ("plan.json", "scoring.json") if rng.random() < 0.75 else ():
             content = json.loads((self.out / file).read_bytes()) if name != file else {}
             for digests in (content.get("files", {}), content.get("made_from", {})):
                 if name in digests:
@@ -361,18 +301,16 @@ class Files(Folders):
         name = rng.choice((*FILES, *FILES, *OTHERS))
         path, elsewhere = self.out / name, self.home / "else"
         path.parent.mkdir(exist_ok=True)
+        elsewhere.mkdir()
         data = path.read_bytes() if path.is_file() else b"[]"
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-        elsewhere.mkdir()
         kind = rng.choice(("bytes", "doubled", "missing", "folder", "pipe", "socket", "link"))
         if kind in ("bytes", "doubled"):
             path.write_bytes(damaged(data, rng) if kind == "bytes" else data * 2)
-            if rng.random() < 0.75:
-                self.correct(name)
+            self.correct(name, rng)
         elif kind == "folder":
             path.mkdir()
-            if rng.random() < 0.5:
-                (path / "mine.txt").write_text("mine")
+            (path / "mine.txt").write_text("mine")
         elif kind == "pipe":
             os.mkfifo(path)
         elif kind == "socket":
