@@ -30,7 +30,9 @@ FILES += ("checks/noise_floor.csv",)
 OTHERS = ("prompts.jsonl", "labels.csv", ".surface-consistency-files", "generations.jsonl.lock")
 OTHERS += ("checks", "tables", "tables/SOURCES.txt", "report.html", "highlights/a.csv", "notes.txt")
 COUNTS = ("both", "first_only", "second_only", "neither", "n_missing")
-_PLACE = re.compile(r"field '|column |row |line \d|:\d+|\d rows|byte|gone|no |missing|not |leads")
+_PLACE = re.compile(
+    r"field '|column |row |line \d|:\d+|\d rows|byte|gone|no |missing|not |leads|digest"
+)
 _WHOLE = re.compile(r"is not the file|another digest|Invalid JSON: .* at line \d+ column \d+")
 _INSTEAD = re.compile("other settings|not listed as written")
 """The message names the setting, or the file that would be replaced."""
