@@ -185,6 +185,13 @@ def read_frame(
     frame = table.to_pandas(ignore_metadata=True)
     held = dict(zip(table.column_names, table.schema.types, strict=False))
     for field in arrow_schema(record):
+        kind = held.get(field.name, field.type)
+        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        if pa.types.is_string(field.type) and not (is_text or pa.types.is_null(kind)):
+            raise DataError(
+                f"{path} ({remedy}): column {shown(field.name)} holds what {record.__name__} does "
+                f"not allow: {kind} instead of text"
+            )
         if held.get(field.name) == field.type == pa.list_(pa.string()):
             # Equal lists are one object, which those who group by them need not read again.
             frame[field.name] = pd.Series(shared_lists(table[field.name]), dtype=object)

@@ -31,7 +31,7 @@ OTHERS = ("prompts.jsonl", "labels.csv", ".surface-consistency-files", "generati
 OTHERS += ("checks", "tables", "tables/SOURCES.txt", "report.html", "highlights/a.csv", "notes.txt")
 COUNTS = ("both", "first_only", "second_only", "neither", "n_missing")
 _PLACE = re.compile(
-    r"field '|column |row |line \d|:\d+|\d rows|byte|gone|no |missing|not |leads|digest"
+    r"field '|column |row |line \d|:\d+|\d rows|byte|gone|no |missing|not |leads|digest|symbolic"
 )
 _WHOLE = re.compile(r"is not the file|another digest|Invalid JSON: .* at line \d+ column \d+")
 _INSTEAD = re.compile("other settings|not listed as written")
@@ -102,7 +102,7 @@ def altered(table, rng):
     if kind == 2:
         return table.take(rng.sample(range(n), n)), told
     if kind == 3:
-        return table.slice(0, rng.randrange(n)), told | {"target"}
+        return table.slice(0, rng.randrange(n)), told | {"target", "no pair"}
     if kind == 4:
         return pa.concat_tables([table, table.slice(place, 1)]), told | {"more than once"}
     if kind == 5:
