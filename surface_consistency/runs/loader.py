@@ -55,7 +55,11 @@ class _CutAnswers(Record):
 _MOST: Final = 10_000_000
 """Maximum of a count of checks where the folder has no verdicts."""
 
-_CHECKS: Final = {"noise_floor": _NoiseFloor, "replies": _Replies, "cut_answers": _CutAnswers}
+_CHECKS: Final[Mapping[str, type[Record]]] = {
+    "noise_floor": _NoiseFloor,
+    "replies": _Replies,
+    "cut_answers": _CutAnswers,
+}
 """Tables of checks of the engine; those of a study are its own."""
 
 
