@@ -50,7 +50,7 @@ def open_parquet(path: Path, value_bytes: int = CELL_BYTES) -> "pq.ParquetFile":
         The open file.
 
     Raises:
-        RecordError: If its content exceeds the limit.
+        RecordError: If its content exceeds the limit, or two columns have one name.
         DataError: If its pages are damaged.
         pyarrow.ArrowException: If it is not a Parquet file.
     """
@@ -58,6 +58,7 @@ def open_parquet(path: Path, value_bytes: int = CELL_BYTES) -> "pq.ParquetFile":
 
     file = pq.ParquetFile(path, pre_buffer=False)
     try:
+        check_columns(file.schema_arrow.names, str(path))
         check_parquet(file, path, range(file.num_row_groups), value_bytes)
     except BaseException:
         file.close()
