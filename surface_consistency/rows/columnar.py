@@ -61,7 +61,7 @@ def open_parquet(
 
     with _damage(path), path.open("rb") as raw:
         chunks = read_footer(raw)
-    file = pq.ParquetFile(path, pre_buffer=False)
+        file = pq.ParquetFile(path, pre_buffer=False)
     try:
         _check_parquet(file, path, chunks, groups, value_bytes)
     except BaseException:
@@ -73,9 +73,11 @@ def open_parquet(
 @contextmanager
 def _damage(path: Path) -> Iterator[None]:
     """Report damage of a Parquet file."""
+    import pyarrow as pa
+
     try:
         yield
-    except DataError:
+    except (DataError, pa.ArrowException):
         raise
     except (ValueError, OverflowError) as error:
         raise DataError(

@@ -186,13 +186,14 @@ class _Parser:
 
     def _unsigned(self) -> int:
         """Read a number of 7 bits per byte."""
-        value = 0
-        for shift in range(0, 70, 7):
-            byte = self._byte()
-            value |= (byte & 127) << shift
-            if byte < 128:
-                return value
-        raise ValueError("its metadata has a number that does not end")
+        value, shift = self._byte(), 7
+        # The highest bit of a byte states that another byte follows.
+        while value >> shift:
+            if shift > 63:
+                raise ValueError("its metadata has a number that does not end")
+            value += (self._byte() - 1) << shift
+            shift += 7
+        return value
 
     def _number(self, n_bits: int) -> int:
         """Read an integer with its sign in the last bit."""

@@ -2,6 +2,8 @@
 
 import io
 import json
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -193,6 +195,49 @@ def test_damaged_pages_are_refused_or_read(tmp_path):
             except DataError:
                 n_refused += 1
     assert n_refused >= 60
+
+
+DAMAGES = """
+import sys
+from pathlib import Path
+from surface_consistency.errors import DataError
+from surface_consistency.rows.readers import read_rows
+
+path, refused = Path(sys.argv[1]), []
+content = path.read_bytes()
+start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+for at in range(start, len(content) - 8):
+    for bits in (1, 2, 16, 128):
+        path.write_bytes(content[:at] + bytes([content[at] ^ bits]) + content[at + 1 :])
+        try:
+            list(read_rows(path))
+        except DataError as error:
+            refused.append(str(error))
+assert all(len(message) < 500 for message in refused)
+print(len(refused))
+"""
+
+
+def test_a_damaged_footer_does_not_end_the_process(tmp_path):
+    """The statistics of sizes have one number per level, by which pyarrow ends the process."""
+    values = pa.array([["x", None], None, ["y"]])
+    file = written(tmp_path / "rows.parquet", values, store_schema=False)
+
+    done = subprocess.run(
+        [sys.executable, "-c", DAMAGES, file], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-500:]
+    assert int(done.stdout) > 300
+
+
+def test_lists_of_a_footer_are_not_longer_than_it(tmp_path):
+    """pyarrow takes 600 MB for the columns of a row group that this footer announces."""
+    footer = bytes.fromhex("1502 191c 480172 1500 00 1600 191c 19fc c0843d")
+    path = tmp_path / "rows.parquet"
+    path.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+
+    with pytest.raises(DataError, match="is not a readable Parquet file: its footer is damaged"):
+        open_parquet(path)
 
 
 def test_splits_of_a_saved_data_set_are_those_of_its_dictionary(tmp_path):
