@@ -25,7 +25,7 @@ from surface_consistency.reading import (
     read_document,
     within,
 )
-from surface_consistency.rows.pages import Chunk, Pages, read_footer, read_pages
+from surface_consistency.rows.pages import Chunk, Pages, check_lengths, read_footer, read_pages
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -179,6 +179,10 @@ def _check_parquet(
             for number, chunk, n_bytes in zip(columns, chunks[group], further, strict=True):
                 pages = read_pages(raw, chunk)
                 size.add(pages.n_bytes + pages.n_values * n_bytes, pages.n_values)
+                column = file.schema.column(number)
+                n_levels = (column.max_definition_level > 0) + (column.max_repetition_level > 0)
+                for page in pages.delta:
+                    check_lengths(raw, page, chunk.codec, n_levels)
                 if chunk.is_texts:
                     texts.append((group, number, pages))
     # Chunks below this size do not matter, even together.
@@ -205,10 +209,10 @@ def _add_texts(size: UnpackedSize, group: int, name: str, pages: Pages, most: in
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    is_prefixed = pages.is_prefixed
-    # A text with a prefix of the one before is not longer than the whole chunk.
-    rows = max(1, _PIECE // pages.n_bytes) if is_prefixed else _BATCH
-    named = None if is_prefixed else [name]
+    # A text with a prefix of the one before is not longer than the whole chunk. pyarrow does not
+    # make a dictionary of such texts.
+    rows = max(1, _PIECE // pages.n_bytes) if pages.delta else _BATCH
+    named = None if pages.delta else [name]
     with pq.ParquetFile(size.path, read_dictionary=named, pre_buffer=False) as file:
         for batch in file.iter_batches(rows, [group], [name], use_threads=False):
             texts = batch.column(0)

@@ -18,10 +18,11 @@ _PAGE_BYTES: Final = 1000
 
 _MAGIC: Final = b"PAR1"
 _DEEPEST: Final = 16
-_DELTA_BYTE_ARRAY: Final = 7
+_DELTA_LENGTHS, _DELTA_BYTE_ARRAY = 6, 7
+_CODECS: Final = {1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4_raw"}
 _BYTE_ARRAY: Final = 6
 _BITS: Final = {4: 16, 5: 32, 6: 64}
-_I32, _I64, _LIST, _STRUCTURE = 5, 6, 9, 12
+_FALSE, _I32, _I64, _LIST, _STRUCTURE = 2, 5, 6, 9, 12
 """Types of the protocol: bits of each integer, and the types that are read."""
 
 Fields = dict[tuple[int, int], Any]
@@ -32,10 +33,27 @@ class Chunk(NamedTuple):
     """Metadata of a column chunk."""
 
     is_texts: bool
+    codec: int
     num_values: int
     total_compressed_size: int
     data_page_offset: int
     dictionary_page_offset: int
+
+
+class DeltaPage(NamedTuple):
+    """A page that stores the lengths of its texts as differences."""
+
+    at: int
+    size: int
+    packed_size: int
+    n_values: int
+    n_lists: int
+    """Lists of lengths: those of prefixes, and of the texts without them."""
+
+    levels: int | None
+    """Bytes of the levels before the values, which format 2 does not pack."""
+
+    is_packed: bool
 
 
 class Pages(NamedTuple):
@@ -47,8 +65,7 @@ class Pages(NamedTuple):
     n_values: int
     """Values of the data pages, missing ones included."""
 
-    is_prefixed: bool
-    """Whether a page stores texts without the prefix of the one before."""
+    delta: list[DeltaPage]
 
 
 def read_footer(file: BinaryIO) -> list[list[Chunk]]:
@@ -82,7 +99,8 @@ def read_footer(file: BinaryIO) -> list[list[Chunk]]:
 def _chunk(fields: Fields) -> Chunk:
     """Make a chunk of the fields of `ColumnMetaData`."""
     n_values, n_bytes, at = (fields[number, _I64] for number in (5, 7, 9))
-    return Chunk(fields[1, _I32] == _BYTE_ARRAY, n_values, n_bytes, at, fields.get((11, _I64), 0))
+    is_texts, first = fields[1, _I32] == _BYTE_ARRAY, fields.get((11, _I64), 0)
+    return Chunk(is_texts, fields[4, _I32], n_values, n_bytes, at, first)
 
 
 def read_pages(file: BinaryIO, chunk: Chunk) -> Pages:
@@ -104,7 +122,7 @@ def read_pages(file: BinaryIO, chunk: Chunk) -> Pages:
     at = dictionary if dictionary > 0 and (dictionary < at or at == 0) else at
     start, end = at, at + chunk.total_compressed_size
     n_bytes = n_values = 0
-    is_prefixed = False
+    delta = []
     while at < end:
         header, length = _header(file, at)
         size, packed = header.get((2, _I32), -1), header.get((3, _I32), -1)
@@ -112,15 +130,54 @@ def read_pages(file: BinaryIO, chunk: Chunk) -> Pages:
         if size < 0 or packed < 0 or dictionary_page.get((1, _I32), 0) > size:
             raise ValueError(f"the page at byte {at:,} has a damaged header")
         n_bytes += _PAGE_BYTES + max(size, packed)
-        n_values += max(first.get((1, _I32), 0), second.get((1, _I32), 0))
-        is_prefixed |= _DELTA_BYTE_ARRAY in (first.get((2, _I32)), second.get((4, _I32)))
+        values = max(first.get((1, _I32), 0), second.get((1, _I32), 0))
+        n_values += values
+        encodings = (first.get((2, _I32)), second.get((4, _I32)))
+        if _DELTA_LENGTHS in encodings or _DELTA_BYTE_ARRAY in encodings:
+            n_lists = 2 if _DELTA_BYTE_ARRAY in encodings else 1
+            levels = second.get((5, _I32), 0) + second.get((6, _I32), 0) if second else None
+            is_packed = (7, _FALSE) not in second
+            delta.append(DeltaPage(at + length, size, packed, values, n_lists, levels, is_packed))
         at += length + packed
     if n_values < chunk.num_values:
         raise ValueError(
             f"the pages from byte {start:,} on have {n_values:,} values, and the footer states "
             f"{chunk.num_values:,}"
         )
-    return Pages(n_bytes, n_values, is_prefixed)
+    return Pages(n_bytes, n_values, delta)
+
+
+def check_lengths(file: BinaryIO, page: DeltaPage, codec: int, n_levels: int) -> None:
+    """Check that a page does not state more lengths of texts than it has values.
+
+    pyarrow reads as many lengths as the page states, whatever its header says.
+
+    Args:
+        file: The Parquet file, open for reading.
+        page: The page, of a size within the limit.
+        codec: Codec of the chunk.
+        n_levels: Number of lists of levels before the values, in format 1.
+
+    Raises:
+        ValueError: If it does, or is damaged.
+    """
+    import pyarrow as pa
+
+    file.seek(page.at)
+    start = page.levels or 0
+    content = file.read(page.packed_size)[start:]
+    if codec and page.is_packed:
+        if codec not in _CODECS:
+            raise ValueError(f"texts of the codec {codec} and this encoding are not read")
+        content = pa.decompress(content, page.size - start, _CODECS[codec], asbytes=True)
+    parser = _Parser(content)
+    try:
+        for _ in range(n_levels if page.levels is None else 0):
+            parser.at += 4 + int.from_bytes(content[parser.at : parser.at + 4], "little")
+        for _ in range(page.n_lists):
+            parser.lengths(page.n_values)
+    except (IndexError, ZeroDivisionError) as error:
+        raise ValueError(f"the page before byte {page.at:,} has damaged lengths") from error
 
 
 def _header(file: BinaryIO, at: int) -> tuple[Fields, int]:
@@ -158,6 +215,20 @@ class _Parser:
             # True and false are types of a field, without a value.
             fields[field, kind] = None if kind in (1, 2) else self._value(kind, depth + 1)
         return fields
+
+    def lengths(self, most: int) -> None:
+        """Pass over the numbers of a list of the encoding DELTA_BINARY_PACKED."""
+        n_block, n_parts, n, _ = (self._unsigned() for _ in range(4))
+        if n > most:
+            raise ValueError(f"a page states {n:,} lengths of texts for {most:,} values")
+        n_part, n = n_block // n_parts, n - 1
+        while n > 0:
+            self._unsigned()
+            widths = self.content[self.at : self.at + n_parts]
+            self.at += n_parts
+            for width in widths[: -(-n // n_part)]:
+                self.at += width * n_part // 8
+            n -= n_block
 
     def _value(self, kind: int, depth: int) -> Any:  # noqa: ANN401 - of each type
         """Read a value; integers, structures and lists of structures are returned."""

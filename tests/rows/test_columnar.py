@@ -1,6 +1,7 @@
 """Columnar files are refused by their decoded size before they are decoded."""
 
 import io
+import itertools
 import json
 import subprocess
 import sys
@@ -238,6 +239,34 @@ def test_lists_of_a_footer_are_not_longer_than_it(tmp_path):
 
     with pytest.raises(DataError, match="is not a readable Parquet file: its footer is damaged"):
         open_parquet(path)
+
+
+@pytest.mark.parametrize("page", ["1.0", "2.0"])
+@pytest.mark.parametrize("encoding", ["DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"])
+def test_pages_do_not_state_more_lengths_than_values(tmp_path, encoding, page):
+    """pyarrow reads as many lengths as a page states, with 4 bytes of memory each."""
+    options = {"use_dictionary": False, "column_encoding": encoding, "data_page_version": page}
+    path = written(tmp_path / "rows.parquet", pa.array(["abc"]), compression="none", **options)
+    content, header = path.read_bytes(), b"\x80\x01\x04\x01"  # Blocks of 128 in 4 parts; 1 length.
+    at = content.index(header) if encoding.startswith("DELTA_LENGTH") else content.rindex(header)
+    path.write_bytes(content[:at] + header[:3] + b"\x7f" + content[at + 4 :])
+    with pytest.raises(DataError, match="a page states 127 lengths of texts for 1 values"):
+        open_parquet(path)
+
+    for n, codec in itertools.product((0, 1, 129, 3_000), ("none", "snappy", "zstd")):
+        values = pa.array([[f"{number}" * (number % 9), None] for number in range(n)])
+        options |= {"compression": codec, "data_page_size": 2_000}
+        with open_parquet(written(path, values, **options)) as file:
+            assert file.read()["a"].combine_chunks().flatten() == values.flatten()
+
+
+def test_long_columns_of_texts_with_lengths_are_read(tmp_path):
+    """pyarrow cannot make a dictionary of them."""
+    options = {"use_dictionary": False, "column_encoding": "DELTA_LENGTH_BYTE_ARRAY"}
+    texts = [f"{number:090}" for number in range(20_000)]
+    path = written(tmp_path / "rows.parquet", pa.array(texts), **options)
+
+    assert [row["a"] for _, row in read_rows(path)] == texts
 
 
 def test_splits_of_a_saved_data_set_are_those_of_its_dictionary(tmp_path):
