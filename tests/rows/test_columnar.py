@@ -254,7 +254,8 @@ def test_pages_do_not_state_more_lengths_than_values(tmp_path, encoding, page):
         open_parquet(path)
 
     for n, codec in itertools.product((0, 1, 129, 3_000), ("none", "snappy", "zstd")):
-        values = pa.array([[f"{number}" * (number % 9), None] for number in range(n)])
+        texts = [[f"{number}" * (number % 9), None] for number in range(n)]
+        values = pa.array(texts, pa.list_(pa.string()))
         options |= {"compression": codec, "data_page_size": 2_000}
         with open_parquet(written(path, values, **options)) as file:
             assert file.read()["a"].combine_chunks().flatten() == values.flatten()
