@@ -92,8 +92,8 @@ def _find_columns(files: Sequence[Path]) -> dict[Role, str]:
     """Find the columns of the three parts, which all shards must have."""
     columns: dict[Role, str] = {}
     for file in files:
-        with _reading(file):
-            schema = pq.read_schema(file)
+        with _reading(file), open_parquet(file, groups=slice(0)) as opened:
+            schema = opened.schema_arrow
         for role, names in _COLUMNS.items():
             meant = {find_column(name, schema.names) for name in names}
             known = [name for name in schema.names if name in meant]
