@@ -303,8 +303,8 @@ def word_vectors(path: str | os.PathLike[str]) -> NameEncoder:
     """Read word vectors in the text format of fastText and word2vec.
 
     Args:
-        path: File of lines "word number number ...", UTF-8, unpacked where its name ends in .gz; a
-            first line of two numbers and byte order marks are passed over. Of a large file only the words of the names are kept.
+        path: File of lines "word number number ...", in UTF-8, unpacked if its name ends in .gz. A
+            first line of two numbers and byte order marks are skipped.
 
     Returns:
         An encoder: the mean of the vectors of a name's words, as written, else in small letters; a
