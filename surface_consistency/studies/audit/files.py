@@ -232,7 +232,7 @@ def _to_prompt(row: AuditPromptRow, database: Triplets | None, source: str) -> A
         )
         if not found:
             raise RecordError(
-                f"{source}: prompt_id {row.prompt_id} does not have a relation, and "
+                f"{source}: prompt_id {row.prompt_id} has no relation, and "
                 + ("no database was given" if database is None else "the database has no entry")
                 + f" of {shown(row.subject)} and {shown(row.gold_object)} to take it from; add "
                 "the relation"

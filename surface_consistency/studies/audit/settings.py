@@ -56,8 +56,8 @@ class AuditSettings(PublishedSettings, OptionSettings):
     """Random seed of the repeated sample and of the facts that are drawn."""
 
     limit: int | None = Field(default=None, ge=1)
-    """Maximum number of prompts per file; the first prompts of two topologies are not about the
-    same base facts."""
+    """Maximum number of prompts per file; these are not about the same base facts in each
+    topology."""
 
     sample: int | None = Field(default=None, ge=1)
     """Number of base facts per domain, drawn by the seed: the same ones in all topologies and
@@ -70,7 +70,7 @@ class AuditSettings(PublishedSettings, OptionSettings):
     """minilm, bm25, fuzzy, hybrid, or a model of sentence-transformers; several make a sweep."""
 
     threshold: Items[float | None] = (0.6,)
-    """Minimum score of an accepted entry, or none for no limit; several make a sweep."""
+    """Minimum score of an accepted entry, or none, as published; several make a sweep."""
 
     k: Rare[int] = Field(default=5, ge=1)
     """Number of candidates in a trace."""
