@@ -151,7 +151,7 @@ class AuditStudy(Study):
         clusters={"base_fact": "facts", "item": "fact-topology pairs"},
         stratum="state",
         kind="state",
-        paper_prompts="the prompt files hold the authors' own (appendix A.1), in six styles",
+        paper_prompts="the prompt files contain the authors' prompts (appendix A.1), in six styles",
         groupings={name: columns for name, columns in AUDIT_GROUPINGS.items() if columns},
     )
     records = replace(RECORDS, verdict=AuditVerdict, outcome=AuditOutcome)

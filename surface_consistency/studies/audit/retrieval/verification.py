@@ -125,7 +125,7 @@ def verify_closures(
         ValueError: If facts and closures differ in number, or a closure is of another database.
     """
     if len(facts) != len(closures):
-        raise ValueError(f"one closure per fact, got {len(facts)} facts, {len(closures)} closures")
+        raise ValueError(f"facts and closures differ in number: {len(facts)}, {len(closures)}")
     check_closures(closures, len(triplets))
     known = groups or triplets.alias_groups(facts)
     names = [*_OF_PROMPT, "n_deleted", *LISTS, "n_same_object", "echoes"]
