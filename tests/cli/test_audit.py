@@ -143,7 +143,7 @@ def test_user_error_prints_one_line_and_exits_with_code_2(
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings(
-    "ignore:.*the store did not serve this database:surface_consistency.errors.DataWarning"
+    "ignore:.*the store may not have served this database:surface_consistency.errors.DataWarning"
 )
 def test_toy_model_separates_leakage_retrieval_and_forgetting(tmp_path):
     """Leaked facts survive without the store, others by another entry only."""

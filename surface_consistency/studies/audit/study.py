@@ -145,7 +145,7 @@ class AuditStudy(Study):
     design = Design(
         title="Audit of forgetting",
         citation=bibtex("surface_consistency.studies.audit"),
-        question="the same fact with the database whole, the fact deleted, and retrieval off",
+        question="the same fact with the full database, the fact deleted, and retrieval off",
         conditions=("DEL-ON", "DEL-OFF"),
         cells=("correct both times", "retrieval only", "parameters only", "neither"),
         clusters={"base_fact": "facts", "item": "fact-topology pairs"},

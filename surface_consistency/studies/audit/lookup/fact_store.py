@@ -82,7 +82,7 @@ def mode_of(store: FactStore, prompt: Prompt) -> LookupMode:
 
 
 def ask_store(store: FactStore, requests: Sequence[LookupRequest]) -> list[Lookup]:
-    """Send requests to a store and check the answers; no requests, no call.
+    """Send requests to a store, unless there are none, and check the answers.
 
     Raises:
         RunnerError: If the answers are not one `Lookup` per request.
