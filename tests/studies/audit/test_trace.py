@@ -65,9 +65,9 @@ def test_text_trace_contains_each_candidate_with_score_and_flags(told):
     assert 'lookup  "zzz" | "xyz" gave nothing' in after
     assert "abstained, threshold 0.5" in after
     assert "  SURVIVED  1: the deletion is incomplete" in lines
-    assert "  DEL-OFF: wrong" in lines
+    assert "  DEL-OFF: incorrect" in lines
     assert lines[-1].startswith("  origin    same_object: an entry with the correct object under")
-    # The page tells the same: marks at their entries, and abstention.
+    # The page shows the same: marks at their entries, and abstention.
     block = fact_trace(told).to_block()
     entries = ["Arania · Capital · Lumo", "Arania State · Capital City · Lumo"]
     for step, right, marks in zip(
@@ -84,7 +84,7 @@ def test_text_trace_contains_each_candidate_with_score_and_flags(told):
     survived = "survived the deletion, which is incomplete"
     assert dict(block.facts)[survived] == "RA · Seat · Lumo"
     assert block.note.startswith("same_object: an entry with the correct object")
-    # What a terminal would obey is escaped.
+    # Control characters are escaped.
     hostile = fact_trace(told, 2).to_text()
     assert "\x1b" not in hostile
     assert '"\\u001b[31mred\\nline" | "Capital"' in hostile
