@@ -111,7 +111,7 @@ def test_several_thresholds_are_a_sweep(databases, reader, tmp_path, capsys):
         (["--model", "m", "--leaked", "3"], "--leaked is an option of the toy model; it needs --m"),
         ([*READS, "--retriever", "nothing"], "retriever must be one of"),
         ([*READS, "--styles", "haiku"], "no style haiku"),
-        ([*READS, "--setting", "radius=0.1"], "radius needs"),
+        ([*READS, "--setting", "radius=0.1"], "does not have an encoder"),
         ([*READS, "--setting", "resamples=0"], "--setting resamples: input should be greater than"),
         ([*READS, "--setting", "max_missing=2"], "--setting max_missing: input should be less"),
         pytest.param(["--model", "no/such/folder"], "no/such/folder", marks=NEEDS_TORCH),
