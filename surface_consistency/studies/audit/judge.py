@@ -70,8 +70,8 @@ class AuditVerdict(Verdict):
 class AuditJudge:
     """Scores answers by the rules of the audit, and attributes those correct after deletion.
 
-    With an LLM judge or human labels, the cleaned answer is judged, and these decide whether it is
-    correct. Containment, token overlap and lookups are always computed by the rules.
+    An LLM judge or human labels, if given, decide whether the cleaned answer is correct.
+    Containment, token overlap and lookups are always computed by the rules.
 
     Args:
         cleaner: Name of a cleaner, one of `studies.audit.matching.CLEANERS`.
@@ -87,7 +87,7 @@ class AuditJudge:
     """
 
     name: str
-    """Names of the cleaner and of the equivalence or judge."""
+    """Names of the cleaner and of the equivalence, LLM judge or human labels."""
 
     def __init__(
         self,

@@ -427,7 +427,7 @@ def _square_given_full(report: Report, run: Run, tables: Tables) -> MosaicPlot |
 
 
 def _judge(report: Report, tables: Tables) -> Section | None:
-    """Show how often a judge agrees with the rule, or with human labels."""
+    """Show how often an LLM judge agrees with the rule, or with human labels."""
     labels = label_columns(report.design, ["model"])
     return paired.section(
         "judge",

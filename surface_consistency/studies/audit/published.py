@@ -91,7 +91,7 @@ def export_published(scored: Scored) -> None:
     uses as the answer. `per_state_metrics.csv` contains means by condition and state, and
     `cross_state_metrics.csv` means by condition with leakage, mediated correctness and artifacts.
     The artifact rate is missing if a trace is missing, and the paired rates without pairs.
-    `exact_match` and the rates computed from it use the scores of the run's judge; containment,
+    `exact_match` and the rates computed from it use the correctness labels of the run; containment,
     unknown answers and token overlap use the rules.
 
     Args:
