@@ -38,7 +38,7 @@ from surface_consistency.schemas import Prompt, read_jsonl
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.lexical.prompts import MEMORISATION
-from surface_consistency.studies.lexical.quality import share_columns
+from surface_consistency.studies.lexical.quality import proportion_columns
 from surface_consistency.tables.sentences import missing
 from surface_consistency.tables.table import Table
 from surface_consistency.tables.tabulation import tabulate
@@ -250,7 +250,7 @@ def _means(part: pd.DataFrame, intervals: Intervals) -> dict[str, object]:
     """Average the scores of correct or of incorrect options."""
     return {
         "n": len(part),
-        **share_columns("extracted", part["extracted"], part["cluster"], intervals),
+        **proportion_columns("extracted", part["extracted"], part["cluster"], intervals),
         **{name: part[name].mean() for name in _SCORES if name != "extracted"},
     }
 

@@ -38,7 +38,7 @@ from surface_consistency.runs.counts import read_counts
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings
-from surface_consistency.studies.lexical.quality import share_curves
+from surface_consistency.studies.lexical.quality import proportion_curves
 from surface_consistency.studies.lexical.records import text_id
 from surface_consistency.tables.columns import COLUMNS
 from surface_consistency.tables.sentences import Sentence, difference, paragraph
@@ -374,7 +374,7 @@ def _curves(rows: pd.DataFrame, place: Mapping[str, int]) -> Iterator[Lines]:
     """Draw the distribution of popularity in both wordings, one chart per model and task."""
     for (model, task), part in rows.groupby(_TASKS, sort=False):
         is_one = len(place) == 1
-        yield share_curves(
+        yield proportion_curves(
             f"popularity-{task}" + ("" if is_one else f"-{place[str(model)]}"),
             f"Popularity of {str(task).replace('_', ' ')}, instances up to it, %"
             + ("" if is_one else f" ({model})"),

@@ -1,4 +1,4 @@
-"""Comparison of SLAQ's judge with human labels, and the bundled labelled answers."""
+"""Agreement of SLAQ's scores with human labels, and the bundled labelled answers."""
 
 import json
 from collections.abc import Mapping, Sequence

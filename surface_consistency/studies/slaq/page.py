@@ -40,7 +40,7 @@ _STREAKS: Final = ((1, "correct"), (0, "incorrect"))
 _NULL: Final = "topic-and-slot"
 _WEAK_NULL: Final = "topic"
 _LOWEST_AGREEMENT: Final = 0.9
-"""Agreement with labels that the interval of a judge must exceed."""
+"""Agreement with human labels that the lower bound of the interval must reach."""
 _REMARKS: Final = {
     "both": "stated",
     "first_only": "lost",
@@ -353,7 +353,7 @@ def _topic(report: Report, tables: Tables) -> page.Section | None:
 
 
 def _judge(report: Report, tables: Tables) -> page.Section | None:
-    """Show the agreement of judges with labels, and the corrected scores."""
+    """Show the agreement of scores with human labels, and the corrected scores."""
     blocks = [tables[name] for name in _JUDGE if name in tables]
     return paired.section(
         "judge", "The judge compared with human labels", blocks, lead=TEXTS.sentence("judge")
