@@ -89,7 +89,7 @@ def quality_checks(scored: Scored) -> dict[str, pd.DataFrame]:
 
     Returns:
         "similarity", one row per task and measure; "similarity_curve", the proportions of pairs up
-        to a value; with a judge "meaning", one row per task, and "meaning_pairs", the judged pairs.
+        to a value; with an LLM judge "meaning", one row per task, and "meaning_pairs", its pairs.
     """
     scoring: LexicalScoring = scored.scoring
     texts = _texts(scored)
