@@ -301,7 +301,7 @@ def _prediction(
     """Predict correctness from scores, on held-out folds of clusters."""
     correct = features["correct"].to_numpy(bool)
     clusters = features["cluster"]
-    fewest = min(clusters[of].nunique() for of in (correct, ~correct))
+    n_smallest = min(clusters[of].nunique() for of in (correct, ~correct))
     baseline = majority_macro_f1(float(correct.mean()))
     row: dict[str, object] = {
         "n": len(correct),
@@ -315,7 +315,7 @@ def _prediction(
         _scores_of(features).to_numpy(float),
         correct,
         groups=clusters,
-        n_folds=min(_FOLDS, fewest),
+        n_folds=min(_FOLDS, n_smallest),
         seed=settings.fold_seed,
     )
     # Folds cannot be made if one cluster contains too many of the instances of a class.

@@ -133,7 +133,7 @@ class LexicalStudy(Study):
     design = Design(
         title="Lexical perturbation",
         citation=bibtex("surface_consistency.studies.lexical"),
-        question="whether a model answers a benchmark alike when nouns and verbs are replaced by "
+        question="whether correctness on a benchmark changes when nouns and verbs are replaced by "
         "synonyms",
         conditions=("original", "other words"),
         cells=("correct in both", "in the original only", "in other words only", "neither"),

@@ -1,4 +1,4 @@
-"""RedirectQA: are questions about a fact by its canonical name and by redirects answered alike?
+"""RedirectQA: are facts answered consistently under their canonical and redirect names?
 
 The protocol of section 3.1 of RedirectQA (arXiv 2604.21882) is set by `as_published`.
 """

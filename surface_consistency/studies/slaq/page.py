@@ -297,8 +297,8 @@ def _momentum_curve(
             [
                 ("slope", interval_value(own, "slope", kind="difference"), ""),
                 ("without momentum", without, ""),
-                ("slope against that", paired.p_value_of(own, "p_value"), "topics and slots"),
-                ("against the weaker null", paired.p_value_of(weak, "p_value"), "topics alone"),
+                ("slope under the null", paired.p_value_of(own, "p_value"), "topics and slots"),
+                ("slope under the weaker null", paired.p_value_of(weak, "p_value"), "topics only"),
                 (
                     "largest deviation of both curves",
                     paired.p_value_of(own, "band_p_value"),
