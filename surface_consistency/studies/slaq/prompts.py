@@ -54,7 +54,7 @@ def slaq_prompts(rows: pd.DataFrame, settings: SlaqSettings) -> tuple[list[Promp
         long query was built from the short questions of its topic.
     """
     prompts: list[Prompt] = []
-    rows_of_prompts = []
+    listed = []
     for form in settings.forms:
         instruction = getattr(settings, f"{form}_instruction")
         for topic_id, facts in rows.groupby("topic_id", sort=False):
@@ -62,12 +62,10 @@ def slaq_prompts(rows: pd.DataFrame, settings: SlaqSettings) -> tuple[list[Promp
             for name, permutation, order, is_rebuilt, question in _questions(facts, form, settings):
                 content = fill_instruction(instruction, topic=topic, question=question)
                 order_id = "-".join(map(str, order)) if form == "long" else None
-                row = (name, topic_id, form, permutation, order, order_id, is_rebuilt)
-                rows_of_prompts.append(row)
+                listed.append((name, topic_id, form, permutation, order, order_id, is_rebuilt))
                 prompts.append(_prompt(name, content, f"slaq|{form}|{topic_id}", settings))
     columns = ["prompt_id", "topic_id", "form", "permutation", "order", "order_id", "is_rebuilt"]
-    frame = pd.DataFrame(rows_of_prompts, columns=columns).astype({"permutation": "Int64"})
-    return prompts, frame
+    return prompts, pd.DataFrame(listed, columns=columns).astype({"permutation": "Int64"})
 
 
 def _questions(

@@ -98,15 +98,13 @@ def train_slaq_toy_model(
     """
     known = plan_memory(rows["item"], seed=seed)
     topics = dict(list(rows.groupby("topic_id")))
-    prompts, described = slaq_prompts(rows, settings)
+    prompts, plan = slaq_prompts(rows, settings)
     examples = [
         (
             Segment(_text(prompt), False),
             Segment(" " + planted_answer(topics[topic_id], order, known), True),
         )
-        for prompt, topic_id, order in zip(
-            prompts, described["topic_id"], described["order"], strict=True
-        )
+        for prompt, topic_id, order in zip(prompts, plan["topic_id"], plan["order"], strict=True)
     ]
     training = TrainingSettings(
         steps=steps, seed=seed, context=2048, vocabulary_size=1_500, chat_template=_TEMPLATE
