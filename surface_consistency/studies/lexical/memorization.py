@@ -156,7 +156,7 @@ class MemorizationSettings(Settings):
     """Proportion of the tokens, the least likely ones, that Min-K % and Min-K++ use."""
 
     svm: bool = True
-    """Also predict by a support-vector machine of degree 3, in addition to logistic regression."""
+    """Prediction by a support-vector machine of degree 3, in addition to logistic regression."""
 
     fold_seed: int = 0
     """Seed of the folds of the prediction."""
