@@ -155,7 +155,7 @@ def test_instances_are_joined_by_the_name_as_it_is_counted():
     ("change", "settings", "error", "message"),
     [
         (lambda rows: rows.drop(columns="measure"), {}, ColumnNotFoundError, "lacks the column m"),
-        (lambda rows: rows, {"measure": "linked"}, DataError, "linked; it holds longest"),
+        (lambda rows: rows, {"measure": "linked"}, DataError, "linked; it has longest"),
         (lambda rows: pd.concat([rows, rows]), {}, DataError, "twice under measure 'longest'"),
         (
             lambda rows: rows.assign(surface_id="x|" + rows["surface_id"]),
