@@ -224,7 +224,7 @@ def test_scorers_without_token_ids_or_tokens_give_a_part_of_the_scores(world, tm
             r"lacks the counts of all 144 texts .*texts.jsonl",
         ),
         ({"instance_id": ["a"]}, "lacks the column counts; it has instance_id"),
-        ({"instance_id": ["a", "a"], "counts": [[1], [1]]}, "holds 'a' twice"),
+        ({"instance_id": ["a", "a"], "counts": [[1], [1]]}, "has 'a' twice"),
         ({"instance_id": ["a"], "counts": [[-1.0]]}, "must be finite and at least 0"),
         (None, "`counts` is a folder of `count ngrams"),
         ("manifest.json", "run `count merge` if they were counted"),

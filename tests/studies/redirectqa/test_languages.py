@@ -111,7 +111,7 @@ def test_questions_have_the_frame_of_their_language(tmp_path):
 @pytest.mark.parametrize(
     ("language", "asking", "page"),
     [
-        ("my", "'my', a language without a frame", "are in 'my', but their frame 'Q: {question} A"),
+        ("my", "'my', a language without a frame", "language of their frame 'Q: {question} A:' is"),
         ("fr", "the language of the questions could not be", "If they are not English, run again"),
     ],
 )
@@ -271,7 +271,7 @@ def test_members_of_a_pair_share_the_given_demonstrations(tmp_path):
         ({"question": "Who?", "answer": " "}, "needs a question and an answer"),
         ({"question": "Who?", "answer": ["x", "y"]}, "answer is not a text, got .*give one text"),
         ({"question": "Who?", "answer": math.nan}, "needs a question and an answer"),
-        ({"question": "Who?", "gold": "x"}, "answer, question, relation, template and no gold"),
+        ({"question": "Who?", "gold": "x"}, "columns of a demonstration: gold; rename or drop"),
     ],
 )
 def test_errors_of_a_file_of_demonstrations_name_the_line(tmp_path, line, message):
