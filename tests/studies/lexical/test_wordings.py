@@ -124,7 +124,7 @@ def test_frequencies_of_wordnet_and_of_counts(tmp_path, counts):
     instance = BenchmarkInstance(
         id="0", task="t", kind="formal", options=("Use a dog.", "Use a cat."), correct=0
     )
-    with pytest.raises(ValueError, match="within is a factor of at least 1"):
+    with pytest.raises(ValueError, match="within must be a factor of at least 1"):
         match_frequency(corpus_frequencies(counts), "rarer", within=0.5)
     rarer = match_frequency(corpus_frequencies(counts), "rarer")
     (changed,) = perturb_all([instance], lexicon=lexicon, synonyms=rarer)
