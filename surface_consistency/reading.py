@@ -671,7 +671,7 @@ def packed_text(path: Path) -> BinaryIO | None:
 
 
 def within(folder: Path, name: str) -> Path:
-    """Name a file of a folder that may be a stranger's, and refuse one that is elsewhere.
+    """Name a file of a folder that may be a stranger's; refuse one elsewhere, and special files.
 
     Args:
         folder: The folder; it may be reached by a symbolic link.
@@ -681,7 +681,8 @@ def within(folder: Path, name: str) -> Path:
         The path; the file may be missing.
 
     Raises:
-        DataError: If the path leads out of the folder, by a symbolic link or by "..".
+        DataError: If the path leads out of the folder, by a symbolic link or by "..", or is a named
+            pipe, a socket or a device, of which reading may never end.
     """
     path = folder / name
     try:
@@ -693,6 +694,11 @@ def within(folder: Path, name: str) -> Path:
         raise DataError(
             f"{folder / name[:_SHOWN]} leads out of its folder by a symbolic link or '..', which "
             "is not followed; put a copy of the file in its place, or remove it"
+        )
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise DataError(
+            f"{folder / name[:_SHOWN]} is not a regular file but a named pipe, a socket or a "
+            "device; put a copy of the file in its place, or remove it"
         )
     return path
 

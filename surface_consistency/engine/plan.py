@@ -2,50 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import pandas as pd
 
-from surface_consistency.errors import DataError, PluginError
+from surface_consistency.engine.design import Design
+from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
 from surface_consistency.models.runner import Runner
-from surface_consistency.runs.frames import check_frame
+from surface_consistency.reading import first_names, shown
+from surface_consistency.runs.frames import check_frame, refuse_repeated
+from surface_consistency.runs.planned import ItemRow, PairRow, check_targets, is_target
 from surface_consistency.schemas import DataSource, GenerationParams, PairedOutcome, Prompt
-from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.text import did_you_mean
-
-_TARGET: Final = "_target"
-
-
-class ItemRow(Record):
-    """What every target has; whatever else a study's judge reads may stand beside it."""
-
-    target_id: NonEmpty
-    """What is judged, once in a plan."""
-
-    prompt_id: NonEmpty
-    """The prompt whose answer is judged."""
-
-    references: Items[str]
-    """The accepted answers, the reference first."""
-
-    item: NonEmpty
-    """The fact that is asked for."""
-
-
-class PairRow(Record):
-    """What every pair has; a further column is a field of the outcome record, or a target."""
-
-    pair: NonEmpty
-    """What is compared, once in a plan."""
-
-    item: NonEmpty
-    """The fact that both conditions ask for."""
-
-    first_target: str | None
-    """Target under the first condition; None where it is not asked under it."""
-
-    second_target: str | None
-    """Target under the second condition; None where it is not asked under it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,29 +70,19 @@ class Plan:
         """Refuse a plan that does not hold together."""
         for name, frame, record in (("items", self.items, ItemRow), ("pairs", self.pairs, PairRow)):
             check_frame(frame, record, f"the {name} of a plan")
-            key = next(iter(record.model_fields))
-            repeated = frame[key].duplicated()
-            if repeated.any():
-                raise DataError(
-                    f"the {name} of a plan hold {frame.loc[repeated, key].iloc[0]!r} twice "
-                    f"in column {key}; each needs an id of its own"
-                )
-        known = pd.Index(self.items["target_id"])
-        for column in filter(_is_target, self.pairs.columns):
-            strange = self.pairs.loc[self.pairs[column].notna(), column]
-            strange = strange[known.get_indexer(pd.Index(strange)) < 0]
-            if len(strange):
-                raise DataError(
-                    f"pair column {column!r} names {strange.iloc[0]!r}, which is no target_id"
-                )
+            refuse_repeated(frame, record, f"the {name} of a plan")
+        check_targets(self.items, self.pairs, "the pairs of a plan")
 
 
-def check_pair_columns(pairs: pd.DataFrame, outcome: type[PairedOutcome]) -> None:
+def check_pair_columns(
+    pairs: pd.DataFrame, outcome: type[PairedOutcome], where: str = "the pairs of a plan"
+) -> None:
     """Refuse columns of pairs that would be dropped, or be refused once all is asked and judged.
 
     Args:
         pairs: `Plan.pairs`.
         outcome: The study's outcome record.
+        where: What the pairs are, for messages.
 
     Raises:
         DataError: If a column is neither a field of the record nor a target, or holds what its
@@ -133,15 +91,40 @@ def check_pair_columns(pairs: pd.DataFrame, outcome: type[PairedOutcome]) -> Non
     foreign = [
         str(name)
         for name in pairs.columns
-        if name not in outcome.model_fields and not _is_target(name)
+        if name not in outcome.model_fields and not is_target(name)
     ]
     if foreign:
         raise DataError(
-            f"the pairs of a plan: column {', '.join(map(repr, foreign))} is no field of "
+            f"{where}: column {', '.join(map(repr, foreign))} is no field of "
             f"{outcome.__name__}{did_you_mean(foreign[0], outcome.model_fields)} and no "
             "<name>_target; declare it in the record, or drop it"
         )
-    check_frame(pairs, outcome, "the pairs of a plan", is_whole=False)
+    check_frame(pairs, outcome, where, is_whole=False)
+
+
+def check_target_columns(targets: pd.DataFrame, design: Design, where: str) -> None:
+    """Refuse stored targets without the stratum of the noise floor, and lists as its labels.
+
+    Args:
+        targets: The targets of a run folder.
+        design: The design of its study.
+        where: The file, for messages.
+
+    Raises:
+        ColumnNotFoundError: If the column of the stratum is missing.
+        DataError: If the stratum or a cluster has lists or structures; names the column.
+    """
+    if design.stratum is not None and design.stratum not in targets:
+        raise ColumnNotFoundError(
+            f"{where}: no column {design.stratum!r}, by which the noise floor is computed; there "
+            f"are {first_names(targets.columns)}"
+        )
+    for name in {*design.clusters, design.stratum}.intersection(targets.columns):
+        strange = [cell for cell in targets[name] if pd.api.types.is_list_like(cell)]
+        if strange:
+            raise DataError(
+                f"{where}: column {name!r} must have one label per row, got {shown(strange[0])}"
+            )
 
 
 def check_groupings(groupings: object, outcome: type[PairedOutcome], owner: str) -> None:
@@ -175,8 +158,3 @@ def check_groupings(groupings: object, outcome: type[PairedOutcome], owner: str)
                     f"of {outcome.__name__}{did_you_mean(column, outcome.model_fields)}; declare "
                     "it in the record"
                 )
-
-
-def _is_target(column: object) -> bool:
-    """Tell whether a column of pairs names targets."""
-    return str(column).endswith(_TARGET)

@@ -17,7 +17,7 @@ from surface_consistency.data.selection import pause_gc
 from surface_consistency.engine.choices import reference_log_odds
 from surface_consistency.engine.judging.judges import export_labels, judge_targets
 from surface_consistency.engine.judging.labels import agreement_by_kind
-from surface_consistency.engine.plan import Plan
+from surface_consistency.engine.plan import Plan, check_pair_columns, check_target_columns
 from surface_consistency.engine.run import make_manifest, write_targets
 from surface_consistency.engine.settings import JudgeScoring, RuleScoring, StudySettings
 from surface_consistency.engine.study import (
@@ -29,7 +29,13 @@ from surface_consistency.engine.study import (
     pair_outcomes,
     study_of,
 )
-from surface_consistency.errors import DataError, RunError, UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    RunError,
+    UndefinedMetricWarning,
+    UnscoredWarning,
+)
 from surface_consistency.matching.verdict_records import COMPARED_RULES, rule_agreement
 from surface_consistency.metrics import paired_by
 from surface_consistency.models.reasoning import separate_stored
@@ -283,6 +289,8 @@ def _score(
     """Judge, pair, check, write."""
     judge = make_judge(study, scoring, folder)
     targets, pairs = folder.read_plan()
+    check_pair_columns(pairs, study.records.outcome, str(folder.pairs))
+    check_target_columns(targets, study.design, str(folder.targets))
     targets = _with_kinds(study, targets, pairs)
     if lines is None:
         answered = answered_targets(folder, targets, repeat=False)
@@ -292,7 +300,10 @@ def _score(
         raise RunError(f"{folder.path} holds no answer{_why_none(folder, answered)}")
     verdicts = judge_targets(judge, answered, study.records.verdict)
     _refuse_no_verdict(verdicts, judge.name)
-    outcomes = pair_outcomes(study, pairs, verdicts, model=manifest.model)
+    try:
+        outcomes = pair_outcomes(study, pairs, verdicts, model=manifest.model)
+    except ColumnNotFoundError as error:
+        raise ColumnNotFoundError(f"{folder.pairs}: {error}") from error
     again = answered_targets(folder, targets, repeat=True)
     again = again[again["text"].notna()].reset_index(drop=True)
     is_judged = len(again) and getattr(judge, "judges_again", True)
@@ -692,9 +703,10 @@ def _cut_answers(
 
 def _why_none(folder: RunFolder, answered: pd.DataFrame) -> str:
     """Quote the first error of a run without an answer, and say what helps."""
-    if not folder.logs():
-        return f": its log was deleted; restore it, or {folder.rerun_hint()}"
-    errors = folder.read_answers(answered["group"].unique())["error"].dropna()
+    groups = answered["group"].unique()
+    if not any((log := folder.log(group)).is_file() for group in groups):
+        return f": its log {log.name} is missing; restore it, or {folder.rerun_hint()}"
+    errors = folder.read_answers(groups)["error"].dropna()
     reason = "" if errors.empty else f", only errors such as {shown(errors.iloc[0], 300)}"
     if answered["finish_reason"].isin([None, "error"]).any():
         return (

@@ -202,6 +202,11 @@ def files_of(path: Path) -> list[Path]:
         raise SourceNotFoundError(f"no file or folder {path}; check the path{remedy}")
     if path.is_file() or is_run(path) or any(path.glob("**/state.json")):
         return [path]
+    if (path / "scoring.json").is_file() and (path / "targets.parquet").is_file():
+        raise SourceNotFoundError(
+            f"{path} is the folder of a run, but its manifest.json or verdicts.parquet is missing; "
+            f"restore it, or judge the run again with `surface-consistency score {path}`"
+        )
     known = (*FORMATS, *_ARCHIVES)
     found = sorted(
         file

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import DataError
-from surface_consistency.reading import parse_json, read_document, within
+from surface_consistency.reading import parse_json, read_document, shown, within
 from surface_consistency.results.tables import Part, content_of, text_or_none
 from surface_consistency.rows.columnar import open_parquet
 from surface_consistency.schemas.run_format import check_run_format
@@ -51,6 +51,11 @@ def run_part(path: Path) -> Part:
     with open_parquet(made) as outcomes, open_parquet(planned) as targets:
         verdicts, asked = outcomes.read().to_pandas(), targets.read().to_pandas()
     asked = asked.drop_duplicates("target_id").set_index("target_id")
+    if len(strange := verdicts["target_id"][~verdicts["target_id"].isin(asked.index)]):
+        raise DataError(
+            f"{made}: column 'target_id' has {shown(strange.iloc[0])}, which is no target of "
+            f"{planned}; copy the run again"
+        )
     asked = asked.reindex(verdicts["target_id"]).reset_index(drop=True)
     parts = {
         "item": verdicts["target_id"].astype("str"),

@@ -4,12 +4,12 @@ Few bytes of such a file can stand for many rows (run-length pages), for many lo
 name one text of a dictionary, texts that share a prefix), or for large buffers (compression).
 """
 
-import itertools
 import math
 import re
 import struct
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, Final
@@ -25,7 +25,7 @@ from surface_consistency.reading import (
     read_document,
     within,
 )
-from surface_consistency.rows.pages import Pages, read_pages
+from surface_consistency.rows.pages import Chunk, Pages, check_lengths, read_footer, read_pages
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,30 +39,51 @@ _STATE: Final = "state.json"
 _UNREADABLE: Final = (ValueError, KeyError, TypeError, RecursionError, struct.error, OSError)
 
 
-def open_parquet(path: Path, value_bytes: int = CELL_BYTES) -> "pq.ParquetFile":
+def open_parquet(
+    path: Path, value_bytes: int = CELL_BYTES, groups: slice = slice(None)
+) -> "pq.ParquetFile":
     """Open a Parquet file whose decoded size is within the limit of `UnpackedSize`.
 
     Args:
         path: The file.
         value_bytes: Memory of a number or text that is read, besides the text.
+        groups: Row groups that are read; by default all.
 
     Returns:
         The open file.
 
     Raises:
-        RecordError: If its content exceeds the limit.
-        DataError: If its pages are damaged.
+        RecordError: If the row groups exceed the limit, or two columns have one name.
+        DataError: If its footer or pages are damaged.
         pyarrow.ArrowException: If it is not a Parquet file.
     """
     import pyarrow.parquet as pq
 
-    file = pq.ParquetFile(path, pre_buffer=False)
+    with _damage(path), path.open("rb") as raw:
+        chunks = read_footer(raw)
+        file = pq.ParquetFile(path, pre_buffer=False)
     try:
-        check_parquet(file, path, range(file.num_row_groups), value_bytes)
+        check_columns(file.schema_arrow.names, str(path))
+        _check_parquet(file, path, chunks, groups, value_bytes)
     except BaseException:
         file.close()
         raise
     return file
+
+
+@contextmanager
+def _damage(path: Path) -> Iterator[None]:
+    """Report damage of a Parquet file."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (DataError, pa.ArrowException):
+        raise
+    except (ValueError, OverflowError) as error:
+        raise DataError(
+            f"{path} is not a readable Parquet file: {str(error)[:200]}; copy or write it again"
+        ) from error
 
 
 def check_cells(columns: "pa.Table | pa.RecordBatch", place: str) -> None:
@@ -138,62 +159,61 @@ def check_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
         )
 
 
-def check_parquet(
-    file: "pq.ParquetFile", path: Path, groups: Iterable[int], value_bytes: int = CELL_BYTES
+def _check_parquet(
+    file: "pq.ParquetFile",
+    path: Path,
+    chunks: Sequence[Sequence[Chunk]],
+    groups: slice,
+    value_bytes: int,
 ) -> None:
-    """Check that the decoded size of a Parquet file is within the limit of `UnpackedSize`.
+    """Check that the decoded size of row groups is within the limit of `UnpackedSize`.
 
     A lower estimate is made first; long texts that many rows name are counted if there may be any.
     The footer may be forged, so that sizes are those of the page headers.
-
-    Args:
-        file: The open file.
-        path: The file.
-        groups: Numbers of the row groups that are read.
-        value_bytes: Memory of a number or text, besides the text; other values are Python objects.
-
-    Raises:
-        RecordError: If the row groups exceed the limit.
-        DataError: If a page header is damaged.
     """
-    size, metadata = UnpackedSize(path, value_bytes), file.metadata
-    chunks = []
-    with path.open("rb", buffering=0) as raw:
-        for group, number in itertools.product(groups, range(metadata.num_columns)):
-            chunk, column = metadata.row_group(group).column(number), file.schema.column(number)
-            try:
+    size, columns, texts = UnpackedSize(path, value_bytes), range(file.metadata.num_columns), []
+    with path.open("rb", buffering=0) as raw, _damage(path):
+        further = [_further_bytes(file.schema.column(number)) for number in columns]
+        if len(chunks) != file.num_row_groups:
+            raise ValueError("its footer is damaged")
+        for group in range(len(chunks))[groups]:
+            for number, chunk, n_bytes in zip(columns, chunks[group], further, strict=True):
                 pages = read_pages(raw, chunk)
-            except (ValueError, OSError, OverflowError) as error:
-                raise DataError(
-                    f"{path} is not a readable Parquet file: {error}; copy or write it again"
-                ) from error
-            per_value = max(column.length, 0) + (0 if _is_cell(column) else VALUE_BYTES)
-            size.add(pages.n_bytes + pages.n_values * per_value, pages.n_values)
-            chunks.append((group, chunk, pages))
+                size.add(pages.n_bytes + pages.n_values * n_bytes, pages.n_values)
+                column = file.schema.column(number)
+                n_levels = (column.max_definition_level > 0) + (column.max_repetition_level > 0)
+                for page in pages.delta:
+                    check_lengths(raw, page, chunk.codec, n_levels)
+                if chunk.is_texts:
+                    texts.append((group, number, pages))
     # Chunks below this size do not matter, even together.
-    most = size.limit // (2 * len(chunks) + 2)
-    for group, chunk, pages in chunks:
-        if chunk.physical_type == "BYTE_ARRAY" and pages.n_values * pages.n_bytes > most:
-            _add_texts(size, group, chunk, pages, most)
+    most = size.limit // (2 * len(texts) + 2)
+    for group, number, pages in texts:
+        if pages.n_values * pages.n_bytes > most:
+            _add_texts(size, group, file.schema.column(number).path, pages, most)
 
 
-def _is_cell(column: "pq.ColumnSchema") -> bool:
-    """Tell a column of numbers or texts from one of lists, structures, decimals or dates."""
-    kind = column.logical_type.type
+def _further_bytes(column: "pq.ColumnSchema") -> int:
+    """Return the memory of a value besides that of a number or text.
+
+    Values of lists, structures, decimals and dates are Python objects.
+    """
+    kind, path = column.logical_type.type, column.path
     is_plain = kind in ("NONE", "INT") and column.physical_type in _NUMBERS
-    return column.path == column.name and (is_plain or kind == "STRING")
+    is_cell = path == column.name and (is_plain or kind == "STRING")
+    return max(int(column.length), 0) + (0 if is_cell else VALUE_BYTES)
 
 
-def _add_texts(size: UnpackedSize, group: int, chunk: Any, pages: Pages, most: int) -> None:  # noqa: ANN401
+def _add_texts(size: UnpackedSize, group: int, name: str, pages: Pages, most: int) -> None:
     """Count the texts of a column chunk, unless they have `most` bytes at most."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    name, is_prefixed = chunk.path_in_schema, pages.is_prefixed
-    # A text with a prefix of the one before is not longer than the whole chunk.
-    rows = max(1, _PIECE // pages.n_bytes) if is_prefixed else _BATCH
-    named = None if is_prefixed else [name]
+    # A text with a prefix of the one before is not longer than the whole chunk. pyarrow does not
+    # make a dictionary of such texts.
+    rows = max(1, _PIECE // pages.n_bytes) if pages.delta else _BATCH
+    named = None if pages.delta else [name]
     with pq.ParquetFile(size.path, read_dictionary=named, pre_buffer=False) as file:
         for batch in file.iter_batches(rows, [group], [name], use_threads=False):
             texts = batch.column(0)

@@ -340,13 +340,17 @@ def write_sheet(path: str | os.PathLike[str], frame: "pd.DataFrame") -> None:
     fresh = part_beside(target)
     try:
         write_csv(fresh, frame)
-        if not os.path.lexists(target):
-            fresh.replace(target)
-        elif file_digest(fresh) != file_digest(target):
-            raise DataError(
-                f"{target} exists and may contain labels or other work, so it is not replaced; "
-                "choose another name"
-            )
+        try:
+            # Fails if the file exists, even if another process has made it since.
+            os.link(fresh, target)
+        except OSError as error:
+            if not os.path.lexists(target):  # The file system has no hard links.
+                fresh.replace(target)
+            elif file_digest(fresh) != file_digest(target):
+                raise DataError(
+                    f"{target} exists and may contain labels or other work, so it is not replaced; "
+                    "choose another name"
+                ) from error
     finally:
         fresh.unlink(missing_ok=True)
 

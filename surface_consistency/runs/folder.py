@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -28,11 +28,13 @@ from surface_consistency.runs.files import (
     write_parquet,
     write_text,
 )
-from surface_consistency.runs.frames import shared_lists
+from surface_consistency.runs.frames import check_rows, shared_lists
 from surface_consistency.runs.log import lock_log, log_owner, read_answers
 from surface_consistency.runs.manifest import RunManifest
+from surface_consistency.runs.planned import PairRow, TargetRow, check_targets
 from surface_consistency.schemas._record import NonEmpty, Record
 from surface_consistency.schemas.jsonl import describe_validation_error
+from surface_consistency.schemas.verdicts import Verdict
 
 _WRITTEN = frozenset(
     {
@@ -273,9 +275,11 @@ class RunFolder:
 
         Raises:
             SourceNotFoundError: If a file is missing.
-            DataError: If a file is broken, or was changed since it was planned.
+            DataError: If a file is broken, was changed since it was planned, lacks a column of its
+                record or has another type of values there, or a pair is of no target.
         """
-        targets, pairs = self._read_frame(self.targets), self._read_frame(self.pairs)
+        targets = self._read_frame(self.targets, TargetRow)
+        pairs = self._read_frame(self.pairs, PairRow)
         if not self.plan.is_file():
             raise SourceNotFoundError(
                 f"{self.path} has no {self.plan.name}: it was not planned to its end, or by an "
@@ -283,13 +287,15 @@ class RunFolder:
             )
         planned = self._read_record(self.plan, PlanRecord)
         for path, frame in ((self.targets, targets), (self.pairs, pairs)):
-            if planned.files.get(path.name) != file_digest(path):
+            n_planned = planned.rows.get(path.name, 0)
+            if planned.files.get(path.name) != file_digest(path) or n_planned != len(frame):
                 raise DataError(
                     f"{path} is not the file that was planned ({len(frame):,} rows, planned were "
-                    f"{planned.rows.get(path.name, 0):,}): it was edited, or writing it was "
-                    "stopped; restore it, or give the command again that made the run, which "
-                    "writes it anew and asks nothing twice"
+                    f"{n_planned:,}), or its entry in {self.plan.name} was edited; restore them, "
+                    "or give the command again that made the run, which writes both anew and asks "
+                    "nothing twice"
                 )
+        check_targets(targets, pairs, str(self.pairs))
         return targets, pairs
 
     def read_answers(self, groups: Iterable[str], *, repeat: bool = False) -> pd.DataFrame:
@@ -314,6 +320,23 @@ class RunFolder:
         if not parts:
             return answer_frame().assign(group=pd.Series(dtype=object))
         return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
+
+    def check_verdicts(self) -> int:
+        """Check the verdicts, the repeated ones too, for the columns that every study has.
+
+        Returns:
+            The number of verdicts; 0 without the file.
+
+        Raises:
+            DataError: If a file is broken, a column is missing or has another type, or a target has
+                two verdicts; names file and column.
+        """
+        tables = [
+            self._read_table(path, Verdict, only=True)
+            for path in (self.verdicts, self.repeat_verdicts)
+            if path.is_file()
+        ]
+        return len(tables[0]) if tables else 0
 
     def write_checks(self, tables: Mapping[str, pd.DataFrame]) -> None:
         """Write tables about the run.
@@ -345,7 +368,7 @@ class RunFolder:
             Those of all groups, and of the prompts that were asked a second time.
         """
         found = sorted(self.path.glob("generations*.jsonl"))
-        logs = [within(self.path, log.name) for log in found]
+        logs = [within(self.path, log.name) for log in found if log.is_file() or log.is_symlink()]
         return [log for log in logs if log.is_file()]
 
     @contextmanager
@@ -432,8 +455,9 @@ class RunFolder:
             why = f"{owner} writes to the run" if owner else "the run was resumed, or it was edited"
             when = ", once it has ended" if owner else ""
             raise DataError(
-                f"{self.path / changed[0]} has changed since its answers were judged ({why}), so "
-                f"the numbers would be of other answers; {again}{when}"
+                f"{self.path / changed[0]} has changed since its answers were judged ({why}; "
+                f"{self.scoring.name} has another digest), so the numbers would be of other "
+                f"answers; {again}{when}"
             )
         return scoring
 
@@ -462,12 +486,14 @@ class RunFolder:
         of_run = (self.manifest, self.plan, self.targets, self.pairs, self.labels, *self.logs())
         own = {home / path.name for path in of_run} | {home / "prompts.jsonl"}
         checks = {f"checks/{check}.csv": "" for check in scoring.checks}
-        named = {name: sha for name, sha in {**checks, **scoring.files}.items() if "\0" not in name}
-        places = {name: (home / name).resolve() for name in named}
+        named, places = {**checks, **scoring.files}, {}
+        for name in named:
+            with suppress(DataError):
+                places[name] = within(home, name).resolve()
         return {
             name: named[name]
             for name, place in places.items()
-            if place.is_relative_to(home) and place not in own and not place.is_dir()
+            if place not in own and not place.is_dir()
         }
 
     def _digests(self, files: Iterable[Path]) -> dict[str, str]:
@@ -485,26 +511,34 @@ class RunFolder:
                 "file, or make the run again"
             ) from error
 
-    def _read_frame(self, path: Path) -> pd.DataFrame:
+    def _read_frame(self, path: Path, record: type[Record]) -> pd.DataFrame:
         """Read a frame of the plan."""
         if not path.is_file():
             raise SourceNotFoundError(
                 f"{self.path} has no {path.name}: it was not planned to its end, or the file was "
                 f"deleted; restore it, or {self.rerun_hint()}"
             )
-        try:
-            with open_parquet(path) as file:
-                table = file.read()
-        except (pa.ArrowException, OSError) as error:
-            raise DataError(
-                f"{path}: cannot be read as Parquet ({error}); give the same `run` command again"
-            ) from error
+        table = self._read_table(path, record)
         names = table.schema.names
         lists = [n for n in names if table.schema.field(n).type in (_STRINGS, _LARGE_STRINGS)]
         frame: Any = table.drop_columns(lists).to_pandas()
         for name in lists:
             frame[name] = pd.Series(shared_lists(table[name]), index=frame.index, dtype=object)
         return pd.DataFrame(frame[names])
+
+    def _read_table(self, path: Path, record: type[Record], *, only: bool = False) -> pa.Table:
+        """Read a Parquet file of rows of a record; `only` leaves further columns unread."""
+        try:
+            with open_parquet(path) as file:
+                there = file.schema_arrow.names
+                names = [name for name in there if name in record.model_fields]
+                table = file.read(columns=names if only else None)
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(
+                f"{path}: cannot be read as Parquet ({error}); give the same `run` command again"
+            ) from error
+        check_rows(table, record, str(path))
+        return table
 
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:

@@ -1,7 +1,7 @@
 """Frames of records: their columns, types and Parquet files derived from the record class."""
 
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
-from surface_consistency.reading import shown
+from surface_consistency.reading import first_names, shown
 from surface_consistency.rows.columnar import open_parquet
 from surface_consistency.rows.readers import python_values
 from surface_consistency.schemas._record import Record
@@ -185,6 +185,13 @@ def read_frame(
     frame = table.to_pandas(ignore_metadata=True)
     held = dict(zip(table.column_names, table.schema.types, strict=False))
     for field in arrow_schema(record):
+        kind = held.get(field.name, field.type)
+        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        if pa.types.is_string(field.type) and not (is_text or pa.types.is_null(kind)):
+            raise DataError(
+                f"{path} ({remedy}): column {shown(field.name)} holds what {record.__name__} does "
+                f"not allow: {kind} instead of text"
+            )
         if held.get(field.name) == field.type == pa.list_(pa.string()):
             # Equal lists are one object, which those who group by them need not read again.
             frame[field.name] = pd.Series(shared_lists(table[field.name]), dtype=object)
@@ -219,6 +226,58 @@ def check_frame(
             _array(frame[field.name], field, f"{where}: column {shown(field.name)}", record)
 
 
+def check_rows(table: pa.Table, record: type[Record], where: str) -> None:
+    """Refuse stored rows that are not those of a record; further columns may be there.
+
+    Args:
+        table: The rows.
+        record: The record class; its first field is an id.
+        where: The file, for messages.
+
+    Raises:
+        ColumnNotFoundError: If a column is missing.
+        DataError: If a column has another type, an empty cell that its field does not allow, or an
+            id twice; names the column.
+    """
+    _refuse_missing(table.column_names, record, where, only_required=True)
+    for field in arrow_schema(record):
+        if field.name not in table.column_names:
+            continue
+        held = table.schema.field(field.name).type
+        plain = str(held).replace("large_", "").replace("element", "item").replace("null", "string")
+        if plain != str(field.type).replace("element", "item") and not pa.types.is_null(held):
+            raise DataError(
+                f"{where}: column {shown(field.name)} has the type {held}, where "
+                f"{record.__name__} has {field.type}"
+            )
+        if not field.nullable and (column := table[field.name]).null_count:
+            row = column.is_null().index(True).as_py()
+            raise DataError(
+                f"{where}: column {shown(field.name)} is empty in row {row}; each row needs it"
+            )
+    name = next(iter(record.model_fields))
+    refuse_repeated(table.select([name]).to_pandas(), record, where)
+
+
+def refuse_repeated(frame: pd.DataFrame, record: type[Record], where: str) -> None:
+    """Refuse rows of one id.
+
+    Args:
+        frame: The rows.
+        record: The record class; its first field is the id.
+        where: What the rows are, for messages.
+
+    Raises:
+        DataError: If two rows have one id; names it.
+    """
+    name = next(iter(record.model_fields))
+    if (repeated := frame[name].duplicated()).any():
+        again = shown(frame.loc[repeated, name].iloc[0])
+        raise DataError(
+            f"{where}: column {name!r} has {again} more than once; each row needs its own"
+        )
+
+
 def _array(column: pd.Series, field: pa.Field, where: str, record: type[Record]) -> pa.Array:
     """Convert a column to the type of its field."""
     try:
@@ -232,13 +291,17 @@ def _is_whole(column: object) -> bool:
     return isinstance(column, list | tuple) and {type(v) for v in column} == {int, type(None)}
 
 
-def _refuse_missing(frame: pd.DataFrame, record: type[Record], where: str) -> None:
-    """Refuse a frame that lacks columns."""
-    missing = [name for name in record.model_fields if name not in frame]
+def _refuse_missing(
+    columns: Iterable[object], record: type[Record], where: str, *, only_required: bool = False
+) -> None:
+    """Refuse a frame that lacks columns, or those without a default."""
+    there, fields = list(columns), record.model_fields.items()
+    needed = (name for name, one in fields if one.is_required() or not only_required)
+    missing = [name for name in needed if name not in there]
     if missing:
         raise ColumnNotFoundError(
             f"{where}: no column {', '.join(map(shown, missing))} of {record.__name__}; there are "
-            f"{', '.join(map(shown, frame.columns))}"
+            f"{first_names([*map(shown, there)])}"
         )
 
 

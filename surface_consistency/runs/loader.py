@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import pandas as pd
 from pydantic import JsonValue
@@ -12,12 +13,54 @@ from pydantic import JsonValue
 from surface_consistency.errors import DataError
 from surface_consistency.reading import shown
 from surface_consistency.runs.folder import RunFolder, Scoring, read_tables
-from surface_consistency.runs.frames import read_frame
+from surface_consistency.runs.frames import check_frame, read_frame
 from surface_consistency.runs.manifest import RunManifest
+from surface_consistency.schemas._record import Record
 from surface_consistency.schemas.outcomes import PairedOutcome
 
 _REMEDY = "its answers are not judged yet, `surface-consistency score` does that"
 _INCIDENTAL = frozenset({"sha256", "source_sha256"})
+
+
+class _NoiseFloor(Record):
+    """What the report reads of the noise floor."""
+
+    model: str
+    n_repeated: int
+    n_verdict_flips: int
+    flip_rate: float | None
+    flip_rate_low: float | None
+    flip_rate_high: float | None
+
+
+class _Replies(Record):
+    """What the report reads of the kinds of replies."""
+
+    n_replies: int
+    n_with_reasoning: int
+    n_error: int
+    n_unclosed_reasoning: int
+    n_content_filter: int
+    n_refusal: int
+    n_tie: int
+
+
+class _CutAnswers(Record):
+    """What the report reads of the answers that were cut off."""
+
+    n_cut: int
+    n_answers: int
+
+
+_MOST: Final = 10_000_000
+"""Maximum of a count of checks where the folder has no verdicts."""
+
+_CHECKS: Final[Mapping[str, type[Record]]] = {
+    "noise_floor": _NoiseFloor,
+    "replies": _Replies,
+    "cut_answers": _CutAnswers,
+}
+"""Tables of checks of the engine; those of a study are its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -133,13 +176,18 @@ def _load(
         folder.check_scores()  # Says that they were judged, and what to do.
     frame = read_frame(folder.outcomes, outcome, remedy=_REMEDY)
     _check_outcomes(frame, folder.outcomes, manifest.model)
+    scoring, most = folder.check_scores(), folder.check_verdicts() or _MOST
+    checks = read_tables(folder.checks)
+    for name, record in _CHECKS.items():
+        if name in checks:
+            _check_table(checks[name], record, folder.checks / f"{name}.csv", most)
     return Run(
         label=label,
         folder=folder,
         manifest=manifest,
         outcomes=frame.assign(model=label),
-        scoring=folder.check_scores(),
-        checks=read_tables(folder.checks),
+        scoring=scoring,
+        checks=checks,
         highlights={
             stem.replace("_", " "): table for stem, table in read_tables(folder.highlights).items()
         },
@@ -171,6 +219,22 @@ def _check_outcomes(frame: pd.DataFrame, path: Path, model: str) -> None:
             f"{path}: column 'pair' holds {shown(pair)} more than once; it would count twice, so "
             "make the file again with `surface-consistency score`"
         )
+
+
+def _check_table(table: pd.DataFrame, record: type[Record], path: Path, most: int) -> None:
+    """Refuse a table of checks whose numbers the report cannot read, or that counts too much."""
+    check_frame(table, record, str(path))
+    if table.empty:
+        raise DataError(f"{path} has no row; score the run again, or remove the file")
+    for name in record.model_fields:
+        if (
+            name.startswith("n_")
+            and (strange := table.loc[~table[name].between(0, most), name]).size
+        ):
+            raise DataError(
+                f"{path}: column {name!r} has {shown(strange.iloc[0])}, which is no count "
+                f"from 0 to {most:,}; score the run again"
+            )
 
 
 def _varying(manifests: Sequence[RunManifest]) -> list[dict[str, JsonValue]]:

@@ -196,7 +196,8 @@ def lock_log(path: str | os.PathLike[str]) -> FileLock:
         )
     except OSError as error:
         raise RunError(
-            f"{log}: cannot be opened for writing ({error.strerror}); choose another `out`"
+            f"{error.filename or log}: cannot be opened for writing ({error.strerror}); choose "
+            "another `out`"
         ) from error
 
 

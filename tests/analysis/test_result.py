@@ -185,6 +185,9 @@ def test_save_writes_a_page_and_the_table(result, tmp_path):
     assert result.sentences[0].split(" (")[0] in page.read_text("utf-8")
     table = pd.read_csv(tmp_path / "page" / "tables" / "accuracy.csv")
     assert table["accuracy"].tolist() == pytest.approx(result.to_frame()["accuracy"].tolist())
+    bare = replace(result, estimates=[replace(result.estimates[0], unit="")])
+    for one, axis in ((result, "Accuracy, %"), (bare, "Accuracy")):
+        assert f'er">{axis}</span>' in one.save(tmp_path / "page").read_text("utf-8")
 
 
 def tables_of(folder):

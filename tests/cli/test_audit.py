@@ -1,4 +1,4 @@
-"""`audit`, as a user types it."""
+"""The command `audit`."""
 
 import json
 import shutil
@@ -28,7 +28,7 @@ CLOZE = ["--topologies", "base", "--styles", "cloze", "--limit", "10", "--retrie
 
 @pytest.fixture
 def reader(tmp_path, monkeypatch):
-    """A runner in a module of the user's own, which takes the first fact before its prompt."""
+    """A runner in a user-defined module, which answers the first fact before its prompt."""
     return write_runner(tmp_path, monkeypatch, "cli_reader", "Reader", READER)
 
 
@@ -50,7 +50,7 @@ def audit(databases, out, *more):
     return main([*command, "--setting", "resamples=200", *more])
 
 
-def test_audit_leaves_its_files_and_prints_its_table(databases, reader, tmp_path, capsys):
+def test_audit_writes_its_files_and_prints_its_table(databases, reader, tmp_path, capsys):
     out = tmp_path / "run"
 
     assert audit(databases, out, "--runner", reader, "--retriever", "fuzzy") == 0
@@ -68,7 +68,7 @@ def test_audit_leaves_its_files_and_prints_its_table(databases, reader, tmp_path
     assert overall["leakage"] == 0
 
 
-def test_audit_takes_parquet_and_filters_and_prints_json(databases, reader, tmp_path, capsys):
+def test_audit_reads_parquet_with_filters_and_prints_json(databases, reader, tmp_path, capsys):
     file = databases / "countries" / "base.json"
     triplets = json.loads(file.read_text(encoding="utf-8"))["triplets"]
     frame = pd.DataFrame(triplets, columns=["head", "relation", "tail"])
@@ -81,7 +81,7 @@ def test_audit_takes_parquet_and_filters_and_prints_json(databases, reader, tmp_
     output = capsys.readouterr()
     assert "indexing the triplets of" in output.err
     (row,) = json.loads(output.out)["tables"]["overall"]
-    assert "DEL-OFF was not asked: L, R, I and A need DEL-ON and DEL-OFF" in output.out
+    assert "DEL-OFF was not run: L, R, I and A need DEL-ON and DEL-OFF" in output.out
     assert (row["n_full"], row["n_del_on"], row["n_del_off"], row["model"]) == (10, 10, 0, "mine")
     assert row["full_accuracy"] == 1
     states = pd.read_parquet(tmp_path / "run" / "targets.parquet")["state"]
@@ -111,7 +111,7 @@ def test_several_thresholds_are_a_sweep(databases, reader, tmp_path, capsys):
         (["--model", "m", "--leaked", "3"], "--leaked is an option of the toy model; it needs --m"),
         ([*READS, "--retriever", "nothing"], "retriever must be one of"),
         ([*READS, "--styles", "haiku"], "no style haiku"),
-        ([*READS, "--setting", "radius=0.1"], "radius needs"),
+        ([*READS, "--setting", "radius=0.1"], "does not have an encoder"),
         ([*READS, "--setting", "resamples=0"], "--setting resamples: input should be greater than"),
         ([*READS, "--setting", "max_missing=2"], "--setting max_missing: input should be less"),
         pytest.param(["--model", "no/such/folder"], "no/such/folder", marks=NEEDS_TORCH),
@@ -124,7 +124,7 @@ def test_several_thresholds_are_a_sweep(databases, reader, tmp_path, capsys):
         ([*PUBLISHED, "--judge-model", "m"], "--as-published sets --judge rule, and llm was given"),
     ],
 )
-def test_a_users_mistake_is_one_line_and_code_2(
+def test_user_error_prints_one_line_and_exits_with_code_2(
     databases, reader, tmp_path, capsys, arguments, message
 ):
     given = [reader if argument == "READER" else argument for argument in arguments]
@@ -143,9 +143,9 @@ def test_a_users_mistake_is_one_line_and_code_2(
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings(
-    "ignore:.*the store did not serve this database:surface_consistency.errors.DataWarning"
+    "ignore:.*the store may not have served this database:surface_consistency.errors.DataWarning"
 )
-def test_the_toy_model_tells_leakage_retrieval_and_forgetting_apart(tmp_path):
+def test_toy_model_separates_leakage_retrieval_and_forgetting(tmp_path):
     """Leaked facts survive without the store, others by another entry only."""
     pytest.importorskip("torch")
     out = tmp_path / "run"

@@ -139,7 +139,7 @@ def test_the_paper_words_are_asked_judged_and_recorded(run, runners, tmp_path, c
     [
         (
             ["slaq", "--prompts", "paper", "--setting", "long_instruction=My {question}"],
-            "--setting long_instruction would replace the instruction that --prompts paper brings",
+            "--setting long_instruction would replace the instruction that --prompts paper sets",
         ),
         (["slaq", "--prompts", "papers"], "--prompts: prompts must be own or paper; got 'papers'"),
         (["slaq", "--judge-prompts", "paper@00"], "--judge-prompts: paper@00 are other texts"),
@@ -170,7 +170,7 @@ def test_labels_go_from_the_sheet_to_the_corrected_scores(run, tmp_path, capsys)
     agreement = json.loads(printed.out)["tables"]["judge_agreement"]
     assert [row["form"] for row in agreement] == ["short", "long"]
     assert "the judge is no better than chance" in printed.err
-    assert "Agreement of the judge with labels" in (folder / "report.html").read_text()
+    assert "Agreement of the judge with human labels" in (folder / "report.html").read_text()
     people = ["--judge", "human", "--labels", str(folder / "labels.csv")]
     assert main(["score", str(folder), *people]) == 0
     assert not (folder / "checks" / "judge_agreement.csv").exists()

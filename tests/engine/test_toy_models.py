@@ -112,8 +112,14 @@ def test_sentences_are_refused_when_names_cannot_stand_as_planted():
     taught = {(q.triple.id, q.surface.text): "frequent" for q in answers}
 
     for change, told in (
-        ({key: "absent"}, r"'Beatles' of fact \d+ is planted absent, 0 times, but stands 24 times"),
-        ({key: "rare"}, r"'Beatles' of fact \d+ is planted rare, 1 times, but stands 24 times"),
+        (
+            {key: "absent"},
+            r"'Beatles' of fact \d+ has exposure absent, 0 times, but it occurs 24 times",
+        ),
+        (
+            {key: "rare"},
+            r"'Beatles' of fact \d+ has exposure rare, 1 times, but it occurs 24 times",
+        ),
         (taught, r"'Lee Bouvier' of fact .* plan with plan_exposures"),
     ):
         with pytest.raises(ValueError, match=told):

@@ -27,6 +27,7 @@ from pathlib import Path
 
 from tests.faults.counts import Ngrams, Pairs, Surfaces
 from tests.faults.dumps import Entities, Pages, Pageviews, Sql
+from tests.faults.folders import Files, Folders
 from tests.faults.inputs import (
     ANY,
     CODES,
@@ -413,6 +414,8 @@ FAMILIES = {
     "edits": (Edits, 2),
     "shards": (Shards, 2),
     "logs of unlearning": (Unlearned, 1),
+    "run folders": (Folders, 1),
+    "files of run folders": (Files, 1),
     "rows that are built": (RedirectRows, 2),
     "topics that are built": (Topics, 2),
     "articles": (Articles, 3),

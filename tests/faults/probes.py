@@ -141,7 +141,7 @@ class Scores(_Asked):
         return judged(*command(["score", self.out, "--json"]), wanted, self.verdicts)
 
     def oracle(self, study, lines, targets):
-        """Choose by the sums, as a person would."""
+        """Choose the option with the largest sum; a tie has no label."""
         values = {
             line["prompt_id"]: [score["log_probabilities"][0] for score in line["scores"]]
             for line in lines
@@ -150,7 +150,8 @@ class Scores(_Asked):
         for row in targets.to_dict("records"):
             given = values[row["prompt_id"]]
             if study == "lexical":
-                right[row["target_id"]] = given.index(max(given)) == int(row["correct"])
+                if given.count(max(given)) == 1:
+                    right[row["target_id"]] = given.index(max(given)) == int(row["correct"])
             elif row["kind"] == "positive" or row["kind"].endswith("negative"):
                 half = len(given) // 2
                 odds = _log_sum(given[:half]) - _log_sum(given[half:])

@@ -116,6 +116,13 @@ def test_hostile_files_are_read_right_or_refused():
     assert not any(f"| {name} | 0 |" in told for name in FAMILIES), told
 
 
+@pytest.mark.skipif(not FORKS, reason="named pipes and sockets are among the files")
+def test_damaged_run_folders_are_read_right_or_refused():
+    told = harness("hostile", "--inputs", 24, "run folders", "files of run folders")
+
+    assert told.count("| 12 | ") == told.count("| 0 |\n") == 2, told
+
+
 def test_a_reader_of_layouts_that_loses_scores_is_detected(monkeypatch, tmp_path):
     whole = Layout._sample
 

@@ -311,6 +311,14 @@ def test_what_is_no_score_by_its_name_is_left_out(name):
     assert f"metric '{name}' is " in results.notes[0]
 
 
+@pytest.mark.parametrize("row", [{"final_report": {"accuracy": 0.5}}, {"spec": {"eval_name": "e"}}])
+def test_a_log_of_openai_evals_without_samples_is_no_summary_of_tasks(tmp_path, row):
+    (tmp_path / "log.jsonl").write_text(json.dumps(row | {"run_id": "r"}))
+
+    with pytest.raises(DataError, match="holds no samples; it may be of a run that was stopped"):
+        read_results(tmp_path / "log.jsonl")
+
+
 def test_epochs_of_every_eval_ever_that_share_their_mean_are_no_repeats():
     """The converter of inspect_ai gives every epoch the score of their mean."""
     row = {"evaluation_id": "e", "evaluation_name": "t", "sample_id": "q1", "model_id": "m"}

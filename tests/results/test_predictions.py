@@ -17,6 +17,8 @@ from surface_consistency.errors import (
 from surface_consistency.results import predictions
 from surface_consistency.results.columns import USUAL, PredictionSettings
 from surface_consistency.results.predictions import QuestionIndex, answers_only, questions_digest
+from surface_consistency.results.samples import written_out
+from surface_consistency.rows.readers import Place
 from surface_consistency.schemas import Generation, write_jsonl
 from tests.results.kinds import written as written_as
 
@@ -259,6 +261,11 @@ def test_written_out_documents_of_the_old_harness(tmp_path):
 
     assert read.texts == texts
     assert [names[0] for names in read.names] == ["Who\nwas it?", "Who?"]
+    (one,), (other,) = (
+        written_out({"prompt_0": prompt, "logit_0": "x"}, Place(path.name, 1)) for prompt in prompts
+    )
+    assert one.parts["prompt"] == one.parts["id"] == "Question: Who\nwas it?\nAnswer:"
+    assert other.parts["prompt"] == other.parts["id"] == "Q: Who: he? A: I\n\nQ: Who? A:"
     with pytest.raises(DataError, match="the log of the task 'triviaqa', names questions such as"):
         read.match(QuestionIndex(["q1"], ["What?"]))
 

@@ -1,7 +1,10 @@
 """Columnar files are refused by their decoded size before they are decoded."""
 
 import io
+import itertools
 import json
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -12,7 +15,7 @@ import pytest
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.rows import columnar
 from surface_consistency.rows.columnar import check_arrays, check_saved_dataset, open_parquet
-from surface_consistency.rows.pages import read_pages
+from surface_consistency.rows.pages import read_footer, read_pages
 from surface_consistency.rows.readers import read_rows
 from tests.faults.bombs import forge
 
@@ -170,10 +173,10 @@ def test_pages_have_the_sizes_of_a_correct_footer(tmp_path):
         pq.write_table(pa.table(columns), path, row_group_size=30_000, **options)
         metadata = pq.read_metadata(path)
         with path.open("rb") as file:
-            for group in range(metadata.num_row_groups):
+            for group, chunks in enumerate(read_footer(file)):
                 for place in range(3):
                     chunk = metadata.row_group(group).column(place)
-                    pages = read_pages(file, chunk)
+                    pages = read_pages(file, chunks[place])
                     assert pages.n_values == chunk.num_values
                     assert pages.n_bytes >= chunk.total_uncompressed_size
 
@@ -193,6 +196,78 @@ def test_damaged_pages_are_refused_or_read(tmp_path):
             except DataError:
                 n_refused += 1
     assert n_refused >= 60
+
+
+DAMAGES = """
+import sys
+from pathlib import Path
+from surface_consistency.errors import DataError
+from surface_consistency.rows.readers import read_rows
+
+path, refused = Path(sys.argv[1]), []
+content = path.read_bytes()
+start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+for at in range(start, len(content) - 8):
+    for bits in (1, 2, 16, 128):
+        path.write_bytes(content[:at] + bytes([content[at] ^ bits]) + content[at + 1 :])
+        try:
+            list(read_rows(path))
+        except DataError as error:
+            refused.append(str(error))
+assert all(len(message) < 500 for message in refused)
+print(len(refused))
+"""
+
+
+def test_a_damaged_footer_does_not_end_the_process(tmp_path):
+    """The statistics of sizes have one number per level, by which pyarrow ends the process."""
+    values = pa.array([["x", None], None, ["y"]])
+    file = written(tmp_path / "rows.parquet", values, store_schema=False)
+
+    done = subprocess.run(
+        [sys.executable, "-c", DAMAGES, file], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-500:]
+    assert int(done.stdout) > 300
+
+
+def test_lists_of_a_footer_are_not_longer_than_it(tmp_path):
+    """pyarrow takes 600 MB for the columns of a row group that this footer announces."""
+    footer = bytes.fromhex("1502 191c 480172 1500 00 1600 191c 19fc c0843d")
+    path = tmp_path / "rows.parquet"
+    path.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+
+    with pytest.raises(DataError, match="is not a readable Parquet file: its footer is damaged"):
+        open_parquet(path)
+
+
+@pytest.mark.parametrize("page", ["1.0", "2.0"])
+@pytest.mark.parametrize("encoding", ["DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"])
+def test_pages_do_not_state_more_lengths_than_values(tmp_path, encoding, page):
+    """pyarrow reads as many lengths as a page states, with 4 bytes of memory each."""
+    options = {"use_dictionary": False, "column_encoding": encoding, "data_page_version": page}
+    path = written(tmp_path / "rows.parquet", pa.array(["abc"]), compression="none", **options)
+    content, header = path.read_bytes(), b"\x80\x01\x04\x01"  # Blocks of 128 in 4 parts; 1 length.
+    at = content.index(header) if encoding.startswith("DELTA_LENGTH") else content.rindex(header)
+    path.write_bytes(content[:at] + header[:3] + b"\x7f" + content[at + 4 :])
+    with pytest.raises(DataError, match="a page states 127 lengths of texts for 1 values"):
+        open_parquet(path)
+
+    for n, codec in itertools.product((0, 1, 129, 3_000), ("none", "snappy", "zstd")):
+        texts = [[f"{number}" * (number % 9), None] for number in range(n)]
+        values = pa.array(texts, pa.list_(pa.string()))
+        options |= {"compression": codec, "data_page_size": 2_000}
+        with open_parquet(written(path, values, **options)) as file:
+            assert file.read()["a"].combine_chunks().flatten() == values.flatten()
+
+
+def test_long_columns_of_texts_with_lengths_are_read(tmp_path):
+    """pyarrow cannot make a dictionary of them."""
+    options = {"use_dictionary": False, "column_encoding": "DELTA_LENGTH_BYTE_ARRAY"}
+    texts = [f"{number:090}" for number in range(20_000)]
+    path = written(tmp_path / "rows.parquet", pa.array(texts), **options)
+
+    assert [row["a"] for _, row in read_rows(path)] == texts
 
 
 def test_splits_of_a_saved_data_set_are_those_of_its_dictionary(tmp_path):

@@ -27,6 +27,7 @@ from surface_consistency.runs.files import (
     write_csv,
     write_json,
     write_parquet,
+    write_sheet,
     write_text,
 )
 from surface_consistency.runs.folder import read_tables
@@ -236,6 +237,26 @@ RESTS = ["-0.5", "+1e-3", "-3", "'tis", "", "a=b", "'", "-inf", "ÄÖ"]
 @example("-inf")
 def test_a_guarded_cell_is_read_as_it_was(text):
     assert unguard_cell(guard_cell(text)) == text
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_sheet_that_another_process_writes_meanwhile_is_not_replaced(
+    tmp_path, monkeypatch, has_links
+):
+    path, link = tmp_path / "sheet.csv", os.link
+
+    def late(source, target):
+        path.write_text("labels", "utf-8")
+        if not has_links:
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", late)
+    with pytest.raises(DataError, match="is not replaced"):
+        write_sheet(path, FRAME)
+    assert [(file.name, file.read_text("utf-8")) for file in tmp_path.iterdir()] == [
+        ("sheet.csv", "labels")
+    ]
 
 
 def test_tables_hold_no_cell_that_a_spreadsheet_runs(tmp_path):

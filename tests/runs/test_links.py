@@ -129,6 +129,14 @@ def test_a_named_pipe_is_not_a_log(folder):
     assert RunFolder(folder).logs() == before
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_named_pipe_in_the_place_of_a_file_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "targets.parquet")
+
+    with pytest.raises(DataError, match=r"targets\.parquet is not a regular file but a named pipe"):
+        RunFolder(tmp_path).read_plan()
+
+
 def test_a_name_with_a_null_byte_is_not_within_a_folder(tmp_path):
     with pytest.raises(DataError, match="leads out of its folder"):
         within(tmp_path, "a\0b")

@@ -195,9 +195,9 @@ def test_other_rows_of_the_published_repository_are_refused():
     data = replace(sample, source=sample.source.model_copy(update={"id": "naist-nlp/RedirectQA"}))
     for protocol, n_rows in (("local", "61,120"), ("japanese", "22,869")):
         settings = RedirectQASettings(as_published=True, protocol=protocol)
-        with pytest.raises(DataError, match=f"is of {n_rows} questions"):
+        with pytest.raises(DataError, match=f"needs {n_rows} questions"):
             RedirectQAStudy().plan(data, settings)
-    with pytest.raises(DataError, match="is of 61,120 questions"):
+    with pytest.raises(DataError, match="needs 61,120 questions"):
         LinkingStudy().plan(data, LinkingSettings(as_published=True, neighbours="vectors.vec"))
     with pytest.raises(ValueError, match="`protocol` needs `as_published`"):
         RedirectQASettings(protocol="api")

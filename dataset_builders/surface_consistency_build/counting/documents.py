@@ -12,10 +12,9 @@ from typing import Any, Final, Literal
 
 import orjson
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.rows.columnar import check_parquet
+from surface_consistency.rows.columnar import open_parquet
 from surface_consistency_build.counting.texts import PackedTexts, encoded
 from surface_consistency_build.unpacking.decoders import (
     PACKED_SUFFIXES,
@@ -289,7 +288,8 @@ class DocumentReader:
     def _parquet(self, part: FilePart) -> Iterator[bytes]:
         """Read a column of Parquet."""
         try:
-            file = pq.ParquetFile(part.path)
+            groups = slice(part.start, part.stop)
+            file = open_parquet(part.path, groups=groups)
             names = file.schema_arrow.names
             wanted = [*dict.fromkeys(name for name in (self._text, self._id) if name is not None)]
             if missing := [name for name in wanted if name not in names]:
@@ -299,9 +299,8 @@ class DocumentReader:
                     f"the column (`{role}`)"
                 )
             first = sum(file.metadata.row_group(k).num_rows for k in range(part.start))
-            groups = range(part.start, file.num_row_groups if part.stop is None else part.stop)
-            check_parquet(file, part.path, groups)
-            for batch in file.iter_batches(1024, row_groups=[*groups], columns=wanted):
+            numbers = [*range(file.num_row_groups)[groups]]
+            for batch in file.iter_batches(1024, row_groups=numbers, columns=wanted):
                 texts = batch.column(0)
                 if pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type):
                     batch = batch.set_column(0, self._text, texts.cast(pa.large_binary()))

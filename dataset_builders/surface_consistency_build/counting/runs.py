@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import Field
 
 from surface_consistency.errors import (
@@ -26,6 +25,7 @@ from surface_consistency.errors import (
     SourceNotFoundError,
     SurfaceConsistencyWarning,
 )
+from surface_consistency.rows.columnar import open_parquet
 from surface_consistency.runs.job import Job, ShardResult, file_stamp
 from surface_consistency.schemas.settings import Settings
 from surface_consistency_build.counting.documents import (
@@ -371,8 +371,9 @@ def _share_out(files: Sequence[Path], sizes: Sequence[int], n: int) -> list[list
 def _n_row_groups(path: Path) -> int:
     """Count the row groups of a Parquet file; 1 for what is none, which the reader refuses."""
     try:
-        return int(pq.ParquetFile(path).num_row_groups)
-    except (pa.ArrowException, OSError):
+        with open_parquet(path, groups=slice(0)) as file:
+            return int(file.num_row_groups)
+    except (DataError, pa.ArrowException, OSError):
         return 1
 
 

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 from pydantic import create_model
 
 from surface_consistency.analysis.labels import label_list
@@ -21,6 +20,7 @@ from surface_consistency.engine.paired.page import PageSpec
 from surface_consistency.engine.run import make_manifest
 from surface_consistency.engine.settings import StudyRecords
 from surface_consistency.errors import ColumnNotFoundError, DataError
+from surface_consistency.rows.columnar import open_parquet
 from surface_consistency.runs.files import write_text
 from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.frames import make_frame, write_frame
@@ -68,8 +68,10 @@ class Verdicts:
     def read(cls, folder: RunFolder) -> "Verdicts":
         """Read the design from the manifest of a folder, and the columns from its outcomes."""
         design = Design.model_validate(folder.read_manifest().design, strict=False)
-        names = pq.read_schema(folder.outcomes).names if folder.outcomes.is_file() else ()
-        return cls.of(design, names)
+        if not folder.outcomes.is_file():
+            return cls.of(design, ())
+        with open_parquet(folder.outcomes, groups=slice(0)) as file:
+            return cls.of(design, file.schema_arrow.names)
 
 
 def import_verdicts(

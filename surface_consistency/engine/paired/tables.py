@@ -15,6 +15,7 @@ import pandas as pd
 from surface_consistency import metrics
 from surface_consistency.engine.design import Design, Report
 from surface_consistency.engine.paired.answers import answer_agreement
+from surface_consistency.engine.plan import check_target_columns
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.matching.rules import rule_in_file
 from surface_consistency.metrics.paired.effect_sizes import kappa_of_counts
@@ -374,6 +375,7 @@ def _repeated(report: Report, run: Run, stratum: str | None) -> pd.DataFrame | N
         for path in (folder.verdicts, folder.repeat_verdicts)
     )
     targets = folder.read_plan()[0]
+    check_target_columns(targets, report.design, str(folder.targets))
     wanted = ["target_id", "item", *filter(None, (stratum,))]
     if report.cluster in targets:
         wanted.append(report.cluster)

@@ -1,4 +1,4 @@
-"""The audit of forgetting: what survives the deletion of a fact, by which way, and from where."""
+"""The audit of forgetting: which answers survive the deletion of a fact, and from which source."""
 
 import lazy_loader
 

@@ -1,7 +1,7 @@
-"""Where a right answer after deletion came from, read off the traces of its lookups.
+"""Find the origin of a correct answer after deletion in the traces of its lookups.
 
-What is right with retrieval off too is the parameters'; `AuditOutcome.derived`, which sees both
-answers, says so. Of the rest this module says what the model was given.
+`AuditOutcome.derived`, which has both answers, attributes an answer to the parameters if it is
+also correct with retrieval off. This module attributes the others to an entry or to the prompt.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,7 +16,7 @@ from surface_consistency.studies.audit.matching.judgement import (
 from surface_consistency.studies.audit.records import Attribution
 
 KINDS: Final[tuple[Attribution, ...]] = get_args(Attribution)
-"""Where a right answer after deletion may come from, in order."""
+"""Possible origins of a correct answer after deletion, in order."""
 
 KIND_TITLES: Final[Mapping[Attribution, str]] = {
     "parameters": "known without retrieval",
@@ -27,19 +27,19 @@ KIND_TITLES: Final[Mapping[Attribution, str]] = {
     "unrelated": "unrelated entry",
     "no_candidate": "no entry",
 }
-"""The same in few words."""
+"""Title of each origin."""
 
 KIND_MEANINGS: Final[Mapping[Attribution, str]] = {
-    "parameters": "the model is right with retrieval off too, whatever it was given",
+    "parameters": "the model is also correct with retrieval off, whichever entry it was given",
     "surviving_equivalent": "an entry that still states the deleted fact was given to the model",
-    "same_object": "an entry with the right object under another subject or relation was given",
-    "echo": "the answer stands in the prompt, and no entry given holds it",
+    "same_object": "an entry with the correct object under another subject or relation was given",
+    "echo": "the prompt contains the answer, and no entry that was given contains it",
     "same_subject": "an entry about the subject with another object was given, which does not "
     "explain the answer",
     "unrelated": "an entry that shares neither was given, which does not explain the answer",
-    "no_candidate": "no entry was given at all",
+    "no_candidate": "no entry was given",
 }
-"""The same in a sentence."""
+"""Description of each origin in a sentence."""
 
 
 def attribute(
@@ -51,26 +51,26 @@ def attribute(
     equivalence: str | Equivalence = "audit",
     n_facts: int | None = None,
 ) -> tuple[Attribution, Triplet | None]:
-    """Tell where a right answer after deletion came from.
+    """Find the origin of a correct answer after deletion.
 
-    Only what the model was given counts, over all its lookups; entries that retrieval ranked but
-    did not hand over could not have answered. The first of these that holds is the result: an entry
-    that states the deleted fact; an entry with its object under another subject or relation; the
-    answer standing in the prompt as whole words; an entry about the subject with another object; an
-    entry that shares neither; none at all. It is never "parameters", which no trace can tell.
+    Only entries that the model was given in any of its lookups count, not those that retrieval
+    ranked but did not pass on. The result is the first of these that applies: an entry that states
+    the deleted fact; an entry with its object under another subject or relation; the answer as
+    whole words in the prompt; an entry about the subject with another object; an entry that shares
+    neither; no entry. It is never "parameters", which traces do not show.
 
     Args:
         prompt: The fact and its prompt.
-        answer: The cleaned answer, which is right.
+        answer: The cleaned answer, which is correct.
         traces: Traces of the lookups, in order.
         surviving: Entries that still state the fact by a wider closure than the deletion's.
         equivalence: How the answer and objects are compared: a name or a value of `EQUIVALENCES`.
-        n_facts: Facts that the runner puts before a prompt, maximum; None where the model looks
-            facts up itself. See `given_candidates`.
+        n_facts: Maximum number of facts that the runner puts before a prompt; None if the model
+            looks facts up itself. See `given_candidates`.
 
     Returns:
-        Where the answer came from, and the entry behind it, among those of one kind the first; None
-        for an echo and without candidate.
+        The origin, and the first entry of this kind; None in place of an entry for an echo and
+        without a candidate.
 
     Examples:
         >>> fact = AuditPrompt(prompt_id=0, fact_id=0, subject="Japan", relation="Capital",
@@ -88,7 +88,7 @@ def attribute(
             sources.setdefault(
                 kind, Triplet(candidate.subject, candidate.relation, candidate.object)
             )
-    if _stands_in(answer, prompt.prompt_text, rule):
+    if _contains_answer(answer, prompt.prompt_text, rule):
         sources["echo"] = None
     for kind in KINDS:
         if kind in sources:
@@ -101,8 +101,8 @@ def given_candidates(trace: RetrievalTrace, n_facts: int | None) -> Sequence[Can
 
     Args:
         trace: The lookup.
-        n_facts: Maximum number of facts, for runners that put several before a prompt; None where
-            the model is given what was selected.
+        n_facts: Maximum number of facts, for runners that put several before a prompt; None if
+            the model is given the selected candidate.
 
     Returns:
         The retained candidates at or above the threshold, else the selected one, if any.
@@ -119,7 +119,7 @@ def given_candidates(trace: RetrievalTrace, n_facts: int | None) -> Sequence[Can
 def _kind(
     candidate: Candidate, golds: set[str], surviving: set[tuple[str, ...]], rule: Equivalence
 ) -> Attribution:
-    """Tell what one entry that the model was given has of the fact."""
+    """Return the origin to which one entry that the model was given belongs."""
     entry = (candidate.subject, candidate.relation, candidate.object)
     if candidate.supports_target_fact or entry in surviving:
         return "surviving_equivalent"
@@ -128,7 +128,7 @@ def _kind(
     return "same_subject" if candidate.matches_subject else "unrelated"
 
 
-def _stands_in(answer: str, text: str, rule: Equivalence) -> bool:
-    """Tell whether the answer stands in a text as whole words."""
+def _contains_answer(answer: str, text: str, rule: Equivalence) -> bool:
+    """Return whether a text contains the answer as whole words."""
     key = rule.key(answer)
     return bool(key) and f" {key} " in f" {rule.key(text)} "

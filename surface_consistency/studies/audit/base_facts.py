@@ -1,8 +1,8 @@
-"""The cluster of an audit: the fact before renaming, which several topologies store.
+"""Find the base fact of each prompt, which is the cluster of an audit.
 
-The answers to one fact in several databases are not independent, and with retrieval off they are
-nearly copies; so are those under its alias names, and those of the decoys and near misses that were
-made from it.
+A base fact is a fact before renaming, which several topologies store. The answers to one base fact
+in several databases are not independent, and with retrieval off they are nearly copies. The same
+is true of answers under its alias names, and to the decoys and near misses derived from it.
 """
 
 import hashlib
@@ -15,31 +15,31 @@ from surface_consistency.studies.audit.retrieval.alias_groups import ROLES, name
 
 
 class BaseFact(NamedTuple):
-    """The fact from which a fact of a database was made."""
+    """The fact from which a fact of a database was derived."""
 
     name: str
     """Its subject and relation, such as "France | Capital"; equal names are one cluster."""
 
     is_linked: bool
-    """Whether this is known: the prompt names it, or a fact of topology base has the same names."""
+    """Whether it is known: the prompt names it, or a fact of topology base has the same names."""
 
 
 def base_facts(prompts: Sequence[tuple[str, AuditPrompt]]) -> list[BaseFact]:
     """Find the base fact of each prompt: the cluster of all intervals and tests of an audit.
 
     A base fact is known if a prompt names it in `base_fact`, or as subject and relation of a fact
-    of topology base; known base facts of equal names, but for case and spacing, are one, and no
-    others are. Each other prompt has the base fact of its own name. Without one, it has the only
-    base fact with which it shares a name of the subject and a name of the relation, as the audit
-    compares names or with punctuation; names that only one base fact has decide first. Other
-    prompts that share names, also by way of further ones, ask the same question and are one
-    cluster: that of a base fact if they share names with one alone. What is left, such as a decoy
-    of the published files, which do not name base facts, or a question that two base facts share,
-    is not linked.
+    of topology base. Known base facts are the same if their names are equal, ignoring case and
+    spacing. Each other prompt has the base fact of its own name. Without one, it has the only base
+    fact with which it shares a name of the subject and a name of the relation, by the audit's
+    comparison of names or with punctuation; names of only one base fact take precedence. Other
+    prompts that share names, also through further prompts, contain the same question and are one
+    cluster: that of a base fact if they share names with only one. The remaining prompts are not
+    linked, such as decoys of the published files, which do not name base facts, and questions that
+    two base facts share.
 
     Args:
-        prompts: Pairs of a topology and a prompt, in any order. Pass those of all databases
-            together, or a fact in two of them may be in two clusters.
+        prompts: Pairs of a topology and a prompt, in any order. Pass the prompts of all databases
+            together; otherwise a fact in two of them may be in two clusters.
 
     Returns:
         The base fact of each prompt, in order; of several spellings, the first in sorted order.
@@ -58,7 +58,7 @@ def base_facts(prompts: Sequence[tuple[str, AuditPrompt]]) -> list[BaseFact]:
         for _, one in prompts
     ]
     known: dict[str, str] = {}
-    bearers: dict[str | tuple[str, ...], set[str]] = {}
+    owners: dict[str | tuple[str, ...], set[str]] = {}
     others: DisjointSet[str | tuple[str, ...] | int] = DisjointSet(range(len(prompts)))
     for place, (topology, one) in enumerate(prompts):
         is_known = topology == "base" or one.base_fact is not None
@@ -66,21 +66,21 @@ def base_facts(prompts: Sequence[tuple[str, AuditPrompt]]) -> list[BaseFact]:
             known[own[place]] = min(spelled[place], known.get(own[place], spelled[place]))
         for key in keys[place]:
             if is_known:
-                bearers.setdefault(key, set()).add(own[place])
+                owners.setdefault(key, set()).add(own[place])
             else:
                 others.add(key)
                 others.merge(key, place)
-    bearers |= {name: {name} for name in known}
+    owners |= {name: {name} for name in known}
 
-    def borne(place: int) -> set[str]:
-        """The base facts that share names with a prompt."""
-        found = [bearers[key] for key in keys[place] if key in bearers]
+    def owners_of(place: int) -> set[str]:
+        """Return the base facts that share names with a prompt."""
+        found = [owners[key] for key in keys[place] if key in owners]
         sole = [names for names in found if len(names) == 1]
         return {own[place]} if own[place] in known else set().union(*(sole or found))
 
     facts: dict[int, BaseFact] = {}
     for members in others.subsets():
-        names = {one: borne(one) for one in members if isinstance(one, int)}
+        names = {one: owners_of(one) for one in members if isinstance(one, int)}
         together = set[str]().union(*names.values())
         if len(together) == 1:
             names = dict.fromkeys(names, together)
@@ -98,14 +98,14 @@ def draw_base_facts(
 
     Args:
         facts: Domain, topology and base fact of each prompt.
-        n_facts: Number of base facts per domain, of those that all its topologies store; a domain
-            with no more of these has all its facts.
+        n_facts: Number of base facts per domain among those that all its topologies store; all
+            facts of a domain that does not have more of these.
         seed: Seed of the draw.
 
     Returns:
-        Domain and base fact of those that are drawn: the hash of the name is among the first
-        `n_facts`. Base facts that fewer topologies store, such as the decoys of the published
-        files, which are not linked to other topologies, are thus drawn at about the same rate.
+        Domain and name of the base facts drawn: the hash of the name is among the first `n_facts`.
+        Base facts in fewer topologies, such as the decoys of the published files, which are not
+        linked to other topologies, are thus drawn at about the same rate.
     """
     topologies: dict[str, dict[str, set[str]]] = {}
     for domain, topology, name in facts:

@@ -1,4 +1,4 @@
-"""The grid of an audit: databases, each with its prompts in several styles.
+"""Find the conditions of an audit: databases, each with its prompts in several styles.
 
 Two layouts are read, both as published (arXiv 2607.00605): `<domain>/<topology>.json` with
 `<domain>/prompts/<topology>/prompts_<style>.jsonl`, and a folder of one database with its prompts
@@ -39,10 +39,10 @@ _PARQUET: Final = ".parquet"
 
 @dataclass(frozen=True, slots=True, order=True)
 class ConditionLabel:
-    """What a condition of the grid is called."""
+    """Domain, topology and prompt style of a condition."""
 
     domain: str
-    """What the facts are about."""
+    """Topic of the facts."""
 
     topology: str
     """Topology of the database."""
@@ -70,16 +70,16 @@ class AuditCondition:
     """Its prompts in the style."""
 
     database_file: str
-    """The database file, from the folder that was searched."""
+    """Path of the database file, relative to the folder that was searched."""
 
     prompt_file: str
-    """The prompt file, from the folder that was searched."""
+    """Path of the prompt file, relative to the folder that was searched."""
 
     def limited(self, limit: int | None) -> "AuditCondition":
-        """Take the first prompts alone.
+        """Keep only the first prompts.
 
         Args:
-            limit: How many; None for all.
+            limit: Maximum number of prompts; None for all.
 
         Returns:
             The condition with these prompts.
@@ -91,24 +91,24 @@ class AuditCondition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditData:
-    """What an audit asks: databases with their prompts."""
+    """The data of an audit: databases with their prompts."""
 
     id: str
-    """Where they came from, for the manifest."""
+    """Source of the data, for the manifest."""
 
     conditions: Sequence[AuditCondition]
     """Databases and prompts by style."""
 
 
 def condition_label(prompt_file: str | os.PathLike[str]) -> ConditionLabel:
-    """Read domain, topology and style off the path of a prompt file.
+    """Read domain, topology and style from the path of a prompt file.
 
     Args:
         prompt_file: The path, in either layout.
 
     Returns:
-        The label. A database with a `prompts` folder of its own is its own domain and topology,
-        named by its folder without "_database".
+        The label. For a folder of one database with its prompts, domain and topology are both the
+        name of the folder without "_database".
 
     Raises:
         DataError: If the path has neither layout.
@@ -145,27 +145,28 @@ def find_conditions(
     """Find databases with their prompts, and check that they belong together.
 
     Args:
-        databases: A folder that holds databases in either layout, at any depth, or the file of one
+        databases: A folder of databases in either layout, at any depth, or the file of one
             database: JSON or Parquet, as of `read_database`.
-        domains: Domains to take; None for all.
-        topologies: Topologies to take; None for all.
-        styles: Prompt styles to take; None for all.
-        max_missing: Largest share of a file's prompts whose fact the database may lack, in [0, 1].
+        domains: Domains to use; None for all.
+        topologies: Topologies to use; None for all.
+        styles: Prompt styles to use; None for all.
+        max_missing: Maximum proportion of a file's prompts whose fact is missing from the database,
+            in [0, 1].
 
     Returns:
         The conditions by domain, topology and style; those of a database share it.
 
     Raises:
-        SourceNotFoundError: If there is no such file or folder, or no database with prompts in it.
-        DataError: If a file is broken, prompts belong to another database, a name that was asked
-            for is not there, or two databases have one name.
+        SourceNotFoundError: If the file or folder does not exist, or has no database with prompts.
+        DataError: If a file is invalid, prompts belong to another database, a domain, topology or
+            style does not exist, or two databases have one name.
         ValueError: If `max_missing` is out of range.
 
     Warns:
         DataWarning: If a database lacks some of its prompts' facts.
     """
     if not 0.0 <= max_missing <= 1.0:
-        raise ValueError(f"max_missing is a share of prompts and must be 0 to 1, got {max_missing}")
+        raise ValueError(f"max_missing is a proportion and must be 0 to 1, got {max_missing}")
     root = Path(databases)
     if not root.exists():
         near = did_you_mean(str(root), [SAMPLE])
@@ -210,21 +211,21 @@ def _paired(root: Path) -> dict[ConditionLabel, tuple[Path, Path]]:
             files_of[label] = (file, prompts)
     if not files_of:
         raise SourceNotFoundError(
-            f"no database with prompts in {root}; prompts lie beside TOPOLOGY.json (or .parquet) "
-            "in prompts/TOPOLOGY/prompts_STYLE.jsonl or prompts/prompts_STYLE.jsonl"
+            f"no database with prompts in {root}; the prompts of TOPOLOGY.json (or .parquet) are "
+            "in prompts/TOPOLOGY/prompts_STYLE.jsonl or prompts/prompts_STYLE.jsonl next to it"
         )
     return dict(sorted(files_of.items(), key=lambda item: _place(item[0])))
 
 
 def _prompt_files(database: Path) -> list[Path]:
-    """List the prompt files of a database: its own, else those of its folder."""
+    """List the prompt files of a database: those in its subfolder, else those of its folder."""
     folder = database.parent / "prompts"
     own = sorted((folder / database.stem).glob(f"{_PREFIX}*.jsonl"))
     return own or sorted(folder.glob(f"{_PREFIX}*.jsonl"))
 
 
 def _place(label: ConditionLabel) -> tuple[str, int, str, int, str]:
-    """Order conditions: domains by name, topologies and styles as the audit lists them."""
+    """Return the sort key: domains by name, topologies and styles in the order of the audit."""
     topology, style = label.topology, label.style
     # Names that are not listed come last.
     places = [*TOPOLOGIES, topology].index(topology), [*STYLES, style].index(style)
@@ -258,5 +259,5 @@ def _read(
 
 
 def _from(file: Path, base: Path) -> str:
-    """Write a path as seen from the folder that was searched."""
+    """Return a path relative to the folder that was searched."""
     return Path(os.path.relpath(file, base)).as_posix()

@@ -1,8 +1,8 @@
-"""Files of the audit of forgetting, in the layout in which it publishes them (arXiv 2607.00605).
+"""Read the files of the audit of forgetting in their published layout (arXiv 2607.00605).
 
 A database is one JSON object with four lists: `entities`, `relationships` and `return_values` name
-the distinct subjects, relations and objects; `triplets` holds lists of three strings
-(kilian-group/LMLM). A prompt file holds one target fact in one prompt style a line.
+the distinct subjects, relations and objects; `triplets` contains lists of three strings
+(kilian-group/LMLM). A prompt file contains one target fact in one prompt style per line.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ ALIASES: Final = ("subject_aliases", "relation_aliases", "object_aliases")
 
 
 def _number(value: object) -> object:
-    """Take a number that is written as a string, or number any other string by its digest."""
+    """Convert a string to its number, or any other string to a number made from its digest."""
     if not isinstance(value, str) or not value.strip():
         return value
     text = value.strip()
@@ -43,7 +43,7 @@ def _number(value: object) -> object:
 
 
 def _names(value: object) -> object:
-    """Take one alias that stands in no list, and none that is null."""
+    """Convert a single alias to a tuple, and null to an empty one."""
     if value is None:
         return ()
     return (value,) if isinstance(value, str) else value
@@ -57,22 +57,22 @@ class AuditPromptRow(Record):
     """A row of a prompt file under any of the names that the audit reads."""
 
     prompt_id: _Number
-    """Number of the row in its file; a string that is no number is numbered by its digest."""
+    """Number of the row in its file; a string that is not a number is numbered by its digest."""
 
     fact_id: _Number
-    """Number of the fact, as of the row."""
+    """Number of the fact, in the same format."""
 
     subject: NonEmpty
     """Subject as the prompt names it."""
 
     relation: str | None = None
-    """Relation as the prompt names it; None where the database must tell."""
+    """Relation as the prompt names it; None to take it from the database."""
 
     gold_object: NonEmpty
-    """The object that is right."""
+    """The correct object."""
 
     prompt_text: NonEmpty
-    """What the model reads."""
+    """Text of the prompt."""
 
     subject_aliases: _Names = ()
     """Other names of the subject."""
@@ -90,14 +90,14 @@ class AuditPromptRow(Record):
     """Further names of the object."""
 
     base_fact: NonEmpty | None = None
-    """The fact before renaming; the published files do not name it."""
+    """The fact before renaming; missing in the published files."""
 
 
 class AuditResult(Record):
     """One answer, as the published audit writes it (`*_results.jsonl`)."""
 
     fact_id: _Number
-    """Number of the fact; a string that is no number is numbered by its digest."""
+    """Number of the fact; a string that is not a number is numbered by its digest."""
 
     subject: NonEmpty
     """Subject as the prompt names it."""
@@ -115,25 +115,25 @@ class AuditResult(Record):
     """State of the store."""
 
     prompt: str
-    """What the model read."""
+    """Text of the prompt."""
 
     ground_truth: NonEmpty
-    """The object that is right."""
+    """The correct object."""
 
     object_aliases: _Names = ()
-    """Other names of the object, which count as right."""
+    """Other names of the object, which count as correct."""
 
     model_output: str
-    """The cleaned answer: what is judged."""
+    """The cleaned answer, which is scored."""
 
     retrieval_trace: RetrievalTrace | None = None
-    """What the first lookup saw."""
+    """Trace of the first lookup."""
 
     raw_output: str | None = Field(default=None)
-    """What the model wrote, lookups included; the audit does not publish it, this package does."""
+    """Output of the model with its lookups; written by this package, not by the published audit."""
 
     base_fact: NonEmpty | None = None
-    """The fact before renaming, which this package publishes and the audit does not."""
+    """The fact before renaming; written by this package, not by the published audit."""
 
 
 def read_database(path: str | os.PathLike[str]) -> Triplets:
@@ -146,11 +146,11 @@ def read_database(path: str | os.PathLike[str]) -> Triplets:
         The database; entries keep the file's order.
 
     Raises:
-        SourceNotFoundError: If there is no such file.
+        SourceNotFoundError: If the file does not exist.
         ColumnNotFoundError: If a Parquet file lacks a column.
-        DataError: If the file is not JSON or not UTF-8, lacks a list, holds an entry that is not
-            three filled strings, has a part of more than 10,000 characters or stands twice, or
-            lists that name other subjects, relations or objects than the entries do.
+        DataError: If the file is not JSON or not UTF-8 or lacks a list; if an entry is not three
+            non-empty strings, has a part of more than 10,000 characters or occurs twice; or if the
+            lists and the entries name different subjects, relations or objects.
     """
     file = Path(path)
     if file.suffix == ".parquet":
@@ -159,8 +159,8 @@ def read_database(path: str | os.PathLike[str]) -> Triplets:
     missing = [key for key in _KEYS if not isinstance(data.get(key), list)]
     if missing:
         raise DataError(
-            f"{file}: no list {', '.join(map(repr, missing))}; a database holds "
-            f"{', '.join(_KEYS)}, this file holds {', '.join(map(repr, data)) or 'nothing'}"
+            f"{file}: no list {', '.join(map(repr, missing))}; a database contains "
+            f"{', '.join(_KEYS)}, this file contains {', '.join(map(repr, data)) or 'nothing'}"
         )
     entries = tuple(_entry(item, f"{file}: triplet {i}") for i, item in enumerate(data["triplets"]))
     if not entries:
@@ -176,22 +176,22 @@ def read_audit_prompts(
 ) -> list[AuditPrompt]:
     """Read a prompt file.
 
-    Names of the object may stand under `object_aliases`, `gold_object_aliases` and
-    `answer_aliases`, as a list or one string. Numbers may be strings; a string that is no number is
-    numbered by its digest, so that a fact has one number in all files.
+    Names of the object are read from `object_aliases`, `gold_object_aliases` and `answer_aliases`,
+    as a list or one string. Numbers may be strings; a string that is not a number is numbered by
+    its digest, so that a fact has one number in all files.
 
     Args:
         path: The JSON-lines file.
-        database: The database of the prompts. A row without `relation` gets those under which the
-            database holds its subject and object: the first as its relation, others as aliases.
+        database: The database of the prompts. A row without `relation` gets the relations of the
+            entries with its subject and object: the first as its relation, others as aliases.
 
     Returns:
         The rows, in order.
 
     Raises:
-        SourceNotFoundError: If there is no such file.
-        RecordError: If a line is not a prompt row, an alias is empty, a prompt number stands
-            twice, or a row has no relation and no database tells it.
+        SourceNotFoundError: If the file does not exist.
+        RecordError: If a line is not a prompt row, an alias is empty, a prompt number occurs
+            twice, or a row does not have a relation and the database does not contain it.
     """
     rows = read_jsonl(path, AuditPromptRow)
     prompts = list(check_prompts((_to_prompt(row, database, str(path)) for row in rows), str(path)))
@@ -210,8 +210,8 @@ def read_audit_results(path: str | os.PathLike[str]) -> list[AuditResult]:
         The rows, in order.
 
     Raises:
-        SourceNotFoundError: If there is no such file.
-        RecordError: If a line is no such row, or there is none.
+        SourceNotFoundError: If the file does not exist.
+        RecordError: If a line is not a result row, or the file is empty.
     """
     results = list(read_jsonl(path, AuditResult))
     if not results:
@@ -220,24 +220,24 @@ def read_audit_results(path: str | os.PathLike[str]) -> list[AuditResult]:
 
 
 def _to_prompt(row: AuditPromptRow, database: Triplets | None, source: str) -> AuditPrompt:
-    """Bring a row under the names of its record."""
+    """Convert a row to its record."""
     others = dict.fromkeys((*row.gold_object_aliases, *row.answer_aliases))
     objects = (*row.object_aliases, *(name for name in others if name not in row.object_aliases))
     subjects, relations = row.subject_aliases, row.relation_aliases
     relation = (row.relation or "").strip() and row.relation
     if not relation:
-        spoken = (row.subject, *row.subject_aliases)
-        relations_held = (
-            [] if database is None else relations_of(database, spoken, (row.gold_object, *objects))
+        names = (row.subject, *row.subject_aliases)
+        found = (
+            [] if database is None else relations_of(database, names, (row.gold_object, *objects))
         )
-        if not relations_held:
+        if not found:
             raise RecordError(
                 f"{source}: prompt_id {row.prompt_id} has no relation, and "
                 + ("no database was given" if database is None else "the database has no entry")
-                + f" of {shown(row.subject)} and {shown(row.gold_object)} to take it from; name "
+                + f" of {shown(row.subject)} and {shown(row.gold_object)} to take it from; add "
                 "the relation"
             )
-        relation, relations = relations_held[0], (*relations, *relations_held[1:])
+        relation, relations = found[0], (*relations, *found[1:])
     return AuditPrompt(
         prompt_id=row.prompt_id,
         fact_id=row.fact_id,
@@ -260,14 +260,14 @@ def _load(file: Path) -> dict[str, Any]:
     data = parse_json(file.read_bytes(), str(file), remedy="a database is one JSON object")
     if not isinstance(data, dict):
         raise DataError(
-            f"{file}: a database is one JSON object with {', '.join(_KEYS)}, this file holds a "
+            f"{file}: a database is one JSON object with {', '.join(_KEYS)}, this file contains a "
             f"{type(data).__name__}"
         )
     return data
 
 
 def _entry(item: object, place: str) -> Triplet:
-    """Take a list of three strings as an entry."""
+    """Convert a list of three strings to an entry."""
     if not isinstance(item, list) or len(item) != 3 or not all(isinstance(x, str) for x in item):
         raise DataError(
             f"{place} must be three strings (subject, relation, object), got {_shown(item)}"
@@ -278,15 +278,15 @@ def _entry(item: object, place: str) -> Triplet:
 def check_entries(
     entries: tuple[Triplet, ...], place: str, *, longest: int | None = _LONGEST
 ) -> None:
-    """Refuse empty parts, parts that are too long, characters that no file can hold, repetition.
+    """Check entries for empty parts, parts that are too long, invalid characters and repetition.
 
     Args:
         entries: The entries.
-        place: What contains them, for errors.
+        place: File or source of the entries, for errors.
         longest: Maximum length of a part in characters; None for no limit.
 
     Raises:
-        DataError: If an entry is broken; names it.
+        DataError: If an entry is invalid; the message names it.
     """
     first: dict[Triplet, int] = {}
     for index, entry in enumerate(entries):
@@ -296,8 +296,8 @@ def check_entries(
             if longest is not None and len(part) > longest:
                 raise DataError(
                     f"{place}: the {role} of triplet {index} has {len(part):,} characters, more "
-                    f"than the {longest:,} allowed ({_shown(part)}); mend the file, or convert a "
-                    "correct one to Parquet, which has no limit"
+                    f"than the {longest:,} allowed ({_shown(part)}); correct the file, or convert "
+                    "it to Parquet, which has no limit, if the text is intended"
                 )
             _check_characters(part, f"{place}: the {role} of triplet {index}")
         if entry in first:
@@ -309,52 +309,52 @@ def check_entries(
 
 
 def _check_characters(part: str, place: str) -> None:
-    """Refuse half a surrogate pair, which JSON can spell and UTF-8 cannot."""
+    """Reject half a surrogate pair, which JSON can encode and UTF-8 cannot."""
     if not part.isascii() and any("\ud800" <= character <= "\udfff" for character in part):
-        raise DataError(f"{place} holds half a character ({_shown(part)}); mend the file")
+        raise DataError(f"{place} contains half a character ({_shown(part)}); correct the file")
 
 
 def _check_list(items: list[Any], names: set[str], place: str) -> None:
-    """Refuse a list that does not name what the entries name."""
-    wrong = [item for item in items if not isinstance(item, str)]
-    if wrong:
-        raise DataError(f"{place} must hold strings, got {_shown(wrong[0])}")
+    """Check that a list contains each name of the entries once, and no others."""
+    others = [item for item in items if not isinstance(item, str)]
+    if others:
+        raise DataError(f"{place} must contain strings, got {_shown(others[0])}")
     repeated = len(items) - len(set(items))
     lacking, extra = sorted(names - set(items)), sorted(set(items) - names)
     if lacking or extra or repeated:
         shown = _shown((lacking or extra or items)[0])
         raise DataError(
-            f"{place} does not fit the triplets: {len(lacking)} missing, {len(extra)} that no "
+            f"{place} does not match the triplets: {len(lacking)} missing, {len(extra)} that no "
             f"triplet has, {repeated} repeated (such as {shown}); list each name of the triplets "
             "once"
         )
 
 
 def _shown(value: object, limit: int = 80) -> str:
-    """Show a value, cut short."""
+    """Return the repr of a value, truncated."""
     text = repr(tuple(value) if isinstance(value, Triplet) else value)
     return text if len(text) <= limit else text[:limit] + "..."
 
 
 def check_prompts(prompts: Iterable[AuditPrompt], source: str) -> Iterator[AuditPrompt]:
-    """Refuse empty aliases and prompt numbers that occur twice.
+    """Check prompts for empty aliases and for numbers that occur twice.
 
     Args:
         prompts: The rows.
-        source: What contains them, for errors.
+        source: File or source of the rows, for errors.
 
     Yields:
         The rows.
 
     Raises:
-        RecordError: If a row is broken; names it.
+        RecordError: If a row is invalid; the message names it.
     """
     seen: set[int] = set()
     for prompt in prompts:
         if prompt.prompt_id in seen:
             raise RecordError(
                 f"{source}: prompt_id {prompt.prompt_id} occurs twice; give each row a "
-                "number of its own"
+                "different number"
             )
         seen.add(prompt.prompt_id)
         for field in ALIASES:

@@ -1,4 +1,4 @@
-"""Whether an answer of an audit is right, and what its lookups found: columns in, columns out."""
+"""Score the answers of an audit and count their lookups."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -23,71 +23,71 @@ from surface_consistency.studies.audit.records import Attribution
 
 
 class AuditVerdict(Verdict):
-    """The judgement of one answer of an audit; `prediction` is the cleaned answer."""
+    """The score of one answer of an audit; `prediction` is the cleaned answer."""
 
     contains: bool | None
     """Whether it contains an accepted object ("contains_match"); None without an answer."""
 
     is_unknown: bool | None
-    """Whether it says that it does not know, or nothing; None without an answer."""
+    """Whether it is empty or a phrase such as "I don't know"; None without an answer."""
 
     precision: float | None
-    """Share of its words that the gold has, in [0, 1]; None without an answer."""
+    """Proportion of its words that the gold contains, in [0, 1]; None without an answer."""
 
     recall: float | None
-    """Share of the gold's words that it has, in [0, 1]; None without an answer."""
+    """Proportion of the gold's words that it contains, in [0, 1]; None without an answer."""
 
     f1: float | None
     """Harmonic mean of both, in [0, 1]; None without an answer."""
 
     n_lookups: int | None = Field(ge=0)
-    """Lookups; None when the runner makes none."""
+    """Number of lookups; None if the runner does not make lookups."""
 
     n_abstained: int | None = Field(ge=0)
-    """Those that found nothing."""
+    """Number of lookups that found nothing."""
 
     n_fallback: int | None = Field(ge=0)
-    """Those that were answered by an entry below the threshold."""
+    """Number of lookups that were answered by an entry below the threshold."""
 
     n_blank: int | None = Field(ge=0)
-    """Those that asked for nothing."""
+    """Number of lookups with an empty query."""
 
     n_malformed: int | None = Field(ge=0)
-    """Beginnings of lookups in the text that name no entity and relation; None without an
+    """Number of lookups begun in the text without an entity and a relation; None without an
     answer."""
 
     gold_retrieved: bool | None
     """Whether a retained candidate states the fact, by the rule `support`; None without traces."""
 
     attribution: Attribution | None
-    """Where a right answer after deletion came from by its traces alone, so never "parameters";
-    None for any other."""
+    """Origin of a correct answer after deletion, from its traces only, so never "parameters"; None
+    for all other answers."""
 
     attributed_to: str | None
     """The entry behind it, as "subject | relation | object"; None without one."""
 
 
 class AuditJudge:
-    """Judges answers by the rules of the audit, and attributes those right after deletion.
+    """Scores answers by the rules of the audit, and attributes those correct after deletion.
 
-    Where a model or people judge, they are shown the cleaned answer, and their word decides whether
-    it is right; containment, words in common and lookups are told by the rules all the same.
+    An LLM judge or human labels, if given, decide whether the cleaned answer is correct.
+    Containment, token overlap and lookups are always computed by the rules.
 
     Args:
         cleaner: Name of a cleaner, one of `studies.audit.matching.CLEANERS`.
         equivalence: Name of an equivalence, one of `studies.audit.matching.EQUIVALENCES`.
-        support: When a retained entry states the fact: "published" asks the rule that deleted,
-            "audit" the wider one that looks for what the deletion left as well.
-        n_facts: Facts that the runner puts before a prompt at most; None where the model looks
-            facts up itself, so that it is given what was selected.
-        by: A model or people who judge in place of the equivalence; None for the equivalence.
+        support: When a retained entry states the fact: "published" uses the rule of the deletion,
+            "audit" a wider rule that also finds the entries that the deletion missed.
+        n_facts: Maximum number of facts that the runner puts before a prompt; None if the model
+            looks facts up itself and gets the selected entry.
+        by: LLM judge or human labels in place of the equivalence; None for the equivalence.
 
     Raises:
-        ValueError: If there is no such rule.
+        ValueError: If a rule is unknown.
     """
 
     name: str
-    """Both rules, or who judges what the cleaner gives."""
+    """Names of the cleaner and of the equivalence, LLM judge or human labels."""
 
     def __init__(
         self,
@@ -105,14 +105,14 @@ class AuditJudge:
         self._n_facts = n_facts
         self._by = by
         self.judges_again: bool = getattr(by, "judges_again", True)
-        """Whether it can judge the repeated sample."""
+        """Whether it can score the repeated sample."""
         self.name = f"{cleaner} cleaner, {by.name if by else f'{equivalence} equivalence'}"
 
     def overruled(self, by: Judge) -> "AuditJudge":
-        """Let a model or people judge what the cleaner gives.
+        """Use an LLM judge or human labels for the cleaned answers.
 
         Args:
-            by: Who judges.
+            by: The LLM judge or the human labels.
 
         Returns:
             The judge.
@@ -120,25 +120,25 @@ class AuditJudge:
         return AuditJudge(**self._rules, n_facts=self._n_facts, by=by)
 
     def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
-        """Judge answers; see `Judge.judge`.
+        """Score answers; see `Judge.judge`.
 
         Args:
-            targets: What to judge: columns of `plan_audit`, text and lookups.
+            targets: The answers: columns of `plan_audit`, text and lookups.
 
         Returns:
-            The fields of `AuditVerdict` but target_id and judged_by.
+            The fields of `AuditVerdict` except target_id and judged_by.
         """
         rows = list(target_rows(targets, "state", "text", "lookups", "surviving"))
-        scored = [self._ruled(row) for row in rows]
+        scored = [self._score_by_rules(row) for row in rows]
         if self._by is not None:
             answers = pd.Series([one.get("prediction") for one in scored], dtype=object)
             shown = targets.reset_index(drop=True).assign(text=answers)
             judged = self._by.judge(shown).astype(object)
-            for one, word in zip(
+            for one, other in zip(
                 scored, judged.where(judged.notna(), None).to_dict("records"), strict=True
             ):
                 one["rule_correct"] = one.get("correct")
-                one |= {name: word.get(name) for name in ("correct", "reason", "raw")}
+                one |= {name: other.get(name) for name in ("correct", "reason", "raw")}
         for row, one in zip(rows, scored, strict=True):
             if row["state"] == "DEL-ON" and row["lookups"] is not None and one.get("correct"):
                 one |= self._origin(row, one["prediction"])
@@ -151,8 +151,8 @@ class AuditJudge:
             {name: pd.Series([one.get(name) for one in scored], dtype=object) for name in own}
         ).astype({"precision": "float64", "recall": "float64", "f1": "float64"})
 
-    def _ruled(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Judge one answer by the rules, and count its lookups."""
+    def _score_by_rules(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Score one answer by the rules, and count its lookups."""
         text, lookups = row["text"], row["lookups"]
         if not isinstance(text, str):
             return {"reason": NO_ANSWER}
@@ -162,7 +162,7 @@ class AuditJudge:
         scored["n_malformed"] = sum(lookup.is_malformed for lookup in parse_lookups(text))
         if lookups is None:
             return scored
-        # With retrieval off the model may write lookups, but nothing answers them.
+        # With retrieval off the model may write lookups, but they are not answered.
         made: Sequence[Lookup] = () if row["state"] == "DEL-OFF" else lookups
         traces = [lookup.trace for lookup in made if lookup.trace is not None]
         is_wide = self._rules["support"] == "audit"
@@ -181,7 +181,7 @@ class AuditJudge:
         }
 
     def _origin(self, row: Mapping[str, Any], answer: str) -> dict[str, Any]:
-        """Attribute an answer that is right after deletion."""
+        """Attribute an answer that is correct after deletion."""
         kind, behind = attribute(
             to_audit_prompt(row),
             answer,
@@ -194,5 +194,5 @@ class AuditJudge:
 
 
 def _is_blank(lookup: Lookup) -> bool:
-    """Tell whether a lookup asked for nothing: runners do not hand such a one to the store."""
+    """Return whether a lookup has an empty query, which runners do not send to the store."""
     return lookup.value is None and (lookup.trace is None or bool(lookup.trace.error))

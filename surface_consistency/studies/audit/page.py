@@ -90,7 +90,7 @@ _SCORES: Final = {
     "recall": "recall",
     "f1": "f1",
 }
-"""Scores of a condition, and their columns of the verdicts."""
+"""Scores of a condition, and their columns in the table of correctness labels."""
 _LABELS: Final = {"attribution": {str(kind): title for kind, title in KIND_TITLES.items()}}
 
 Row = Mapping[Any, Any]
@@ -139,7 +139,7 @@ def _computed(run: Run, report: Report) -> dict[str, pd.DataFrame]:
 
 
 def _scores_by_condition(run: Run) -> pd.DataFrame:
-    """Average the scores of each condition by state; empty without the verdicts of the run."""
+    """Average the scores of each condition by state; empty if the run has no table of scores."""
     if not (run.folder.verdicts.is_file() and run.folder.targets.is_file()):
         return pd.DataFrame(columns=[*_CONDITION, "state", "n", *_SCORES])
     names = ["target_id", *_CONDITION, "state"]
@@ -195,7 +195,7 @@ def _plain(report: Report, frame: pd.DataFrame, caption: str) -> Table:
 
 
 def _right(report: Report) -> str:
-    """Return the title of the proportion of correct answers: exact match if only rules judge."""
+    """Return the title of the proportion of correct answers: exact match if only rules score."""
     judges = {_judging(run, "judge") or "rule" for run in report.runs}
     return "Exact match" if judges == {"rule"} else "Correct"
 
@@ -234,7 +234,7 @@ def _sweep(report: Report, parts: Sequence[Mapping[str, pd.DataFrame]]) -> Table
 
 
 def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[say.Sentence]]:
-    """Report what survives deletion, with retrieval on and off, and where it comes from."""
+    """Report the answers that survive deletion, with retrieval on and off, and their origins."""
     rows = paired.first_panel(report, tables)
     leads = [one for row in rows for one in _after_deletion(report, row)]
     details = [one for row in rows for one in _survival(report, tables, row)]
@@ -246,7 +246,7 @@ def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[s
 
 
 def _words(report: Report) -> dict[str, Any]:
-    """Return what sentences call observations and clusters, and their level."""
+    """Return the names of observations and clusters, and the confidence level, for sentences."""
     return report.words | {"unit": "prompts"}
 
 
@@ -322,7 +322,7 @@ def _given_full(report: Report, row: Row) -> say.Sentence:
 
 
 def _facts(report: Report) -> list[tuple[str, str]]:
-    """Gather the facts under the finding, with retrieval and deletion."""
+    """Collect the facts below the finding, with retrieval and deletion."""
     settings = [run.manifest.settings for run in report.runs]
     n_styles = max(run.outcomes["style"].nunique() for run in report.runs)
     facts = [("styles", str(n_styles))]
@@ -339,7 +339,7 @@ def _facts(report: Report) -> list[tuple[str, str]]:
 
 
 def _states(report: Report, tables: Tables) -> Section | None:
-    """Show how verdicts go from state to state."""
+    """Show how correctness changes from state to state."""
     blocks: list[Block] = []
     for run in report.runs:
         rows = {row["state"]: row for row in rows_of(tables, "states", {"model": run.label})}
@@ -427,7 +427,7 @@ def _square_given_full(report: Report, run: Run, tables: Tables) -> MosaicPlot |
 
 
 def _judge(report: Report, tables: Tables) -> Section | None:
-    """Show how often a judge agrees with the rule, or with human labels."""
+    """Show how often an LLM judge agrees with the rule, or with human labels."""
     labels = label_columns(report.design, ["model"])
     return paired.section(
         "judge",
@@ -441,7 +441,7 @@ def _judge(report: Report, tables: Tables) -> Section | None:
 
 
 def _origins(report: Report, tables: Tables) -> Section | None:
-    """Show where the answers that are correct under DEL-ON came from."""
+    """Show the origins of the answers that are correct under DEL-ON."""
     blocks: list[Block] = []
     for by in ("model", "topology", "style"):
         name = "overall" if by == "model" else f"by_{by}"
@@ -496,11 +496,11 @@ def _origin_bars(report: Report, kinds: pd.DataFrame) -> Iterator[StackedBars]:
     """Stack the origins of the answers of each model, if answers are attributed."""
     rows, shares = [], []
     for label in report.labels:
-        told = kinds[kinds["model"] == label].set_index("attribution").to_dict("index")
-        if any(row["count"] for row in told.values()):
-            counts = [int(told[kind]["count"]) for kind in KINDS]
+        of_kind = kinds[kinds["model"] == label].set_index("attribution").to_dict("index")
+        if any(row["count"] for row in of_kind.values()):
+            counts = [int(of_kind[kind]["count"]) for kind in KINDS]
             rows.append((label, report.index[label], counts))
-            shares.append([interval_value(told[kind], "share") for kind in KINDS])
+            shares.append([interval_value(of_kind[kind], "share") for kind in KINDS])
     if rows:
         yield StackedBars(
             name="origins",
@@ -532,7 +532,7 @@ def _stories(report: Report) -> Iterator[Block]:
 
 
 def _numbers(report: Report, tables: Tables) -> Section | None:
-    """Show the rates, after what the runs differ in."""
+    """Show the differences in settings between the runs, then the rates."""
     published = [run.label for run in report.runs if _judging(run, "support") == "published"]
     words = _TEXTS.sentence("published", runs=", ".join(published)) if published else ""
     before = _known(tables, "settings", "sweep", "contrasts")
@@ -609,14 +609,14 @@ def _answer(report: Report, run: Run, row: Row, answer: Answer) -> Answer:
 
 
 def guard_checks(report: Report, tables: Tables) -> Iterator[Check]:
-    """Report what the guards of each run found: databases, deletions, states, prompts."""
+    """Report the findings of the guards of each run: databases, deletions, states, prompts."""
     for run in report.runs:
         found = list(_guards(run))
         yield from found or [_TEXTS.check("nothing_found", label=run.label)]
 
 
 def _guards(run: Run) -> Iterator[Check]:
-    """Yield what the guards of a run found."""
+    """Yield the findings of the guards of a run."""
     label, check = run.label, _TEXTS.check
     for row in _check_rows(run, "contamination"):
         if row["is_contaminated"]:
@@ -663,7 +663,7 @@ def _guards(run: Run) -> Iterator[Check]:
 
 
 def _readable(row: Row) -> Iterator[str]:
-    """Yield where the answers of deleted facts can be read elsewhere."""
+    """Yield the ways in which answers of deleted facts can still be read."""
     if n := row["n_absent"]:
         yield f"{n} deletions delete nothing"
     if n := row["n_shared_surface"]:
@@ -679,8 +679,8 @@ def _readable(row: Row) -> Iterator[str]:
         )
     if n := row["n_echoing"]:
         yield (
-            f"{n} correct answers contain their subject, so that repeating the question may count "
-            "as an answer"
+            f"{n} correct answers contain their subject, so that a repetition of the question may "
+            "be scored as correct"
         )
 
 
@@ -725,12 +725,12 @@ def limit_checks(report: Report, tables: Tables) -> Iterator[Check]:
 
 
 def _check_rows(run: Run, name: str) -> list[dict[Any, Any]]:
-    """Return the rows of a check; none if there is no such check."""
+    """Return the rows of a check; empty if the run does not have it."""
     return run.checks[name].to_dict("records") if name in run.checks else []
 
 
 def _known(tables: Tables, *names: str) -> list[Table]:
-    """Return those of some tables that exist."""
+    """Return the tables with these names that exist."""
     return [tables[name] for name in names if name in tables]
 
 
@@ -747,7 +747,7 @@ def _setting(value: object) -> str:
 
 
 def _label(label: object) -> str:
-    """Write a topology, prompt style or other label for people."""
+    """Format a topology, prompt style or other label."""
     text = str(label).removesuffix("_questions").replace("fewshot", "few-shot")
     return text.replace("_", " ")
 

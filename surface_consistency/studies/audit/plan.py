@@ -1,4 +1,4 @@
-"""From databases with their prompts to what is asked and deleted, and the store that answers."""
+"""Plan an audit: prompts, deletions and the store that answers lookups, from the databases."""
 
 import hashlib
 import warnings
@@ -39,31 +39,31 @@ _ENTRIES = ("remaining", "shared_surface", "shared_by_punctuation")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AuditPlan:
-    """What the runner of an audit needs besides prompts: the `Plan.prepare`, when it is called."""
+    """The store and settings that a runner of an audit needs; called as `Plan.prepare`."""
 
     store: AuditFactStore
-    """The store that answers."""
+    """The store that answers lookups."""
 
     databases: Mapping[str, AuditDatabase]
-    """The databases by name, with what is deleted from each and what that leaves."""
+    """The databases by name, with the deletions and the entries that these leave."""
 
     settings: AuditSettings
-    """How the study asks."""
+    """The settings of the study."""
 
     def __call__(self, runner: Any) -> Runner:  # noqa: ANN401 - with `with_store` or without
-        """Give the store to a runner with a method `with_store`; others get facts in prompts.
+        """Pass the store to a runner with a method `with_store`; others get facts in prompts.
 
         Args:
-            runner: Who answers, as the user named it.
+            runner: The runner that the user named.
 
         Returns:
-            The runner that is asked.
+            The runner of the study.
 
         Raises:
-            ValueError: If the audit is as published, and the runner decodes otherwise.
+            ValueError: If the audit is as published, and the runner decodes differently.
         """
         if self.settings.as_published:
-            _refuse_unpublished(runner)
+            _check_published(runner)
         if hasattr(runner, "with_store"):
             return runner.with_store(self.store)  # type: ignore[no-any-return]
         return RetrievalAugmentedRunner(
@@ -72,41 +72,41 @@ class AuditPlan:
 
 
 def plan_audit(data: AuditData, settings: AuditSettings, make_retriever: MakeRetriever) -> Plan:
-    """Find what each fact's deletion removes and leaves, and ask it in every style and state.
+    """Compute the deletion of each fact, and its prompts in every style and state.
 
     Args:
         data: Databases with their prompts.
-        settings: What is deleted and how lookups are answered: its first retriever and threshold.
+        settings: Settings of deletions and lookups; the first retriever and threshold are used.
         make_retriever: Makes the retriever of each database.
 
     Returns:
         The group "store" of prompts that read the store, and "off" of those without retrieval,
-        which runs of one model share; one target a fact, style and state, one pair a fact and
+        which runs of one model share; one target per fact, style and state, one pair per fact and
         style; the checks fit, databases, closure and closure_facts; an `AuditPlan` as `prepare`.
 
     Raises:
-        ValueError: If there are no conditions, two databases have one name, or a radius is set for
-            a retriever without encoder.
-        RunnerError: If a retriever was built over another database than its own.
+        ValueError: If `data` has no conditions, two databases have one name, or a radius is set
+            for a retriever without encoder.
+        RunnerError: If a retriever was built over another database.
 
     Warns:
         DataWarning: For each database in which a deletion leaves its fact.
         DataWarning: If two databases are equal.
     """
-    # Prompts that are not drawn or are beyond the limit link the others, too.
-    held = {
+    # Prompts that are not drawn or are beyond the limit also link the others.
+    available = {
         (one.label.database, fact_key(prompt)): (one.label.topology, prompt)
         for one in data.conditions
         for prompt in one.prompts
     }
-    origins = dict(zip(held, base_facts([*held.values()]), strict=True))
+    origins = dict(zip(available, base_facts([*available.values()]), strict=True))
     conditions = [condition.limited(settings.limit) for condition in data.conditions]
     if settings.sample is not None:
         conditions = _sampled(conditions, origins, settings.sample, seed=settings.seed)
-    n_asked, n_held = (
+    n_asked, n_available = (
         sum(len(one.prompts) for one in some) for some in (conditions, data.conditions)
     )
-    warn_limited(settings.limit, n_asked, n_held, "prompts")
+    warn_limited(settings.limit, n_asked, n_available, "prompts")
     sources = _databases(conditions)
     contents = {name: item.content for name, item in sources.items()}
     _warn_equal(contents)
@@ -159,7 +159,7 @@ def plan_audit(data: AuditData, settings: AuditSettings, make_retriever: MakeRet
         },
         items=pd.DataFrame(targets),
         pairs=pd.DataFrame(pairs),
-        # Where indices are kept has no bearing on the answers.
+        # The folder of the indices does not affect the answers.
         settings=settings.model_copy(update={"index_cache": None}),
         checks={
             "fit": pd.DataFrame(map(_fit_row, conditions)),
@@ -192,11 +192,11 @@ def to_audit_prompt(target: Mapping[Any, Any]) -> AuditPrompt:
 
 
 def target_rows(targets: pd.DataFrame, *columns: str) -> Iterator[dict[str, Any]]:
-    """Go through targets one by one.
+    """Iterate over targets.
 
     Args:
-        targets: Columns of `Plan.items`, and whatever stands beside them.
-        columns: Columns to take besides those that `to_audit_prompt` needs.
+        targets: Columns of `Plan.items`, and any others.
+        columns: Columns to yield in addition to those that `to_audit_prompt` needs.
 
     Yields:
         Values by column.
@@ -214,7 +214,7 @@ def _sampled(
     *,
     seed: int,
 ) -> list[AuditCondition]:
-    """Take the prompts on base facts that are drawn; a file without any of them is left out."""
+    """Select the prompts on the base facts drawn; files without any of them are dropped."""
     named = [
         [origins[one.label.database, fact_key(prompt)].name for prompt in one.prompts]
         for one in conditions
@@ -235,7 +235,7 @@ def _sampled(
 
 
 def _databases(conditions: Sequence[AuditCondition]) -> dict[str, Triplets]:
-    """Gather the databases by name."""
+    """Collect the databases by name."""
     if not conditions:
         raise ValueError("there are no conditions; an audit needs a database with prompts")
     databases: dict[str, Triplets] = {}
@@ -243,19 +243,19 @@ def _databases(conditions: Sequence[AuditCondition]) -> dict[str, Triplets]:
         name = condition.label.database
         known, own = databases.setdefault(name, condition.database), condition.database
         if known.content != own.content:
-            raise ValueError(f"two different databases are named {name}; audit them apart")
+            raise ValueError(f"two different databases are named {name}; run one audit for each")
     return databases
 
 
 def _warn_equal(contents: Mapping[str, str]) -> None:
-    """Say which databases hold the same entries."""
+    """Warn about databases with the same entries."""
     names: dict[str, list[str]] = {}
     for name, content in contents.items():
         names.setdefault(content, []).append(name)
     for same in names.values():
         if len(same) > 1:
             warnings.warn(
-                f"databases {', '.join(same)} hold the same entries in the same order, so their "
+                f"databases {', '.join(same)} contain the same entries in the same order, so their "
                 "numbers are one measurement; check that no file was copied over another",
                 DataWarning,
                 stacklevel=4,
@@ -265,7 +265,7 @@ def _warn_equal(contents: Mapping[str, str]) -> None:
 def _facts(
     conditions: Sequence[AuditCondition], databases: Mapping[str, AuditDatabase]
 ) -> Iterator[tuple[AuditCondition, AuditPrompt, dict[Any, Any]]]:
-    """Go through the facts of all conditions, each with what its deletion leaves."""
+    """Iterate over the facts of all conditions, each with the entries that its deletion leaves."""
     left = {
         name: dict(zip(database.closures, database.left.to_dict("records"), strict=True))
         for name, database in databases.items()
@@ -278,7 +278,7 @@ def _facts(
 def _columns(
     condition: AuditCondition, prompt: AuditPrompt, left: Mapping[Any, Any], database: AuditDatabase
 ) -> dict[str, Any]:
-    """Lay a fact in its style out as columns of the targets."""
+    """Return the columns of the targets for a fact in its style."""
     entries = database.store.triplets
     return {
         "item": f"{condition.label.database}/{prompt.fact_id}",
@@ -300,7 +300,7 @@ def _columns(
 
 
 def _pair(pair: str, columns: Mapping[str, Any], states: Sequence[MemoryState]) -> dict[str, Any]:
-    """Compare a fact with retrieval on and off; FULL stands beside them."""
+    """Pair a fact with retrieval on and off, with FULL as a further target."""
     labels = ("item", "base_fact", "database", "domain", "topology", "style", "subject", "relation")
     sides = {"full_target": "FULL", "first_target": "DEL-ON", "second_target": "DEL-OFF"}
     return {
@@ -318,14 +318,14 @@ def _pair(pair: str, columns: Mapping[str, Any], states: Sequence[MemoryState]) 
 def _prompt(pair: str, prompt: AuditPrompt, state: MemoryState) -> Prompt:
     """Make the prompt of a fact in a state.
 
-    With retrieval off nothing depends on the database, so equal texts are asked once for all.
+    With retrieval off nothing depends on the database, so each distinct text is sent once.
     """
     condition = state if state == "DEL-OFF" else f"{state}|{pair}"
     return Prompt(id=f"{pair}/{state}", text=prompt.prompt_text, condition=condition)
 
 
 def _digest(conditions: Sequence[AuditCondition], contents: Mapping[str, str]) -> str:
-    """Name all that is asked, and of which databases, by SHA-256."""
+    """Return the SHA-256 of all prompts and of the databases."""
     digest = hashlib.sha256()
     for name, content in sorted(contents.items()):
         digest.update(f"{name}{content}".encode())
@@ -336,9 +336,9 @@ def _digest(conditions: Sequence[AuditCondition], contents: Mapping[str, str]) -
 
 
 def _fit_row(condition: AuditCondition) -> dict[str, Any]:
-    """Tell how many prompts of a condition its database can answer."""
+    """Count the prompts of a condition that its database can answer."""
     with warnings.catch_warnings():
-        # The warning is given when the files are read.
+        # Reading the files already emits this warning.
         warnings.simplefilter("ignore", DataWarning)
         fit = database_coverage(condition.database, condition.prompts, max_missing=1.0)
     n_triplets = len(condition.database)
@@ -349,7 +349,7 @@ def _fit_row(condition: AuditCondition) -> dict[str, Any]:
 def _database_rows(
     databases: Mapping[str, AuditDatabase], origins: Mapping[tuple[str, str], BaseFact]
 ) -> Iterator[dict[str, Any]]:
-    """Tell what each store holds, by what it is searched, its facts, and which others are alike."""
+    """Describe each store: entries, retriever, facts, and databases with the same content."""
     stores = {name: database.store for name, database in databases.items()}
     for name, store in stores.items():
         content = store.triplets.content
@@ -373,7 +373,7 @@ def _database_rows(
 
 
 def _closure_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, Any]]:
-    """Tell what the deletions of each database leave."""
+    """Count the entries that the deletions of each database leave."""
     for name, database in databases.items():
         counts = dict(database.counts)
         # In the order of the file's columns.
@@ -384,7 +384,7 @@ def _closure_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, 
 
 
 def _fact_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, Any]]:
-    """Tell of each fact that is not deleted cleanly, echoes, or has further objects."""
+    """Describe each fact that is not deleted cleanly, echoes its subject, or has other objects."""
     for name, database in databases.items():
         entries = database.store.triplets
 
@@ -408,12 +408,12 @@ def _fact_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, Any
             }
 
 
-def _refuse_unpublished(runner: Any) -> None:  # noqa: ANN401
-    """Refuse a runner that decodes otherwise than the published audit."""
+def _check_published(runner: Any) -> None:  # noqa: ANN401
+    """Raise an error for a runner that does not decode as the published audit does."""
     if not hasattr(runner, "with_store"):
         raise ValueError(
-            "`as_published` is of models that look facts up themselves; take `runner=lookup`, or "
-            "leave out `as_published`"
+            "`as_published` needs a model that looks facts up itself; use `runner=lookup`, or "
+            "omit `as_published`"
         )
     given = getattr(runner, "settings", None)
     published = asdict(LookupSettings())
@@ -421,5 +421,5 @@ def _refuse_unpublished(runner: Any) -> None:  # noqa: ANN401
         if value != published[name]:
             raise ValueError(
                 f"`as_published` decodes with {name}={published[name]}, and `runner_option` "
-                f"{name}={value} was given; leave out one of the two"
+                f"{name}={value} was given; omit one of the two"
             )

@@ -1,8 +1,8 @@
-"""Results of an audit in the rows and columns of the published one, and the published numbers.
+"""Write results in the format of the published audit, and recompute the published numbers.
 
 Three of the thirteen published databases (arXiv 2607.00605) were answered from the index of another
-one, because the index was cached under a file name and a number of entries. The guards find them by
-their FULL state, which is near zero or equals DEL-ON in every prompt style.
+one, because the index was cached under a file name and a number of entries. The guards detect them
+by their FULL state, which is near zero or equals DEL-ON in every prompt style.
 """
 
 import json
@@ -85,14 +85,14 @@ _SLICES: Final[Mapping[str, tuple[str, ...]]] = {
 def export_published(scored: Scored) -> None:
     """Write the answers and means of a scored run as the published audit did.
 
-    The folder gets `results/<database>/<style>.jsonl`, the answers: `model_output` is the cleaned
-    answer that was judged, as the published rows have it, `raw_output` beside it what the model
-    wrote; each has the trace of its first lookup, the one whose value the published code takes for
-    the answer;
-    `per_state_metrics.csv`, means by condition and state; and `cross_state_metrics.csv`, means by
-    condition with leakage, mediated correctness and artifacts. There the artifact rate is missing
-    where a trace is, and the paired rates where there are no pairs. `exact_match`, and what is
-    counted from it, goes by the run's judge; containment, unknowns and words in common by rules.
+    The folder gets three kinds of files. `results/<database>/<style>.jsonl` contains the answers:
+    `model_output` is the cleaned answer that was scored, as in the published rows, `raw_output` the
+    output of the model, and each has the trace of its first lookup, whose value the published code
+    uses as the answer. `per_state_metrics.csv` contains means by condition and state, and
+    `cross_state_metrics.csv` means by condition with leakage, mediated correctness and artifacts.
+    The artifact rate is missing if a trace is missing, and the paired rates without pairs.
+    `exact_match` and the rates computed from it use the correctness labels of the run; containment,
+    unknown answers and token overlap use the rules.
 
     Args:
         scored: The run.
@@ -127,7 +127,7 @@ def _write_results(folder: RunFolder, answers: pd.DataFrame) -> None:
 
 
 def _result_line(row: Mapping[Any, Any]) -> str:
-    """Write an answer as a row of the published results."""
+    """Format an answer as a row of the published results."""
     prompt, state, lookups = to_audit_prompt(row), row["state"], row["lookups"] or ()
     trace = next((lookup.trace for lookup in lookups if lookup.trace is not None), None)
     trace = trace or RetrievalTrace(
@@ -150,7 +150,7 @@ def _result_line(row: Mapping[Any, Any]) -> str:
 
 
 def _means(answers: pd.DataFrame) -> dict[str, Any]:
-    """Average the columns of verdicts."""
+    """Average the columns of scores."""
     means = {name: float(answers[field].mean()) for name, field in _MEANS.items()}
     return {"count": len(answers)} | means
 
@@ -175,25 +175,25 @@ def _paired_rates(outcomes: pd.DataFrame) -> dict[str, Any]:
 def score_published_results(
     files: Mapping[str, str | os.PathLike[str]], *, equivalence: str = "published"
 ) -> dict[str, pd.DataFrame]:
-    """Score answers that an audit has published, or that this package wrote in its rows.
+    """Score answers of the published audit, or answers that this package wrote in its format.
 
     Args:
         files: Result files by the label of their condition, such as "countries/alias/cloze";
-            database and style of the outcomes are what stands before and after the last slash.
+            database and style of the outcomes are the parts before and after the last slash.
         equivalence: Name of an equivalence, one of `studies.audit.matching.EQUIVALENCES`. The
-            answers are cleaned already and are judged as they stand.
+            answers are already cleaned and are scored unchanged.
 
     Returns:
         "per_state" and "cross_state": the tables of the published audit, the label as their
-        `prompt_file`. "outcomes": one row a fact and condition that was asked in DEL-ON or
+        `prompt_file`. "outcomes": one row per fact and condition that was run in DEL-ON or
         DEL-OFF, with database, style, item, base_fact (the cluster; see `base_facts`), pair,
         subject, relation, gold_object, prompt, full_correct, first_correct (DEL-ON), second_correct
-        (DEL-OFF; each None where it was not asked) and gold_retrieved (None without a trace), as
-        `metrics.forgetting_by`, `paired_by` and `compare` take them.
+        (DEL-OFF; each None if it was not run) and gold_retrieved (None without a trace), as
+        `metrics.forgetting_by`, `paired_by` and `compare` accept them.
 
     Raises:
         SourceNotFoundError: If a file is missing.
-        DataError: If a line is no result row, or an answer to one prompt in one state stands twice.
+        DataError: If a line is not a result row, or a prompt has two answers in one state.
         ValueError: If the equivalence is unknown.
 
     Warns:
@@ -212,9 +212,9 @@ def score_published_results(
         keys = ["fact_id", "prompt"]
         repeated = rows[rows[[*keys, "state"]].duplicated()]
         if len(repeated):
-            where = repeated.iloc[0]
+            twice = repeated.iloc[0]
             raise DataError(
-                f"{file}: fact {where['fact_id']} stands twice in {where['state']}; score the "
+                f"{file}: fact {twice['fact_id']} occurs twice in {twice['state']}; score the "
                 "results of one run"
             )
         pairs = _paired_results(rows, keys).assign(database=database or label, style=style or label)
@@ -229,7 +229,7 @@ def score_published_results(
     without = sum(not fact.is_linked for fact in linked.values())
     if without and len({item.rpartition("/")[0] for item in facts}) > 1:
         text = f"{without:,} of {len(facts):,} facts of the databases are without a known base fact"
-        warnings.warn(f"{text}; each is a cluster of its own", DataWarning, stacklevel=2)
+        warnings.warn(f"{text}; each is a separate cluster", DataWarning, stacklevel=2)
     for pairs in outcomes:
         pairs["base_fact"] = [linked[item].name for item in pairs["item"]]
     return {
@@ -240,7 +240,7 @@ def score_published_results(
 
 
 def _prompt_of(result: AuditResult, database: str) -> AuditPrompt:
-    """Read the fact off a published answer; a relation without a name is that of its fact alone."""
+    """Return the fact of a published answer; a missing relation is named by the fact's number."""
     return AuditPrompt(
         prompt_id=0,
         gold_object=result.ground_truth,
@@ -251,10 +251,8 @@ def _prompt_of(result: AuditResult, database: str) -> AuditPrompt:
 
 
 def _scored_result(result: AuditResult, prompt: AuditPrompt, equivalence: str) -> dict[str, Any]:
-    """Judge one published answer as it stands."""
-    judged = judge_answer(
-        result.model_output, prompt, cleaner=_as_it_stands, equivalence=equivalence
-    )
+    """Score one published answer unchanged."""
+    scored = judge_answer(result.model_output, prompt, cleaner=_unchanged, equivalence=equivalence)
     trace = result.retrieval_trace
     return {
         "fact_id": result.fact_id,
@@ -263,20 +261,20 @@ def _scored_result(result: AuditResult, prompt: AuditPrompt, equivalence: str) -
         "gold_object": result.ground_truth,
         "prompt": result.prompt,
         "state": result.state,
-        **{field: float(getattr(judged, field)) for field in _MEANS.values()},
+        **{field: float(getattr(scored, field)) for field in _MEANS.values()},
         "gold_retrieved": None
         if trace is None
         else any(candidate.supports_target_fact for candidate in trace.retained_candidates),
     }
 
 
-def _as_it_stands(text: str, prompt: AuditPrompt, lookups: Sequence[Lookup]) -> str:
-    """Clean nothing."""
+def _unchanged(text: str, prompt: AuditPrompt, lookups: Sequence[Lookup]) -> str:
+    """Return the text unchanged."""
     return text
 
 
 def _paired_results(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Put the states of each fact side by side."""
+    """Pivot the states of each fact into columns."""
     names = {"FULL": "full_correct", "DEL-ON": "first_correct", "DEL-OFF": "second_correct"}
     described = [*keys, "subject", "relation", "gold_object"]
     prompts = rows[rows["state"] != "FULL"].drop_duplicates(keys)[described]
@@ -291,7 +289,7 @@ def _paired_results(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
 
 def _state_means(rows: pd.DataFrame, head: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Average the answers of each state; what is paired is 0 there, as published."""
+    """Average the answers of each state; the paired columns are 0, as published."""
     unpaired = {"paired_count": 0, **dict.fromkeys(_RATES, 0.0)}
     return [
         {**head, "state": state, **_means(answers), **unpaired}
@@ -311,12 +309,12 @@ def published_tables(
     Args:
         per_state_csv: `per_state_metrics.csv`.
         cross_state_csv: `cross_state_metrics.csv` of the same audit.
-        near_zero: Largest FULL accuracy that counts as near zero.
+        near_zero: Maximum FULL accuracy that counts as near zero.
 
     Returns:
         "cells": the paired counts of each prompt file (n, a, b, c, d, full_correct, del_on_correct,
         del_off_correct, artifacts) and whether its database is contaminated. "contamination": one
-        row a database, as of `metrics.contamination_by`. "headline": rows by `slice` ("all",
+        row per database, as of `metrics.contamination_by`. "headline": rows by `slice` ("all",
         "topology", "domain", "style"), `label` and `subset` ("published" for all databases, "clean"
         without the contaminated ones): the counts, n_databases, full_accuracy, leakage,
         retrieval_mediated, interference, del_on_accuracy, artifact_rate, leakage_plus_mediated,
@@ -362,14 +360,14 @@ def published_tables(
 
 
 def _read(path: str | os.PathLike[str], columns: Sequence[str]) -> pd.DataFrame:
-    """Read a table that holds some columns."""
+    """Read a table that must have some columns."""
     file = Path(path)
     if not file.is_file():
         raise SourceNotFoundError(f"no table {file}; check the path")
     table = pd.read_csv(file, keep_default_na=False, na_values=[""])
     if missing := [column for column in columns if column not in table]:
         raise DataError(
-            f"{file} has no column {', '.join(missing)}; it holds {first_names(list(table))}"
+            f"{file} has no column {', '.join(missing)}; columns: {first_names(list(table))}"
         )
     return table
 
@@ -379,20 +377,20 @@ def _cell_rows(per_state: pd.DataFrame, cross_state: pd.DataFrame) -> list[dict[
     keys = list(zip(per_state["prompt_file"], per_state["state"], strict=True))
     exact = dict(zip(keys, per_state["exact_match"], strict=True))
     if len(exact) < len(keys) or not cross_state["prompt_file"].is_unique:
-        raise DataError("a cell stands twice in the tables; pass those of one audit")
+        raise DataError("a cell occurs twice in the tables; pass the tables of one audit")
     rows = []
     for cell in cross_state.to_dict(orient="records"):
         file, n = str(cell["prompt_file"]), int(cell["paired_count"])
         label = condition_label(file)
-        right = {}
+        accuracy = {}
         for state in STATES:
             if (file, state) not in exact:
                 raise DataError(f"{file} has no state {state}; the tables are of different audits")
-            right[state] = float(exact[file, state])
+            accuracy[state] = float(exact[file, state])
         try:
             table = recover_table(
                 n=n,
-                del_on=right["DEL-ON"],
+                del_on=accuracy["DEL-ON"],
                 leakage=cell["parametric_leakage"],
                 retrieval_mediated=cell["retrieval_mediated_correctness"],
             )
@@ -405,9 +403,9 @@ def _cell_rows(per_state: pd.DataFrame, cross_state: pd.DataFrame) -> list[dict[
                 **asdict(label),
                 "n": n,
                 **dict(zip(_CELLS, table.counts, strict=True)),
-                "full_correct": round(right["FULL"] * n),
-                "del_on_correct": round(right["DEL-ON"] * n),
-                "del_off_correct": round(right["DEL-OFF"] * n),
+                "full_correct": round(accuracy["FULL"] * n),
+                "del_on_correct": round(accuracy["DEL-ON"] * n),
+                "del_off_correct": round(accuracy["DEL-OFF"] * n),
                 "artifacts": round(cell["retrieval_artifact_rate"] * n),
             }
         )
@@ -415,7 +413,7 @@ def _cell_rows(per_state: pd.DataFrame, cross_state: pd.DataFrame) -> list[dict[
 
 
 def _headline(cells: pd.DataFrame) -> dict[str, Any]:
-    """Add up cells, and derive the rates and the test."""
+    """Sum the cells, and compute the rates and the test."""
     sums = {name: int(cells[name].sum()) for name in _COUNTS}
     counts = [*(sums[name] for name in _CELLS), sums["artifacts"], sums["full_correct"], *[0] * 4]
     known = {**DELETION_RATES, **TRACE_RATES, **FULL_RATES}

@@ -20,15 +20,15 @@ Attribution = Literal[
     "unrelated",
     "no_candidate",
 ]
-"""Where a right answer after deletion came from: the model's own parameters, by which it is right
-with retrieval off too; an entry equivalent to the deleted fact that survived; the same object under
-another subject or relation; the prompt itself, which holds the answer; or, with no explanation in
-what was given, the subject with another object, an entry that shares neither subject nor object, or
-no retrieved entry at all."""
+"""Origin of a correct answer after deletion: the parameters, if it is also correct with retrieval
+off; a surviving entry equivalent to the deleted fact; the same object under another subject or
+relation; the prompt itself, if it contains the answer; or, if the entries that were given do not
+explain the answer, the subject with another object, an entry that shares neither subject nor
+object, or no entry."""
 
 
 class AuditOutcome(PairedOutcome):
-    """A fact of a database in one prompt style: DEL-ON first, DEL-OFF second, FULL beside them.
+    """A fact of a database in one prompt style: DEL-ON first, DEL-OFF second, and FULL.
 
     `item` is the database and the fact's number in it ("countries/alias/17").
     """
@@ -41,7 +41,7 @@ class AuditOutcome(PairedOutcome):
     """Name of the database, such as "countries/alias"."""
 
     domain: NonEmpty
-    """What the facts are about, such as "countries"."""
+    """Topic of the facts, such as "countries"."""
 
     topology: NonEmpty
     """Topology of the database, such as "alias"."""
@@ -59,13 +59,13 @@ class AuditOutcome(PairedOutcome):
     """Relation as the prompt names it."""
 
     gold_object: NonEmpty
-    """The object that is right."""
+    """The correct object."""
 
     full_correct: bool | None
-    """Verdict with the database whole; None when it could not be judged or was not asked."""
+    """Correctness label with the full database; None if it was not scored or not run."""
 
     full_prediction: str | None
-    """Cleaned answer with the database whole."""
+    """Cleaned answer with the full database."""
 
     first_prediction: str | None
     """Cleaned answer after deletion, retrieval on."""
@@ -74,7 +74,7 @@ class AuditOutcome(PairedOutcome):
     """Cleaned answer after deletion, retrieval off."""
 
     full_f1: float | None
-    """Token F1 with the database whole, in [0, 1]."""
+    """Token F1 with the full database, in [0, 1]."""
 
     first_f1: float | None
     """Token F1 after deletion, retrieval on, in [0, 1]."""
@@ -83,36 +83,37 @@ class AuditOutcome(PairedOutcome):
     """Token F1 after deletion, retrieval off, in [0, 1]."""
 
     n_deleted: int = Field(ge=0)
-    """Entries that the deletion removed."""
+    """Number of entries that the deletion removed."""
 
     n_surviving: int = Field(ge=0)
-    """Entries equivalent to the fact that remain, by the widest closure; 0 when it is complete."""
+    """Number of remaining entries equivalent to the fact, by the widest closure; 0 if the deletion
+    is complete."""
 
     n_lookups: int | None = Field(ge=0)
-    """Lookups under DEL-ON; None when the runner makes none."""
+    """Number of lookups under DEL-ON; None if the runner does not make lookups."""
 
     n_abstained: int | None = Field(ge=0)
-    """Those of them that found nothing at or above the threshold."""
+    """Number of these lookups that found nothing at or above the threshold."""
 
     gold_retrieved: bool | None
-    """Whether an entry that retrieval brought up under DEL-ON still states the fact, by the rule
+    """Whether an entry that was retrieved under DEL-ON still states the fact, by the rule
     `AuditScoring.support`; None without traces."""
 
     echoes_subject: bool
-    """Whether an accepted object is or contains a name of the subject, so that repeating the
-    question may pass for an answer."""
+    """Whether an accepted object is or contains a name of the subject, so that a repetition of the
+    question may be scored as correct."""
 
     attribution: Attribution | None
-    """Where the DEL-ON answer came from; None unless it is right, and without traces unless it is
-    the parameters'."""
+    """Origin of the DEL-ON answer; None if it is incorrect, or has no traces and is not attributed
+    to the parameters."""
 
     attributed_to: str | None
-    """The entry behind the answer, as "subject | relation | object"; None without one, and where
-    the parameters are behind it."""
+    """The entry of this origin, as "subject | relation | object"; None without one, and for the
+    parameters."""
 
     @classmethod
     def derived(cls, pairs: "pd.DataFrame", verdicts: "pd.DataFrame") -> Mapping[str, Any]:
-        """Take lookups and origin of DEL-ON; see `PairedOutcome.derived`.
+        """Return lookups and origin of DEL-ON; see `PairedOutcome.derived`.
 
         An answer that is also correct under DEL-OFF is attributed to the parameters.
         """

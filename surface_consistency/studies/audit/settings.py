@@ -1,4 +1,4 @@
-"""What an audit asks, deletes and how it judges: the records behind its options."""
+"""The settings of an audit: databases, deletions, lookups and scoring."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -26,111 +26,111 @@ if TYPE_CHECKING:
     from surface_consistency.studies.audit.conditions import AuditData
 
 STATES: Final[tuple[MemoryState, ...]] = get_args(MemoryState)
-"""All states: the database whole; the fact deleted; the fact deleted and retrieval off."""
+"""All states: the full database; the fact deleted; the fact deleted and retrieval off."""
 
 
 class AuditSource(Settings):
-    """Which databases, and which of their prompts."""
+    """Databases and prompts of an audit."""
 
     databases: str = "sample"
     """Folder of databases with their prompts, file of one, or "sample": facts about countries, in
     the topology noise unless other topologies are given."""
 
     domains: Items[str] | None = None
-    """Domains to take; all by default."""
+    """Domains to use; all by default."""
 
     topologies: Items[str] | None = None
-    """Topologies to take, such as base, alias, noise and collision; all by default."""
+    """Topologies to use, such as base, alias, noise and collision; all by default."""
 
     styles: Items[str] | None = None
-    """Prompt styles to take; all by default."""
+    """Prompt styles to use; all by default."""
 
     max_missing: Rare[float] = Field(default=0.5, ge=0, le=1)
-    """Largest share of a file's prompts whose fact the database may lack."""
+    """Maximum proportion of a file's prompts whose fact is missing from the database."""
 
 
 class AuditSettings(PublishedSettings, OptionSettings):
-    """What is deleted, how it is looked for, and how the model is asked."""
+    """Settings of deletions, retrieval and decoding."""
 
     seed: int = 0
-    """Seed of the repeated sample, and of the facts that are drawn."""
+    """Random seed of the repeated sample and of the facts that are drawn."""
 
     limit: int | None = Field(default=None, ge=1)
-    """Only the first so many prompts of each file, which are not the same base facts in each
+    """Maximum number of prompts per file; these are not about the same base facts in each
     topology."""
 
     sample: int | None = Field(default=None, ge=1)
     """Number of base facts per domain, drawn by the seed: the same ones in all topologies and
-    prompt styles, each with all facts that were made from it."""
+    prompt styles, each with all facts derived from it."""
 
     states: Items[MemoryState] = STATES
-    """States of the store in which every fact is asked."""
+    """States of the store in which every fact is queried."""
 
     retriever: Items[str] = ("minilm",)
     """minilm, bm25, fuzzy, hybrid, or a model of sentence-transformers; several make a sweep."""
 
     threshold: Items[float | None] = (0.6,)
-    """Lowest score that is accepted, or none, as published; several make a sweep."""
+    """Minimum score of an accepted entry, or none, as published; several make a sweep."""
 
     k: Rare[int] = Field(default=5, ge=1)
-    """Candidates that a trace shows."""
+    """Number of candidates in a trace."""
 
     fallback: Rare[Literal["abstain", "top1_anyway"]] = "abstain"
-    """Whether the closest entry is taken where none is accepted (top1_anyway, as published)."""
+    """If no entry is accepted, abstain, or take the closest one (top1_anyway, as published)."""
 
     off_mode: Rare[Literal["forbid", "allow", "null"]] = "forbid"
-    """Lookup tokens with retrieval off: the model cannot write them, may write them and whatever it
-    likes as the value, or gets the null result."""
+    """Lookup tokens with retrieval off: the model cannot write them (forbid), may write them and
+    any value (allow), or gets the null result (null)."""
 
     closure: Literal["aliases", "groups"] = "aliases"
-    """Whether a fact's own aliases tell what is deleted, as published, or the alias groups of all
-    prompts of the database, under which no deletion is incomplete."""
+    """Delete by the aliases of the fact itself, as published (aliases), or by the alias groups of
+    all prompts of the database, which makes every deletion complete (groups)."""
 
     closure_key: Rare[Literal["published", "strict"]] = "published"
-    """When two names are one: without regard to case and punctuation, or to case alone."""
+    """Comparison of names: ignore case and punctuation (published), or only case (strict)."""
 
     closure_scope: Rare[Items[Role]] = ROLES
-    """Parts of an entry that must be equivalent to the fact's for it to be deleted."""
+    """Parts of an entry that must be equivalent to the fact's for the entry to be deleted."""
 
     radius: Rare[float | None] = Field(default=None, ge=0, le=2)
-    """Cosine distance to a deleted entry within which entries are deleted as well; needs a
+    """Cosine distance to a deleted entry within which entries are also deleted; needs a
     retriever with an encoder."""
 
     radius_same_object: Rare[bool] = False
-    """Whether the radius takes only entries with an object of the deleted ones."""
+    """Within the radius, delete only entries with an object of the deleted entries."""
 
     canonical: Rare[bool] = False
-    """Whether the databases are rewritten to one name for each thing before they are asked."""
+    """Rewrite the databases to one name per entity and relation before they are queried."""
 
     query: Rare[Literal["fact", "prompt"]] = "fact"
-    """What is looked up for a model that does not look up itself: subject and relation of the fact,
-    or the whole text of the prompt."""
+    """Lookup query for a model that does not write lookups: subject and relation of the fact, or
+    the full text of the prompt."""
 
     n_facts: Rare[int] = Field(default=5, ge=1)
-    """Facts before a prompt, for such a model, at most."""
+    """Maximum number of facts before a prompt, for a model that does not write lookups."""
 
     index_cache: Rare[str | None] = None
-    """Folder in which indices are kept; not recorded, since nothing depends on it."""
+    """Folder of cached indices; not recorded, since no result depends on it."""
 
     max_new_tokens: int = Field(default=64, ge=1)
-    """Longest answer, in tokens."""
+    """Maximum number of new tokens."""
 
     stop: Rare[bool] = True
-    """Whether an answer ends at the newline."""
+    """End an answer at the newline."""
 
     repeat: int = Field(default=200, ge=0)
-    """Prompts asked a second time in other batches, with retrieval on and as many with it off, for
-    the noise floor; 0 for none."""
+    """Number of prompts sent a second time in other batches with retrieval on, and the same number
+    with it off, for the test-retest flip rate (noise floor); 0 to omit."""
 
     @model_validator(mode="after")
     def _can_be_run(self) -> Self:
-        """Refuse nothing, the same twice, and thresholds that nothing can be held against."""
+        """Reject empty lists, repeated values, invalid thresholds, and `limit` with `sample`."""
         for name in ("states", "retriever", "threshold", "closure_scope"):
             values = getattr(self, name)
             if not values or len(set(values)) < len(values):
-                raise ValueError(f"{name} must be given, each once; got {list(values)}")
+                raise ValueError(f"{name} needs one or more distinct values; got {list(values)}")
         if self.limit is not None and self.sample is not None:
-            raise ValueError("`limit` and `sample` both choose prompts; take one of them")
+            raise ValueError("`limit` and `sample` both select prompts; use one of them")
         from surface_consistency.studies.audit.retrieval.retriever import check_policy
 
         for threshold in self.threshold:
@@ -152,33 +152,33 @@ class AuditSettings(PublishedSettings, OptionSettings):
 
 
 class AuditScoring(JudgeScoring):
-    """How answers are judged."""
+    """Settings of scoring."""
 
     judge: Literal["rule", "llm", "human"] = "rule"
-    """Who judges what the cleaner gives: the equivalence, a model, or labels of people; llm where
+    """Scorer of the cleaned answers: the equivalence (rule), an LLM judge, or human labels; llm if
     `judge_model` is given."""
 
     cleaner: Rare[Literal["audit", "published"]] = "audit"
-    """How an answer is cut out of the output; "published" is the rule of the paper."""
+    """Rule that extracts an answer from the output; "published" is the rule of the paper."""
 
     equivalence: Rare[Literal["audit", "published"]] = "audit"
-    """When an answer is the gold object; "published" is the rule of the paper. Any other judge is
-    held against it."""
+    """Rule by which an answer equals the gold object; "published" is the rule of the paper. An LLM
+    judge and human labels are compared with it."""
 
     support: Rare[Literal["audit", "published"]] = "audit"
-    """When an entry that retrieval brought up states the deleted fact, so that a right answer is no
-    artifact: under the names that the aliases of all facts join; "published" asks the rule that
-    deleted, which no such entry can meet, so that A is p(DEL-ON)."""
+    """Rule by which a retrieved entry states the deleted fact, so that a correct answer is not an
+    artifact: the names that the aliases of all facts join (audit), or the rule of the deletion,
+    which no remaining entry satisfies, so that A is p(DEL-ON) (published)."""
 
 
 class AuditToyModel(ToyModelSettings):
-    """A small model that looks facts up, trained on the prompts before they are asked."""
+    """A small model that looks facts up, trained on the prompts of the audit."""
 
     leaked: int = Field(default=0, ge=0)
-    """Facts that it is also taught in plain text."""
+    """Number of facts that it is also taught in plain text."""
 
     steps: Rare[int] = Field(default=900, ge=1)
-    """Training steps."""
+    """Number of training steps."""
 
     def train(
         self,
@@ -188,11 +188,11 @@ class AuditToyModel(ToyModelSettings):
         *,
         options: Mapping[str, object],
     ) -> "Runner":
-        """Train a small model that looks facts up on the prompts that it will be asked.
+        """Train a small model that looks facts up on the prompts of the audit.
 
         Raises:
-            ValueError: If more facts shall be leaked than there are.
-            RunnerError: If the runner does not take the options; before anything is trained.
+            ValueError: If `leaked` is larger than the number of facts.
+            RunnerError: If the runner does not accept the options; raised before training.
         """
         from surface_consistency.studies.audit.toy_model import train_memory_toy_model
 
@@ -207,7 +207,7 @@ class AuditToyModel(ToyModelSettings):
 
 
 def _folder_name(retriever: str, threshold: float | None) -> str:
-    """Name the folder of a run of a sweep."""
+    """Return the name of the folder of a run of a sweep."""
     limit = "none" if threshold is None else f"{threshold:g}"
     return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', retriever).strip('-')}-{limit}"
 

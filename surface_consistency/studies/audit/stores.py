@@ -1,4 +1,4 @@
-"""What answers the lookups of an audit: retrievers, what is deleted, and the store over both."""
+"""Build the stores that answer the lookups of an audit: retrievers, deletions and states."""
 
 import hashlib
 import os
@@ -33,8 +33,8 @@ from surface_consistency.studies.audit.retrieval.verification import closure_cou
 from surface_consistency.studies.audit.settings import AuditSettings
 
 RETRIEVERS: Final = ("minilm", "bm25", "fuzzy", "hybrid")
-"""Names that `retrievers_by_name` knows: all-MiniLM-L6-v2; by words; by letters; the first and the
-second together."""
+"""Names that `retrievers_by_name` accepts: all-MiniLM-L6-v2; by words; by letters; the first and
+the second combined."""
 
 
 MakeRetriever = Callable[[Triplets], Retriever]
@@ -42,7 +42,7 @@ MakeRetriever = Callable[[Triplets], Retriever]
 
 
 def built_once(make: MakeRetriever) -> MakeRetriever:
-    """Keep the retriever of each database.
+    """Cache the retriever of each database.
 
     Args:
         make: Makes a retriever.
@@ -53,7 +53,7 @@ def built_once(make: MakeRetriever) -> MakeRetriever:
     made: dict[str, Retriever] = {}
 
     def find(triplets: Triplets) -> Retriever:
-        """Make a retriever, or return the one that was made."""
+        """Make a retriever, or return the cached one."""
         if triplets.content not in made:
             made[triplets.content] = make(triplets)
         return made[triplets.content]
@@ -72,15 +72,15 @@ def retrievers_by_name(
     Args:
         name: One of `RETRIEVERS`, or a model of sentence-transformers: a folder, or a hub id with
             its owner.
-        encoder: What encodes in place of all-MiniLM-L6-v2; with "minilm" and "hybrid".
-        cache_dir: Folder in which indices are kept, under a digest of content, model and settings;
-            None to keep none. Without effect on "bm25" and "fuzzy".
+        encoder: Encoder in place of all-MiniLM-L6-v2; with "minilm" and "hybrid".
+        cache_dir: Folder in which indices are cached, under a digest of content, model and
+            settings; None for no cache. Without effect on "bm25" and "fuzzy".
 
     Returns:
         A function that makes the retriever of a database.
 
     Raises:
-        ValueError: If there is no such retriever.
+        ValueError: If the name is unknown.
         RunnerError: If the encoder cannot be loaded.
         MissingDependencyError: If a library is not installed.
     """
@@ -108,7 +108,7 @@ def retrievers_by_name(
 
 
 def _minilm() -> str:
-    """Name the copy of all-MiniLM-L6-v2 that is installed, else the one of the hub."""
+    """Return the name of the installed copy of all-MiniLM-L6-v2, else of the one on the hub."""
     try:
         encoders.bundled_minilm()
     except RunnerError:
@@ -124,30 +124,30 @@ class AuditDatabase:
     """The entries and their retriever."""
 
     closures: Mapping[str, Ints]
-    """What the deletion of each fact removes, by `fact_key`."""
+    """The entries that the deletion of each fact removes, by `fact_key`."""
 
     left: pd.DataFrame
-    """What the deletions leave, in the same order, as of `verify_closures`."""
+    """The entries that the deletions leave, in the same order, as of `verify_closures`."""
 
     counts: Mapping[str, Any]
     """The same for all facts together, as of `closure_counts`."""
 
     others: tuple[tuple[int, ...], ...]
-    """For each fact, the entries with its subject and relation and another object: a
-    lookup finds any of them, so FULL may be wrong although the store holds the fact."""
+    """For each fact, the entries with its subject and relation and another object: a lookup finds
+    any of them, so FULL may be incorrect although the store contains the fact."""
 
     canonical: CanonicalDatabase | None
-    """The database under one name for each thing; None where it is asked as it is."""
+    """The database with one name per entity and relation; None if it is not rewritten."""
 
 
 def fact_key(prompt: AuditPrompt) -> str:
-    """Name a fact with its aliases, whatever the style that asks for it.
+    """Return the key of a fact with its aliases, whatever the style of the prompt.
 
     Args:
         prompt: A prompt.
 
     Returns:
-        The name, equal for prompts of one fact.
+        The key, equal for prompts of one fact.
     """
     return prompt.model_copy(update={"prompt_id": 0, "prompt_text": "?"}).model_dump_json()
 
@@ -159,17 +159,17 @@ def build_database(
     settings: AuditSettings,
     make_retriever: MakeRetriever,
 ) -> AuditDatabase:
-    """Build the store of one database, find what is deleted, and look at what that leaves.
+    """Build the store of one database, compute the deletions, and verify them.
 
     Args:
         name: Name of the database, for warnings.
         database: The entries.
         prompts: All prompts on it.
-        settings: What is deleted and how lookups are answered: its first retriever and threshold.
+        settings: Settings of deletions and lookups; the first retriever and threshold are used.
         make_retriever: Makes the retriever.
 
     Returns:
-        Store, deletions and what they leave.
+        Store, deletions and the entries that these leave.
 
     Raises:
         ValueError: If a radius is set for a retriever without encoder.
@@ -182,7 +182,7 @@ def build_database(
     facts = list(by_key.values())
     canonical = None
     if settings.canonical:
-        # All names are rewritten, not only those that facts reach.
+        # All names are rewritten, not only those of the facts.
         groups = AliasGroups.from_prompts(facts, database=database)
         preferred = [part for fact in facts for part in (fact.subject, fact.relation)]
         canonical = canonicalise(database, groups, preferred=preferred)
@@ -196,8 +196,8 @@ def build_database(
         embed = getattr(retriever, "encode", None)
         if embed is None:
             raise ValueError(
-                f"radius needs a retriever with an encoder, such as minilm; "
-                f"{settings.retriever[0]!r} has none"
+                f"retriever {settings.retriever[0]!r} does not have an encoder; use one that has, "
+                "such as minilm, or omit radius"
             )
         closures = similarity_closures(
             database,
@@ -234,7 +234,7 @@ def build_database(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LookupContext:
-    """What the lookups of one prompt meet."""
+    """Database, state and deletion for the lookups of one prompt."""
 
     database: str
     """Name of the database."""
@@ -253,11 +253,11 @@ class AuditFactStore:
     """Answers the lookups of all prompts of an audit, each from its database, fact and state.
 
     Args:
-        databases: The databases by name; lookups in those that were rewritten to one name for each
-            thing follow the pointers first.
-        contexts: What the lookups of each prompt meet, by prompt id.
-        off_mode: What becomes of lookups with retrieval off.
-        query: What is looked up for models that do not look up themselves.
+        databases: The databases by name; lookups in those with one name per entity and relation
+            first follow the pointers.
+        contexts: Database, state and deletion of each prompt, by prompt id.
+        off_mode: Mode of lookups with retrieval off.
+        query: Lookup query for models that do not write lookups.
     """
 
     def __init__(
@@ -274,10 +274,10 @@ class AuditFactStore:
         self._query = query
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Tell what decides the answers.
+        """Describe everything that affects the answers.
 
         Returns:
-            How retrieval off is meant, and a digest of stores and deletions.
+            The mode of retrieval off, and a digest of stores and deletions.
         """
         digest = hashlib.sha256()
         for name, database in sorted(self._databases.items()):
@@ -287,24 +287,24 @@ class AuditFactStore:
         return {"source": "audit", "off_mode": self._off_mode, "sha256": digest.hexdigest()}
 
     def mode(self, prompt: Prompt) -> LookupMode:
-        """Tell what becomes of a prompt's lookups: "answer", or what is set for retrieval off.
+        """Return the mode of a prompt's lookups: "answer", or `off_mode` with retrieval off.
 
         Raises:
-            ValueError: If the prompt is none of the audit.
+            ValueError: If the prompt is not part of the audit.
         """
         return self._off_mode if self._of(prompt).state == "DEL-OFF" else "answer"
 
     def query(self, prompt: Prompt) -> LookupQuery:
-        """Tell what to look up for a prompt whose model does not ask.
+        """Return the lookup query for a prompt if the model does not write lookups.
 
         Args:
             prompt: A prompt of the audit.
 
         Returns:
-            Subject and relation of its fact, or its whole text as the entity.
+            Subject and relation of its fact, or its full text as the entity.
 
         Raises:
-            ValueError: If the prompt is none of the audit.
+            ValueError: If the prompt is not part of the audit.
         """
         fact = self._of(prompt).fact
         if self._query == "prompt":
@@ -315,7 +315,7 @@ class AuditFactStore:
         """Answer lookups, those of each database in one batch; see `FactStore.look_up`.
 
         Raises:
-            ValueError: If a prompt is none of the audit.
+            ValueError: If a prompt is not part of the audit.
         """
         by_database: dict[str, list[int]] = {}
         for place, request in enumerate(requests):
@@ -342,10 +342,10 @@ class AuditFactStore:
         ]
 
     def _of(self, prompt: Prompt) -> LookupContext:
-        """Find what a prompt asks."""
+        """Return the context of a prompt."""
         if prompt.id not in self._contexts:
             raise ValueError(
-                f"prompt {prompt.id!r} is none of this audit; take the store of the plan that the "
-                "prompts are of"
+                f"prompt {prompt.id!r} is not part of this audit; use the store of the plan that "
+                "contains the prompt"
             )
         return self._contexts[prompt.id]

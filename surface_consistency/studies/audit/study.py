@@ -1,7 +1,7 @@
-"""The audit of forgetting as a study: what survives the deletion of a fact, and from where.
+"""The audit of forgetting as a study: which answers survive a deletion, and from which source.
 
-The framework is that of arXiv 2607.00605: every fact is asked with the database whole (FULL), with
-the fact deleted (DEL-ON), and with the fact deleted and retrieval off (DEL-OFF).
+The framework is that of arXiv 2607.00605: every fact is queried with the full database (FULL),
+with the fact deleted (DEL-ON), and with the fact deleted and retrieval off (DEL-OFF).
 """
 
 import os
@@ -58,8 +58,8 @@ class LookupModel(Runner):
         options: Keyword arguments of `LookupRunner`, and fields of `LookupSettings`.
 
     Raises:
-        RunnerError: If there is no such option.
-        ValueError: If no model is named, or a value is none that the option takes.
+        RunnerError: If an option is unknown.
+        ValueError: If no model is named, or the value of an option is invalid.
     """
 
     name: str = "lookup"
@@ -69,8 +69,8 @@ class LookupModel(Runner):
         if model is None:
             raise ValueError(
                 "`runner=lookup` needs `model`, the folder or hub id of a limited-memory model; in "
-                "the study audit `model=toy_model` trains a small one, and the prompts of another "
-                "`runner` get the facts that the store finds"
+                "the study audit, `model=toy_model` trains a small one, and with any other "
+                "`runner` the facts found are put into the prompts"
             )
         known = {field.name for field in fields(LookupSettings)}
         self._model = model
@@ -86,17 +86,17 @@ class LookupModel(Runner):
         LookupRunner.check_options(**self._others)  # type: ignore[arg-type]
 
     def fingerprint(self) -> NoReturn:
-        """Refuse: the answers depend on the store."""
+        """Raise an error, since the answers depend on the store."""
         raise RunnerError(
             f"the model {self._model} looks facts up in the store of an audit; use the study "
-            "audit, or choose another `runner`"
+            "audit, or another `runner`"
         )
 
     def with_store(self, source: AuditFactStore) -> LookupRunner:
-        """Load the model, or share the memory of the one that was loaded.
+        """Load the model, or share the memory of the loaded one.
 
         Args:
-            source: The store that it asks.
+            source: The store that answers its lookups.
 
         Returns:
             The runner.
@@ -123,7 +123,7 @@ def _run_checks(scored: Scored) -> dict[str, pd.DataFrame]:
 
 
 def _trace(folder: str | os.PathLike[str], item: str, *, outcome: type[PairedOutcome]) -> str:
-    """Describe what was deleted, found and answered, in each style."""
+    """Describe the deletion, lookups and answers of a fact in each style."""
     run = load_runs([folder], outcome=outcome)[0]
     pairs = run.outcomes.loc[run.outcomes["item"] == item, "pair"]
     if pairs.empty:
@@ -132,25 +132,26 @@ def _trace(folder: str | os.PathLike[str], item: str, *, outcome: type[PairedOut
 
 
 class AuditStudy(Study):
-    """What survives the deletion of a fact, by which way, and from where.
+    """The study of which answers survive the deletion of a fact, and from which source.
 
     Methods are those of `Study`.
 
     Args:
-        find_retrievers: Finds the retrievers of a name; called with the name and `cache_dir`.
+        find_retrievers: Returns the retriever factory of a name; called with the name and
+            `cache_dir`.
     """
 
     name = "audit"
     design = Design(
         title="Audit of forgetting",
         citation=bibtex("surface_consistency.studies.audit"),
-        question="the same fact with the database whole, the fact deleted, and retrieval off",
+        question="the same fact with the full database, the fact deleted, and retrieval off",
         conditions=("DEL-ON", "DEL-OFF"),
-        cells=("right both times", "retrieval only", "parameters only", "neither"),
+        cells=("correct both times", "retrieval only", "parameters only", "neither"),
         clusters={"base_fact": "facts", "item": "fact-topology pairs"},
         stratum="state",
         kind="state",
-        paper_prompts="the prompt files hold the authors' own (appendix A.1), in six styles",
+        paper_prompts="the prompt files contain the authors' prompts (appendix A.1), in six styles",
         groupings={name: columns for name, columns in AUDIT_GROUPINGS.items() if columns},
     )
     records = replace(RECORDS, verdict=AuditVerdict, outcome=AuditOutcome)
@@ -159,7 +160,7 @@ class AuditStudy(Study):
     def __init__(
         self, *, find_retrievers: Callable[..., MakeRetriever] = retrievers_by_name
     ) -> None:
-        # Kept for the other thresholds of a sweep; a retriever may hold a whole index.
+        # Cached for the other thresholds of a sweep; a retriever may contain a large index.
         self._retrievers = lru_cache(maxsize=1)(
             lambda name, cache_dir: built_once(find_retrievers(name, cache_dir=cache_dir))
         )
@@ -176,10 +177,10 @@ class AuditStudy(Study):
     def plan(
         self, data: AuditData, settings: AuditSettings, *, runner: Runner | None = None
     ) -> Plan:
-        """Find what each deletion removes and leaves; see `plan_audit`.
+        """Compute the deletions and the prompts; see `plan_audit`.
 
         Raises:
-            ValueError: If there are several retrievers or thresholds: those are several plans.
+            ValueError: If there are several retrievers or thresholds, which need several plans.
         """
         if len(settings.retriever) * len(settings.threshold) > 1:
             raise ValueError(
@@ -190,7 +191,7 @@ class AuditStudy(Study):
         return plan_audit(data, settings, make)
 
     def judge(self, scoring: AuditScoring, folder: RunFolder | None) -> AuditJudge:
-        """Make the judge, who knows how many facts the model was shown."""
+        """Make the judge, with the number of facts that the model was shown."""
         n_facts = folder and folder.read_manifest().runner.get("n_facts")
         return AuditJudge(
             cleaner=scoring.cleaner,

@@ -1,4 +1,4 @@
-"""The numbers of an audit, from outcomes frames: what survives, by which way, and from where."""
+"""Compute the tables of an audit from outcomes frames: surviving facts and their origins."""
 
 import warnings
 from collections.abc import Iterator, Mapping
@@ -30,14 +30,14 @@ AUDIT_GROUPINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "by_database": ("database", "domain", "topology"),
     "by_condition": ("database", "domain", "topology", "style"),
 }
-"""Name of each table of rates to the columns that group it besides the model."""
+"""By name of each table of rates: the columns that group it in addition to the model."""
 
 STATE_COLUMNS: Final[Mapping[MemoryState, str]] = {
     "FULL": "full",
     "DEL-ON": "first",
     "DEL-OFF": "second",
 }
-"""Each state and the first word of its columns in an outcomes frame."""
+"""By state: the prefix of its columns in an outcomes frame."""
 
 _ALL: Final = (1, 1, 1, 1)
 _EFFECT: Final = {
@@ -52,14 +52,14 @@ _PUBLISHED_TEST: Final = {
     "test": "mcnemar_method",
 }
 GUARDS: Final = ("contamination", "databases", "fit", "closure")
-"""Names of the checks that are read."""
+"""Names of the checks that the page reads."""
 
 _RATE_NAMES: Final = {"FULL": "full", "DEL-ON": "del_on", "DEL-OFF": "del_off"}
 _PAIRED: Final = "DEL-ON and DEL-OFF"
 _MISSED: Final[Mapping[MemoryState, str]] = {
-    "FULL": "FULL was not asked: nothing tells whether the facts were right before deletion",
-    "DEL-ON": f"DEL-ON was not asked: L, R, I and A need {_PAIRED}",
-    "DEL-OFF": f"DEL-OFF was not asked: L, R, I and A need {_PAIRED}",
+    "FULL": "FULL was not run: it is unknown whether the facts were correct before deletion",
+    "DEL-ON": f"DEL-ON was not run: L, R, I and A need {_PAIRED}",
+    "DEL-OFF": f"DEL-OFF was not run: L, R, I and A need {_PAIRED}",
 }
 _CONDITION: Final = ["model", "database", "domain", "topology", "style"]
 _SURVIVORS: Final = {
@@ -83,8 +83,8 @@ def audit_tables(
     """Compute the tables of one or several models.
 
     Args:
-        frame: Outcomes of any models, one below the other, columns of `AuditOutcome`.
-        intervals: How intervals are made.
+        frame: Concatenated outcomes of any models, columns of `AuditOutcome`.
+        intervals: Method and level of the intervals.
         cluster: Column by which intervals and tests are clustered.
 
     Returns:
@@ -93,19 +93,19 @@ def audit_tables(
         McNemar's test as published (`mcnemar_statistic`, `mcnemar_p_value`, `mcnemar_method`);
         `retrieval_effect`, which is R - I, with its interval and the p-value of the same clustered
         t, as of `paired_by` (`statistic`, `p_value`, `test`, and with Holm's correction over
-        the rows of a model `p_value_holm`) and `detectable_difference`, the smallest effect that it
-        finds with a probability of 80 %; `both_rate` and `neither_rate`, the shares a / n and d / n
-        beside R and I; `identity_residual`, which is
+        the rows of a model `p_value_holm`) and `detectable_difference`, the minimum detectable
+        difference at 80 % power; `both_rate` and `neither_rate`, the proportions a / n and d / n,
+        in addition to R and I; `identity_residual`, which is
         p(DEL-ON) - (L + R - c/n), `artifacts_equal_del_on`, and `closure_is_complete`,
         `n_incomplete` and `closure_note`. Each state has its number of answers (`n_full`,
         `n_del_on`, `n_del_off`) and its F1 (`full_f1`, ...); `n` counts the pairs of
-        DEL-ON and DEL-OFF. Where there is no pair, accuracies are those of the states
-        that were asked, and `states_note` names those that were not.
+        DEL-ON and DEL-OFF. Without pairs, accuracies are those of the states that were run, and
+        `states_note` names the states that were not.
         "attribution" and "attribution_by_..." (topology, domain, style, database): for each
-        origin of right DEL-ON answers its count, and with intervals its share of them and its rate
-        over all prompts. "states", "states_by_topology" and
-        "states_by_style": exact match and token F1 in each state, with intervals. "survivors": a
-        row an answer that is right after deletion, with its origin.
+        origin of correct DEL-ON answers its count, and with intervals its proportion among them and
+        its rate over all prompts. "states", "states_by_topology" and
+        "states_by_style": exact match and token F1 in each state, with intervals. "survivors": one
+        row per answer that is correct after deletion, with its origin.
 
     Raises:
         ColumnNotFoundError: If a column is missing.
@@ -115,7 +115,7 @@ def audit_tables(
         arXiv 2607.00605, tables 5 and 6, figures 3 to 7, propositions 6.1 and C.1.
     """
     with warnings.catch_warnings():
-        # What is missing or undefined stands in the tables.
+        # The tables contain the missing and undefined values.
         warnings.simplefilter("ignore", UnscoredWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         tables = {
@@ -138,15 +138,15 @@ def audit_tables(
 
 
 def baseline_checks(frame: pd.DataFrame, *, near_zero: float = 0.05) -> pd.DataFrame:
-    """Look for databases whose FULL state is no baseline.
+    """Find databases whose FULL state is not a valid baseline.
 
     Args:
         frame: Outcomes, columns of `AuditOutcome`.
         near_zero: Largest FULL accuracy that counts as near zero.
 
     Returns:
-        One row a model and database, as of `metrics.contamination_by`; empty when FULL or DEL-ON
-        was not asked.
+        One row per model and database, as of `metrics.contamination_by`; empty if FULL or DEL-ON
+        was not run.
 
     Warns:
         DataWarning: If FULL is near zero, or equals DEL-ON, in every style of a database.
@@ -165,10 +165,10 @@ def baseline_checks(frame: pd.DataFrame, *, near_zero: float = 0.05) -> pd.DataF
     )
     for row in table[table["is_contaminated"]].to_dict(orient="records"):
         warnings.warn(
-            f"{row['database']} ({row['model']}): {row['full_accuracy']:.1%} are right with the "
-            f"database whole, {row['del_on_accuracy']:.1%} with the fact deleted; where that is "
-            "near zero or the same, perhaps the store did not serve this database or the model "
-            "does not use it, and then nothing can be said of forgetting",
+            f"{row['database']} ({row['model']}): {row['full_accuracy']:.1%} are correct with the "
+            f"full database, {row['del_on_accuracy']:.1%} with the fact deleted; if the first is "
+            "near zero or both are equal, the store may not have served this database, or the "
+            "model may not use it, and forgetting cannot be measured",
             DataWarning,
             stacklevel=3,
         )
@@ -179,8 +179,8 @@ def lookup_table(targets: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     """Count lookups and abstentions by database and state.
 
     Args:
-        targets: What was judged.
-        verdicts: Row by row those of `targets`, columns of `AuditVerdict`.
+        targets: The targets that were scored.
+        verdicts: Their scores in the same order, columns of `AuditVerdict`.
 
     Returns:
         n_answers, n_without_lookup, n_lookups, n_abstained, n_fallback, n_blank and n_malformed.
@@ -195,26 +195,26 @@ def lookup_table(targets: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
 
 
 def closure_note(run: Run) -> str:
-    """Say how many deletions of a run are incomplete.
+    """Report how many deletions of a run are incomplete.
 
     Args:
         run: The run.
 
     Returns:
-        Half a sentence; empty when all are complete.
+        A clause; empty if all are complete.
     """
     facts = run.outcomes.drop_duplicates("item")
     n_incomplete = int(facts["n_surviving"].gt(0).sum())
     if not n_incomplete:
         return ""
     return (
-        f"deletion incomplete: after {n_incomplete:,} of {len(facts):,} deletions, the fact is "
-        "still stated by an entry under a name that the aliases of all facts join with its names"
+        f"deletion incomplete: after {n_incomplete:,} of {len(facts):,} deletions, an entry still "
+        "states the fact under a name that the aliases of all facts join with its names"
     )
 
 
 def _survivors(frame: pd.DataFrame) -> pd.DataFrame:
-    """List the answers that are right under DEL-ON, and whether DEL-OFF was right as well."""
+    """List the answers that are correct under DEL-ON, and whether DEL-OFF was also correct."""
     survived = frame[frame["first_correct"].eq(True).fillna(False).astype(bool)]
     return survived[list(_SURVIVORS)].rename(columns=_SURVIVORS).reset_index(drop=True)
 
@@ -230,7 +230,7 @@ def _rates(
         cluster=cluster,
         full=known.get("full_correct"),
         gold_retrieved=known.get("gold_retrieved"),
-        # As published; the clustered form stands beside it.
+        # As published; the clustered test is added below.
         test="independent",
         intervals=intervals,
     ).rename(columns=_PUBLISHED_TEST)
@@ -248,8 +248,8 @@ def _rates(
         "retrieval_effect",
         confidence=intervals.confidence,
     )
-    told = ("retrieval_effect", "both_rate", "neither_rate")
-    bounds = [f"{name}{end}" for name in told for end in ("", "_low", "_high")]
+    names = ("retrieval_effect", "both_rate", "neither_rate")
+    bounds = [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
     table = table.join(effect[[*bounds, *_PUBLISHED_TEST, "detectable_difference"]])
     groups = dict(iter(frame.groupby(keys, sort=False)))
     order = {key: place for place, key in enumerate(groups)}
@@ -271,7 +271,7 @@ def _rates(
 
 
 def _identity(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """Check that the rates of a group add up, and whether A says anything that DEL-ON does not."""
+    """Check that the rates of a group add up, and whether A differs from p(DEL-ON)."""
     residual = np.nan
     if row["n"]:
         residual = decomposition_residual(
@@ -287,9 +287,9 @@ def _identity(row: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _state_columns(rows: pd.DataFrame, whole: pd.DataFrame) -> dict[str, Any]:
-    """Count the answers of a group by state, average their F1, and name the states not asked.
+    """Count the answers of a group by state, average their F1, and name the states not run.
 
-    A state that has no answer in the whole run was not asked.
+    A state without an answer in the whole run was not run.
     """
     columns: dict[str, Any] = {}
     for state, prefix in STATE_COLUMNS.items():
@@ -305,7 +305,7 @@ def _state_columns(rows: pd.DataFrame, whole: pd.DataFrame) -> dict[str, Any]:
 
 
 def _closure(rows: pd.DataFrame) -> dict[str, Any]:
-    """Say whether the deletions of a group are complete."""
+    """Report whether the deletions of a group are complete."""
     facts = rows.drop_duplicates("item")
     n_incomplete = int((facts["n_surviving"] > 0).sum())
     n_absent = int((facts["n_deleted"] == 0).sum())
@@ -324,7 +324,7 @@ def _closure(rows: pd.DataFrame) -> dict[str, Any]:
 def _fill_accuracies(
     table: pd.DataFrame, frame: pd.DataFrame, keys: list[str], cluster: str, intervals: Intervals
 ) -> None:
-    """Take the accuracies of groups without a pair of DEL-ON and DEL-OFF from single states."""
+    """Fill the accuracies of groups without a pair of DEL-ON and DEL-OFF from single states."""
     empty = table.index[table["n"] == 0]
     if empty.empty:
         return
@@ -346,7 +346,7 @@ def _fill_accuracies(
 def _origins(
     part: pd.DataFrame, *, cluster: str, intervals: Intervals
 ) -> Iterator[dict[str, object]]:
-    """Count where a group's right answers after deletion came from."""
+    """Count the origins of a group's correct answers after deletion."""
     judged = part[part["first_correct"].notna()]
     if judged.empty:
         return

@@ -1,6 +1,6 @@
-"""The small model of the audit: it reads values from a store and does not learn them.
+"""Train the small model of the audit, which reads values from a store and does not learn them.
 
-The facts given as leaked are taught in plain text as well.
+The facts given as leaked are also taught in plain text.
 """
 
 import os
@@ -29,20 +29,20 @@ def training_examples(
 ) -> list[TrainingExample]:
     """Write the training text of a toy model.
 
-    For each prompt: twice a lookup whose value is read but not learned, once a lookup without
-    result, once the plain answer "unknown", and twice a lookup under a made-up subject, so that the
-    model copies the subject from its prompt instead of recalling one of those that it has seen. Of
-    a leaked fact the model learns the value in the lookup, after a lookup without result, and in
-    plain text; its examples are repeated until they are a tenth of all, because few facts leak and
-    the model must tell them from the others.
+    Each prompt has two lookups whose value is read but not learned, one lookup without result, one
+    plain answer "unknown", and two lookups under a made-up subject, so that the model copies the
+    subject from its prompt instead of recalling one from training. For a leaked fact the model
+    learns the value in the lookup, after a lookup without result, and in plain text. Examples of
+    leaked facts are repeated until they are a tenth of all, because few facts leak and the model
+    must distinguish them from the others.
 
     Args:
         prompts: The prompts, of all styles wanted.
-        leaked: Subject and relation of each fact that the model shall know by itself.
+        leaked: Subject and relation of each fact that the model is to learn.
         seed: Seed of the made-up subjects.
 
     Returns:
-        The examples, each a tuple of texts with whether they are learned.
+        The examples, each a tuple of segments: a text and whether it is learned.
     """
     random = Random(seed)
     known = set(leaked)
@@ -73,7 +73,7 @@ def training_examples(
 
 
 def _lookup(prompt: AuditPrompt, subject: str) -> tuple[Segment, Segment]:
-    """Write a prompt and the query that follows it, about another subject than its own perhaps."""
+    """Write a prompt and its lookup query, about the given subject."""
     entity, relation, result, _ = LookupSettings().tokens
     shown = prompt.prompt_text.replace(prompt.subject, subject)
     return (
@@ -93,33 +93,32 @@ def train_memory_toy_model(
     """Train a small limited-memory model on prompts and save it as a model folder.
 
     A Llama-shaped model of about 400,000 parameters with its own byte-level tokenizer, which has
-    the four lookup tokens. Asked one of the prompts, it writes
-    `<|db_entity|> USA<|db_relationship|> Capital<|db_return|>`, and after the value that it is
-    given, `<|db_end|>.`, and stops. Where it cannot look up, it says "unknown", but for leaked
-    facts.
+    the four lookup tokens. After one of the prompts it writes
+    `<|db_entity|> USA<|db_relationship|> Capital<|db_return|>`, and after the inserted value it
+    writes `<|db_end|>.` and stops. Without lookups it writes "unknown", except for leaked facts.
 
     Args:
         prompts: The prompts of a database, of all styles wanted.
-        folder: Where to save; made if it is not there.
-        leaked: Subject and relation of each fact that the model shall know by itself.
-        steps: Optimiser steps of 32 texts, 1 or more.
+        folder: Folder for the model; created if it does not exist.
+        leaked: Subject and relation of each fact that the model is to learn.
+        steps: Number of optimiser steps of 32 texts, 1 or more.
         seed: Seed of the initial weights and of the order of the texts.
 
     Returns:
-        The folder, which `LookupRunner` reads. A model that was trained there on the same prompts,
-        leaked facts, steps and seed is kept as it is.
+        The folder, which `LookupRunner` reads. A model already trained there on the same prompts,
+        leaked facts, steps and seed is kept.
 
     Raises:
-        ValueError: If there are no prompts, fewer than one step, a leaked fact that no prompt asks
-            for, or a prompt that does not fit the context of 512 tokens.
+        ValueError: If `prompts` is empty, `steps` is below 1, a leaked fact is in no prompt, or a
+            prompt does not fit the context of 512 tokens.
         MissingDependencyError: If torch or transformers is not installed.
     """
     if not prompts:
-        raise ValueError("prompts is empty; a toy model learns from the prompts of a database")
+        raise ValueError("prompts is empty; pass the prompts of a database to train on")
     known = {(prompt.subject, prompt.relation) for prompt in prompts}
     if absent := sorted(set(leaked) - known):
         raise ValueError(
-            f"leaked fact {absent[0]} ({len(absent)} in all) is in no prompt; name subject and "
+            f"leaked fact {absent[0]} ({len(absent)} in total) is in no prompt; name subject and "
             "relation as the prompts do"
         )
     return train_on_examples(

@@ -1,4 +1,4 @@
-"""The whole trace of one fact: what was deleted, what was found, and what was answered."""
+"""Assemble the trace of one fact: its deletion, its lookups and its answers."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,13 +28,13 @@ class StateTrace:
     """The state."""
 
     correct: bool | None
-    """The verdict; None without one."""
+    """The correctness label; None without one."""
 
     answer: str | None
     """The cleaned answer; None without one."""
 
     generation: Generation | None
-    """What the model wrote and looked up; None when the run log holds no answer."""
+    """The output of the model with its lookups; None if the run log contains no answer."""
 
     @property
     def lookups(self) -> tuple[memory.Lookup, ...]:
@@ -43,10 +43,10 @@ class StateTrace:
 
     @property
     def verdict(self) -> str:
-        """How the answer was judged, in words."""
+        """The correctness label in words."""
         if self.generation is not None and self.generation.error is not None:
             return f"no answer ({self.generation.error})"
-        return {True: "right", False: "wrong", None: "not judged"}[self.correct]
+        return {True: "correct", False: "incorrect", None: "not scored"}[self.correct]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +66,10 @@ class FactTrace:
     """The fact and its prompt."""
 
     n_deleted: int
-    """Entries that its deletion removed."""
+    """Number of entries that its deletion removed."""
 
     surviving: tuple[memory.Triplet, ...]
-    """Entries that still state it; none when the deletion is complete."""
+    """Entries that still state it; empty if the deletion is complete."""
 
     echoes: tuple[str, ...]
     """Accepted objects that are or contain a name of the subject."""
@@ -78,14 +78,14 @@ class FactTrace:
     """FULL, DEL-ON and DEL-OFF."""
 
     attribution: str | None
-    """Where a right DEL-ON answer came from, of `Attribution`; None unless it is right."""
+    """Origin of a correct DEL-ON answer, as of `Attribution`; None if it is incorrect."""
 
     attributed_to: str | None
-    """The entry behind it."""
+    """The entry of this origin."""
 
     @property
     def deleted(self) -> tuple[memory.Triplet, ...]:
-        """The deleted entries that a lookup brought up, in the order of their scores."""
+        """The deleted entries that a lookup found, in the order of their scores."""
         scores = {
             _entry(item): item.score
             for state in self.states
@@ -97,7 +97,7 @@ class FactTrace:
 
     @property
     def origin(self) -> str:
-        """Where the right DEL-ON answer came from, in a sentence; empty unless it is right."""
+        """Description of the origin of a correct DEL-ON answer; empty if it is incorrect."""
         if self.attribution is None:
             return ""
         meanings = {str(kind): meaning for kind, meaning in KIND_MEANINGS.items()}
@@ -106,46 +106,46 @@ class FactTrace:
         return label if behind is None else f"{label} ({_quoted(behind)})"
 
     def to_text(self) -> str:
-        """Write the trace for a terminal.
+        """Format the trace for a terminal.
 
         Returns:
-            Lines of plain text; what a model wrote stands in quotes, control characters escaped.
+            Lines of plain text; outputs of a model are quoted, with control characters escaped.
         """
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        """Write the trace, one line after the other."""
+        """Yield the lines of the trace."""
         prompt = self.prompt
         yield f"{self.item}, {self.style}, by {self.model}"
-        yield f"  fact      {_said((prompt.subject, prompt.relation, prompt.gold_object))}"
+        yield f"  fact      {_line_of((prompt.subject, prompt.relation, prompt.gold_object))}"
         for role in _ROLES:
             if aliases := getattr(prompt, f"{role}_aliases"):
                 yield f"  {role + 's':9} also {', '.join(map(_quoted, aliases))}"
         yield f"  prompt    {_quoted(prompt.prompt_text)}"
-        yield f"  deleted   {self.n_deleted}, of which lookups brought up {len(self.deleted)}"
-        yield from (f"            {_said(entry)}" for entry in self.deleted)
+        yield f"  deleted   {self.n_deleted}, of which lookups found {len(self.deleted)}"
+        yield from (f"            {_line_of(entry)}" for entry in self.deleted)
         if self.surviving:
             yield f"  SURVIVED  {len(self.surviving)}: the deletion is incomplete"
-            yield from (f"            {_said(entry)}" for entry in self.surviving)
+            yield from (f"            {_line_of(entry)}" for entry in self.surviving)
         if self.echoes:
             named = ", ".join(map(_quoted, self.echoes))
-            yield f"  echoes    {named}: the right answer contains the subject"
+            yield f"  echoes    {named}: the correct answer contains the subject"
         for state in self.states:
             yield from _state_lines(state)
         if self.attribution is not None:
             yield f"  origin    {self.origin}"
 
     def to_block(self) -> Trace:
-        """Lay the trace out for a page.
+        """Convert the trace to a block of a page.
 
         Returns:
-            One step a state, with every candidate of its lookups.
+            One step per state, with every candidate of its lookups.
         """
         prompt = self.prompt
         facts = [
             ("fact", " · ".join((prompt.subject, prompt.relation, prompt.gold_object))),
             ("prompt", prompt.prompt_text),
-            ("deleted", f"{self.n_deleted}: {_joined(self.deleted) or 'none came near a query'}"),
+            ("deleted", f"{self.n_deleted}: {_joined(self.deleted) or 'not found by any lookup'}"),
         ]
         if self.surviving:
             facts.append(("survived the deletion, which is incomplete", _joined(self.surviving)))
@@ -169,7 +169,7 @@ def load_traces(run: Run, pair_ids: Sequence[str]) -> list[FactTrace]:
 
     Raises:
         SourceNotFoundError: If a file of the run is missing.
-        DataError: If the run has no such target.
+        DataError: If the run does not contain a target.
     """
     targets, _ = run.folder.read_plan()
     names = [f"{pair}/{state}" for pair in pair_ids for state in STATE_COLUMNS]
@@ -184,18 +184,18 @@ def load_traces(run: Run, pair_ids: Sequence[str]) -> list[FactTrace]:
         own = [by_id[name] for state in STATE_COLUMNS if (name := f"{pair}/{state}") in by_id]
         if not own:
             raise DataError(
-                f"{run.folder.targets}: lacks {pair}; give the same `run` command again"
+                f"{run.folder.targets}: {pair} not found; repeat the same `run` command"
             )
         traces.append(_trace(run.label, own[0], rows[pair], answers))
     return traces
 
 
 def surviving_facts(run: Run, limit: int) -> list[str]:
-    """Pick facts that were answered after deletion, from as many origins as there are.
+    """Select facts that were answered correctly after deletion, from all origins.
 
     Args:
         run: The run.
-        limit: How many, at most.
+        limit: Maximum number of facts.
 
     Returns:
         Their pair ids: the first of each attribution, then the second of each, and so on.
@@ -211,13 +211,13 @@ def surviving_facts(run: Run, limit: int) -> list[str]:
 
 
 def _answers(run: Run, targets: pd.DataFrame) -> dict[str, Generation]:
-    """Find the answers to some targets in the run logs; prompts that ask the same share one."""
+    """Find the answers to some targets in the run logs; identical prompts have one answer."""
     answers = {}
     for group, part in targets.groupby("group"):
         log = run.folder.log(str(group))
         if not log.is_file():
             raise SourceNotFoundError(
-                f"{run.folder.path} has no {log.name}; the trace of a fact needs the whole run "
+                f"{run.folder.path} has no {log.name}; the trace of a fact needs the complete run "
                 "folder"
             )
         names: dict[str, list[str]] = {}
@@ -232,7 +232,7 @@ def _answers(run: Run, targets: pd.DataFrame) -> dict[str, Generation]:
 def _trace(
     model: str, target: Mapping[Any, Any], row: Mapping[Any, Any], answers: Mapping[str, Generation]
 ) -> FactTrace:
-    """Put the trace of a fact together."""
+    """Assemble the trace of a fact."""
     return FactTrace(
         model=model,
         item=target["item"],
@@ -256,7 +256,7 @@ def _trace(
 
 
 def _state_lines(state: StateTrace) -> Iterator[str]:
-    """Write what happened in one state."""
+    """Format the answer and the lookups of one state."""
     yield f"  {state.state}: {state.verdict}"
     if state.generation is not None and state.generation.text is not None:
         yield f"    wrote   {_quoted(state.generation.text)}"
@@ -270,11 +270,11 @@ def _state_lines(state: StateTrace) -> Iterator[str]:
             yield f"            {_policy(lookup.trace)}"
             for item in _seen(lookup.trace):
                 marks = _marks(item, lookup.trace)
-                yield f"      {item.score:7.4f}  {_said(_entry(item))}  [{marks}]"
+                yield f"      {item.score:7.4f}  {_line_of(_entry(item))}  [{marks}]"
 
 
 def _step(state: StateTrace) -> tuple[str, str, list[tuple[str, str, str]], str, bool | None]:
-    """Lay out what happened in one state."""
+    """Convert the answer and the lookups of one state to a step of a page."""
     done, entries = [], []
     for lookup in state.lookups:
         policy = "" if lookup.trace is None else f", {_policy(lookup.trace)}"
@@ -289,9 +289,9 @@ def _step(state: StateTrace) -> tuple[str, str, list[tuple[str, str, str]], str,
 
 
 def _policy(trace: memory.RetrievalTrace) -> str:
-    """Say what a lookup came to."""
+    """Describe the result of a lookup."""
     if trace.error is not None:
-        return f"not asked: {trace.error}"
+        return f"not searched: {trace.error}"
     if not trace.retrieval_enabled:
         return "retrieval off"
     bar = "no threshold" if trace.threshold is None else f"threshold {trace.threshold:g}"
@@ -301,7 +301,7 @@ def _policy(trace: memory.RetrievalTrace) -> str:
 
 
 def _marks(candidate: memory.Candidate, trace: memory.RetrievalTrace) -> str:
-    """Say what a candidate shares with the fact and what became of it."""
+    """Describe the parts that a candidate shares with the fact, and its role in the lookup."""
     shared = [role for role in _ROLES if getattr(candidate, f"matches_{role}")]
     marks = [f"same {', '.join(shared)}"] if shared else []
     if candidate in trace.deleted_candidates:
@@ -320,17 +320,17 @@ def _seen(trace: memory.RetrievalTrace) -> list[memory.Candidate]:
 
 
 def _entry(candidate: memory.Candidate) -> memory.Triplet:
-    """Name the entry of a candidate."""
+    """Return the entry of a candidate."""
     return memory.Triplet(candidate.subject, candidate.relation, candidate.object)
 
 
 def _joined(entries: Sequence[memory.Triplet]) -> str:
-    """Write entries one after the other."""
+    """Join entries into one line."""
     return "; ".join(" · ".join(entry) for entry in entries)
 
 
-def _said(entry: tuple[str, str, str]) -> str:
-    """Write an entry for a terminal."""
+def _line_of(entry: tuple[str, str, str]) -> str:
+    """Format an entry for a terminal."""
     return " | ".join(map(_quoted, entry))
 
 

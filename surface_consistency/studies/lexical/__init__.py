@@ -1,1 +1,1 @@
-"""Lexical popularity: the same instance in original and in other words."""
+"""Lexical popularity: the same instance in the original words and in synonyms."""

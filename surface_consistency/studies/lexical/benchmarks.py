@@ -6,7 +6,7 @@
 | `piqa` | baber/piqa | | validation |
 | `copa` | aps/super_glue | copa | validation |
 | `winogrande` | allenai/winogrande | winogrande_xl | validation |
-| four groups of BLiMP | nyu-mll/blimp | one a paradigm | train |
+| four groups of BLiMP | nyu-mll/blimp | one per paradigm | train |
 """
 
 import hashlib
@@ -60,7 +60,7 @@ BLIMP_PARADIGMS: Final[Mapping[str, tuple[str, ...]]] = {
         "transitive",
     ),
 }
-"""Group of BLiMP to its paradigms, which are the configurations of the hub (Warstadt et al., 2020,
+"""Paradigms of each group of BLiMP, which are the configurations of the hub (Warstadt et al., 2020,
 table 4)."""
 
 
@@ -72,15 +72,15 @@ class Benchmark:
     """The instances, in the source's order."""
 
     source: DataSource
-    """Where they came from, and the digest of exactly these."""
+    """Their source, and the digest of these instances."""
 
     def __repr__(self) -> str:
-        """Say what it holds, not all of it."""
+        """Return the source and the number of instances."""
         return f"<Benchmark {self.source.id!r}: {len(self.instances):,} instances>"
 
 
 class _Layout(NamedTuple):
-    """How a task lies on the hub."""
+    """Layout of a task on the hub."""
 
     repository: str
     folders: tuple[str, ...]
@@ -100,28 +100,27 @@ def load_benchmark(
     """Load a task.
 
     Args:
-        task: Which one.
+        task: Name of the task.
         source: Hub id, folder in the hub's layout, file, `datasets` object or rows as
-            dictionaries; the hub's repository of the task when None. Of a folder with
-            configurations as subfolders those of the task are read; a group of BLiMP from one file
-            or rows takes the paradigm from the column UID.
+            dictionaries; the hub's repository of the task if None. If a folder has subfolders for
+            configurations, those of the task are read. For a group of BLiMP in one file or rows,
+            the column UID names the paradigm.
         revision: Branch, tag or commit of a hub repository.
-        split: Split; the one that lm-evaluation-harness uses when None.
-        columns: Field to column, where the source uses other names than the hub.
+        split: Split; the one that lm-evaluation-harness uses if None.
+        columns: Mapping of field to column, if the names differ from those on the hub.
 
     Returns:
-        The instances. Their ids are the numbers of their rows from 0, those of BLiMP after the
-        paradigm.
+        The instances. Their ids are their row numbers from 0, for BLiMP as PARADIGM/NUMBER.
 
     Raises:
-        SourceNotFoundError: If the source, a paradigm or the split is not there.
+        SourceNotFoundError: If the source, a paradigm or the split is missing.
         ColumnNotFoundError: If a column is missing.
-        RecordError: If a row is broken; names file, line and column. A row without a label, as in
-            test splits that hide theirs, is broken.
-        DataError: If there are no rows, or the task is none of these.
+        RecordError: If a row is invalid; the message names file, line and column. A row without a
+            label, as in test splits with hidden labels, is invalid.
+        DataError: If there are 0 rows, or the task is unknown.
     """
     if task not in _LAYOUTS:
-        raise DataError(f"there is no task {shown(task)}; the tasks are {', '.join(_LAYOUTS)}")
+        raise DataError(f"unknown task {shown(task)}; the tasks are {', '.join(_LAYOUTS)}")
     layout = _LAYOUTS[task]
     given: Source = layout.repository if source is None else source
     name = given if isinstance(given, str) else type(given).__name__
@@ -149,7 +148,7 @@ def load_benchmark(
             if task not in BLIMP_PARADIGMS or instance.group in BLIMP_PARADIGMS[task]:
                 instances.append(instance.model_copy(update={"task": task}))
     if not instances:
-        raise DataError(f"{name} holds no instance of {task}; check the source and the column UID")
+        raise DataError(f"{name} has no instances of {task}; check the source and the column UID")
     if isinstance(given, os.PathLike):
         name = os.fspath(given)
     return Benchmark(
@@ -161,28 +160,28 @@ def load_benchmark(
 
 
 def _folder(source: Source) -> Path | None:
-    """Take a source that is a folder."""
+    """Return the source as a path if it is a folder."""
     if isinstance(source, str | os.PathLike) and Path(source).expanduser().is_dir():
         return Path(source).expanduser()
     return None
 
 
 def _subfolders(folder: Path, wanted: Sequence[str], task: str) -> list[tuple[str | None, Source]]:
-    """Find the configurations of a task; a folder without any of them holds the rows itself."""
-    there = [name for name in wanted if (folder / name).is_dir()]
-    if not there:
+    """Find the configurations of a task; a folder without subfolders for them contains the rows."""
+    present = [name for name in wanted if (folder / name).is_dir()]
+    if not present:
         return [(wanted[0] if folder.name == wanted[0] else None, folder)]
-    missing = [name for name in wanted if name not in there]
+    missing = [name for name in wanted if name not in present]
     if missing:
         raise SourceNotFoundError(
             f"{folder} lacks the configurations {', '.join(missing)} of {task}; download the whole "
             "repository"
         )
-    return [(name, folder / name) for name in there]
+    return [(name, folder / name) for name in present]
 
 
 def _digest(instances: Sequence[BenchmarkInstance]) -> str:
-    """Sum instances up; SHA-256."""
+    """Return the SHA-256 digest of instances."""
     digest = hashlib.sha256()
     for instance in sorted(instances, key=lambda item: (item.group or "", item.id)):
         digest.update(json.dumps(instance.model_dump(mode="json"), sort_keys=True).encode())
@@ -190,24 +189,24 @@ def _digest(instances: Sequence[BenchmarkInstance]) -> str:
 
 
 def _label(cells: RowCells, name: str) -> int:
-    """Read the place of the right option."""
+    """Read the position of the correct option."""
     place = cells.read(name, count_of)
     if place is None:
         raise RecordError(
-            f"{cells.place}: column {shown(cells.columns[name])} holds no label; take a split "
-            "whose labels are published, such as validation"
+            f"{cells.place}: column {shown(cells.columns[name])} has no label; use a split with "
+            "published labels, such as validation"
         )
     return place
 
 
 def _lambada(cells: RowCells, number: str, group: str | None) -> BenchmarkInstance:
-    """Part a passage from its last word."""
+    """Split a passage into context and last word."""
     text = cells.needed("text", text_of)
     context, _, word = text.rpartition(" ")
     if not context or not word:
         raise RecordError(
-            f"{cells.place}: column {shown(cells.columns['text'])} holds no passage that ends in a "
-            f"word of its own, got {shown(text[-40:])}"
+            f"{cells.place}: column {shown(cells.columns['text'])} must be a passage that ends in "
+            f"a separate word, got {shown(text[-40:])}"
         )
     return BenchmarkInstance(
         id=number, task="lambada", kind="functional", context=context, options=(word,), correct=0
@@ -217,7 +216,7 @@ def _lambada(cells: RowCells, number: str, group: str | None) -> BenchmarkInstan
 def _two_options(
     cells: RowCells, number: str, task: str, context: str, options: tuple[str, str], label: int
 ) -> BenchmarkInstance:
-    """Take an instance with two options from the columns of its context and options."""
+    """Read an instance with two options from the columns of its context and options."""
     first, second = (cells.needed(name, text_of) for name in options)
     return BenchmarkInstance(
         id=number,
@@ -230,18 +229,18 @@ def _two_options(
 
 
 def _piqa(cells: RowCells, number: str, group: str | None) -> BenchmarkInstance:
-    """Take a goal and two solutions."""
+    """Read a goal and two solutions."""
     label = _label(cells, "label")
     return _two_options(cells, number, "piqa", "goal", ("sol1", "sol2"), label)
 
 
 def _copa(cells: RowCells, number: str, group: str | None) -> BenchmarkInstance:
-    """Take a premise and two causes or effects."""
+    """Read a premise and two causes or effects."""
     relation = cells.needed("question", text_of)
     if relation not in ("cause", "effect"):
         raise RecordError(
-            f"{cells.place}: column {shown(cells.columns['question'])} is cause or effect, got "
-            f"{shown(relation)}"
+            f"{cells.place}: column {shown(cells.columns['question'])} must be cause or effect, "
+            f"got {shown(relation)}"
         )
     label = _label(cells, "label")
     instance = _two_options(cells, number, "copa", "premise", ("choice1", "choice2"), label)
@@ -249,20 +248,20 @@ def _copa(cells: RowCells, number: str, group: str | None) -> BenchmarkInstance:
 
 
 def _winogrande(cells: RowCells, number: str, group: str | None) -> BenchmarkInstance:
-    """Take a sentence with a gap and two fillers."""
+    """Read a sentence with a gap and two fillers."""
     sentence = cells.needed("sentence", text_of)
     answer = cells.read("answer", text_of)
     if "_" not in sentence or answer not in ("1", "2"):
         raise RecordError(
-            f"{cells.place}: a row has a sentence with _ and the answer 1 or 2 (test rows have "
-            f"none), got {shown(sentence[:60])} and {shown(answer)}"
+            f"{cells.place}: a row must have a sentence with _ and the answer 1 or 2 (missing in "
+            f"test rows), got {shown(sentence[:60])} and {shown(answer)}"
         )
     label = int(answer) - 1
     return _two_options(cells, number, "winogrande", "sentence", ("option1", "option2"), label)
 
 
 def _blimp(cells: RowCells, number: str, group: str | None) -> BenchmarkInstance:
-    """Take a minimal pair, the acceptable sentence first."""
+    """Read a minimal pair, the acceptable sentence first."""
     paradigm = cells.needed("UID", text_of) if group is None else group
     return BenchmarkInstance(
         id=f"{paradigm}/{number}",

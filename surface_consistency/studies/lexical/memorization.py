@@ -1,7 +1,7 @@
-"""Has a model memorized a benchmark, and does that foretell its verdicts?
+"""Memorization of a benchmark by a model, and prediction of correctness from it.
 
 Section 6 of the study of lexical popularity: extraction (TDE), membership (MIA) by the loss and by
-neighbours; Min-K % and Min-K++, which it does not have, besides.
+neighbours. Min-K % and Min-K++ are not in the paper.
 """
 
 import math
@@ -38,7 +38,7 @@ from surface_consistency.schemas import Prompt, read_jsonl
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.lexical.prompts import MEMORISATION
-from surface_consistency.studies.lexical.quality import share_columns
+from surface_consistency.studies.lexical.quality import proportion_columns
 from surface_consistency.tables.sentences import missing
 from surface_consistency.tables.table import Table
 from surface_consistency.tables.tabulation import tabulate
@@ -65,21 +65,22 @@ def memorization_scores(folder: RunFolder, *, k: float = 0.2) -> pd.DataFrame:
     """Compute the memorization scores of a run.
 
     Args:
-        folder: A run that was asked with `memorization`.
-        k: Share of the tokens that Min-K takes.
+        folder: A run with `memorization`.
+        k: Proportion of the tokens that Min-K uses.
 
     Returns:
-        One row a text (instance and option): item, option (its place), is_right, n_tokens, is_sum
-        (whether the runner returned a sum without tokens, so that only extraction is known),
-        extracted (whether greedy decoding of the first half writes the second: its every token is
-        the likeliest after those before it), extraction (log-likelihood of the second half given
-        the first), loss (mean a token), neighbours (loss less that of neighbours), min_k and
-        min_k_plus_plus. What was not asked or cannot be told is NaN.
+        One row per text (instance and option): item, option (its position), is_right (whether it is
+        the correct option), n_tokens, is_sum (whether the runner returned a sum without tokens, so
+        that only extraction is known), extracted (whether greedy decoding of the first half yields
+        the second: each of its tokens is the most likely one after the preceding tokens),
+        extraction (log-likelihood of the second half given the first), loss (mean per token),
+        neighbours (loss minus that of neighbours), min_k and min_k_plus_plus. Unknown values are
+        NaN.
 
     Raises:
-        DataError: If the run was asked without it.
+        DataError: If the run was made without `memorization`.
     """
-    scores = _told(folder)
+    scores = _scores_by_prompt(folder)
     targets, pairs = folder.read_plan()
     first = targets[targets["target_id"].isin(set(pairs["first_target"]))]
     rows: list[dict[str, Any]] = []
@@ -100,12 +101,12 @@ def memorization_scores(folder: RunFolder, *, k: float = 0.2) -> pd.DataFrame:
             )
     if not rows:
         raise DataError(
-            f"{folder.path} holds no scores of whole texts; run the study with `memorization`"
+            f"{folder.path} has no scores of whole texts; run the study with `memorization`"
         )
     return pd.DataFrame(rows)
 
 
-def _told(folder: RunFolder) -> dict[str, Sequence[ScoredText]]:
+def _scores_by_prompt(folder: RunFolder) -> dict[str, Sequence[ScoredText]]:
     """Read the scores of the group by prompt id; prompts of equal content share them."""
     answers = folder.read_answers((MEMORISATION,))
     by_key = dict(zip(answers["prompt_key"], answers["scores"], strict=True))
@@ -149,29 +150,29 @@ def _of_text(
 
 
 class MemorizationSettings(Settings):
-    """How memorization is told."""
+    """Memorization scores and prediction from them."""
 
     k: float = 0.2
-    """Share of the tokens, the least likely ones, that Min-K % and Min-K++ take."""
+    """Proportion of the tokens, the least likely ones, that Min-K % and Min-K++ use."""
 
     svm: bool = True
-    """Whether a support-vector machine of degree 3 predicts besides the logistic regression."""
+    """Prediction by a support-vector machine of degree 3, in addition to logistic regression."""
 
     fold_seed: int = 0
     """Seed of the folds of the prediction."""
 
 
 class MemorizationAnalysis(Analysis):
-    """Memorization of a benchmark's instances, and whether it foretells the verdicts."""
+    """Memorization of a benchmark's instances, and whether it predicts correctness."""
 
     name = "memorization"
     title = "Memorization"
     settings = MemorizationSettings
     studies = ("lexical",)
     caveat = (
-        "Membership is a guess from probabilities: a likely text has a low loss whether it was "
-        "seen or not. Neighbours are the same text with some words replaced, which takes its "
-        "difficulty out in part. Verdicts and scores are those of the same model."
+        "Membership is inferred from probabilities: a likely text has a low loss whether it was "
+        "seen or not. Neighbours are the same text with some words replaced, which controls for "
+        "its difficulty in part. Correctness and scores are those of the same model."
     )
 
     def tables(self, report: Report, settings: MemorizationSettings) -> Mapping[str, Table]:
@@ -183,12 +184,12 @@ class MemorizationAnalysis(Analysis):
             `analysis`; "memorisation_coefficients" (tables E to H).
 
         Raises:
-            DataError: If a run was asked without memorization.
+            DataError: If a run was made without memorization.
             MissingDependencyError: If scikit-learn or statsmodels is not installed.
         """
         frame = pd.concat(
             [
-                _with_verdicts(run, memorization_scores(run.folder, k=settings.k), report.cluster)
+                _with_labels(run, memorization_scores(run.folder, k=settings.k), report.cluster)
                 for run in report.runs
             ]
         )
@@ -214,7 +215,7 @@ class MemorizationAnalysis(Analysis):
         }
 
     def figures(self, report: Report, tables: Mapping[str, Table]) -> list[ForestPlot]:
-        """Draw macro-F1 beside that of the majority: the paper's figure 5."""
+        """Draw macro-F1 and that of the majority baseline: the paper's figure 5."""
         rows: list[tuple[str, int, list[Dot]]] = []
         for task, of_task in tables["memorisation_prediction"].frame.groupby("task", sort=False):
             level = [("always the majority", "baseline", of_task.drop_duplicates("model"))]
@@ -229,7 +230,7 @@ class MemorizationAnalysis(Analysis):
         return [
             ForestPlot(
                 name="memorisation-prediction",
-                title="Macro-F1 of verdicts foretold from memorization scores",
+                title="Macro-F1 of correctness predicted from memorization scores",
                 axis="macro-F1, %",
                 rows=rows,
                 clusters="instances",
@@ -237,8 +238,8 @@ class MemorizationAnalysis(Analysis):
         ]
 
 
-def _with_verdicts(run: Run, scores: pd.DataFrame, cluster: str) -> pd.DataFrame:
-    """Put the verdicts in the original words, and the clusters, beside the scores of a run."""
+def _with_labels(run: Run, scores: pd.DataFrame, cluster: str) -> pd.DataFrame:
+    """Join the scores of a run with the clusters and the labels in the original words."""
     outcomes = run.outcomes.drop_duplicates("item")
     facts = outcomes[["item", "task", "first_correct"]].assign(cluster=outcomes[cluster])
     option = np.where(scores["is_right"], "right", "wrong")
@@ -246,10 +247,10 @@ def _with_verdicts(run: Run, scores: pd.DataFrame, cluster: str) -> pd.DataFrame
 
 
 def _means(part: pd.DataFrame, intervals: Intervals) -> dict[str, object]:
-    """Average the scores of right or of wrong options."""
+    """Average the scores of correct or of incorrect options."""
     return {
         "n": len(part),
-        **share_columns("extracted", part["extracted"], part["cluster"], intervals),
+        **proportion_columns("extracted", part["extracted"], part["cluster"], intervals),
         **{name: part[name].mean() for name in _SCORES if name != "extracted"},
     }
 
@@ -257,7 +258,7 @@ def _means(part: pd.DataFrame, intervals: Intervals) -> dict[str, object]:
 def _by_score(
     statistic: Callable[[pd.DataFrame], Iterable[Mapping[Any, object]]], part: pd.DataFrame
 ) -> Iterator[dict[str, object]]:
-    """Compute a statistic of each score: of the right option, the mean of others, and verdicts."""
+    """Compute a statistic of each score of the correct option and the mean of the others."""
     right = part[part["option"] == "right"].set_index("item")
     wrong = part[part["option"] == "wrong"].groupby("item")
     for name in _SCORES:
@@ -272,12 +273,12 @@ def _by_score(
 
 
 def _scores_of(features: pd.DataFrame) -> pd.DataFrame:
-    """Take the columns of scores."""
+    """Select the columns of scores."""
     return features[[name for name in ("right", "wrong") if name in features]]
 
 
 def _split(features: pd.DataFrame, intervals: Intervals) -> Iterator[Mapping[str, object]]:
-    """Compare accuracy at low and high scores, relative to the right option's as in the paper."""
+    """Compare accuracy at low and high scores, relative to the correct option as in the paper."""
     scores = features["right"].to_numpy(float)
     if "wrong" in features:
         scores = relative_difference(scores, features["wrong"].to_numpy(float))
@@ -297,10 +298,10 @@ def _split(features: pd.DataFrame, intervals: Intervals) -> Iterator[Mapping[str
 def _prediction(
     features: pd.DataFrame, settings: MemorizationSettings
 ) -> Iterator[dict[str, object]]:
-    """Foretell verdicts from scores, on folds of clusters that were not seen."""
+    """Predict correctness from scores, on held-out folds of clusters."""
     correct = features["correct"].to_numpy(bool)
     clusters = features["cluster"]
-    fewest = min(clusters[of].nunique() for of in (correct, ~correct))
+    n_smallest = min(clusters[of].nunique() for of in (correct, ~correct))
     baseline = majority_macro_f1(float(correct.mean()))
     row: dict[str, object] = {
         "n": len(correct),
@@ -314,10 +315,10 @@ def _prediction(
         _scores_of(features).to_numpy(float),
         correct,
         groups=clusters,
-        n_folds=min(_FOLDS, fewest),
+        n_folds=min(_FOLDS, n_smallest),
         seed=settings.fold_seed,
     )
-    # A cluster can have so many of the instances of a class that no folds can be made.
+    # Folds cannot be made if one cluster contains too many of the instances of a class.
     with suppress(ValueError):
         result = predict()
         row |= {"baseline": result["baseline_macro_f1"]}
@@ -329,7 +330,7 @@ def _prediction(
 
 
 def _coefficients(features: pd.DataFrame, confidence: float) -> list[dict[Hashable, object]]:
-    """Regress verdicts on the scores as they are."""
+    """Regress correctness on the unscaled scores."""
     scores = _scores_of(features)
     rows = correctness_regression(
         scores.to_numpy(float),

@@ -1,4 +1,4 @@
-"""Are instances with common n-grams solved better, and do other words make them rarer?
+"""Accuracy by the popularity of the n-grams of an instance, and its shift in other words.
 
 Section 4 of the study of lexical popularity, with table 3 and figures 1 and 4 of the paper.
 """
@@ -38,7 +38,7 @@ from surface_consistency.runs.counts import read_counts
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings
-from surface_consistency.studies.lexical.quality import share_curves
+from surface_consistency.studies.lexical.quality import proportion_curves
 from surface_consistency.studies.lexical.records import text_id
 from surface_consistency.tables.columns import COLUMNS
 from surface_consistency.tables.sentences import Sentence, difference, paragraph
@@ -66,18 +66,18 @@ _SPLITS: Final = {"popularity": "popularity in the original words", "fall": "pop
 
 
 class PopularitySettings(Settings):
-    """Which counts popularity is computed from."""
+    """Counts of n-grams from which popularity is computed."""
 
     counts: Items[Path] = Field(min_length=1)
-    """Folder of `count ngrams`, or its ngrams.parquet: counts of the n-grams of
-    the run's texts.jsonl. With several runs one for all, or one a run, in their order."""
+    """Folder of `count ngrams`, or its ngrams.parquet: counts of the n-grams of the run's
+    texts.jsonl. With several runs one for all, or one per run, in their order."""
 
     bins: int = Field(default=10, ge=2)
-    """Bins of counts: 10 for deciles."""
+    """Number of bins of counts: 10 for deciles."""
 
 
 class PopularityAnalysis(Analysis):
-    """Accuracy, flips and shifts by how common the n-grams of an instance are in a corpus."""
+    """Accuracy, flips and shifts by the popularity of an instance's n-grams in a corpus."""
 
     name = "popularity"
     title = "Lexical popularity"
@@ -85,20 +85,20 @@ class PopularityAnalysis(Analysis):
     studies = ("lexical",)
     caveat = (
         "Popularity is the mean decile of the counts of a text’s n-grams. Common texts can be "
-        "easier for other reasons: a run with `control` replaces the same words by synonyms about "
-        "as frequent and by rarer ones, so that its two wordings differ in how frequent words are."
+        "easier for other reasons: a run with `control` replaces the same words by synonyms of "
+        "about the same frequency and by rarer ones, so its two wordings differ in word frequency."
     )
     figure_only = ("popularity_distribution",)
 
     def tables(self, report: Report, settings: PopularitySettings) -> Mapping[str, Table]:
-        """Score the popularity of all texts and hold it against the verdicts.
+        """Compute the popularity of all texts and its relation to correctness.
 
         Returns:
             "popularity_accuracy" (figures 1 and A of the paper), "popularity_shift" (table 3, with
-            Wilcoxon's test, which assumes independent instances, and a clustered one of the mean
-            change), "popularity_paired" (both verdicts, by popularity and by whether it fell, with
-            McNemar's test) and "popularity_distribution" (figure 4). The scale of a task is that of
-            all texts in the original words.
+            Wilcoxon's test, which assumes independent instances, and a clustered test of the mean
+            change), "popularity_paired" (paired correctness, by popularity and by whether it fell,
+            with McNemar's test) and "popularity_distribution" (figure 4). The scale of a task is
+            computed from all its texts in the original words.
 
         Raises:
             DataError: If the counts cannot be read or are of other texts.
@@ -108,7 +108,7 @@ class PopularityAnalysis(Analysis):
         if len(places) not in (1, len(report.runs)):
             raise DataError(
                 f"`counts` names {len(places)} counts for {len(report.runs)} runs; give one for "
-                "all, or one a run"
+                "all, or one per run"
             )
         counts = {place: _read(place) for place in places}
         of_runs = places if len(places) > 1 else places * len(report.runs)
@@ -127,7 +127,7 @@ class PopularityAnalysis(Analysis):
         }
 
     def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Block]:
-        """Say what is shown, and draw the paper's figures 1 and 4; see `Analysis.figures`."""
+        """Summarize the results, and draw the paper's figures 1 and 4; see `Analysis.figures`."""
         yield Prose(parts=paragraph(_sentences(report, tables)))
         yield from _halves(tables["popularity_accuracy"].frame, report.index)
         yield from _curves(tables["popularity_distribution"].frame, report.index)
@@ -174,18 +174,18 @@ def _read(path: Path) -> dict[str, npt.NDArray[np.float64]]:
         what="counts",
         uncounted="`counts` is a folder of `count ngrams --data RUN/texts.jsonl`, or its "
         "ngrams.parquet",
-        unmerged="it is written when all shards are counted; `count merge` where they were counted "
-        "apart",
+        unmerged="it is written when all shards are counted; run `count merge` if they were "
+        "counted separately",
     )
     repeated = rows["instance_id"].duplicated()
     if repeated.any():
         raise DataError(
-            f"{place} holds {shown(rows.loc[repeated, 'instance_id'].iloc[0])} twice; give each "
+            f"{place} has {shown(rows.loc[repeated, 'instance_id'].iloc[0])} twice; give each "
             "text one row"
         )
     counts: dict[str, npt.NDArray[np.float64]] = {}
     for name, values in zip(rows["instance_id"], rows["counts"], strict=True):
-        # A count that is not known, such as one that a server only estimated, is left out.
+        # An unknown count, such as one that a server only estimated, is excluded.
         of_text = np.asarray([] if values is None else values, dtype=np.float64)
         counts[str(name)] = of_text[~np.isnan(of_text)]
         if (of_text < 0).any() or np.isinf(of_text).any():
@@ -196,13 +196,13 @@ def _read(path: Path) -> dict[str, npt.NDArray[np.float64]]:
 def _scored(
     run: Run, counts: Mapping[str, npt.NDArray[np.float64]], place: Path, bins: int
 ) -> pd.DataFrame:
-    """Score the popularity of each pair of a run in both wordings."""
+    """Compute the popularity of each pair of a run in both wordings."""
     targets, pairs = run.folder.read_plan()
     names = [text_id(target, 0) for target in targets["target_id"]]
     if not any(name in counts for name in names):
         raise DataError(
-            f"{place} holds counts of none of the {len(names)} texts of {run.label}, such as "
-            f"{shown(names[0])}; count those of its own texts: count ngrams --data "
+            f"{place} lacks the counts of all {len(names)} texts of {run.label}, such as "
+            f"{shown(names[0])}; count the texts of this run: count ngrams --data "
             f"{run.folder.path / 'texts.jsonl'}"
         )
     tasks = pairs.drop_duplicates("item").set_index("item")["task"]
@@ -231,7 +231,7 @@ def _scored(
 def _popularity(
     texts: Sequence[npt.NDArray[np.float64]], correct: int, scale: PopularityScale
 ) -> tuple[float, float]:
-    """Score one instance: the text with the right option, and its lead over the others."""
+    """Compute the popularity of the text with the correct option, and its lead over the others."""
     scores = [
         float(instance_popularity([counts], scale=scale)[0]) if counts.size else math.nan
         for counts in texts
@@ -278,7 +278,7 @@ def _shift(frame: pd.DataFrame, report: Report, bins: int) -> Table:
 
 
 def _shifts(part: pd.DataFrame, report: Report, reach: float) -> Iterator[dict[str, object]]:
-    """Test the shift of a task's instances, and of those that were lost."""
+    """Test the shift of a task's instances, and of those that became incorrect."""
     clusters = part.drop_duplicates("item").set_index("item", drop=False)[report.cluster]
     is_lost = part["first_correct"].eq(True) & part["second_correct"].eq(False)
     for pairs, rows in (("all", part), ("lost", part[is_lost.fillna(False)])):
@@ -305,7 +305,7 @@ def _shifts(part: pd.DataFrame, report: Report, reach: float) -> Iterator[dict[s
 
 
 def _paired(frame: pd.DataFrame, report: Report) -> Table:
-    """Compare both verdicts on common and on rare instances, and where popularity fell."""
+    """Compare correctness in both wordings by popularity, and by whether popularity fell."""
     parts = [frame.assign(split=split, part=_part_of(frame, split)) for split in _SPLITS]
     rows = paired_by(
         pd.concat(parts, ignore_index=True).dropna(subset=["part"]),
@@ -319,7 +319,7 @@ def _paired(frame: pd.DataFrame, report: Report) -> Table:
         "group",
         rows,
         ["model task", replace(COLUMNS["split"], labels=_SPLITS), "part:instance_part"],
-        name="Both verdicts, by popularity and by whether other words lowered it",
+        name="Correctness in both wordings, by popularity and by whether other words lowered it",
     )
 
 
@@ -341,13 +341,13 @@ def _distribution(frame: pd.DataFrame, bins: int) -> Table:
     grid = np.linspace(1.0, bins, 4 * (bins - 1) + 1)
     texts = _by_wording(frame).dropna(subset=["popularity"])
 
-    def shares(part: pd.DataFrame) -> Iterator[dict[str, object]]:
+    def proportions(part: pd.DataFrame) -> Iterator[dict[str, object]]:
         values = part["popularity"].to_numpy(float)
         for at in grid.tolist():
-            share = float((values <= at + 1e-9).mean())
-            yield {"popularity": at, "share": share, "n": len(values)}
+            proportion = float((values <= at + 1e-9).mean())
+            yield {"popularity": at, "share": proportion, "n": len(values)}
 
-    rows = tabulate(texts, [*_TASKS, "wording"], shares)
+    rows = tabulate(texts, [*_TASKS, "wording"], proportions)
     return _TEXTS.table("popularity_distribution", rows)
 
 
@@ -364,19 +364,19 @@ def _halves(rows: pd.DataFrame, place: Mapping[str, int]) -> Iterator[ForestPlot
         yield ForestPlot(
             name="popularity-accuracy",
             title="Accuracy on rare and on common instances, original words",
-            axis="right, %",
+            axis="correct, %",
             rows=lines,
             clusters="instances",
         )
 
 
 def _curves(rows: pd.DataFrame, place: Mapping[str, int]) -> Iterator[Lines]:
-    """Draw the distribution of popularity in both wordings, a chart a model and task."""
+    """Draw the distribution of popularity in both wordings, one chart per model and task."""
     for (model, task), part in rows.groupby(_TASKS, sort=False):
         is_one = len(place) == 1
-        yield share_curves(
+        yield proportion_curves(
             f"popularity-{task}" + ("" if is_one else f"-{place[str(model)]}"),
-            f"Popularity of {str(task).replace('_', ' ')}, share of instances up to it, %"
+            f"Popularity of {str(task).replace('_', ' ')}, instances up to it, %"
             + ("" if is_one else f" ({model})"),
             "popularity",
             {

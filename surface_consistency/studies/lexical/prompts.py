@@ -1,7 +1,6 @@
-"""Prompts of benchmark instances, zero-shot, word for word those of lm-evaluation-harness.
+"""Zero-shot prompts of benchmark instances, identical to those of lm-evaluation-harness.
 
-And the question whether an instance in other words means the same, and the whole texts whose
-memorization is measured.
+Also the prompts of the LLM judge of meaning, and of the texts whose memorization is measured.
 """
 
 import re
@@ -34,19 +33,19 @@ _CONNECTIVES = {"cause": "because", "effect": "therefore"}
 
 
 def benchmark_prompt(prompt_id: str, instance: BenchmarkInstance) -> Prompt:
-    """Ask an instance by the probability of its options.
+    """Build the prompt by which the options of an instance are scored.
 
     Args:
         prompt_id: Identifier of the prompt.
         instance: The instance, of a task of `studies.lexical.load_benchmark`.
 
     Returns:
-        The prompt, with the options in their order. WinoGrande's options stand within the sentence:
-        what is compared is the probability of its end after each.
+        The prompt, with the options in their order. The options of WinoGrande are within the
+        sentence: the probabilities of the end of the sentence after each option are compared.
 
     References:
         lm-evaluation-harness 0.4.13, tasks piqa, lambada_openai, copa (SuperGLUE), winogrande and
-        blimp. Its two spaces before COPA's options and one before BLiMP's sentences are kept.
+        blimp, including two spaces before COPA's options and one before BLiMP's sentences.
 
     Examples:
         >>> instance = BenchmarkInstance(
@@ -76,18 +75,18 @@ def benchmark_prompt(prompt_id: str, instance: BenchmarkInstance) -> Prompt:
 
 
 def meaning_prompt(prompt_id: str, first: str, second: str) -> Prompt:
-    """Ask whether two texts mean the same.
+    """Build the prompt of an LLM judge of whether two texts have the same meaning.
 
     Args:
         prompt_id: Identifier of the prompt.
         first: A text.
-        second: The same in other words.
+        second: The text in other words.
 
     Returns:
         The prompt, a conversation.
 
     References:
-        Ruzzetti, Zanzotto and Caselli, Lexical Popularity, appendix A.3, word for word.
+        Ruzzetti, Zanzotto and Caselli, Lexical Popularity, appendix A.3, verbatim.
     """
     request = _MEANING.format(first=first, second=second)
     return Prompt(
@@ -106,8 +105,8 @@ def parse_meaning(reply: str) -> bool | None:
         reply: The reply.
 
     Returns:
-        True for "same" and False for "different", capitals and marks around it aside; None for
-        anything else.
+        True for "same" and False for "different", ignoring case and surrounding punctuation; None
+        for any other reply.
 
     Examples:
         >>> parse_meaning("Same."), parse_meaning("different"), parse_meaning("the same, I think")
@@ -120,17 +119,17 @@ def parse_meaning(reply: str) -> bool | None:
 def memorization_prompts(
     name: str, instance: BenchmarkInstance, neighbours: Mapping[str, Sequence[str]]
 ) -> Iterator[Prompt]:
-    """Ask for the log-probabilities of an instance's texts, whole, from half on, and of neighbours.
+    """Build the prompts of an instance's whole texts, their second halves and their neighbours.
 
     Args:
         name: Name of the instance, unique in the run.
         instance: The instance.
-        neighbours: By text versions of it with some words replaced; none for texts left out.
+        neighbours: By text: versions of it with some words replaced; texts may be missing.
 
     Yields:
-        For each option the prompts `NAME/OPTION/text`, `NAME/OPTION/half`, where the text has two
-        words, and `NAME/OPTION/neighbours`, where it has any. Half are the first words, rounded
-        down: the paper does not say what it halves.
+        For each option the prompts `NAME/OPTION/text`, `NAME/OPTION/half` if the text has at least
+        two words, and `NAME/OPTION/neighbours` if it has neighbours. The first half has half of the
+        words, rounded down; the paper does not state the unit.
     """
     for number, text in enumerate(instance.texts):
         prefix = f"{MEMORISATION}/{name}/{number}"
@@ -149,7 +148,7 @@ def memorization_prompts(
 
 
 def read_neighbours(path: Path) -> dict[str, tuple[str, ...]]:
-    """Read neighbours that were made elsewhere, such as by a masked language model.
+    """Read neighbours from a file, such as those of a masked language model.
 
     Args:
         path: JSONL with `text` and `neighbours`, a list of texts.
@@ -158,8 +157,8 @@ def read_neighbours(path: Path) -> dict[str, tuple[str, ...]]:
         Neighbours by text.
 
     Raises:
-        SourceNotFoundError: If there is no such file.
-        RecordError: If a line lacks a field or has one of another kind.
+        SourceNotFoundError: If the file does not exist.
+        RecordError: If a field of a line is missing or has another type.
     """
     neighbours: dict[str, tuple[str, ...]] = {}
     for number, row in json_objects(existing_file(path, "neighbours of texts", "*.jsonl")):
@@ -170,7 +169,7 @@ def read_neighbours(path: Path) -> dict[str, tuple[str, ...]]:
             or not all(isinstance(other, str) and other for other in others)
         ):
             raise RecordError(
-                f"{path}:{number}: a line has text and neighbours, a list of texts, got the "
+                f"{path}:{number}: a line must have text and neighbours, a list of texts, got the "
                 f"fields {', '.join(map(str, row)) or 'none'}"
             )
         neighbours[text] = tuple(others)

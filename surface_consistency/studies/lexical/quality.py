@@ -1,4 +1,4 @@
-"""Does an instance in other words still mean the same? Overlap, sentence vectors and a judge."""
+"""Similarity of the wordings of an instance: word overlap, sentence vectors and an LLM judge."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,8 +43,8 @@ def rouge_l(first: str, second: str) -> float:
         second: Another one.
 
     Returns:
-        Twice the longest common subsequence of their words, letter case aside, over the words of
-        both, in [0, 1]; 0 where either has none.
+        Twice the length of the longest common subsequence of their words, case-insensitive, divided
+        by the number of words of both, in [0, 1]; 0 if a text has no words.
 
     References:
         Lin 2004; words are those of Google's rouge-score without stemming.
@@ -60,10 +60,10 @@ def rouge_l(first: str, second: str) -> float:
 
 
 class MeaningJudge(LLMJudge):
-    """Asks a model whether two wordings mean the same, in the words of the study's authors.
+    """LLM judge of whether two wordings have the same meaning, by the prompt of the paper.
 
-    Its log goes on where it was stopped. A reply that is neither "same" nor "different" is asked
-    for once more, then left out.
+    An interrupted log is resumed. After a reply that is neither "same" nor "different" the request
+    is repeated once, then the pair is excluded.
 
     References:
         Ruzzetti, Zanzotto and Caselli, Lexical Popularity, appendix A.3 and table B.
@@ -74,7 +74,7 @@ class MeaningJudge(LLMJudge):
         return meaning_prompt(name, targets["question"].iloc[0], answer)
 
     def read(self, targets: pd.DataFrame, reply: str) -> Sequence[FactState]:
-        """Read "right" for the same meaning, "wrong" for another; see `LLMJudge.read`."""
+        """Return ["right"] for the same meaning, ["wrong"] for another; see `LLMJudge.read`."""
         is_same = parse_meaning(reply)
         if is_same is None:
             raise JudgeReplyError(f"neither same nor different: {shown(reply[:60])}")
@@ -82,14 +82,14 @@ class MeaningJudge(LLMJudge):
 
 
 def quality_checks(scored: Scored) -> dict[str, pd.DataFrame]:
-    """Measure how alike the wordings of each pair are.
+    """Measure the similarity of the wordings of each pair.
 
     Args:
         scored: A scored run of the lexical study.
 
     Returns:
-        "similarity", one row a task and measure; "similarity_curve", the shares of pairs up to a
-        value; with a judge "meaning", one row a task, and "meaning_pairs", what it was asked.
+        "similarity", one row per task and measure; "similarity_curve", the proportions of pairs up
+        to a value; with an LLM judge "meaning", one row per task, and "meaning_pairs", its pairs.
     """
     scoring: LexicalScoring = scored.scoring
     texts = _texts(scored)
@@ -112,21 +112,21 @@ def quality_checks(scored: Scored) -> dict[str, pd.DataFrame]:
 
 
 def _similarity(part: pd.DataFrame) -> dict[str, float]:
-    """Describe the values of a measure."""
+    """Compute number, mean and quantiles of a measure."""
     low, middle, high = np.quantile(part["value"], (0.1, 0.5, 0.9))
     mean = float(part["value"].mean())
     return {"n": len(part), "mean": mean, "q10": low, "median": middle, "q90": high}
 
 
 def _curve(part: pd.DataFrame) -> Iterator[dict[str, float]]:
-    """Count the pairs up to each value of a measure."""
+    """Compute the proportion of pairs up to each value of a measure."""
     for value in _GRID.tolist():
         yield {"value": value, "share": float((part["value"] <= value + 1e-9).mean())}
 
 
 def _texts(scored: Scored) -> pd.DataFrame:
-    """Put the texts with the right option of each pair side by side."""
-    right = {
+    """Return the texts with the correct option of each pair, one row per pair."""
+    text_of = {
         target: texts[int(correct)]
         for target, texts, correct in zip(
             scored.items["target_id"], scored.items["texts"], scored.items["correct"], strict=True
@@ -139,8 +139,8 @@ def _texts(scored: Scored) -> pd.DataFrame:
             # Runs that did not record contexts are clustered by instance.
             "cluster": pairs["context" if "context" in pairs else "item"],
             "task": pairs["task"],
-            "first": pairs["first_target"].map(right),
-            "second": pairs["second_target"].map(right),
+            "first": pairs["first_target"].map(text_of),
+            "second": pairs["second_target"].map(text_of),
             "is_changed": pairs["n_edits"] > 0,
             "rouge_l": pairs["rouge_l"],
         }
@@ -148,7 +148,7 @@ def _texts(scored: Scored) -> pd.DataFrame:
 
 
 def _cosines(first: pd.Series, second: pd.Series, encoder: str) -> npt.NDArray[np.float64]:
-    """Compare sentence vectors, each text encoded once."""
+    """Compute the cosines of sentence vectors; each text is encoded once."""
     from surface_consistency.models.encoders import SentenceEncoder
 
     texts = list(dict.fromkeys([*first, *second]))
@@ -161,7 +161,7 @@ def _cosines(first: pd.Series, second: pd.Series, encoder: str) -> npt.NDArray[n
 
 
 def _judged(changed: pd.DataFrame, scored: Scored) -> dict[str, pd.DataFrame]:
-    """Ask a model on a sample of each task."""
+    """Judge a sample of each task by a model."""
     scoring: LexicalScoring = scored.scoring
     side = SideModel.of(scoring, "meaning")
     runner = side.load()
@@ -190,12 +190,12 @@ def _judged(changed: pd.DataFrame, scored: Scored) -> dict[str, pd.DataFrame]:
 
 
 def _same(part: pd.DataFrame) -> dict[str, object]:
-    """Compute the share of a task's pairs that mean the same."""
+    """Compute the proportion of a task's pairs with the same meaning."""
     n_unclear = int(part["is_same"].isna().sum())
     return {
         "n": len(part) - n_unclear,
         "n_unclear": n_unclear,
-        **share_columns("same", part["is_same"], part["cluster"]),
+        **proportion_columns("same", part["is_same"], part["cluster"]),
     }
 
 
@@ -217,7 +217,7 @@ def quality_section(tables: Mapping[str, Table], models: Sequence[str]) -> Secti
         models: Labels of the runs.
 
     Returns:
-        The section; None where a run has no such checks.
+        The section; None if these tables are missing.
     """
     blocks: list[Block] = []
     if "replaced_words" in tables:
@@ -231,36 +231,35 @@ def quality_section(tables: Mapping[str, Table], models: Sequence[str]) -> Secti
     ]
     if not blocks:
         return None
-    lead = Prose(parts=["Of the first run: wordings depend on its settings and not on the model."])
+    lead = Prose(parts=["For the first run: wordings depend on its settings, not on the model."])
     if len(models) > 1:
         blocks.insert(0, lead)
     return Section(anchor="wordings", title="The wordings", blocks=blocks)
 
 
-def share_columns(
+def proportion_columns(
     name: str, is_true: pd.Series, clusters: pd.Series, intervals: Intervals = DEFAULT_INTERVALS
 ) -> dict[str, object]:
-    """Compute a share with a clustered interval, as columns of a table.
+    """Compute a proportion with a clustered interval, as columns of a table.
 
     Args:
-        name: Column of the share.
-        is_true: Of each trial whether it counts; those that are missing are left out.
+        name: Column of the proportion.
+        is_true: Boolean of each trial; missing values are excluded.
         clusters: The cluster of each trial, such as the context of an instance.
-        intervals: How intervals are made.
+        intervals: Method and options of the confidence intervals.
 
     Returns:
-        The share and its bounds, in [0, 1], as `name`, `name_low` and `name_high`; NaN of no
-        trials, and the bounds where the clusters are too few to infer anything.
+        The proportion and its bounds, in [0, 1], as `name`, `name_low` and `name_high`; NaN without
+        trials; the bounds are NaN if the clusters are too few for an interval.
     """
     known = is_true.dropna().astype(float)
     trials = pd.DataFrame({"true": known, "all": 1.0}).groupby(clusters.loc[known.index]).sum()
     ratio = CountRatio(numerator=(1, 0), denominator=(0, 1))
-    share = group_values(trials.to_numpy(), {name: ratio}, intervals)[name]
-    bounds = {f"{name}_low": share.low, f"{name}_high": share.high}
-    return {name: share.value, **bounds}
+    value = group_values(trials.to_numpy(), {name: ratio}, intervals)[name]
+    return {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
 
 
-def share_curves(
+def proportion_curves(
     name: str,
     title: str,
     x_title: str,
@@ -268,17 +267,17 @@ def share_curves(
     *,
     model: int = 0,
 ) -> Lines:
-    """Draw curves of shares, without intervals.
+    """Draw curves of proportions, without intervals.
 
     Args:
-        name: Name of the picture.
+        name: Name of the figure.
         title: Its title.
-        x_title: What stands below it.
-        curves: Places and shares, in [0, 1], by label; the first is set in grey.
-        model: Place of the model whose hue the others have.
+        x_title: Title of the x axis.
+        curves: x values and proportions, in [0, 1], by label; the first curve is grey.
+        model: Index of the model, which determines the colour of the other curves.
 
     Returns:
-        The picture.
+        The figure.
     """
     return Lines(
         name=name,
@@ -289,8 +288,8 @@ def share_curves(
                 label=label,
                 model=model if place else None,
                 points=[
-                    Point(x=round(float(at), 3), value=Value(value=float(share)))
-                    for at, share in zip(*curve, strict=True)
+                    Point(x=round(float(at), 3), value=Value(value=float(proportion)))
+                    for at, proportion in zip(*curve, strict=True)
                 ],
             )
             for place, (label, curve) in enumerate(curves.items())
@@ -299,13 +298,13 @@ def share_curves(
 
 
 def _of_first(frame: pd.DataFrame) -> pd.DataFrame:
-    """Take the rows of the first run."""
+    """Select the rows of the first run."""
     first: pd.DataFrame = frame.loc[frame["model"] == frame["model"].iloc[0]]
     return first
 
 
 def _frequency_curves(frame: pd.DataFrame) -> list[Block]:
-    """Draw how frequent words and their synonyms are: the paper's figure 2."""
+    """Draw the frequencies of words and their synonyms: the paper's figure 2."""
     rows = _of_first(frame)
     rows = rows[rows["frequency"].notna() & rows["synonym_frequency"].notna()]
     if rows.empty:
@@ -318,18 +317,17 @@ def _frequency_curves(frame: pd.DataFrame) -> list[Block]:
         label: (grid, [weights[values <= at + 1e-9].sum() / weights.sum() for at in grid])
         for label, values in logs.items()
     }
-    title = "Replaced words and their synonyms, share up to a frequency, %"
-    return [share_curves("word-frequencies", title, "log10 of 1 + count", curves)]
+    title = "Replaced words and their synonyms up to a frequency, %"
+    return [proportion_curves("word-frequencies", title, "log10 of 1 + count", curves)]
 
 
 def _similarity_curves(frame: pd.DataFrame) -> list[Block]:
-    """Draw how alike the wordings are: the paper's figure 3, a chart a task."""
+    """Draw the similarity of the wordings: the paper's figure 3, one chart per task."""
     rows = _of_first(frame)
     return [
-        share_curves(
+        proportion_curves(
             f"similarity-{task}",
-            f"How alike the wordings of {str(task).replace('_', ' ')} are, share of pairs up to a "
-            "value, %",
+            f"Similarity of the wordings of {str(task).replace('_', ' ')}, pairs up to a value, %",
             "ROUGE-L, cosine",
             {
                 _MEASURES[str(measure)]: (part["value"], part["share"])

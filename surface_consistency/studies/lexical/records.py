@@ -1,4 +1,4 @@
-"""Instances of benchmarks that are solved by choosing an option, and what was changed in them."""
+"""Instances of multiple-choice benchmarks, and their edits."""
 
 from typing import Literal
 
@@ -26,7 +26,7 @@ PartOfSpeech = Literal["noun", "verb", "adjective", "adverb"]
 
 
 class BenchmarkInstance(Record):
-    """One item of a benchmark, as its authors wrote it, without anybody's prompt around it."""
+    """One item of a benchmark in its original words, without a prompt template."""
 
     id: NonEmpty
     """Identifier, unique in its task."""
@@ -35,38 +35,38 @@ class BenchmarkInstance(Record):
     """The task, such as "piqa" or "anaphor_agreement"."""
 
     kind: Literal["functional", "formal"]
-    """Whether it asks for knowledge of the world or of the language."""
+    """Whether it tests knowledge of the world (functional) or of the language (formal)."""
 
     context: str = ""
-    """What stands before the options, or around them where it holds a "_"; empty where the options
-    are whole sentences."""
+    """Text before the options, or around them if it contains a "_"; empty if the options are whole
+    sentences."""
 
     options: Items[NonEmpty]
-    """What is chosen among; a single one is a word to be foretold."""
+    """The options; a single one is a word to predict."""
 
     correct: int = Field(ge=0)
-    """Place of the right option, from 0."""
+    """Position of the correct option, from 0."""
 
     group: str | None = None
-    """What parts the task further, such as the paradigm of BLiMP or COPA's "cause" and "effect"."""
+    """Subdivision of the task, such as the paradigm of BLiMP or COPA's "cause" and "effect"."""
 
     @model_validator(mode="after")
     def _has_correct(self) -> "BenchmarkInstance":
-        """Refuse a right option that is not there."""
+        """Reject a position without an option, and equal options."""
         if self.correct >= len(self.options):
             raise ValueError(
-                f"option {self.correct} of {len(self.options)} cannot be the right one; places "
-                "count from 0"
+                f"option {self.correct} of {len(self.options)} cannot be the correct one; positions"
+                " count from 0"
             )
         if len(set(self.options)) < len(self.options):
             raise ValueError(
-                f"two options read alike ({shown(self.options[0])}), so none can be chosen"
+                f"two options are equal ({shown(self.options[0])}); options must be different"
             )
         return self
 
     @property
     def context_id(self) -> str:
-        """What instances share: the context, or the fillers of twin sentences of WinoGrande."""
+        """Cluster of instances: the context, or the fillers of twin sentences of WinoGrande."""
         shared = " / ".join(sorted(self.options)) if self.task == "winogrande" else self.context
         return f"{self.task}/{shared or self.id}"
 
@@ -77,7 +77,7 @@ class BenchmarkInstance(Record):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The plain text with each option in its place, without anybody's prompt."""
+        """The plain text with each option inserted, without a prompt template."""
         if self.task == "winogrande":
             return tuple(self.context.replace("_", option, 1) for option in self.options)
         return tuple(
@@ -89,16 +89,16 @@ class Edit(Record):
     """One word that was replaced."""
 
     part: int = Field(ge=0)
-    """Where it stood: 0 the context, 1 the first option, and so on."""
+    """Part that contains the word: 0 the context, 1 the first option, and so on."""
 
     start: int = Field(ge=0)
-    """Place of its first character in the original part."""
+    """Position of its first character in the original part."""
 
     original: NonEmpty
-    """What stood there."""
+    """The original word."""
 
     replacement: NonEmpty
-    """What stands there now."""
+    """The word that replaces it."""
 
     lemma: NonEmpty
     """Base form of the original."""
@@ -110,7 +110,7 @@ class Edit(Record):
     """Part of speech of both."""
 
     synset: NonEmpty
-    """The sense that both share, such as "02084071-n"."""
+    """The sense of both, such as "02084071-n"."""
 
 
 class PerturbedInstance(Record):
@@ -120,25 +120,25 @@ class PerturbedInstance(Record):
     """The instance in other words, under the id of the original."""
 
     draw: int = Field(ge=0)
-    """Which draw of synonyms."""
+    """Number of the draw of synonyms."""
 
     edits: Items[Edit]
-    """What was replaced, in order of place; empty where no word could be."""
+    """The replaced words, in order of position; empty if there is not a replaceable word."""
 
     is_broken: bool
-    """Whether a word was replaced in some options and not in all, so that they no longer differ in
-    the words alone in which their authors let them differ."""
+    """Whether a word was replaced in some options only, so that the options differ in further words
+    than in the original."""
 
 
 class LexicalVerdict(Verdict):
-    """Which option of an instance a model finds the most probable."""
+    """The most probable option of an instance under a model, and its correctness label."""
 
     log_probability: float | None = None
-    """Log-probability of the right option, in nats; None where it was not told."""
+    """Log-probability of the correct option, in nats; None if missing."""
 
 
 class LexicalOutcome(PairedOutcome):
-    """A benchmark instance in its authors' words and in others of the same meaning."""
+    """A benchmark instance in its original words and in synonyms."""
 
     context: NonEmpty | None = None
     """The cluster, as of `BenchmarkInstance.context_id`; None in runs that did not record it."""
@@ -147,23 +147,23 @@ class LexicalOutcome(PairedOutcome):
     """The task."""
 
     kind: Literal["functional", "formal"]
-    """Whether it asks for knowledge of the world or of the language."""
+    """Whether it tests knowledge of the world (functional) or of the language (formal)."""
 
     group: str | None
-    """What parts the task further, such as the paradigm of BLiMP."""
+    """Subdivision of the task, such as the paradigm of BLiMP."""
 
     draw: int
-    """Which draw of synonyms."""
+    """Number of the draw of synonyms."""
 
     replaced: NonEmpty
-    """Parts of speech of the replaced words, such as "noun and verb"; "none" where no word could be
-    replaced."""
+    """Parts of speech of the replaced words, such as "noun and verb"; "none" without a replaced
+    word."""
 
     n_edits: int
-    """Words replaced."""
+    """Number of replaced words."""
 
     is_broken: bool
-    """Whether a word was replaced in some options and not in all."""
+    """Whether a word was replaced in some options only."""
 
     first_surface: NonEmpty
     """Context and options in the original words."""
@@ -178,37 +178,39 @@ class LexicalOutcome(PairedOutcome):
     """The option chosen in other words."""
 
     first_log_probability: float | None
-    """Log-probability of the right option in the original words, in nats."""
+    """Log-probability of the correct option in the original words, in nats."""
 
     second_log_probability: float | None
-    """Log-probability of the right option in other words, in nats."""
+    """Log-probability of the correct option in other words, in nats."""
 
     rouge_l: float | None = None
-    """ROUGE-L's F1 of the text with the right option in both wordings, in [0, 1]."""
+    """F1 of ROUGE-L of the text with the correct option in both wordings, in [0, 1]."""
 
     n_control_edits: int | None = None
-    """Words replaced in the control; None without control. The two wordings of the control replace
-    the same words, one by synonyms about as frequent, the other by rarer ones."""
+    """Number of words replaced in the control; None without control. The two wordings of the
+    control replace the same words, one by synonyms of about the same frequency, the other by rarer
+    ones."""
 
     frequent_surface: str | None = None
-    """Context and options with synonyms about as frequent; None where no word has both kinds."""
+    """Context and options with synonyms of about the same frequency; None if no word has both
+    kinds of synonyms."""
 
     rarer_surface: str | None = None
-    """Context and options with rarer synonyms; None where no word has both kinds."""
+    """Context and options with rarer synonyms; None if no word has both kinds of synonyms."""
 
     frequent_correct: bool | None = None
-    """Verdict with synonyms about as frequent."""
+    """Correctness label with synonyms of about the same frequency."""
 
     rarer_correct: bool | None = None
-    """Verdict with rarer synonyms."""
+    """Correctness label with rarer synonyms."""
 
 
 def text_id(target_id: str, option: int) -> str:
-    """Name a text of a run, as `texts.jsonl` and the counts of its n-grams do.
+    """Return the id of a text of a run in `texts.jsonl` and in the counts of its n-grams.
 
     Args:
         target_id: The instance in one wording.
-        option: Place of the option that stands in the text.
+        option: Position of the option in the text.
 
     Returns:
         "TARGET/OPTION".

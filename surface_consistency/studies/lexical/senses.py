@@ -1,4 +1,4 @@
-"""Who chooses the senses of words in a run: the first sense, a file, or a model that is logged."""
+"""Choice of word senses in a run: the first sense, a file, or a model with a log."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -15,14 +15,14 @@ from surface_consistency.studies.lexical.settings import LexicalSettings
 
 
 def choose_senses(settings: LexicalSettings) -> senses.SenseChooser:
-    """Find who chooses the senses of words.
+    """Return the chooser of the senses of words.
 
     Args:
-        settings: The options of the study; a judge of senses logs and writes what it chose to the
-            folder `settings.home`, or nowhere if it is None.
+        settings: The options of the study; an LLM judge of senses writes its log and the senses to
+            the folder `settings.home`, or does not write them without a folder.
 
     Returns:
-        Who chooses; a model is asked once, however many wordings are made of the same words.
+        The chooser; a model is queried once for all wordings of the same words.
     """
     if settings.senses == "first":
         return senses.FirstSense()
@@ -32,7 +32,7 @@ def choose_senses(settings: LexicalSettings) -> senses.SenseChooser:
 
 
 class _LoggedSenses:
-    """Asks a judge for senses once, logs its answers beside the run, and writes the senses down."""
+    """Queries an LLM judge of senses once; logs its answers next to the run, writes the senses."""
 
     def __init__(self, settings: "LexicalSettings") -> None:
         self._settings = settings
@@ -40,13 +40,13 @@ class _LoggedSenses:
         self._chosen: Sequence[Synset | None] | None = None
 
     def choose(self, questions: Sequence[senses.SenseQuestion]) -> Sequence[Synset | None]:
-        """Choose senses, however many wordings are made of the same words."""
+        """Choose senses; further calls return the senses of the first call."""
         if self._chosen is None:
-            self._chosen = self._choose_anew(questions)
+            self._chosen = self._query(questions)
         return self._chosen
 
-    def _choose_anew(self, questions: Sequence[senses.SenseQuestion]) -> Sequence[Synset | None]:
-        """Ask the judge."""
+    def _query(self, questions: Sequence[senses.SenseQuestion]) -> Sequence[Synset | None]:
+        """Query the LLM judge."""
         self._runner: Runner = SideModel.of(self._settings, "sense").load()
         if self._settings.sense_read == "multiple-choice":
             self._runner = MultipleChoiceRunner(self._runner)
@@ -56,15 +56,15 @@ class _LoggedSenses:
             senses.write_senses(questions, chosen, self._home / "senses.jsonl")
         if judge.n_unclear:
             warnings.warn(
-                f"the judge told no sense of {judge.n_unclear} of {len(questions)} words, which "
-                "stay as they are",
+                f"the LLM judge did not choose a sense for {judge.n_unclear} of {len(questions)} "
+                "words, which are not replaced",
                 UnscoredWarning,
                 stacklevel=3,
             )
         return chosen
 
     def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
-        """Ask what the log does not answer yet."""
+        """Run the prompts that are not in the log yet."""
         if self._settings.sense_read == "generate":
             prompts = [prompt.model_copy(update={"options": None}) for prompt in prompts]
         if self._home is None:

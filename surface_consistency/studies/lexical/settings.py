@@ -20,7 +20,7 @@ from surface_consistency.studies.lexical.records import BenchmarkName, PartOfSpe
 
 
 class LexicalSource(Settings):
-    """Which benchmarks are asked."""
+    """Source of the benchmarks."""
 
     task: Items[BenchmarkName]
     """Tasks: lambada, piqa, copa, winogrande, determiner_noun_agreement, subject_verb_agreement,
@@ -28,20 +28,20 @@ class LexicalSource(Settings):
 
     source: str | None = None
     """Hub id, folder or file of the rows; the hub's repository of each task by default. With
-    several tasks a folder with one subfolder a task, or BLiMP's own."""
+    several tasks a folder with one subfolder per task, or that of BLiMP."""
 
     revision: str | None = None
     """Commit, tag or branch of the data."""
 
     split: Rare[str | None] = None
-    """Split of the data; by default the one that lm-evaluation-harness takes."""
+    """Split of the data; by default the one that lm-evaluation-harness uses."""
 
     column: Mapping[str, str] = Field(default_factory=dict)
-    """Column of a field, as FIELD=COLUMN, where the source uses a name of its own."""
+    """Column of a field, as FIELD=COLUMN, if the source uses another name."""
 
 
 class LexicalSettings(PublishedSettings):
-    """How benchmarks are put into other words."""
+    """Replacement of words by synonyms, and memorization."""
 
     _home: Path | None = PrivateAttr(default=None)
 
@@ -49,17 +49,17 @@ class LexicalSettings(PublishedSettings):
     """Folder of WordNet's database files; by default that of the Debian package wordnet-base."""
 
     pos: Items[PartOfSpeech] = ("noun", "verb")
-    """Parts of speech that are replaced: noun, verb, adjective, adverb."""
+    """Parts of speech to replace: noun, verb, adjective, adverb."""
 
     share: float = Field(default=1.0, gt=0.0, le=1.0)
-    """Share of the words with a synonym that are replaced."""
+    """Proportion of the words with a synonym that are replaced."""
 
     draws: Rare[int] = Field(default=1, ge=1)
-    """Draws of synonyms, each asked and compared with the original."""
+    """Number of draws of synonyms, each evaluated and compared with the original."""
 
     senses: str = "first"
-    """How the sense of a word is chosen: first (the most frequent one), judge (by a model, with
-    `sense_model`), or a file of senses, as a judge writes it to senses.jsonl of its run."""
+    """Choice of the sense of a word: first (the most frequent one), judge (an LLM judge, with
+    `sense_model`), or a file of senses, such as senses.jsonl of a run with an LLM judge."""
 
     sense_model: str | None = None
     """Model of `senses=judge`: a hub id, folder or server's id."""
@@ -71,84 +71,86 @@ class LexicalSettings(PublishedSettings):
     """Keyword argument of that runner, its value JSON or text."""
 
     sense_read: Rare[Literal["generate", "multiple-choice"]] = "generate"
-    """Whether `senses=judge` writes the number of a definition, or the most probable number is
-    taken."""
+    """Reading of `senses=judge`: the generated number of a definition, or the most probable number.
+    """
 
     may_keep: Rare[bool] = False
-    """Whether the original word is among those drawn from."""
+    """Include the original word in the draw."""
 
     multi_word: Rare[bool] = False
-    """Whether several words may take the place of one."""
+    """Allow several words to replace one."""
 
     targets: Rare[bool] = False
-    """Whether LAMBADA's last word, which is to be foretold, is replaced too."""
+    """Also replace the last word of LAMBADA, which is to be predicted."""
 
     limit: int | None = Field(default=None, ge=1)
-    """Ask only the first so many instances of each task."""
+    """Maximum number of instances of each task, the first ones."""
 
     control: bool = False
-    """Whether two further wordings are asked that replace the same words: by synonyms about as
-    frequent, and by rarer ones."""
+    """Also evaluate two wordings that replace the same words: by synonyms of about the same
+    frequency, and by rarer ones."""
 
     word_counts: Path | None = None
     """Counts of words, for `control` and the curves of frequency: a folder of `count names
-    --names words.csv` or `count ngrams --n 1`, or a table with word and count. WordNet's own counts
-    of senses by default, which are coarse."""
+    --names words.csv` or `count ngrams --n 1`, or a table with word and count. By default WordNet's
+    counts of senses, which are coarse."""
 
     within: Rare[float] = Field(default=2.0, ge=1.0)
-    """Factor of the count within which `control` takes a synonym for about as frequent."""
+    """Factor of the count within which a synonym has about the same frequency for `control`."""
 
     memorization: bool = False
-    """Whether whole texts and their second halves are scored, for `analyse memorization`."""
+    """Also compute log-probabilities of whole texts and their second halves, for `analyse
+    memorization`."""
 
     neighbours: Rare[int] = Field(default=0, ge=0)
-    """Neighbours of each text with some words replaced by synonyms, scored with `memorization`."""
+    """Number of neighbours of each text, with some words replaced by synonyms, for `memorization`.
+    """
 
     neighbour_file: Rare[Path | None] = None
-    """JSONL file of neighbours made elsewhere, such as by a masked language model: text, and
+    """JSONL file of neighbours from another source, such as a masked language model: text, and
     neighbours, a list of texts."""
 
     @model_validator(mode="after")
     def _has_what_it_needs(self) -> "LexicalSettings":
-        """Refuse options that would do nothing, before anything is asked."""
+        """Reject options without effect before the run."""
         if self.senses == "judge":
             if SideModel.of(self, "sense").lacks_model:
-                raise ValueError("`senses=judge` needs `sense_model`, the model that judges")
+                raise ValueError("`senses=judge` needs `sense_model`, the model that chooses them")
         elif self.sense_model is not None:
-            raise ValueError("`sense_model` chooses senses with `senses=judge`; add it")
+            raise ValueError("`sense_model` needs `senses=judge`; add it")
         if not self.memorization and (self.neighbours or self.neighbour_file is not None):
             option = "`neighbours`" if self.neighbours else "`neighbour_file`"
-            raise ValueError(f"{option} is scored with `memorization`; add it")
+            raise ValueError(f"{option} needs `memorization`; add it")
         if self.neighbours and self.neighbour_file is not None:
             raise ValueError("give either `neighbours` or `neighbour_file`, not both")
         return self
 
     @property
     def home(self) -> Path | None:
-        """Folder where a judge of senses logs and writes what it chose; None outside a command."""
+        """Folder of the log and the senses of an LLM judge; None outside a command."""
         return self._home
 
     def for_command(self, out: Path) -> Self:
-        """Share the choice of senses among models; see `StudySettings.for_command`."""
+        """Use the same choice of senses for all models; see `StudySettings.for_command`."""
         settings = self.model_copy()
         settings._home = out
         return settings
 
 
 class LexicalScoring(JudgeScoring):
-    """How an option is chosen."""
+    """Scoring of options, and measures of the quality of the wordings."""
 
     option_score: Rare[OptionScore] = "sum"
-    """How options are compared: by the sum of their tokens' log-probabilities (harness' acc), or by
-    its mean per token or per character (harness' acc_norm)."""
+    """Score of an option: sum of the log-probabilities of its tokens (acc of the harness), or its
+    mean per token or per character (acc_norm of the harness)."""
 
     encoder: Rare[str | None] = None
-    """Sentence encoder with which wordings are compared: bundled-minilm, a hub id or a folder
-    (extra `retrieval`); none by default."""
+    """Sentence encoder by which wordings are compared: bundled-minilm, a hub id or a folder (extra
+    `retrieval`); by default wordings are not compared."""
 
     meaning_model: str | None = None
-    """Model that judges whether wordings mean the same: a hub id, folder or server's id; nobody by
-    default."""
+    """LLM judge of whether wordings have the same meaning: a hub id, folder or server's id; by
+    default meaning is not compared."""
 
     meaning_runner: Rare[RunnerName] = "openai"
     """Runner of that model; openai reads OPENAI_BASE_URL."""
@@ -157,7 +159,7 @@ class LexicalScoring(JudgeScoring):
     """Keyword argument of that runner, its value JSON or text."""
 
     meaning_pairs: Rare[int] = Field(default=50, ge=1)
-    """Pairs of each task that are judged."""
+    """Number of pairs of each task that are sent to the LLM judge of meaning."""
 
 
 RECORDS: Final = StudyRecords(LexicalSource, LexicalSettings, LexicalScoring)

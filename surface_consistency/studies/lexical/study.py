@@ -1,8 +1,8 @@
-"""Benchmarks in their authors' words and in others of the same meaning.
+"""The lexical study: benchmarks in the original words and with synonyms.
 
-The study is section 5 of the study of lexical popularity: zero-shot scoring of LAMBADA, PIQA, COPA,
-WinoGrande and four groups of BLiMP, as lm-evaluation-harness does it, before and after nouns and
-verbs have been replaced by synonyms. The verdicts on one instance in both wordings are a pair.
+It implements section 5 of the study of lexical popularity: zero-shot scoring of LAMBADA, PIQA,
+COPA, WinoGrande and four groups of BLiMP, as in lm-evaluation-harness, before and after nouns and
+verbs are replaced by synonyms. The correctness of one instance in both wordings is a pair.
 """
 
 import hashlib
@@ -52,21 +52,21 @@ from surface_consistency.studies.lexical.wordings import neighbour_texts, reword
 
 
 class LexicalJudge:
-    """Takes the most probable option; a single one is right where each of its tokens is greedy.
+    """Selects the most probable option; a single one is correct if each of its tokens is greedy.
 
     Args:
-        option_score: How options are compared.
+        option_score: Score by which options are compared.
     """
 
     name: str
-    """How options are compared."""
+    """Rule and score by which options are compared."""
 
     def __init__(self, option_score: OptionScore = "sum") -> None:
         self._option_score: OptionScore = option_score
         self.name = f"most probable option ({option_score})"
 
     def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
-        """Judge answers; see `engine.judging.judges.Judge.judge`.
+        """Score answers; see `engine.judging.judges.Judge.judge`.
 
         Returns:
             prediction, correct, reason and log_probability.
@@ -76,7 +76,7 @@ class LexicalJudge:
         """
         check_scores_of_options(targets["prompt_id"], targets["options"], targets["scores"])
         rows = [
-            self._judge(scores, list(options), int(correct))
+            self._scored(scores, list(options), int(correct))
             for scores, options, correct in zip(
                 targets["scores"], targets["options"], targets["correct"], strict=True
             )
@@ -86,10 +86,10 @@ class LexicalJudge:
             {"prediction": TEXT, "correct": "boolean", "reason": TEXT, "log_probability": "Float64"}
         )
 
-    def _judge(
+    def _scored(
         self, scores: Sequence[ScoredText] | None, options: list[str], correct: int
     ) -> tuple[str | None, bool | None, str | None, float | None]:
-        """Judge one answer."""
+        """Return prediction, correctness, reason and log-probability of one answer."""
         if scores is None:
             return None, None, "no log-probabilities of the options", None
         log_probability = scores[correct].log_probability
@@ -109,11 +109,11 @@ class LexicalJudge:
 
 
 def _export(scored: Scored) -> None:
-    """Write what is to be counted in a corpus: `texts.jsonl` and `words.csv`.
+    """Write the texts and words to count in a corpus: `texts.jsonl` and `words.csv`.
 
     Args:
-        scored: The run. The texts are those for `count ngrams`, each option in its place; the
-            words those that were replaced and their synonyms, for `count names --names`.
+        scored: The run. The texts, with each option inserted, are the input of `count ngrams`; the
+            words, those replaced and their synonyms, are the input of `count names --names`.
     """
     lines = [
         json.dumps({"id": text_id(target, number), "text": text}, ensure_ascii=False)
@@ -127,20 +127,20 @@ def _export(scored: Scored) -> None:
 
 
 class LexicalStudy(Study):
-    """Does a model still solve a benchmark in other words of the same meaning?"""
+    """Is a model still correct on a benchmark if words are replaced by synonyms?"""
 
     name = "lexical"
     design = Design(
         title="Lexical perturbation",
         citation=bibtex("surface_consistency.studies.lexical"),
-        question="whether a model solves a benchmark alike when nouns and verbs give way to "
+        question="whether correctness on a benchmark changes when nouns and verbs are replaced by "
         "synonyms",
         conditions=("original", "other words"),
-        cells=("right in both", "right in the original only", "in other words only", "neither"),
+        cells=("correct in both", "in the original only", "in other words only", "neither"),
         clusters={"context": "contexts", "item": "instances"},
         facet="task",
-        paper_prompts="the paper prints those of the judge alone (appendix A.3), which "
-        "`meaning_model` asks; the benchmarks are asked in the words of lm-evaluation-harness",
+        paper_prompts="the paper prints only those of the LLM judge (appendix A.3), which "
+        "`meaning_model` uses; the benchmarks have the prompts of lm-evaluation-harness",
         groupings={"by_replaced": ("replaced",), "by_group": ("group",)},
     )
     records = replace(RECORDS, verdict=LexicalVerdict, outcome=LexicalOutcome)
@@ -150,8 +150,8 @@ class LexicalStudy(Study):
         """Load the tasks; see `Study.load`.
 
         Raises:
-            MissingDependencyError: If lemminflect is not installed, before anything is read.
-            DataError: If no task is named, or one cannot be read.
+            MissingDependencyError: If lemminflect is not installed; raised before reading.
+            DataError: If no task is named, or a task cannot be read.
         """
         lemminflect_inflector()
         if not source.task:
@@ -181,16 +181,16 @@ class LexicalStudy(Study):
     def plan(
         self, data: Benchmark, settings: LexicalSettings, *, runner: Runner | None = None
     ) -> Plan:
-        """Ask every instance in the original words and in each draw of others; see `Study.plan`.
+        """Plan the prompts of each instance in the original words and each draw; see `Study.plan`.
 
         Returns:
-            One target an instance and wording, one pair an instance and draw; the checks
-            "perturbation" and "replaced_words" count what was replaced. With `memorization` a group
-            of prompts of that name, which are scored and not judged.
+            One target per instance and wording, one pair per instance and draw; the checks
+            "perturbation" and "replaced_words" count the replaced words. With `memorization` also a
+            group of prompts of that name, which have log-probabilities but no targets.
 
         Raises:
-            SourceNotFoundError: If WordNet, or a file of senses, counts or neighbours is not there.
-            RunnerError: If the judge of senses cannot be asked.
+            SourceNotFoundError: If WordNet, or a file of senses, counts or neighbours is missing.
+            RunnerError: If the LLM judge of senses cannot be queried.
             MissingDependencyError: If lemminflect is not installed.
         """
         instances = _limited(data.instances, settings.limit)
@@ -219,19 +219,19 @@ class LexicalStudy(Study):
         )
 
     def judge(self, scoring: LexicalScoring, folder: RunFolder | None) -> LexicalJudge:
-        """Make the judge of a run; see `Study.judge`."""
+        """Return the scorer of a run; see `Study.judge`."""
         return LexicalJudge(scoring.option_score)
 
 
 def _source_of(task: str, source: str | None) -> str | None:
-    """Find the rows of a task: in a subfolder of its name where there is one."""
+    """Return the source of a task: the subfolder of its name if it exists."""
     if source is not None and (Path(source) / task).is_dir():
         return str(Path(source) / task)
     return source
 
 
 def _limited(instances: Sequence[BenchmarkInstance], limit: int | None) -> list[BenchmarkInstance]:
-    """Take the first instances of each task."""
+    """Select the first instances of each task."""
     taken: dict[str, list[BenchmarkInstance]] = {}
     for instance in instances:
         of_task = taken.setdefault(instance.task, [])

@@ -1,4 +1,4 @@
-"""Tables and sections of the lexical study besides those of any paired study."""
+"""Tables and sections of the lexical study, in addition to those of any paired study."""
 
 import math
 from collections.abc import Mapping
@@ -52,10 +52,10 @@ def lexical_tables(report: Report) -> dict[str, Table]:
         report: The runs.
 
     Returns:
-        Tables by name: "lexical", one row per task; "lexical_pooled", all tasks together, if there
-        are several, and "lexical_models", each pair of models there; "lexical_draws", each draw of
-        synonyms, and "lexical_between_draws", their variance, if there are several;
-        "lexical_control" if the run has one.
+        Tables by name: "lexical", one row per task; "lexical_pooled", all tasks together, and
+        "lexical_models", each pair of models on them, if there are several tasks; "lexical_draws",
+        each draw of synonyms, and "lexical_between_draws", their variance, if there are several
+        draws; "lexical_control" if the run has a control.
     """
     frame = report.frame
     tables = {"lexical": TEXTS.table("lexical", tabulate(frame, _TASKS, _change))}
@@ -81,7 +81,7 @@ def lexical_tables(report: Report) -> dict[str, Table]:
 
 
 def _control(report: Report) -> pd.DataFrame:
-    """Separate the change of words from their frequency: two wordings of the same words."""
+    """Separate the effect of changed words from that of frequency, by the control wordings."""
     frame = report.frame
     options: dict[str, Any] = {"cluster": report.cluster, "intervals": report.intervals}
     known = frame[frame["n_control_edits"].fillna(0) > 0]
@@ -103,7 +103,7 @@ def _control(report: Report) -> pd.DataFrame:
 
 
 def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[say.Sentence]]:
-    """Report the effect of other words over all tasks together, and on each."""
+    """Report the effect of other words on all tasks together, and on each task."""
     models = tables.get("lexical_pooled", tables["overall"]).frame.to_dict("records")
     tasks = tables["overall"].frame["task"].nunique()
     over = f" over {tasks} tasks together" if tasks > 1 else ""
@@ -161,28 +161,28 @@ LEXICAL_PAGE: Final = paired.PageSpec(
 
 def _change(part: pd.DataFrame) -> dict[str, float]:
     """Compare the accuracies of a task in both wordings."""
-    judged = part.dropna(subset=["first_correct", "second_correct"])
-    first, second = judged[["first_correct", "second_correct"]].astype(float).mean()
+    scored = part.dropna(subset=["first_correct", "second_correct"])
+    first, second = scored[["first_correct", "second_correct"]].astype(float).mean()
     perplexities = [math.nan, math.nan]
     if part["task"].iloc[0] == "lambada":
         names = ["first_log_probability", "second_log_probability"]
-        perplexities = np.exp(-judged[names].astype(float).mean()).tolist()
+        perplexities = np.exp(-scored[names].astype(float).mean()).tolist()
     return {
-        "n": len(judged),
+        "n": len(scored),
         "original": first,
         "perturbed": second,
         "change": relative_change(first, second) if first > 0.0 else math.nan,
         "original_perplexity": perplexities[0],
         "perturbed_perplexity": perplexities[1],
-        "unchanged": (judged["n_edits"] == 0).mean(),
-        "broken": judged["is_broken"].astype(float).mean(),
+        "unchanged": (scored["n_edits"] == 0).mean(),
+        "broken": scored["is_broken"].astype(float).mean(),
     }
 
 
 def _draw(part: pd.DataFrame) -> dict[str, float]:
     """Compute the accuracy of a task in one draw."""
-    right = part["second_correct"].dropna().astype(float)
-    return {"n": len(right), "perturbed": right.mean()}
+    correct = part["second_correct"].dropna().astype(float)
+    return {"n": len(correct), "perturbed": correct.mean()}
 
 
 def _between_draws(part: pd.DataFrame) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Instances in other words: which are made, what is judged of them, and which are compared."""
+"""Perturbed instances: their creation, the targets to score, and the pairs to compare."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ _Arms = Mapping[str, Mapping[tuple[str, int], PerturbedInstance]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LexicalWordings:
-    """Instances in the original and in other words."""
+    """Instances in the original words and in other words."""
 
     originals: Mapping[str, BenchmarkInstance]
     """The instances by fact."""
@@ -40,21 +40,21 @@ class LexicalWordings:
     """Each draw of each instance in other words."""
 
     arms: _Arms
-    """By arm of the control, fact and draw the same words replaced by other synonyms; empty where
-    there is no control."""
+    """By arm of the control, fact and draw: the instance with the same words replaced by other
+    synonyms; empty without control."""
 
     words: Mapping[str, list[str]]
-    """By fact the words that were replaced, and all that could take their places."""
+    """By fact: the replaced words and all their candidate synonyms."""
 
     frequency: WordFrequency
-    """How frequent words are."""
+    """Frequency of words."""
 
     lexicon: WordNet
     """WordNet."""
 
     @property
     def instances(self) -> dict[str, BenchmarkInstance]:
-        """Every instance in every wording, by the name of its target."""
+        """All instances in all wordings, by the name of their target."""
         named = {f"{fact}/{_ORIGINAL}": instance for fact, instance in self.originals.items()}
         named |= {f"{_fact(item.instance)}/{item.draw}": item.instance for item in self.perturbed}
         for arm, of_arm in self.arms.items():
@@ -62,7 +62,7 @@ class LexicalWordings:
         return named
 
     def targets(self) -> pd.DataFrame:
-        """List what is judged, one row an instance and wording; see `Plan.items`."""
+        """List the targets to score, one row per instance and wording; see `Plan.items`."""
         return pd.DataFrame(
             [
                 {
@@ -83,7 +83,7 @@ class LexicalWordings:
         )
 
     def pairs(self) -> pd.DataFrame:
-        """List what is compared, one row an instance and draw; see `Plan.pairs`."""
+        """List the pairs, one row per instance and draw; see `Plan.pairs`."""
         return pd.DataFrame(
             [
                 _pair(self.originals[_fact(item.instance)], item, self.arms)
@@ -92,7 +92,7 @@ class LexicalWordings:
         )
 
     def quality(self) -> pd.DataFrame:
-        """Count, by task and draw, what was replaced and how alike the wordings are."""
+        """Count the replacements and average the similarity of the wordings, by task and draw."""
         rows = [
             {
                 "task": item.instance.task,
@@ -118,7 +118,7 @@ class LexicalWordings:
         )
 
     def replaced_words(self) -> pd.DataFrame:
-        """Count each replaced word with its synonym, and tell how frequent both are."""
+        """Count each replaced word with its synonym, with the frequencies of both."""
         counted = Counter(
             (edit.lemma, edit.synonym, edit.pos) for item in self.perturbed for edit in item.edits
         )
@@ -134,18 +134,18 @@ class LexicalWordings:
 def reword(
     instances: Sequence[BenchmarkInstance], settings: LexicalSettings, senses: SenseChooser
 ) -> LexicalWordings:
-    """Put instances into other words.
+    """Replace words of instances by synonyms.
 
     Args:
         instances: The instances.
         settings: The options of the study.
-        senses: Who chooses the senses of words; asked once.
+        senses: Chooser of the senses of words.
 
     Returns:
         The wordings.
 
     Raises:
-        SourceNotFoundError: If WordNet or a file of counts is not there.
+        SourceNotFoundError: If WordNet or a file of counts is missing.
         MissingDependencyError: If lemminflect is not installed.
     """
     lexicon = WordNet(settings.wordnet)
@@ -183,7 +183,7 @@ def reword(
 def neighbour_texts(
     instances: Sequence[BenchmarkInstance], settings: LexicalSettings, lexicon: WordNet
 ) -> dict[str, tuple[str, ...]]:
-    """Find the neighbours of the instances' texts: stored ones, or with some words replaced.
+    """Return the neighbours of the instances' texts: stored ones, or with some words replaced.
 
     Args:
         instances: The instances.
@@ -194,13 +194,13 @@ def neighbour_texts(
         Neighbours by text.
 
     Raises:
-        SourceNotFoundError: If the file of neighbours is not there.
+        SourceNotFoundError: If the file of neighbours is missing.
     """
     if settings.neighbour_file is not None:
         return read_neighbours(settings.neighbour_file)
     texts = list(dict.fromkeys(text for instance in instances for text in instance.texts))
     whole = [
-        # A text as a context with nothing to foretell that could be replaced.
+        # The text is the context; the option is a placeholder without a replaceable word.
         BenchmarkInstance(
             id=str(number), task="text", kind="formal", context=text, options=("-",), correct=0
         )
@@ -208,7 +208,7 @@ def neighbour_texts(
     ]
     neighbours: dict[str, dict[str, None]] = {text: {} for text in texts}
     draws = range(settings.neighbours)
-    # Short texts, of whose few words none was drawn, have all of them replaced.
+    # In short texts for which no word was drawn, all words are replaced.
     for share in (_NEIGHBOUR_SHARE, 1.0) if settings.neighbours else ():
         lacking = [item for item in whole if not neighbours[item.context]]
         reworded = perturb_all(
@@ -229,27 +229,27 @@ def neighbour_texts(
 
 
 def _fact(instance: BenchmarkInstance) -> str:
-    """Name an instance among those of all tasks."""
+    """Return the name of an instance, unique over all tasks."""
     return f"{instance.task}/{instance.id}"
 
 
 def _pair(
     original: BenchmarkInstance, perturbed: PerturbedInstance, arms: _Arms
 ) -> dict[str, object]:
-    """Describe a pair, and the control of its words where there is one."""
+    """Describe a pair, and the control of its words if there is one."""
     replaced = sorted({edit.pos for edit in perturbed.edits})
     fact = _fact(original)
     control: dict[str, object] = {"n_control_edits": None}
     both = [arms.get(arm, {}).get((fact, perturbed.draw)) for arm in _ARMS]
     controls = [item for item in both if item is not None]
-    # A word may lack the form that one of the two synonyms would need.
-    is_whole = len(controls) == len(both) and len({_places(item) for item in controls}) == 1
+    # The required inflected form of one of the two synonyms may not exist.
+    is_complete = len(controls) == len(both) and len({_places(item) for item in controls}) == 1
     if arms:
-        control["n_control_edits"] = len(controls[0].edits) if is_whole else 0
+        control["n_control_edits"] = len(controls[0].edits) if is_complete else 0
     for arm, item in zip(_ARMS, both, strict=True):
-        is_there = is_whole and item is not None
-        control[f"{arm}_target"] = f"{fact}/{perturbed.draw}/{arm}" if is_there else None
-        control[f"{arm}_surface"] = _surface(item.instance) if item and is_whole else None
+        has_arm = is_complete and item is not None
+        control[f"{arm}_target"] = f"{fact}/{perturbed.draw}/{arm}" if has_arm else None
+        control[f"{arm}_surface"] = _surface(item.instance) if item and is_complete else None
     return {
         **control,
         "pair": f"{fact}/{perturbed.draw}",
@@ -271,7 +271,7 @@ def _pair(
 
 
 def _places(perturbed: PerturbedInstance) -> frozenset[tuple[int, int]]:
-    """Tell where words were replaced."""
+    """Return the positions of the replaced words."""
     return frozenset((edit.part, edit.start) for edit in perturbed.edits)
 
 
@@ -281,14 +281,14 @@ def _surface(instance: BenchmarkInstance) -> str:
 
 
 def _rouge_l(original: BenchmarkInstance, perturbed: BenchmarkInstance) -> float:
-    """Compare the texts with the right option."""
+    """Compare the texts with the correct option."""
     return rouge_l(original.texts[original.correct], perturbed.texts[perturbed.correct])
 
 
 def _words(
     perturbed: Iterable[PerturbedInstance], lexicon: WordNet, *, multi_word: bool
 ) -> dict[str, list[str]]:
-    """List by instance the words that were replaced, and all that could take their places."""
+    """List by instance the replaced words and all their candidate synonyms."""
     words_of: dict[str, dict[str, None]] = {}
     known: dict[tuple[str, str], list[str]] = {}
     for item in perturbed:

@@ -16,6 +16,7 @@ from surface_consistency.data.questions import plain_values
 from surface_consistency.data.redirectqa import RedirectQA
 from surface_consistency.data.selection import warn_limited
 from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.reading import decode_text, read_lines, shown
 from surface_consistency.studies.linking.records import LinkingKind
 from surface_consistency.taxonomy import CATEGORIES
 from surface_consistency.text import normalized
@@ -302,8 +303,8 @@ def word_vectors(path: str | os.PathLike[str]) -> NameEncoder:
     """Read word vectors in the text format of fastText and word2vec.
 
     Args:
-        path: File of lines "word number number ...", UTF-8; a first line of two numbers is passed
-            over. Of a large file only the words of the names are kept.
+        path: File of lines "word number number ...", in UTF-8, unpacked if its name ends in .gz. A
+            first line of two numbers and byte order marks are skipped.
 
     Returns:
         An encoder: the mean of the vectors of a name's words, as written, else in small letters; a
@@ -311,7 +312,8 @@ def word_vectors(path: str | os.PathLike[str]) -> NameEncoder:
 
     Raises:
         SourceNotFoundError: If there is no such file.
-        DataError: If a line has another number of numbers than the one before; names the line.
+        DataError: If a line has another number of numbers than the one before, or is not UTF-8;
+            names the line.
     """
     file = Path(path)
     if not file.is_file():
@@ -340,24 +342,24 @@ def _read_vectors(
 ) -> Iterator[tuple[str, npt.NDArray[np.float32]]]:
     """Read the vectors of some words."""
     words, size = frozenset(wanted), None
-    with file.open(encoding="utf-8", newline="\n") as lines:
-        try:
-            for number, line in enumerate(lines, start=1):
-                word, *values = line.rstrip().split(" ")
-                if number == 1 and len(values) == 1:
-                    continue
-                if size not in (None, len(values)):
-                    raise DataError(
-                        f"{file}:{number}: {len(values)} numbers where the line before has {size}; "
-                        "the file is cut off or no file of word vectors"
-                    )
-                size = len(values)
-                if word in words:
-                    yield word, np.array(values, dtype=np.float32)
-        except ValueError as error:
-            if isinstance(error, DataError):
-                raise
-            raise DataError(f"{file}: no word vectors as UTF-8 text ({error})") from error
+    for number, line in read_lines(file):
+        name, *values = line.rstrip().split(b" ")
+        if number == 1 and len(values) == 1:
+            continue
+        if size not in (None, len(values)):
+            raise DataError(
+                f"{file}:{number}: {len(values)} numbers where the line before has {size}; the "
+                "file is cut off or no file of word vectors"
+            )
+        size = len(values)
+        if (word := decode_text(name, f"{file}:{number}")) in words:
+            try:
+                yield word, np.array(values, dtype=np.float32)
+            except ValueError as error:
+                raise DataError(
+                    f"{file}:{number}: no word vectors ({shown(str(error))}); write one word and "
+                    "its numbers per line"
+                ) from error
 
 
 def _folded(name: str, *, case: bool = True) -> str:

@@ -1,4 +1,4 @@
-"""RedirectQA: the same fact under the title and under a redirect."""
+"""RedirectQA: questions about the same fact by the title and by a redirect."""
 
 import lazy_loader
 

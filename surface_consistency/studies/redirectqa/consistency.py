@@ -1,4 +1,4 @@
-"""Consistency of redirects with titles that are answered correctly, and incorrectly.
+"""Consistency of redirects with titles answered correctly and with titles answered incorrectly.
 
 Figure 2 of RedirectQA (arXiv 2604.21882), and table 2 of the Japanese paper.
 """
@@ -27,16 +27,17 @@ _CHARTS: Final = {"by type": ["all", "type"], "by category": ["category"]}
 
 
 def consistency_tables(report: Report) -> dict[str, Table]:
-    """Compute the tables of any paired study, and the consistency given the verdict on the title.
+    """Compute the tables of any paired study, and the consistency given the label of the title.
 
     Args:
         report: The runs.
 
     Returns:
         Tables by name. "consistency" has one row per model, template, group (all pairs, type or
-        category) and verdict on the title: n and n_clusters, the pairs with that verdict and their
-        clusters; redirect_correct and redirect_incorrect, their numbers of redirects; and
-        consistency with its interval, the proportion of redirects with the same verdict.
+        category) and correctness label of the title: n and n_clusters, the numbers of pairs with
+        that label and of their clusters; redirect_correct and redirect_incorrect, their numbers of
+        redirects; and consistency with its interval, the proportion of redirects with the same
+        label.
     """
     tables = paired_tables(report)
     scored, keys = scored_pairs(report.frame), report.design.keys()
@@ -74,7 +75,7 @@ def _titles(report: Report) -> dict[str, str]:
 
 
 def consistency_section(report: Report, tables: Tables) -> Section | None:
-    """Show the consistency given the verdict on the title: the main result of the paper."""
+    """Show the consistency given the label of the title: the main result of the paper."""
     frame = tables["consistency"].frame
     lead, rows = [], paired.panels(report, frame)[0][1]
     for row in rows[(rows["group"] == "all") & (rows["n"] > 0)].to_dict("records"):
@@ -82,12 +83,12 @@ def consistency_section(report: Report, tables: Tables) -> Section | None:
         quantity = f"consistency of {of}"
         lead.append(say.rate(row, "consistency", quantity, **report.words))
     blocks: list[Block] = [*_charts(report, frame), tables["consistency"]]
-    title = "Consistency given the verdict on the title"
+    title = "Consistency given the correctness of the title"
     return paired.section("consistency", title, blocks, lead=say.paragraph(lead))
 
 
 def _charts(report: Report, frame: pd.DataFrame) -> Iterator[ForestPlot]:
-    """Draw the consistency by type and by category, a chart per template."""
+    """Draw the consistency by type and by category, one chart per template."""
     titles, panels = _titles(report), paired.panels(report, frame)
     is_one = len(panels) == 1
     for template, of_template in panels:
@@ -104,6 +105,6 @@ def _charts(report: Report, frame: pd.DataFrame) -> Iterator[ForestPlot]:
                 yield ForestPlot(
                     name=f"consistency-{title.split()[-1]}{'' if is_one else f'-{template}'}",
                     title=f"Consistency {title}{'' if is_one else f', {template}'}",
-                    axis="redirects with the verdict of the title, %",
+                    axis="redirects with the correctness label of the title, %",
                     rows=rows, clusters=report.clusters, certain="",
                 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Solved questions that stand before one: drawn from the data, or given in a file."""
+"""Few-shot demonstrations (solved questions): drawn from the data, or read from a file."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,7 @@ from surface_consistency.rows.readers import Place
 from surface_consistency.taxonomy import TEMPLATES
 
 DemonstrationScope = Literal["per_relation", "per_fact", "per_question"]
-"""Whether the facts of one relation share their demonstrations, or each fact or question draws its
-own."""
+"""Unit that has the same demonstrations: a relation, a fact or a single question."""
 
 _SCOPES: Final = get_args(DemonstrationScope)
 _REDRAWS: Final = 4
@@ -33,31 +32,31 @@ class Demonstration:
     """Its first accepted answer."""
 
     relation: str | None = None
-    """What it asks for, so that it never stands before a question of the same relation; None where
-    that is not known."""
+    """The relation of its fact, or None if unknown. A demonstration never precedes a question of
+    the same relation."""
 
     template: str | None = None
-    """The wording before which it stands; None for any."""
+    """The template of the questions that it may precede; None for any."""
 
 
 class DemonstrationPool:
-    """Canonical, answerable questions by template and relation, to draw demonstrations from.
+    """Pool of canonical, answerable questions by template and relation.
 
-    A draw takes one question from each of the other relations, in an order and from facts that
-    depend on the seed alone; with fewer shots than relations it takes a part of the relations,
-    with more it goes round again. RedirectQA draws 15 shots from 15 other relations (section 3.1),
-    and the Japanese paper has 14. Since a fact has one relation, its own triple is
-    never among them.
+    A draw takes one question from each of the other relations. The order of the relations and the
+    facts depend only on the seed. With fewer shots than relations, some relations are used; with
+    more, relations are used again. RedirectQA draws 15 shots from 15 other relations (section
+    3.1), and the Japanese paper draws 14. A fact has one relation, so its own triple is never
+    drawn.
 
     Args:
         rows: Questions of a data set, columns of `QUESTION_COLUMNS`; redirect surfaces and facts
-            without answers are left out. The order does not matter.
+            without answers are excluded. The order does not matter.
         seed: Seed of every draw.
         scope: "per_relation" gives all facts of a relation the same demonstrations, so their
-            prompts share a prefix and the members of a pair differ in the surface alone;
-            "per_fact" draws anew for each fact, the same for all its surfaces, and leaves out
-            other facts of the same subject; "per_question" draws again for each question, so that
-            the members of a pair differ in their demonstrations too.
+            prompts share a prefix and the members of a pair differ only in the surface;
+            "per_fact" draws for each fact, the same for all its surfaces, and excludes other
+            facts of the same subject; "per_question" draws for each question, so the members of a
+            pair also differ in their demonstrations.
 
     Raises:
         ValueError: If `scope` is unknown.
@@ -79,23 +78,23 @@ class DemonstrationPool:
         self._drawn: dict[tuple[str, str, int], tuple[Demonstration, ...]] = {}
 
     def unit(self, target: Question) -> str:
-        """Name what shares its demonstrations with a question.
+        """Name the unit with the same demonstrations as a question.
 
         Args:
             target: The question.
 
         Returns:
-            Its relation, or its fact or itself when each draws its own.
+            Its relation; or its fact ("per_fact") or its own id ("per_question").
         """
         units = {"per_relation": target.relation, "per_fact": target.item}
         return units.get(self._scope, target.id)
 
     def relations(self, template: str) -> frozenset[str]:
-        """List the relations that have demonstrations in a wording.
+        """List the relations that have demonstrations in a template.
 
         Args:
-            template: The wording. A further paraphrase takes the first one of a relation that has
-                no such.
+            template: The template. For a further paraphrase, the first paraphrase replaces it in
+                relations that do not have it.
 
         Returns:
             Their names.
@@ -103,7 +102,7 @@ class DemonstrationPool:
         return frozenset(self._questions(template))
 
     def _questions(self, template: str) -> dict[str, list[Question]]:
-        """Find the questions of a wording by relation."""
+        """Find the questions of a template by relation."""
         first = self._pool.get(TEMPLATES[1], {}) if template.startswith(TEMPLATES[1]) else {}
         return {**first, **self._pool.get(template, {})}
 
@@ -118,8 +117,8 @@ class DemonstrationPool:
             `shots` demonstrations, none of the target's relation.
 
         Raises:
-            ValueError: If `shots` is negative, or the other relations of this template do not
-                hold that many facts; names how many there are.
+            ValueError: If `shots` is negative, or the other relations of this template have fewer
+                facts; the message contains their number.
         """
         if shots < 0:
             raise ValueError(f"shots must be 0 or more, got {shots}")
@@ -127,13 +126,13 @@ class DemonstrationPool:
         key = (target.template, unit, shots)
         if key not in self._drawn:
             if self._scope != "per_relation":
-                # The surfaces of a fact come one after another; keeping all facts would be a leak.
+                # The surfaces of a fact are consecutive; storing all facts would be a memory leak.
                 self._drawn.clear()
-            self._drawn[key] = self._draw_anew(target, unit, shots)
+            self._drawn[key] = self._draw_seeded(target, unit, shots)
         return self._drawn[key]
 
-    def _draw_anew(self, target: Question, unit: str, shots: int) -> tuple[Demonstration, ...]:
-        """Draw with a generator that is seeded by what the draw may depend on."""
+    def _draw_seeded(self, target: Question, unit: str, shots: int) -> tuple[Demonstration, ...]:
+        """Draw with a generator that is seeded by the seed, scope, template and unit."""
         others = {
             relation: items
             for relation, items in sorted(self._questions(target.template).items())
@@ -144,7 +143,7 @@ class DemonstrationPool:
             raise ValueError(
                 f"shots={shots}, but only {available} canonical questions of relations other than "
                 f"{target.relation!r} have answers under template {target.template!r}; "
-                "ask for fewer shots or load more rows"
+                "set fewer shots or load more rows"
             )
         name = f"{self._seed}|{self._scope}|{target.template}|{unit}"
         random = Random(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big"))
@@ -156,29 +155,29 @@ class DemonstrationPool:
 
 
 class GivenDemonstrations:
-    """Demonstrations of one's own, in their order, in place of ones drawn from the data.
+    """User-defined demonstrations, used in their order instead of ones drawn from the data.
 
-    A question gets the first ones that may stand before it: of its wording or any, not of its
-    relation, and not one of its fact's own questions. The members of a pair get the same ones.
+    A question gets the first demonstrations that may precede it: of its template or of any, not of
+    its relation, and not a question of its fact. The members of a pair get the same ones.
 
     Args:
         demonstrations: Solved questions, at least one.
-        rows: The questions that will be asked, columns of `QUESTION_COLUMNS`, to know which fact a
-            demonstration gives away.
+        rows: The questions of the run, columns of `QUESTION_COLUMNS`, which determine the fact of
+            a demonstration.
 
     Raises:
-        ValueError: If there are no demonstrations.
+        ValueError: If `demonstrations` is empty.
     """
 
     def __init__(self, demonstrations: Sequence[Demonstration], rows: pd.DataFrame) -> None:
         if not demonstrations:
-            raise ValueError("demonstrations must hold at least one solved question, got none")
+            raise ValueError("demonstrations must contain at least one solved question, got 0")
         self._all = tuple(demonstrations)
         known = rows[rows["question"].isin({item.question for item in self._all})]
         self._own = known.groupby("item")["question"].agg(set).to_dict()
 
     def _places(self, target: Question) -> tuple[int, ...]:
-        """List which ones may stand before a question."""
+        """List the positions of the demonstrations that may precede a question."""
         own = self._own.get(target.item, set()) | {target.question}
         return tuple(
             place
@@ -189,7 +188,7 @@ class GivenDemonstrations:
         )
 
     def available(self, target: Question) -> int:
-        """Count the demonstrations that may stand before a question.
+        """Count the demonstrations that may precede a question.
 
         Args:
             target: The question.
@@ -200,13 +199,13 @@ class GivenDemonstrations:
         return len(self._places(target))
 
     def unit(self, target: Question) -> str:
-        """Name what shares its demonstrations with a question.
+        """Name the unit with the same demonstrations as a question.
 
         Args:
             target: The question.
 
         Returns:
-            The places of the demonstrations that it may have.
+            The positions of the demonstrations that may precede it.
         """
         return "given " + ",".join(map(str, self._places(target)))
 
@@ -218,10 +217,11 @@ class GivenDemonstrations:
             shots: How many, 0 or more.
 
         Returns:
-            The first `shots` that may stand before it.
+            The first `shots` demonstrations that may precede it.
 
         Raises:
-            ValueError: If `shots` is negative, or fewer may; names how many do.
+            ValueError: If `shots` is negative, or fewer may precede it; the message contains their
+                number.
         """
         if shots < 0:
             raise ValueError(f"shots must be 0 or more, got {shots}")
@@ -229,9 +229,9 @@ class GivenDemonstrations:
         if shots > len(places):
             raise ValueError(
                 f"shots={shots}, but only {len(places)} of the {len(self._all)} demonstrations may "
-                f"stand before questions of {target.relation!r} under template "
-                f"{target.template!r} (none of their own relation or fact may); ask for fewer "
-                "shots or give more demonstrations"
+                f"precede questions of {target.relation!r} under template {target.template!r} "
+                "(those of the same relation or fact are excluded); set fewer shots or add "
+                "demonstrations"
             )
         return tuple(self._all[place] for place in places[:shots])
 
@@ -239,7 +239,7 @@ class GivenDemonstrations:
 def _round_robin(
     pool: dict[str, list[Question]], shots: int, random: Random, subject_id: str | None
 ) -> Sequence[Question]:
-    """Take one question a relation, relations in random order, again until there are enough."""
+    """Take one question per relation, relations in random order, until there are enough."""
     relations = list(pool)
     random.shuffle(relations)
     chosen: list[Question] = []
@@ -254,7 +254,7 @@ def _round_robin(
         if len(chosen) == before:
             raise ValueError(
                 f"shots={shots}, but only {before} demonstrations are about other subjects than "
-                f"{subject_id}; ask for fewer shots or load more rows"
+                f"{subject_id}; set fewer shots or load more rows"
             )
     random.shuffle(chosen)
     return chosen
@@ -263,12 +263,12 @@ def _round_robin(
 def _pick(
     items: list[Question], taken: set[str], random: Random, subject_id: str | None
 ) -> Question | None:
-    """Draw one question that is free and about another subject; None when there is none."""
+    """Draw one unused question about another subject; None if there is not one."""
 
     def is_free(item: Question) -> bool:
         return item.id not in taken and (subject_id is None or item.subject_id != subject_id)
 
-    # Nearly every draw is free, so drawing again beats listing the free ones of thousands.
+    # Nearly every drawn question is free: redrawing is faster than filtering thousands.
     for _ in range(_REDRAWS):
         item = random.choice(items)
         if is_free(item):
@@ -278,33 +278,33 @@ def _pick(
 
 
 def read_demonstration(place: Place, row: Mapping[str, object]) -> Demonstration:
-    """Read a demonstration off a row.
+    """Read a demonstration from a row.
 
     Args:
-        place: Where the row stands.
+        place: File and line of the row.
         row: Its cells: question, answer, and relation and template if known.
 
     Returns:
         The demonstration.
 
     Raises:
-        RecordError: If a cell is no text, a column is none of these, or question or answer lack.
+        RecordError: If a cell is not text, a column is unknown, or question or answer is missing.
     """
     known = {field.name for field in fields(Demonstration)}
     if unknown := sorted(set(row) - known):
         raise RecordError(
-            f"{place}: demonstrations have the columns {', '.join(sorted(known))} and no "
-            f"{', '.join(unknown)}; rename or drop them"
+            f"{place}: unknown columns of a demonstration: {', '.join(unknown)}; rename or drop "
+            f"them. Columns: {', '.join(sorted(known))}"
         )
-    # A cell without a number of a Parquet file is NaN, which is not equal to itself.
-    held = {name: cell for name, cell in row.items() if cell is not None and cell == cell}
-    for name, cell in held.items():
+    # An empty numeric cell of a Parquet file is NaN, which is not equal to itself.
+    present = {name: cell for name, cell in row.items() if cell is not None and cell == cell}
+    for name, cell in present.items():
         if isinstance(cell, bool) or not isinstance(cell, str | int | float):
             raise RecordError(
-                f"{place}: {name} holds no text but {str(cell)[:60]}; give one text, such as the "
+                f"{place}: {name} is not a text, got {str(cell)[:60]}; give one text, such as the "
                 "first of several answers"
             )
-    cells = {name: text for name, cell in held.items() if (text := str(cell).strip())}
+    cells = {name: text for name, cell in present.items() if (text := str(cell).strip())}
     if not cells.get("question") or not cells.get("answer"):
         raise RecordError(f"{place}: a demonstration needs a question and an answer; got {cells}")
     if "relation" in cells:

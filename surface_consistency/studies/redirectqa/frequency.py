@@ -1,6 +1,6 @@
-"""Does accuracy go with how often a corpus names the entity, or with how often by this very name?
+"""Does accuracy correlate with the corpus frequency of the entity, or with that of the name?
 
-Section 4 and appendices B.3 and B.4 of RedirectQA (arXiv 2604.21882), from one's own runs.
+Section 4 and appendices B.3 and B.4 of RedirectQA (arXiv 2604.21882), for the user's own runs.
 """
 
 import warnings
@@ -51,51 +51,51 @@ _LABELS: Final = {
     "held": {"pair_documents": "pair"},
     "frequency": {"surface": "this name"},
 }
-"""Wording of labels by column."""
+"""Labels by column."""
 
 
 class FrequencySettings(Settings):
-    """Which counts are held against the answers."""
+    """Counts that are correlated with accuracy."""
 
     frequencies: Path
     """Folder of `count names` or `count pairs`, or a Parquet file with the columns of its
     instances.parquet."""
 
     measure: str = "longest"
-    """Which count is taken, of those in the column `measure`."""
+    """Value of the column `measure` whose counts are used."""
 
     bins: int = Field(default=20, ge=1)
-    """Bins of about equally many names in the curves."""
+    """Number of bins in the curves, each with about the same number of names."""
 
     above: float = Field(default=10.0, ge=0)
-    """Frequency of the name that frequent redirects exceed."""
+    """Frequency above which a redirect is in the subset of frequent redirects."""
 
 
 class FrequencyAnalysis(Analysis):
-    """Accuracy against how often a corpus names the entity and the asked name."""
+    """Accuracy by the corpus frequencies of the entity and of the name in the question."""
 
     name = "frequency"
     title = "Frequency and accuracy"
     settings = FrequencySettings
     studies = ("redirectqa",)
     caveat = (
-        "Counts of strings are no counts of mentions: what is spelled alike counts whoever is "
-        "meant. A partial correlation holds constant what was counted; errors of counting alone "
-        "let the entity seem to matter beyond the name."
+        "Counts of strings are not counts of mentions: other entities of the same spelling are "
+        "included. A partial correlation controls for the counts, not for the true frequencies; "
+        "errors of counting alone can let the entity seem to matter beyond the name."
     )
     figure_only = ("frequency_bins",)
 
     def tables(self, report: Report, settings: FrequencySettings) -> Mapping[str, Table]:
-        """Correlate the accuracy of each fact under each name with how often a corpus holds them.
+        """Correlate the accuracy of each fact under each name with corpus frequencies.
 
         Returns:
             "frequency_correlations" (tables 5 and 6 of the paper and its Steiger tests),
-            "frequency_partial" (tables 2 and 6), "frequency_others" (the other names in the
-            entity's place, zeros kept, pairs held constant) and "frequency_bins" (figure 3), one
-            row a model and subset (and variant, or bin); and "frequency_pageviews" where the counts
-            have pageviews. Correlations are in [-1, 1], intervals and `p_value` take the report's
-            clusters whole and agree, `p_value_independent` takes rows for independent, as the paper
-            does.
+            "frequency_partial" (tables 2 and 6), "frequency_others" (with the other names instead
+            of the entity, with zeros, and controlled for pairs) and "frequency_bins" (figure 3),
+            one row per model and subset (and variant, or bin); and "frequency_pageviews" if the
+            counts have pageviews. Correlations are in [-1, 1]; intervals and `p_value` are
+            clustered by the report's clusters and agree; `p_value_independent` assumes independent
+            rows, as in the paper.
 
         Raises:
             DataError: If the counts cannot be read, lack the measure, or are of other questions.
@@ -128,13 +128,13 @@ class FrequencyAnalysis(Analysis):
         return made
 
     def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Block]:
-        """Say what is shown, and draw the paper's figure 3; see `Analysis.figures`."""
+        """Summarize the partial correlations, and draw figure 3; see `Analysis.figures`."""
         rows = tables["frequency_partial"].frame.to_dict("records")
         sentences = [
             rate(
                 row,
                 name,
-                f"partial correlation of accuracy of {row['model']} with {counted}, given {held}",
+                f"partial correlation of accuracy of {row['model']} with {counted}, given {given}",
                 kind="decimal",
                 null=0.0,
                 unit="names",
@@ -142,20 +142,20 @@ class FrequencyAnalysis(Analysis):
             )
             for row in rows
             if row["subset"] == "overall"
-            for name, counted, held in _QUANTITIES
+            for name, counted, given in _QUANTITIES
         ]
         yield Prose(parts=paragraph(sentences))
         yield from _curves(tables["frequency_bins"].frame, report.index)
 
     def checks(self, report: Report, tables: Mapping[str, Table]) -> list[Check]:
-        """Say where most names have no logarithm; see `Analysis.checks`.
+        """Report runs in which most names have no logarithm; see `Analysis.checks`.
 
         Args:
             report: The runs.
             tables: The tables.
 
         Returns:
-            A check where half of the names of a run or more were counted 0 times.
+            A check per run in which at least half of the names have a count of 0.
         """
         rows = tables["frequency_correlations"].frame
         rows = rows[rows["subset"] == "overall"]
@@ -176,7 +176,7 @@ class FrequencyAnalysis(Analysis):
 
 
 def _read(path: Path, measure: str) -> pd.DataFrame:
-    """Read the frequencies of surface instances, one row an instance."""
+    """Read the frequencies of surface instances, one row per instance."""
     place, rows = read_counts(
         path,
         "instances.parquet",
@@ -186,21 +186,21 @@ def _read(path: Path, measure: str) -> pd.DataFrame:
         unmerged="count the names of the questions with `count names`, and `count merge` "
         "if shards were counted separately",
     )
-    held = rows[rows["measure"] == measure]
-    if held.empty:
+    counts = rows[rows["measure"] == measure]
+    if counts.empty:
         known = ", ".join(sorted(rows["measure"].astype(str).unique())) or "no rows"
-        raise DataError(f"{place} holds no counts of `measure` {measure}; it holds {known}")
-    repeated = held["surface_id"].duplicated()
+        raise DataError(f"{place} has no counts of `measure` {measure}; it has {known}")
+    repeated = counts["surface_id"].duplicated()
     if repeated.any():
         raise DataError(
-            f"{place} holds {shown(held.loc[repeated, 'surface_id'].iloc[0])} twice under measure "
+            f"{place} has {shown(counts.loc[repeated, 'surface_id'].iloc[0])} twice under measure "
             f"{shown(measure)}; give each instance one row"
         )
-    return held.assign(others_frequency=held["entity_frequency"] - held["surface_frequency"])
+    return counts.assign(others_frequency=counts["entity_frequency"] - counts["surface_frequency"])
 
 
 def _joined(run: Run, counts: pd.DataFrame, cluster: str) -> pd.DataFrame:
-    """Put the accuracy of each surface instance of a run beside its frequencies."""
+    """Join the accuracy of each surface instance of a run with its frequencies."""
     shared = ["item", "template", *dict.fromkeys(c for c in (cluster,) if c != "item")]
     sides = [
         run.outcomes[shared].assign(
@@ -215,7 +215,7 @@ def _joined(run: Run, counts: pd.DataFrame, cluster: str) -> pd.DataFrame:
     known = names["surface_id"].isin(counts["surface_id"])
     if not known.any():
         raise DataError(
-            f"the counts hold none of the {names['surface_id'].nunique()} names of {run.label}, "
+            f"the counts lack all {names['surface_id'].nunique()} names of {run.label}, "
             f"such as {shown(names['surface_id'].iloc[0])}; count the names of the same questions "
             "(`count names --data`)"
         )
@@ -234,13 +234,13 @@ def _joined(run: Run, counts: pd.DataFrame, cluster: str) -> pd.DataFrame:
 
 
 def _check_version(run: Run, names: pd.DataFrame, counts: pd.DataFrame) -> None:
-    """Refuse counts in which a fact is about another entity, and tell of names without a count."""
+    """Reject counts in which a fact has another entity, and warn of names without a count."""
     by_id = names.drop_duplicates("surface_id").set_index("surface_id")
     lacking = by_id.index[~by_id.index.isin(counts["surface_id"])]
     if len(lacking):
         warnings.warn(
-            f"{run.label}: {len(lacking)} of {len(by_id)} asked names have no count, such as "
-            f"{shown(lacking[0])}; they are left out. The counts may be of another version of the "
+            f"{run.label}: {len(lacking)} of {len(by_id)} names have no count, such as "
+            f"{shown(lacking[0])}, and are excluded. The counts may be of another version of the "
             "questions: count those of this run",
             SurfaceConsistencyWarning,
             stacklevel=4,
@@ -249,29 +249,29 @@ def _check_version(run: Run, names: pd.DataFrame, counts: pd.DataFrame) -> None:
         return
     counted = counts.drop_duplicates("item").set_index("item")["subject_id"]
     subjects = run.outcomes.drop_duplicates("item").set_index("item")["subject_id"].dropna()
-    both = pd.concat([subjects, counted], axis=1, join="inner", keys=["asked", "counted"]).dropna()
+    both = pd.concat([subjects, counted], axis=1, join="inner", keys=["run", "counted"]).dropna()
     # An entity without an item is counted under its name.
     both = both[~both["counted"].str.startswith("name:")]
-    other = both.index[both["asked"] != both["counted"]]
+    other = both.index[both["run"] != both["counted"]]
     if len(other):
-        asked_id, counted_id = both.loc[other[0]]
+        run_id, counted_id = both.loc[other[0]]
         raise DataError(
             f"the counts are of another version of the questions of {run.label}: "
             f"{len(other)} facts are about another entity, such as {shown(other[0])} about "
-            f"{asked_id} there and {counted_id} in the counts; count the names of the run's own "
-            "questions"
+            f"{run_id} in the run and {counted_id} in the counts; count the names of the questions "
+            "of this run"
         )
 
 
 def _is_known(frame: pd.DataFrame, column: str) -> bool:
-    """Tell whether any instance has a further frequency."""
+    """Return whether any instance has a value of the column."""
     return column in frame and bool(frame[column].notna().any())
 
 
 def _wide(
     rows: pd.DataFrame, statistics: Sequence[str], keys: Sequence[str] = _KEYS
 ) -> pd.DataFrame:
-    """Put the statistics of a subset side by side."""
+    """Reshape the statistics to one row per subset."""
     chosen = rows[rows["statistic"].isin(statistics)]
     parts = []
     for statistic in statistics:
@@ -287,23 +287,23 @@ _VALUES: Final = ("estimate", "estimate_low", "estimate_high", "p_value", "p_val
 
 
 def _described(name: str, frame: pd.DataFrame, settings: FrequencySettings | None = None) -> Table:
-    """Describe a table, frequent redirects by the frequency that they exceed."""
+    """Describe a table; the label of frequent redirects contains their threshold."""
     above = "" if settings is None else f"redirects above {settings.above:g}"
     subsets = _SUBSETS | ({"redirect_high_frequency": above} if above else {})
     return _TEXTS.table(name, frame, labels=_LABELS | {"subset": subsets})
 
 
 def _variants(frame: pd.DataFrame, options: Mapping[str, Any]) -> Table:
-    """Make the partial correlations anew: of other names, with zeros, given the pair."""
+    """Compute variants of the partial correlations: other names, with zeros, given the pair."""
     parts = []
     for transform in ("log", "log1p"):
-        for held in ("", "pair_documents"):
-            if held and not _is_known(frame, held):
+        for control in ("", "pair_documents"):
+            if control and not _is_known(frame, control):
                 continue
             rows = frequency_analysis(
                 frame,
                 others_frequency="others_frequency",
-                controls=[held] if held else [],
+                controls=[control] if control else [],
                 transform=transform,
                 **options,
             )
@@ -316,7 +316,7 @@ def _variants(frame: pd.DataFrame, options: Mapping[str, Any]) -> Table:
                     )
                     for c in wide.columns
                 ]
-                parts.append(wide.assign(transform=transform, first=first, held=held))
+                parts.append(wide.assign(transform=transform, first=first, held=control))
     made = pd.concat(parts, ignore_index=True)
     lead = [*_KEYS, "transform", "first", "held"]
     made = made[[*lead, *(c for c in made.columns if c not in lead)]]
@@ -330,14 +330,14 @@ def _variants(frame: pd.DataFrame, options: Mapping[str, Any]) -> Table:
 
 
 def _pageviews(frame: pd.DataFrame, options: Mapping[str, Any]) -> Table:
-    """Hold pageviews, which need no corpus, against what was counted."""
+    """Correlate accuracy with pageviews, which need no corpus, and with the counted frequencies."""
     rows = frequency_analysis(frame, controls="pageviews", **options)
     names = ["pageviews", "entity", "pageviews_given_frequencies"]
     return _described("frequency_pageviews", _wide(rows, names))
 
 
 def _curves(bins: pd.DataFrame, place: Mapping[str, int]) -> Iterator[Lines]:
-    """Draw accuracy over frequency, a figure a subset and frequency."""
+    """Draw accuracy by frequency, one figure per subset and frequency."""
     for subset in ("overall", "canonical", "redirect"):
         for kind, title in (("entity", "the entity"), ("surface", "this name")):
             chosen = bins[(bins["subset"] == subset) & (bins["frequency"] == kind)]
@@ -356,6 +356,6 @@ def _curves(bins: pd.DataFrame, place: Mapping[str, int]) -> Iterator[Lines]:
 
 
 def _point(row: Mapping[Any, Any]) -> Point:
-    """Place a bin at the middle of its frequencies, by the logarithm."""
+    """Place a bin at the middle of its log frequencies."""
     middle = (np.log10(row["frequency_min"]) + np.log10(row["frequency_max"])) / 2
     return Point(x=round(float(middle), 3), value=interval_value(row, "accuracy"), n=row["n"])

@@ -1,4 +1,4 @@
-"""Questions as rows of an analysis: which entity, name and pair each of them needs counts of."""
+"""Surface instances of questions, whose entities, names and pairs are counted in a corpus."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def entity_id(entity: "Entity") -> str:
-    """Return what an entity is known by in tables: its Wikidata item, else its name.
+    """Return the id of an entity in tables: its Wikidata item, or "name:NAME" without one.
 
     Args:
         entity: The entity.
@@ -24,28 +24,28 @@ def entity_id(entity: "Entity") -> str:
 
 
 def surface_id(item: str, surface: str) -> str:
-    """Name a surface instance: a fact under one name.
+    """Return the id of a surface instance, which is a fact under one name.
 
     Args:
         item: The fact.
         surface: The name, as a question spells it.
 
     Returns:
-        "FACT|SURFACE", the name as it is counted: in NFC, with single spaces.
+        "FACT|SURFACE", with the name as it is counted: in NFC, with single spaces.
     """
     return f"{item}|{counted_name(surface)}"
 
 
 def instance_rows(questions: "Iterable[QuestionRealization]") -> "pd.DataFrame":
-    """List the surface instances of questions: a fact under one name, in whatever wording.
+    """List the surface instances of questions: one per fact and name, for all templates.
 
     Args:
         questions: The questions.
 
     Returns:
-        One row an instance: item, surface_id ("FACT|SURFACE", of the name as it is counted),
-        subject_id, object_id, surface, is_canonical, pageviews (of the subject, null where the data
-        have none).
+        One row per instance: item, surface_id ("FACT|SURFACE", with the name as it is counted),
+        subject_id, object_id, surface, is_canonical, pageviews (of the subject, null if
+        missing).
     """
     import pandas as pd
 

@@ -1,8 +1,8 @@
-r"""Questions to few-shot prompts: which solved questions stand before one, and how all are written.
+r"""Few-shot prompts of questions: the demonstrations of each question, and the frames.
 
-The plain form is PopQA's (Mallen et al., 2023), which RedirectQA follows: demonstrations
+The default is that of PopQA (Mallen et al., 2023), which RedirectQA follows: demonstrations
 `Q: <question> A: <answer>` joined by blank lines, then `Q: <question> A:`. Other languages have
-frames of their own.
+their own frames.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -54,18 +54,19 @@ FRAMES: Final[Mapping[str, str]] = MappingProxyType(
         "zh": "问题：{question} 答案：",
     }
 )
-"""What stands around a question, by language. "en" is that of PopQA and of both RedirectQA papers
-(the Japanese one too, section 3.1), whose questions are English; the others are this package's."""
+"""Frame (the text around a question) by language. "en" is that of PopQA and of both RedirectQA
+papers (also the Japanese one, section 3.1), whose questions are English; the others were written
+for this package."""
 
 _FORMATS: Final = ("completion", "chat")
 
 
 def resolve_frame(frame: str) -> str:
-    """Find what stands around a question.
+    """Return the frame of a question.
 
     Args:
-        frame: A name of `FRAMES`, or a text of your own with "{question}" in it once and something
-            after it, to which the answer is joined by a space.
+        frame: A name of `FRAMES`, or a custom text that contains "{question}" once and further
+            text after it, to which the answer is joined by a space.
 
     Returns:
         The text with its "{question}".
@@ -81,8 +82,8 @@ def resolve_frame(frame: str) -> str:
     _, hole, after = text.partition(_HOLE)
     if not hole or not after.strip() or _HOLE in after or text != text.rstrip():
         raise ValueError(
-            f"a frame is one of {', '.join(FRAMES)}, or a text with {_HOLE} in it once and "
-            f"something after it that ends in no space; got {frame!r}"
+            f"a frame is one of {', '.join(FRAMES)}, or a text that contains {_HOLE} once and "
+            f"further text after it that does not end in a space; got {frame!r}"
         )
     return text
 
@@ -95,10 +96,10 @@ def render_completion(
     Args:
         question: The question to answer.
         demonstrations: Solved questions, in order.
-        frame: What stands around each question, as for `resolve_frame`.
+        frame: Frame of each question, as for `resolve_frame`.
 
     Returns:
-        The text; it ends as the frame does, "A:" by default, and with no space.
+        The text; it ends as the frame does, "A:" by default, without a space.
 
     Examples:
         >>> render_completion("Who?", [Demonstration(question="Where?", answer="Rome")])
@@ -117,10 +118,10 @@ def render_chat(
     Args:
         question: The question to answer.
         demonstrations: Solved questions, in order.
-        frame: What stands around each question, as for `resolve_frame`.
+        frame: Frame of each question, as for `resolve_frame`.
 
     Returns:
-        One user and one assistant turn for each demonstration, then the user's question.
+        One user and one assistant turn per demonstration, then the user's question.
     """
     text = resolve_frame(frame)
     turns: list[Message] = []
@@ -139,24 +140,24 @@ def build_prompts(
     frame: str = "en",
     fits: Callable[[Prompt], bool] | None = None,
 ) -> Iterator[Prompt]:
-    """Turn questions into prompts, one each, under the questions' ids.
+    """Build one prompt per question; its id is that of the question.
 
     All questions of a fact under one template get the same demonstrations, so the members of a
-    pair differ in the surface form alone, unless each question draws its own.
+    pair differ only in the surface form, unless each question has its own demonstrations.
 
     Args:
         rows: The questions, columns of `QUESTION_COLUMNS`.
-        pool: Where the demonstrations come from.
+        pool: Source of the demonstrations.
         shots: Demonstrations per prompt: 15 in RedirectQA, 14 in the Japanese paper.
         prompt_format: "completion" or "chat".
-        frame: What stands around each question, as for `resolve_frame`.
-        fits: Tells whether a prompt fits the model. When given, facts of which any prompt does not
-            fit lose demonstrations from the front, all their prompts alike, until they fit or none
-            is left. None leaves every prompt at its full length.
+        frame: Frame of each question, as for `resolve_frame`.
+        fits: Function that returns whether a prompt fits the model. If a prompt of a fact does not
+            fit, demonstrations are dropped from the front of all its prompts until they fit or all
+            are dropped. None keeps every prompt at its full length.
 
     Yields:
-        The prompts, in the order of the questions. `group` names what shares its demonstrations,
-        as `<template>|<relation or fact>|<number of demonstrations>`.
+        The prompts, in the order of the questions. `group` names the prompts with the same
+        demonstrations: `<template>|<relation or fact>|<number of demonstrations>`.
 
     Raises:
         ValueError: If `prompt_format` or `frame` is unknown or the pool is too small for `shots`.

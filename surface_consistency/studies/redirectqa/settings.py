@@ -17,7 +17,7 @@ from surface_consistency.taxonomy import TEMPLATES, is_template
 
 
 def _checked_frame(frame: str | None) -> str | None:
-    """Refuse a text that is not a frame; the value stays as it was given."""
+    """Reject a text that is not a frame, and return the value unchanged."""
     from surface_consistency.studies.redirectqa.prompts import resolve_frame
 
     if frame is not None:
@@ -26,85 +26,86 @@ def _checked_frame(frame: str | None) -> str | None:
 
 
 class RedirectQASource(SourceSettings):
-    """Where the questions come from."""
+    """Source of the questions."""
 
     source: str = "naist-nlp/RedirectQA"
-    """Hub id, folder, Parquet, JSONL or CSV file, or "sample" for the rows that come along."""
+    """Hub id, folder, Parquet, JSONL or CSV file, or "sample" for the bundled rows."""
 
     ask_by_template: Rare[bool] = False
-    """Whether rows without a question are asked in the words of this package's templates."""
+    """Write the question of rows without one by the templates of this package."""
 
 
 class RedirectQASettings(PublishedSettings, OptionSettings):
-    """How RedirectQA asks."""
+    """Prompts and generation of RedirectQA."""
 
     protocol: Rare[Literal["local", "api", "japanese"]] = "local"
-    """What `as_published` sets: the paper's protocol of open models (local), that of GPT-4o-mini
-    (api), or that of the Japanese paper."""
+    """Protocol that `as_published` sets: that of the paper's open models (local), that of
+    GPT-4o-mini (api), or that of the Japanese paper."""
 
     template: Literal["original", "paraphrase", "both"] = "original"
-    """Question wording; "original" is that of the paper's figure 2, "paraphrase" all paraphrases
-    that the data have."""
+    """Question template; "original" is that of the paper's figure 2, "paraphrase" selects all
+    paraphrases in the data."""
 
     shots: int | None = Field(default=None, ge=0)
-    """Demonstrations before each question; one of each other relation, at most 15, by default."""
+    """Number of demonstrations before each question; by default one of each other relation, at most
+    15."""
 
     seed: int = 0
     """Seed of demonstrations and of the repeated sample."""
 
     demonstrations: Literal["per_relation", "per_fact", "per_question"] = "per_relation"
-    """Whether the facts of a relation share their demonstrations, or each fact or question draws
-    its own."""
+    """Draw demonstrations once per relation, per fact or per question."""
 
     demonstration_file: str | None = None
-    """File of demonstrations of your own (.jsonl, .csv, .parquet: question, answer, and relation
-    and template if known), used in its order in place of ones drawn from the data."""
+    """File of custom demonstrations (.jsonl, .csv, .parquet: question, answer, and relation and
+    template if known), used in its order instead of demonstrations drawn from the data."""
 
     frame: Annotated[str | None, AfterValidator(_checked_frame)] = None
-    """What stands around a question: a language that has a frame, such as ja ("en" is "Q: ... A:"),
-    or a text of your own with {question} in it; the language of the questions by default."""
+    """Text around a question: a language that has a frame, such as ja ("en" is "Q: ... A:"), or a
+    custom text that contains {question}; by default the language of the questions."""
 
     chat: bool = False
-    """Whether prompts are turns for the model's chat template rather than plain text."""
+    """Send prompts as turns by the model's chat template instead of plain text."""
 
     truncate: Rare[bool] = False
-    """Whether demonstrations are dropped where a prompt exceeds the model's context."""
+    """Drop demonstrations if a prompt exceeds the model's context."""
 
     limit: int | None = Field(default=None, ge=1)
-    """Ask only so many facts, spread over the relations, each under all its names."""
+    """Maximum number of facts, spread over the relations, each under all its names."""
 
     max_new_tokens: int = Field(default=15, ge=1)
-    """Longest answer, in tokens."""
+    """Maximum number of new tokens."""
 
     stop: Rare[bool] = True
-    """Whether an answer ends at the newline; without, whole outputs can be judged."""
+    """Stop an answer at the newline; if not, whole outputs can be scored."""
 
     repeat: int = Field(default=1_000, ge=0)
-    """Questions asked a second time in other batches, for the noise floor; 0 for none."""
+    """Number of questions sent a second time in other batches, for the noise floor; 0 disables
+    it."""
 
     @model_validator(mode="after")
     def _draws_or_reads(self) -> "RedirectQASettings":
-        """Refuse a way of drawing what is not drawn, and a protocol without effect."""
+        """Reject options of drawing if demonstrations are given, and a protocol without effect."""
         if self.protocol != "local" and not self.as_published:
-            raise ValueError("`protocol` needs `as_published`; add it, or leave out `protocol`")
+            raise ValueError("`protocol` needs `as_published`; add it, or omit `protocol`")
         if self.demonstration_file is not None and "demonstrations" in self.model_fields_set:
             raise ValueError(
-                "`demonstrations` says how they are drawn from the data, and `demonstration_file` "
-                "gives them; leave one of the two out"
+                "`demonstrations` sets how they are drawn from the data, and `demonstration_file` "
+                "contains them; omit one of the two"
             )
         return self
 
-    def templates_of(self, held: Iterable[str]) -> tuple[str, ...]:
-        """List the wordings that are asked.
+    def templates_of(self, available: Iterable[str]) -> tuple[str, ...]:
+        """List the selected templates.
 
         Args:
-            held: Templates of the data.
+            available: Templates of the data.
 
         Returns:
-            Their names; "paraphrase" stands for all paraphrases.
+            Their names; "paraphrase" selects all paraphrases.
         """
         named = TEMPLATES if self.template == "both" else (self.template,)
-        further = {name for name in held if is_template(name)} - {*TEMPLATES}
+        further = {name for name in available if is_template(name)} - {*TEMPLATES}
         return (*named, *(sorted(further) if TEMPLATES[1] in named else ()))
 
 

@@ -1,4 +1,4 @@
-"""RedirectQA: is the same fact answered alike under its canonical and redirect names?
+"""RedirectQA: are facts answered consistently under their canonical and redirect names?
 
 The protocol of section 3.1 of RedirectQA (arXiv 2604.21882) is set by `as_published`.
 """
@@ -49,8 +49,8 @@ from surface_consistency.studies.redirectqa.settings import (
 from surface_consistency.taxonomy import CATEGORIES, TEMPLATES, TYPES
 from surface_consistency.text import guess_language
 
-_MOST_SHOTS = 15
-_LOOKED_AT = 2_000
+_MAXIMUM_SHOTS = 15
+_N_DETECTED = 2_000
 
 
 class RedirectOutcome(PairedOutcome):
@@ -63,7 +63,7 @@ class RedirectOutcome(PairedOutcome):
     """Name of the relation."""
 
     template: NonEmpty
-    """Which wording of the question."""
+    """Template of the question."""
 
     categories: Items[str]
     """Redirect category labels of the second surface."""
@@ -78,30 +78,30 @@ class RedirectOutcome(PairedOutcome):
     """Redirect name of the subject."""
 
     first_prediction: str | None
-    """Judged part of the answer under the canonical name."""
+    """Scored part of the answer under the canonical name."""
 
     second_prediction: str | None
-    """Judged part of the answer under the redirect name."""
+    """Scored part of the answer under the redirect name."""
 
 
 def _answer(report: Report, run: Run, row: Mapping[Any, Any], answer: Answer) -> Answer:
-    """Show a pair with the relation that it is about."""
+    """Show a pair with its relation."""
     relation = str(row["relation"]).replace("_", " ")
     return replace(answer, question=f"{row['first_surface']}, {relation}")
 
 
 def frame_checks(report: Report, tables: Tables) -> Iterator[Check]:
-    """Report runs whose questions are in another language than the frame around them."""
+    """Report runs whose questions and frame are in different languages."""
     for run in report.runs:
         frame = run.manifest.settings.get("frame")
         if not isinstance(frame, str) or frame not in FRAMES or not run.folder.targets.exists():
             continue
         with open_parquet(run.folder.targets) as file:
             questions = file.read(["question"])["question"]
-        language = guess_language(questions[:_LOOKED_AT].to_pylist())
+        language = guess_language(questions[:_N_DETECTED].to_pylist())
         if language == frame or (language is None and frame != "en"):
             continue
-        own = "`frame` with a text of your own that contains {question}"
+        own = "`frame` set to a custom text that contains {question}"
         yield consistency.TEXTS.check(
             "unknown_language" if language is None else "other_frame",
             label=run.label,
@@ -134,7 +134,7 @@ class RedirectQAStudy(Study):
         citation=bibtex("surface_consistency.studies.redirectqa"),
         question="the same fact under its article’s title and under a redirect to it",
         conditions=("title", "redirect"),
-        cells=("both right", "title only", "redirect only", "neither"),
+        cells=("both correct", "title only", "redirect only", "neither"),
         clusters={"subject_id": "subjects", "item": "facts", "relation": "relations"},
         stratum="template",
         facet="template",
@@ -172,32 +172,32 @@ class RedirectQAStudy(Study):
     def plan(
         self, data: RedirectQA, settings: RedirectQASettings, *, runner: Runner | None = None
     ) -> Plan:
-        """Ask every question once; demonstrations are drawn from all data, whatever is asked.
+        """Plan one prompt per question; demonstrations are drawn from all data, also unselected.
 
         Returns:
-            One group of prompts, one target a question, one pair a redirect.
+            One group of prompts, one target per question, one pair per redirect.
 
         Raises:
-            DataError: If no pair is left to ask, or the demonstrations that were given may stand
-                before none of some questions.
+            DataError: If the selection has no pairs, or all given demonstrations are excluded for
+                some question.
         """
         if settings.as_published:
             refuse_other_data(data, settings)
         chosen = data
-        held = sorted(data.rows["template"].unique())
-        # Predictions made elsewhere are of all wordings unless one is named.
+        available = sorted(data.rows["template"].unique())
+        # Predictions made elsewhere cover all templates unless one is named.
         by_template = runner is not None or "template" in settings.model_fields_set
         if by_template or settings.limit is not None:
-            templates = settings.templates_of(held) if by_template else None
+            templates = settings.templates_of(available) if by_template else None
             chosen = data.select(templates=templates, limit=settings.limit)
-            n_asked, n_held = (one.rows["item"].nunique() for one in (chosen, data))
-            warn_limited(settings.limit, n_asked, n_held, "facts")
+            n_selected, n_available = (one.rows["item"].nunique() for one in (chosen, data))
+            warn_limited(settings.limit, n_selected, n_available, "facts")
         pairs = _pairs(chosen)
         if pairs.empty:
             raise DataError(
-                f"no canonical-redirect pair to ask in {data.source.id} with templates "
-                f"{', '.join(settings.templates_of(()))}; the rows hold "
-                f"{', '.join(held) or 'no questions'}"
+                f"no canonical-redirect pairs in {data.source.id} with templates "
+                f"{', '.join(settings.templates_of(()))}; the rows contain "
+                f"{', '.join(available) or 'no questions'}"
             )
         groups = {}
         if runner is not None:
@@ -223,33 +223,33 @@ class RedirectQAStudy(Study):
 
 
 def refuse_other_data(data: RedirectQA, settings: PublishedSettings) -> None:
-    """Refuse another version of the published data than the paper's.
+    """Reject another version of the published data than the paper's.
 
     Args:
         data: The questions.
         settings: Settings of a run as published.
 
     Raises:
-        DataError: If the data are those of the published repository, with another number of rows.
+        DataError: If the data are from the published repository, with another number of rows.
     """
     source = data.source
     n_rows = settings.paper(settings.model_dump())["rows"].get(source.id)
     if n_rows not in (None, source.n_questions):
         raise DataError(
-            f"`as_published` is of {n_rows:,} questions, and {source.id} has {source.n_questions:,}"
-            f" at {source.revision}; name another `revision`, or leave out `as_published`"
+            f"`as_published` needs {n_rows:,} questions, but {source.id} has {source.n_questions:,}"
+            f" at {source.revision}; name another `revision`, or omit `as_published`"
         )
 
 
 def question_targets(data: RedirectQA) -> pd.DataFrame:
-    """List what is judged: every question.
+    """List the targets to score: every question.
 
     Args:
         data: The questions.
 
     Returns:
-        One row a question: target_id and prompt_id, its id; answers; item; subject_id; question;
-        template.
+        One row per question: target_id and prompt_id (its id), references, item, subject_id,
+        question, template.
     """
     names = ["references", "item", "subject_id", "question", "template"]
     targets = data.rows[["id", *names]].rename(columns={"id": "target_id"})
@@ -258,7 +258,7 @@ def question_targets(data: RedirectQA) -> pd.DataFrame:
 
 
 def _pairs(data: RedirectQA) -> pd.DataFrame:
-    """List what is compared: each redirect with its canonical question."""
+    """List the pairs: each redirect with its canonical question."""
     pairs = data.pairs
     shared = ["item", "subject_id", "relation", "template", "categories", "types"]
     return pairs[shared].assign(
@@ -275,7 +275,7 @@ def _pairs(data: RedirectQA) -> pd.DataFrame:
 def _pool(
     data: RedirectQA, settings: RedirectQASettings
 ) -> DemonstrationPool | GivenDemonstrations:
-    """Take the demonstrations from the data, or from the file that was given."""
+    """Take the demonstrations from the data, or from the given file."""
     if settings.demonstration_file is None:
         return DemonstrationPool(data.rows, seed=settings.seed, scope=settings.demonstrations)
     path = Path(settings.demonstration_file)
@@ -284,22 +284,22 @@ def _pool(
 
 
 def _frame_of(data: RedirectQA) -> str:
-    """Choose the frame of the questions' language; where there is none, say so."""
+    """Choose the frame of the questions' language; warn if it has no frame."""
     language = data.language
-    # "pt-BR" and "zh-Hans" have the frame of their language.
+    # "pt-BR" and "zh-Hans" use the frame of their language.
     known = next(
         (name for name in (language, (language or "").partition("-")[0]) if name in FRAMES), None
     )
     if known is not None:
         return known
     what = (
-        f"the questions are in {language!r}, a language without a frame here"
+        f"the questions are in {language!r}, a language without a frame"
         if language
-        else "what language the questions are in is not known"
+        else "the language of the questions could not be detected"
     )
     warnings.warn(
-        f"{what}: they stand in the English frame {FRAMES['en']!r}. Name a language with `frame` "
-        f"({', '.join(FRAMES)}), or give a text of your own: `frame` '... {{question}} ...:'",
+        f"{what}: the English frame {FRAMES['en']!r} is used. Name a language with `frame` "
+        f"({', '.join(FRAMES)}), or give a custom text: `frame` '... {{question}} ...:'",
         SurfaceConsistencyWarning,
         stacklevel=4,
     )
@@ -312,7 +312,7 @@ def _prompts(
     runner: Runner,
     settings: RedirectQASettings,
 ) -> list[Prompt]:
-    """Build all prompts, shortened to the model's context when asked."""
+    """Build all prompts, shortened to the model's context if `truncate` is set."""
     shots = settings.shots or 0
     prompts = list(
         build_prompts(
@@ -328,7 +328,7 @@ def _prompts(
     if n_short:
         warnings.warn(
             f"{n_short} of {len(prompts)} prompts have fewer than {shots} demonstrations, because "
-            f"{runner.name!r} cannot read more",
+            f"more exceed the context of {runner.name!r}",
             DataWarning,
             stacklevel=4,
         )
@@ -338,9 +338,9 @@ def _prompts(
 def _shots(
     rows: pd.DataFrame, pool: DemonstrationPool | GivenDemonstrations, settings: RedirectQASettings
 ) -> int:
-    """Settle the number of demonstrations: one of each other relation unless told.
+    """Return the number of demonstrations: `shots`, or by default one of each other relation.
 
-    Of demonstrations that were given, all that may stand before every question.
+    The default of given demonstrations is the largest number available for every question.
     """
     if settings.shots is not None:
         return settings.shots
@@ -348,17 +348,17 @@ def _shots(
         least = min(questions_of(rows), key=pool.available)
         if not (shots := pool.available(least)):
             raise DataError(
-                f"no demonstration of {settings.demonstration_file} may stand before questions of "
-                f"{least.relation!r} under template {least.template!r} (none of their own "
-                "relation or fact may), so that all would be asked without; give more, or ask for "
-                "none by `shots=0`"
+                f"no demonstration of {settings.demonstration_file} may precede questions of "
+                f"{least.relation!r} under template {least.template!r} (those of the same relation "
+                "or fact are excluded), so all questions would have 0; add demonstrations, or set "
+                "`shots=0`"
             )
         return shots
     n_relations = min(len(pool.relations(wording)) for wording in rows["template"].unique())
-    return min(_MOST_SHOTS, max(n_relations - 1, 0))
+    return min(_MAXIMUM_SHOTS, max(n_relations - 1, 0))
 
 
 def _fitting(runner: Runner, settings: RedirectQASettings) -> Callable[[Prompt], bool]:
-    """Ask the runner whether prompts fit its model."""
+    """Return a function that checks whether a prompt fits the runner's model."""
     params = settings.with_reasoning(GenerationParams(max_new_tokens=settings.max_new_tokens))
     return lambda prompt: runner.fits(prompt, params)

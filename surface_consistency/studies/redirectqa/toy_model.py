@@ -1,6 +1,6 @@
-"""The small model of RedirectQA: facts under names, each name planted so often.
+"""A small model of RedirectQA, in whose training text each name has a planned frequency.
 
-Occurrences are counted over the whole training text, longer names and answers included.
+Occurrences are counted in the whole training text, including longer names and answers.
 """
 
 import os
@@ -15,28 +15,28 @@ from surface_consistency.engine.toy_models import Segment, TrainingSettings, tra
 from surface_consistency.schemas import QuestionRealization
 
 Exposure = Literal["frequent", "rare", "absent"]
-"""How often a name stands in the training text."""
+"""How often a name occurs in the training text."""
 
 EXPOSURES: Final[dict[Exposure, int]] = {"frequent": 24, "rare": 1, "absent": 0}
 """Occurrences of a name in one round of the training text."""
 
-_HELD_OUT_SHARE: Final = 6
+_ONE_HELD_OUT_IN: Final = 6
 _START: Final = re.compile(r"(?<!\w)")
 _END: Final = re.compile(r"(?!\w)")
 
 
 def count_names(texts: Iterable[str], names: Iterable[str]) -> dict[str, int]:
-    """Count how often each name stands in texts, also inside longer names and answers.
+    """Count how often each name occurs in texts, also inside longer names and answers.
 
-    A name stands wherever its characters do, in the same case, with no letter, digit or underscore
-    right before and after: "Beatles" stands in "The Beatles" and not in "Beatlesque".
+    An occurrence has the same characters in the same case, without a letter, digit or underscore
+    next to it: "Beatles" occurs in "The Beatles" and not in "Beatlesque".
 
     Args:
-        texts: The texts; one that is given more often counts more often.
+        texts: The texts; a text that is repeated is counted each time.
         names: The names.
 
     Returns:
-        The number of occurrences by name, 0 for a name that stands nowhere.
+        The number of occurrences by name, 0 for a name that does not occur.
 
     Example:
         >>> count_names(["The Beatles", "The Beatles", "Beatlesque"], ["Beatles", "The"])
@@ -52,16 +52,17 @@ def count_names(texts: Iterable[str], names: Iterable[str]) -> dict[str, int]:
 def plan_exposures(
     questions: Sequence[QuestionRealization], *, seed: int = 0
 ) -> dict[tuple[str, str], Exposure]:
-    """Decide how often each name of each fact is to stand in the training text.
+    """Plan how often each name of each fact occurs in the training text.
 
-    One fact in six is held out under all its names, so that there are facts the model does not
-    know: first those whose sentences hold a name of another fact or whose answer holds a name,
-    which could not be planted apart, then others drawn by the seed. Of the taught facts the
-    canonical name is frequent, and the redirect names are frequent, rare and absent in equal
-    parts, as far as names within names allow: "Beatles" is as frequent as "The Beatles" at least.
+    One fact in six is held out under all its names, so that the model cannot answer some facts.
+    These are first the facts whose sentences contain a name of another fact or whose answer
+    contains a name, because their frequencies cannot be set separately, then others drawn by the
+    seed. In the other facts the canonical name is frequent, and the redirect names are frequent,
+    rare and absent in equal parts, as far as names within names allow: "Beatles" is at least as
+    frequent as "The Beatles".
 
     Args:
-        questions: Questions of the facts, one for each name.
+        questions: Questions of the facts, one per name.
         seed: Seed of the choice.
 
     Returns:
@@ -75,7 +76,7 @@ def plan_exposures(
     facts = sorted(by_fact)
     random.shuffle(facts)
     entangled = _entangled(questions)
-    n_drawn = max(0, -(-len(facts) // _HELD_OUT_SHARE) - len(entangled))
+    n_drawn = max(0, -(-len(facts) // _ONE_HELD_OUT_IN) - len(entangled))
     held_out = entangled.union([fact for fact in facts if fact not in entangled][:n_drawn])
     plan: dict[tuple[str, str], Exposure] = {}
     dealt: Counter[Exposure] = Counter()
@@ -90,21 +91,21 @@ def plan_exposures(
 def sentences_of(
     questions: Sequence[QuestionRealization], exposures: Mapping[tuple[str, str], Exposure]
 ) -> list[str]:
-    """Write one round of the training text, in which each name stands as often as planned.
+    """Write one round of the training text, in which each name occurs as often as planned.
 
-    The sentences that ask for a name are fewer where it stands in other sentences already, inside
-    a longer name. The whole text is counted before it is given out.
+    A name that already occurs in other sentences, inside a longer name, has fewer sentences with
+    its own question. The occurrences in the whole text are verified before it is returned.
 
     Args:
-        questions: Questions of the facts, one for each name.
+        questions: Questions of the facts, one per name.
         exposures: Exposure by (fact id, surface text), as from `plan_exposures`.
 
     Returns:
         Solved questions `Q: <question> A: <answer>`, in the order of the questions.
 
     Raises:
-        ValueError: If a name of a fact has several questions, or a name would stand in the text
-            more or less often than its exposure says.
+        ValueError: If a name of a fact has several questions, or a name would occur in the text
+            more or less often than its exposure requires.
     """
     n_times = {
         (fact, name): n
@@ -123,9 +124,9 @@ def sentences_of(
         level = exposures[fact, name]
         if counts[name] != EXPOSURES[level]:
             raise ValueError(
-                f"{name!r} of fact {fact} is planted {level}, {EXPOSURES[level]} times, but stands "
-                f"{counts[name]} times in the training text, inside other names or answers too; "
-                "plan with plan_exposures, or leave the fact out"
+                f"{name!r} of fact {fact} has exposure {level}, {EXPOSURES[level]} times, but it "
+                f"occurs {counts[name]} times in the training text (also inside other names or "
+                "answers); plan with plan_exposures, or drop the fact"
             )
     return sentences
 
@@ -141,24 +142,25 @@ def train_toy_model(
 ) -> Path:
     """Train a small causal language model on sentences and save it as a model folder.
 
-    A Llama-shaped model of about 400,000 parameters with its own byte-level tokenizer; every
-    document is a few sentences drawn at random, joined by blank lines, as in a few-shot prompt.
+    The model has the architecture of Llama, about 400,000 parameters and its own byte-level
+    tokenizer. Every document consists of a few sentences drawn at random, joined by blank lines,
+    as in a few-shot prompt.
 
     Args:
-        sentences: The training text; a sentence that stands there more often is seen more often.
-        folder: Where to save; made if it is not there.
-        names: Further strings for the tokenizer alone, so that a name the model has never seen is
-            not also a rare string of bytes.
+        sentences: The training text; repeated sentences are seen more often.
+        folder: Output folder; created if it does not exist.
+        names: Further strings to train the tokenizer only, so that a name that is absent from the
+            training text is not also a rare sequence of bytes.
         steps: Optimiser steps of 32 documents, 1 or more.
         seed: Seed of the initial weights and of the order of the text.
-        sentences_a_text: Sentences of a document.
+        sentences_a_text: Sentences per document.
 
     Returns:
-        The folder, which `TransformersRunner` and `from_pretrained` read. A model that was trained
-        there on the same sentences, steps and seed is kept as it is.
+        The folder, which `TransformersRunner` and `from_pretrained` read. An existing model in the
+        folder with the same sentences, steps and seed is not trained again.
 
     Raises:
-        ValueError: If there are no sentences, or fewer than one step.
+        ValueError: If `sentences` is empty, or `steps` is below 1.
         MissingDependencyError: If torch or transformers is not installed.
     """
     if not sentences:
@@ -185,7 +187,7 @@ def _sentence(question: QuestionRealization) -> str:
 
 
 def _names_in(text: str, names: Collection[str]) -> Iterator[str]:
-    """Yield each name at each of its places in a text."""
+    """Yield each occurrence of each name in a text."""
     longest = max(map(len, names), default=0)
     ends = [match.start() for match in _END.finditer(text)]
     for start in (match.start() for match in _START.finditer(text)):
@@ -195,7 +197,7 @@ def _names_in(text: str, names: Collection[str]) -> Iterator[str]:
 
 
 def _by_fact(questions: Sequence[QuestionRealization]) -> dict[str, list[QuestionRealization]]:
-    """Group questions by fact, one for each name."""
+    """Group questions by fact, one per name."""
     by_fact: dict[str, list[QuestionRealization]] = {}
     for question in questions:
         by_fact.setdefault(question.triple.id, []).append(question)
@@ -203,14 +205,14 @@ def _by_fact(questions: Sequence[QuestionRealization]) -> dict[str, list[Questio
         name, n_times = Counter(question.surface.text for question in own).most_common(1)[0]
         if n_times > 1:
             raise ValueError(
-                f"{name!r} of fact {fact} has {n_times} questions, by which it would be planted "
-                'twice; select one template, as in data.select(templates="original")'
+                f"{name!r} of fact {fact} has {n_times} questions, which would multiply its "
+                'exposure; select one template, as in data.select(templates="original")'
             )
     return by_fact
 
 
 def _entangled(questions: Sequence[QuestionRealization]) -> set[str]:
-    """Find the facts whose sentences hold names of other facts, or whose answers hold any name."""
+    """Find the facts whose sentences contain names of other facts, or whose answers any name."""
     facts_of: dict[str, set[str]] = {}
     for question in questions:
         facts_of.setdefault(question.surface.text, set()).add(question.triple.id)
@@ -227,10 +229,10 @@ def _entangled(questions: Sequence[QuestionRealization]) -> set[str]:
 def _deal(
     questions: Sequence[QuestionRealization], dealt: Mapping[Exposure, int], random: Random
 ) -> dict[str, Exposure]:
-    """Deal exposures to the names of one fact, those first that were dealt least; {} if none fit.
+    """Assign exposures to the names of one fact, the rarest so far first; {} if they do not fit.
 
-    A level fits when every name can be brought to its planned number by sentences of its own, and
-    half of the canonical name's number are its own.
+    A level fits if every name can reach its planned number of occurrences by sentences with its
+    own question, and at least half of the canonical name's number are such sentences.
     """
     levels: dict[str, Exposure] = {
         q.surface.text: "frequent" for q in questions if q.surface.is_canonical
@@ -254,18 +256,18 @@ def _deal(
 def _sentences_by_name(
     questions: Sequence[QuestionRealization], levels: Mapping[str, Exposure]
 ) -> dict[str, int]:
-    """Count the sentences that bring each name to its level, below 0 where it is beyond already.
+    """Count the sentences that each name needs to reach its level; negative if it exceeds it.
 
-    Long names come first, because their sentences hold the short ones; a name without a level has
-    no sentence, and may stand inside others as often as a frequent one.
+    Long names are counted first, because their sentences contain the short ones. A name without a
+    level has 0 sentences, and may occur inside others as often as a frequent one.
     """
-    standing: Counter[str] = Counter()
+    occurrences: Counter[str] = Counter()
     n_times: dict[str, int] = {}
     names = {question.surface.text for question in questions}
     for question in sorted(questions, key=lambda q: (-len(q.surface.text), q.surface.text)):
         name = question.surface.text
-        wanted = EXPOSURES[levels.get(name, "frequent")] - standing[name]
+        wanted = EXPOSURES[levels.get(name, "frequent")] - occurrences[name]
         n_times[name] = wanted if name in levels else min(wanted, 0)
-        for held in _names_in(question.question, names):
-            standing[held] += max(n_times[name], 0)
+        for contained in _names_in(question.question, names):
+            occurrences[contained] += max(n_times[name], 0)
     return n_times

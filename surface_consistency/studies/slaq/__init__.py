@@ -1,1 +1,1 @@
-"""SLAQ as a study: `study` says what is asked and compared, `judges` who judges."""
+"""The study SLAQ: `study` plans prompts and pairs, `judges` scores answers."""

@@ -1,4 +1,4 @@
-"""SLAQ's judges: strings for names and dates, a model for whatever is said."""
+"""SLAQ's judges: a string matcher for names and dates, and an LLM judge for any answer."""
 
 import os
 import re
@@ -32,30 +32,30 @@ _ARTICLE: Final = re.compile(r"^(?:the|an?)\s+(?=\S)", re.IGNORECASE)
 
 
 class MatcherJudge:
-    """Looks for the reference in the part of an answer that answers, by a matching rule.
+    """Matches the reference by a matching rule in the part of an answer that answers the question.
 
-    A short answer is one part. Of a long or free one it is the item of the question's number, or
-    the sentences that speak of what the question asks for; see `LongAnswer`. A reference counts
-    with and without its full stop and a leading article. In free form a fact that is found counts
-    as recalled; of one that is not found a string matcher cannot tell whether the text is silent on
-    it or wrong, so `is_recalled` is missing.
+    A short answer is one part. The part of a long or free answer is the item with the question's
+    number, or the sentences on the topic of the question; see `LongAnswer`. A reference matches
+    with and without its full stop and a leading article. In free form, a fact that is found is
+    recalled. If a fact is not found, a string matcher does not detect whether the text omits it or
+    states it incorrectly, so `is_recalled` is missing.
 
     Args:
         rule: Name of the matching rule, one of `matching.RULES`.
-        entities_only: Leave facts whose answer is not a named entity unjudged: descriptions seldom
-            come back word by word. Facts without an entity flag are judged.
-        part: What is read of a long answer: "answering", or "whole", which takes what stands
-            anywhere in the text for what is said of the question.
+        entities_only: Do not score facts whose answer is not a named entity, because descriptions
+            are rarely repeated word by word. Facts without an entity flag are scored.
+        part: Part of a long answer that is matched: "answering", or "whole", which matches
+            the reference anywhere in the text.
 
     Raises:
-        ValueError: If there is no such rule or part.
+        ValueError: If the rule or part is unknown.
 
     Notes:
-        `matcher_agreement` measures it on answers that are labelled by reading.
+        `matcher_agreement` measures its agreement with human labels.
     """
 
     name: str
-    """`matcher:` and the rule, and the part unless it is the answering one."""
+    """`matcher:` and the rule; with `part="whole"` also " on whole"."""
 
     def __init__(
         self,
@@ -72,10 +72,10 @@ class MatcherJudge:
         self._part = part
 
     def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
-        """Judge answers; see `Judge.judge`.
+        """Score answers; see `Judge.judge`.
 
         Args:
-            targets: What to judge, with the columns question, topic and slot.
+            targets: Answers to score, with the columns question, topic and slot.
 
         Returns:
             prediction, the whole answer; correct, is_recalled, matched_answer, score and reason.
@@ -83,47 +83,48 @@ class MatcherJudge:
         texts = targets["text"].astype(object)
         is_missing = texts.isna().to_numpy()
         is_skipped = ~is_missing & self._entities_only & _is_description(targets["is_entity"])
-        is_left_out = is_missing | is_skipped
+        is_excluded = is_missing | is_skipped
         parts = answering_parts(targets) if self._part == "answering" else [(t,) for t in texts]
         owners = np.repeat(np.arange(len(parts)), [max(1, len(spans)) for spans in parts])
-        judged = match_columns(
+        matched = match_columns(
             [
-                None if left_out else text
-                for spans, left_out in zip(parts, is_left_out, strict=True)
+                None if excluded else text
+                for spans, excluded in zip(parts, is_excluded, strict=True)
                 for text in spans or ("",)
             ],
             [_reference_forms(targets["references"].iloc[place]) for place in owners],
             rule=self._rule,
         )
-        best = _best_parts(owners, judged.score, np.array([m is True for m in judged.is_match]))
-        correct = pd.array([judged.is_match[place] for place in best], dtype="boolean")
+        best = _best_parts(owners, matched.score, np.array([m is True for m in matched.is_match]))
+        correct = pd.array([matched.is_match[place] for place in best], dtype="boolean")
         is_free = (targets["form"] == "free").to_numpy()
-        is_told = is_free & np.asarray(correct.fillna(False), dtype=bool)
+        is_recalled = is_free & np.asarray(correct.fillna(False), dtype=bool)
         reasons = [NO_ANSWER, "the reference is no named entity"]
         reason = pd.Series(np.select([is_missing, is_skipped], reasons, default=""), dtype=TEXT)
         return pd.DataFrame(
             {
                 "prediction": pd.Series(texts.to_numpy(), dtype=TEXT),
                 "correct": correct,
-                "is_recalled": pd.arrays.BooleanArray(is_told, ~is_told),
+                "is_recalled": pd.arrays.BooleanArray(is_recalled, ~is_recalled),
                 "matched_answer": pd.Series(
-                    [judged.reference[place] for place in best], dtype=TEXT
+                    [matched.reference[place] for place in best], dtype=TEXT
                 ),
-                "score": judged.score[best],
+                "score": matched.score[best],
                 "reason": reason.mask(reason == ""),
             }
         )
 
 
 def answering_parts(targets: pd.DataFrame) -> list[tuple[str, ...]]:
-    """Find the part of each answer that answers; see `LongAnswer`.
+    """Find the part of each answer that answers the question; see `LongAnswer`.
 
     Args:
-        targets: What is judged: prompt_id, form, question, topic, slot, and text, missing where
-            there is none.
+        targets: Answers to score: prompt_id, form, question, topic, slot, and text, missing if
+            there is no answer.
 
     Returns:
-        For each target the parts of its text; the whole of a short answer, none of a missing one.
+        The parts of the text of each target: the whole text of a short answer, an empty tuple if
+        the answer is missing.
     """
     parts: list[tuple[str, ...]] = [()] * len(targets)
     columns = (targets[name].to_numpy(object) for name in ("form", "text", "question", "slot"))
@@ -157,24 +158,24 @@ def matcher_agreement(
     entities_only: bool = False,
     form: Literal["short", "long"] | None = None,
 ) -> dict[str, Any]:
-    """Hold the string matcher of SLAQ against answers that are labelled by reading.
+    """Compare the string matcher of SLAQ with human labels of the bundled answers.
 
     Args:
         rule: As for `MatcherJudge`.
         part: As for `MatcherJudge`.
-        entities_only: Leave out facts whose answer is not a named entity.
-        form: Short or long answers; both when None.
+        entities_only: Exclude facts whose answer is not a named entity.
+        form: Short or long answers; both if None.
 
     Returns:
         The columns of `metrics.judge_agreement` on the 480 labelled facts of
         `load_labelled_answers`.
 
     Raises:
-        ValueError: If there is no such rule or part.
+        ValueError: If the rule or part is unknown.
 
     Notes:
-        The rules by which `LongAnswer` chooses were written with these answers in view, so the
-        agreement is that of the best case; and they are one small model's, which is seldom right.
+        The rules of `LongAnswer` were developed on these answers, so the agreement is optimistic;
+        the answers are those of one small model, which is rarely correct.
 
     Examples:
         >>> names = ["false_positives", "true_positives"]
@@ -189,32 +190,33 @@ def matcher_agreement(
         text=labelled["answer"], references=labelled["reference"].map(lambda reference: [reference])
     )
     judge = MatcherJudge(rule, entities_only=entities_only, part=part)
-    right = judge.judge(targets)["correct"]
-    is_judged = right.notna().to_numpy()
+    scored = judge.judge(targets)["correct"]
+    is_scored = scored.notna().to_numpy()
     labels = labelled["correct"].to_numpy(bool)
-    return judge_agreement(labels[is_judged], right[is_judged].to_numpy(bool))
+    return judge_agreement(labels[is_scored], scored[is_scored].to_numpy(bool))
 
 
 class SlaqLLMJudge(LLMJudge):
-    """Asks a model whether answers are right: a long answer with its five facts in one request.
+    """LLM judge of the correctness of answers; one request per long answer with its five facts.
 
-    Of a free text it also asks which facts the text speaks of at all. See `LLMJudge`.
+    For a free text it also judges which facts the text mentions. See `LLMJudge`.
 
     Args:
         runner: As for `LLMJudge`.
         folder: As for `LLMJudge`.
         model: As for `LLMJudge`.
-        prompts: "own", or "paper" for the words of the paper's tables 2 and 3. Free answers, which
-            the paper does not ask for, and the request to repeat an unreadable reply are always in
-            this package's words.
+        prompts: "own" (the prompts of this package), or "paper" (those of the paper's tables 2 and
+            3). The prompts of free answers, which the paper does not have, and of the repetition of
+            an unreadable reply are always those of this package.
         options: Further arguments of `LLMJudge`.
 
     Raises:
-        ValueError: If `prompts` is neither.
+        ValueError: If `prompts` is another value.
     """
 
     name: str
-    """`llm:` and the label of the model; then the prompts with their digest if they are not own."""
+    """`llm:` and the label of the model; if `prompts` is not "own" also the prompts and their
+    digest."""
 
     def __init__(
         self,
@@ -232,7 +234,7 @@ class SlaqLLMJudge(LLMJudge):
 
     @property
     def wording(self) -> DataSource:
-        """Which words the requests are in; see `LLMJudge.wording`."""
+        """Prompts of the requests; see `LLMJudge.wording`."""
         own = super().wording
         if self._prompts == OWN_WORDS:
             return own
@@ -261,41 +263,41 @@ class SlaqLLMJudge(LLMJudge):
 
         Args:
             targets: The facts of the answer.
-            reply: What the judging model wrote.
+            reply: The reply of the LLM judge.
 
         Returns:
-            One state a fact.
+            One state per fact.
 
         Raises:
-            JudgeReplyError: If the reply is not in the form that was asked for.
+            JudgeReplyError: If the reply is not in the requested format.
         """
         if _is_free(targets):
             return parse_states(reply, len(targets))
         return super().read(targets, reply)
 
     def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
-        """Judge answers; see `LLMJudge.judge`.
+        """Judge answers by the LLM judge; see `LLMJudge.judge`.
 
         Args:
-            targets: What to judge.
+            targets: Answers to judge.
 
         Returns:
             prediction, correct, is_recalled, reason, raw and attempts.
 
         Raises:
-            RunError: If the folder holds the log of another judge, or of other wording.
-            RunnerError: If the judging model cannot be asked.
+            RunError: If the folder contains the log of another judge, or of other prompts.
+            RunnerError: If the LLM judge cannot be queried.
         """
-        judged = self.judge_states(targets)
-        is_told = (targets["form"] == "free").to_numpy() & judged["state"].notna().to_numpy()
-        recalled = (judged["state"] != "absent").to_numpy(bool)
-        return judged.drop(columns="state").assign(
-            is_recalled=pd.arrays.BooleanArray(recalled, ~is_told)
+        states = self.judge_states(targets)
+        is_known = (targets["form"] == "free").to_numpy() & states["state"].notna().to_numpy()
+        recalled = (states["state"] != "absent").to_numpy(bool)
+        return states.drop(columns="state").assign(
+            is_recalled=pd.arrays.BooleanArray(recalled, ~is_known)
         )
 
 
 def _reference_forms(accepted: Sequence[str]) -> tuple[str, ...]:
-    """Accept a reference with and without its full stop and a leading article."""
+    """Return a reference with and without its full stop and a leading article."""
     reference = accepted[0]
     plain = reference.rstrip(". ")
     forms = (reference, plain, *(_ARTICLE.sub("", text) for text in (reference, plain)))
@@ -305,17 +307,17 @@ def _reference_forms(accepted: Sequence[str]) -> tuple[str, ...]:
 def _best_parts(
     owners: npt.NDArray[np.int64], scores: npt.NDArray[np.float64], matched: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.int64]:
-    """Choose for each answer the part that matches best, the first among equals."""
+    """Return the position of the best-matching part of each answer, the first of equals."""
     order = np.lexsort((np.arange(len(owners)), -np.nan_to_num(scores), ~matched, owners))
     _, first = np.unique(owners[order], return_index=True)
     return order[first]
 
 
 def _is_description(is_entity: pd.Series) -> np.ndarray:
-    """Tell facts that the source says are no named entity."""
+    """Return which facts the source marks as not a named entity."""
     return is_entity.astype("boolean").eq(False).fillna(False).to_numpy(bool)
 
 
 def _is_free(targets: pd.DataFrame) -> bool:
-    """Tell whether an answer was written without knowing the questions."""
+    """Return whether an answer is in free form, without the questions in its prompt."""
     return bool(targets["form"].iloc[0] == "free")

@@ -1,4 +1,4 @@
-"""What labels of people say of the judge of SLAQ, and labels of answers that come along."""
+"""Agreement of SLAQ's scores with human labels, and the bundled labelled answers."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -20,16 +20,17 @@ from surface_consistency.metrics.positions.topic_layout import topic_arrays
 
 
 def load_labelled_answers() -> pd.DataFrame:
-    """Load the labelled answers of a real model to the bundled sample, which measure judges.
+    """Load human-labelled answers of a model to the bundled sample, for the evaluation of judges.
 
-    They are SmolLM2-135M-Instruct's; the README beside the file says how they were made and
-    labelled.
+    The model is SmolLM2-135M-Instruct; the README in the same folder documents how the answers were
+    generated and labelled.
 
     Returns:
-        One row per fact of an answer, the facts of an answer side by side: prompt_id; form, "short"
-        or "long"; topic; item; question; reference; is_entity; slot, the number of the question
-        in the long query, from 1, missing for a short answer; answer, the whole answer; correct,
-        whether it states the fact, by reading; note, the reason if that needed thought, else "".
+        One row per fact of an answer, the facts of an answer in adjacent rows: prompt_id; form,
+        "short" or "long"; topic; item; question; reference; is_entity; slot, the number of the
+        question in the long query, from 1, missing for a short answer; answer, the whole answer;
+        correct, the human label of whether it states the fact; note, the reason of labels that are
+        not obvious, otherwise "".
 
     Examples:
         >>> answers = load_labelled_answers()
@@ -61,36 +62,37 @@ def judge_checks(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> dict[str, pd.DataFrame]:
-    """Hold a run's verdicts against human labels, and take the judge's errors out of its scores.
+    """Compare the labels of a run with human labels, and correct its scores for judge errors.
 
     Args:
-        targets: What was judged, with text.
-        verdicts: What the judge said, row by row that of `targets`.
+        targets: The scored answers, with text.
+        verdicts: Labels by the judge of the run, in the rows of `targets`.
         outcomes: The outcomes frame.
-        labels: Labels of some of its answers, as from `read_labels`.
-        resamples: Resamples of the intervals.
+        labels: Human labels of some of its answers, as from `read_labels`.
+        resamples: Number of resamples of the intervals.
         seed: Seed of the resampling.
 
     Returns:
-        "judge_agreement", one row a form and kind of verdict ("correct", and in free form
-        "is_recalled"): judge, form, verdict; n_labelled; n (with a verdict of the judge too);
-        true_positives, false_negatives, false_positives, true_negatives, the human's word being the
-        truth; accuracy, kappa, sensitivity and specificity with intervals. "corrected", one row a
-        condition, "long" or "free": F_S, F_L, their difference, alignment and signed alignment
-        without the judge's errors, with intervals; `observed_<score>`, as the judge has it; is_cut,
-        n_topics, n_missing. Either may be empty.
+        "judge_agreement", one row per form and kind of label ("correct", and in free form
+        "is_recalled"): judge, form, verdict; n_labelled; n (those with a label of the judge too);
+        true_positives, false_negatives, false_positives, true_negatives, with the human label as
+        the truth; accuracy, kappa, sensitivity and specificity with intervals. "corrected", one row
+        per condition, "long" or "free": F_S, F_L, their difference, alignment and signed alignment
+        corrected for the judge's errors, with intervals; `observed_<score>`, the uncorrected
+        scores; is_cut, n_topics, n_missing. Either may be empty.
 
     Raises:
-        DataError: If a label is of an answer that the run does not hold, or nothing is labelled.
+        DataError: If a label is of an answer that the run does not contain, or `labels` contains
+            only missing labels.
 
     Warns:
-        SurfaceConsistencyWarning: If a condition cannot be corrected, because no right or no wrong
-            answer of a form is labelled, or the judge is no better than chance.
+        SurfaceConsistencyWarning: If a condition cannot be corrected, because the labelled answers
+            of a form are all correct or all incorrect, or the judge is not better than chance.
 
     Notes:
-        Labels should be a random sample, as `write_labelling_sheet` draws one. Facts of one topic
-        are not quite independent; the intervals of agreement take them for it. What the judge left
-        unjudged is counted and left out.
+        Labels should be a random sample, as drawn by `write_labelling_sheet`. Facts of one topic
+        are not fully independent, but the intervals of agreement assume independence. Answers
+        without a label of the judge are counted and excluded.
 
     References:
         SLAQ, arXiv 2510.11218, appendix A.2, which reports the accuracy of its judge on labelled
@@ -101,14 +103,14 @@ def judge_checks(
         raise DataError("no answer is labelled; write 1 or 0 into the column correct")
     check_labels(labels, targets)
     check_labelled_answers(labels, targets)
-    judged = pd.concat(
+    of_judge = pd.concat(
         [
             targets[["prompt_id", "item", "form"]].reset_index(drop=True),
             verdicts[["judged_by", "correct", "is_recalled"]].reset_index(drop=True),
         ],
         axis=1,
     ).rename(columns={"item": "question_id"})
-    both = given.merge(judged, on=["prompt_id", "question_id"], suffixes=("_human", "_judge"))
+    both = given.merge(of_judge, on=["prompt_id", "question_id"], suffixes=("_human", "_judge"))
     rows: list[dict[str, object]] = []
     for form in ("short", "long", "free"):
         part = both[both["form"] == form]
@@ -125,7 +127,7 @@ def judge_checks(
 def _corrected(
     outcomes: pd.DataFrame, rows: Sequence[Mapping[str, object]], resamples: int, seed: int
 ) -> list[dict[str, object]]:
-    """Correct each condition whose errors are known on both sides."""
+    """Correct each condition for which the judge's errors in both forms are known."""
     errors_of = {row["form"]: row for row in rows if row["verdict"] == "correct"}
     corrected = []
     for condition in ("long", "free"):
@@ -137,7 +139,7 @@ def _corrected(
         except ValueError as error:
             warn_uncorrected(condition, error)
             continue
-        # A free answer is one permutation, whose slots are the places in the source.
+        # A free answer is one permutation, with the positions in the source as slots.
         slots = pairs.assign(
             permutation=pairs["permutation"].fillna(0),
             slot=pairs["slot"].fillna(pairs["question_index"]),

@@ -1,4 +1,4 @@
-"""The page of SLAQ: accuracy lost in long answers, slots, momentum, one topic in all orders."""
+"""The page of SLAQ: accuracy in short and long answers, slots, momentum, a topic in all orders."""
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ _STREAKS: Final = ((1, "correct"), (0, "incorrect"))
 _NULL: Final = "topic-and-slot"
 _WEAK_NULL: Final = "topic"
 _LOWEST_AGREEMENT: Final = 0.9
-"""Agreement with labels that the interval of a judge must exceed."""
+"""Agreement with human labels that the lower bound of the interval must reach."""
 _REMARKS: Final = {
     "both": "stated",
     "first_only": "lost",
@@ -56,11 +56,11 @@ Row = Mapping[Any, Any]
 
 
 def slaq_report_tables(report: Report, *, n_null: int = DEFAULT_N_NULL) -> dict[str, Table]:
-    """Compute the tables of any paired study in SLAQ's scores, and those of slots and free texts.
+    """Compute the tables of any paired study with SLAQ's scores, and those of slots and free texts.
 
     Args:
         report: The runs.
-        n_null: Draws of the null band of momentum.
+        n_null: Number of draws of the null band of momentum.
 
     Returns:
         Tables by name.
@@ -72,7 +72,7 @@ def slaq_report_tables(report: Report, *, n_null: int = DEFAULT_N_NULL) -> dict[
 
 
 def _scores(report: Report, keys: list[str], has_kappa: bool) -> pd.DataFrame:
-    """Compute the scores by some columns."""
+    """Compute the scores by the key columns."""
     cluster, intervals = cluster_within(report, keys), report.intervals
     table = grouped_scores(report.frame, tuple(keys[2:]), cluster=cluster, intervals=intervals)
     table = with_detectable(table, confidence=intervals.confidence)
@@ -80,7 +80,7 @@ def _scores(report: Report, keys: list[str], has_kappa: bool) -> pd.DataFrame:
 
 
 def _answer_texts(run: Run) -> tuple[Sequence[str | None], Sequence[str | None]]:
-    """Return the short answer and the part of the long one that answers; see `answering_parts`."""
+    """Return the short answer and the matched part of the long one; see `answering_parts`."""
     first, second = answer_texts(run)
     try:
         targets, pairs = run.folder.read_plan()
@@ -148,7 +148,7 @@ def _details(report: Report, tables: Tables, row: Row) -> Iterator[say.Sentence]
 
 
 def _matcher_sentences(report: Report) -> Iterator[say.Sentence]:
-    """Report how often the string matchers that scored runs are wrong, each once."""
+    """Report the errors of the string matchers that scored the runs, each once."""
     known = set()
     for run in report.runs:
         if not run.judged_by.startswith("matcher:"):
@@ -183,7 +183,7 @@ def _matcher_sentences(report: Report) -> Iterator[say.Sentence]:
 
 
 def _squares(report: Report, tables: Tables) -> page.Section:
-    """Show the contingency table of each model, and which slots lose facts."""
+    """Show the contingency table of each model, and the accuracy by slot."""
     squares = paired.squares_section(
         report,
         tables,
@@ -229,7 +229,7 @@ def _slot_curves(report: Report, tables: Tables) -> Iterator[page.Lines]:
 
 
 def _momentum(report: Report, tables: Tables) -> page.Section | None:
-    """Show what follows runs of correct and of incorrect slots."""
+    """Show the accuracy after runs of correct and of incorrect slots."""
     blocks: list[page.Block] = []
     for label in report.labels:
         model = {"model": label}
@@ -297,8 +297,8 @@ def _momentum_curve(
             [
                 ("slope", interval_value(own, "slope", kind="difference"), ""),
                 ("without momentum", without, ""),
-                ("slope against that", paired.p_value_of(own, "p_value"), "topics and slots"),
-                ("against the weaker null", paired.p_value_of(weak, "p_value"), "topics alone"),
+                ("slope under the null", paired.p_value_of(own, "p_value"), "topics and slots"),
+                ("slope under the weaker null", paired.p_value_of(weak, "p_value"), "topics only"),
                 (
                     "largest deviation of both curves",
                     paired.p_value_of(own, "band_p_value"),
@@ -353,10 +353,10 @@ def _topic(report: Report, tables: Tables) -> page.Section | None:
 
 
 def _judge(report: Report, tables: Tables) -> page.Section | None:
-    """Show the agreement of judges with labels, and the corrected scores."""
+    """Show the agreement of scores with human labels, and the corrected scores."""
     blocks = [tables[name] for name in _JUDGE if name in tables]
     return paired.section(
-        "judge", "The judge compared with labels", blocks, lead=TEXTS.sentence("judge")
+        "judge", "The judge compared with human labels", blocks, lead=TEXTS.sentence("judge")
     )
 
 
@@ -367,7 +367,7 @@ def _numbers(report: Report, tables: Tables) -> page.Section | None:
 
 
 def _models_chart(report: Report, tables: Tables) -> Iterator[page.ForestPlot]:
-    """Show accuracies and alignment of several models side by side: figure 2 of the paper."""
+    """Show accuracies and alignment of several models: figure 2 of the paper."""
     models = [row for row in paired.first_panel(report, tables) if row["n"]]
     if len(models) < 2:
         return

@@ -1,4 +1,4 @@
-"""Topics to prompts: each fact alone, all five at once in balanced orders, and free form."""
+"""Prompts of topics: one fact per query, all five in one query in several orders, and free form."""
 
 from collections.abc import Iterator
 
@@ -20,13 +20,12 @@ def fill_instruction(instruction: str, *, topic: str, question: str) -> str:
     """Write an instruction with its question.
 
     Args:
-        instruction: Text with `{question}` and, if wanted, `{topic}`; other braces stay as they
-            are.
+        instruction: Text with `{question}` and optionally `{topic}`; other braces are unchanged.
         topic: Name of the topic.
         question: The question or query.
 
     Returns:
-        The text; braces within topic and question are left alone.
+        The text; braces within topic and question are unchanged.
 
     Examples:
         >>> fill_instruction(
@@ -46,16 +45,16 @@ def slaq_prompts(rows: pd.DataFrame, settings: SlaqSettings) -> tuple[list[Promp
         settings: The forms, the number and seed of orders, and the wording.
 
     Returns:
-        The prompts, form by form: five short ones per topic, under `<fact id>/short`;
-        `permutations` long ones, under `<topic id>/long/<permutation>`; one free one, under
-        `<topic id>/free`. And one row per prompt, in the same order: prompt_id, topic_id, form;
-        permutation, the number of a long prompt within its topic, from 0; order, the indices (1 to
-        5) of the questions in their slots, one index for a short prompt and none for a free one;
+        The prompts, form by form, with their ids: five short ones per topic, `<fact id>/short`;
+        `permutations` long ones, `<topic id>/long/<permutation>`; one free one, `<topic id>/free`.
+        And one row per prompt, in the same order: prompt_id, topic_id, form; permutation, the
+        number of a long prompt within its topic, from 0; order, the indices (1 to 5) of the
+        questions in their slots, one index for a short prompt and an empty tuple for a free one;
         order_id, the order of a long prompt as text, such as "3-1-5-2-4"; is_rebuilt, whether a
         long query was built from the short questions of its topic.
     """
     prompts: list[Prompt] = []
-    asked = []
+    listed = []
     for form in settings.forms:
         instruction = getattr(settings, f"{form}_instruction")
         for topic_id, facts in rows.groupby("topic_id", sort=False):
@@ -63,10 +62,10 @@ def slaq_prompts(rows: pd.DataFrame, settings: SlaqSettings) -> tuple[list[Promp
             for name, permutation, order, is_rebuilt, question in _questions(facts, form, settings):
                 content = fill_instruction(instruction, topic=topic, question=question)
                 order_id = "-".join(map(str, order)) if form == "long" else None
-                asked.append((name, topic_id, form, permutation, order, order_id, is_rebuilt))
+                listed.append((name, topic_id, form, permutation, order, order_id, is_rebuilt))
                 prompts.append(_prompt(name, content, f"slaq|{form}|{topic_id}", settings))
     columns = ["prompt_id", "topic_id", "form", "permutation", "order", "order_id", "is_rebuilt"]
-    return prompts, pd.DataFrame(asked, columns=columns).astype({"permutation": "Int64"})
+    return prompts, pd.DataFrame(listed, columns=columns).astype({"permutation": "Int64"})
 
 
 def _questions(

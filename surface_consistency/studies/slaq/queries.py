@@ -1,6 +1,6 @@
-"""The long query of a topic: taken apart into clauses, and put together in balanced orders.
+"""The long query of a topic: parsing into clauses, and balanced orders of the clauses.
 
-Prompts permute the clauses, and the checks of a data set ask whether there are five.
+Prompts permute the clauses, and the checks of a data set report whether there are five.
 """
 
 import hashlib
@@ -13,8 +13,8 @@ from typing import Final, Literal
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 
 QueryWording = Literal["auto", "query", "questions"]
-"""Where the clauses come from: the topic's own long query, or its short questions. "auto" takes the
-query unless a clause of it may point at another ("he", "the latter")."""
+"""Source of the clauses: the topic's long query, or its short questions. "auto" uses the query
+unless a clause of it may refer to another one ("he", "the latter")."""
 
 _N: Final = 5
 _ZIGZAG: Final = (0, 1, 4, 2, 3)
@@ -52,31 +52,31 @@ _DEPENDENT: Final = re.compile(
 
 
 class LongQuery(Record):
-    """A long query, taken apart."""
+    """The parts of a long query."""
 
     lead: str
-    """What stands before the list, such as "Discuss the Punic Wars by covering"."""
+    """Text before the list, such as "Discuss the Punic Wars by covering"."""
 
     clauses: Items[NonEmpty]
     """The sub-questions in the query's order, without marker, separator and conjunction."""
 
     labels: Items[NonEmpty]
-    """What the slots are called, with their marks, such as "(1)"."""
+    """Markers of the slots, such as "(1)"."""
 
     separator: str
-    """What stands after each clause: "," or ";"; "" where the clauses are whole sentences."""
+    """Text after each clause: "," or ";"; "" if the clauses are whole sentences."""
 
     conjunction: str = ""
-    """What stands before the last clause, such as "and"; "" when nothing does."""
+    """Conjunction before the last clause, such as "and"; "" if there is not one."""
 
     end: str = ""
-    """What stands after the list: the closing mark, and further sentences if there are any."""
+    """Text after the list: the closing mark, and further sentences if any."""
 
     @property
     def dependent(self) -> tuple[int, ...]:
-        """Clauses (from 1) with words like "he" or "the latter" that may point at another clause.
+        """Clauses (from 1) with words like "he" or "the latter" that may refer to another clause.
 
-        In another order such a clause may stand before what it points at.
+        In another order such a clause may precede the clause that it refers to.
         """
         return tuple(
             number
@@ -88,10 +88,10 @@ class LongQuery(Record):
         """Write the query with its clauses in an order.
 
         Args:
-            order: The clause (from 1) in each slot; None for the query's own.
+            order: The clause (from 1) in each slot; None for the original order.
 
         Returns:
-            The query: slots are labelled in sequence, and the conjunction stands before the last.
+            The query: slots are labelled in sequence, with the conjunction before the last clause.
 
         Raises:
             ValueError: If the order lacks or repeats a clause.
@@ -104,7 +104,7 @@ class LongQuery(Record):
         numbers = list(range(1, len(self.clauses) + 1))
         chosen = numbers if order is None else list(order)
         if sorted(chosen) != numbers:
-            raise ValueError(f"order must hold 1 to {len(numbers)} once each, got {chosen}")
+            raise ValueError(f"order must contain 1 to {len(numbers)} once each, got {chosen}")
         parts = [self.lead] if self.lead else []
         for slot, number in enumerate(chosen):
             is_last = slot == len(chosen) - 1
@@ -116,18 +116,18 @@ class LongQuery(Record):
 
 
 def parse_long_query(text: str, *, n: int = 5) -> LongQuery | None:
-    r"""Take a long query apart where it lists its sub-questions.
+    r"""Parse a long query that lists its sub-questions.
 
-    Lists are marked "(1)", "1)", "1.", "1:", "(a)", "a)" or "(i)", in running text or line by
-    line.
+    The markers of lists are "(1)", "1)", "1.", "1:", "(a)", "a)" or "(i)", in running text or one
+    per line.
 
     Args:
         text: The query.
-        n: How many sub-questions it must list.
+        n: Number of sub-questions that it must list.
 
     Returns:
-        The query in parts; None when it lists none, more, fewer, or some twice, so that nothing is
-        cut in the wrong place.
+        The query in parts; None if the number of its listed sub-questions is not `n`, or a marker
+        is repeated, so that it is never split at an incorrect position.
 
     Examples:
         >>> query = parse_long_query("Discuss it by covering (1) who, (2) where and (3) why?", n=3)
@@ -149,7 +149,7 @@ def parse_long_query(text: str, *, n: int = 5) -> LongQuery | None:
 
 
 def _assembled(lead: str, pieces: list[str], labels: tuple[str, ...]) -> LongQuery | None:
-    """Take separators, conjunction and end off the pieces of a list."""
+    """Separate the clauses of a list from separators, conjunction and end."""
     last, tail = _without_tail(pieces[-1])
     before, conjunction = _without_conjunction(pieces[-2])
     inner = [*pieces[:-2], before]
@@ -191,7 +191,7 @@ def _without_tail(piece: str) -> tuple[str, str]:
 
 
 def _unquoted(text: str) -> str:
-    """Take off one pair of quotes around a whole query."""
+    """Remove one pair of quotes around a query."""
     if len(text) > 1 and _QUOTES.get(text[0]) == text[-1]:
         return text[1:-1].strip()
     return text
@@ -200,20 +200,20 @@ def _unquoted(text: str) -> str:
 def topic_query(
     topic: str, long_question: str, questions: Iterable[str], *, wording: QueryWording = "auto"
 ) -> tuple[LongQuery, bool]:
-    """Take a topic's long query apart, or build one from its short questions.
+    """Parse a topic's long query, or build one from its short questions.
 
-    It is built where the topic's own lists anything but five sub-questions. The clauses of the own
-    query are taken to be in the order of the short questions, as the layout of SLAQ has them.
+    A query is built if that of the topic does not list exactly five sub-questions. The clauses of
+    the topic's query are assumed to be in the order of the short questions, as in the data of SLAQ.
 
     Args:
         topic: Name of the topic.
         long_question: Its long query.
         questions: Its short questions, in order.
-        wording: Where the clauses come from; "query" keeps the own wording wherever it parses.
+        wording: Source of the clauses; "query" uses the topic's query whenever it can be parsed.
 
     Returns:
-        The query in parts, whose clause k asks question k; and whether it was built from the short
-        questions.
+        The query in parts, whose clause k corresponds to question k; and whether it was built from
+        the short questions.
 
     Raises:
         ValueError: If `wording` is unknown.
@@ -236,7 +236,7 @@ def topic_query(
 
 
 def free_query(topic: str) -> str:
-    """Ask for a topic without listing its facts.
+    """Write a query on a topic that does not list its facts.
 
     Args:
         topic: Name of the topic.
@@ -252,18 +252,19 @@ def free_query(topic: str) -> str:
 def latin_square_orders(
     n_permutations: int, *, seed: int = 0, topic_id: str = ""
 ) -> tuple[tuple[int, ...], ...]:
-    """Draw orders in which each sub-question stands in each slot equally often.
+    """Draw orders in which each sub-question is in each slot equally often.
 
-    Orders come in Latin squares of five, and squares in Williams pairs. With a multiple of five,
-    each sub-question stands in each slot exactly `n_permutations / 5` times; with a multiple of
-    ten, each also follows each other one equally often (which no single square of five can do).
-    With any other number the counts of a sub-question in two slots differ by one at most. Up to
-    120 orders are all different; after that they repeat.
+    Orders form Latin squares of five, and squares form Williams pairs. With a multiple of five,
+    each sub-question is in each slot exactly `n_permutations / 5` times. With a multiple of ten,
+    each sub-question also follows each other one equally often, which a single square of five
+    cannot achieve. With any other number, the counts of a sub-question in two slots differ by at
+    most one. Up to 120 orders are all different; after that they repeat.
 
     Args:
-        n_permutations: How many orders.
+        n_permutations: Number of orders.
         seed: Seed of the draw.
-        topic_id: The topic: each draws its own squares, so that no order is favoured over topics.
+        topic_id: The topic; the squares are drawn per topic, so that over topics all orders are
+            equally likely.
 
     Returns:
         For each order the sub-question (1 to 5) in each slot.
@@ -272,8 +273,8 @@ def latin_square_orders(
         ValueError: If `n_permutations` is below 1.
 
     References:
-        Williams, Australian Journal of Scientific Research A 2, 1949 (balance for what stands
-        before); SLAQ, arXiv 2510.11218, section 4.1 (five permutations).
+        Williams, Australian Journal of Scientific Research A 2, 1949 (balance of predecessors);
+        SLAQ, arXiv 2510.11218, section 4.1 (five permutations).
 
     Examples:
         >>> orders = latin_square_orders(5, seed=1, topic_id="the-punic-wars")
@@ -299,9 +300,9 @@ def random_orders(
     """Draw orders at random, without balance.
 
     Args:
-        n_permutations: How many orders.
+        n_permutations: Number of orders.
         seed: Seed of the draw.
-        topic_id: The topic; each has a draw of its own.
+        topic_id: The topic; orders are drawn per topic.
 
     Returns:
         For each order the sub-question (1 to 5) in each slot. Up to 120 orders are all different;
@@ -323,7 +324,7 @@ def random_orders(
 
 
 def _generator(seed: int, topic_id: str) -> Random:
-    """Make the generator of a topic's orders."""
+    """Return the random generator of a topic's orders."""
     name = f"{seed}\n{topic_id}"
     return Random(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big"))
 

@@ -1,4 +1,4 @@
-"""Verdicts and outcomes of SLAQ."""
+"""Correctness labels and outcomes of SLAQ."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SlaqForm = Literal["short", "long", "free"]
-"""One fact alone, all five listed in one query, or a query on the topic that lists none."""
+"""One fact per query, all five listed in one query, or a query on the topic without a list."""
 
 
 class SlaqVerdict(Verdict):
-    """The judgement of one fact in one answer."""
+    """Correctness label of one fact in one answer."""
 
     is_recalled: bool | None = None
-    """Whether the answer speaks of the fact at all, rightly or wrongly; None when not asked."""
+    """Whether the answer mentions the fact, correctly or incorrectly; None if not determined."""
 
     attempts: int = Field(default=0, ge=0)
-    """How often a model that judges was asked; 0 when there was nothing to ask about."""
+    """Number of requests to an LLM judge; 0 if there is nothing to judge."""
 
     @model_validator(mode="after")
-    def _right_is_recalled(self) -> "SlaqVerdict":
-        """Refuse a right answer that is not there."""
+    def _correct_is_recalled(self) -> "SlaqVerdict":
+        """Reject a correct fact that the answer does not mention."""
         if self.correct and self.is_recalled is False:
             raise ValueError("a fact that is not recalled cannot be correct")
         return self
 
 
 class SlaqOutcome(PairedOutcome):
-    """A fact of SLAQ, asked alone and in one long query."""
+    """A fact of SLAQ in a short query and in one long query."""
 
     topic_id: NonEmpty
     """The topic: the coarser cluster."""
@@ -50,28 +50,28 @@ class SlaqOutcome(PairedOutcome):
     """Whether the answer is a named entity."""
 
     question_index: int = Field(ge=1, le=N_FACTS)
-    """Place of the fact in the source, 1 to 5."""
+    """Position of the fact in the source, 1 to 5."""
 
     permutation: int | None = Field(ge=0)
     """Number of the long prompt among those of its topic; None in free form."""
 
     slot: int | None = Field(ge=1, le=N_FACTS)
-    """Where the long query asks for the fact, from 1; None in free form."""
+    """Position of the fact in the long query, from 1; None in free form."""
 
     n_slots: int | None = Field(ge=1, le=N_FACTS)
-    """Slots of the long query; None in free form."""
+    """Number of slots of the long query; None in free form."""
 
     order_id: str | None
     """Order of the long query, such as "3-1-5-2-4"; None in free form."""
 
     is_recalled: bool | None
-    """Whether the long answer speaks of the fact at all; None when the judge was not asked."""
+    """Whether the long answer mentions the fact; None if not determined."""
 
     first_prediction: str | None
-    """The short answer; None when there is none."""
+    """The short answer; None if missing."""
 
     second_prediction: str | None
-    """The long answer, whole; None when there is none."""
+    """The whole long answer; None if missing."""
 
     @classmethod
     def derived(cls, pairs: "pd.DataFrame", verdicts: "pd.DataFrame") -> Mapping[str, Any]:

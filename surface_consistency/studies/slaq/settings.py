@@ -23,77 +23,77 @@ _FORMS: Final[tuple[SlaqForm, ...]] = ("short", "long", "free")
 
 
 class SlaqSource(settings.SourceSettings):
-    """Where the topics come from."""
+    """Source of the topics."""
 
     source: str = "WueNLP/SLAQ"
-    """Hub id, folder, Parquet, JSONL or CSV file, or "sample" for the topics that come along."""
+    """Hub id, folder, Parquet, JSONL or CSV file, or "sample" for the bundled topics."""
 
 
 class SlaqSettings(settings.PublishedSettings, settings.OptionSettings):
-    """How SLAQ asks."""
+    """Prompts and generation of SLAQ."""
 
     free: bool = False
-    """Whether to ask also a long query that does not list its questions."""
+    """Also run a long query that does not list its questions."""
 
     permutations: int = Field(default=5, ge=1)
-    """Orders of each long query; multiples of five are balanced."""
+    """Number of orders of each long query; multiples of five are balanced."""
 
     orders: Rare[Literal["balanced", "random"]] = "balanced"
-    """How the orders are drawn: each question equally often in each place, or at random and all
+    """Draw of the orders: each question equally often in each slot, or at random and all
     different, as in the paper."""
 
     seed: int = 0
     """Seed of the orders and of the repeated sample."""
 
     wording: Literal["auto", "query", "questions"] = "auto"
-    """Long queries from the data's own, or from the short questions."""
+    """Source of the long queries: those of the data, or the short questions."""
 
     completion: Rare[bool] = False
-    """Whether prompts are plain text, for models without a chat template."""
+    """Send prompts as plain text, for models without a chat template."""
 
     limit: int | None = Field(default=None, ge=1)
-    """Ask only so many topics, spread over the categories."""
+    """Maximum number of topics, spread over the categories."""
 
     short_tokens: int = Field(default=64, ge=1)
-    """Longest short answer, in tokens."""
+    """Maximum number of new tokens of a short answer."""
 
     long_tokens: int = Field(default=512, ge=1)
-    """Longest long answer, in tokens."""
+    """Maximum number of new tokens of a long answer."""
 
     free_tokens: Rare[int] = Field(default=768, ge=1)
-    """Longest free answer, in tokens."""
+    """Maximum number of new tokens of a free answer."""
 
     repeat: int = Field(default=200, ge=0)
-    """Prompts of each form asked a second time in other batches, for the noise floor; 0 for none.
-    """
+    """Number of prompts of each form sent a second time in other batches, for the noise floor; 0
+    disables it."""
 
     prompts: Annotated[str, AfterValidator(partial(pin_prompts, role="instructions"))] = OWN_WORDS
-    """Words of the instructions: own, or paper for those of the paper's table 4, and of a judging
-    model: tables 2 and 3; kept with the digest of the texts. The free form has none there."""
+    """Instructions and prompts of an LLM judge: own, or paper (tables 4, and 2 and 3 of the paper);
+    stored with the digest of the texts. The paper has no free form."""
 
     short_instruction: Rare[str] = (
         "Give a factual answer to this question on the topic: {topic}. Write one sentence.\n"
         "Question: {question}"
     )
-    """Wording around one question; {topic} and {question} are replaced."""
+    """Instruction of one question; {topic} and {question} are replaced."""
 
     long_instruction: Rare[str] = (
         "Answer the question. Cover everything that it asks for, be clear and concise, and add "
         "nothing that it does not ask for.\n"
         "Question: {question}"
     )
-    """Wording around the query that lists five questions."""
+    """Instruction of the query that lists five questions."""
 
     free_instruction: Rare[str] = (
         "Answer the question with the most important facts, clearly and concisely.\n"
         "Question: {question}"
     )
-    """Wording around the query that lists none."""
+    """Instruction of the query that does not list questions."""
 
     @model_validator(mode="before")
     @classmethod
     def _in_words_of_paper(cls, given: object) -> object:
-        """Put the paper's instructions in place of the own; refuse others beside them."""
+        """Set the paper's instructions if `prompts` requires them; reject others."""
         if not isinstance(given, Mapping) or given.get("prompts", OWN_WORDS) == OWN_WORDS:
             return given
         texts = {f"{form}_instruction": paper_prompt(f"slaq_{form}") for form in _FORMS[:2]}
@@ -101,27 +101,27 @@ class SlaqSettings(settings.PublishedSettings, settings.OptionSettings):
         if other:
             raise ValueError(
                 f"`{other[0]}` would replace the instruction that `prompts` {given['prompts']} "
-                "brings; leave one of them out"
+                "sets; omit one of them"
             )
         return {**given, **texts}
 
     @model_validator(mode="after")
     def _has_questions(self) -> "SlaqSettings":
-        """Refuse a wording without the question."""
+        """Reject an instruction without the question."""
         for form in _FORMS:
             if "{question}" not in getattr(self, f"{form}_instruction"):
                 raise ValueError(
-                    f"the {form} instruction needs {{question}} where the question goes"
+                    f"the {form} instruction needs {{question}} as the place of the question"
                 )
         return self
 
     @property
     def forms(self) -> tuple[SlaqForm, ...]:
-        """The forms that are asked."""
+        """The forms of the run."""
         return _FORMS if self.free else _FORMS[:2]
 
     def params(self, form: SlaqForm) -> GenerationParams:
-        """Return how a form is decoded: greedy; plain text stops at the newline when short.
+        """Return the decoding of a form: greedy; short answers in plain text stop at the newline.
 
         Args:
             form: The form.
@@ -136,69 +136,69 @@ class SlaqSettings(settings.PublishedSettings, settings.OptionSettings):
 
 
 class SlaqScoring(settings.JudgeScoring):
-    """How answers are judged."""
+    """Scoring of answers."""
 
     judge: Literal["matcher", "llm", "human"] = "matcher"  # type: ignore[assignment]
-    """Who judges: a matching rule, a model, or labels of people; llm where `judge_model` is given.
-    """
+    """Scoring by a matching rule, an LLM judge or human labels; llm if `judge_model` is given."""
 
     judge_part: Rare[Literal["answering", "whole"]] = "answering"
-    """What `judge=matcher` reads of a long answer: the item or sentences that answer, or all."""
+    """Part of a long answer that `judge=matcher` reads: the item or sentences that answer the
+    question, or all."""
 
     judge_rule: Annotated[str, AfterValidator(settings.check_rule)] = "boundary"
     """Matching rule of `judge=matcher`."""
 
     all_facts: Rare[bool] = False
-    """Whether answers that are no named entities are matched too; else they stay unjudged."""
+    """Also score answers that are not named entities; by default they have no score."""
 
     judge_prompts: Annotated[str, AfterValidator(partial(pin_prompts, role="judge"))] | None = None
-    """Words of `judge=llm`: own, or paper for those of the paper's tables 2 and 3; those that the
-    run was asked in by default."""
+    """Prompts of `judge=llm`: own, or paper (the paper's tables 2 and 3); by default the same as
+    `prompts` of the run."""
 
     @model_validator(mode="after")
-    def _words_are_asked(self) -> "SlaqScoring":
-        """Refuse words for a judge that is no model."""
+    def _prompts_need_model(self) -> "SlaqScoring":
+        """Reject prompts for a judge that is not a model."""
         if self.judge != "llm" and self.judge_prompts is not None:
             raise ValueError(
-                f"`judge_prompts` words what a judging model is asked; `judge` is {self.judge}; "
-                "name a model by `judge_model`, or leave it out"
+                f"`judge_prompts` sets the prompts of an LLM judge, but `judge` is {self.judge}; "
+                "name a model by `judge_model`, or omit it"
             )
         return self
 
     def resolved(self, settings: Mapping[str, Any]) -> Self:
-        """Take the words of the judge from those of the run; see `JudgeScoring.resolved`."""
+        """Set the judge's prompts by those of the run; see `JudgeScoring.resolved`."""
         if self.judge != "llm" or self.judge_prompts is not None:
             return self
-        # The digest of the run's prompts is of other texts than the judge's.
+        # The digest of the run's prompts covers other texts than that of the judge's prompts.
         words = str(settings.get("prompts") or OWN_WORDS).partition("@")[0]
         if words == OWN_WORDS:
             return self
         return self.model_copy(update={"judge_prompts": pin_prompts(words, "judge")})
 
     def model_judge(self) -> "tuple[type[SlaqLLMJudge], str]":
-        """Return the judge of long answers, and its words; see `JudgeScoring.model_judge`."""
+        """Return the judge of long answers, and its prompts; see `JudgeScoring.model_judge`."""
         from surface_consistency.studies.slaq.judges import SlaqLLMJudge
 
         return SlaqLLMJudge, self.judge_prompts or OWN_WORDS
 
 
 class SlaqToyModel(settings.ToyModelSettings):
-    """What the toy model of SLAQ is taught."""
+    """Training of the toy model of SLAQ."""
 
     toy_model_steps: int = Field(default=260, ge=1)
-    """Optimiser steps of its training, for `model=toy_model`."""
+    """Number of optimiser steps of its training, for `model=toy_model`."""
 
     toy_model_seed: Rare[int] = 0
-    """Seed of what it is taught and of its weights."""
+    """Seed of its facts and of its weights."""
 
     def train(
         self, data: "Slaq", settings: SlaqSettings, out: Path, *, options: Mapping[str, object]
     ) -> "Runner":
-        """Train a small model that knows fewer facts in later slots, on what it will be asked.
+        """Train a small model on the prompts of the run; it states fewer facts in later slots.
 
         Raises:
             MissingDependencyError: If torch or transformers is not installed.
-            RunnerError: If the runner does not take the options; before anything is trained.
+            RunnerError: If the runner does not accept the options; raised before the training.
         """
         from surface_consistency.studies.slaq.toy_model import train_slaq_toy_model
 

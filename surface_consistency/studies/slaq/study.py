@@ -1,7 +1,7 @@
-"""SLAQ: every fact alone, all five of a topic at once in balanced orders, and free form.
+"""SLAQ: one fact per query, all five of a topic in one query in balanced orders, and free form.
 
 The design is that of section 4.1 of SLAQ (arXiv 2510.11218). By default orders are balanced rather
-than random, and prompts and judge are this package's own; `as_published` sets the paper's.
+than random, and prompts and judge are those of this package; `as_published` sets the paper's.
 """
 
 import warnings
@@ -40,7 +40,7 @@ _PAIR_COLUMNS: Final = [
 
 
 def _run_checks(scored: Scored) -> dict[str, pd.DataFrame]:
-    """Count what the judge left out, and compare it with labels; see `judge_checks`."""
+    """Count the facts without a score, and compare the judge with labels; see `judge_checks`."""
     checks = {"unjudged": reasons_unjudged(scored.verdicts)}
     if scored.labels is None:
         return checks
@@ -55,13 +55,13 @@ class SlaqStudy(Study):
     design = Design(
         title="SLAQ",
         citation=bibtex("surface_consistency.studies.slaq"),
-        question="the same fact asked alone and as one of five in a long query",
+        question="the same fact in a short query and as one of five in a long query",
         conditions=("short query", "long query"),
         cells=(
-            "right both times",
-            "right when asked alone only",
-            "right in the long answer only",
-            "wrong both times",
+            "correct in both",
+            "correct in the short answer only",
+            "correct in the long answer only",
+            "incorrect in both",
         ),
         clusters={"topic_id": "topics", "item": "facts"},
         stratum="form",
@@ -86,7 +86,7 @@ class SlaqStudy(Study):
         """Load the topics.
 
         Args:
-            source: Where they come from.
+            source: Source of the topics.
 
         Returns:
             The topics.
@@ -102,41 +102,41 @@ class SlaqStudy(Study):
         )
 
     def plan(self, data: Slaq, settings: SlaqSettings, *, runner: Runner | None = None) -> Plan:
-        """Ask every fact alone, and the five of a topic at once.
+        """Plan the prompts: one per fact, and those with the five facts of a topic.
 
         Args:
             data: The topics.
-            settings: How to ask.
-            runner: Who will answer, on whom nothing depends here.
+            settings: The settings.
+            runner: The model backend; not used by this study.
 
         Returns:
-            A group of prompts a form; one target a fact of a prompt; one pair a fact of a long or
-            free prompt.
+            One group of prompts per form; one target per fact of a prompt; one pair per fact of a
+            long or free prompt.
 
         Warns:
             SurfaceConsistencyWarning: If the long query of a topic had to be built from its short
                 questions.
         """
         chosen = data if settings.limit is None else data.select(limit=settings.limit)
-        n_topics, n_held = (one.rows["topic_id"].nunique() for one in (chosen, data))
-        warn_limited(settings.limit, n_topics, n_held, "topics")
-        prompts, asked = slaq_prompts(chosen.rows, settings)
-        rebuilt = asked.loc[asked["is_rebuilt"], "topic_id"].unique()
+        n_topics, n_available = (one.rows["topic_id"].nunique() for one in (chosen, data))
+        warn_limited(settings.limit, n_topics, n_available, "topics")
+        prompts, described = slaq_prompts(chosen.rows, settings)
+        rebuilt = described.loc[described["is_rebuilt"], "topic_id"].unique()
         if len(rebuilt):
             warnings.warn(
-                f"the long query of {len(rebuilt)} of {n_topics} topics was built from its short "
-                "questions, because its own cannot be put into other orders, such as that of "
-                f"{rebuilt[0]!r}",
+                f"the long query of {len(rebuilt)} of {n_topics} topics, such as {rebuilt[0]!r}, "
+                "was built from its short questions, because the one in the data cannot be "
+                "reordered",
                 SurfaceConsistencyWarning,
                 stacklevel=3,
             )
-        targets = _targets(chosen, asked)
+        targets = _targets(chosen, described)
         return Plan(
             data=chosen.source,
             groups={
                 form: PromptGroup(
                     prompts=[
-                        p for p, own in zip(prompts, asked["form"], strict=True) if own == form
+                        p for p, own in zip(prompts, described["form"], strict=True) if own == form
                     ],
                     params=settings.params(form),
                 )
@@ -147,15 +147,15 @@ class SlaqStudy(Study):
         )
 
     def judge(self, scoring: SlaqScoring, folder: RunFolder | None) -> Judge:
-        """Make the matcher; see `Study.judge`."""
+        """Return the string matcher; see `Study.judge`."""
         return MatcherJudge(
             scoring.judge_rule, entities_only=not scoring.all_facts, part=scoring.judge_part
         )
 
 
-def _targets(data: Slaq, asked: pd.DataFrame) -> pd.DataFrame:
-    """List what is judged: each fact of each prompt, in the order of the source."""
-    rows = asked.merge(data.rows, on="topic_id")
+def _targets(data: Slaq, prompts: pd.DataFrame) -> pd.DataFrame:
+    """List the targets: each fact of each prompt, in the order of the source."""
+    rows = prompts.merge(data.rows, on="topic_id")
     slots = [
         order.index(k) + 1 if k in order else None
         for order, k in zip(rows["order"], rows["question_index"], strict=True)
@@ -172,7 +172,7 @@ def _targets(data: Slaq, asked: pd.DataFrame) -> pd.DataFrame:
 
 
 def _pairs(targets: pd.DataFrame) -> pd.DataFrame:
-    """List what is compared: each fact of a long or free prompt with the fact asked alone."""
+    """List the pairs: each fact of a long or free prompt with that of the short prompt."""
     among = targets[targets["form"] != "short"].reset_index(drop=True)
     pairs = among.assign(
         pair=among["target_id"],

@@ -1,4 +1,4 @@
-"""The numbers of SLAQ, from outcomes frames: scores by group, momentum, slots, recall."""
+"""Tables of SLAQ from outcomes frames: scores by group, momentum, slots, recall."""
 
 import math
 import warnings
@@ -69,17 +69,17 @@ def grouped_scores(
 
     Args:
         frame: Outcomes of any models, columns of `SlaqOutcome`.
-        columns: Columns that make groups besides; missing values make the group "unknown".
+        columns: Further grouping columns; missing values are the group "unknown".
         cluster: Column by which intervals of all scores but the alignments are clustered.
-        intervals: How intervals are made.
+        intervals: Method and options of the confidence intervals.
 
     Returns:
-        One row a group, models in order of appearance: model, condition ("long" or "free"), the
+        One row per group, models in order of appearance: model, condition ("long" or "free"), the
         columns, counts, `<score>`, `<score>_low` and `<score>_high` for first_accuracy (F_S),
         second_accuracy (F_L), accuracy_difference, consistency and flip_rate, which are over pairs,
         and for alignment and signed_alignment, which are means over the n_topics topics, clustered
-        by topic; the test of the accuracy difference, by the t of its interval; and the design
-        effect. Alignment equals the consistency if every pair of every topic is judged.
+        by topic; the test of the accuracy difference, by the t statistic of its interval; and the
+        design effect. Alignment equals the consistency if no pair of a topic has a missing score.
 
     Raises:
         ColumnNotFoundError: If a column is missing.
@@ -87,7 +87,7 @@ def grouped_scores(
 
     Notes:
         Values, intervals and tests are those of `paired_by`, and of `alignment_by` for the
-        alignments. What is missing is counted in `n_missing` and what is undefined is NaN, without
+        alignments. Missing scores are counted in `n_missing` and undefined values are NaN, without
         a warning.
 
     References:
@@ -124,17 +124,17 @@ def grouped_scores(
 def slot_tables(
     frame: pd.DataFrame, *, intervals: Intervals = DEFAULT_INTERVALS, n_null: int = DEFAULT_N_NULL
 ) -> dict[str, pd.DataFrame]:
-    """Compute what looks at slots, orders and free texts; intervals take topics whole.
+    """Compute the tables of slots, orders and free texts; intervals are clustered by topic.
 
     Args:
         frame: Outcomes of any models, columns of `SlaqOutcome`.
-        intervals: How intervals are made; its seed is also that of the null band.
-        n_null: Draws of the null band of momentum.
+        intervals: Method and options of the intervals; its seed is also that of the null band.
+        n_null: Number of draws of the null band of momentum.
 
     Returns:
-        "momentum" (figure 3) and "momentum_slopes"; "position", where the orders of every topic are
-        balanced; "order_sensitivity": how often a fact's long verdict changes with the order;
-        "recall", from free form. A table for which the frame holds no rows is left out.
+        "momentum" (figure 3) and "momentum_slopes"; "position", if the orders of every topic are
+        balanced; "order_sensitivity": how often the label of a fact in the long answer changes with
+        the order; "recall", from free form. Tables without rows are omitted.
 
     Raises:
         ColumnNotFoundError: If a column is missing.
@@ -142,11 +142,11 @@ def slot_tables(
     frame = _with_numbers(frame)
     by_model: dict[str, list[pd.DataFrame]] = {}
     with warnings.catch_warnings():
-        # Counts of what is missing or undefined stand in the tables.
+        # The tables contain the counts of missing and undefined values.
         warnings.simplefilter("ignore", UnscoredWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         listed = frame[frame["second_condition"] == "long"]
-        # Numbers in the place of labels sort and compare faster.
+        # Integer codes sort and compare faster than labels.
         listed = listed.assign(
             **{name: pd.factorize(listed[name])[0] for name in ("topic_id", "item")}
         )
@@ -165,19 +165,19 @@ def slot_tables(
 
 
 def slot_numbers(frame: pd.DataFrame) -> dict[str, float]:
-    """Write down one by one what `slot_tables` finds in the long queries of one model.
+    """Return the numbers of `slot_tables` for the long queries of one model by name.
 
     Args:
         frame: Outcomes, columns of `SlaqOutcome`.
 
     Returns:
-        accuracy_slot_<slot>, from 1, and slot_slope, its change from slot to slot, where orders are
-        balanced; accuracy_after_right_<length> and accuracy_after_wrong_<length>, that of the slot
-        after a run, and slope_after_right and slope_after_wrong; order_disagreement: each with
-        `_low` and `_high`. p-values of both slopes as <slope>_p_value, and momentum_p_value, that
-        of both curves, under "topic-and-slot" of `metrics.momentum`. n_slot_topics, topics that
-        accuracies by slot go by, and n_responses, long answers that momentum goes by. NaN where
-        nothing is left to count.
+        accuracy_slot_<slot>, from 1, and slot_slope, its change per slot, if orders are balanced;
+        accuracy_after_right_<length> and accuracy_after_wrong_<length>, that of the slot after a
+        run of correct or incorrect slots, and slope_after_right and slope_after_wrong;
+        order_disagreement: each with `_low` and `_high`. p-values of both slopes as
+        <slope>_p_value, and momentum_p_value, that of both curves, under "topic-and-slot" of
+        `metrics.momentum`. n_slot_topics, the number of topics in accuracies by slot, and
+        n_responses, the number of long answers in momentum. NaN if the count is 0.
 
     Raises:
         ColumnNotFoundError: If a column is missing.
@@ -208,29 +208,29 @@ def slot_numbers(frame: pd.DataFrame) -> dict[str, float]:
 
 
 def _rows(tables: Mapping[str, pd.DataFrame], name: str) -> list[dict[str, Any]]:
-    """List the rows of a table; none of one that is not there."""
+    """List the rows of a table; empty if the table is missing."""
     rows = tables[name].to_dict("records") if name in tables else []
     return [{str(key): value for key, value in row.items()} for row in rows]
 
 
 def _row(rows: Sequence[dict[str, Any]], **where: object) -> dict[str, Any]:
-    """Find the row with these values; an empty one where there is none."""
+    """Find the row with these values; an empty row if it is missing."""
     return next((row for row in rows if where.items() <= row.items()), {})
 
 
 def _number(name: str, row: Mapping[str, Any], column: str) -> dict[str, float]:
-    """Name a number of a row and its bounds; NaN where the row is empty."""
+    """Return a number of a row and its bounds by name; NaN if the row is empty."""
     return {f"{name}{end}": row.get(f"{column}{end}", math.nan) for end in ("", "_low", "_high")}
 
 
 def reasons_unjudged(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Count the facts without a verdict, by reason.
+    """Count the facts without a score, by reason.
 
     Args:
-        verdicts: One row a target.
+        verdicts: One row per target.
 
     Returns:
-        judge, reason and n, the most frequent first; empty where every fact is judged.
+        judge, reason and n, the most frequent first; empty if every fact has a score.
     """
     counts = Counter(verdicts["reason"].dropna().str.split(":").str[0]).most_common()
     judge = verdicts["judged_by"].iloc[0] if counts else None
@@ -239,7 +239,7 @@ def reasons_unjudged(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
-    """Turn verdicts of nullable booleans into 1, 0 and NaN, which metrics read at once."""
+    """Convert correctness labels of nullable booleans to 1, 0 and NaN, which metrics use."""
     masked = [
         name
         for name in ("first_correct", "second_correct")
@@ -261,14 +261,14 @@ _POSITION: Final = (
 def _momentum(
     arrays: Mapping[str, npt.NDArray[Any]], intervals: Intervals, n_null: int
 ) -> dict[str, pd.DataFrame]:
-    """Compute the curves after runs of right and wrong slots, under both nulls."""
+    """Compute the curves after runs of correct and incorrect slots, under both nulls."""
     if not np.isfinite(arrays["slots"]).all(axis=-1).any():
         return {}
     curves: list[pd.DataFrame] = []
     slopes: list[pd.DataFrame] = []
     for null in _NULLS:
         with warnings.catch_warnings():
-            # Balanced orders repeat within a topic only when there are more than 120 of them.
+            # Balanced orders repeat within a topic only if there are more than 120 of them.
             warnings.simplefilter("ignore", SurfaceConsistencyWarning)
             points, of_null = momentum(
                 arrays["slots"],
@@ -291,7 +291,7 @@ def _momentum(
 def _position(
     arrays: Mapping[str, npt.NDArray[Any]], intervals: Intervals
 ) -> dict[str, pd.DataFrame]:
-    """Compute the accuracy by slot, where orders are balanced and a fact is complete."""
+    """Compute the accuracy by slot, if orders are balanced, of facts without missing scores."""
     complete = np.isfinite(arrays["long"]).all(axis=1)
     if not complete.any() or not is_balanced(arrays["orders"]):
         return {}
@@ -302,23 +302,24 @@ def _position(
 def _order_sensitivity(
     arrays: Mapping[str, npt.NDArray[Any]], intervals: Intervals
 ) -> pd.DataFrame:
-    """Compute how often the long verdict of a fact changes with the order of its query.
+    """Compute how often the label of a fact in the long answer changes with the order.
 
-    Of m verdicts with k right, two differ with the chance 2 k (m - k) / (m (m - 1)); the mean over
-    facts is 1 minus the consistency of `forms_by`, with intervals that take topics whole.
+    Of m labels, k of them correct, two differ with probability 2 k (m - k) / (m (m - 1)); the mean
+    over facts is 1 minus the consistency of `forms_by`, with intervals clustered by topic.
     """
-    judged = np.isfinite(arrays["long"]).sum(axis=1)
-    rights = np.nansum(arrays["long"], axis=1)
-    several = judged > 1
+    n_scored = np.isfinite(arrays["long"]).sum(axis=1)
+    n_correct = np.nansum(arrays["long"], axis=1)
+    several = n_scored > 1
     if not several.any():
         return pd.DataFrame()
-    orders = np.maximum(judged, 2)
-    differing = np.where(several, 2 * rights * (judged - rights) / (orders * (orders - 1)), 0.0)
+    orders = np.maximum(n_scored, 2)
+    n_differing = 2 * n_correct * (n_scored - n_correct)
+    differing = np.where(several, n_differing / (orders * (orders - 1)), 0.0)
     by_topic = np.column_stack((differing.sum(axis=1), several.sum(axis=1)))[several.any(axis=1)]
     disagreement = group_values(
         by_topic, {"disagreement": CountRatio(numerator=(1, 0), denominator=(0, 1))}, intervals
     )["disagreement"]
-    changing = int((several & (rights > 0) & (rights < judged)).sum())
+    changing = int((several & (n_correct > 0) & (n_correct < n_scored)).sum())
     return pd.DataFrame(
         [
             {
@@ -334,28 +335,28 @@ def _order_sensitivity(
 
 
 def _recall(frame: pd.DataFrame) -> dict[str, float]:
-    """Count which facts a model's free texts speak of, and which of these they state rightly."""
-    judged = frame[frame["second_correct"].notna()]
-    recalled = int(judged["is_recalled"].eq(True).fillna(False).astype(bool).sum())
-    # A string matcher sees what is right, not whether the text is silent on the rest.
-    n_unknown = int(judged["is_recalled"].isna().sum())
-    n_right = int(judged["second_correct"].astype(bool).sum())
+    """Count the facts that a model's free texts mention, and those that they state correctly."""
+    scored = frame[frame["second_correct"].notna()]
+    recalled = int(scored["is_recalled"].eq(True).fillna(False).astype(bool).sum())
+    # A string matcher detects correct facts, but not whether the text mentions the others.
+    n_unknown = int(scored["is_recalled"].isna().sum())
+    n_correct = int(scored["second_correct"].astype(bool).sum())
     short = frame["first_correct"].dropna().astype(bool)
-    is_known = len(judged) > 0 and n_unknown == 0
+    is_known = len(scored) > 0 and n_unknown == 0
     return {
         "n": len(frame),
-        "n_judged": len(judged),
+        "n_judged": len(scored),
         "n_recalled": recalled,
         "n_recall_unknown": n_unknown,
-        "recall": recalled / len(judged) if is_known else np.nan,
-        "accuracy_of_recalled": n_right / recalled if is_known and recalled else np.nan,
-        "accuracy": n_right / len(judged) if len(judged) else np.nan,
+        "recall": recalled / len(scored) if is_known else np.nan,
+        "accuracy_of_recalled": n_correct / recalled if is_known and recalled else np.nan,
+        "accuracy": n_correct / len(scored) if len(scored) else np.nan,
         "first_accuracy": float(short.mean()) if len(short) else np.nan,
     }
 
 
 def describe_slot_tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
-    """Caption the tables of `slot_tables`.
+    """Add captions and notes to the tables of `slot_tables`.
 
     Args:
         frames: The frames by name.

@@ -1,1 +1,1 @@
-"""Facts taken out of the weights: is what was unlearned or edited still answered, in any form?"""
+"""Unlearned and edited facts: does the model still answer them correctly, in any form?"""

@@ -1,7 +1,7 @@
-"""Is what was unlearned or edited still answered, under any form? Models are the conditions.
+"""Analyse whether unlearned or edited facts are still answered under any form.
 
 Each unlearned model is compared with a reference that never saw the facts, form by form, and with
-the original in the facts that it should have kept.
+the original on the facts that it should preserve.
 """
 
 import warnings
@@ -43,23 +43,23 @@ _STORIES: Final = 3
 
 
 class UnlearningSettings(Settings):
-    """What the models are, and how the answers of logs are judged."""
+    """Roles of the models, and scoring of the answers of logs."""
 
     roles: Items[Role] = ()
-    """Role of each model in order: original, unlearned, edited or reference (never taught); by
-    default the first is the original, the last the reference, and all between are unlearned; of
-    two the first is unlearned."""
+    """Role of each model in order: original, unlearned, edited or reference (never trained on the
+    facts); by default the first is the original, the last the reference, and all between are
+    unlearned; of two models the first is unlearned."""
 
     short_answers: Path | None = None
     """File of short answers to the questions of logs, with the columns index and answer; those of
     TOFU's forget10, forget05 and forget01 are bundled."""
 
     rule: Annotated[str, AfterValidator(check_rule)] = "boundary"
-    """Matching rule that judges the answers of logs; runs are judged already."""
+    """Matching rule that scores the answers of logs; runs are already scored."""
 
 
 class UnlearningAnalysis(Analysis):
-    """Whether facts that were taken out of the weights are still answered, in any form."""
+    """The analysis of whether unlearned or edited facts are still answered, in any form."""
 
     name = "unlearning"
     title = "Forgetting in weights"
@@ -78,7 +78,7 @@ class UnlearningAnalysis(Analysis):
     def prepare(
         self, paths: Sequence[Any], out: Path, settings: UnlearningSettings
     ) -> Sequence[Path]:
-        """Cross the models, and make a folder of verdicts of each unlearned one; see `Analysis`."""
+        """Join the models, and make a folder of scores per unlearned model; see `Analysis`."""
         named = [Path(path) for path in paths]
         crossing = cross_models(
             named, settings.roles, answers=settings.short_answers, rule=settings.rule
@@ -117,15 +117,15 @@ class UnlearningAnalysis(Analysis):
         """Compute rates by form, verdicts, price, scores and survivors.
 
         Returns:
-            "unlearning_verdicts", one row a model: the fields of `metrics.unlearning_verdict`, the
-            excluded forms, and the sets in which a loss is shown. "unlearning", one row a model and
-            form: known (original right), survival, floor (reference right), leak, damage, hidden
-            (right under the form, wrong under the plain one and by the reference), excess, its
-            tests (`unlearning_by`), known_excess (original minus reference) and status (why the
-            form is excluded, or "tested"); the last row of each model, "any form", is the closure:
-            right under some form. "unlearning_price", one row a model
-            and set that should be kept. "unlearning_edits" of new objects, "unlearning_scores" of
-            probabilities and ROUGE, and "survivors", one row an answer with its reason.
+            "unlearning_verdicts", one row per model: the fields of `metrics.unlearning_verdict`,
+            the excluded forms, and the sets with a significant loss. "unlearning", one row per
+            model and form: known (original correct), survival, floor (reference correct), leak,
+            damage, hidden (correct under the form; incorrect under the plain one and by the
+            reference), excess, its tests (`unlearning_by`), known_excess (original minus reference)
+            and status (why the form is excluded, or "tested"); the last row of each model, "any
+            form", is for facts that are correct under any form. "unlearning_price", one row per
+            model and set to preserve. "unlearning_edits" of new objects, "unlearning_scores" of
+            probabilities and ROUGE, and "survivors", one row per answer with its reason.
 
         Raises:
             ValueError: If the runs were not made by `prepare`.
@@ -165,7 +165,7 @@ class UnlearningAnalysis(Analysis):
                 str(row["form"]): row for row in forms[forms["model"] == model].to_dict("records")
             }
             kept = self._price(model, price[price["model"] == model].to_dict("records"))
-            # Models share the reasons for which forms are excluded.
+            # The reasons for excluding a form are the same for all models.
             for one in (*self._verdict(model, verdict, rows), *kept):
                 sentences.setdefault(sentence_text(one), one)
         return say.paragraph(sentences.values())
@@ -179,10 +179,10 @@ class UnlearningAnalysis(Analysis):
         least = (rows[PLAIN] if name == "hidden" else result)["least_margin"]
         columns = ("least_margin", "clusters_needed")
         records = [one for column in columns for one in self._claims([verdict], column, p="")]
-        said: dict[str, Any] = {
+        values: dict[str, Any] = {
             key: _quoted(forms) for key, forms in result.items() if isinstance(forms, tuple)
         }
-        said |= {"model": model, "margin": _points(self._margin), "least_margin": _points(least)}
+        values |= {"model": model, "margin": _points(self._margin), "least_margin": _points(least)}
         if name == "not inferred":
             what, row = f"whether {model} has forgotten the facts", next(iter(rows.values()))
             yield say.not_inferred(row, what, unit="questions", clusters=clusters)
@@ -196,24 +196,24 @@ class UnlearningAnalysis(Analysis):
                 *self._claims([rows[form] for form in equal], "excess", p="p_equivalent"),
                 *self._claims([rows[form] for form in result["leaking"]], "excess", self._margin),
                 *self._claims([rows[form] for form in above], "excess", 0.0),
-                *_TEXTS.sentence(text, **said),
+                *_TEXTS.sentence(text, **values),
             ]
         for text, is_below in (("unclear", False), ("unclear_below", True)):
             if forms := [one for one in result["unclear"] if (one in result["below"]) == is_below]:
                 test = {"null": 0.0} if is_below else {"p": "p_above"}
                 claims = self._claims([rows[form] for form in forms], "excess", **test)
-                yield [*claims, *_TEXTS.sentence(text, **said | {"forms": _quoted(forms)})]
-        told = {form for key in ("leaking", "unclear", "above", "below") for form in result[key]}
-        for form in [form for form in rows if form in told | {*result["not_inferred"]} & {*tested}]:
+                yield [*claims, *_TEXTS.sentence(text, **values | {"forms": _quoted(forms)})]
+        used = {form for key in ("leaking", "unclear", "above", "below") for form in result[key]}
+        for form in [form for form in rows if form in used | {*result["not_inferred"]} & {*tested}]:
             what = f"excess accuracy of {model} over the reference under the form “{form}”"
             yield say.rate(rows[form], "excess", what, kind="difference", null=0.0, **self._words)
         if name == "cannot tell" and not np.isnan(least):
             number = "no number of" if np.isnan(needed) else f"about {needed:,.0f}"
             n_clusters = int(max(rows[form]["n_clusters"] for form in tested))
-            said |= {"needed": number, "clusters": clusters, "n_clusters": n_clusters}
-            yield [*records, *_TEXTS.sentence("needed", **said)]
+            values |= {"needed": number, "clusters": clusters, "n_clusters": n_clusters}
+            yield [*records, *_TEXTS.sentence("needed", **values)]
         if result["excluded"]:
-            yield _TEXTS.sentence("excluded", **said)
+            yield _TEXTS.sentence("excluded", **values)
             yield from (self._original(rows[form]) for form in result["excluded"])
 
     def _claims(
@@ -235,34 +235,34 @@ class UnlearningAnalysis(Analysis):
     def _original(self, row: say.Row) -> say.Sentence:
         """Compare the original with the reference under a form."""
         names = {"n": "excess_n", "n_clusters": "excess_n_clusters", "not_inferred": "not_inferred"}
-        beside = {**row, **{name: row[f"known_{of}"] for name, of in names.items()}}
+        cells = {**row, **{name: row[f"known_{of}"] for name, of in names.items()}}
         quantity = f"accuracy under the form “{row['form']}”"
         ends = ("the reference", "the original")
         equal = {"p": "known_p_equivalent", "margin": self._margin, **self._words}
-        return say.equivalence(beside, "known_excess", quantity, *ends, **equal) or say.difference(
-            beside, "known_excess", quantity, *ends, p=None, **self._words
+        return say.equivalence(cells, "known_excess", quantity, *ends, **equal) or say.difference(
+            cells, "known_excess", quantity, *ends, p=None, **self._words
         )
 
     def _price(self, model: str, rows: Sequence[say.Row]) -> Iterator[say.Sentence]:
-        """Report losses in what should be preserved: significant, not significant, not inferred."""
+        """Report losses on facts to preserve: significant, not significant, not inferred."""
         confidence, rows = self._words["confidence"], [row for row in rows if row["set"] != NEW]
         others = [row for row in rows if say.direction(row, "change") in (0, 1)]
         for row in [row for row in rows if row not in others]:
             what, ends = f"accuracy in {_places([row])}", (str(row["against"]), model)
             yield say.difference(row, "change", what, *ends, p=None, **self._words)
         small = [row for row in rows if row["p_not_below"] < (1.0 - confidence) / 2.0]
-        said = {"model": model, "margin": _points(self._margin)}
+        values = {"model": model, "margin": _points(self._margin)}
         if others:
             widest = max(others, key=lambda row: row["change_high"] - row["change_low"])
-            said["least"] = say.detectable(widest, "change", confidence=confidence)
-            text = _TEXTS.sentence("no_loss", places=_places(others), **said)
+            values["least"] = say.detectable(widest, "change", confidence=confidence)
+            text = _TEXTS.sentence("no_loss", places=_places(others), **values)
             yield [*self._claims(others, "change", 0.0), *text]
         if small:
-            text = _TEXTS.sentence("no_large_loss", places=_places(small), **said)
+            text = _TEXTS.sentence("no_large_loss", places=_places(small), **values)
             yield [*self._claims(small, "change", p="p_not_below"), *text]
 
     def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Block]:
-        """Draw a square a model and form, and tell some survivors; see `Analysis.figures`."""
+        """Draw a square per model and form, and show some survivors; see `Analysis.figures`."""
         crossing = self._crossed()
         forms = tables["unlearning"].frame
         if crossing.first("reference") is not None:
@@ -280,7 +280,7 @@ class UnlearningAnalysis(Analysis):
             yield from (_story(row, crossing) for row in chosen.to_dict("records"))
 
     def checks(self, report: Report, tables: Mapping[str, Table]) -> list[Check]:
-        """Report what forbids a verdict; see `Analysis.checks`."""
+        """Report problems that rule out a verdict; see `Analysis.checks`."""
         crossing, by_order = self._crossed(), self._crossed().is_by_order
         checks = [
             _TEXTS.check(
@@ -288,7 +288,7 @@ class UnlearningAnalysis(Analysis):
                 level="warning" if by_order else "ok",
                 by_order="By their order " if by_order else "",
                 roles=", ".join(f"{label} is the {role}" for label, role in crossing.roles.items()),
-                remedy="; `roles` names others" if by_order else "",
+                remedy="; set other roles by `roles`" if by_order else "",
             )
         ]
         notes = ((_TEXTS.check("note", text=text), title) for title, text in crossing.notes)
@@ -317,19 +317,19 @@ class UnlearningAnalysis(Analysis):
         """Return the models that `prepare` crossed."""
         if self._crossing is None:
             raise ValueError(
-                "the analysis 'unlearning' reads several models: give `report_runs` their logs or "
-                "runs themselves, with this analysis, and not folders that it made"
+                "the analysis 'unlearning' needs the logs or runs of several models: pass these to "
+                "`report_runs`, and not the folders that the analysis wrote"
             )
         return self._crossing
 
 
 def _points(number: float) -> Value:
-    """Write a margin."""
+    """Format a margin."""
     return Value(value=float(number), kind="difference", signed=False)
 
 
 def _quoted(forms: Sequence[str]) -> str:
-    """List forms, all of them, since a verdict holds for these alone."""
+    """List all forms, since a verdict is limited to these."""
     return say.listing([f"“{form}”" for form in forms], most=len(forms)) if forms else ""
 
 
@@ -341,7 +341,7 @@ def _places(rows: Sequence[say.Row]) -> str:
 
 
 def _square(row: say.Row, report: Report) -> MosaicPlot:
-    """Draw what an unlearned model and the reference answer under one form."""
+    """Draw the square of an unlearned model and the reference under one form."""
     facts = [("excess", interval_value(row, "excess", kind="difference"), "")]
     if not np.isnan(row["known"]):
         facts.insert(0, ("known by the original", interval_value(row, "known"), ""))
@@ -357,7 +357,7 @@ def _square(row: say.Row, report: Report) -> MosaicPlot:
 
 
 def _story(row: say.Row, crossing: Crossing) -> Trace:
-    """Tell what each model answered to the question of a survivor."""
+    """Show the answer of each model to the question of a survivor."""
     questions = crossing.questions
     chosen = questions[
         (questions["set"] == FORGET)

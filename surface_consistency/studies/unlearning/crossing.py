@@ -1,6 +1,6 @@
-"""Models as conditions: the same questions, answered by the original, the unlearned, a reference.
+"""Join the answers of the original, the unlearned and the reference model by question.
 
-From logs of benchmarks or from finished runs of one study; every question has one row a model.
+The answers come from logs of benchmarks or from finished runs of one study.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from surface_consistency.studies.unlearning.logs import (
 )
 
 Role = Literal["original", "unlearned", "edited", "reference"]
-"""What a model is: before, after, or never taught."""
+"""Role of a model: before unlearning, after it, or never trained on the facts."""
 
 _KEYS: Final = ["set", "form", "question_id"]
 _ABOUT: Final = ("item", "cluster", "question", "references")
@@ -36,23 +36,23 @@ class Crossing:
     """Models crossed with questions."""
 
     questions: pd.DataFrame
-    """One row a set, form and question: these, item, cluster (the person), question, answers,
-    and for each model its verdict and its answer (`column_of`)."""
+    """One row per set, form and question: these, item, cluster (the person), question, references,
+    and for each model its correctness label and its answer (`column_of`)."""
 
     roles: Mapping[str, Role]
     """Role of each model, by its label, in the order given."""
 
     is_by_order: bool
-    """Whether roles are those of the order, as neither the user nor a log named any."""
+    """Whether roles follow from the order, since neither the user nor a log named them."""
 
     logs: Sequence[ModelLog]
-    """The logs; none for runs."""
+    """The logs; empty for runs."""
 
     clusters: str
-    """What intervals take whole, in the plural: "persons", "subjects", "questions"."""
+    """Name of the clusters, in the plural: "persons", "subjects", "questions"."""
 
     notes: Sequence[tuple[str, str]]
-    """What a reader must know: title and sentence."""
+    """Notes for the reader: title and sentence."""
 
     def of(self, *roles: Role) -> list[str]:
         """List the models of some roles.
@@ -71,24 +71,24 @@ class Crossing:
         return self.of(*_TARGET)
 
     def first(self, role: Role) -> str | None:
-        """Name the first model of a role.
+        """Return the first model of a role.
 
         Args:
             role: The role.
 
         Returns:
-            Its label; None where there is none.
+            Its label; None if no model has the role.
         """
         return next(iter(self.of(role)), None)
 
     def verdicts(self, model: str | None) -> pd.Series:
-        """Take the verdicts on a model.
+        """Return the correctness labels of a model.
 
         Args:
             model: Its label; None for no model.
 
         Returns:
-            One a question; missing where it was not judged, everywhere for None.
+            One label per question, missing if it was not scored; all missing for None.
         """
         if model is None:
             return pd.Series(None, index=self.questions.index, dtype=object)
@@ -98,28 +98,28 @@ class Crossing:
 def cross_models(
     paths: Sequence[Path], roles: Sequence[Role], *, answers: Path | None, rule: str
 ) -> Crossing:
-    """Put the answers of models side by side.
+    """Join the answers of models by question.
 
     Args:
-        paths: Logs of benchmarks, or folders of scored runs of one study, one a model.
-        roles: Role of each; none for the order original, unlearned ..., reference, or unlearned and
-            reference of two.
-        answers: File of short answers; None for those of TOFU's forget10 where they are of these
+        paths: Logs of benchmarks, or folders of scored runs of one study, one per model.
+        roles: Role of each; empty for the order original, unlearned ..., reference, or for two
+            models unlearned and reference.
+        answers: File of short answers; None for those of TOFU's forget10, if they belong to these
             questions.
-        rule: Matching rule that judges the answers of logs; runs are judged already.
+        rule: Matching rule that scores the answers of logs; runs are already scored.
 
     Returns:
         The models and questions.
 
     Raises:
-        ValueError: If the roles are not one for each model, or none is unlearned or edited, or one
-            alone; if logs and runs are named together.
-        DataError: As `read_logs` and `read_runs`; if no answer on the facts to forget can be
-            judged.
+        ValueError: If there are fewer than two models, there is not one role per model, no model is
+            unlearned or edited, or all have the same role; if logs and runs are mixed.
+        DataError: As `read_logs` and `read_runs`; if no answer about the facts to forget can be
+            scored.
     """
     n_files = sum(path.is_file() for path in paths)
     if n_files not in (0, len(paths)):
-        raise ValueError("give logs or folders of runs, not both: they are not of one judge")
+        raise ValueError("pass logs or folders of runs, not both: their scores are not comparable")
     if n_files:
         logs = read_logs(paths)
         questions, clusters, notes = _of_logs(logs, answers, rule)
@@ -134,11 +134,11 @@ def cross_models(
         clusters = "questions"
         text = "each question is a cluster: intervals are too narrow if facts share a person"
         notes.append(("No shared persons", text))
-    judged = questions[[column_of("correct", label) for label in labels]]
-    if not judged[questions["set"] == FORGET].notna().any(axis=None):
+    scored = questions[[column_of("correct", label) for label in labels]]
+    if not scored[questions["set"] == FORGET].notna().any(axis=None):
         raise DataError(
-            "no answer on the facts to forget can be judged: their references are sentences; give "
-            "the short answers by `short_answers`, a file with the columns index and answer"
+            "no answer about the facts to forget can be scored: their references are sentences; "
+            "pass short answers by `short_answers`, a file with the columns index and answer"
         )
     return Crossing(
         questions=questions,
@@ -151,7 +151,7 @@ def cross_models(
 
 
 def _same_answers(questions: pd.DataFrame, labels: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Name models that answer every question alike."""
+    """Yield a note for each pair of models with the same answers."""
     for one, other in combinations(labels, 2):
         texts = questions[[column_of("prediction", label) for label in (one, other)]].dropna()
         if len(texts) and texts.iloc[:, 0].equals(texts.iloc[:, 1].rename(texts.columns[0])):
@@ -160,25 +160,23 @@ def _same_answers(questions: pd.DataFrame, labels: Sequence[str]) -> Iterator[tu
 
 
 def _roles(labels: Sequence[str], roles: Sequence[Role]) -> dict[str, Role]:
-    """Give each model its role: as named, or by its place."""
+    """Return the role of each model: as named, or by its position."""
     if not roles and len(labels) >= 2:
         first: tuple[Role, ...] = ("original",) if len(labels) > 2 else ()
         between: list[Role] = ["unlearned"] * (len(labels) - len(first) - 1)
         roles = [*first, *between, "reference"]
     if len(labels) < 2:
-        raise ValueError(
-            f"one model, {', '.join(labels)}, cannot be compared with another: give at least two"
-        )
+        raise ValueError(f"got one model, {', '.join(labels)}; pass at least two to compare")
     if len(roles) != len(labels):
         raise ValueError(
-            f"roles names {len(roles)} for {len(labels)} models ({', '.join(labels)}); give one "
-            "for each, in order"
+            f"roles has {len(roles)} values for {len(labels)} models ({', '.join(labels)}); pass "
+            "one per model, in order"
         )
     known = dict(zip(labels, roles, strict=True))
     if not set(_TARGET) & set(roles) or len(set(roles)) < 2:
         raise ValueError(
-            "roles must name an unlearned or edited model, and a reference or the original beside "
-            f"it; got {', '.join(roles)}"
+            "roles must contain unlearned or edited, and also reference or original; got "
+            f"{', '.join(roles)}"
         )
     return known
 
@@ -186,44 +184,44 @@ def _roles(labels: Sequence[str], roles: Sequence[Role]) -> dict[str, Role]:
 def _of_logs(
     logs: Sequence[ModelLog], answers: Path | None, rule: str
 ) -> tuple[pd.DataFrame, str, list[tuple[str, str]]]:
-    """Judge the answers of logs."""
+    """Score the answers of logs."""
     known = None if answers is None else read_answers(answers)
-    judged: dict[str, pd.DataFrame] = {}
+    scored: dict[str, pd.DataFrame] = {}
     for log in logs:
         questions = with_answers(log.questions, known)
         if questions is None and answers is not None:
             raise DataError(
-                f"{answers} holds answers to other questions than {log.path}: less than nine in "
-                "ten stand in the reference of their question; index must be that of the log"
+                f"{answers} does not belong to the questions of {log.path}: less than 90 % of the "
+                "answers are in the reference of their question; use the index of the log"
             )
         questions = log.questions if questions is None else questions
         texts, names = (questions[column].tolist() for column in ("prediction", "references"))
         verdicts = match_columns(texts, names, rule=rule).is_match
-        judged[log.label] = questions.assign(correct=pd.Series(verdicts, dtype=object))
-    frame = pd.concat(judged.values()).drop_duplicates(_KEYS)
-    # Forms of a fact have one number in records of edits; elsewhere a form has facts of its own.
+        scored[log.label] = questions.assign(correct=pd.Series(verdicts, dtype=object))
+    frame = pd.concat(scored.values()).drop_duplicates(_KEYS)
+    # Forms of a fact have one number in records of edits; elsewhere each form has other facts.
     is_shared = (frame["form"] == PLAIN) | (logs[0].role is not None)
-    apart = frame["form"] + " " + frame["question_id"]
-    frame = frame.assign(item=frame["question_id"].where(is_shared, apart))
-    notes = list(_gaps(judged))
+    separate = frame["form"] + " " + frame["question_id"]
+    frame = frame.assign(item=frame["question_id"].where(is_shared, separate))
+    notes = list(_gaps(scored))
     clusters = "persons" if logs[0].role is None else "subjects"
-    return _side_by_side(frame[[*_KEYS, *_ABOUT]], judged), clusters, notes
+    return _joined(frame[[*_KEYS, *_ABOUT]], scored), clusters, notes
 
 
-def _gaps(judged: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str]]:
-    """Name the sets whose questions some logs lack."""
-    counts = pd.DataFrame({label: x.groupby("set").size() for label, x in judged.items()})
+def _gaps(scored: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str]]:
+    """Yield a note for each set with questions that are missing in some logs."""
+    counts = pd.DataFrame({label: x.groupby("set").size() for label, x in scored.items()})
     for of_set, row in counts.fillna(0).astype(int).iterrows():
         if row.nunique() > 1:
-            held = ", ".join(f"{n} in {label}" for label, n in row.items())
-            text = f"questions of the set {of_set} are {held}: models are compared on those of both"
+            sizes = ", ".join(f"{n} in {label}" for label, n in row.items())
+            text = f"questions of the set {of_set}: {sizes}; models are compared on common ones"
             yield "Sets differ", text
 
 
-def _side_by_side(about: pd.DataFrame, judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Join the verdicts and answers of models by question."""
+def _joined(about: pd.DataFrame, scored: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Join the correctness labels and answers of models by question."""
     wide = about.set_index(_KEYS)
-    for label, frame in judged.items():
+    for label, frame in scored.items():
         cells = frame.set_index(_KEYS)
         for column in ("correct", "prediction"):
             wide[column_of(column, label)] = cells[column].reindex(wide.index)
@@ -231,9 +229,9 @@ def _side_by_side(about: pd.DataFrame, judged: Mapping[str, pd.DataFrame]) -> pd
 
 
 def _of_runs(paths: Sequence[Path]) -> tuple[pd.DataFrame, list[str], str, list[tuple[str, str]]]:
-    """Read the verdicts of runs, which must be of the same questions, prompts and rule."""
+    """Read the scores of runs, which must have the same questions, prompts and rule."""
     if len(paths) < 2:
-        raise ValueError("give the runs of at least two models")
+        raise ValueError("got one run; pass the runs of at least two models")
     read = read_runs(paths)
     frame = read.results.frame
     labels = list(read.runs)
@@ -241,19 +239,19 @@ def _of_runs(paths: Sequence[Path]) -> tuple[pd.DataFrame, list[str], str, list[
     for label in labels:
         cells = frame[frame["model"] == label].set_index("item")
         verdicts = cells["score"].map({1.0: True, 0.0: False})
-        asked = about["question_id"]
-        about[column_of("correct", label)] = verdicts.reindex(asked).array
-        about[column_of("prediction", label)] = cells["prediction"].reindex(asked).array
+        questions = about["question_id"]
+        about[column_of("correct", label)] = verdicts.reindex(questions).array
+        about[column_of("prediction", label)] = cells["prediction"].reindex(questions).array
     notes = [("Runs compared", note) for note in read.notes]
     clusters = read.study.design.clusters[read.cluster]
     return about, labels, clusters, list(dict.fromkeys(notes))
 
 
 def _about(read: RunResults, frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
-    """Describe the questions of runs: their set where the study has sets, and their form."""
+    """Describe the questions of runs: their set, if the study has sets, and their form."""
     targets, pairs = RunFolder.open(folder).read_plan()
     targets = targets.set_index("target_id").reindex(frame["item"])
-    # What others are held against is plain, whatever stands first and however it is called.
+    # The reference form of the pairs is the plain one, whatever its name and position.
     is_plain = frame["item"].isin(pairs["first_target"])
     forms = frame["condition"].map(lambda labels: labels[0] if len(labels) else PLAIN)
     has_sets = read.study.name == "unlearning"
@@ -271,10 +269,10 @@ def _about(read: RunResults, frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
 
 
 def column_of(kind: Literal["correct", "prediction"], model: str) -> str:
-    """Name the column of a model.
+    """Return the name of a column of a model.
 
     Args:
-        kind: Its verdicts or its answers.
+        kind: Its correctness labels or its answers.
         model: Its label.
 
     Returns:

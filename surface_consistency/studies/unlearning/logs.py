@@ -1,6 +1,6 @@
-"""Logs of the field's benchmarks, question by question: what was asked, answered, and scored.
+"""Read logs of unlearning benchmarks, question by question: questions, answers and scores.
 
-They are read by `read_results`, whose layouts are those of `results.unlearning`. No log names its
+They are read by `read_results`, in the layouts of `results.unlearning`. Logs do not name their
 model, split or reference.
 """
 
@@ -35,9 +35,9 @@ _MEASURES: Final = {
     "exact_memorization": "exact memorization",
 }
 _SHORT: Final = 6
-"""Words of a reference that is an answer and no sentence."""
+"""Maximum number of words of a reference that is an answer and not a sentence."""
 
-_STANDS_IN: Final = 0.9
+_CONTAINED: Final = 0.9
 _ID: Final = ["set", "form", "question_id"]
 _WrittenRole = Literal["original", "edited"]
 _KNOWN: Final = (
@@ -48,52 +48,52 @@ _KNOWN: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ModelLog:
-    """What one model answered."""
+    """The answers and scores of one model."""
 
     label: str
-    """The model, by folder and file: the log does not name it."""
+    """Label of the model, from folder and file, since the log does not name it."""
 
     path: Path
     """The file."""
 
     questions: pd.DataFrame
-    """One row a set, form and question: set, form, question_id, cluster (the person, else the
-    question), question, reference, answers (a tuple; None where the reference is a sentence) and
+    """One row per set, form and question: set, form, question_id, cluster (the person, else the
+    question), question, reference, references (a tuple; None if the reference is a sentence) and
     prediction."""
 
     scores: pd.DataFrame
-    """One row a set, measure and question: set, measure, question_id, value. Measures are
+    """One row per set, measure and question: set, measure, question_id, value. Measures are
     "probability" of the answer, "ROUGE-L recall" (TOFU), "ROUGE-L knowmem" and the like (MUSE, F1),
-    "log truth ratio", "extraction strength" and "exact memorization"; what is undefined is left
-    out."""
+    "log truth ratio", "extraction strength" and "exact memorization"; undefined values are
+    omitted."""
 
     role: _WrittenRole | None = None
-    """What the log says of the model, as EasyEdit's does; None where it says nothing."""
+    """Role of the model in the log, as in EasyEdit's; None if the log does not contain it."""
 
 
 def read_logs(paths: Sequence[Path]) -> list[ModelLog]:
-    """Read logs of the same questions, with labels that tell them apart.
+    """Read logs of the same questions, with distinct labels.
 
     Args:
-        paths: The files, one a model; EasyEdit's hold two, before and after the edits.
+        paths: The files, one per model; EasyEdit's contain two, before and after the edits.
 
     Returns:
         The models, in order.
 
     Raises:
-        SourceNotFoundError: If a file is not there.
-        DataError: If a file has no layout that is known, no generated text, or a question twice; if
-            two models are the same, answers and scores alike.
-        RecordError: If a file is broken, or not in its layout.
-        RunError: If two logs have other facts to forget, or one number stands for other
-            questions elsewhere.
+        SourceNotFoundError: If a file does not exist.
+        DataError: If a file has an unknown layout, no generated text, or a question twice; if two
+            models have the same answers and scores.
+        RecordError: If a file is damaged, or not in its layout.
+        RunError: If two logs have different facts to forget, or different questions with the same
+            number.
     """
     names = path_labels([existing_file(path, "a log", "*.json") for path in paths])
     logs = [log for path in paths for log in _read_log(path, names[path])]
     for place, log in enumerate(logs):
-        _refuse_other_questions(logs[0], log)
+        _check_questions(logs[0], log)
         for other in logs[:place]:
-            _refuse_same_model(other, log)
+            _check_models(other, log)
     return logs
 
 
@@ -103,8 +103,8 @@ def _read_log(path: Path, name: str) -> Iterator[ModelLog]:
         results = read_results(path)
     except ColumnNotFoundError as error:
         raise DataError(
-            f"{path} is no log that is known, which are {_KNOWN}; aggregates alone "
-            "(*_SUMMARY.json) and losses alone hold no answer: give the *_EVAL.json with the "
+            f"{path} is not a known log; known are {_KNOWN}. Files with only aggregates "
+            "(*_SUMMARY.json) or losses contain no answers: pass the *_EVAL.json with the "
             "generated texts (the *_ROUGE metrics of open-unlearning)"
         ) from error
     for model, of_model in results.frame.groupby("model", sort=False, observed=True):
@@ -120,8 +120,8 @@ def _read_log(path: Path, name: str) -> Iterator[ModelLog]:
         questions = _questions(rows[rows["question"].notna()].drop_duplicates(["task", *_ID[1:]]))
         if questions["prediction"].isna().all():
             raise DataError(
-                f"{path} holds no generation, so that no answer can be judged; evaluate with the "
-                "generated texts kept (the *_ROUGE metrics of open-unlearning)"
+                f"{path} contains no generations, so answers cannot be scored; evaluate with "
+                "generated texts in the log (the *_ROUGE metrics of open-unlearning)"
             )
         yield ModelLog(
             label=f"{name} {role or ''}".strip(),
@@ -133,7 +133,7 @@ def _read_log(path: Path, name: str) -> Iterator[ModelLog]:
 
 
 def _questions(rows: pd.DataFrame) -> pd.DataFrame:
-    """Lay out the questions of a model, one row each."""
+    """Return the questions of a model, one row each."""
     kinds = rows["kind"].where(~rows["kind"].isin(("", "knowmem")), PLAIN)
     references = rows["references"].str[0].astype(str)
     clusters = "question " + rows["question_id"].astype(str)
@@ -154,7 +154,7 @@ def _questions(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _scores(rows: pd.DataFrame) -> pd.DataFrame:
-    """Lay out the scores of questions that are no verdicts."""
+    """Return the scores of questions that are not correctness labels."""
     measures = rows["metric"].astype(str).map(_MEASURES)
     is_ratio = measures == _RATIO
     kept = measures.notna() & rows["score"].notna() & ~(is_ratio & (rows["score"] <= 0.0))
@@ -166,24 +166,24 @@ def _scores(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_persons(questions: pd.DataFrame) -> pd.DataFrame:
-    """Put TOFU's questions about one author together, where they are as many as TOFU has."""
+    """Cluster TOFU's questions by author, if a set has the size of a set of TOFU."""
     numbers = questions["question_id"].astype(int)
     sets = numbers.groupby([questions["set"], questions["form"]])
     n = sets.transform("size")
     is_whole = questions["set"].isin([FORGET, "retain"]) & n.isin(TOFU_SIZES)
-    is_whole &= sets.transform("max") == n - 1  # None stands twice.
+    is_whole &= sets.transform("max") == n - 1  # No number occurs twice.
     persons = "person " + (numbers // A_PERSON).astype(str)
     return questions.assign(cluster=questions["cluster"].mask(is_whole, persons))
 
 
 def _short(reference: str) -> tuple[str, ...] | None:
-    """Take a reference of a few words, which is no sentence, for the accepted answer."""
+    """Return a reference of a few words as the accepted answer; None for a sentence."""
     is_short = 0 < len(reference.split()) <= _SHORT and reference.rstrip()[-1] not in ".!?"
     return (reference,) if is_short else None
 
 
-def _refuse_other_questions(first: ModelLog, log: ModelLog) -> None:
-    """Refuse logs of another split."""
+def _check_questions(first: ModelLog, log: ModelLog) -> None:
+    """Raise an error if two logs are of different splits."""
     one, other = (x.questions.set_index(_ID)["reference"] for x in (first, log))
     shared = one.index.intersection(other.index)
     is_other = (one[shared] != other[shared]).to_numpy()
@@ -192,27 +192,27 @@ def _refuse_other_questions(first: ModelLog, log: ModelLog) -> None:
     if is_other.any() or (alone.get_level_values("set") == FORGET).any():
         example = shared[is_other][0] if is_other.any() else alone[0]
         raise RunError(
-            f"{first.path} asks {n_forget} questions of the facts to forget and {log.path} "
-            f"{n_other}, and they are not the same questions ({' '.join(map(str, example))}): the "
-            "logs are of other splits; give logs of one split (forget10 goes with retain90, "
+            f"{first.path} has {n_forget} questions about the facts to forget, {log.path} "
+            f"{n_other}, and the questions differ ({' '.join(map(str, example))}): the logs are of "
+            "different splits; pass logs of one split (forget10 with retain90, "
             "forget05 with retain95, forget01 with retain99)"
         )
 
 
-def _refuse_same_model(first: ModelLog, log: ModelLog) -> None:
-    """Refuse a model that stands there twice."""
+def _check_models(first: ModelLog, log: ModelLog) -> None:
+    """Raise an error if two logs are of the same model."""
     is_scored = len(log.scores) and first.scores.equals(log.scores)
     is_file = (first.path.resolve(), first.role) == (log.path.resolve(), log.role)
     if is_file or (is_scored and first.questions.equals(log.questions)):
         raise DataError(
-            f"{first.path} and {log.path} hold the same answers and the same scores to every "
-            "question: it is one model, or models of the same weights; give each once"
+            f"{first.path} and {log.path} have the same answers and scores for every question: "
+            "they are one model, or models of the same weights; pass each model once"
         )
 
 
 @cache
 def tofu_answers() -> dict[int, str]:
-    """Read the short answers of TOFU's forget10 that come along.
+    """Read the bundled short answers of TOFU's forget10.
 
     Returns:
         By row of forget10; 367 of 400 questions have one.
@@ -231,7 +231,7 @@ def read_answers(path: Path) -> dict[int, str]:
         By index.
 
     Raises:
-        DataError: If a column is not there, or an index no number.
+        DataError: If a column is missing, or an index is not a number.
     """
     answers: dict[int, str] = {}
     for place, row in read_rows(path):
@@ -247,7 +247,7 @@ def read_answers(path: Path) -> dict[int, str]:
 def standing_answers(
     references: Sequence[str], answers: Mapping[int, str] | None = None
 ) -> dict[int, str] | None:
-    """Give short answers to questions, where they are of these questions.
+    """Match short answers with questions.
 
     Args:
         references: The reference of each question.
@@ -255,8 +255,8 @@ def standing_answers(
             forget05 and forget01, and of which TOFU's own log has the first 300.
 
     Returns:
-        By number of the question; None where less than nine in ten of the answers stand in the
-        reference of their question, since they are of other questions.
+        By number of the question; None if less than 90 % of the answers are in the reference of
+        their question, since they then belong to other questions.
     """
     offsets = [0] if answers is not None else [0, 20 * A_PERSON - len(references)]
     known = tofu_answers() if answers is None else answers
@@ -264,7 +264,7 @@ def standing_answers(
         given = {i: known[i + offset] for i in range(len(references)) if i + offset in known}
         texts, names = [references[i] for i in given], [(name,) for name in given.values()]
         matches = match_columns(texts, names, rule="boundary").is_match
-        if matches and sum(map(bool, matches)) >= _STANDS_IN * len(matches):
+        if matches and sum(map(bool, matches)) >= _CONTAINED * len(matches):
             return given
     return None
 
@@ -272,14 +272,14 @@ def standing_answers(
 def with_answers(
     questions: pd.DataFrame, answers: Mapping[int, str] | None = None
 ) -> pd.DataFrame | None:
-    """Give short answers to the facts to forget.
+    """Add short answers to the questions about the facts to forget.
 
     Args:
-        questions: Of a log.
+        questions: The questions of a log.
         answers: As for `standing_answers`.
 
     Returns:
-        The questions, with answers; None where the answers are of others.
+        The questions, with answers; None if the answers belong to other questions.
     """
     is_forget = ((questions["set"] == FORGET) & (questions["form"] == PLAIN)).to_numpy()
     given = standing_answers(questions.loc[is_forget, "reference"].tolist(), answers)

@@ -1,4 +1,4 @@
-"""Facts and the forms in which they are asked: TOFU, edits in five layouts, anyone's table."""
+"""Read facts and their forms: TOFU, edits in five layouts, or a table."""
 
 import re
 from collections import Counter
@@ -16,23 +16,23 @@ from surface_consistency.rows.cells import RowCells, answers_of, identifier_of, 
 from surface_consistency.rows.readers import Place
 
 A_PERSON: Final = 20
-"""Questions about each of TOFU's authors, one below the other."""
+"""Number of consecutive questions about each of TOFU's authors."""
 
 TOFU_SIZES: Final = (40, 200, 300, 400, 3600, 3800, 3960, 4000)
-"""Questions in TOFU's own sets about authors; of other lengths no persons are known."""
+"""Sizes of TOFU's sets about authors; the authors of sets of other sizes are unknown."""
 
 _OTHERS_FIRST: Final = 3
 _NAME: Final = re.compile(r"[A-Z][\w’'-]+(?: (?:[A-Z][\w’'-]+|al|bin|da|de|van|von))+")
 
 
 def edit_rows(placed: Iterable[tuple[Place, Mapping[str, Any]]]) -> pd.DataFrame:
-    """Ask about edits.
+    """Make questions about edits.
 
     Args:
-        placed: Records as `edit_questions` takes, and their places.
+        placed: Records as `edit_questions` accepts them, with their positions.
 
     Returns:
-        One row a set, form and question; see `tofu_rows`.
+        One row per set, form and question; see `tofu_rows`.
 
     Raises:
         RecordError: If a record is not in the layout of edits.
@@ -54,19 +54,19 @@ COLUMNS: Final = ["set", "form", "item", "subject_id", "question", "references"]
 def tofu_rows(
     records: Sequence[Mapping[str, Any]], answers: Mapping[int, str], of_set: str
 ) -> pd.DataFrame:
-    """Ask TOFU's questions plainly, reworded, and under another name of the author.
+    """Return TOFU's questions in plain form, reworded, and with another name of the author.
 
     Args:
-        records: Rows with question, and paraphrased_question where there is one; twenty an author
-            where they are as many as a set of TOFU has.
-        answers: Short answers by row; rows without one are left out.
-        of_set: The set that they are.
+        records: Rows with question and, if available, paraphrased_question; twenty per author if
+            their number is the size of a set of TOFU.
+        answers: Short answers by row; rows without one are omitted.
+        of_set: The set of the questions.
 
     Returns:
-        One row a set, form and question: the columns `COLUMNS`. The other name is the last part of
-        the name that most of an author's questions hold; questions without it have no such form.
-        Whether it names the author well enough is seen by what the original answers under it. Of
-        other numbers of rows than TOFU's each is about a subject of its own, and has no other name.
+        One row per set, form and question: the columns `COLUMNS`. The other name is the last part
+        of the name that most of an author's questions contain; questions without it do not have
+        this form. The accuracy of the original under it shows whether it identifies the author. If
+        the number of rows is not one of `TOFU_SIZES`, each row is a separate subject without it.
     """
     rows = []
     is_tofu = len(records) in TOFU_SIZES
@@ -88,7 +88,7 @@ def tofu_rows(
 
 
 def _name_in(records: Sequence[Mapping[str, Any]]) -> str | None:
-    """Find the name that most questions about an author hold."""
+    """Find the name that most questions about an author contain."""
     names = Counter(
         name.removesuffix("'s").removesuffix("’s")
         for record in records
@@ -99,18 +99,18 @@ def _name_in(records: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def table_rows(rows: Iterable[tuple[Place, Mapping[str, Any]]]) -> pd.DataFrame:
-    """Read anyone's table of facts and forms.
+    """Read a table of facts and forms.
 
     Args:
-        rows: Rows and where they stand, with item, form, question and references (a list, or texts
-            with ";" between) by their usual names (`results.columns.USUAL`), and where there are,
-            set (forget by default) and subject_id (the fact by default).
+        rows: Rows and their positions, with item, form, question and references (a list, or texts
+            with ";" between) by their usual names (`results.columns.USUAL`), and optionally set
+            (forget by default) and subject_id (the fact by default).
 
     Returns:
         The columns `COLUMNS`.
 
     Raises:
-        DataError: If a column is not there, or a fact has a form twice in a set.
+        DataError: If a column is missing, or a fact has a form twice in a set.
         RecordError: If a row lacks a fact, form, question or answer.
     """
     usual = {**USUAL, "item": ITEMS}
@@ -122,7 +122,7 @@ def table_rows(rows: Iterable[tuple[Place, Mapping[str, Any]]]) -> pd.DataFrame:
         if missing := [field for field, name in fields.items() if not name]:
             raise DataError(
                 f"{place}: a table of facts and forms needs the columns "
-                f"{', '.join(sorted(missing))} besides {first_names(row)}"
+                f"{', '.join(sorted(missing))}; its columns: {first_names(row)}"
             )
         cells = RowCells(fields, place, row)
         fact, form = (cells.needed(name, identifier_of) for name in ("item", "form"))
@@ -141,20 +141,21 @@ def table_rows(rows: Iterable[tuple[Place, Mapping[str, Any]]]) -> pd.DataFrame:
     if again.any():
         twice = frame[again].iloc[0]
         raise DataError(
-            f"fact {shown(twice['item'])} stands twice under the form {shown(twice['form'])} in "
-            f"the set {shown(twice['set'])}; name the second question another form"
+            f"fact {shown(twice['item'])} occurs twice under the form {shown(twice['form'])} in "
+            f"the set {shown(twice['set'])}; rename the form of the second question"
         )
     return frame
 
 
 def with_long(rows: pd.DataFrame) -> pd.DataFrame:
-    """Ask each plain question also as the last of several.
+    """Add each plain question also as the last of several.
 
     Args:
         rows: Facts and forms.
 
     Returns:
-        The same, and the form "long": three plain questions about other subjects stand before it.
+        The same, and the form "long": the question after three plain questions about other
+        subjects.
     """
     plain = rows[rows["form"] == PLAIN]
     questions, subjects = plain["question"].tolist(), plain["subject_id"].tolist()

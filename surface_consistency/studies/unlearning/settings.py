@@ -16,7 +16,7 @@ from surface_consistency.studies.forms.settings import FormsSettings
 
 
 class UnlearningSource(SourceSettings):
-    """Where facts and forms come from."""
+    """Source of the facts and forms."""
 
     source: str
     """Hub id, folder, Parquet, JSONL, JSON or CSV file: TOFU, edits (CounterFact, zsRE, KnowEdit,
@@ -34,11 +34,11 @@ class UnlearningSource(SourceSettings):
 
 
 class UnlearningSettings(FormsSettings):
-    """How facts are queried."""
+    """Settings of prompts and decoding."""
 
     frame: Rare[str | None] = None
-    """Prompt template, with {question} in it; "Question: {question}", and "Answer:"
-    in a line of its own, by default."""
+    """Prompt template that contains {question}; by default "Question: {question}", and "Answer:"
+    on a new line."""
 
     max_new_tokens: int = Field(default=64, ge=1)
     """Maximum number of new tokens."""
@@ -48,7 +48,7 @@ class UnlearningSettings(FormsSettings):
 
 
 class UnlearningScoring(RuleScoring):
-    """How answers are scored: a short answer may be a part of a sentence."""
+    """Settings of scoring: a short answer may be part of a sentence."""
 
     rule: Annotated[str, AfterValidator(check_rule)] = "boundary"
     """Matching rule: a name of `matching.RULES`, or one of another package as package:name."""

@@ -1,6 +1,6 @@
-"""The same fact in several forms, of one model: what `analyse unlearning` crosses with models.
+"""The study of one model for `analyse unlearning`, which compares runs of several models.
 
-It is the study of forms, with facts that should be forgotten and others beside them.
+It is the study of forms, with facts that should be forgotten and facts that should be preserved.
 """
 
 import warnings
@@ -25,12 +25,12 @@ _EDITS: Final = ({"requested_rewrite"}, {"target_new"}, {"alt", "src"}, {"edit"}
 
 
 class UnlearningStudy(FormsStudy):
-    """Facts that may have been taken out of the weights, asked plainly and in other forms."""
+    """The study of unlearned or edited facts in a plain question and in other forms."""
 
     name = "unlearning"
     design = Design(
         title="Forgetting in weights",
-        question="the same fact, asked plainly and in another form, of one model",
+        question="the same fact in a plain question and in another form, of one model",
         conditions=("plain question", "other form"),
         clusters={"cluster": "subjects", "item": "facts"},
         groupings={"by_set": ("kind",), "by_form": ("second_condition",)},
@@ -39,10 +39,10 @@ class UnlearningStudy(FormsStudy):
     records = replace(RECORDS, outcome=FormOutcome)
 
     def load(self, source: UnlearningSource) -> Forms:  # type: ignore[override]
-        """Read facts and forms by what the rows hold; see `Study.load`.
+        """Read facts and forms by the columns of the rows; see `Study.load`.
 
         Raises:
-            DataError: If they are no layout that is known, or nothing tells short answers.
+            DataError: If the layout is unknown, or the short answers belong to other questions.
         """
         opened = open_source(source.source, revision=source.revision, split=source.split)
         if strange := set(source.column.values()) - set(opened.columns):
@@ -69,15 +69,15 @@ class UnlearningStudy(FormsStudy):
             given = standing_answers(texts, None if path is None else read_answers(path))
             if given is None:
                 raise DataError(
-                    f"the short answers are of other questions than {source.source}: less than "
-                    "nine in ten stand in its answers; give those of its questions by "
+                    f"the short answers do not belong to the questions of {source.source}: less "
+                    "than 90 % are in its answers; pass the short answers of its questions by "
                     "`short_answers`"
                 )
             if len(records) not in questions.TOFU_SIZES:
                 warnings.warn(
-                    f"{source.source} has {len(records)} questions, and no set of TOFU has: each "
-                    "is taken for a subject of its own; say who is asked about in a table with "
-                    "item, form, question, references and subject_id",
+                    f"{source.source} has {len(records)} questions, unlike any set of TOFU: each "
+                    "is a separate subject; to set subjects, pass a table with item, form, "
+                    "question, references and subject_id",
                     SurfaceConsistencyWarning,
                     stacklevel=2,
                 )
@@ -90,7 +90,7 @@ class UnlearningStudy(FormsStudy):
             )
         rows = rows if "long" in set(rows["form"]) else questions.with_long(rows)
         if rows.empty:
-            raise DataError(f"{source.source} holds no fact to ask")
+            raise DataError(f"{source.source} contains no facts; pass at least one")
         rows = rows.assign(
             item=rows["set"] + " / " + rows["item"],
             kind=rows["set"],

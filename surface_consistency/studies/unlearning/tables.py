@@ -1,4 +1,4 @@
-"""The numbers of crossed models: rates by form, what was kept, scores, and what survived."""
+"""Compute the tables of crossed models: rates by form, preserved facts, scores and survivors."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -16,17 +16,17 @@ from surface_consistency.studies.unlearning.crossing import Crossing, column_of
 from surface_consistency.tables.sentences import direction
 
 TESTED: Final = "tested"
-"""Status of the forms under which the original is shown to know more than the reference."""
+"""Status of the forms under which the original is significantly above the reference."""
 
 ANY: Final = "any form"
-"""The row of facts that are right under some form."""
+"""The row of facts that are correct under at least one form."""
 
 RATES: Final = ("known", "survival", "survival_given_known", "floor", "leak", "damage", "hidden")
 """Rates of a form."""
 
 _MEASURES: Final = {(NEW, PLAIN): "efficacy", (NEW, "reworded"): "generality"}
 _OF_SETS: Final = {NEW: "portability", NEIGHBOUR: "locality"}
-_WHOLE: Final[Mapping[str, Any]] = {"cluster": "cluster", "pair": "question_id"}
+_CLUSTERED: Final[Mapping[str, Any]] = {"cluster": "cluster", "pair": "question_id"}
 _SIDES: Final = ["first_correct", "second_correct", "original_correct"]
 _FLAG: Final = metrics.CountRatio(numerator=(1, 1, 0, 0), denominator=(1, 1, 1, 1))
 _KNOWN: Final = {
@@ -36,37 +36,38 @@ _KNOWN: Final = {
 
 
 def forms_frame(crossing: Crossing, margin: float, intervals: Intervals) -> pd.DataFrame:
-    """Compute the rates of each model under each form, and under any.
+    """Compute the rates of each model under each form, and under any form.
 
     Args:
         crossing: The models.
         margin: Equivalence margin.
-        intervals: Level of the intervals and tests.
+        intervals: Method and level of the intervals and tests.
 
     Returns:
-        One row an unlearned or edited model, or further reference, and form: columns of
+        One row per form and unlearned, edited or further reference model: columns of
         `unlearning_by`, those of `RATES` with their bounds, the same comparison of the original
         with the reference (known_excess and the like), and status. The status is "tested" if the
         original is significantly above the reference, and not equivalent to it within the margin,
-        or if there is no original; None without a reference; else "not inferred", "equivalent" (no
-        facts to forget), "not above" (not significantly) or "below" (the reference may know them).
+        or if the original is missing; None without a reference; else "not inferred", "equivalent"
+        (no facts to forget), "not above" (not significantly) or "below" (the reference may know
+        them).
     """
-    whole: dict[str, Any] = {**_WHOLE, "margin": margin, "intervals": intervals}
+    options: dict[str, Any] = {**_CLUSTERED, "margin": margin, "intervals": intervals}
     reference, original = crossing.first("reference"), crossing.first("original")
     rows = []
     for model in [*crossing.targets, *crossing.of("reference")[1:]]:
         for form, frame in _frames(crossing, model).items():
-            # Without a reference only what the model answers is known.
+            # Without a reference only the rates of the model itself are defined.
             second = "second_correct" if reference is not None else "first_correct"
-            table = metrics.unlearning_by(frame, second=second, **whole)
+            table = metrics.unlearning_by(frame, second=second, **options)
             if reference is None:
                 table = table.filter(regex="^(survival|n|n_clusters|few_clusters)")
             row: dict[Any, Any] = {"model": model, "form": form, **table.iloc[0].to_dict()}
             row["status"] = TESTED if reference is not None else None
-            row |= {} if original is None else _original_rates(frame, reference, whole)
-            judged = frame.dropna(subset="hidden") if "hidden" in frame else frame[:0]
-            if form != PLAIN and len(judged):
-                row |= _rates(judged, {"hidden": _FLAG}, intervals, "hidden", "hidden")
+            row |= {} if original is None else _original_rates(frame, reference, options)
+            scored = frame.dropna(subset="hidden") if "hidden" in frame else frame[:0]
+            if form != PLAIN and len(scored):
+                row |= _rates(scored, {"hidden": _FLAG}, intervals, "hidden", "hidden")
             rows.append(row)
     names = [one for name in (*RATES, "excess", "known_excess") for one in _bounded(name)]
     tests = ["p_above", "p_equivalent", "least_margin", "clusters_needed"]
@@ -75,7 +76,7 @@ def forms_frame(crossing: Crossing, margin: float, intervals: Intervals) -> pd.D
 
 
 def _frames(crossing: Crossing, model: str) -> dict[str, pd.DataFrame]:
-    """Put verdicts of a model, the reference and the original side by side, by form."""
+    """Join the correctness labels of a model, the reference and the original, by form."""
     reference, original = crossing.first("reference"), crossing.first("original")
     questions = crossing.questions
     frame = questions[["set", "form", "question_id", "item", "cluster"]].assign(
@@ -84,15 +85,15 @@ def _frames(crossing: Crossing, model: str) -> dict[str, pd.DataFrame]:
         original_correct=crossing.verdicts(original),
     )
     frame = frame[frame["set"] == FORGET]
-    # A form without any answer has a row without numbers, so that it is not passed over.
-    judged = frame["first_correct"].notna()
-    frame = frame[judged | ~judged.groupby(frame["form"]).transform("any")]
+    # A form without any answer keeps a row without numbers, so that it is reported.
+    scored = frame["first_correct"].notna()
+    frame = frame[scored | ~scored.groupby(frame["form"]).transform("any")]
     plain = frame[frame["form"] == PLAIN].drop_duplicates("item").set_index("item")
-    asked_plainly = frame["item"].map(plain["first_correct"])
-    right = frame["first_correct"].eq(True) & frame["second_correct"].eq(False)
-    hidden = right & asked_plainly.eq(False)
-    is_judged = asked_plainly.notna() & frame[_SIDES[:2]].notna().all(axis=1)
-    frame = frame.assign(hidden=hidden.where(is_judged, None))
+    plain_correct = frame["item"].map(plain["first_correct"])
+    leaks = frame["first_correct"].eq(True) & frame["second_correct"].eq(False)
+    hidden = leaks & plain_correct.eq(False)
+    is_scored = plain_correct.notna() & frame[_SIDES[:2]].notna().all(axis=1)
+    frame = frame.assign(hidden=hidden.where(is_scored, None))
     frames = {str(form): part for form, part in frame.groupby("form", sort=False)}
     if frame["item"].duplicated().any():
         frames[ANY] = _any_form(frame)
@@ -100,10 +101,10 @@ def _frames(crossing: Crossing, model: str) -> dict[str, pd.DataFrame]:
 
 
 def _any_form(frame: pd.DataFrame) -> pd.DataFrame:
-    """Judge facts by all forms together: right where any is, of those with all verdicts."""
+    """Score facts over all forms with all labels: correct if correct under any of them."""
     sides = [name for name in _SIDES if frame[name].notna().any()]
-    judged = frame.dropna(subset=sides)
-    facts = judged.astype(dict.fromkeys(sides, bool)).groupby("item", sort=False)
+    scored = frame.dropna(subset=sides)
+    facts = scored.astype(dict.fromkeys(sides, bool)).groupby("item", sort=False)
     joined = (
         facts[sides].any().assign(cluster=facts["cluster"].first()).reset_index(names="question_id")
     )
@@ -111,52 +112,52 @@ def _any_form(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _original_rates(
-    frame: pd.DataFrame, reference: str | None, whole: Mapping[str, Any]
+    frame: pd.DataFrame, reference: str | None, options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Compute what the original knew, and compare it with the reference."""
-    intervals = whole["intervals"]
+    """Compute the accuracy of the original, and compare it with the reference."""
+    intervals = options["intervals"]
     cells = _rates(frame, _KNOWN, intervals, "original_correct", "first_correct")
     if reference is None:
         return cells
-    beside = metrics.unlearning_by(frame, first="original_correct", **whole).iloc[0].to_dict()
+    result = metrics.unlearning_by(frame, first="original_correct", **options).iloc[0].to_dict()
     names = ("not_inferred", "p_equivalent", *_bounded("excess"))
-    sign = direction(beside, "excess", confidence=intervals.confidence)
+    sign = direction(result, "excess", confidence=intervals.confidence)
     status = {None: "not inferred", 1: TESTED, 0: "not above", -1: "below"}[sign]
-    if sign is not None and beside["p_equivalent"] < (1.0 - intervals.confidence) / 2.0:
+    if sign is not None and result["p_equivalent"] < (1.0 - intervals.confidence) / 2.0:
         status = "equivalent"
-    cells |= {f"known_excess_{name}": beside[name] for name in ("n", "n_clusters")}
-    return cells | {f"known_{name}": beside[name] for name in names} | {"status": status}
+    cells |= {f"known_excess_{name}": result[name] for name in ("n", "n_clusters")}
+    return cells | {f"known_{name}": result[name] for name in names} | {"status": status}
 
 
 def _rates(
     frame: pd.DataFrame, rates: Mapping[str, Any], intervals: Intervals, first: str, second: str
 ) -> dict[str, Any]:
-    """Compute rates of two columns of verdicts, with their bounds."""
-    options: dict[str, Any] = {**_WHOLE, "rates": rates, "intervals": intervals}
+    """Compute rates of two columns of correctness labels, with their bounds."""
+    options: dict[str, Any] = {**_CLUSTERED, "rates": rates, "intervals": intervals}
     row = metrics.paired_by(frame, first=first, second=second, **options).iloc[0]
     return {name: row[name] for rate in rates for name in _bounded(rate)}
 
 
 def _bounded(name: str) -> tuple[str, str, str]:
-    """Name the columns of a number and its interval."""
+    """Return the names of the columns of a number and its interval."""
     return name, f"{name}_low", f"{name}_high"
 
 
 def kept_frame(crossing: Crossing, margin: float, intervals: Intervals) -> pd.DataFrame:
-    """Compare each model with the original, else the reference, in all but the facts to forget.
+    """Compare each model with the original, else the reference, on all sets except forget.
 
     Args:
         crossing: The models.
         margin: Equivalence margin.
-        intervals: Level of the intervals and tests.
+        intervals: Method and level of the intervals and tests.
 
     Returns:
-        One row a model, set and form: columns of `unlearning_by`, where survival is the model's,
-        floor that of whom it is held `against`, change (for excess) what it gained, and measure
-        what the field calls the survival of edits: efficacy, generality, portability or locality.
-        Empty where no other set is judged.
+        One row per model, set and form: columns of `unlearning_by`. Survival is the accuracy of the
+        model, floor that of the model in the column `against`, change (in place of excess) their
+        difference, and measure the usual name of the accuracy on edits: efficacy, generality,
+        portability or locality. Empty if no other set is scored.
     """
-    whole: dict[str, Any] = {**_WHOLE, "margin": margin, "intervals": intervals}
+    options: dict[str, Any] = {**_CLUSTERED, "margin": margin, "intervals": intervals}
     other = crossing.first("original") or crossing.first("reference")
     rows = []
     for model in crossing.targets:
@@ -165,7 +166,7 @@ def kept_frame(crossing: Crossing, margin: float, intervals: Intervals) -> pd.Da
         )
         frame = frame[frame["set"] != FORGET].dropna()
         if len(frame):
-            part = metrics.unlearning_by(frame, by=["set", "form"], **whole)
+            part = metrics.unlearning_by(frame, by=["set", "form"], **options)
             keys = zip(part["set"], part["form"], strict=True)
             named = np.array([_MEASURES.get(key, _OF_SETS.get(key[0])) for key in keys], object)
             rows.append(part.assign(model=model, against=other, measure=named))
@@ -177,17 +178,17 @@ def kept_frame(crossing: Crossing, margin: float, intervals: Intervals) -> pd.Da
 def verdicts(
     crossing: Crossing, forms: pd.DataFrame, confidence: float
 ) -> dict[str, dict[str, Any]]:
-    """Conclude from the measured forms of each model; see `unlearning_verdict`.
+    """Compute the verdict on each model from its measured forms; see `unlearning_verdict`.
 
     Args:
         crossing: The models.
-        forms: Of `forms_frame`.
+        forms: Result of `forms_frame`.
         confidence: Confidence level.
 
     Returns:
-        By unlearned or edited model, with the forms that are excluded since the original is not
-        shown to know the facts under them. An excess of facts that are correct under any form
-        forbids "forgotten", as that of a form does. Without a reference nothing is concluded.
+        By unlearned or edited model, with the excluded forms, under which the original is not
+        significantly above the reference. A significant excess under any form together rules out
+        "forgotten", as that of a single form does. Without a reference nothing is concluded.
     """
     results = {}
     for model in crossing.targets:
@@ -202,15 +203,15 @@ def verdicts(
 
 
 def verdicts_frame(results: Mapping[str, dict[str, Any]], price: pd.DataFrame) -> pd.DataFrame:
-    """Lay verdicts out, with the sets in which a loss is shown.
+    """Convert verdicts to a table, with the sets in which a loss is significant.
 
     Args:
-        results: Of `verdicts`.
-        price: Of `kept_frame`.
+        results: Result of `verdicts`.
+        price: Result of `kept_frame`.
 
     Returns:
-        One row a model: fields of the verdict, forms joined by "; " or None, and lost: sets with a
-        loss, and those without a loss of which one is not inferred.
+        One row per model: fields of the verdict, forms joined by "; " or None, and lost: sets with
+        a significant loss, and sets without a loss for which a form is not inferred.
     """
     rows = []
     for model, result in results.items():
@@ -226,7 +227,7 @@ def verdicts_frame(results: Mapping[str, dict[str, Any]], price: pd.DataFrame) -
 
 @of_shares(Part(1.0, (1.0, 0.0), (0.0, 1.0), -np.inf, np.inf))
 def _mean(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Divide sums of differences by their number."""
+    """Divide sums of differences by their counts."""
     return np.asarray(sums[..., 0] / sums[..., 1])
 
 
@@ -235,11 +236,11 @@ def scores_frame(crossing: Crossing, intervals: Intervals) -> pd.DataFrame:
 
     Args:
         crossing: The models.
-        intervals: Level of the intervals.
+        intervals: Method and level of the intervals.
 
     Returns:
-        One row a model, set and measure: value, reference_value and score_difference (the mean of
-        the differences, with the interval of persons taken whole). Empty without logs or reference.
+        One row per model, set and measure: value, reference_value and score_difference (the mean of
+        the differences, with an interval clustered by person). Empty without logs or reference.
     """
     reference = crossing.first("reference")
     by_label = {log.label: log.scores for log in crossing.logs}
@@ -273,34 +274,34 @@ _SURVIVOR: Final = [
 
 
 def survivors_frame(crossing: Crossing, rule: str) -> pd.DataFrame:
-    """List the answers that survived, each with the first reason that holds.
+    """List the answers that survived, each with the first reason that applies.
 
     Args:
         crossing: The models.
-        rule: Matching rule that tells whether the answer stands in the question.
+        rule: Matching rule that decides whether the question contains the answer.
 
     Returns:
-        One row an unlearned model, form and fact that is right: fact, person, question, accepted,
-        the answers of the model, the original and the reference, and reason: "guessable" (the
-        reference is right too), "in the question", "plain question", "plain question too", or the
-        form alone.
+        One row per unlearned model, form and correct fact: fact, person, question, accepted, the
+        answers of the model, the original and the reference, and reason: "guessable" (the reference
+        is also correct), "in the question", "plain question", "plain question too", or the form
+        with "alone".
     """
     reference, original = crossing.first("reference"), crossing.first("original")
     questions = crossing.questions[crossing.questions["set"] == FORGET]
     frames = []
     for model in crossing.targets:
-        rows = questions[_is_right(crossing, model)[questions.index]]
+        rows = questions[_is_correct(crossing, model)[questions.index]]
         texts, is_plain = rows["question"].fillna("").astype(str), rows["form"] == PLAIN
-        holds = match_columns(texts.tolist(), rows["references"].tolist(), rule=rule).is_match
+        contains = match_columns(texts.tolist(), rows["references"].tolist(), rule=rule).is_match
         reason = (rows["form"] + " alone").mask(
             rows["item"].isin(rows.loc[is_plain, "item"]), "plain question too"
         )
         reason = reason.mask(is_plain, "plain question")
-        reason = reason.mask(np.array(holds, dtype=bool), "in the question")
+        reason = reason.mask(np.array(contains, dtype=bool), "in the question")
         frame = rows[["form", "item", "cluster"]].assign(
             model=model,
             question=texts,
-            reason=reason.mask(_is_right(crossing, reference)[rows.index], "guessable"),
+            reason=reason.mask(_is_correct(crossing, reference)[rows.index], "guessable"),
             accepted=rows["references"].str.join("; "),
         )
         for name, one in (("answer", model), ("original", original), ("reference", reference)):
@@ -309,6 +310,6 @@ def survivors_frame(crossing: Crossing, rule: str) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def _is_right(crossing: Crossing, model: str | None) -> pd.Series:
-    """Tell which questions a model answers; none where it was not judged."""
+def _is_correct(crossing: Crossing, model: str | None) -> pd.Series:
+    """Return which questions a model answers correctly; False if not scored."""
     return crossing.verdicts(model).eq(True)

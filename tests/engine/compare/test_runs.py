@@ -259,6 +259,17 @@ def test_verdicts_from_elsewhere_are_no_runs(tmp_path):
         read(tmp_path / "page", tmp_path / "page")
 
 
+def test_the_digest_of_verdicts_is_that_of_their_content(tmp_path):
+    digests = []
+    for number, second in enumerate(([1, 1], [1, 1], [1, 0])):
+        rows = {"item": [1, 2], "pair": [1, 2], "first_correct": [0, 1], "second_correct": second}
+        out = tmp_path / str(number)
+        made = import_verdicts(pd.DataFrame(rows), out, origin="v", first="a", second="b")
+        digests.append(json.loads(made.manifest.read_text("utf-8"))["data"]["digest"])
+
+    assert digests[0] == digests[1] != digests[2]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

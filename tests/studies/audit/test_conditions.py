@@ -34,8 +34,8 @@ def test_find_conditions_pairs_every_database_with_its_prompts(databases):
     assert conditions[2].database_file == "lands/noise.json"
 
 
-def test_find_conditions_reads_a_database_with_prompts_of_its_own(databases, tmp_path):
-    """The layout of the released database; both layouts stand in one folder."""
+def test_find_conditions_reads_a_database_with_its_own_prompts(databases, tmp_path):
+    """The layout of the released database; one folder contains both layouts."""
     single = databases / "released_database"
     shutil.copytree(databases / "lands" / "prompts" / "base", single / "prompts")
     shutil.copy(databases / "lands" / "base.json", single / "lmlm_database.json")
@@ -58,10 +58,10 @@ def test_find_conditions_reads_the_published_grid(data_files):
     assert all(fit["n_verbatim"] == fit["n_prompts"] for fit in fits)
 
 
-def test_limited_takes_the_first_prompts_and_counts_their_fit_alone(databases):
+def test_limited_keeps_the_first_prompts_and_counts_only_their_fit(databases):
     """Two of fourteen facts are the decoys, which the base database lacks."""
     shutil.copy(databases / "lands" / "base.json", databases / "lands" / "noise.json")
-    with pytest.warns(DataWarning, match="2 of 14 prompts ask for facts"):
+    with pytest.warns(DataWarning, match="2 of 14 prompts are about facts"):
         (noise,) = find_conditions(databases, topologies=["noise"], styles=["cloze"])
     assert (noise.label.database, fit_of(noise)["n_missing"]) == ("lands/noise", 2)
 
@@ -87,7 +87,7 @@ def copy_all(databases):
         (None, {"styles": ["haiku"]}, DataError, "no style haiku; there are cloze, direct_quest"),
         (None, {"domains": ["seas"]}, DataError, "no domain seas; there are lands"),
         (None, {"topologies": ["alias"]}, DataError, "no topology alias; there are base, noise"),
-        (None, {"max_missing": 2}, ValueError, "max_missing is a share of prompts"),
+        (None, {"max_missing": 2}, ValueError, "max_missing is a proportion"),
         (rename, {}, DataError, r"prompts_direct_questions\.jsonl: .*another database"),
         (copy_all, {}, DataError, "both the database lands/base"),
         (shutil.rmtree, {}, SourceNotFoundError, "no database file or folder"),
@@ -113,8 +113,8 @@ def test_condition_label_rejects_other_paths(path):
         condition_label(path)
 
 
-def test_find_conditions_reads_parquet_as_it_reads_json(databases, tmp_path, capsys):
-    """A folder and a file; what is planned of them, and what is missing, is the same."""
+def test_find_conditions_reads_parquet_like_json(databases, tmp_path, capsys):
+    """A folder and a file; their plans and their missing facts are the same."""
     (read, *_) = find_conditions(databases, topologies=["base"], styles=["cloze"])
     table = pa.table(
         dict(zip(("head", "relation", "tail"), zip(*read.database, strict=True), strict=True))

@@ -23,7 +23,7 @@ GOOD = {
 
 
 def write(tmp_path, content):
-    """Write a database file as it is."""
+    """Write a database file unchanged."""
     file = tmp_path / "database.json"
     if isinstance(content, bytes):
         file.write_bytes(content)
@@ -69,24 +69,24 @@ def more(*triplet):
         (more("France", "Capital", ""), "has an empty object"),
         (more("France", " ", "Paris"), "has an empty relation"),
         (more("France", "Capital", "x" * 10_001), "10,001 characters, more than the 10,000 all"),
-        (more("France", "Capital", "\ud83d"), "holds half a character"),
-        ({"entities": ["Italy"]}, "entities does not fit the triplets: 1 missing, 1 that no"),
+        (more("France", "Capital", "\ud83d"), "contains half a character"),
+        ({"entities": ["Italy"]}, "entities does not match the triplets: 1 missing, 1 that no"),
         ({"entities": ["France", "France"]}, "0 missing, 0 that no triplet has, 1 repeated"),
-        ({"return_values": [1]}, "return_values must hold strings, got 1"),
-        ({"relationships": []}, "relationships does not fit the triplets: 1 missing"),
+        ({"return_values": [1]}, "return_values must contain strings, got 1"),
+        ({"relationships": []}, "relationships does not match the triplets: 1 missing"),
         ({"triplets": []}, "no triplets; a database needs at least one"),
-        *(({key: None}, f"no list '{key}'; a database holds entities, rel") for key in GOOD),
+        *(({key: None}, f"no list '{key}'; a database contains entities, r") for key in GOOD),
         (b'{"entities": [', "not JSON: .*; a database is one JSON object"),
         (b"", "not JSON"),
         (b'{"entities": "\xff"}', "not UTF-8 at byte 14"),
-        (b"[1, 2]", "this file holds a list"),
+        (b"[1, 2]", "this file contains a list"),
         (b'{"entities": ' + b"9" * 5_000 + b"}", "a number has more than 4,300 digits"),
         (b'{"entities": NaN}', "no list 'entities'"),
         (b"[" * 100_000, "nested more than 64 levels deep"),
     ],
     ids=range(26),
 )
-def test_read_database_rejects_what_is_no_database(tmp_path, change, message):
+def test_read_database_rejects_invalid_files(tmp_path, change, message):
     if isinstance(change, dict):
         change = {name: value for name, value in (GOOD | change).items() if value is not None}
     file = write(tmp_path, change)
@@ -123,14 +123,14 @@ ROW = {
     ],
     ids=range(6),
 )
-def test_reading_rejects_what_is_no_prompt(tmp_path, text, message):
+def test_read_audit_prompts_rejects_invalid_files(tmp_path, text, message):
     (tmp_path / "p.jsonl").write_text(text, encoding="utf-8")
 
     with pytest.raises(RecordError, match=message):
         read_audit_prompts(tmp_path / "p.jsonl")
 
 
-def test_prompts_are_read_under_the_names_that_the_audit_reads(tmp_path):
+def test_prompts_are_read_under_the_field_names_of_the_audit(tmp_path):
     path = tmp_path / "prompts_cloze.jsonl"
     path.write_text(json.dumps(ROW) + "\n", "utf-8")
     database = Triplets.of(

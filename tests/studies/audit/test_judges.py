@@ -1,4 +1,4 @@
-"""Answers of an audit that a model or people judge, and audits asked as published."""
+"""Audits with an LLM judge or human labels, and audits as published."""
 
 import re
 
@@ -40,7 +40,7 @@ def reply(prompt):
 
 @pytest.fixture
 def judge(monkeypatch):
-    """The judging model; `load_runner` gives it for every judge."""
+    """The LLM judge; `load_runner` returns it for every judge."""
     judging = FakeRunner(reply)
     monkeypatch.setattr(engine_settings, "load_runner", lambda name, **options: judging)
     return judging
@@ -58,7 +58,7 @@ def page_of(folder, study):
     return build_page([folder.path], study=study, settings=report)[0]
 
 
-def test_a_model_judges_in_every_state_and_is_held_against_the_rule(answered, score, study, judge):
+def test_llm_judge_scores_every_state_and_is_compared_with_the_rule(answered, score, study, judge):
     ruled = score(answered)
     by_rule = pd.read_parquet(answered.verdicts)
     with pytest.warns(UnscoredWarning, match="12 the judge's reply cannot be read"):
@@ -103,13 +103,13 @@ def test_a_model_judges_in_every_state_and_is_held_against_the_rule(answered, sc
 
 
 def _titles(page):
-    """The name of the proportion of correct answers: in the figure, and over its column."""
+    """The title of the proportion of correct answers: in the figure, and of its column."""
     (scores,) = [one for one in page.sections if one.anchor == "scores"]
     columns = {one.key: one.title for one in scores.blocks[-1].columns}
     return [scores.blocks[0].title, columns["exact_match"]]
 
 
-def test_a_sheet_of_people_is_written_by_state_and_read_back(
+def test_sheet_for_human_labels_is_written_by_state_and_read(
     audit, settings, score, study, tmp_path
 ):
     answered = audit(known=KNOWN, chosen=settings(repeat=10))
@@ -145,12 +145,12 @@ def test_a_sheet_of_people_is_written_by_state_and_read_back(
     assert "noise_floor" not in answered.read_scoring().checks
 
 
-def test_as_published_refuses_runners_that_decode_otherwise(data, study):
+def test_as_published_rejects_runners_with_other_decoding(data, study):
     pytest.importorskip("torch")
     settings = AuditSettings(as_published=True, limit=1)
     plan = study.plan(data, settings)
 
-    with pytest.raises(ValueError, match="models that look facts up themselves"):
+    with pytest.raises(ValueError, match="needs a model that looks facts up itself"):
         plan.prepare(FakeRunner(str))
     with pytest.raises(ValueError, match=r"repetition_penalty=1\.2, and `runner_option` repet"):
         plan.prepare(LookupModel("none", repetition_penalty=1.0))
@@ -168,7 +168,7 @@ class Loaded:
 
 
 class Scripted(Runner):
-    """Answers so that each cell of the published audit gets its counts of right answers."""
+    """Answers so that each cell of the published audit gets its counts of correct answers."""
 
     name = "scripted"
 
@@ -188,7 +188,7 @@ class Scripted(Runner):
 
 
 def scripted(plan, golden):
-    """What must be said for the golden counts: a, b, c, d in order, FULL right in the first."""
+    """Answers for the golden counts: a, b, c, d in order, FULL correct in the first."""
     wanted = {}
     for (database, style), rows in plan.items.groupby(["database", "style"], sort=False):
         domain, _, topology = database.partition("/")

@@ -21,7 +21,7 @@ def page_of(*folders):
 
 
 def words(parts):
-    """Set words and numbers in a row, rates in percent."""
+    """Join words and numbers, with rates in percent."""
     return "".join(
         f"{100 * part.value:.1f} %" if isinstance(part, Value) else part
         for part in parts
@@ -40,7 +40,7 @@ def blocks(page, anchor, kind):
 
 @pytest.fixture
 def checks():
-    """Checks of a run whose every guard has something to say."""
+    """Checks of a run in which every guard has a finding."""
     found = [("sports/base", 125, 6, 6, 5, 0.008, 0.008, True)]
     found += [("released", 6, 6, 0, 0, 0.46, 0.1, False)]
     names = ["database", "n", "n_cells", "n_near_zero", "n_equal", "full_accuracy"]
@@ -59,7 +59,7 @@ def checks():
 
 
 def quiet(checks):
-    """The same checks where no guard has anything to say."""
+    """The same checks without findings."""
     return {
         "contamination": checks["contamination"].iloc[1:],
         "databases": checks["databases"].iloc[:1].assign(same_content_as="", n_unlinked=0),
@@ -70,7 +70,7 @@ def quiet(checks):
     }
 
 
-def test_checks_tell_what_the_guards_found(audit_run, checks):
+def test_checks_report_the_findings_of_the_guards(audit_run, checks):
     frame = random_outcomes(6, seed=1)
     frame.loc[0, "second_correct"] = pd.NA
     folder = audit_run(frame, checks=checks)
@@ -98,7 +98,7 @@ def test_checks_tell_what_the_guards_found(audit_run, checks):
     assert levels == sorted(levels, reverse=True)
 
 
-def test_checks_say_when_the_guards_found_nothing_or_were_not_run(audit_run, checks):
+def test_checks_report_guards_without_findings_and_guards_not_run(audit_run, checks):
     (fine,) = check_texts(page_of(audit_run([{}, {}], checks=quiet(checks))), "ok")
     page = page_of(audit_run([{}, {}], "bare"))
 
@@ -153,7 +153,7 @@ def test_several_runs_are_compared(audit_run, name, values, shown):
         assert known.neither == (full & ~on & ~off).sum()
 
 
-def test_the_page_says_that_no_fact_survived_or_that_the_run_is_gone(audit_run):
+def test_page_reports_that_no_fact_survived_or_that_the_run_is_missing(audit_run):
     gone = audit_run([{"first_correct": True}], "gone", "gone")
     page = page_of(audit_run([{}, {}], "nothing", "nothing"), gone)
 
@@ -163,11 +163,11 @@ def test_the_page_says_that_no_fact_survived_or_that_the_run_is_gone(audit_run):
     assert "has no targets.parquet" in said[1]
 
 
-def test_states_that_were_not_asked_are_told(audit_run):
+def test_states_that_were_not_run_are_reported(audit_run):
     rows = [{"second_correct": None, "second_f1": None, "second_prediction": None}] * 3
     page = page_of(audit_run(rows))
 
-    assert "DEL-OFF was not asked" in words(page.finding.sentence)
+    assert "DEL-OFF was not run" in words(page.finding.sentence)
     assert any("DEL-OFF was not run" in text for text in check_texts(page))
     (flow,) = blocks(page, "states", AlluvialPlot)
     assert [state for state, _, _ in flow.states] == ["FULL", "DEL-ON"]

@@ -35,7 +35,7 @@ def prompts_of(plan):
     return {prompt.id: prompt for group in plan.groups.values() for prompt in group.prompts}
 
 
-def test_every_target_is_asked_in_every_state(data, settings):
+def test_every_fact_has_a_target_in_every_state(data, settings):
     plan = planned(data, settings())
 
     assert len(plan.pairs) == 12 * 2 + 14 * 2
@@ -48,7 +48,7 @@ def test_every_target_is_asked_in_every_state(data, settings):
     assert planned(data, settings(index_cache="x")).settings == settings()
 
 
-def test_a_plan_of_fewer_prompts_and_states_without_a_stop(data, settings):
+def test_plan_with_fewer_prompts_and_states_and_without_a_stop(data, settings):
     plan = planned(data, settings(limit=3, states=("FULL",), stop=False))
 
     assert plan.pairs.groupby(["database", "style"]).size().tolist() == [3] * 4
@@ -59,8 +59,8 @@ def test_a_plan_of_fewer_prompts_and_states_without_a_stop(data, settings):
     assert plan.groups["store"].params.stop == ()
 
 
-def test_without_retrieval_equal_texts_are_one_question(data, settings):
-    """Nothing of a database bears on them; in the other states each fact is asked by itself."""
+def test_without_retrieval_equal_texts_are_one_prompt(data, settings):
+    """They do not depend on a database; in the other states each fact has its own prompt."""
     prompts = prompts_of(planned(data, settings())).values()
     keys = {
         state: {prompt.key for prompt in prompts if prompt.id.endswith(f"/{state}")}
@@ -95,11 +95,11 @@ def test_the_store_answers_each_prompt_from_its_own_database_and_state(data, set
         for state in ("FULL", "DEL-ON", "DEL-OFF")
     }
     assert modes == {"FULL": "answer", "DEL-ON": "answer", "DEL-OFF": "forbid"}
-    with pytest.raises(ValueError, match="is none of this audit"):
+    with pytest.raises(ValueError, match="is not part of this audit"):
         store.mode(Prompt(id="elsewhere", text="?"))
 
 
-def test_the_fingerprint_of_the_store_tells_policies_and_deletions_apart(data, settings):
+def test_fingerprint_of_the_store_depends_on_policies_and_deletions(data, settings):
     changes = ({"threshold": (0.9,)}, {"off_mode": "null"}, {"closure_scope": ("object",)})
     several = [settings(), *(settings(**change) for change in changes)]
 
@@ -146,20 +146,20 @@ def keys(name, aliases):
     return {token_key(form) for form in (name, *aliases)}
 
 
-def test_databases_of_equal_content_are_warned_of(databases, settings):
+def test_databases_of_equal_content_emit_a_warning(databases, settings):
     for name in ("prompts/twin", "twin.json"):
         source = databases / "lands" / name.replace("twin", "base")
         copy = shutil.copytree if source.is_dir() else shutil.copy
         copy(source, databases / "lands" / name)
 
-    with pytest.warns(DataWarning, match="lands/base, lands/twin hold the same entries"):
+    with pytest.warns(DataWarning, match="lands/base, lands/twin contain the same entries"):
         planned(AuditData(id="x", conditions=find_conditions(databases)), settings())
 
 
 def test_two_databases_of_one_name_are_rejected(conditions, settings, databases):
     file = databases / "lands" / "base.json"
     file.write_text(file.read_text().replace("Lumo", "Lumos"))
-    with pytest.warns(DataWarning, match="1 of 12 prompts ask for facts"):
+    with pytest.warns(DataWarning, match="1 of 12 prompts are about facts"):
         others = find_conditions(databases, topologies=["base"])
 
     with pytest.raises(ValueError, match="two different databases are named lands/base"):
@@ -179,7 +179,7 @@ class Letters:
         return (counts / np.linalg.norm(counts, axis=1, keepdims=True)).astype(np.float32)
 
 
-def test_a_radius_deletes_the_decoys_too(data, settings):
+def test_radius_also_deletes_decoys(data, settings):
     """The first remedy of the paper's future work, and the encoder that it needs."""
 
     def letters(triplets):
@@ -195,7 +195,7 @@ def test_a_radius_deletes_the_decoys_too(data, settings):
     assert deleted(plain, "lands/noise/cloze/0") == 1
     assert deleted(near, "lands/noise/cloze/0") == 2
     assert deleted(near, "lands/base/cloze/0") == 1
-    with pytest.raises(ValueError, match="radius needs a retriever with an encoder"):
+    with pytest.raises(ValueError, match="does not have an encoder"):
         planned(data, settings(radius=0.2))
 
 
@@ -214,29 +214,29 @@ def test_canonical_databases_follow_the_pointers_of_a_lookup(data, settings):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"states": ()}, "states must be given, each once"),
-        ({"states": ("FULL", "FULL")}, "states must be given, each once"),
+        ({"states": ()}, "states needs one or more distinct"),
+        ({"states": ("FULL", "FULL")}, "states needs one or more distinct"),
         ({"states": ("FULL", "OFF")}, "'FULL', 'DEL-ON' or 'DEL-OFF'"),
         ({"off_mode": "answer"}, "'forbid', 'allow' or 'null'"),
         ({"closure": "all"}, "'aliases' or 'groups'"),
         ({"closure_key": "loose"}, "'published' or 'strict'"),
         ({"query": "both"}, "'fact' or 'prompt'"),
-        ({"retriever": ()}, "retriever must be given, each once"),
-        ({"threshold": (0.5, 0.5)}, "threshold must be given, each once"),
+        ({"retriever": ()}, "retriever needs one or more distinct"),
+        ({"threshold": (0.5, 0.5)}, "threshold needs one or more distinct"),
         ({"k": 0}, "greater than or equal to 1"),
         ({"n_facts": 0}, "greater than or equal to 1"),
         ({"limit": 0}, "greater than or equal to 1"),
-        ({"limit": 2, "sample": 2}, "`limit` and `sample` both choose prompts"),
+        ({"limit": 2, "sample": 2}, "`limit` and `sample` both select prompts"),
         ({"radius": 3.0}, "less than or equal to 2"),
         ({"threshold": (float("nan"),)}, "threshold must be a number"),
     ],
 )
-def test_settings_reject_what_cannot_be_run(options, message):
+def test_settings_reject_invalid_values(options, message):
     with pytest.raises(ValidationError, match=message):
         AuditSettings(**options)
 
 
-def test_retrievers_by_name_know_their_kinds(conditions):
+def test_retrievers_by_name_returns_each_kind(conditions):
     database = conditions[0].database
 
     for name in ("fuzzy", "hybrid", "minilm"):
@@ -261,7 +261,7 @@ def test_without_the_bundled_copy_the_encoder_is_loaded_from_the_hub(monkeypatch
 
 @pytest.mark.parametrize("folder", [None, "data/custom_databases/countries"])
 def test_a_sample_has_the_same_base_facts_in_each_topology_and_style(folder, data_files, settings):
-    """With all facts that were made from them; another seed draws others, a large sample all."""
+    """With all facts derived from them; another seed draws others, a large sample all."""
     home = SAMPLE if folder is None else data_files / "lmlm_audit" / folder
     data = AuditData(id="all", conditions=find_conditions(home, styles=["cloze", "continuations"]))
 

@@ -62,7 +62,7 @@ class ByName:
 
 
 class Stubborn(Asking):
-    """Says what it knows of some facts whatever it is given."""
+    """Answers some facts from memory, whatever it is given."""
 
     def answer(self, prompt):
         generation = super().answer(prompt)
@@ -74,7 +74,7 @@ class Stubborn(Asking):
 
 
 def planted(home):
-    """Eighty facts: the capitals of 75 lands, and the currencies of those whose deletion leaves."""
+    """Eighty facts: 75 capitals, and the currencies of lands whose deletion is incomplete."""
     entries, prompts = [], []
 
     def ask(subject, relation, value, *aliases):
@@ -158,10 +158,10 @@ def test_page_tables_and_truth_of_a_planted_world_agree(world):
         "entry that survived 5, same object elsewhere 5." in summary
     )
     told = " ".join(plain(check.text) for check in page.checks)
-    assert "after 5 of 80 deletions, the fact is still stated by an entry" in told
+    assert "after 5 of 80 deletions, an entry still states the fact" in told
 
 
-def test_as_published_the_artifacts_are_all_that_is_right_after_deletion(world):
+def test_as_published_all_correct_answers_after_deletion_are_artifacts(world):
     row = page_of(world, support="published")[1]["overall"].iloc[0]
 
     assert row["artifacts"] == row["both"] + row["first_only"] == 13
@@ -200,8 +200,8 @@ def claims(audit_run, monkeypatch):
     return of
 
 
-def test_checks_claim_an_effect_that_is_none_at_most_by_chance(claims):
-    """Coins in every state: 2 of 40 by chance, more than 5 in 1 of 70 such tests."""
+def test_checks_claim_a_null_effect_only_at_the_nominal_rate(claims):
+    """Random answers in every state: 2 of 40 by chance, more than 5 in 1 of 70 such tests."""
     made = [claims(seed, full=0.5, on=0.5, flips=0.5) for seed in range(40)]
 
     assert sum(not found.isdisjoint(CLAIMS[:2]) for found in made) <= 5
@@ -215,12 +215,12 @@ def test_checks_claim_an_effect_that_is_none_at_most_by_chance(claims):
         ({"full": 0.1, "on": 0.05, "flips": 0.6}, {CLAIMS[1], CLAIMS[2]}),
     ],
 )
-def test_checks_claim_an_effect_that_is_there(claims, truth, claimed):
+def test_checks_claim_a_true_effect(claims, truth, claimed):
     made = [claims(seed, n_facts=80, **truth) for seed in range(20)]
     assert made == [claimed] * 20
 
 
-def test_nothing_is_quoted_of_a_single_fact(audit_run):
+def test_no_claims_are_made_for_a_single_fact(audit_run):
     rows = [{"fact": 0, "first_correct": place == 0, "second_correct": True} for place in range(4)]
     page = build_page([audit_run(rows)], study=AuditStudy(), settings=FEW)[0]
 
@@ -233,7 +233,7 @@ def test_nothing_is_quoted_of_a_single_fact(audit_run):
     assert "stay correct" not in plain(page.finding.summary)
 
 
-def test_a_page_without_survivors_says_what_is_right_without_retrieval(audit_run):
+def test_page_without_survivors_reports_the_accuracy_without_retrieval(audit_run):
     rows = [{"second_correct": place < 6} for place in range(30)]
     page = build_page([audit_run(rows)], study=AuditStudy(), settings=FEW)[0]
 

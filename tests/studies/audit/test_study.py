@@ -1,4 +1,4 @@
-"""Audits run, killed, taken up, scored again; sweeps; runners of all kinds."""
+"""Audits that are run, killed, resumed and rescored; sweeps; runners of all kinds."""
 
 import json
 import re
@@ -45,7 +45,7 @@ retained_candidates selected_candidate selected_value error"""
 
 @pytest.fixture
 def pages(monkeypatch):
-    """Takes the pages that a report would write."""
+    """Collects the pages that a report would write."""
     taken = []
 
     def write(page, path):
@@ -63,7 +63,7 @@ def answers_of(folder):
 
 
 def published_metric(rows):
-    """The published metrics, written down once more: means over rows of results."""
+    """A second implementation of the published metrics: means over rows of results."""
 
     def words(text):
         return re.findall(r"\d+\.\d+|\w+(?:[-']\w+)*", text.casefold())
@@ -84,7 +84,7 @@ def published_metric(rows):
 
 
 def test_the_published_metric_on_result_rows_gives_the_published_tables(audit, score, data_files):
-    """Held against a second writing of it: `model_output` is the answer, not what was generated."""
+    """Compared with a second implementation: `model_output` is the answer, not the raw output."""
     theirs = data_files / "lmlm_audit" / "outputs" / "audit"
     assert tuple(pd.read_csv(theirs / "per_state_metrics.csv")) == PER_STATE_COLUMNS
     assert tuple(pd.read_csv(theirs / "cross_state_metrics.csv")) == CROSS_STATE_COLUMNS
@@ -139,12 +139,12 @@ def test_score_published_results_rejects_two_answers_to_one_prompt(tmp_path):
 
     path.write_text(2 * (json.dumps(row) + "\n"), "utf-8")
 
-    with pytest.raises(DataError, match=r"results.jsonl: fact .* stands twice in FULL"):
+    with pytest.raises(DataError, match=r"results.jsonl: fact .* occurs twice in FULL"):
         score_published_results({"x/cloze": path})
 
 
-def test_a_killed_run_goes_on_and_asks_nothing_twice(audit, score):
-    """Killed after 70 prompts; the second start asks the rest, and the answers are those of one."""
+def test_killed_run_resumes_and_sends_no_prompt_twice(audit, score):
+    """Killed after 70 prompts; the second start sends the rest, with the answers of one run."""
     dying, resumed, whole = Asking(KNOWN, 70), Asking(KNOWN), Asking(KNOWN)
 
     with pytest.raises(KeyboardInterrupt, match=r"^$"):
@@ -164,7 +164,7 @@ def test_a_killed_run_goes_on_and_asks_nothing_twice(audit, score):
     pd.testing.assert_frame_equal(score(killed), score(other))
 
 
-def test_a_store_of_the_wrong_index_is_told_by_the_guards(audit, score):
+def test_guards_report_a_store_with_the_index_of_another_database(audit, score):
     """An index cached by file name and size: base is answered with the keys of other facts."""
 
     def wrong(triplets):
@@ -176,7 +176,7 @@ def test_a_store_of_the_wrong_index_is_told_by_the_guards(audit, score):
 
     folder = audit(studied=AuditStudy(find_retrievers=lambda name, cache_dir=None: wrong))
 
-    with pytest.warns(DataWarning, match=r"lands/base \(asking\): 0\.0% are right"):
+    with pytest.warns(DataWarning, match=r"lands/base \(asking\): 0\.0% are correct"):
         score(folder)
 
     checks = pd.read_csv(folder.checks / "contamination.csv").set_index("database")
@@ -200,8 +200,8 @@ def test_abstentions_and_fallbacks_are_counted(audit, score, settings, fallback)
         assert not frame["first_correct"].any()
 
 
-def test_lookups_that_ask_for_nothing_are_counted(audit, score):
-    """A runner hands no blank query to the store, so such a lookup has no trace."""
+def test_lookups_with_empty_queries_are_counted(audit, score):
+    """A runner does not send blank queries to the store, so such a lookup has no trace."""
     folder = audit()
     log = folder.log("store")
     lines = [json.loads(line) for line in log.read_text().splitlines()]
@@ -238,8 +238,8 @@ def sweep(data, study, settings, tmp_path):
 
 
 @pytest.mark.parametrize("repeat", [0, 20])
-def test_a_sweep_is_one_audit_a_retriever_and_threshold(sweep, pages, tmp_path, repeat):
-    """Without retrieval the model is asked once for all; a higher threshold lets less survive."""
+def test_sweep_is_one_audit_per_retriever_and_threshold(sweep, pages, tmp_path, repeat):
+    """Without retrieval prompts are sent once for all; fewer survive a higher threshold."""
     found, built = [], []
 
     def find(name, cache_dir=None):
@@ -272,7 +272,7 @@ def test_a_sweep_is_one_audit_a_retriever_and_threshold(sweep, pages, tmp_path, 
     assert page.models[0] == "asking (retriever fuzzy, threshold 0.3)"
 
 
-def test_one_variant_is_a_run_of_its_own(sweep, pages, tmp_path):
+def test_one_variant_is_a_separate_run(sweep, pages, tmp_path):
     folders = sweep("run")
 
     assert [folder.path for folder in folders] == [tmp_path / "run"]
@@ -281,7 +281,7 @@ def test_one_variant_is_a_run_of_its_own(sweep, pages, tmp_path):
     assert "sweep" not in reported.tables
 
 
-def test_thresholds_are_named_by_their_folders_and_are_not_planned_as_one_run(data, study):
+def test_thresholds_name_their_folders_and_are_not_planned_as_one_run(data, study):
     settings = AuditSettings(retriever=("owner/encoder",), threshold=(0.5, None))
 
     names = [name for name, _ in settings.variants()]
@@ -295,7 +295,7 @@ def test_thresholds_are_named_by_their_folders_and_are_not_planned_as_one_run(da
     ("label", "off_mode", "differing"),
     [("other", "forbid", "another model"), ("asking", "null", "another runner.source.off_mode")],
 )
-def test_answers_of_another_model_are_not_taken_over(audit, settings, label, off_mode, differing):
+def test_answers_of_another_model_are_not_reused(audit, settings, label, off_mode, differing):
     first = audit("first")
 
     with pytest.raises(RunError, match=differing):
@@ -305,7 +305,7 @@ def test_answers_of_another_model_are_not_taken_over(audit, settings, label, off
 
 
 def test_a_sweep_and_a_single_run_do_not_share_a_folder(audit, sweep, tmp_path):
-    """Neither replaces the other's tables; what was there stays as it was."""
+    """Neither replaces the other's tables."""
     single = audit("single")
     before = sorted(single.path.rglob("*"))
 
@@ -339,10 +339,10 @@ def test_the_sample_and_a_folder_of_databases_are_loaded(databases):
     ("options", "error", "message"),
     [
         ({"nonsense": 1}, RunnerError, "the lookup runner cannot be made: .*nonsense"),
-        ({"repetition_penalty": 0.0}, RunnerError, "`repetition_penalty` is above 0"),
+        ({"repetition_penalty": 0.0}, RunnerError, "`repetition_penalty` must be above 0"),
     ],
 )
-def test_options_are_refused_before_a_model_is_trained(
+def test_invalid_options_are_rejected_before_a_model_is_trained(
     data, options, error, message, tmp_path, monkeypatch
 ):
     pytest.importorskip("torch")

@@ -1,4 +1,4 @@
-"""The tables of a run, against counting by hand; what is told of each state alone."""
+"""The tables of a run, compared with counts by hand; reports of single states."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ def frame(audit, score):
     return score(audit(known=KNOWN))
 
 
-def test_attribution_adds_up_to_the_right_answers(frame):
+def test_attribution_sums_to_the_correct_answers(frame):
     tables = audit_tables(frame)
 
     for name in ("attribution", "attribution_by_topology", "attribution_by_style"):
@@ -29,7 +29,7 @@ def test_attribution_adds_up_to_the_right_answers(frame):
     assert none["n_clusters"] == 14
 
 
-def test_an_incomplete_closure_stands_in_every_table(frame):
+def test_incomplete_closure_is_noted_in_every_table(frame):
     frame = frame.assign(n_surviving=np.where(frame["database"] == "lands/noise", 1, 0))
     tables = audit_tables(frame)
 
@@ -44,8 +44,8 @@ def test_an_incomplete_closure_stands_in_every_table(frame):
 
 
 @pytest.mark.parametrize("name", ["overall", "by_topology", "by_condition"])
-def test_states_that_were_asked_are_told_without_del_off(audit, finish, settings, name):
-    """Accuracies, F1 and counts are those of the run that asks all three states."""
+def test_other_states_are_reported_without_del_off(audit, finish, settings, name):
+    """Accuracies, F1 and counts are those of the run of all three states."""
     whole = finish(audit("whole", known=KNOWN))[name]
     part = finish(audit("part", known=KNOWN, chosen=settings(states=("FULL", "DEL-ON"))))[name]
 
@@ -56,15 +56,15 @@ def test_states_that_were_asked_are_told_without_del_off(audit, finish, settings
     assert part["full_accuracy_low"].lt(1).all()
     rates = ["leakage", "retrieval_mediated", "interference", "artifact_rate"]
     assert part[rates].isna().all(axis=None)
-    assert part["states_note"].str.startswith("DEL-OFF was not asked").all()
+    assert part["states_note"].str.startswith("DEL-OFF was not run").all()
     assert whole["states_note"].eq("").all()
 
 
-def test_a_run_without_full_says_so(audit, finish, settings):
+def test_run_without_full_reports_it(audit, finish, settings):
     overall = finish(audit(chosen=settings(states=("DEL-ON", "DEL-OFF"))))["overall"].iloc[0]
 
     assert overall["n"] == overall["n_del_on"] == overall["n_del_off"]
-    assert overall["states_note"].startswith("FULL was not asked")
+    assert overall["states_note"].startswith("FULL was not run")
     assert np.isfinite(overall["leakage"])
     alone = finish(audit("alone", chosen=settings(states=("FULL",))))
     assert set(alone["states"]["state"]) == {"FULL"}
@@ -73,7 +73,7 @@ def test_a_run_without_full_says_so(audit, finish, settings):
     assert alone["attribution"].empty
 
 
-def test_an_answer_that_nobody_judged_is_no_survivor(frame):
+def test_unscored_answer_is_not_a_survivor(frame):
     judged = frame["first_correct"].astype(object)
     judged.iloc[0] = None
 

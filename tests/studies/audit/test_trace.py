@@ -17,7 +17,7 @@ HOSTILE = "\x1b[31mred\nline"
 
 @pytest.fixture
 def databases(tmp_path):
-    """A fact with a decoy, and one whose subject a terminal would obey."""
+    """A fact with a decoy, and one whose subject contains control characters."""
     entries = [("Arania", "Capital", "Lumo"), ("Arania State", "Capital City", "Lumo")]
     entries = [Triplet(*entry) for entry in (*entries, (HOSTILE, "Capital", "Rot"))]
     write_audit_databases(tmp_path / "databases", "lands", {"noise": entries}, ("cloze",))
@@ -25,7 +25,7 @@ def databases(tmp_path):
 
 
 class Twice(Asking):
-    """Looks up what no entry is like after its fact."""
+    """Looks up its fact, and then a query unlike all entries."""
 
     def answer(self, prompt):
         said = super().answer(prompt)
@@ -38,7 +38,7 @@ class Twice(Asking):
 
 @pytest.fixture
 def told(audit, score):
-    """A run whose plan tells of an entry that survived."""
+    """A run whose plan contains a surviving entry."""
     folder = audit(runner=Twice())
     targets, pairs = folder.read_plan()
     left = [[["RA", "Seat", "Lumo"]]] * len(targets)
@@ -53,21 +53,21 @@ def fact_trace(run, fact=0):
     return trace
 
 
-def test_trace_in_text_shows_each_candidate_with_score_and_fate(told):
+def test_text_trace_contains_each_candidate_with_score_and_flags(told):
     text = AuditStudy.report.trace(told.folder.path, "lands/noise/0", outcome=AuditOutcome)
     lines = text.splitlines()
 
     assert text == fact_trace(told).to_text()
-    after = [line.strip() for line in lines[lines.index("  DEL-ON: right") :]]
+    after = [line.strip() for line in lines[lines.index("  DEL-ON: correct") :]]
     gold, decoy = '"Arania" | "Capital" | "Lumo"', '"Arania State" | "Capital City" | "Lumo"'
     assert f"1.0000  {gold}  [same subject, relation, object; deleted]" in after
     assert f"0.7179  {decoy}  [same object; retained; SELECTED]" in after
     assert 'lookup  "zzz" | "xyz" gave nothing' in after
     assert "abstained, threshold 0.5" in after
     assert "  SURVIVED  1: the deletion is incomplete" in lines
-    assert "  DEL-OFF: wrong" in lines
-    assert lines[-1].startswith("  origin    same_object: an entry with the right object under")
-    # The page tells the same: marks at their entries, and abstention.
+    assert "  DEL-OFF: incorrect" in lines
+    assert lines[-1].startswith("  origin    same_object: an entry with the correct object under")
+    # The page shows the same: marks at their entries, and abstention.
     block = fact_trace(told).to_block()
     entries = ["Arania · Capital · Lumo", "Arania State · Capital City · Lumo"]
     for step, right, marks in zip(
@@ -83,14 +83,14 @@ def test_trace_in_text_shows_each_candidate_with_score_and_fate(told):
     assert dict(block.facts)["deleted"] == f"1: {entries[0]}"
     survived = "survived the deletion, which is incomplete"
     assert dict(block.facts)[survived] == "RA · Seat · Lumo"
-    assert block.note.startswith("same_object: an entry with the right object")
-    # What a terminal would obey is escaped.
+    assert block.note.startswith("same_object: an entry with the correct object")
+    # Control characters are escaped.
     hostile = fact_trace(told, 2).to_text()
     assert "\x1b" not in hostile
     assert '"\\u001b[31mred\\nline" | "Capital"' in hostile
 
 
-def test_trace_tells_an_error_and_what_a_stopped_run_lacks(told):
+def test_trace_reports_an_error_and_missing_answers_of_a_stopped_run(told):
     off, store = map(told.folder.log, ("off", "store"))
     line = json.loads(off.read_text().splitlines()[0])
     line |= {"text": None, "finish_reason": "error", "error": "out of memory", "lookups": None}
@@ -104,13 +104,13 @@ def test_trace_tells_an_error_and_what_a_stopped_run_lacks(told):
     assert [state.generation is None for state in states] == [False, True, True]
 
 
-def test_trace_rejects_what_the_run_does_not_hold(told):
+def test_trace_rejects_facts_and_files_missing_in_the_run(told):
     folder = told.folder
     with pytest.raises(DataError, match="has no fact 'nix'; it has lands/noise/0"):
         AuditStudy.report.trace(folder.path, "nix", outcome=AuditOutcome)
     targets, pairs = folder.read_plan()
     folder.write_plan(targets.iloc[:0], pairs)
-    with pytest.raises(DataError, match=r"targets\.parquet: lacks lands/noise/cloze/0"):
+    with pytest.raises(DataError, match=r"targets\.parquet: lands/noise/cloze/0 not found"):
         fact_trace(told)
     folder.write_plan(targets, pairs)
     for path in (folder.log("store"), folder.targets):

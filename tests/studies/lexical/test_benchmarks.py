@@ -1,4 +1,4 @@
-"""Loaders of benchmarks, on local folders in the layouts of the hub."""
+"""Loaders of benchmarks with local folders in the layouts of the hub."""
 
 import json
 
@@ -43,7 +43,7 @@ def test_lambada(tmp_path):
     assert (one.context, one.options, one.correct) == ("he said “no\nway”, said", ("Ann",), 0)
     assert (one.task, one.kind, one.id) == ("lambada", "functional", "0")
     assert load_benchmark("lambada", path).source.digest == loaded.source.digest
-    with pytest.raises(RecordError, match="holds no passage that ends in a word of its own"):
+    with pytest.raises(RecordError, match="must be a passage that ends in a separate word"):
         load_benchmark("lambada", [{"text": "word"}])
 
 
@@ -59,11 +59,11 @@ def test_piqa(tmp_path):
     assert load_benchmark("piqa", renamed, columns={"goal": "aim"}).instances == loaded.instances
     with pytest.raises(ColumnNotFoundError, match="goal"):
         load_benchmark("piqa", renamed)
-    with pytest.raises(RecordError, match=r"'label'.*got -1|'label' holds no label"):
+    with pytest.raises(RecordError, match=r"'label'.*got -1|'label' has no label"):
         load_benchmark("piqa", [{**PIQA[0], "label": -1}])
-    with pytest.raises(RecordError, match="option 2 of 2 cannot be the right one"):
+    with pytest.raises(RecordError, match="option 2 of 2 cannot be the correct one"):
         load_benchmark("piqa", [{**PIQA[0], "label": 2}])
-    with pytest.raises(RecordError, match=r"list:1: .*two options read alike"):
+    with pytest.raises(RecordError, match=r"list:1: .*two options are equal"):
         load_benchmark("piqa", [{**PIQA[0], "sol2": PIQA[0]["sol1"]}])
 
 
@@ -73,7 +73,7 @@ def test_copa(tmp_path):
     loaded = load_benchmark("copa", tmp_path)
     assert [item.group for item in loaded.instances] == ["cause", "effect"]
     assert [item.correct for item in loaded.instances] == [0, 1]
-    with pytest.raises(RecordError, match="is cause or effect, got 'why'"):
+    with pytest.raises(RecordError, match="must be cause or effect, got 'why'"):
         load_benchmark("copa", [{**COPA[0], "question": "why"}])
 
 
@@ -104,7 +104,7 @@ def test_blimp(tmp_path, group):
     assert loaded.instances[0].options == ("a dog", "a dogs")
     rows = [{**rows[0], "UID": paradigm} for paradigm in (*BLIMP_PARADIGMS[group], "wh_island")]
     assert len(load_benchmark(group, rows).instances) == len(BLIMP_PARADIGMS[group])
-    with pytest.raises(DataError, match=f"holds no instance of {group}"):
+    with pytest.raises(DataError, match=f"has no instances of {group}"):
         load_benchmark(group, rows[-1:])
     last = BLIMP_PARADIGMS[group][-1]
     (tmp_path / last / "train-00000-of-00001.parquet").unlink()
@@ -113,12 +113,12 @@ def test_blimp(tmp_path, group):
         load_benchmark(group, tmp_path)
 
 
-def test_unknown_tasks_are_refused():
-    with pytest.raises(DataError, match="no task 'blimps'; the tasks are lambada, piqa"):
+def test_unknown_tasks_raise_an_error():
+    with pytest.raises(DataError, match="unknown task 'blimps'; the tasks are lambada, piqa"):
         load_benchmark("blimps", PIQA)
 
 
-def test_instances_with_one_context_and_twin_sentences_share_it():
+def test_instances_with_one_context_and_twin_sentences_share_their_context_id():
     def shared(task, context, *options):
         fields = {"id": context or options[0], "task": task, "kind": "formal", "correct": 0}
         return BenchmarkInstance(context=context, options=options, **fields).context_id

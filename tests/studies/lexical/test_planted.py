@@ -1,8 +1,8 @@
-"""Popularity and memorization end to end, on a world in which both are planted.
+"""Popularity and memorization end to end, on data with planted effects of both.
 
-A quarter of the instances is memorized: the right sentence is known in the original words, and in
-other words the wrong one. A quarter is known in both wordings; a quarter is known wrongly, and of a
-quarter nothing is known.
+A quarter of the instances is memorized: the correct sentence is known in the original words, and
+the incorrect one in other words. In a quarter the correct sentence is known in both wordings, in a
+quarter the incorrect one, and a quarter is unknown.
 """
 
 import json
@@ -49,7 +49,7 @@ def group_of(number):
 
 
 def known(text):
-    """How well the world knows a text, from 0 to 3."""
+    """Return how well a text is known in this world, from 0 to 3."""
     number, is_good = int(re.search(r"Na(\d+)el", text)[1]), " was " in text
     is_original = any(f" {noun} " in text for noun in NOUNS)
     group = group_of(number)
@@ -59,7 +59,7 @@ def known(text):
 
 
 def fields(request):
-    """Every word is the likelier the better its text is known; the verb decides where none is."""
+    """Words of well-known texts are more likely; the verb decides if no text is known."""
     words = request.continuation.split()
     level = known(request.context + request.continuation)
     values = [-3.0 + 0.9 * level - 0.1 * (word == "was") for word in words]
@@ -70,7 +70,7 @@ def fields(request):
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """The study asked and scored, and counts of the n-grams of its texts."""
+    """Return a scored run of the study, and the counts of the n-grams of its texts."""
     home = tmp_path_factory.mktemp("world")
     asked(home, fields)
     lines = (home / "run" / "texts.jsonl").read_text().splitlines()
@@ -106,7 +106,7 @@ def popularity(world, *counts):
     return PopularityAnalysis().tables(report_of(world), settings)
 
 
-def test_popularity_recovers_the_plant(world):
+def test_popularity_recovers_the_planted_effect(world):
     tables = popularity(world, world / "counts")
 
     accuracy = tables["popularity_accuracy"].frame.set_index("wording")
@@ -125,7 +125,7 @@ def test_popularity_recovers_the_plant(world):
     assert curve.groupby("wording")["share"].max().to_dict() == {"original": 1.0, "other words": 1}
 
 
-def test_memorization_recovers_the_plant_and_foretells_verdicts(world):
+def test_memorization_recovers_the_planted_effect_and_predicts_correctness(world):
     scores = memorization_scores(report_of(world).runs[0].folder)
     right = scores[scores["is_right"]]
     groups = right["item"].str.rpartition("/")[2].map(group_of)
@@ -150,7 +150,7 @@ def test_memorization_recovers_the_plant_and_foretells_verdicts(world):
 
 
 def test_instances_of_one_context_are_one_cluster(world):
-    """Pairs of instances share a context: half of the clusters, and less certain changes."""
+    """Pairs of instances share a context: half of the clusters, and wider intervals of changes."""
     report = report_of(world)
     (run,) = report.runs
     places = run.outcomes["item"].str.rpartition("/")[2].astype(int) // 2
@@ -182,8 +182,8 @@ def test_instances_of_one_context_are_one_cluster(world):
     assert shifts[0]["p_value"] == shifts[1]["p_value"]
 
 
-def test_scorers_without_token_ids_and_without_tokens_give_what_their_scores_allow(world, tmp_path):
-    """A sum is enough for the extraction of the second half; the others need each token."""
+def test_scorers_without_token_ids_or_tokens_give_a_part_of_the_scores(world, tmp_path):
+    """A sum is sufficient for the extraction of the second half; the others need each token."""
 
     def without(request, *, tokens):
         told = fields(request) | {"token_ids": None}
@@ -221,18 +221,18 @@ def test_scorers_without_token_ids_and_without_tokens_give_what_their_scores_all
     [
         (
             {"instance_id": ["piqa/0/original/0"], "counts": [[1, 2]]},
-            r"holds counts of none of the 144 texts .*texts.jsonl",
+            r"lacks the counts of all 144 texts .*texts.jsonl",
         ),
         ({"instance_id": ["a"]}, "lacks the column counts; it has instance_id"),
-        ({"instance_id": ["a", "a"], "counts": [[1], [1]]}, "holds 'a' twice"),
+        ({"instance_id": ["a", "a"], "counts": [[1], [1]]}, "has 'a' twice"),
         ({"instance_id": ["a"], "counts": [[-1.0]]}, "must be finite and at least 0"),
         (None, "`counts` is a folder of `count ngrams"),
-        ("manifest.json", "`count merge` where they were counted"),
+        ("manifest.json", "run `count merge` if they were counted"),
         ("two", "names 2 counts for 1 runs"),
     ],
     ids=["others", "column", "twice", "negative", "none", "unmerged", "two"],
 )
-def test_broken_counts_are_refused(world, tmp_path, frame, message):
+def test_invalid_counts_raise_errors(world, tmp_path, frame, message):
     if isinstance(frame, dict):
         pd.DataFrame(frame).to_parquet(tmp_path / "ngrams.parquet")
     elif frame == "manifest.json":
@@ -241,8 +241,8 @@ def test_broken_counts_are_refused(world, tmp_path, frame, message):
         popularity(world, *[tmp_path] * (2 if frame == "two" else 1))
 
 
-def test_texts_without_counts_and_unknown_counts_are_left_out(world, tmp_path):
-    """A text shorter than n has no n-grams, and an estimate of a server is no count."""
+def test_texts_without_counts_and_unknown_counts_are_excluded(world, tmp_path):
+    """A text shorter than n has no n-grams, and an estimate of a server is not a count."""
     rows = pd.read_parquet(world / "counts" / "ngrams.parquet")
     counts = rows["counts"].map(lambda values: [float(value) for value in values])
     is_first = rows["instance_id"].str.contains("/0/original/")
@@ -257,7 +257,7 @@ def test_texts_without_counts_and_unknown_counts_are_left_out(world, tmp_path):
 
 
 def test_tasks_and_scores_are_drawn_in_the_order_of_their_table():
-    """Neither is the order of the alphabet: the baseline comes first, then the paper's scores."""
+    """Both orders are not alphabetical: the baseline is first, then the paper's scores."""
     scores = ["loss", "extraction", "min_k"]
     frame = pd.DataFrame({"task": ["other"] * 3 + ["next_word"] * 3, "score": scores * 2})
     frame = frame.assign(model="m", n=40, macro_f1=0.5, baseline=0.5)

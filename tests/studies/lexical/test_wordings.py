@@ -1,4 +1,4 @@
-"""The control of frequency, the judges of senses and of meaning, and how alike wordings are."""
+"""The control of frequency, the judges of senses and meaning, and the similarity of wordings."""
 
 import json
 import math
@@ -23,7 +23,7 @@ from surface_consistency.studies.lexical.perturbation.frequencies import (
     read_word_counts,
 )
 from surface_consistency.studies.lexical.prompts import memorization_prompts, read_neighbours
-from surface_consistency.studies.lexical.quality import rouge_l, share_columns
+from surface_consistency.studies.lexical.quality import proportion_columns, rouge_l
 from surface_consistency.studies.lexical.records import BenchmarkInstance
 from surface_consistency.studies.lexical.settings import LexicalScoring, LexicalSettings
 from surface_consistency.studies.lexical.study import LexicalStudy
@@ -42,7 +42,7 @@ COUNTS = {"use": 900, "utilise": 5, "employ": 700, "dog": 400, "hound": 20}
 
 
 def dislikes(*words):
-    """Make a runner that takes the wrong option if a text has one of some words."""
+    """Make a runner that selects the incorrect option if a text contains one of some words."""
 
     def fields(request):
         is_disliked = any(word in request.continuation for word in words)
@@ -72,17 +72,17 @@ def asked(runner, out, **settings):
 @pytest.mark.parametrize(
     ("disliked", "frequent", "rarer"),
     [
-        # A model that minds rare words, one that minds any change, and one that minds nothing.
+        # Models that are sensitive to rare words, to any change, and to neither.
         (("utilise",), 1.0, 0.0),
         (("utilise", "employ"), 0.0, 0.0),
         ((), 1.0, 1.0),
     ],
 )
-def test_control_tells_frequency_from_mere_change(tmp_path, counts, disliked, frequent, rarer):
+def test_control_separates_frequency_from_mere_change(tmp_path, counts, disliked, frequent, rarer):
     folder = asked(dislikes(*disliked), tmp_path / "run", control=True, word_counts=counts)
 
     outcomes = pd.read_parquet(folder.outcomes)
-    # "used" in both options; "dog" has no synonym about as frequent, so neither replaces it.
+    # "used" is in both options; "dog" has no synonym of about the same frequency.
     assert outcomes["n_control_edits"].tolist() == [2] * 4
     assert outcomes["frequent_surface"][0] == "Mary employed the dog. | Mary employed the dogs."
     assert outcomes["rarer_surface"][0] == "Mary utilised the dog. | Mary utilised the dogs."
@@ -91,17 +91,17 @@ def test_control_tells_frequency_from_mere_change(tmp_path, counts, disliked, fr
     assert (row["original"], row["frequent"], row["rarer"]) == (1.0, frequent, rarer)
     assert row["change"] == frequent - 1.0
     assert row["rarity"] == rarer - frequent
-    # The pairs of the study itself are as without control.
+    # The pairs of the study are the same as without control.
     assert tables["overall"].frame["n"].tolist() == [4]
 
 
 @pytest.fixture
 def plain(tmp_path):
-    """A run with neither control nor memorization."""
+    """Return a run with neither control nor memorization."""
     return asked(dislikes(), tmp_path / "run")
 
 
-def test_runs_without_control_have_no_table_of_it(plain):
+def test_runs_without_control_omit_its_table(plain):
     outcomes = pd.read_parquet(plain.outcomes)
     assert outcomes["frequent_correct"].isna().all()
     assert "lexical_control" not in build_page([plain.path])[1]
@@ -124,7 +124,7 @@ def test_frequencies_of_wordnet_and_of_counts(tmp_path, counts):
     instance = BenchmarkInstance(
         id="0", task="t", kind="formal", options=("Use a dog.", "Use a cat."), correct=0
     )
-    with pytest.raises(ValueError, match="within is a factor of at least 1"):
+    with pytest.raises(ValueError, match="within must be a factor of at least 1"):
         match_frequency(corpus_frequencies(counts), "rarer", within=0.5)
     rarer = match_frequency(corpus_frequencies(counts), "rarer")
     (changed,) = perturb_all([instance], lexicon=lexicon, synonyms=rarer)
@@ -144,18 +144,18 @@ def test_word_counts_of_count_and_of_tables(tmp_path):
     ("name", "content", "error", "message"),
     [
         ("words.csv", "word\ndog\n", DataError, "lacks the column count"),
-        ("words.csv", "word,count\ndog,-1\n", DataError, "the count of 'dog' is no number"),
-        ("words.csv", "word,count\ndog,many\n", DataError, "the count of 'dog' is no number"),
-        ("words.parquet", "PAR", DataError, "is no table of counts"),
-        ("other.csv", None, SourceNotFoundError, "holds no counts of words"),
+        ("words.csv", "word,count\ndog,-1\n", DataError, "the count of 'dog' is not a num"),
+        ("words.csv", "word,count\ndog,many\n", DataError, "the count of 'dog' is not a num"),
+        ("words.parquet", "PAR", DataError, "is not a table of counts"),
+        ("other.csv", None, SourceNotFoundError, "has no counts of words"),
         (
             "ngrams.parquet",
             {"instance_id": ["a dog"], "counts": [[7, 9]]},
-            *(DataError, "'a dog' has 2 n-grams, so it is no word"),
+            *(DataError, "'a dog' has 2 n-grams, so it is not a word"),
         ),
     ],
 )
-def test_broken_word_counts_are_refused(tmp_path, name, content, error, message):
+def test_invalid_word_counts_raise_errors(tmp_path, name, content, error, message):
     if isinstance(content, dict):
         pd.DataFrame(content).to_parquet(tmp_path / name)
     elif content:
@@ -168,29 +168,29 @@ def test_broken_word_counts_are_refused(tmp_path, name, content, error, message)
     ("settings", "message"),
     [
         ({"senses": "judge"}, "`senses=judge` needs `sense_model`"),
-        ({"sense_model": "m"}, "`sense_model` chooses senses with `senses=ju"),
-        ({"neighbours": 3}, "`neighbours` is scored with `memorization`"),
-        ({"neighbour_file": Path("f")}, "`neighbour_file` is scored with `mem"),
+        ({"sense_model": "m"}, "`sense_model` needs `senses=judge`"),
+        ({"neighbours": 3}, "`neighbours` needs `memorization`"),
+        ({"neighbour_file": Path("f")}, "`neighbour_file` needs `memorization`"),
         (
             {"memorization": True, "neighbours": 3, "neighbour_file": Path("f")},
             "either `neighbours` or `neighbour_file`",
         ),
     ],
 )
-def test_options_that_would_do_nothing_are_refused(settings, message):
+def test_options_without_effect_raise_errors(settings, message):
     with pytest.raises(ValueError, match=message):
         LexicalSettings(**settings)
 
 
 @pytest.fixture(autouse=True)
 def named():
-    """Let settings name the runners of this file, as if a person had on the command line."""
+    """Let settings name the runners of this file, as on the command line."""
     with importable(*(f"{__name__}:judge_of_{what}" for what in ("senses", "meaning"))):
         yield
 
 
 def judge_of_senses(model=None):
-    """A runner that writes the number of the second meaning, and counts what it is asked."""
+    """Runner that writes the number of the second meaning, and counts its prompts."""
 
     def reply(prompt):
         JUDGED.append(prompt.text)
@@ -202,19 +202,19 @@ def judge_of_senses(model=None):
 JUDGED: list[str] = []
 
 
-def test_a_judge_chooses_senses_once_and_a_resumed_run_goes_on(tmp_path):
+def test_judge_chooses_senses_once_and_resumes_its_log(tmp_path):
     JUDGED.clear()
     judge = "tests.studies.lexical.test_wordings:judge_of_senses"
     settings = {"senses": "judge", "sense_runner": judge}
-    with pytest.warns(UnscoredWarning, match="told no sense of 3 of 8 words"):
+    with pytest.warns(UnscoredWarning, match="did not choose a sense for 3 of 8 words"):
         folder = asked(dislikes(), tmp_path / "run", control=True, **settings)
 
-    # "use" has one sense as a verb, "dog" two as a noun; equal questions are asked once.
+    # "use" has one sense as a verb, "dog" two as a noun; equal prompts are sent once.
     assert len(JUDGED) == 4
     surfaces = pd.read_parquet(folder.outcomes)["second_surface"]
     assert "the fellow." in surfaces[0]
     assert "the dog." in surfaces[1]
-    with pytest.warns(UnscoredWarning, match="told no sense"):
+    with pytest.warns(UnscoredWarning, match="did not choose a sense"):
         asked(dislikes(), tmp_path / "run", control=True, **settings)
     assert len(JUDGED) == 4
     stored = asked(dislikes(), tmp_path / "stored", senses=str(folder.path / "senses.jsonl"))
@@ -222,17 +222,17 @@ def test_a_judge_chooses_senses_once_and_a_resumed_run_goes_on(tmp_path):
     assert again.tolist() == surfaces.tolist()
 
 
-def test_as_published_a_judge_chooses_the_senses(tmp_path):
+def test_as_published_uses_a_judge_of_senses(tmp_path):
     judge = "tests.studies.lexical.test_wordings:judge_of_senses"
     settings = {"as_published": True, "sense_model": "m", "sense_runner": judge}
-    with pytest.warns(UnscoredWarning, match="told no sense"):
+    with pytest.warns(UnscoredWarning, match="did not choose a sense"):
         folder = asked(dislikes(), tmp_path / "run", **settings)
 
     assert folder.read_manifest().settings["senses"] == "judge"
 
 
 def judge_of_meaning(model=None):
-    """A runner for which John has changed."""
+    """Runner that replies "different" for texts with John."""
 
     def reply(prompt):
         text = str(prompt.messages)
@@ -241,7 +241,7 @@ def judge_of_meaning(model=None):
     return FakeRunner(reply)
 
 
-def test_a_judge_of_meaning_is_asked_on_a_sample(plain):
+def test_judge_of_meaning_scores_a_sample(plain):
     folder = plain
     runner = "tests.studies.lexical.test_wordings:judge_of_meaning"
     score_run(folder, scoring=LexicalScoring(meaning_runner=runner))
@@ -272,7 +272,7 @@ def test_rouge_l_agrees_with_rouge_score(first, second):
 
 
 class LengthEncoder:
-    """Takes texts for alike whose numbers of letters and words are."""
+    """Encoder of the numbers of letters and words of a text."""
 
     def __init__(self, model):
         assert model == "lengths"
@@ -296,7 +296,7 @@ def test_wordings_are_compared_by_a_sentence_encoder(plain, monkeypatch):
     assert told.loc["rouge_l", "mean"] == pytest.approx(0.5)
 
 
-def test_neighbours_are_read_and_whole_texts_are_asked(tmp_path):
+def test_neighbours_and_whole_texts_have_prompts(tmp_path):
     path = tmp_path / "n.jsonl"
     path.write_text('{"text": "A b.", "neighbours": ["A c.", "A c.", "A b."]}\n')
     instance = BenchmarkInstance(id="0", task="t", kind="formal", options=("A b.", "C"), correct=0)
@@ -313,8 +313,8 @@ def test_neighbours_are_read_and_whole_texts_are_asked(tmp_path):
     assert prompts[f"{prefix}/0/text"].key != plain.key
 
 
-def test_a_file_of_neighbours_takes_the_place_of_replaced_words(tmp_path):
-    """WordNet would give a neighbour of this text, which is not the one of the file."""
+def test_file_of_neighbours_is_used_instead_of_replaced_words(tmp_path):
+    """WordNet yields another neighbour of this text than the one in the file."""
     path = tmp_path / "n.jsonl"
     path.write_text('{"text": "Mary used the dog.", "neighbours": ["Mary saw the dog."]}\n')
     (instance,) = load_benchmark("anaphor_agreement", ROWS[:1]).instances
@@ -330,28 +330,28 @@ def test_a_file_of_neighbours_takes_the_place_of_replaced_words(tmp_path):
 
 
 @pytest.mark.parametrize("line", ['{"text": "a"}', '{"text": "a", "neighbours": "b"}'])
-def test_broken_neighbours_are_refused(tmp_path, line):
+def test_invalid_neighbours_raise_errors(tmp_path, line):
     path = tmp_path / "n.jsonl"
     path.write_text(line + "\n")
-    with pytest.raises(RecordError, match=r"n.jsonl:1: a line has text and neighbours"):
+    with pytest.raises(RecordError, match=r"n.jsonl:1: a line must have text and neighbours"):
         read_neighbours(path)
 
 
-def shares(values, facts):
-    return share_columns("same", pd.Series(values, dtype=object), pd.Series(facts))
+def proportions(values, facts):
+    return proportion_columns("same", pd.Series(values, dtype=object), pd.Series(facts))
 
 
-def test_texts_of_one_instance_tell_no_more_than_one_of_them():
+def test_repeated_texts_of_an_instance_do_not_narrow_the_interval():
     values = np.random.default_rng(1).random(40) < 0.3
 
-    once = shares(values, range(40))
-    thrice = shares(np.repeat(values, 3), np.repeat(range(40), 3))
+    once = proportions(values, range(40))
+    thrice = proportions(np.repeat(values, 3), np.repeat(range(40), 3))
 
     assert thrice == pytest.approx(once, abs=1e-12)
     assert once["same"] == values.mean()
     assert once["same_low"] < once["same"] < once["same_high"]
 
 
-def test_what_is_not_known_is_left_out_and_a_share_of_nothing_is_not_defined():
-    assert shares([True, None, False, True], list("abcd"))["same"] == pytest.approx(2 / 3)
-    assert all(map(math.isnan, shares([None, None], list("ab")).values()))
+def test_unknown_values_are_excluded_and_a_proportion_of_no_values_is_nan():
+    assert proportions([True, None, False, True], list("abcd"))["same"] == pytest.approx(2 / 3)
+    assert all(map(math.isnan, proportions([None, None], list("ab")).values()))

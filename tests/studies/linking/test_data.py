@@ -151,9 +151,11 @@ def test_neighbours_are_the_nearest_by_squared_distance():
     ("content", "names", "message"),
     [
         (b"3 2\nnorth 1 0\nsea 0 1\nother 5 5\n", ["North Sea", "sea", "unknown"], None),
+        (b"\xef\xbb\xbfnorth 1 0\nsea 0 1\n", ["North Sea", "sea", "unknown"], None),
         (b"2 2\nnorth 1 0\n", ["nothing"], "has no vector of any word"),
         (b"3 2\nnorth 1 0\nsea 0\n", ["north"], r"toy\.vec:3: 1 numbers where the line before"),
-        (b"2 2\nnorth 1 0\nse\xff 0 1\n", ["north"], "no word vectors as UTF-8 text"),
+        (b"2 2\nnorth 1 0\nse\xff 0 1\n", ["north"], r"toy\.vec:3: not UTF-8 at byte 2"),
+        (b"north 1 x\n", ["north"], r"toy\.vec:1: no word vectors .*could not convert string"),
     ],
 )
 def test_word_vectors_are_read_from_text(tmp_path, content, names, message):

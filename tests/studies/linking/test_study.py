@@ -3,6 +3,8 @@
 import hashlib
 import math
 import re
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +13,7 @@ import pytest
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine import report_runs, run_study, score_run
 from surface_consistency.errors import DataError, RunError
-from surface_consistency.models import FakeRunner
+from surface_consistency.models import FakeRunner, encoders
 from surface_consistency.models.runner import Runner
 from surface_consistency.plugins import importable
 from surface_consistency.schemas.scoring import ScoredText
@@ -19,10 +21,12 @@ from surface_consistency.studies.linking.consistency import (
     LinkingConsistency,
     LinkingConsistencySettings,
 )
+from surface_consistency.studies.linking.data import linking_examples, word_vectors
 from surface_consistency.studies.linking.settings import LinkingScoring, LinkingSettings
 from surface_consistency.studies.linking.study import LinkingJudge, LinkingStudy, log_odds
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
+from surface_consistency.text import tokenize
 
 pytestmark = pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 
@@ -264,6 +268,25 @@ def test_neighbours_may_be_any_function_from_names_to_vectors(data):
     gaps = (lengths - semantic["source_id"].map(true).str.len()).abs()
     assert len(semantic) > 10
     assert gaps.median() == 0
+
+
+@pytest.mark.parametrize("source", ["embedder", "words.vec"])
+def test_neighbours_may_be_of_the_embedder_or_of_a_file(data, source, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = sorted({word for name in data.pairs["canonical_surface"] for word in tokenize(name)})
+    lines = [f"{len(words)} 2", *(f"{word} {len(word)} {ord(word[0])}" for word in words)]
+    Path("words.vec").write_text("\n".join(lines) + "\n", "utf-8")
+    monkeypatch.setattr(encoders, "SentenceEncoder", lambda: SimpleNamespace(encode=name_lengths))
+
+    pairs = LinkingStudy().plan(data, LinkingSettings(neighbours=source, limit=20)).pairs
+
+    encode = name_lengths if source == "embedder" else word_vectors(source)
+    made = linking_examples(data, encode=encode, limit=20)
+    wanted, found = (
+        frame[frame["kind"] == "semantic_negative"].set_index("source_id")[column].to_dict()
+        for frame, column in ((made, "canonical"), (pairs, "first_surface"))
+    )
+    assert found == wanted
 
 
 def test_what_could_not_be_made_or_asked_is_counted(data):

@@ -1,4 +1,4 @@
-"""The analysis of frequencies: joined by instance, equal to the metrics on the same rows."""
+"""The analysis of frequencies: joined by instance, with the results of the metrics functions."""
 
 import json
 
@@ -25,7 +25,7 @@ SIDES = ("entity", "surface")
 
 
 def planted(seed=0):
-    """Instances, and the verdicts of a model that knows an entity by all its mentions."""
+    """Instances, and the labels of a model that depend on all mentions of an entity."""
     rng = np.random.default_rng(seed)
     share = rng.dirichlet([2, 0.5, 0.5], N_FACTS)
     surface = rng.poisson(np.exp(rng.normal(5, 1.5, (N_FACTS, 1))) * share)
@@ -49,7 +49,7 @@ def planted(seed=0):
 
 
 def outcomes_of(instances, right):
-    """Pairs of each title with each redirect, in both wordings."""
+    """Pairs of each title with each redirect, in both templates."""
     second = np.flatnonzero(~instances["is_canonical"])
     first, names = second // 3 * 3, instances["surface"].to_numpy()
     return pd.concat(
@@ -83,7 +83,7 @@ def analysed(run, path, **settings):
     return {name: table.frame for name, table in tables.items() if "frequency" in name}
 
 
-def test_tables_are_those_of_the_metrics_on_the_planted_rows(run, counts):
+def test_tables_equal_the_metrics_on_the_planted_rows(run, counts):
     instances, right = planted()
     instances["accuracy"] = (right["original"].astype(float) + right["paraphrase"]) / 2
     instances["subject_id"] = [f"Q{row // 6}" for row in range(len(instances))]
@@ -108,7 +108,7 @@ def test_tables_are_those_of_the_metrics_on_the_planted_rows(run, counts):
     assert tables["frequency_bins"]["n"].sum() > 0
 
 
-def test_counts_without_pairs_and_pageviews_have_no_tables_of_them(run, counts, tmp_path):
+def test_counts_without_pairs_and_pageviews_omit_their_tables(run, counts, tmp_path):
     bare = tmp_path / "bare.parquet"
     pd.read_parquet(counts / "instances.parquet").drop(
         columns=["pair_documents", "pageviews"]
@@ -120,18 +120,18 @@ def test_counts_without_pairs_and_pageviews_have_no_tables_of_them(run, counts, 
     assert tables["frequency_others"]["held"].unique().tolist() == [""]
 
 
-def test_counts_of_part_of_the_names_are_told(run, counts):
+def test_names_without_counts_are_reported(run, counts):
     rows = pd.read_parquet(counts / "instances.parquet")
     rows.iloc[30:].to_parquet(counts / "instances.parquet")
 
-    with pytest.warns(SurfaceConsistencyWarning, match="30 of 900 asked names have no count"):
+    with pytest.warns(SurfaceConsistencyWarning, match="30 of 900 names have no count"):
         frame = analysed(run, counts)["frequency_correlations"].set_index("subset")
 
     assert frame.loc["canonical", "n_missing"] == 10
     assert frame.loc["redirect", "n_missing"] == 20
 
 
-def test_counts_of_another_version_of_the_questions_are_refused(run, counts):
+def test_counts_of_another_version_of_the_questions_raise_an_error(run, counts):
     rows = pd.read_parquet(counts / "instances.parquet")
     subjects = pd.Series([f"Q{row // 6}" for row in range(len(rows))])
     rows.assign(subject_id=subjects).to_parquet(counts / "instances.parquet")
@@ -142,12 +142,12 @@ def test_counts_of_another_version_of_the_questions_are_refused(run, counts):
     with pytest.raises(DataError, match="1 facts are about another entity, such as 'fact-3' about"):
         analysed(run, counts)
 
-    # An entity without an item of its own is known by its name.
+    # The id of an entity without an item is its name.
     rows.assign(subject_id="name:x").to_parquet(counts / "instances.parquet")
     assert "frequency_partial" in analysed(run, counts)
 
 
-def test_instances_meet_by_the_name_as_it_is_counted():
+def test_instances_are_joined_by_the_name_as_it_is_counted():
     assert surface_id("f", " E\u0301dith   Piaf ") == "f|\u00c9dith Piaf"
 
 
@@ -155,17 +155,17 @@ def test_instances_meet_by_the_name_as_it_is_counted():
     ("change", "settings", "error", "message"),
     [
         (lambda rows: rows.drop(columns="measure"), {}, ColumnNotFoundError, "lacks the column m"),
-        (lambda rows: rows, {"measure": "linked"}, DataError, "linked; it holds longest"),
+        (lambda rows: rows, {"measure": "linked"}, DataError, "linked; it has longest"),
         (lambda rows: pd.concat([rows, rows]), {}, DataError, "twice under measure 'longest'"),
         (
             lambda rows: rows.assign(surface_id="x|" + rows["surface_id"]),
             {},
             DataError,
-            "the counts hold none of the 900 names of toy_model",
+            "the counts lack all 900 names of toy_model",
         ),
     ],
 )
-def test_counts_that_do_not_fit_are_refused(run, counts, change, settings, error, message):
+def test_counts_that_do_not_match_raise_errors(run, counts, change, settings, error, message):
     path = counts / "instances.parquet"
     change(pd.read_parquet(path)).to_parquet(path)
 
@@ -181,7 +181,7 @@ def test_counts_that_do_not_fit_are_refused(run, counts, change, settings, error
         ("text.parquet", "text.parquet", "no Parquet file of instances"),
     ],
 )
-def test_folders_without_counts_are_refused(run, tmp_path, file, path, message):
+def test_folders_without_counts_raise_errors(run, tmp_path, file, path, message):
     folder = tmp_path / "none"
     folder.mkdir()
     (folder / file).write_text("{}")
@@ -190,7 +190,7 @@ def test_folders_without_counts_are_refused(run, tmp_path, file, path, message):
         analysed(run, folder / path)
 
 
-def test_analyse_takes_the_counts_of_count(tmp_path, capsys):
+def test_analyse_reads_the_counts_of_count(tmp_path, capsys):
     pytest.importorskip("surface_consistency_build", reason="it counts a corpus")
     data = load_redirectqa("sample")
     rng = np.random.default_rng(0)
@@ -231,8 +231,8 @@ def test_analyse_takes_the_counts_of_count(tmp_path, capsys):
     assert (run / "tables" / "frequency_others.csv").is_file()
 
 
-def test_many_names_without_a_count_are_told(run, counts):
-    """Rows without a logarithm are left out: half of them or more is what to know first."""
+def test_many_names_with_a_count_of_zero_are_reported(run, counts):
+    """Rows without a logarithm are excluded; a check reports if they are half of them or more."""
     path = counts / "instances.parquet"
     rows = pd.read_parquet(path)
     rows.loc[: len(rows) // 2, "surface_frequency"] = 0
@@ -248,10 +248,10 @@ def test_many_names_without_a_count_are_told(run, counts):
         f"{n_zero} of {3 * N_FACTS} names, or their entities, have a frequency of 0"
         in sentence_text(check.text)
     )
-    assert f"of the other {3 * N_FACTS - n_zero}." in sentence_text(check.text)
+    assert f"use the other {3 * N_FACTS - n_zero}." in sentence_text(check.text)
 
 
-def test_a_corpus_that_names_nobody_leaves_numbers_undefined(run, counts):
+def test_corpus_without_the_names_gives_undefined_numbers(run, counts):
     path = counts / "instances.parquet"
     nothing = dict.fromkeys(("entity_frequency", "surface_frequency", "pair_documents"), 0)
     pd.read_parquet(path).assign(**nothing).to_parquet(path)

@@ -1,4 +1,4 @@
-"""RedirectQA in another language: frame, demonstrations, rule, and what is said of each."""
+"""RedirectQA in another language: frame, demonstrations, rule, and their checks."""
 
 import json
 import math
@@ -37,7 +37,7 @@ ASKED = {
 
 
 def rows(language):
-    """Facts under two names each, asked in one language."""
+    """Facts under two names each, with questions in one language."""
     return [
         {
             "triplet_id": number,
@@ -60,7 +60,7 @@ def rows(language):
 
 
 class Saying(Runner):
-    """Says the same to every prompt."""
+    """Runner with one answer to all prompts."""
 
     name = "saying"
 
@@ -76,7 +76,7 @@ class Saying(Runner):
 
 
 def asked(language, out, *, answer=" 東京都です", finish_reason="stop", **settings):
-    """Run the study, and give the folder and its prompts."""
+    """Run the study, and return the folder and its prompts."""
     data = load_redirectqa(rows(language))
     runner, chosen = Saying(answer, finish_reason), RedirectQASettings(repeat=0, **settings)
     options = {"model": "m", "settings": chosen, "progress": False}
@@ -85,13 +85,13 @@ def asked(language, out, *, answer=" 東京都です", finish_reason="stop", **s
 
 
 def notes(folder, rule="popqa", *, agreement=False):
-    """Score, report, and give what the console says."""
+    """Score, report, and return the console output."""
     score_run(folder, scoring=RuleScoring(rule=rule, agreement=agreement))
     page, _, _ = build_page([folder.path], settings=ReportSettings(resamples=10))
     return " ".join(sentence_text(check.text) for check in page.checks if check.level != "ok")
 
 
-def test_questions_stand_in_the_frame_of_their_language(tmp_path):
+def test_questions_have_the_frame_of_their_language(tmp_path):
     folder, prompts = asked("ja", tmp_path / "run")
 
     assert folder.read_manifest().settings["frame"] == "ja"
@@ -99,7 +99,7 @@ def test_questions_stand_in_the_frame_of_their_language(tmp_path):
         prompt.text.count("質問: ") == prompt.text.count(" 回答:") == 3 for prompt in prompts
     )
     assert not any("Q:" in prompt.text for prompt in prompts)
-    # Demonstrations come from the data, so that they are of its language too.
+    # Demonstrations are drawn from the data, so they are in its language.
     answers = {answer for _, _, _, answer in FACTS}
     for prompt in prompts:
         *solved, last = prompt.text.split("\n\n")
@@ -111,15 +111,11 @@ def test_questions_stand_in_the_frame_of_their_language(tmp_path):
 @pytest.mark.parametrize(
     ("language", "asking", "page"),
     [
-        (
-            "my",
-            "'my', a language without a frame here",
-            "are in 'my', but their frame 'Q: {question} A",
-        ),
-        ("fr", "what language the questions are in is not", "If they are not English, run again"),
+        ("my", "'my', a language without a frame", "language of their frame 'Q: {question} A:' is"),
+        ("fr", "the language of the questions could not be", "If they are not English, run again"),
     ],
 )
-def test_a_language_without_a_frame_or_a_name_is_told(tmp_path, language, asking, page):
+def test_language_without_a_frame_or_name_is_reported(tmp_path, language, asking, page):
     assert "my" not in FRAMES
 
     with pytest.warns(SurfaceConsistencyWarning, match=asking):
@@ -134,11 +130,11 @@ def test_a_language_without_a_frame_or_a_name_is_told(tmp_path, language, asking
     [
         ("th", "en", "Q: ", "the questions are in 'th'.* Run again with `frame=th`"),
         ("th", "ถาม {question} ตอบ", "ถาม ", None),
-        # The Japanese paper (section 3.1) asks in English, "Q: <question> A:".
+        # The frame of the Japanese paper (section 3.1) is English, "Q: <question> A:".
         ("en", None, "Q: What is the ", None),
     ],
 )
-def test_a_frame_of_another_language_is_told(tmp_path, language, frame, start, note):
+def test_frame_of_another_language_is_reported(tmp_path, language, frame, start, note):
     folder, prompts = asked(language, tmp_path / "run", frame=frame)
 
     assert folder.read_manifest().settings["frame"] == (frame or "en")
@@ -147,7 +143,7 @@ def test_a_frame_of_another_language_is_told(tmp_path, language, frame, start, n
     assert "frame" not in found if note is None else re.search(note, found)
 
 
-def test_the_card_tells_the_language_where_the_words_do_not(tmp_path):
+def test_language_of_the_card_is_used_if_it_cannot_be_detected(tmp_path):
     folder = tmp_path / "data"
     folder.mkdir()
     pd.DataFrame(rows("fr")).to_json(folder / "test.jsonl", orient="records", lines=True)
@@ -169,7 +165,7 @@ def test_the_card_tells_the_language_where_the_words_do_not(tmp_path):
             assert plan.settings.frame == language[:2]
 
 
-def test_how_many_verdicts_change_by_words_is_told(tmp_path, monkeypatch):
+def test_number_of_labels_that_change_with_segmentation_is_reported(tmp_path, monkeypatch):
     """京都 as a further name of 京都市 is found in 東京都, under both names of the fact."""
     pytest.importorskip("icu4py")
     made = [
@@ -194,7 +190,7 @@ def test_how_many_verdicts_change_by_words_is_told(tmp_path, monkeypatch):
     ("answer", "finish_reason", "n_cut"),
     [
         (" 東京", "length", 2),
-        # Half of a letter, as tokens of bytes leave it.
+        # Half of a letter, which can result from byte tokens.
         (" 東\ufffd", "length", 2),
         (" 東京", "stop", 0),
         (" 大阪", "length", 0),
@@ -202,8 +198,8 @@ def test_how_many_verdicts_change_by_words_is_told(tmp_path, monkeypatch):
         (" ", "length", 0),
     ],
 )
-def test_answers_that_the_limit_cuts_in_the_midst_are_told(tmp_path, answer, finish_reason, n_cut):
-    """東京 is wrong for 東京都 by the paper's rule, though the model was about to say it."""
+def test_answers_truncated_by_the_limit_are_reported(tmp_path, answer, finish_reason, n_cut):
+    """東京 is incorrect for 東京都 by the paper's rule, although the answer was truncated."""
     folder, _ = asked("ja", tmp_path / "run", answer=answer, finish_reason=finish_reason)
 
     said = notes(folder)
@@ -217,7 +213,7 @@ def demonstrations(path, *lines):
     return str(path)
 
 
-def test_demonstrations_of_ones_own_stand_in_their_order(tmp_path):
+def test_custom_demonstrations_are_used_in_their_order(tmp_path):
     file = demonstrations(
         tmp_path / "own.jsonl",
         {"question": "フランスの首都はどこですか?", "answer": "パリ", "relation": "capital"},
@@ -228,7 +224,7 @@ def test_demonstrations_of_ones_own_stand_in_their_order(tmp_path):
 
     folder, prompts = asked("ja", tmp_path / "run", demonstration_file=file)
 
-    # Each question can have two: not one of its relation, nor its own fact under any name.
+    # Each question has two: those of its relation and of its fact are excluded.
     assert folder.read_manifest().settings["shots"] == 2
     solved = {
         "capital": "フランスの首都はどこですか? 回答: パリ",
@@ -245,8 +241,8 @@ def test_demonstrations_of_ones_own_stand_in_their_order(tmp_path):
     }
 
 
-def test_the_members_of_a_pair_share_the_demonstrations_that_were_given(tmp_path):
-    """Also where one of them is the question of the fact under its title."""
+def test_members_of_a_pair_share_the_given_demonstrations(tmp_path):
+    """Also if one of them is the question of the fact under its title."""
     file = demonstrations(
         tmp_path / "own.jsonl",
         {"question": "七人の侍の監督は誰ですか?", "answer": "黒澤明"},
@@ -273,26 +269,26 @@ def test_the_members_of_a_pair_share_the_demonstrations_that_were_given(tmp_path
     [
         ({"question": "Who?"}, "own.jsonl:1: a demonstration needs a question and an answer"),
         ({"question": "Who?", "answer": " "}, "needs a question and an answer"),
-        ({"question": "Who?", "answer": ["x", "y"]}, "answer holds no text but .*give one text"),
+        ({"question": "Who?", "answer": ["x", "y"]}, "answer is not a text, got .*give one text"),
         ({"question": "Who?", "answer": math.nan}, "needs a question and an answer"),
-        ({"question": "Who?", "gold": "x"}, "answer, question, relation, template and no gold"),
+        ({"question": "Who?", "gold": "x"}, "columns of a demonstration: gold; rename or drop"),
     ],
 )
-def test_a_file_of_demonstrations_names_its_broken_line(tmp_path, line, message):
+def test_errors_of_a_file_of_demonstrations_name_the_line(tmp_path, line, message):
     file = demonstrations(tmp_path / "own.jsonl", line)
 
     with pytest.raises(RecordError, match=message):
         asked("ja", tmp_path / "run", demonstration_file=file)
 
 
-def test_more_shots_than_demonstrations_and_both_ways_to_have_them_are_refused(tmp_path):
+def test_more_shots_than_demonstrations_and_conflicting_options_raise_errors(tmp_path):
     line = {"question": "Who?", "answer": "x", "relation": "capital"}
     file = demonstrations(tmp_path / "own.jsonl", line)
 
     for settings, error, message in (
-        ({}, DataError, r"own.jsonl may stand before questions of 'capital'"),
-        ({"shots": 1}, ValueError, "only 0 of the 1 demonstrations may stand before"),
-        ({"demonstrations": "per_fact"}, ValueError, "leave one of the two out"),
+        ({}, DataError, r"own.jsonl may precede questions of 'capital'"),
+        ({"shots": 1}, ValueError, "only 0 of the 1 demonstrations may precede"),
+        ({"demonstrations": "per_fact"}, ValueError, "omit one of the two"),
     ):
         with pytest.raises(error, match=message):
             asked("ja", tmp_path / "run", demonstration_file=file, **settings)

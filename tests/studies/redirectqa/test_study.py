@@ -1,4 +1,4 @@
-"""The study with runners that answer by plan."""
+"""The study RedirectQA with runners that have planned answers."""
 
 import pytest
 
@@ -20,8 +20,8 @@ def run_redirectqa(data, runner, out, *, progress=False, **options):
     return run_study(RedirectQAStudy(), data, runner, out, progress=progress, **options)
 
 
-def test_defaults_ask_the_original_template_with_a_shot_for_each_other_relation(data, tmp_path):
-    """Two relations leave one demonstration; the manifest says so."""
+def test_defaults_are_the_original_template_and_one_shot_per_other_relation(data, tmp_path):
+    """With two relations there is one demonstration, which the manifest records."""
     folder = run_redirectqa(data, FakeRunner(str), tmp_path / "run", model="m")
 
     manifest = folder.read_manifest()
@@ -32,8 +32,8 @@ def test_defaults_ask_the_original_template_with_a_shot_for_each_other_relation(
     assert {p.text.count("Q: ") for p in prompts} == {2}
 
 
-def test_limit_keeps_facts_whole_and_demonstrations_as_they_were(data, tmp_path):
-    """The first fact is asked under its three names, with demonstrations from all of the data."""
+def test_limit_selects_whole_facts_and_does_not_change_demonstrations(data, tmp_path):
+    """The first fact has prompts for its three names, with demonstrations from all of the data."""
     full = run_redirectqa(data, FakeRunner(str), tmp_path / "full", model="m")
     settings = RedirectQASettings(limit=1)
 
@@ -46,7 +46,7 @@ def test_limit_keeps_facts_whole_and_demonstrations_as_they_were(data, tmp_path)
 
 
 def test_sample_prompts_is_a_fixed_choice_of_distinct_contents():
-    """Equal contents count once; the order of the prompts does not matter."""
+    """Equal contents are counted once; the order of the prompts does not matter."""
     prompts = [Prompt(id=f"p{number}", text=f"text {number % 50}") for number in range(100)]
 
     sample = sample_prompts(prompts, 20, seed=1)
@@ -57,7 +57,7 @@ def test_sample_prompts_is_a_fixed_choice_of_distinct_contents():
     assert len(sample_prompts(prompts, 1_000)) == 50
 
 
-def test_truncate_asks_the_runner_what_fits(data, tmp_path):
+def test_truncate_uses_the_context_of_the_runner(data, tmp_path):
     """Prompts that do not fit lose their demonstration."""
 
     class Narrow(FakeRunner):
@@ -74,15 +74,15 @@ def test_truncate_asks_the_runner_what_fits(data, tmp_path):
     assert all(len(p.text) < 60 for p in read_jsonl(folder.prompts, Prompt))
 
 
-def test_runs_that_cannot_be_asked_are_refused(data, tmp_path):
-    """A runner that cannot tell what fits; canonical questions alone; a negative repeat."""
+def test_invalid_runs_raise_errors(data, tmp_path):
+    """A runner without `fits`; only canonical questions; a negative repeat."""
     settings = RedirectQASettings(truncate=True)
     canonical = data.rows[data.rows["is_canonical"]].reset_index(drop=True)
     lone = RedirectQA.from_rows(canonical, source="lone")
 
     with pytest.raises(RunnerError, match="'fake' does not define `fits`"):
         run_redirectqa(data, FakeRunner(str), tmp_path / "run", model="m", settings=settings)
-    with pytest.raises(DataError, match="no canonical-redirect pair to ask in lone"):
+    with pytest.raises(DataError, match="no canonical-redirect pairs in lone"):
         run_redirectqa(lone, FakeRunner(str), tmp_path / "run", model="m")
     with pytest.raises(ValueError, match="greater than or equal to 0"):
         RedirectQASettings(repeat=-5)
@@ -102,17 +102,17 @@ def made_rows(n_relations, n_paraphrased):
 @pytest.mark.parametrize(
     ("n_relations", "n_paraphrased", "settings", "shots"),
     [
-        # A writer may find a paraphrase for two relations of four.
+        # Paraphrases may exist for two relations of four.
         (4, 2, {"template": "original"}, 3),
         (4, 2, {"template": "paraphrase"}, 1),
         (4, 2, {"template": "both"}, 1),
-        # 15 of 16 relations in release v1.0.0, 14 of 15 in v0.1.0, whatever the limit.
+        # 15 of 16 relations in release v1.0.0, 14 of 15 in v0.1.0, for any limit.
         (15, 0, {"limit": 2}, 14),
         (16, 0, {"limit": 2}, 15),
     ],
 )
 def test_default_shots_are_one_of_each_other_relation(n_relations, n_paraphrased, settings, shots):
-    """They fit the wording that has the fewest relations."""
+    """The number depends on the template with the fewest relations."""
     data = load_redirectqa(made_rows(n_relations, n_paraphrased))
     chosen = RedirectQASettings(**settings)
 
@@ -121,8 +121,8 @@ def test_default_shots_are_one_of_each_other_relation(n_relations, n_paraphrased
     assert plan.settings.shots == shots
 
 
-def test_run_warns_of_predictions_that_are_missing_or_foreign(data, tmp_path):
-    """Stored predictions are held against the prompts before anything is asked."""
+def test_run_warns_of_missing_and_foreign_predictions(data, tmp_path):
+    """Stored predictions are compared with the prompts before the run."""
     asked = [q for q in data.questions if q.template == "original"]
     stored = {q.id: "x" for q in asked[1:]} | {"elsewhere": "x"}
 

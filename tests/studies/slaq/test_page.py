@@ -1,4 +1,4 @@
-"""What stands on the page of SLAQ runs."""
+"""The page of SLAQ runs."""
 
 from types import SimpleNamespace
 
@@ -21,7 +21,7 @@ from surface_consistency.tables.sentences import paragraph
 
 
 def page_of(folder):
-    """The page of a run folder, and its tables."""
+    """Return the page of a run folder, and its tables."""
     study = SlaqStudy()
     runs = load_runs([folder.path], outcome=study.records.outcome)
     settings = ReportSettings(resamples=50)
@@ -48,11 +48,11 @@ def test_free_form_and_gaps_are_shown(make_slaq_run, coin):
     assert "By reason, 90: the judge's reply cannot be read." in told["Not scored"]
     assert tables["overall"].frame["n"].tolist() == [0, 30]
     assert ("orders", "3") in page.finding.facts
-    # So few topics give the noise floor no interval, without which it is not quoted.
+    # With few topics the noise floor has no interval and is not quoted.
     assert page.finding.summary == []
 
 
-def test_curves_are_those_of_the_tables(make_slaq_run):
+def test_curves_equal_the_tables(make_slaq_run):
     page, tables = page_of(make_slaq_run("x"))
 
     blocks = [block for part in page.sections for block in part.blocks]
@@ -75,8 +75,8 @@ def test_curves_are_those_of_the_tables(make_slaq_run):
         np.testing.assert_array_equal(curves[name].band, band)
 
 
-def test_a_page_says_beside_its_finding_how_far_its_matcher_errs(make_slaq_run, score):
-    """The measured error stands where the numbers are quoted; other judges have none there."""
+def test_page_reports_the_errors_of_the_matcher_next_to_the_finding(make_slaq_run, score):
+    """The measured errors are next to the numbers; other judges do not have them there."""
     folder = make_slaq_run("matched", answer="Cassini or Newton", limit=3)
     score(folder, all_facts=True)
     found = matcher_agreement()
@@ -84,7 +84,7 @@ def test_a_page_says_beside_its_finding_how_far_its_matcher_errs(make_slaq_run, 
     page, tables = page_of(folder)
 
     words = "".join(part for part in page.finding.summary if isinstance(part, str))
-    assert "string matcher that judged m (matcher:boundary)" in words
+    assert "string matcher that scored m (matcher:boundary)" in words
     assert f"of {found['n']:,} labelled facts" in words
     assert f"{found['false_positives']:,} of" in words
     numbers = [part.value for part in page.finding.summary if isinstance(part, Value)]
@@ -93,8 +93,8 @@ def test_a_page_says_beside_its_finding_how_far_its_matcher_errs(make_slaq_run, 
     assert rows.loc["all", "n"] > 0
 
 
-def test_two_runs_of_the_study_are_two_conditions(make_slaq_run, tmp_path, capsys):
-    """The panel of the study is the condition that the compared runs have a column for."""
+def test_two_runs_of_the_study_are_compared_as_two_conditions(make_slaq_run, tmp_path, capsys):
+    """The panel of the study is the condition for which the compared runs have a column."""
     runs = [str(make_slaq_run(name, model=name).path) for name in "ab"]
 
     assert main(["compare", *runs, "--out", str(tmp_path / "compared")]) == 0

@@ -1,4 +1,4 @@
-"""The study as the engine runs it: settings, judges, labels, what is refused."""
+"""The study SLAQ in the engine: settings, judges, labels and errors."""
 
 import re
 from pathlib import Path
@@ -20,13 +20,13 @@ pytestmark = pytest.mark.filterwarnings(
 
 @pytest.fixture
 def folder(tmp_path, ask):
-    """Three topics, asked."""
+    """Run three topics."""
     data = load_slaq("sample")
     answer = "Christiaan Huygens found it in 1655."
     return ask(data, FakeRunner(lambda prompt: answer), tmp_path / "run", limit=3, repeat=4)
 
 
-def test_plain_text_stops_at_the_newline_when_short():
+def test_short_answers_in_plain_text_stop_at_the_newline():
     settings = SlaqSettings(completion=True, short_tokens=9)
 
     assert settings.params("short").stop == ("\n",)
@@ -45,7 +45,7 @@ def test_plain_text_stops_at_the_newline_when_short():
         (SlaqSettings, {"long_instruction": "Answer."}, "the long instruction needs {question}"),
     ],
 )
-def test_wrong_settings_are_refused_by_their_field(record, given, message):
+def test_invalid_settings_raise_errors_that_name_the_field(record, given, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         record.model_validate(given, strict=False)
 
@@ -56,7 +56,7 @@ def test_the_source_is_a_file_or_the_sample(tmp_path):
     assert len(SlaqStudy().load(SlaqSource(source="sample")).topics) == 24
 
 
-def test_labels_that_are_not_there_leave_the_run_as_it_was(folder, score):
+def test_missing_label_file_leaves_the_run_unchanged(folder, score):
     with pytest.raises(SourceNotFoundError, match=r"no file no\.csv"):
         score(folder, labels=Path("no.csv"))
     assert not folder.verdicts.exists()
@@ -75,7 +75,7 @@ def thinking(model=None):
 """
 
 
-def test_what_a_judge_thinks_is_not_its_verdict(folder, tmp_path, monkeypatch):
+def test_reasoning_of_an_llm_judge_is_not_its_label(folder, tmp_path, monkeypatch):
     (tmp_path / "slaq_runners.py").write_text(RUNNER)
     monkeypatch.syspath_prepend(str(tmp_path))
     judge = {"judge": "llm", "judge_runner": "slaq_runners:thinking"}
@@ -89,9 +89,9 @@ def test_what_a_judge_thinks_is_not_its_verdict(folder, tmp_path, monkeypatch):
     assert '"max_reasoning_tokens": 99' in manifest.read_text()
 
 
-def test_rebuilt_queries_and_a_limit_beyond_the_data_are_told(caplog):
+def test_rebuilt_queries_and_a_limit_above_the_data_are_reported(caplog):
     caplog.set_level("INFO", logger="surface_consistency")
-    with pytest.warns(SurfaceConsistencyWarning, match="24 of 24 topics was built from its short"):
+    with pytest.warns(SurfaceConsistencyWarning, match="24 of 24 topics, such as"):
         SlaqStudy().plan(load_slaq("sample"), SlaqSettings(wording="questions", limit=40))
     SlaqStudy().plan(load_slaq("sample"), SlaqSettings(limit=2))
 
@@ -99,8 +99,8 @@ def test_rebuilt_queries_and_a_limit_beyond_the_data_are_told(caplog):
     assert told == ["`limit` 40: all 24 topics are asked, there are no more"]
 
 
-def test_predictions_made_elsewhere_are_scored(tmp_path):
-    """Answers go by prompt id; a short question names the short prompt alone."""
+def test_predictions_from_elsewhere_are_scored(tmp_path):
+    """Answers are matched by prompt id; a short question matches only the short prompt."""
     data = load_slaq("sample").select(limit=2)
     plan = SlaqStudy().plan(data, SlaqSettings())
     alone = plan.items[plan.items["form"] == "short"]

@@ -40,7 +40,7 @@ WORLDS = {
 
 
 def planted_rows(n_subjects=60, n_kept=20):
-    """Subjects with two names and three facts each, the last of which should be kept."""
+    """Subjects with two names and three facts each, the last of which should be preserved."""
     texts = {
         "plain": "What is the {} of Person{}?",
         "reworded": "Tell me the {} that Person{} has.",
@@ -124,7 +124,7 @@ def frame_of(reported, name, *keys):
     return reported.tables[name].frame.set_index([*keys])
 
 
-def test_verdicts_are_those_that_were_planted(planted):
+def test_verdicts_agree_with_the_planted_truth(planted):
     rows = frame_of(planted, "unlearning_verdicts", "model")
 
     assert rows["verdict"].to_dict() == {
@@ -140,7 +140,7 @@ def test_verdicts_are_those_that_were_planted(planted):
     assert rows.loc["broken", "lost"] == "retain"
 
 
-def test_what_falls_below_the_reference_is_forgotten_at_a_wider_margin(planted, report_of):
+def test_model_below_the_reference_has_forgotten_at_a_wider_margin(planted, report_of):
     row = frame_of(planted, "unlearning_verdicts", "model").loc["ascent"]
     assert 0.15 < row["least_margin"] < 0.22
     assert row["clusters_needed"] > 40
@@ -151,7 +151,7 @@ def test_what_falls_below_the_reference_is_forgotten_at_a_wider_margin(planted, 
     assert wider.loc["ascent", "verdict"] == "forgotten"
 
 
-def test_plain_question_alone_cannot_tell_the_hidden_from_the_forgotten(planted):
+def test_plain_question_does_not_distinguish_hidden_from_forgotten(planted):
     rows = frame_of(planted, "unlearning", "model", "form")
 
     for model in ("refusal", "other_name", "broken"):
@@ -163,7 +163,7 @@ def test_plain_question_alone_cannot_tell_the_hidden_from_the_forgotten(planted)
 
 
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
-def test_plain_is_what_others_are_held_against_wherever_it_stands(tmp_path):
+def test_plain_form_is_the_reference_form_at_any_position(tmp_path):
     """The table begins with other names, and the plain question comes last."""
     rows, names = planted_rows().iloc[::-1], ("original", "other_name", "reference")
     folders = [planted_run(rows, name, tmp_path, forms=("name", "plain")) for name in names]
@@ -175,7 +175,7 @@ def test_plain_is_what_others_are_held_against_wherever_it_stands(tmp_path):
     assert (verdict["verdict"], verdict["leaking"]) == ("hidden", "name")
 
 
-def test_survivors_have_the_first_reason_that_holds(planted):
+def test_survivors_have_the_first_reason_that_applies(planted):
     rows = planted.tables["survivors"].frame
     reasons = rows.groupby(["model", "form"])["reason"].agg(set)
 
@@ -187,24 +187,24 @@ def test_survivors_have_the_first_reason_that_holds(planted):
     assert (guessed["reference"] == guessed["accepted"]).all()
 
 
-def test_reference_that_knows_is_told_from_the_other(report_of):
+def test_reference_that_saw_the_facts_differs_from_the_other(report_of):
     roles = ("original", "unlearned", "reference", "reference")
 
     reported = report_of("original", "refusal", "reference", "untouched", margin=0.15, roles=roles)
 
-    assert any("One of the references may know the facts" in note for note in reported.notes)
+    assert any("One of the references may have seen the facts" in note for note in reported.notes)
     assert not any("is the original" in note for note in reported.notes)
 
 
-def test_single_reference_that_knows_the_facts_is_named(report_of):
+def test_single_reference_that_saw_the_facts_is_reported(report_of):
     reported = report_of("reference", "refusal", "original", margin=0.15, page=True)
 
     assert frame_of(reported, "unlearning", "form").loc["plain", "status"] == "below"
-    assert any("may know the facts, or the roles are not" in note for note in reported.notes)
+    assert any("may have seen the facts, or the roles are" in note for note in reported.notes)
     assert "Forgetting cannot be tested under “plain”, “reworded” and “name”." in reported.finding
 
 
-def test_models_with_the_same_answers_are_named(planted_runs, tmp_path):
+def test_models_with_the_same_answers_are_reported(planted_runs, tmp_path):
     shutil.copytree(planted_runs["original"], tmp_path / "noop")
     paths = [planted_runs["original"], tmp_path / "noop", planted_runs["reference"]]
 
@@ -214,7 +214,7 @@ def test_models_with_the_same_answers_are_named(planted_runs, tmp_path):
     assert len(said) == 1
 
 
-def test_loss_without_an_original_is_one_compared_with_the_reference(report_of):
+def test_loss_without_an_original_is_compared_with_the_reference(report_of):
     reported = report_of("broken", "reference", page=True)
 
     row = frame_of(reported, "unlearning_price", "set", "form").loc[("retain", "reworded")]
@@ -226,7 +226,7 @@ def test_loss_without_an_original_is_one_compared_with_the_reference(report_of):
     )
 
 
-def test_without_a_reference_nothing_can_be_told(report_of):
+def test_without_a_reference_there_is_no_verdict(report_of):
     reported = report_of("original", "refusal", roles=("original", "unlearned"))
 
     assert reported.tables["unlearning_verdicts"].frame["verdict"].tolist() == ["cannot tell"]
@@ -235,8 +235,10 @@ def test_without_a_reference_nothing_can_be_told(report_of):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_logs_alone_give_the_square_of_their_verdicts(official_logs, tmp_path, data_files, model):
-    """Nothing is asked: the log's texts are judged by the short answers that come along."""
+def test_logs_give_the_contingency_table_of_their_scores(
+    official_logs, tmp_path, data_files, model
+):
+    """No model is run: the texts of the log are scored by the bundled short answers."""
     paths = [official_logs[model, side] for side in SIDES]
 
     reported = analysed(paths, tmp_path, page=False)
@@ -264,8 +266,8 @@ def test_scores_are_compared_with_persons_as_clusters(official_logs, tmp_path, d
         assert rows.loc[measure, "n_clusters"] == 20
 
 
-def test_edits_are_judged_by_what_is_written(tmp_path):
-    """Forty edits: the new object is said plainly, the old one under other words."""
+def test_edits_are_scored_by_their_generated_texts(tmp_path):
+    """Forty edits: the new object is given under the plain question, the old one under others."""
     records = []
     for number in range(40):
         edit = {
@@ -297,7 +299,7 @@ def test_edits_are_judged_by_what_is_written(tmp_path):
     )
 
 
-def test_short_references_are_answers_by_themselves(tmp_path):
+def test_short_references_are_accepted_answers(tmp_path):
     """MUSE's questions, in its layout: made ones, for its texts are news."""
     logs = []
     for name, right in (("target", range(60)), ("npo", range(0, 60, 10)), ("retrain", range(6))):
@@ -320,7 +322,7 @@ def test_short_references_are_answers_by_themselves(tmp_path):
     assert claim in reported.finding
 
 
-def test_form_to_which_the_original_answers_nothing_is_named(tmp_path):
+def test_form_without_correct_answers_of_the_original_is_reported(tmp_path):
     """RWKU's types: each asks other facts, so nothing can be hidden behind the plain question."""
     right = {
         "original": lambda level, k: level == "2",
@@ -351,7 +353,7 @@ def test_form_to_which_the_original_answers_nothing_is_named(tmp_path):
     assert rows["n_clusters"].tolist() == [30, 30]
 
 
-def test_sets_that_later_logs_alone_hold_are_named(data_files, tmp_path):
+def test_sets_missing_in_the_first_log_are_reported(data_files, tmp_path):
     """What should be kept is compared where both hold it, and the page says who does."""
     logs = [tofu_log(data_files, MODELS[0], side) for side in SIDES]
     logs.append(tofu_log(data_files, MODELS[1], "retain90"))
@@ -372,7 +374,7 @@ def test_sets_that_later_logs_alone_hold_are_named(data_files, tmp_path):
     for one in (alone, lacking):
         assert one.tables["unlearning_price"].frame["n"].tolist() == [40]
     assert "unlearning_price" not in reported.tables
-    held = "world facts are 0 in original, 40 in unlearned, 40 in reference"
+    held = "world facts: 0 in original, 40 in unlearned, 40 in reference"
     assert sum(held in note for note in reported.notes) == 1
     assert not any("questions of the set" in note for note in alone.notes)
 
@@ -384,16 +386,16 @@ ROLES = ("original", "unlearned")
 @pytest.mark.parametrize(
     ("logs", "runs", "settings", "error", "match"),
     [
-        (BOTH, [], {"roles": (*ROLES, "reference")}, ValueError, "roles names 3 for 2 models"),
-        (BOTH, [], {"roles": ("original", "reference")}, ValueError, "must name an unlearned or"),
-        (BOTH, [], {"roles": ("unlearned",) * 2}, ValueError, "must name an unlearned or edited"),
-        (BOTH[:1], [], {}, ValueError, "cannot be compared with another: give at least two"),
+        (BOTH, [], {"roles": (*ROLES, "reference")}, ValueError, "roles has 3 values for 2 models"),
+        (BOTH, [], {"roles": ("original", "reference")}, ValueError, "must contain unlearned or"),
+        (BOTH, [], {"roles": ("unlearned",) * 2}, ValueError, "must contain unlearned or edited"),
+        (BOTH[:1], [], {}, ValueError, "pass at least two to compare"),
         (BOTH[:1], ["refusal"], {}, ValueError, "logs or folders of runs, not both"),
-        (BOTH, [], {"short_answers": Path("answers.tsv")}, DataError, "answers to other questions"),
+        (BOTH, [], {"short_answers": Path("answers.tsv")}, DataError, "does not belong to"),
     ],
     ids=["three roles", "no target", "no other", "one", "logs and runs", "short answers"],
 )
-def test_models_that_do_not_fit_are_refused(
+def test_invalid_combinations_of_models_are_rejected(
     official_logs, planted_runs, tmp_path, monkeypatch, logs, runs, settings, error, match
 ):
     monkeypatch.chdir(tmp_path)
@@ -404,12 +406,12 @@ def test_models_that_do_not_fit_are_refused(
         analysed(paths, tmp_path / "out", **settings)
 
 
-def test_tables_without_models_are_refused():
-    with pytest.raises(ValueError, match="give `report_runs` their logs or runs themselves"):
+def test_tables_without_models_are_rejected():
+    with pytest.raises(ValueError, match="needs the logs or runs of several models"):
         UnlearningAnalysis().tables(None, UnlearningSettings())
 
 
-def test_sentences_without_short_answers_are_refused(data_files, tmp_path):
+def test_sentences_without_short_answers_are_rejected(data_files, tmp_path):
     logs = []
     for side in SIDES:
         log = tofu_log(data_files, MODELS[0], side)
@@ -421,7 +423,7 @@ def test_sentences_without_short_answers_are_refused(data_files, tmp_path):
         analysed(logs, tmp_path / "out")
 
 
-def test_runs_of_another_study_are_crossed_too(tmp_path):
+def test_runs_of_another_study_are_crossed(tmp_path):
     """Titles are the plain question, redirects the other form."""
     data, study, folders = load_redirectqa(), RedirectQAStudy(), []
     for name, knows in (("original", 0.9), ("unlearned", 0.4), ("reference", 0.1)):

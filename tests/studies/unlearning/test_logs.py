@@ -61,7 +61,7 @@ def test_real_layout_of_muse_is_read(data_files):
     assert set(log.scores["measure"]) >= {"ROUGE-L knowmem", "ROUGE-L verbmem"}
 
 
-def test_questions_of_a_log_stand_in_order_with_persons_and_short_answers(full_and_retrained):
+def test_questions_of_a_log_are_in_order_with_persons_and_short_answers(full_and_retrained):
     logs = read_logs(full_and_retrained)
     questions = logs[0].questions
 
@@ -73,7 +73,7 @@ def test_questions_of_a_log_stand_in_order_with_persons_and_short_answers(full_a
     assert with_answers(questions, dict.fromkeys(range(400), "Ouagadougou")) is None
 
 
-def test_short_answers_serve_the_last_rows_of_forget10(data_files, tmp_path):
+def test_short_answers_match_the_last_rows_of_forget10(data_files, tmp_path):
     """forget01 is the last 40 rows: here the real questions and answers."""
     lines = (data_files / "unlearning" / "tofu_forget01_perturbed.jsonl").read_text("utf-8")
     rows = [json.loads(line) for line in lines.splitlines()]
@@ -154,7 +154,7 @@ def test_edited_models_are_read_by_their_texts(tmp_path):
     }
 
 
-def test_token_accuracies_of_edits_are_refused(tmp_path):
+def test_token_accuracies_of_edits_are_rejected(tmp_path):
     said = {"rewrite_acc": [1.0], "rephrase_acc": [0.5], "locality": {}, "portability": {}}
     record = edited() | {"post": said}
     (tmp_path / "edits.json").write_text(json.dumps([record]), "utf-8")
@@ -178,7 +178,7 @@ def part(log, first, stop):
     return log
 
 
-def test_a_model_that_says_nothing_has_answers(data_files, full_and_retrained, tmp_path):
+def test_empty_generations_are_answers(data_files, full_and_retrained, tmp_path):
     log = said(tofu_log(data_files, MODEL, "full"), generation="")
 
     silent = read_logs([write_log(tmp_path, log), full_and_retrained[1]])[0]
@@ -192,14 +192,14 @@ LACKS = "question 3 of TOFU forget lacks its input or ground"
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (lambda log: said(log, generation=None), "holds no generation"),
-        (lambda log: log.pop("forget_Q_A_ROUGE"), "losses alone hold no answer: give"),
+        (lambda log: said(log, generation=None), "contains no generations"),
+        (lambda log: log.pop("forget_Q_A_ROUGE"), "losses contain no answers: pass"),
         (lambda log: log["forget_Q_A_ROUGE"]["value_by_index"]["3"].pop("input"), LACKS),
         (lambda log: log["forget_Q_A_ROUGE"]["value_by_index"]["3"].pop("ground_truth"), LACKS),
     ],
     ids=["answers", "losses", "question", "reference"],
 )
-def test_a_log_without_answers_or_texts_of_a_question_is_refused(
+def test_log_without_answers_or_texts_of_a_question_is_rejected(
     data_files, tmp_path, change, match
 ):
     log = tofu_log(data_files, MODEL, "full")
@@ -209,7 +209,7 @@ def test_a_log_without_answers_or_texts_of_a_question_is_refused(
         read_logs([write_log(tmp_path, log)])
 
 
-def test_an_edit_that_stands_twice_counts_once_and_is_refused_if_it_differs(tmp_path):
+def test_repeated_edit_counts_once_and_is_rejected_if_it_differs(tmp_path):
     (tmp_path / "edits.json").write_text(json.dumps([edited(), edited()]), "utf-8")
 
     other = edited(rewrite_gen_content="French.")
@@ -221,8 +221,8 @@ def test_an_edit_that_stands_twice_counts_once_and_is_refused_if_it_differs(tmp_
         read_logs([tmp_path / "others.json"])
 
 
-def test_one_file_twice_is_refused(tmp_path):
-    """RWKU's results hold no scores by question that would tell."""
+def test_one_file_twice_is_rejected(tmp_path):
+    """RWKU's results contain no scores by question that would show it."""
     sample = {"query": "Who?", "answer": "A", "subject": "A", "prediction": "A"}
     path = write_log(tmp_path, {"results": [sample]}, "forget.json")
 
@@ -230,14 +230,14 @@ def test_one_file_twice_is_refused(tmp_path):
         read_logs([path, tmp_path / "." / "forget.json"])
 
 
-def test_logs_of_other_splits_are_refused(data_files, full_and_retrained, tmp_path):
+def test_logs_of_different_splits_are_rejected(data_files, full_and_retrained, tmp_path):
     log = part(tofu_log(data_files, MODEL, "retain90"), 0, 200)
 
-    with pytest.raises(RunError, match=r"asks 400 questions .* 200.*forget05 with retain95"):
+    with pytest.raises(RunError, match=r"has 400 questions .* 200.*forget05 with retain95"):
         read_logs([full_and_retrained[0], write_log(tmp_path, log)])
 
 
-def test_other_questions_that_should_be_kept_are_refused(full_and_retrained, tmp_path):
+def test_different_questions_to_preserve_are_rejected(full_and_retrained, tmp_path):
     """Number 3 of one retain set is not that of another."""
     paths = []
     for place, path in enumerate(full_and_retrained):
@@ -246,7 +246,7 @@ def test_other_questions_that_should_be_kept_are_refused(full_and_retrained, tmp
         log["retain_Q_A_ROUGE"] = {"agg_value": None, "value_by_index": {"3": texts}}
         paths.append(write_log(tmp_path / str(place), log))
 
-    with pytest.raises(RunError, match=r"not the same questions \(retain plain 3\)"):
+    with pytest.raises(RunError, match=r"the questions differ \(retain plain 3\)"):
         read_logs(paths)
 
 
@@ -254,7 +254,7 @@ def test_other_questions_that_should_be_kept_are_refused(full_and_retrained, tmp
     ("n", "first", "cluster"),
     [(400, 0, "person 19"), (200, 0, "person 9"), (120, 0, "question 119"), (200, 7, "question 8")],
 )
-def test_persons_are_those_of_sets_as_long_as_tofus(data_files, tmp_path, n, first, cluster):
+def test_persons_are_known_for_sets_of_the_size_of_tofus(data_files, tmp_path, n, first, cluster):
     log = part(tofu_log(data_files, MODEL, "full"), first, first + n)
 
     (read,) = read_logs([write_log(tmp_path, log)])
@@ -263,10 +263,10 @@ def test_persons_are_those_of_sets_as_long_as_tofus(data_files, tmp_path, n, fir
     assert rows[cluster.split()[1] if cluster.startswith("q") else str(n - 1)] == cluster
 
 
-def test_one_model_twice_is_refused(data_files, full_and_retrained, tmp_path):
+def test_one_model_twice_is_rejected(data_files, full_and_retrained, tmp_path):
     again = write_log(tmp_path / "npo", tofu_log(data_files, MODEL, "full"))
 
-    with pytest.raises(DataError, match="models of the same weights; give each once"):
+    with pytest.raises(DataError, match="models of the same weights; pass each model once"):
         read_logs([*full_and_retrained, again])
 
 
@@ -275,11 +275,11 @@ def test_one_model_twice_is_refused(data_files, full_and_retrained, tmp_path):
     [
         (
             *("log.json", '{"model_utility": 0.6, "forget_quality": 0.01}'),
-            *(DataError, "aggregates alone.*EVAL.json"),
+            *(DataError, "only aggregates.*EVAL.json"),
         ),
         (
             *("log.json", '{"anything": {"else": 1}}'),
-            *(DataError, "is no log that is known, which are open-unlearning's"),
+            *(DataError, "is not a known log; known are open-unlearning's"),
         ),
         ("log.json", "[]", DataError, "holds no rows, so no results"),
         ("log.json", '{"forget_Q_A_ROUGE": ', RecordError, r"log\.json"),
@@ -290,7 +290,7 @@ def test_one_model_twice_is_refused(data_files, full_and_retrained, tmp_path):
         ),
     ],
 )
-def test_what_is_no_log_or_no_answers_is_refused(tmp_path, name, content, error, match):
+def test_files_without_a_log_or_answers_are_rejected(tmp_path, name, content, error, match):
     path = tmp_path / name
     if content:
         path.write_text(content, "utf-8")

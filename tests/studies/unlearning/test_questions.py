@@ -29,7 +29,7 @@ def by_form(record):
     return {(one.set, one.form): (one.question, one.answers) for one in edit_questions(record)}
 
 
-def test_tofu_is_asked_plainly_reworded_and_by_surname(forget01):
+def test_tofu_has_plain_reworded_and_surname_forms(forget01):
     counts = forget01["form"].value_counts()
 
     assert counts["plain"] == counts["reworded"] == 38
@@ -41,7 +41,7 @@ def test_tofu_is_asked_plainly_reworded_and_by_surname(forget01):
     assert named.str.contains("Al-Kuwaiti|Abilov").all()
 
 
-def test_long_queries_ask_about_other_subjects_first(forget01):
+def test_long_queries_begin_with_questions_about_other_subjects(forget01):
     rows = with_long(forget01)
 
     long = rows[rows["form"] == "long"].merge(
@@ -142,7 +142,7 @@ def test_layouts_of_edits(record, expected):
     assert {key: "; ".join(names) for key, (_, names) in by_form(record).items()} == expected
 
 
-def test_questions_hold_the_subject_and_every_paraphrase():
+def test_questions_contain_the_subject_and_every_paraphrase():
     asked = list(edit_questions(ROME | {"paraphrase_prompts": ["a", "b"]}))
 
     assert sum(one.form == "reworded" for one in asked) == 4
@@ -162,7 +162,7 @@ def test_no_question_about_an_edit_is_lost():
 
 
 @pytest.mark.parametrize("record", [ZSRE, KNOWEDIT], ids=["zsRE", "KnowEdit"])
-def test_edits_without_an_id_are_facts_of_their_own(record):
+def test_edits_without_an_id_are_separate_facts(record):
     first = edit_rows(enumerate([record]))
     both = edit_rows(enumerate([record, record]))
 
@@ -177,9 +177,9 @@ ROW = {"item": "a", "form": "plain", "question": "?", "references": "Paris; Pana
     [
         (
             [{"item": "a", "question": "?"}],
-            *(DataError, "needs the columns form, references besides item, question"),
+            *(DataError, "needs the columns form, references; its columns: item, question"),
         ),
-        ([ROW, ROW], DataError, "'a' stands twice under the form 'plain' in the set 'forget'"),
+        ([ROW, ROW], DataError, "'a' occurs twice under the form 'plain' in the set 'forget'"),
         *(
             ([ROW | {"references": cell}], RecordError, r"l:7: no accepted answer of fact 'a'")
             for cell in (None, "", " ; ", [], float("nan"))
@@ -187,7 +187,7 @@ ROW = {"item": "a", "form": "plain", "question": "?", "references": "Paris; Pana
         ([ROW | {"question": " "}], RecordError, r"rows\.jsonl:7: column 'question'"),
     ],
 )
-def test_broken_tables_of_anyone_are_refused(rows, error, match):
+def test_invalid_tables_are_rejected(rows, error, match):
     with pytest.raises(error, match=match):
         table_rows([(PLACE, row) for row in rows])
 

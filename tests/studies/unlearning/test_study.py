@@ -21,7 +21,7 @@ def forget01(data_files):
     return data_files / "unlearning" / "tofu_forget01_perturbed.jsonl"
 
 
-def test_tofu_is_asked_in_four_forms(forget01):
+def test_tofu_is_queried_in_four_forms(forget01):
     plan = STUDY.plan(load(forget01), UnlearningSettings(), runner=FakeRunner(str))
     settings = UnlearningSettings(chat=True, limit=5)
     chat = STUDY.plan(load(forget01), settings, runner=FakeRunner(str))
@@ -36,7 +36,7 @@ def test_tofu_is_asked_in_four_forms(forget01):
     assert chat.items["item"].nunique() == 5
 
 
-def test_model_that_knows_the_long_name_alone_is_seen(forget01, tmp_path):
+def test_model_that_answers_only_under_the_long_name_is_detected(forget01, tmp_path):
     data = load(forget01)
     plain = data.rows[data.rows["form"] == "plain"]
     told = dict(zip(plain["question"], plain["references"], strict=True))
@@ -53,7 +53,7 @@ def test_model_that_knows_the_long_name_alone_is_seen(forget01, tmp_path):
     assert by_form["second_correct"].mean()["name"] < 0.1
 
 
-def test_edits_are_asked_with_both_objects(data_files, tmp_path):
+def test_edits_are_queried_with_both_objects(data_files, tmp_path):
     content = json.loads((data_files / "unlearning" / "editing_records.json").read_text("utf-8"))
     path = tmp_path / "edits.json"
     path.write_text(json.dumps(content["counterfact_edit"]), "utf-8")
@@ -66,7 +66,7 @@ def test_edits_are_asked_with_both_objects(data_files, tmp_path):
     assert set(alone["kind"]) == {"neighbour"}
 
 
-def test_form_that_is_not_there_is_refused(forget01):
+def test_unknown_form_is_rejected(forget01):
     with pytest.raises(DataError, match=r"no form 'reverse' in .*; its forms are plain, reworded"):
         STUDY.plan(load(forget01), UnlearningSettings(forms=("plain", "reverse")))
 
@@ -74,12 +74,12 @@ def test_form_that_is_not_there_is_refused(forget01):
 @pytest.mark.parametrize(
     ("content", "match"),
     [
-        (None, "give those of its questions by `short_answers`"),
-        ('[{"edit": {}, "Forgetfulness": []}]', r"rows\.json holds no fact to ask"),
+        (None, "pass the short answers of its questions by `short_answers`"),
+        ('[{"edit": {}, "Forgetfulness": []}]', r"rows\.json contains no facts"),
         ('[{"text": "a"}]', r"has the columns text; rows are TOFU's .* RippleEdits"),
     ],
 )
-def test_sources_that_cannot_be_asked_are_refused(forget01, tmp_path, content, match):
+def test_invalid_sources_are_rejected(forget01, tmp_path, content, match):
     path, answers = tmp_path / "rows.json", tmp_path / "answers.tsv"
     path.write_text(content or "", "utf-8")
     answers.write_text("index\tanswer\n0\tOuagadougou\n", "utf-8")
@@ -88,20 +88,20 @@ def test_sources_that_cannot_be_asked_are_refused(forget01, tmp_path, content, m
         load(path if content else forget01, short_answers=None if content else answers)
 
 
-def test_other_numbers_of_questions_than_tofus_are_told(tmp_path):
+def test_unusual_number_of_tofu_questions_emits_a_warning(tmp_path):
     path, answers = tmp_path / "rows.jsonl", tmp_path / "answers.tsv"
     rows = [{"question": f"Who is {n}?", "answer": f"It is Ann {n}."} for n in range(30)]
     path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     lines = [f"{n}\tAnn {n}" for n in range(30)]
     answers.write_text("\n".join(["index\tanswer", *lines]), "utf-8")
 
-    with pytest.warns(SurfaceConsistencyWarning, match="has 30 questions, and no set of TOFU has"):
+    with pytest.warns(SurfaceConsistencyWarning, match="has 30 questions, unlike any set of TOFU"):
         data = load(path, short_answers=answers)
 
     assert data.rows["cluster"].nunique() == 30
 
 
-def test_what_has_one_form_alone_is_asked_and_compared_with_none(tmp_path):
+def test_fact_with_one_form_is_queried_and_not_compared(tmp_path):
     path = tmp_path / "rows.jsonl"
     rows = ("a plain Who? A forget", "a name Wer? A forget", "b plain What? B retain")
     columns = ["item", "form", "question", "references", "set"]

@@ -6,6 +6,7 @@ import datasets
 import pytest
 from datasets.info import DatasetInfosDict
 from huggingface_hub import DatasetCard
+from surface_consistency_build.cards import dataset_card
 from surface_consistency_build.cards.build_records import RowCounts
 from surface_consistency_build.cards.dataset_card import (
     CardSubset,
@@ -91,6 +92,21 @@ def test_redirectqa_card_names_the_licence_of_the_english_wordings():
     assert "mallen2023trust" in english.citation
     assert "MIT" not in japanese.license_notes
     assert "mallen2023trust" not in japanese.citation
+
+
+@pytest.mark.parametrize(
+    ("name", "summary", "license"),
+    [
+        ("popqa_redirect", "The questions of PopQA, ", "cc-by-sa-4.0"),
+        ("slaq", "Topics of SLAQ ", "unknown"),
+        ("written_topics", "Topics that a model wrote from articles", "other"),
+        ("audit", "Databases from which single facts are deleted", "mit"),
+    ],
+)
+def test_the_card_of_a_data_set_says_what_its_rows_are(name, summary, license):
+    text = getattr(dataset_card, f"{name}_card")()
+    assert summary in text.summary
+    assert text.license == license
 
 
 def test_markdown_table_keeps_cells_in_their_columns():

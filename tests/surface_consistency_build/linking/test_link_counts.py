@@ -5,9 +5,12 @@ import re
 from random import Random
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pytest
 from surface_consistency_build.counting import CorpusSettings, CountRun, SurfaceTable
+from surface_consistency_build.counting.counter import Counts
+from surface_consistency_build.counting.tables import MentionCounts, instance_table
 from surface_consistency_build.counting.tasks import NameSettings
 from surface_consistency_build.linking.dbpedia import dbpedia_uris
 from surface_consistency_build.linking.link_counts import LinkSettings, LinkTask, count_link_rows
@@ -15,7 +18,7 @@ from surface_consistency_build.linking.link_counts import LinkSettings, LinkTask
 from surface_consistency.cli.main import main
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.errors import DataError, RunError, RunnerError
-from surface_consistency.studies.redirectqa.instances import entity_id
+from surface_consistency.studies.redirectqa.instances import entity_id, instance_rows
 
 RESOURCE = "http://dbpedia.org/resource/"
 
@@ -282,3 +285,17 @@ def test_instances_of_the_questions_have_the_measure_linked(tmp_path):
     assert (ours["entity_frequency"] == 3).all()
     assert ours["surface_frequency"].max() == 3
     assert (frame.loc[~frame.index.isin(ours.index), "entity_frequency"] == 0).all()
+
+
+@pytest.mark.parametrize("given", [("linked_mentions",), ("entity_linked",), ()])
+def test_mentions_of_names_or_of_entities_alone_are_no_measure(given):
+    question, one = load_redirectqa("sample").questions[0], np.array([3])
+    subject = entity_id(question.triple.subject)
+    names = SurfaceTable.from_records([(subject, question.surface.text, "canonical")])
+    of_names = dict.fromkeys(("n_bounded", "n_longest", "n_documents", "entity_documents"), one)
+    counts = Counts(**of_names, documents=1, n_bytes=1, n_repaired=0)
+    mentions = MentionCounts(**dict.fromkeys(given, one))
+
+    made = instance_table(instance_rows([question]), names, counts, mentions=mentions)
+
+    assert made["measure"].tolist() == ["longest", "bounded"]

@@ -217,6 +217,26 @@ def test_what_has_no_end_is_refused_by_its_byte(tmp_path, case, packing):
         read(path)
 
 
+@pytest.mark.parametrize(("n_bytes", "is_read"), [(2_200_000, True), (5_000_000, False)])
+def test_what_fills_several_chunks_is_read_up_to_the_limit(tmp_path, monkeypatch, n_bytes, is_read):
+    """The chunk in which a line or a tag ends counts neither for nor against it."""
+    monkeypatch.setattr(_export_parser, "MAX_TEXT_BYTES", 3_000_000)
+    monkeypatch.setattr(streams, "MAX_LINE_BYTES", 3_000_000)
+    path, much = tmp_path / "dump", "x" * n_bytes
+    lines = ",\n".join(f'{{"type":"item","id":"Q{n}","x":"{much}"}}' for n in (1, 2))
+    page = PAGE.replace("<page>", f"<page a='{much}'>") + "</text></revision></page>"
+    for read, content, found, named in (
+        (items, f"[\n{lines}\n]\n", ["Q1", "Q2"], "line 2"),
+        (titles, f"<mediawiki>{page}</mediawiki>", ["A"], "a tag"),
+    ):
+        path.write_text(content)
+        if is_read:
+            assert read(path) == found
+        else:
+            with pytest.raises(DataError, match=f"{named} is longer than 3,000,000 bytes"):
+                read(path)
+
+
 def test_a_document_type_is_refused(tmp_path):
     path = tmp_path / "dump.xml"
     path.write_text('<!DOCTYPE m [<!ENTITY a "aaaa">]><mediawiki>&a;</mediawiki>', "utf-8")

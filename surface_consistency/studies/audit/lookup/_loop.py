@@ -1,4 +1,4 @@
-"""The lookup loop: rows write together until half of them wait or have ended."""
+"""The lookup loop: rows generate together until half of them wait or have ended."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import torch
 
 Splitter = Callable[[Sequence[Row]], list[list[Row]]]
-"""Takes the rows that wait; gives for each the rows that it becomes, results inserted."""
+"""Returns for each waiting row the rows that replace it, with results inserted."""
 
 
 def decode(
@@ -23,12 +23,12 @@ def decode(
     reader: Reader,
     settings: LookupSettings,
 ) -> list[Row]:
-    """Write all rows of a batch to their ends; `split` looks up what waiting rows ask.
+    """Generate all rows of a batch to their ends; `split` answers the queries of waiting rows.
 
-    A round lasts until no more than half of its rows still write. Then all lookups that wait are
-    asked at once, and the next round has the rows that got their results and those that write on.
-    Each prompt is a member of one of the rows that come back, unless `split` dropped it. An engine
-    without a cache of this package takes one row.
+    A round lasts until at most half of its rows still generate. Then all waiting lookups are sent
+    at once, and the next round has the rows with new results and those that still generate. Each
+    prompt is a member of one of the returned rows, unless `split` dropped it. An engine without a
+    cache of this package accepts one row.
     """
     feeder = _CachedFeeder(engine) if engine.keeps_cache else _PlainFeeder(engine)
     ended: list[Row] = []
@@ -102,7 +102,7 @@ class _Scorer:
 
 
 def _biases(row: Row, settings: LookupSettings) -> list[float]:
-    """Return what is added to the logits of the four lookup tokens."""
+    """Return the biases of the logits of the four lookup tokens."""
     if row.kind == "forbid" or row.n_lookups >= settings.max_lookups:
         return [-math.inf] * 4
     if row.kind == "pause" or settings.biases_allowed:
@@ -111,11 +111,11 @@ def _biases(row: Row, settings: LookupSettings) -> list[float]:
 
 
 class _CachedFeeder:
-    """Feeds rows together; keeps the keys and values of all that they have read.
+    """Feeds rows together, and caches the keys and values of all tokens that were read.
 
     A row's columns are [padding | prompt | written, or padding while it waits | padding | result |
-    written ...]. Padding has mask 0 and no position, so a row's tokens stand at the positions that
-    they have alone.
+    written ...]. Padding has mask 0 and no position, so a row's tokens have the same positions as
+    without other rows.
 
     Args:
         engine: The model; it must keep this package's cache.
@@ -128,10 +128,10 @@ class _CachedFeeder:
         self._n_columns = 0
 
     def begin(self, rows: Sequence[Row], owner: Sequence[int], n_left: int) -> "torch.Tensor":
-        """Feed each row what it has not read yet, and return the logits of its next token.
+        """Feed each row its unread tokens, and return the logits of its next token.
 
-        `owner` tells the row of the last round that each goes on from, and is empty in the first
-        round; `n_left` steps may follow.
+        `owner` is the index of the row in the last round that each continues, and is empty in the
+        first round; `n_left` steps may follow.
         """
         import torch
 
@@ -152,11 +152,11 @@ class _CachedFeeder:
         return self._feed(rows, ids)
 
     def step(self, rows: Sequence[Row]) -> "torch.Tensor":
-        """Feed the newest token of each row that goes on, and padding to the others."""
+        """Feed the newest token of each row that continues, and padding to the others."""
         import torch
 
-        goes_on = torch.tensor([row.state == "going" for row in rows], dtype=torch.long)
-        self._mask[:, self._n_columns] = goes_on
+        is_going = torch.tensor([row.state == "going" for row in rows], dtype=torch.long)
+        self._mask[:, self._n_columns] = is_going
         return self._feed(rows, torch.tensor([[row.ids[-1]] for row in rows]))
 
     def _feed(self, rows: Sequence[Row], ids: "torch.Tensor") -> "torch.Tensor":

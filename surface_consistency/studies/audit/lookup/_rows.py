@@ -1,4 +1,4 @@
-"""One row of a batch that looks facts up: what it has written, what it asks, what it is given."""
+"""Rows of a batch with lookups: their tokens, their queries and the inserted results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +16,7 @@ from surface_consistency.studies.audit.lookup.fact_store import (
 from surface_consistency.studies.audit.lookup.settings import LookupSettings, TokenIds
 
 Kind = Literal["pause", "allow", "forbid"]
-"""How lookup tokens are decoded: as in "answer" and "null", which stop for the result, or not."""
+"""Decoding of lookup tokens; "pause", in the modes "answer" and "null", stops for the result."""
 
 
 @dataclass(slots=True)
@@ -27,37 +27,37 @@ class Row:
     """Positions of the prompts in the batch."""
 
     kind: Kind
-    """How its lookup tokens are decoded."""
+    """Decoding of its lookup tokens."""
 
     n_prompt: int
-    """Tokens of the prompt."""
+    """Number of tokens of the prompt."""
 
     ids: list[int]
     """All tokens: prompt, written, inserted."""
 
     n_read: int = 0
-    """Tokens of `ids` that the model has read."""
+    """Number of tokens of `ids` that the model has read."""
 
     n_written: int = 0
-    """Tokens that the model wrote."""
+    """Number of tokens that the model wrote."""
 
     n_lookups: int = 0
-    """Lookups that have their result."""
+    """Number of lookups with a result."""
 
     opened: int | None = None
-    """Position in `ids` where the current lookup began; None outside of lookups."""
+    """Position in `ids` of the start of the current lookup; None outside of lookups."""
 
     outside: int = 0
-    """Position in `ids` where the current text outside of lookups began."""
+    """Position in `ids` of the start of the current text outside of lookups."""
 
     state: Literal["going", "paused", "ended", "full"] = "going"
-    """Whether it writes, waits for a result, came to its end, or may write no more."""
+    """Whether it generates, waits for a result, has ended, or has reached its limit of tokens."""
 
     text: str | None = field(default=None)
-    """Its text when a stop string cut it."""
+    """Its text, if a stop string cut it."""
 
     def split(self, members: list[int], inserted: Sequence[int]) -> "Row":
-        """Give the row of some of its prompts after a result was inserted."""
+        """Return the row of some of its prompts after the insertion of a result."""
         ids = [*self.ids, *inserted]
         n_lookups = self.n_lookups + 1
         return replace(
@@ -67,7 +67,7 @@ class Row:
 
 @dataclass(slots=True)
 class Reader:
-    """Reads rows: takes their new tokens, finds their ends, parses their queries."""
+    """Appends new tokens to rows, detects their ends, and parses their queries."""
 
     tokenizer: Any
     """A tokenizer of transformers."""
@@ -82,10 +82,10 @@ class Reader:
     """Stop strings."""
 
     max_new_tokens: int
-    """Tokens a row may write."""
+    """Maximum number of tokens that a row may write."""
 
     def take(self, row: Row, token: int) -> None:
-        """Add a token that the model wrote and see what it means."""
+        """Append a token that the model wrote, and update the state of the row."""
         row.n_written += 1
         if token in self.ends:
             row.state = "ended"
@@ -99,7 +99,7 @@ class Reader:
             row.state = "full"
 
     def query(self, row: Row) -> LookupQuery | None:
-        """Parse the query of a paused row; None when it has no entity or no relation."""
+        """Parse the query of a paused row; None if it has no entity or no relation."""
         tokens = self.tokens
         query_ids = row.ids[row.n_prompt if row.opened is None else row.opened : -1]
         if tokens.entity not in query_ids:
@@ -120,14 +120,14 @@ class Reader:
         return self.decode(row.ids[row.n_prompt :]) if row.text is None else row.text
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Turn tokens into text as they are, lookup tokens included."""
+        """Decode tokens without changes, including lookup tokens."""
         text: str = self.tokenizer.decode(
             list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False
         )
         return text
 
     def _follow(self, row: Row, token: int) -> None:
-        """Keep track of lookups."""
+        """Track the start and end of lookups."""
         if token == self.tokens.end:
             row.opened, row.outside = None, len(row.ids)
             return
@@ -152,7 +152,7 @@ class Results:
     """The lookups of one batch."""
 
     store: FactStore
-    """Who answers."""
+    """The store that answers."""
 
     prompts: Sequence[Prompt]
     """The batch."""
@@ -167,13 +167,13 @@ class Results:
     """Names the tokens and the null result."""
 
     context: int | None
-    """Tokens that the model can read and write together; None for no limit."""
+    """Context length of the model in tokens; None for no limit."""
 
     lookups: list[list[Lookup]] = field(init=False)
     """The lookups of each prompt, in their order."""
 
     errors: dict[int, str] = field(default_factory=dict, init=False)
-    """Why a prompt could not go on, by its position."""
+    """By position of a prompt: why it could not continue."""
 
     _encoded: dict[str, list[int]] = field(default_factory=dict, init=False)
 
@@ -182,21 +182,21 @@ class Results:
         self.lookups = [[] for _ in self.prompts]
 
     def split(self, rows: Sequence[Row]) -> list[list[Row]]:
-        """Insert the results into waiting rows; a row splits where its prompts get different ones.
+        """Insert the results into waiting rows; a row splits if its prompts get different results.
 
-        All lookups are asked at once. A query without entity or relation is not asked: it gets the
+        All lookups are sent at once. A query without entity or relation is not sent and gets the
         null result.
         """
         queries = [self.reader.query(row) for row in rows]
-        asking = [
+        queried = [
             (member, query)
             for row, query in zip(rows, queries, strict=True)
             for member in row.members
             if query is not None and self.modes[member] == "answer"
         ]
-        requests = [LookupRequest(self.prompts[member], query) for member, query in asking]
+        requests = [LookupRequest(self.prompts[member], query) for member, query in queried]
         answers = ask_store(self.store, requests)
-        answered = {member: answer for (member, _), answer in zip(asking, answers, strict=True)}
+        answered = {member: answer for (member, _), answer in zip(queried, answers, strict=True)}
         for row, query in zip(rows, queries, strict=True):
             empty = Lookup(query=query or LookupQuery(entity="", relation=""), value=None)
             for member in row.members:
@@ -204,7 +204,7 @@ class Results:
         return [self._parts(row) for row in rows]
 
     def _parts(self, row: Row) -> list[Row]:
-        """Make one row for each result that the prompts of a row got."""
+        """Make one row per distinct result of the prompts of a row."""
         by_value: dict[str, list[int]] = {}
         for member in row.members:
             value = self.lookups[member][-1].value
@@ -222,21 +222,21 @@ class Results:
         return parts
 
     def _problem(self, row: Row, text: str, inserted: Sequence[int]) -> str | None:
-        """Say why a value cannot be inserted."""
+        """Return why a value cannot be inserted; None if it can."""
         shown = text if len(text) <= 60 else f"{text[:60]}..."
         if any(token in self.reader.tokens.all for token in inserted[:-1]):
-            return f"the value {shown!r} of the store holds a lookup token; mend the store"
+            return f"the value {shown!r} of the store contains a lookup token; correct the store"
         n_tokens = len(row.ids) + len(inserted) + self.reader.max_new_tokens - row.n_written
         if self.context is not None and n_tokens > self.context:
             return (
                 f"the value {shown!r} of the store has {len(inserted) - 1:,} tokens; with it the "
-                f"text may grow to {n_tokens:,} and the model takes {self.context:,}. Shorten the "
+                f"text may have {n_tokens:,}, but the context has {self.context:,}. Shorten the "
                 "value, or lower max_new_tokens"
             )
         return None
 
     def _encode(self, text: str) -> list[int]:
-        """Turn a value into tokens as they stand between the return and the end token."""
+        """Encode a value as the tokens between the return and the end token."""
         if text not in self._encoded:
             between = f" {text}" if text else ""
             ids = self.reader.tokenizer(

@@ -1,4 +1,4 @@
-"""Where lookups are answered: a store of facts as a runner sees it."""
+"""The interface between a runner and the store of facts that answers its lookups."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol, get_args, runtime_checkable
@@ -8,9 +8,9 @@ from surface_consistency.schemas.memory import Lookup, LookupQuery
 from surface_consistency.schemas.prompts import Prompt
 
 LookupMode = Literal["answer", "allow", "forbid", "null"]
-"""What becomes of a prompt's lookups: they are answered; or, with retrieval off, the model may
-write lookup tokens and goes on to write the value itself, or it cannot write them, or the null
-result is inserted without asking the store."""
+"""Mode of a prompt's lookups: they are answered ("answer"); or, with retrieval off, the model may
+write lookup tokens and then writes the value itself ("allow"), cannot write them ("forbid"), or
+gets the null result without a query to the store ("null")."""
 MODES: tuple[LookupMode, ...] = get_args(LookupMode)
 """All modes."""
 
@@ -19,19 +19,19 @@ class LookupRequest(NamedTuple):
     """One lookup that waits for its answer."""
 
     prompt: Prompt
-    """The prompt; its `condition` tells the state of the store."""
+    """The prompt; its `condition` contains the state of the store."""
 
     query: LookupQuery
-    """What the model asks."""
+    """The query that the model wrote."""
 
 
 @runtime_checkable
 class FactStore(Protocol):
     """A store of facts in one or several states.
 
-    Any class with these two members is one; it need not inherit from this. If it has a method
-    `fingerprint() -> dict[str, JsonValue]` as well, the fingerprint of a runner holds it, so that
-    no run is continued with another store.
+    Any class with these two members is a store; it need not inherit from this class. If it also has
+    a method `fingerprint() -> dict[str, JsonValue]`, the fingerprint of a runner contains it, so
+    that a run is not resumed with another store.
 
     Examples:
         >>> class Capitals:
@@ -46,10 +46,10 @@ class FactStore(Protocol):
     """
 
     def mode(self, prompt: Prompt) -> LookupMode:
-        """Tell what becomes of a prompt's lookups.
+        """Return the mode of a prompt's lookups.
 
         Args:
-            prompt: The prompt; its `condition` tells the state of the store.
+            prompt: The prompt; its `condition` contains the state of the store.
 
         Returns:
             One of `MODES`.
@@ -62,30 +62,30 @@ class FactStore(Protocol):
             requests: The lookups of one step, of prompts of any state.
 
         Returns:
-            One record for each request, in order; its value is None when nothing was found.
+            One record for each request, in order; its value is None if nothing was found.
         """
 
 
 def mode_of(store: FactStore, prompt: Prompt) -> LookupMode:
-    """Ask a store for the mode of a prompt and hold it to its word.
+    """Return the mode of a prompt, after a check.
 
     Raises:
-        RunnerError: If it is none of `MODES`.
+        RunnerError: If it is not one of `MODES`.
     """
     mode = store.mode(prompt)
     if mode not in MODES:
         raise RunnerError(
-            f"{type(store).__name__}.mode gave {mode!r} for prompt {prompt.id!r}; a mode is one "
-            f"of {', '.join(MODES)}"
+            f"{type(store).__name__}.mode returned {mode!r} for prompt {prompt.id!r}; a mode is "
+            f"one of {', '.join(MODES)}"
         )
     return mode
 
 
 def ask_store(store: FactStore, requests: Sequence[LookupRequest]) -> list[Lookup]:
-    """Ask a store, if there is anything to ask, and hold it to its word.
+    """Send requests to a store, unless there are none, and check the answers.
 
     Raises:
-        RunnerError: If it gives fewer or more answers than it was asked, or something else.
+        RunnerError: If the answers are not one `Lookup` per request.
     """
     if not requests:
         return []
@@ -93,8 +93,8 @@ def ask_store(store: FactStore, requests: Sequence[LookupRequest]) -> list[Looku
     lookups = [answer for answer in answers if isinstance(answer, Lookup)]
     if not len(lookups) == len(answers) == len(requests):
         raise RunnerError(
-            f"{type(store).__name__}.look_up gave {len(answers)} answers, {len(lookups)} of them "
-            f"a Lookup, for {len(requests)} requests, the first of prompt "
-            f"{requests[0].prompt.id!r}; it gives one Lookup for each, in order"
+            f"{type(store).__name__}.look_up returned {len(answers)} answers, {len(lookups)} of "
+            f"them a Lookup, for {len(requests)} requests, the first of prompt "
+            f"{requests[0].prompt.id!r}; it must return one Lookup per request, in order"
         )
     return lookups

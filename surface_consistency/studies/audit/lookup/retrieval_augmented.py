@@ -1,4 +1,4 @@
-"""Any runner with retrieved facts before its prompts."""
+"""Put retrieved facts before the prompts of any runner."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
@@ -22,20 +22,20 @@ _TEMPLATE: Final = "Facts:\n{facts}\n\n{prompt}"
 
 
 class RetrievalAugmentedRunner(Runner):
-    """Asks another runner, with facts of a store put before each prompt.
+    """Sends prompts to another runner, with facts of a store before each prompt.
 
-    A prompt in the mode "answer" is looked up, one call of the store for many prompts, and the
-    facts found stand before it. Prompts in the modes "allow" and "forbid" are asked as they are; in
-    the mode "null", and where the store has nothing, the null text stands for the facts. Prompts
-    that become the same are asked once. In a conversation the facts stand before its last turn.
+    Prompts in the mode "answer" are looked up, in one call of the store for many prompts, and get
+    the facts found. Prompts in the modes "allow" and "forbid" are sent unchanged. In the mode
+    "null", and if the store finds nothing, the null text replaces the facts. Prompts that become
+    identical are sent once. In a conversation the facts are put before the text of its last turn.
 
     Args:
-        runner: Who answers.
-        store: The store, and what becomes of each prompt.
-        query: What to look up for a prompt.
-        n_facts: Facts a prompt at most: the entries that a lookup retained, if the store keeps
-            traces, those below its threshold left out; without traces there is one.
-        null_text: What stands for the facts when there are none; None for the prompt as it is.
+        runner: The runner that generates.
+        store: The store, which also sets the mode of each prompt.
+        query: Returns the lookup query of a prompt.
+        n_facts: Maximum number of facts per prompt: the entries that a lookup retained at or above
+            the threshold, if the store has traces; one without traces.
+        null_text: Text in place of the facts if there are none; None for the prompt unchanged.
 
     Raises:
         ValueError: If `n_facts` is below 1.
@@ -71,7 +71,7 @@ class RetrievalAugmentedRunner(Runner):
         null_text: str | None = "unknown",
     ) -> None:
         if n_facts < 1:
-            raise ValueError(f"`n_facts` is at least 1, got {n_facts}")
+            raise ValueError(f"`n_facts` must be at least 1, got {n_facts}")
         self._runner = runner
         self.is_stored = runner.is_stored
         self._store = store
@@ -81,25 +81,25 @@ class RetrievalAugmentedRunner(Runner):
         self._ready: dict[str, tuple[Prompt, tuple[Lookup, ...]]] = {}
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Tell template, store, and the fingerprint of the runner that answers."""
-        tell = getattr(self._store, "fingerprint", None)
+        """Return template, store, and the fingerprint of the other runner."""
+        of_store = getattr(self._store, "fingerprint", None)
         return {
             "runner": self.name,
             "n_facts": self._n_facts,
             "template": _TEMPLATE,
             "null_text": self._null_text,
-            "source": type(self._store).__name__ if tell is None else tell(),
+            "source": type(self._store).__name__ if of_store is None else of_store(),
             "asks": self._runner.fingerprint(),
         }
 
     def plan(
         self, prompts: Sequence[Prompt], params: GenerationParams
     ) -> Iterator[Sequence[Prompt]]:
-        """Look all prompts up at once, then cut the run into batches as the other runner would.
+        """Look all prompts up at once, then split them into the batches of the other runner.
 
         Args:
             prompts: All prompts of the run.
-            params: How to decode.
+            params: Decoding parameters.
 
         Returns:
             The batches.
@@ -117,14 +117,14 @@ class RetrievalAugmentedRunner(Runner):
 
         Args:
             prompts: The batch.
-            params: How to decode.
+            params: Decoding parameters.
 
         Yields:
-            One generation for each prompt, with its lookups, none of them where the store was not
-            asked.
+            One generation per prompt, with its lookups; empty if the store was not queried.
 
         Raises:
-            RunnerError: If the store or the other runner answers others than it was asked.
+            RunnerError: If the answers of the store or of the other runner do not match the
+                requests.
         """
         augmented = self._augment(prompts)
         lookups = {prompt.key: self._ready[prompt.key][1] for prompt in prompts}
@@ -134,8 +134,8 @@ class RetrievalAugmentedRunner(Runner):
             key = waiting.pop(answer.prompt_id, None)
             if key is None:
                 raise RunnerError(
-                    f"runner {self._runner.name!r} answered prompt {answer.prompt_id!r}, which it "
-                    "was not asked in this batch, or answered before"
+                    f"runner {self._runner.name!r} answered prompt {answer.prompt_id!r}, which is "
+                    "not in this batch, or was already answered"
                 )
             for prompt in same[key]:
                 self._ready.pop(prompt.key, None)
@@ -143,7 +143,7 @@ class RetrievalAugmentedRunner(Runner):
                 yield answer.model_copy(update=update)
 
     def _augment(self, prompts: Sequence[Prompt]) -> list[Prompt]:
-        """Put facts before prompts; those looked up before are not looked up again."""
+        """Put facts before prompts; prompts already looked up are not looked up again."""
         new = list({one.key: one for one in prompts if one.key not in self._ready}.values())
         modes = [mode_of(self._store, prompt) for prompt in new]
         queries = {
@@ -151,10 +151,10 @@ class RetrievalAugmentedRunner(Runner):
             for prompt, mode in zip(new, modes, strict=True)
             if mode in ("answer", "null")
         }
-        asking = [prompt for prompt, mode in zip(new, modes, strict=True) if mode == "answer"]
-        requests = [LookupRequest(prompt, queries[prompt.key]) for prompt in asking]
+        queried = [prompt for prompt, mode in zip(new, modes, strict=True) if mode == "answer"]
+        requests = [LookupRequest(prompt, queries[prompt.key]) for prompt in queried]
         answers = dict(
-            zip((one.key for one in asking), ask_store(self._store, requests), strict=True)
+            zip((one.key for one in queried), ask_store(self._store, requests), strict=True)
         )
         for prompt in new:
             query = queries.get(prompt.key)
@@ -166,7 +166,7 @@ class RetrievalAugmentedRunner(Runner):
         return [self._ready[prompt.key][0] for prompt in prompts]
 
     def _with_facts(self, prompt: Prompt, lookup: Lookup) -> Prompt:
-        """Make the prompt that is asked."""
+        """Make the prompt that is sent."""
         facts = "\n".join(self._facts(lookup)) or self._null_text
         if facts is None:
             return _unconditional(prompt)
@@ -184,7 +184,7 @@ class RetrievalAugmentedRunner(Runner):
         return prompt.model_copy(update=update)
 
     def _facts(self, lookup: Lookup) -> list[str]:
-        """Write the facts of a lookup."""
+        """Format the facts of a lookup."""
         if lookup.value is None:
             return []
         trace = lookup.trace
@@ -197,7 +197,7 @@ class RetrievalAugmentedRunner(Runner):
 def _by_content(
     prompts: Sequence[Prompt], augmented: Sequence[Prompt]
 ) -> tuple[dict[str, list[Prompt]], dict[str, Prompt]]:
-    """Give by key of what is asked the prompts that became the same, and what they became."""
+    """Group prompts by the key of their augmented prompt, and return that prompt by key."""
     same: dict[str, list[Prompt]] = {}
     for prompt, changed in zip(prompts, augmented, strict=True):
         same.setdefault(changed.key, []).append(prompt)
@@ -205,5 +205,5 @@ def _by_content(
 
 
 def _unconditional(prompt: Prompt) -> Prompt:
-    """Make the same prompt without its condition."""
+    """Return the prompt without its condition."""
     return prompt.model_copy(update={"condition": None})

@@ -1,4 +1,4 @@
-"""The runner of limited-memory models: they ask a store for facts while they write."""
+"""The runner of limited-memory models, which query a store of facts while they generate."""
 
 import copy
 import os
@@ -30,31 +30,31 @@ _FURTHER_ENDS = ("<|end_of_text|>",)
 
 
 class LookupRunner(TransformersRunner):
-    """Asks a limited-memory model, a causal language model with four lookup tokens.
+    """Runs a limited-memory model, a causal language model with four lookup tokens.
 
-    The model writes `<|db_entity|> E<|db_relationship|> R<|db_return|>`; there it is stopped, the
-    store is asked, value and `<|db_end|>` are inserted, and it goes on. Decoding is greedy, with
-    the repetition penalty and the biases of the settings and no others.
+    The model writes `<|db_entity|> E<|db_relationship|> R<|db_return|>`. Then generation pauses,
+    the store is queried, its value and `<|db_end|>` are inserted, and generation continues.
+    Decoding is greedy, with only the repetition penalty and the biases of the settings.
 
-    A batch advances together, prompts of all states side by side: rows that wait are answered in
-    one call of the store, and the keys and values of what was read stay. Prompts of the same
-    content are one row for as long as the store answers them alike. The answers are those of
-    prompts asked one by one. Models whose cache cannot be shared are asked one by one, and the
-    fingerprint says so.
+    All rows of a batch advance together, with prompts of all states: waiting rows are answered in
+    one call of the store, and the cached keys and values are kept. Prompts of the same content
+    are one row as long as the store gives them the same answers. The answers equal those of prompts
+    run one by one. Models whose cache cannot be shared run prompts one by one, and the fingerprint
+    records it.
 
     Args:
         model: Folder of a model and its tokenizer, or hub id.
-        store: The store, and what becomes of the lookups of each prompt.
+        store: The store, which also sets the mode of each prompt.
         settings: Token names, penalty, biases, limits.
         revision: Branch, tag or commit of the hub repository; pinned to its commit.
-        dtype: Number format; "auto" takes the checkpoint's.
-        device: Such as "cuda:1"; None takes a GPU if there is one.
-        batch_size: Prompts a batch at most.
-        trust_remote_code: Whether code of the repository may run.
+        dtype: Torch dtype; "auto" uses that of the checkpoint.
+        device: Such as "cuda:1"; None uses a GPU if there is one.
+        batch_size: Maximum batch size.
+        trust_remote_code: Allow code of the repository to run.
 
     Raises:
         MissingDependencyError: If torch or transformers is not installed.
-        SourceNotFoundError: If the model is not there or cannot be reached.
+        SourceNotFoundError: If the model does not exist or cannot be reached.
         RunnerError: If it cannot be loaded, or its tokenizer has no lookup tokens.
         ValueError: If an option is out of range.
 
@@ -104,7 +104,7 @@ class LookupRunner(TransformersRunner):
         self._planner = replace(self._planner, batch_size=size, reuse_prefix=False)
 
     def with_store(self, store: FactStore) -> "LookupRunner":
-        """Give a runner of the same model, sharing its memory, that asks another store.
+        """Return a runner of the same model, sharing its memory, with another store.
 
         Args:
             store: The store.
@@ -117,28 +117,28 @@ class LookupRunner(TransformersRunner):
         return other
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Tell model, decoding and store."""
+        """Return model, decoding and store."""
         details = super().fingerprint()
         together = self._planner.batch_size > 1
-        tell = getattr(self._store, "fingerprint", None)
+        of_store = getattr(self._store, "fingerprint", None)
         return details | {
             "generation_config": {"eos_token_id": sorted(self._ends)},
             "prefix_reuse": "prompts of one content" if together else details["prefix_reuse"],
             "lookup": asdict(self.settings),
-            "source": type(self._store).__name__ if tell is None else tell(),
+            "source": type(self._store).__name__ if of_store is None else of_store(),
         }
 
     def plan(
         self, prompts: Sequence[Prompt], params: GenerationParams
     ) -> Iterator[Sequence[Prompt]]:
-        """Check the length of every prompt, then cut the run into batches.
+        """Check the length of every prompt, then split the run into batches.
 
         Args:
             prompts: All prompts of the run.
-            params: How to decode.
+            params: Decoding parameters.
 
         Returns:
-            The batches: longest prompts first, those of one content next to each other.
+            The batches: longest prompts first, identical contents next to each other.
 
         Raises:
             RunnerError: If a prompt and its new tokens do not fit the model's context.
@@ -146,23 +146,23 @@ class LookupRunner(TransformersRunner):
         return super().plan(sorted(prompts, key=_content), params)
 
     def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
-        """Answer prompts; more than one batch of them are planned first.
+        """Answer prompts; if they are more than one batch, they are planned first.
 
         Args:
-            prompts: What to answer; the store tells the mode of each.
-            params: Limit of tokens that the model writes, inserted values not counted, and stop
-                strings, which end the text outside of lookups.
+            prompts: The prompts; the store sets the mode of each.
+            params: Maximum number of tokens that the model writes, without inserted values, and
+                stop strings, which end the text outside of lookups.
 
         Yields:
-            One generation for each prompt: the raw text with its lookups, and the lookups, none
-            of them for prompts in the modes "allow" and "forbid". A prompt that gets a value which
-            does not fit the context comes back with an error.
+            One generation per prompt: the raw text with its lookups, and the lookups, which are
+            empty in the modes "allow" and "forbid". If a value does not fit the context, the
+            generation contains an error.
 
         Raises:
             ValueError: If the temperature is not 0, or reasoning has a limit.
             RunnerError: If a prompt does not fit the model's context.
             RunnerOutOfMemoryError: If the batch does not fit the device.
-            RunnerError: If the store answers others than it was asked.
+            RunnerError: If the answers of the store do not match the requests.
         """
         if params.temperature > 0:
             raise ValueError(
@@ -170,7 +170,7 @@ class LookupRunner(TransformersRunner):
             )
         if params.max_reasoning_tokens is not None:
             raise ValueError(
-                "LookupRunner asks models that look facts up instead of thinking: leave out "
+                "LookupRunner runs models that look facts up and do not reason: omit "
                 f"`max_reasoning_tokens`, got {params.max_reasoning_tokens}"
             )
         return super().generate(prompts, params)
@@ -202,12 +202,12 @@ class LookupRunner(TransformersRunner):
 
 
 def _content(prompt: Prompt) -> str:
-    """Name what a prompt says, whatever its state."""
+    """Return the content of a prompt, whatever its state."""
     return prompt.text if prompt.text is not None else repr(prompt.messages)
 
 
 def _rows(encoded: "Sequence[array[int]]", modes: Sequence[LookupMode]) -> list[Row]:
-    """Make one row for each content and way of decoding."""
+    """Make one row per content and kind of decoding."""
     rows: dict[tuple[object, ...], Row] = {}
     for position, (ids, mode) in enumerate(zip(encoded, modes, strict=True)):
         kind = _KINDS[mode]

@@ -1,4 +1,4 @@
-"""How a model that looks facts up is asked."""
+"""Decoding settings and lookup tokens of limited-memory models."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupSettings:
-    """The decoding of limited-memory models; the defaults are those that were published."""
+    """The decoding of limited-memory models; the defaults are the published values."""
 
     entity_token: str = "<|db_entity|>"
     """Opens a lookup and its entity."""
@@ -20,7 +20,7 @@ class LookupSettings:
     """Opens its relation."""
 
     return_token: str = "<|db_return|>"
-    """Asks for the result."""
+    """Requests the result."""
 
     end_token: str = "<|db_end|>"
     """Ends the result."""
@@ -35,25 +35,25 @@ class LookupSettings:
     """Added to the logits of the other three."""
 
     biases_allowed: bool = False
-    """Whether the biases also hold for prompts in the mode "allow"; the published audit has none
-    where retrieval is off."""
+    """Apply the biases to prompts in the mode "allow" also; the published audit does not use them
+    with retrieval off."""
 
     max_lookups: int = 4
-    """Lookups a prompt at most; after the last one the lookup tokens are forbidden."""
+    """Maximum number of lookups per prompt; after the last one the lookup tokens are forbidden."""
 
     null_text: str = "unknown"
-    """What is inserted when there is no value; may be empty."""
+    """Text that is inserted if there is no value; may be empty."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work."""
+        """Check the values."""
         if self.repetition_penalty <= 0:
             raise ValueError(
-                f"`repetition_penalty` is above 0 (1 is off), got {self.repetition_penalty!r}"
+                f"`repetition_penalty` must be above 0 (1 is off), got {self.repetition_penalty!r}"
             )
         if self.max_lookups < 0:
-            raise ValueError(f"`max_lookups` is 0 or more, got {self.max_lookups}")
+            raise ValueError(f"`max_lookups` must be 0 or more, got {self.max_lookups}")
         if len(set(self.tokens)) < len(self.tokens) or not all(self.tokens):
-            raise ValueError(f"the four lookup tokens are different and not empty: {self.tokens}")
+            raise ValueError(f"the four lookup tokens must differ and not be empty: {self.tokens}")
 
     @property
     def tokens(self) -> tuple[str, str, str, str]:
@@ -91,22 +91,22 @@ def find_tokens(
         Their numbers.
 
     Raises:
-        RunnerError: If the tokenizer or the model does not know them.
+        RunnerError: If the tokenizer or the model does not have them.
     """
     vocabulary = tokenizer.get_vocab()
     missing = [token for token in settings.tokens if token not in vocabulary]
     if missing:
         raise RunnerError(
-            f"the tokenizer of {label} has no lookup tokens {', '.join(missing)}; take a "
-            "limited-memory model, name its tokens by the settings (entity_token, relation_token, "
-            "return_token, end_token), or write facts before its prompts (`runner` "
+            f"the tokenizer of {label} has no lookup tokens {', '.join(missing)}; use a "
+            "limited-memory model, set the names of its tokens (entity_token, relation_token, "
+            "return_token, end_token), or put facts before its prompts (`runner` "
             "transformers; in Python RetrievalAugmentedRunner)"
         )
     ids = [vocabulary[token] for token in settings.tokens]
     if max(ids) >= size:
         raise RunnerError(
-            f"the tokenizer of {label} numbers a lookup token {max(ids)}, but the model knows "
-            f"{size} tokens; it was never trained on them: resize_token_embeddings and train it, "
-            "or take a limited-memory model"
+            f"the tokenizer of {label} numbers a lookup token {max(ids)}, but the model has "
+            f"{size} tokens; it was not trained on them: resize_token_embeddings and train it, "
+            "or use a limited-memory model"
         )
     return TokenIds(entity=ids[0], relation=ids[1], result=ids[2], end=ids[3])

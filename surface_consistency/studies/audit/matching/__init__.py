@@ -1,1 +1,1 @@
-"""Answers of an audit of forgetting: lookups taken out, answers cleaned, verdicts given."""
+"""Remove lookups from the outputs of an audit, clean the answers and score them."""

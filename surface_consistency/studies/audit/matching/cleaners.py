@@ -1,4 +1,4 @@
-"""What a model wrote to the answer that is judged: the published way, and a corrected one."""
+"""Extract the answer that is scored from an output: by the published rule, or a corrected one."""
 
 import html
 import re
@@ -33,7 +33,7 @@ _UNKNOWN: Final = frozenset(
 
 
 def says_unknown(answer: str) -> bool:
-    """Tell whether an answer says that the model or the store does not know.
+    """Return whether an answer states that the model or the store does not know.
 
     Args:
         answer: A cleaned answer.
@@ -51,8 +51,8 @@ def says_unknown(answer: str) -> bool:
 
 _LEAD_INS = ("the answer is ", "it is ", "it's ")
 _SECTIONS = re.compile(r"\n(?:Question:|Context:|Fact:|Prompt:|Answer:|\n)")
-# In this order: a tag of HTML that is never closed does not swallow what stands before a token.
-# Each with its end, after whose last occurrence there is nothing to search for.
+# In this order, so that an HTML tag without an end does not include the text before a token.
+# Each with its end; text after the last occurrence of the end is not searched.
 _MARKUP = (
     (re.compile(r"<\|db_[^|]+\|>.*?<\|db_end\|>", re.DOTALL), "<|db_end|>"),
     (re.compile(r"<\|db_[^|]+\|>"), "|>"),
@@ -64,10 +64,10 @@ _QUOTES = " \t\n\r\"'`"
 
 
 def published_clean(text: str) -> str:
-    """Cut a text as the published code does.
+    """Clean a text as the published code does.
 
-    The first "sentence" ends at any full stop before a capital letter, and punctuation goes from
-    both ends: "George W. Bush" becomes "George W", ".us" becomes "us".
+    The first "sentence" ends at any full stop before a capital letter, and punctuation is removed
+    at both ends: "George W. Bush" becomes "George W", ".us" becomes "us".
 
     Args:
         text: A continuation or a value of a store.
@@ -93,17 +93,18 @@ def published_clean(text: str) -> str:
 def published_answer(text: str, *, prompt_text: str = "", lookups: Sequence[Lookup] = ()) -> str:
     """Return the answer by the rule of the published audit (arXiv 2607.00605).
 
-    Where the store answered a lookup, the answer is its first value, whatever the model wrote
-    around it. Without a store, it is the first value that the model made up itself if the prompt
-    is a question or has a blank ("____"), else its text without lookups.
+    If the store answered a lookup, the answer is its first value, whatever the model wrote around
+    it. Without a store, it is the first value that the model made up if the prompt is a question or
+    has a blank ("____"), else its text without lookups.
 
     Args:
-        text: The continuation, as a runner gives it.
-        prompt_text: What the model read.
+        text: The continuation that a runner returns.
+        prompt_text: Text of the prompt.
         lookups: The lookups that a store answered.
 
     Returns:
-        The answer, cut at the first full stop before a capital letter; that is a fault, kept.
+        The answer, cut at the first full stop before a capital letter, as in the published code;
+        this is a fault of the published rule.
 
     Examples:
         >>> published_answer("George W. Bush")
@@ -122,7 +123,7 @@ def published_answer(text: str, *, prompt_text: str = "", lookups: Sequence[Look
 
 
 Cleaner = Callable[[str, AuditPrompt, Sequence[Lookup]], str]
-"""Takes the text, the prompt and the lookups that a store answered; gives the answer."""
+"""Returns the answer, from the text, the prompt and the lookups that a store answered."""
 
 _ANSWER_LABELS = re.compile(r"(?:answer\s*:\s*)+", re.IGNORECASE)
 _LEAD_IN = re.compile(r"(?:(?:the|my) answer is|it is|it's|it’s)\b[\s:]*", re.IGNORECASE)
@@ -142,21 +143,21 @@ _DOTTED = re.compile(r"(?:\b\w\.){2}\Z")
 
 
 def audit_answer(text: str) -> str:
-    """Return the answer in what a model wrote, lookups included.
+    """Return the answer in the output of a model, lookups included.
 
-    A lookup with nothing but a lead-in before it is the answer: its value, whole. When the store
-    had no value ("unknown"), the answer is the value of a lookup that follows at once, else what
-    the model wrote after it, if anything. Otherwise
+    If only a lead-in precedes a lookup, the answer is the complete value of the lookup. If the
+    store had no value ("unknown"), the answer is the value of a lookup that follows immediately,
+    else the text after the lookup, if any. Otherwise
     the answer is the first sentence of the first line of the visible text, without labels
     ("Answer:"), lead-ins ("It is"), tags, quotation marks and final punctuation. A full stop after
-    an initial or abbreviation ends no sentence unless a word follows that begins one, so that
-    "George W. Bush" and "U.S. Dollar" stay whole; a leading full stop stays (".us").
+    an initial or abbreviation does not end a sentence unless the next word begins one, so that
+    "George W. Bush" and "U.S. Dollar" are not cut; a leading full stop is kept (".us").
 
     Args:
-        text: The continuation, as a runner gives it.
+        text: The continuation that a runner returns.
 
     Returns:
-        The answer; empty when there is none.
+        The answer; empty if there is none.
 
     Examples:
         >>> audit_answer("Answer: It is George W. Bush. He was born in New Haven.")
@@ -175,7 +176,7 @@ def audit_answer(text: str) -> str:
 
 
 def _first_found(text: str, lookups: Sequence[WrittenLookup]) -> WrittenLookup:
-    """Pass over lookups without a value that are followed by another one and nothing else."""
+    """Skip lookups without a value that another lookup immediately follows."""
     for lookup, following in pairwise(lookups):
         if not says_unknown(lookup.value or "") or text[lookup.end : following.start].strip(" .,;"):
             return lookup
@@ -183,7 +184,7 @@ def _first_found(text: str, lookups: Sequence[WrittenLookup]) -> WrittenLookup:
 
 
 def _first_sentence(text: str) -> str:
-    """Cut a visible text down to its answer."""
+    """Return the answer in a visible text: the first sentence of its first line."""
     plain = _without_lead_in(_TAG.sub(" ", html.unescape(text)))
     line = " ".join(plain.split("\n", 1)[0].split())
     start = 0
@@ -206,7 +207,7 @@ def _without_lead_in(text: str) -> str:
 
 
 def _ends_sentence(line: str, mark: re.Match[str], start: int) -> bool:
-    """Tell whether a mark between two words, after one that ends at `start`, ends a sentence."""
+    """Return whether a mark between two words ends the sentence that begins at `start`."""
     following = mark["next"]
     if not (following[0].isupper() or line[mark.end()] in "\"'“‘"):
         return False
@@ -218,7 +219,7 @@ def _ends_sentence(line: str, mark: re.Match[str], start: int) -> bool:
 
 
 def _trimmed(text: str) -> str:
-    """Drop quotation marks and punctuation at the ends, but not what belongs to the answer."""
+    """Drop quotation marks and punctuation at the ends that do not belong to the answer."""
     text = text.strip(" \t\"'`“”‘’,;:")
     text = re.sub(r"\A[.…]+(?=\s|\Z)|\A(?:\.{2,}|…)", "", text)
     if text.endswith(".") and not _DOTTED.search(text):
@@ -227,7 +228,7 @@ def _trimmed(text: str) -> str:
 
 
 def _audit(text: str, prompt: AuditPrompt, lookups: Sequence[Lookup]) -> str:
-    """Clean by the text alone."""
+    """Clean by the text only."""
     return audit_answer(text)
 
 
@@ -237,4 +238,4 @@ def _published(text: str, prompt: AuditPrompt, lookups: Sequence[Lookup]) -> str
 
 
 CLEANERS: Mapping[str, Cleaner] = MappingProxyType({"audit": _audit, "published": _published})
-"""The cleaners by name: this package's, and that of the published code."""
+"""The cleaners by name: that of this package, and that of the published code."""

@@ -1,4 +1,4 @@
-"""The verdict on one answer of an audit: equivalence, containment, overlap of words."""
+"""Score one answer of an audit: equivalence, containment and token overlap."""
 
 import re
 from collections import Counter
@@ -18,26 +18,25 @@ _TOKEN = re.compile(r"(?:(?<!\S)[.#@+\u2212-])?(?:\d+\.\d+|\w+(?:[-'’]\w+)*)(?
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Equivalence:
-    """How answers and golds are compared."""
+    """A rule that compares answers with golds."""
 
     name: str
     """Name in tables."""
 
     key: Callable[[str], str]
-    """The form in which two names are equal; words with single spaces between."""
+    """Returns the key of a name, which equivalent names share: words with single spaces between."""
 
     contains: Callable[[str, str], bool]
-    """Whether an answer contains a gold; takes the keys of both."""
+    """Returns whether an answer contains a gold; called with the keys of both."""
 
     scores_aliases: bool
-    """Whether precision, recall and F1 are those of the best of gold and aliases, not of the gold
-    alone."""
+    """Whether precision, recall and F1 use the best of gold and aliases, and not only the gold."""
 
 
 def audit_key(text: str) -> str:
-    """Return the form in which the default equivalence compares names.
+    """Return the key by which the default equivalence compares names.
 
-    Words as in `token_key`, of the NFKC form and case-folded, but signs that belong to a word stay:
+    Words as in `token_key`, in NFKC form and case-folded, but signs that belong to a word are kept:
     ".us" is not "US", "-5" not "5", "C++" not "C".
 
     Args:
@@ -55,7 +54,7 @@ def audit_key(text: str) -> str:
 
 
 def token_overlap(answer: str, gold: str) -> tuple[float, float, float]:
-    """Count the words that two keys share, each as often as both have it.
+    """Compute precision, recall and F1 of the words that two keys share, with multiplicity.
 
     Args:
         answer: Key of the answer.
@@ -63,7 +62,7 @@ def token_overlap(answer: str, gold: str) -> tuple[float, float, float]:
 
     Returns:
         Shared words over words of the answer (precision), over words of the gold (recall), and the
-        harmonic mean of both (F1), each in [0, 1]: 1 for two empty keys, 0 where nothing is shared.
+        harmonic mean of both (F1), each in [0, 1]: 1 for two empty keys, 0 without shared words.
 
     Examples:
         >>> precision, recall, f1 = token_overlap("the spice girls", "spice girls")
@@ -81,12 +80,12 @@ def token_overlap(answer: str, gold: str) -> tuple[float, float, float]:
 
 
 def _contains_words(answer: str, gold: str) -> bool:
-    """Tell whether the gold stands in the answer as whole words."""
+    """Return whether the answer contains the gold as whole words."""
     return f" {gold} " in f" {answer} "
 
 
 def _contains_either_way(answer: str, gold: str) -> bool:
-    """Tell whether one is a part of the other, as the published code does: "a" in "washington"."""
+    """Return whether one is part of the other, as in the published code: "a" in "washington"."""
     return gold in answer or answer in gold
 
 
@@ -100,12 +99,12 @@ EQUIVALENCES: Mapping[str, Equivalence] = MappingProxyType(
         ),
     }
 )
-"""The equivalences by name: this package's, and that of the published code."""
+"""The equivalences by name: that of this package, and that of the published code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditJudgement:
-    """What the audit's rules say about one answer; the mean of each field is a published column."""
+    """Scores of one answer by the audit's rules; the mean of each field is a published column."""
 
     answer: str
     """The cleaned answer."""
@@ -117,13 +116,13 @@ class AuditJudgement:
     """Whether it contains one of them ("contains_match"); true of every correct answer."""
 
     is_unknown: bool
-    """Whether it says that it does not know, or nothing ("unknown_rate")."""
+    """Whether it is empty or a phrase such as "I don't know" ("unknown_rate")."""
 
     precision: float
-    """Share of its words that the gold has, in [0, 1]; 1 for a correct answer."""
+    """Proportion of its words that the gold contains, in [0, 1]; 1 for a correct answer."""
 
     recall: float
-    """Share of the gold's words that it has, in [0, 1]; 1 for a correct answer."""
+    """Proportion of the gold's words that it contains, in [0, 1]; 1 for a correct answer."""
 
     f1: float
     """Harmonic mean of both, in [0, 1]; 1 for a correct answer."""
@@ -137,20 +136,21 @@ def judge_answer(
     cleaner: str | Cleaner = "audit",
     equivalence: str | Equivalence = "audit",
 ) -> AuditJudgement:
-    """Judge what a model wrote against the gold object and its aliases.
+    """Score the output of a model by the gold object and its aliases.
 
     Args:
-        text: The continuation, as a runner gives it, lookups included.
+        text: The continuation that a runner returns, lookups included.
         prompt: The prompt with its gold object.
-        lookups: `Generation.lookups`; only the published cleaner looks at them.
+        lookups: `Generation.lookups`; only the published cleaner uses them.
         cleaner: Name of a cleaner, one of `CLEANERS`, or a function of text, prompt and lookups.
-        equivalence: Name of an equivalence, one of `EQUIVALENCES`, or one of your own.
+        equivalence: Name of an equivalence, one of `EQUIVALENCES`, or an `Equivalence`.
 
     Returns:
-        The verdict. Under "audit" an answer that is the gold is never unknown ("NA" for Namibia),
-        an answer contains a gold as whole words only, and precision, recall and F1 are those of the
-        gold or alias with the highest F1. Under "published" a part of the gold contains it, and
-        they are those of the gold alone; for a correct answer all are 1.
+        The scores. Under "audit" an answer that equals the gold is never unknown ("NA" for
+        Namibia), an answer contains a gold only as whole words, and precision, recall and F1 are
+        those of the gold or alias with the highest F1. Under "published" an answer that is part of
+        the gold also counts as containing it, and the three are those of the gold only; for a
+        correct answer all are 1.
 
     Raises:
         TypeError: If `text` is not a string.
@@ -171,8 +171,8 @@ def judge_answer(
     """
     if not isinstance(text, str):
         raise TypeError(
-            f"`text` must be a string, got {type(text).__name__}; leave out prompts that could not "
-            "be asked"
+            f"`text` must be a string, got {type(text).__name__}; omit prompts that could not be "
+            "run"
         )
     clean = rule_named("cleaner", cleaner, CLEANERS)
     rule = rule_named("equivalence", equivalence, EQUIVALENCES)
@@ -202,7 +202,7 @@ def rule_named(option: str, rule: str | _Rule, rules: Mapping[str, _Rule]) -> _R
     """Find a rule by name.
 
     Args:
-        option: What the rule is, for errors.
+        option: Name of the option, for errors.
         rule: Its name, or the rule itself.
         rules: The rules by name.
 
@@ -210,7 +210,7 @@ def rule_named(option: str, rule: str | _Rule, rules: Mapping[str, _Rule]) -> _R
         The rule.
 
     Raises:
-        ValueError: If there is none of the name.
+        ValueError: If the name is unknown.
     """
     if not isinstance(rule, str):
         return rule

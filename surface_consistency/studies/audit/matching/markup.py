@@ -1,4 +1,4 @@
-"""Lookups that a model wrote into its text: found, and taken out again."""
+"""Find the lookups that a model wrote into its text, and remove them."""
 
 import re
 from collections.abc import Iterator
@@ -8,10 +8,10 @@ from typing import Final, Literal
 from surface_consistency.text import token_key
 
 LOOKUP_TOKENS: Final = ("<|db_entity|>", "<|db_relationship|>", "<|db_return|>", "<|db_end|>")
-"""What opens the entity, the relation and the value of a lookup, and what ends it."""
+"""Tokens that open the entity, the relation and the value of a lookup, and that end it."""
 
-# Nothing of a lookup reaches over a line's end or the beginning of the next lookup. A part has a
-# maximum length, so that the work on a text without an end grows linearly with its length.
+# A lookup does not extend beyond the end of its line or the start of the next lookup. Parts have a
+# maximum length, so that the time for a text without an end is linear in its length.
 _LEGACY_PART = r"(?:(?!\[dblookup)[^\n]){0,300}?"
 _LEGACY = re.compile(
     rf"""\[dblookup\(\s*(['"])(?P<entity>{_LEGACY_PART})\1\s*,\s*"""
@@ -29,38 +29,38 @@ class WrittenLookup:
     """One lookup in a text."""
 
     entity: str
-    """The entity part; empty when there is none."""
+    """The entity part; empty if missing."""
 
     relation: str
-    """The relation part; empty when there is none."""
+    """The relation part; empty if missing."""
 
     value: str | None
-    """What stands where the result goes; None when the text ends or goes on before it."""
+    """Text at the position of the result; None if the text ends or continues before it."""
 
     start: int
     """Position of its first character."""
 
     end: int
-    """Position behind its last character."""
+    """Position after its last character."""
 
     is_closed: bool
-    """Whether it was written to its end."""
+    """Whether it has its end."""
 
     is_malformed: bool = False
-    """Whether it begins as a lookup of the older format, does not name an entity and a relation as
-    one must, and the text goes on; what follows its bracket or its arrow is prose."""
+    """Whether it begins as a lookup of the older format without a valid entity and relation, and
+    the text continues; the text after its bracket or its arrow is prose."""
 
 
 def parse_lookups(text: str) -> tuple[WrittenLookup, ...]:
-    """Find the lookups in a text, whole or not, in both formats.
+    """Find the lookups in a text, complete or not, in both formats.
 
     `<|db_entity|> E<|db_relationship|> R<|db_return|> V<|db_end|>`, and the older
     `[dblookup('E', 'R') -> V]`. A second entity before the result replaces the first (the query of
     a nested lookup is its innermost one); a new lookup within a value ends the one before it. An
-    older one that ends with its arrow has no value yet; what follows without a bracket is prose.
+    older one that ends with its arrow has no value yet; text after it without a bracket is prose.
 
     Args:
-        text: What a model wrote, the inserted results included.
+        text: The output of a model, with the inserted results.
 
     Returns:
         The lookups in the text's order; they do not overlap.
@@ -82,16 +82,16 @@ def parse_lookups(text: str) -> tuple[WrittenLookup, ...]:
 
 
 def strip_lookups(text: str, *, values: Literal["once", "drop"] = "once") -> str:
-    """Take the lookups out of a text and leave what a reader would see.
+    """Remove the lookups from a text and keep the visible text.
 
     Args:
-        text: What a model wrote, the inserted results included.
-        values: "once" leaves each result where it was inserted, unless the words that follow repeat
-            it; "drop" leaves none, as limited-memory models are shown to readers, which say the
-            value again in their own words.
+        text: The output of a model, with the inserted results.
+        values: "once" keeps each inserted result, unless the words after it repeat it; "drop"
+            removes the results, as in the visible output of limited-memory models, which repeat
+            the value in their own words.
 
     Returns:
-        The text without lookups, unclosed ones included; one space before each goes with it.
+        The text without lookups, including unclosed ones, and without one space before each.
 
     Examples:
         >>> lookup = "<|db_entity|> USA<|db_relationship|> Capital<|db_return|> Rome<|db_end|>"
@@ -121,13 +121,13 @@ def strip_lookups(text: str, *, values: Literal["once", "drop"] = "once") -> str
 
 
 def _repeats(after: str, value: str) -> bool:
-    """Tell whether a text begins with the words of a value."""
+    """Return whether a text begins with the words of a value."""
     words = token_key(value).split()
     return bool(words) and token_key(after).split()[: len(words)] == words
 
 
 def _with_tokens(text: str) -> Iterator[WrittenLookup]:
-    """Find the lookups that are written with tokens."""
+    """Find the lookups in the format with tokens."""
     entity, _, result, end = LOOKUP_TOKENS
     marks = [*re.finditer("|".join(map(re.escape, LOOKUP_TOKENS)), text)]
     stops = [*(mark.start() for mark in marks[1:]), len(text)]
@@ -167,7 +167,7 @@ def _lookup(part: dict[str, str], start: int, end: int, *, is_closed: bool) -> W
 
 
 def _legacy(text: str) -> Iterator[WrittenLookup]:
-    """Find the lookups of the older format; of broken ones what cannot be prose."""
+    """Find the lookups of the older format; an invalid one ends before the text that is prose."""
     end = 0
     for start in _LEGACY_START.finditer(text):
         if start.start() < end:

@@ -1,4 +1,4 @@
-"""What all retrievers share: deleted entries, the best lookup keys of each query, ranks."""
+"""Shared code of the retrievers: deleted entries, the best lookup keys of each query, ranks."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from surface_consistency.studies.audit.retrieval.triplets import Ints, TextColum
 
 Floats = npt.NDArray[np.float32]
 Scorer = Callable[[slice, slice, Floats], None]
-"""Fills `out` with the scores of these rows (queries) and columns (keys); -inf is no hit."""
+"""Fills `out` with the scores of these rows (queries) and columns (keys); -inf is not a hit."""
 
 _BUFFER = 1 << 22
 _ROWS = 256
@@ -23,7 +23,7 @@ _TIES = 1024
 
 
 def deleted_indices(entries: npt.ArrayLike | None, row: int, n_entries: int) -> Ints:
-    """Return the indices of deleted entries, sorted and distinct; ValueError if they are none."""
+    """Return the indices of deleted entries, sorted and distinct; ValueError if invalid."""
     given = np.asarray([] if entries is None else entries)
     if given.size and (given.ndim != 1 or not np.issubdtype(given.dtype, np.integer)):
         raise ValueError(
@@ -34,42 +34,42 @@ def deleted_indices(entries: npt.ArrayLike | None, row: int, n_entries: int) -> 
     for index in indices[[0, -1]].tolist() if len(indices) else ():
         if not 0 <= index < n_entries:
             raise ValueError(
-                f"deleted[{row}] names entry {index}, but the store holds {n_entries} entries, "
+                f"deleted[{row}] contains entry {index}, but the store has {n_entries} entries, "
                 "counted from 0"
             )
     return indices
 
 
 class Masked(NamedTuple):
-    """What a batch of queries may not see."""
+    """The deleted entries and keys of a batch of queries."""
 
     codes: Ints
     """Sorted `row * n_entries + entry` of all deleted entries."""
     dead_rows: Ints
-    """Rows of the keys of which no entry is left..."""
+    """Rows of the keys without remaining entries..."""
     dead_keys: Ints
     """...and these keys, sorted by key."""
     n_partly: Ints
-    """Keys of each row that have lost some entries, not all, shape (n_rows,)."""
+    """Number of keys per row with some, but not all entries deleted, shape (n_rows,)."""
 
 
 def mask(keys: TextColumn, deleted: Deleted, n_rows: int) -> Masked:
-    """Check the deleted entries of a batch and find the keys that they empty.
+    """Check the deleted entries of a batch and find the keys without remaining entries.
 
     Args:
         keys: Lookup keys of the store's entries.
-        deleted: For each query the deleted entries; None for none.
-        n_rows: Queries.
+        deleted: For each query the deleted entries; None for no deletion.
+        n_rows: Number of queries.
 
     Returns:
         The deleted entries and keys.
 
     Raises:
-        ValueError: If `deleted` does not fit the queries or the store.
+        ValueError: If `deleted` does not match the queries or the store.
     """
     if deleted is not None and len(deleted) != n_rows:
         raise ValueError(
-            f"deleted must hold one item a query; got {len(deleted)} for {n_rows} queries"
+            f"deleted must have one item per query; got {len(deleted)} for {n_rows} queries"
         )
     n_entries, n_keys = len(keys.ids), len(keys.names)
     codes = [np.empty(0, np.int64)]
@@ -114,15 +114,15 @@ def top_keys(
     slack: float = 0.0,
     n_rows_at_once: int = _ROWS,
 ) -> KeyHits:
-    """Return at least the `need` best keys of each row, and all that may be as good.
+    """Return at least the `need` best keys of each row, and all keys with possibly equal scores.
 
-    Scores are computed into one kept buffer; a running threshold per row (its `need`-th best score
-    so far) lets only few of them out of it. Masked keys are no candidates. Scores that are computed
-    again more exactly may lie `slack` under the threshold and are still kept, up to 1,024 such keys
-    per row. `keys` are the columns, for errors that name one.
+    Scores are computed into one reused buffer; a running threshold per row (its `need`-th best
+    score so far) limits the number of scores that are copied. Masked keys are not candidates. If
+    scores are recomputed more exactly later, keys up to `slack` below the threshold are also kept,
+    up to 1,024 per row. `keys` are the columns, for errors that name one.
 
     Raises:
-        RunnerError: If a score is NaN; names the key.
+        RunnerError: If a score is NaN; the message names the key.
     """
     n_rows, n_keys = len(need), len(keys)
     step = max(n_rows_at_once, min(_BUFFER // max(n_keys, 1), 1 << 14))
@@ -146,9 +146,9 @@ def _best_of_rows(
     slack: np.float32,
     buffer: Floats,
 ) -> KeyHits:
-    """Go through all columns of some rows: a small block for a first threshold, then large ones."""
-    n_rows, room = len(need), max(len(buffer) // len(need), 1)
-    start, width = 0, min(max(_FIRST_COLUMNS, 4 * int(need.max())), room)
+    """Score all columns of some rows: a small block for a first threshold, then large ones."""
+    n_rows, available = len(need), max(len(buffer) // len(need), 1)
+    start, width = 0, min(max(_FIRST_COLUMNS, 4 * int(need.max())), available)
     floor, best = np.full(n_rows, -np.inf, np.float32), NO_HITS
     while start < len(keys):
         columns = slice(start, min(start + width, len(keys)))
@@ -167,12 +167,12 @@ def _best_of_rows(
             found, own = np.divmod(flat, block.shape[1])
             new = KeyHits(found, own + start, block.ravel()[flat])
             best, floor = _merged(best, new, need, slack)
-        start, width = columns.stop, min(room, _COLUMNS)
+        start, width = columns.stop, min(available, _COLUMNS)
     return best
 
 
 def _merged(best: KeyHits, new: KeyHits, need: Ints, slack: np.float32) -> tuple[KeyHits, Floats]:
-    """Add hits to the best ones, and return which are the best now, and the new thresholds."""
+    """Merge new hits into the best ones; return the best hits and the new thresholds."""
     hits = _joined([best, new])
     order = np.lexsort((hits.keys, -hits.scores, hits.rows))
     rows, keys, scores = hits.rows[order], hits.keys[order], hits.scores[order]
@@ -188,7 +188,7 @@ def _merged(best: KeyHits, new: KeyHits, need: Ints, slack: np.float32) -> tuple
 
 
 def _joined(parts: Sequence[KeyHits]) -> KeyHits:
-    """Put hits one after the other."""
+    """Concatenate hits."""
     return KeyHits(
         rows=np.concatenate([part.rows for part in parts]),
         keys=np.concatenate([part.keys for part in parts]),
@@ -197,24 +197,24 @@ def _joined(parts: Sequence[KeyHits]) -> KeyHits:
 
 
 def _not_a_number(block: Floats, keys: pa.Array) -> RunnerError:
-    """Name the keys whose scores are NaN; such a key would be missing from every search."""
+    """Return the error for keys whose scores are NaN, which no search would find."""
     broken = np.flatnonzero(np.isnan(block).any(axis=0))
     named = ", ".join(repr(keys[int(place)].as_py()) for place in broken[:3])
     return RunnerError(
-        f"scores of {len(broken)} keys are NaN ({named}); the index or the model is broken, build "
-        "the index again"
+        f"scores of {len(broken)} keys are NaN ({named}); the index or the model is damaged, "
+        "rebuild the index"
     )
 
 
 def check_k(k: int) -> int:
-    """Return `k`; refuse one below 1."""
+    """Return `k`; ValueError if it is below 1."""
     if k < 1:
         raise ValueError(f"k must be at least 1; got {k}")
     return k
 
 
 def rank_entries(keys: TextColumn, hits: KeyHits, masked: Masked, k: int) -> Hits:
-    """Expand keys to entries, drop the deleted, and keep the k best of each row."""
+    """Expand keys to entries, drop deleted entries, and keep the k best of each row."""
     pairs, entries = keys.entries(hits.keys)
     rows, scores = hits.rows[pairs], hits.scores[pairs]
     is_left = ~is_among(rows * len(keys.ids) + entries, masked.codes)

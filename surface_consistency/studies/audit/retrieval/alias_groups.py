@@ -1,4 +1,4 @@
-"""When two names count as one: under a key, as aliases of one fact, or by a chain of aliases."""
+"""Equivalence of names: by a key, as aliases of one fact, or by a chain of aliases."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -22,21 +22,21 @@ ROLES: Final[tuple[Role, ...]] = ("subject", "relation", "object")
 KEYS: Final[Mapping[KeyName, Callable[[str], str]]] = MappingProxyType(
     {"published": token_key, "strict": folded}
 )
-"""The audit's key, which drops punctuation (".us" is "US"), and one that keeps it."""
+"""By name: the audit's key, which drops punctuation (".us" is "US"), and one that keeps it."""
 
 
 @lru_cache
 def name_key(key: NameKey) -> Callable[[str], str]:
-    """Turn a key into a function under which a name without any key equals itself alone.
+    """Return the function of a key, under which a name with an empty key equals only itself.
 
     Args:
         key: Name of a key, or a function.
 
     Returns:
-        The function; it keeps its last results.
+        The function; it caches its last results.
 
     Raises:
-        ValueError: If there is no key of that name.
+        ValueError: If the name of the key is unknown.
 
     Examples:
         >>> published = name_key("published")
@@ -53,11 +53,11 @@ def name_key(key: NameKey) -> Callable[[str], str]:
 
 
 def names_in(prompt: AuditPrompt, role: Role) -> tuple[str, ...]:
-    """Give all names of a part of a fact, the prompt's own first.
+    """Return all names of a part of a fact, first the one in the prompt.
 
     Args:
         prompt: The fact.
-        role: Which part.
+        role: The part.
 
     Returns:
         The names.
@@ -70,18 +70,18 @@ def names_in(prompt: AuditPrompt, role: Role) -> tuple[str, ...]:
 
 
 class AliasGroups:
-    """Names that some chain of aliases makes one, role by role.
+    """Groups of names that chains of aliases connect, for each role.
 
-    Two names of a role are in one group when a prompt gives one as alias of the other, when their
-    published or strict keys are equal, or when a third name is in one group with both. Wider than
-    any single prompt's aliases on purpose: where one prompt lacks an alias that another has, the
-    group has it. The price is that an alias which two things share ("MJ") makes them one:
-    `shared_aliases` tells which do, and `without_shared_aliases` keeps such things apart.
+    Two names of a role are in one group if a prompt gives one as alias of the other, if their
+    published or strict keys are equal, or if a third name is in one group with both. Groups are
+    wider than the aliases of a single prompt: an alias that is missing in one prompt and given in
+    another is in the group. However, an alias that two entities share ("MJ") joins their groups:
+    `shared_aliases` lists such aliases, and `without_shared_aliases` separates the groups.
     """
 
     def __init__(self) -> None:
-        """Start with every name in a group of its own."""
-        # A node is a key of a role; one of a tree's nodes stands for its group.
+        """Start with every name in a separate group."""
+        # A node is a key of a role; the root of a tree represents its group.
         self._nodes: dict[Role, dict[KeyName, dict[str, int]]] = {
             role: {label: {} for label in KEYS} for role in ROLES
         }
@@ -98,7 +98,7 @@ class AliasGroups:
 
         Args:
             prompts: Facts with their aliases, of one database or several.
-            database: Database whose names are grouped by their keys, too.
+            database: Database whose names are also grouped by their keys.
 
         Returns:
             The groups.
@@ -113,12 +113,12 @@ class AliasGroups:
         return groups
 
     def join(self, role: Role, names: Sequence[str]) -> None:
-        """Make names one group.
+        """Join names and their groups into one group.
 
         Args:
-            role: Whose names they are.
-            names: The names, the own name of what bears them first; what they were in one group
-                with comes along. Blank ones are no names.
+            role: The role of the names.
+            names: The names, first the main name of the entity or relation. Blank names are
+                ignored.
         """
         family = tuple(name for name in names if name.strip())
         if family:
@@ -126,15 +126,15 @@ class AliasGroups:
             self._unite(role, family)
 
     def group_of(self, role: Role, name: str) -> str:
-        """Name the group of a name.
+        """Return the group of a name.
 
         Args:
-            role: Whose name it is.
+            role: The role of the name.
             name: Any name, known or not.
 
         Returns:
-            The published key of one of the group's names; names of one role that are in one group
-            have the same, and no others.
+            The published key of one of the group's names; two names of one role have the same group
+            key if and only if they are in one group.
         """
         for label, nodes in self._nodes[role].items():
             if (node := nodes.get(name_key(label)(name))) is not None:
@@ -142,23 +142,23 @@ class AliasGroups:
         return name_key("published")(name)
 
     def add(self, role: Role, name: str) -> None:
-        """Take a name in that no fact gives: whatever shares a key with it is in its group.
+        """Add a name that is not in a fact; names with an equal key are in its group.
 
         Args:
-            role: Whose name it is.
+            role: The role of the name.
             name: The name.
         """
         self._unite(role, (name,))
 
     def keys(self, role: Role) -> dict[KeyName, dict[str, str]]:
-        """List the keys that make a name one of a known group.
+        """List the keys of the names in all groups.
 
         Args:
-            role: Whose names.
+            role: The role of the names.
 
         Returns:
-            By name of the key, in `KEYS`, the group of each key. Of a name whose keys are in two
-            groups the first counts.
+            By name of the key, in `KEYS`, the group of each key. If the keys of a name are in two
+            groups, the first counts.
         """
         return {
             label: {key: self._titles[self._root(node)] for key, node in nodes.items()}
@@ -169,10 +169,10 @@ class AliasGroups:
         """List the names of each group.
 
         Args:
-            role: Whose names.
+            role: The role of the names.
 
         Returns:
-            By group, its names as they were joined.
+            By group, its names in the order in which they were joined.
         """
         groups: dict[str, list[str]] = {}
         for name in self._members[role]:
@@ -180,14 +180,14 @@ class AliasGroups:
         return groups
 
     def shared_aliases(self, role: Role) -> dict[str, tuple[str, ...]]:
-        """List the aliases of several things that nothing else makes one.
+        """List the aliases of several entities or relations that nothing else joins.
 
         Args:
-            role: Whose names.
+            role: The role of the names.
 
         Returns:
-            By alias, the own names of what bears it: two or more, none of which is given as alias
-            of another, be it by way of further own names.
+            By alias, the main names of the entities or relations with this alias: two or more, not
+            connected to each other as aliases, also not through further main names.
 
         Examples:
             >>> groups = AliasGroups()
@@ -203,26 +203,26 @@ class AliasGroups:
         for names in families:
             owning = [name for name in names[1:] if not own.isdisjoint(nodes_of[name])]
             declared.join(role, (names[0], *owning))
-        bearers: dict[int, dict[str, str]] = {}
+        sharers: dict[int, dict[str, str]] = {}
         for names in families:
             group = declared.group_of(role, names[0])
             for node in {node for name in names[1:] for node in nodes_of[name]} - own:
-                bearers.setdefault(node, {}).setdefault(group, names[0])
+                sharers.setdefault(node, {}).setdefault(group, names[0])
         shared = {}
         for alias in dict.fromkeys(name for names in families for name in names[1:]):
             for node in nodes_of[alias]:
-                if len(bearers.get(node, ())) > 1:
-                    shared[alias] = tuple(bearers[node].values())
+                if len(sharers.get(node, ())) > 1:
+                    shared[alias] = tuple(sharers[node].values())
         return shared
 
     def of_facts(self, facts: Iterable[AuditPrompt]) -> "AliasGroups":
-        """Give the groups of the names of some facts.
+        """Return the groups of the names of some facts.
 
         Args:
             facts: The facts.
 
         Returns:
-            These groups alone.
+            Only these groups.
         """
         facts, groups = list(facts), AliasGroups()
         wanted = {
@@ -239,10 +239,10 @@ class AliasGroups:
         return groups
 
     def without_shared_aliases(self) -> "AliasGroups":
-        """Give the groups that are left when shared aliases join nothing.
+        """Return the groups without the links by shared aliases.
 
         Returns:
-            Other groups; a shared alias has one of its own.
+            New groups; each shared alias is in a separate group.
         """
         groups = AliasGroups()
         shared = {role: self.shared_aliases(role) for role in ROLES}
@@ -254,7 +254,7 @@ class AliasGroups:
         return groups
 
     def _unite(self, role: Role, names: Sequence[str]) -> None:
-        """Make all keys of names one group."""
+        """Join all keys of names into one group."""
         members = self._members[role]
         for name in names:
             if name not in members:
@@ -266,7 +266,7 @@ class AliasGroups:
                 self._parents[self._root(node)] = head
 
     def _node(self, role: Role, label: KeyName, key: str) -> int:
-        """Give the number of a key, and a new one to a new key."""
+        """Return the number of a key; a new key gets a new number."""
         node = self._nodes[role][label].setdefault(key, len(self._parents))
         if node == len(self._parents):
             self._parents.append(node)
@@ -274,7 +274,7 @@ class AliasGroups:
         return node
 
     def _root(self, node: int) -> int:
-        """Find the node that stands for a group, and shorten the way to it."""
+        """Find the root of the tree of a node, and shorten the path to it."""
         parents = self._parents
         while parents[node] != node:
             parents[node] = node = parents[parents[node]]

@@ -1,4 +1,4 @@
-"""One record a fact: the second remedy of arXiv 2607.00605, section 9.
+"""Rewrite a database to one record per fact: the second remedy of arXiv 2607.00605, section 9.
 
 "Canonicalization at write time, in which aliases and paraphrastic forms are stored as pointers into
 a single canonical record rather than as independent triplets."
@@ -17,25 +17,25 @@ _REWRITTEN: Final[tuple[Role, ...]] = ("subject", "relation")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CanonicalDatabase:
-    """A database with one name for each thing."""
+    """A database with one name per entity and relation."""
 
     database: Triplets
     """The records, each once, in the order of their first entries."""
 
     canonical: Mapping[Role, Mapping[str, str]]
-    """By role and group, the name that stands for the group."""
+    """By role and group, the canonical name of the group."""
 
     groups: AliasGroups
-    """The alias groups, without what shared aliases alone would join."""
+    """The alias groups, without the links by shared aliases."""
 
     def resolve(self, query: LookupQuery) -> LookupQuery:
-        """Follow the pointers of a lookup.
+        """Replace the names of a query by their canonical names.
 
         Args:
-            query: What a model asks.
+            query: The query that a model wrote.
 
         Returns:
-            The same question in canonical names; a name that is none's alias stays.
+            The same query in canonical names; unknown names are kept.
         """
         return LookupQuery(
             entity=self.name("subject", query.entity),
@@ -43,14 +43,14 @@ class CanonicalDatabase:
         )
 
     def name(self, role: Role, name: str) -> str:
-        """Return the name that stands for a name.
+        """Return the canonical name of a name.
 
         Args:
-            role: The part that it is a name of.
+            role: The role of the name.
             name: Any name.
 
         Returns:
-            The canonical name; the name itself where it is in no group or `role` is not rewritten.
+            The canonical name; the name itself if it is in no group or `role` is not rewritten.
         """
         names = self.canonical.get(role, {})
         return names.get(self.groups.group_of(role, name), name)
@@ -59,17 +59,16 @@ class CanonicalDatabase:
 def canonicalise(
     database: Triplets, groups: AliasGroups, *, preferred: Iterable[str] = ()
 ) -> CanonicalDatabase:
-    """Give each thing one name and each fact one record.
+    """Give each entity and relation one name and each fact one record.
 
-    An alias of two things that nothing else makes one is replaced by neither name: it would turn
-    facts about one into facts about the other. Objects keep their names, since a lookup does not
-    ask by them.
+    An alias that two entities share is not replaced, since this would turn facts about one into
+    facts about the other. Objects keep their names, since queries do not contain them.
 
     Args:
         database: The database.
-        groups: Which names are one; what only a shared alias joins in them is kept apart.
-        preferred: Names that stand for their groups wherever they are in one; other groups are
-            named by their first name.
+        groups: Groups of equivalent names; links by shared aliases are not used.
+        preferred: Names that become the canonical name of their group; the canonical name of other
+            groups is their first name.
 
     Returns:
         The records and the pointers.

@@ -1,8 +1,8 @@
-"""What must go for a fact to be gone: the entries that state it under any of its names.
+"""Deletion closures: the entries that state a fact under any of its names.
 
-An entry is equivalent to a fact when its subject, relation and object each are a name of the fact's
+An entry is equivalent to a fact if its subject, relation and object are each a name of the fact's
 (arXiv 2607.00605, section 4). The closures of all facts are found by one join on the keys of their
-names. Closures that also contain what lies near are the first remedy of section 9: "An extended
+names. Closures that also contain similar entries are the first remedy of section 9: "An extended
 deletion closure that, in addition to alias-equivalent triplets, also removes any triplet whose
 retained-candidate embedding falls within a similarity radius of the canonical entry."
 """
@@ -35,7 +35,7 @@ from surface_consistency.studies.audit.retrieval.triplets import (
 )
 
 Embed = Callable[[Sequence[str]], npt.NDArray[np.floating]]
-"""Turns texts into vectors, one row a text."""
+"""Encodes texts as vectors, one row per text."""
 _BLOCK, _TEXTS = 512, 16_384
 _ROUNDING = 1e-6
 
@@ -52,18 +52,18 @@ def alias_closures(
     Args:
         triplets: The database.
         facts: The facts and their aliases.
-        rule: When two names are one: "published" (without regard to case and punctuation), "strict"
-            (without regard to case, width and spacing), a function from names to keys, or alias
-            groups, under which names are one when any chain of aliases joins them.
+        rule: When two names are equivalent: "published" (ignores case and punctuation), "strict"
+            (ignores case, width and spacing), a function from names to keys, or alias groups,
+            under which names are equivalent if a chain of aliases joins them.
         scope: Parts that must be equivalent. ("subject", "relation") accepts every object,
             ("object",) every entry with the object.
 
     Returns:
-        For each fact the indices of its entries, ascending and read-only; empty where no entry
-        states it.
+        For each fact the indices of its entries, ascending and read-only; empty if no entry states
+        it.
 
     Raises:
-        ValueError: If `rule` or `scope` is not one of those.
+        ValueError: If `rule` or `scope` is invalid.
 
     Examples:
         >>> from surface_consistency.schemas import Triplet
@@ -90,13 +90,13 @@ def equivalent_names(
     rule: NameRule = "published",
     roles: Sequence[Role] = ROLES,
 ) -> dict[Role, Ints]:
-    """Find the names of a database that are one with a name of a fact.
+    """Find the names of a database that are equivalent to a name of a fact.
 
     Args:
         triplets: The database.
         facts: The facts.
-        rule: When two names are one.
-        roles: Parts to look at.
+        rule: When two names are equivalent.
+        roles: Parts to compare.
 
     Returns:
         By part, `fact * n_names + name` for each pair, ascending, each once.
@@ -133,7 +133,7 @@ def _matches(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> tuple[Ints, Int
 
 
 def equivalent_entries(triplets: Triplets, names: Mapping[Role, Ints]) -> Ints:
-    """Find the entries whose parts are one with those of a fact.
+    """Find the entries whose parts are equivalent to those of a fact.
 
     Args:
         triplets: The database.
@@ -162,8 +162,8 @@ def equivalent_entries(triplets: Triplets, names: Mapping[Role, Ints]) -> Ints:
     owners, entries = pairs[first][0][rows], candidates[places]
     for role in set(names) - {first}:
         column = triplets.columns[role]
-        is_meant = is_among(owners * len(column.names) + column.ids[entries], names[role])
-        owners, entries = owners[is_meant], entries[is_meant]
+        is_equal = is_among(owners * len(column.names) + column.ids[entries], names[role])
+        owners, entries = owners[is_equal], entries[is_equal]
     return np.sort(owners * n_entries + entries)
 
 
@@ -174,7 +174,7 @@ def split_by_fact(pairs: Ints, n_facts: int, n_entries: int) -> list[Ints]:
 
 
 def relations_of(triplets: Triplets, subjects: Sequence[str], objects: Sequence[str]) -> list[str]:
-    """List the relations under which a database holds a subject and an object.
+    """List the relations of the entries with a subject and an object.
 
     Args:
         triplets: The database.
@@ -184,14 +184,14 @@ def relations_of(triplets: Triplets, subjects: Sequence[str], objects: Sequence[
     Returns:
         The relations, in order of their first entry.
     """
-    of, is_meant = name_key("published"), np.ones(len(triplets), np.bool_)
-    spoken: Mapping[Role, Sequence[str]] = {"subject": subjects, "object": objects}
-    for role, names in spoken.items():
+    of, is_equal = name_key("published"), np.ones(len(triplets), np.bool_)
+    names_of: Mapping[Role, Sequence[str]] = {"subject": subjects, "object": objects}
+    for role, names in names_of.items():
         wanted = np.array([name_id(of(name)) for name in names], np.uint64)
-        meant, _ = triplets.names_among(role, "published", wanted)
-        is_meant &= np.isin(triplets.columns[role].ids, meant)
+        found, _ = triplets.names_among(role, "published", wanted)
+        is_equal &= np.isin(triplets.columns[role].ids, found)
     column = triplets.columns["relation"]
-    numbers = list(dict.fromkeys(column.ids[is_meant].tolist()))
+    numbers = list(dict.fromkeys(column.ids[is_equal].tolist()))
     relations: list[str] = column.names.take(pa.array(numbers, pa.int64())).to_pylist()
     return relations
 
@@ -204,11 +204,11 @@ def similarity_closures(
     radius: float,
     same_object: NameKey | None = None,
 ) -> list[Ints]:
-    """Widen closures by the entries whose lookup text lies near one of theirs.
+    """Extend closures by the entries whose lookup text is similar to one of theirs.
 
-    The text of an entry is its subject and relation, as retrievers embed it; the value is no part
-    of it. So a radius takes facts with other objects, too: the price of catching decoys whose names
-    no alias map holds. `same_object` spares them.
+    The text of an entry is its subject and relation, as retrievers embed it, without the value. A
+    radius therefore finds decoys whose names are in no alias map, but also facts with other
+    objects; `same_object` excludes those.
 
     Args:
         triplets: The database.
@@ -216,15 +216,15 @@ def similarity_closures(
         embed: Encoder of the retriever that is audited. Called with the distinct texts of the
             closures, then with those of the database, block by block.
         radius: Maximum cosine distance (1 - similarity) from an entry of the closure, in [0, 2].
-        same_object: Key under which an entry must hold an object of the closure to be taken; None
-            to take entries with any object.
+        same_object: Key under which the object of an added entry must equal one of the closure's;
+            None for any object.
 
     Returns:
-        The wider closures, in order; each contains its old one.
+        The extended closures, in order; each contains the original one.
 
     Raises:
-        ValueError: If `radius` is out of range or a closure has an index that is no entry.
-        RunnerError: If the encoder gives anything but one finite, nonzero vector a text.
+        ValueError: If `radius` is out of range or an index of a closure does not exist.
+        RunnerError: If the encoder does not return one finite, nonzero vector per text.
     """
     if not 0 <= radius <= 2:
         raise ValueError(f"radius must be a cosine distance in [0, 2], got {radius}")
@@ -238,28 +238,28 @@ def similarity_closures(
     values = None if same_object is None else triplets.name_ids("object", same_object)
 
     def widened(closure: Ints) -> Ints:
-        """Add the entries near those of one closure."""
+        """Add the entries similar to those of one closure."""
         if not closure.size:
             return closure
         texts = np.unique(np.concatenate([near[int(one)] for one in np.unique(keys.ids[closure])]))
         _, entries = keys.entries(texts)
         if values is not None:
-            held = np.unique(values[objects[closure]])
-            entries = entries[is_among(values[objects[entries]], held)]
-        whole = np.union1d(closure, entries)
-        whole.setflags(write=False)
-        return whole
+            allowed = np.unique(values[objects[closure]])
+            entries = entries[is_among(values[objects[entries]], allowed)]
+        extended = np.union1d(closure, entries)
+        extended.setflags(write=False)
+        return extended
 
     return [widened(closure) for closure in closures]
 
 
 def check_closures(closures: Sequence[Ints], n_entries: int) -> None:
-    """Refuse closures of another database, as far as their indices show it."""
+    """Raise an error for closures with indices outside the database."""
     for closure in closures:
         if closure.size and not 0 <= closure.min() <= closure.max() < n_entries:
             raise ValueError(
                 f"closures must be of this database of {n_entries} triplets, got the index "
-                f"{closure.max()}; compute them by alias_closures of the same database"
+                f"{closure.max()}; compute them by `alias_closures` of this database"
             )
 
 
@@ -268,20 +268,21 @@ def _vectors(embed: Embed, texts: Sequence[str]) -> npt.NDArray[np.float32]:
     given = np.asarray(embed(texts))
     if given.ndim != 2 or given.shape[0] != len(texts):
         raise RunnerError(
-            f"the encoder must give one vector a text, shape ({len(texts)}, d); got {given.shape}"
+            f"the encoder must return one vector per text, shape ({len(texts)}, d); got "
+            f"{given.shape}"
         )
     lengths = np.linalg.norm(given.astype(np.float64), axis=1, keepdims=True)
-    wrong = np.flatnonzero(~np.isfinite(lengths[:, 0]) | (lengths[:, 0] == 0))
-    if wrong.size:
+    invalid = np.flatnonzero(~np.isfinite(lengths[:, 0]) | (lengths[:, 0] == 0))
+    if invalid.size:
         raise RunnerError(
-            f"the encoder gave no usable vector for {wrong.size} texts, such as "
-            f"{texts[int(wrong[0])]!r}; a vector must be finite and not zero"
+            f"the encoder returned an invalid vector for {invalid.size} texts, such as "
+            f"{texts[int(invalid[0])]!r}; a vector must be finite and not zero"
         )
     return np.asarray(given / lengths, dtype=np.float32)
 
 
 def _neighbours(embed: Embed, texts: pa.Array, anchors: Ints, threshold: float) -> dict[int, Ints]:
-    """Find the texts near each anchor, which are texts too; some texts and anchors at a time."""
+    """Find the texts similar to each anchor, which is also a text, in blocks of both."""
     near: dict[int, list[Ints]] = {int(anchor): [] for anchor in anchors}
     own = _vectors(embed, texts.take(pa.array(anchors)).to_pylist())
     for start in range(0, len(texts), _TEXTS):

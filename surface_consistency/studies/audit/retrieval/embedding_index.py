@@ -1,4 +1,4 @@
-"""The vectors of a store, in memory or mapped from a file, tied to what they were made of."""
+"""The vectors of a store, in memory or mapped from a file, with a digest of their inputs."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ from surface_consistency.schemas.memory import Triplet
 from surface_consistency.studies.audit.retrieval.triplets import Triplets
 
 BLOCK = 16_384
-"""Keys that are encoded, and vectors that are written, at a time."""
+"""Number of keys that are encoded, and of vectors that are written, at a time."""
 
 _LOG = logging.getLogger(__name__)
 _FORMAT = 2
@@ -32,16 +32,16 @@ class EmbeddingIndex:
     """One vector for each distinct key of a store, in order of the key's first entry."""
 
     vectors: npt.NDArray[np.float32]
-    """Shape (n_keys, dimension), each of length 1; of a kept index, read-only pages of its file."""
+    """Shape (n_keys, dimension), each of length 1; read-only pages of the file if cached."""
     identity: str
-    """What the vectors were made of: see `index_identity`."""
+    """Digest of content, model and settings; see `index_identity`."""
 
 
 def index_identity(content: str, encoder: dict[str, JsonValue]) -> str:
     """Return the name of an index: a digest of content, model and settings.
 
-    Neither a file's name nor a number of entries is part of it, so no store is answered from the
-    index of another, and equal stores share one.
+    It does not depend on a file's name or a number of entries, so a store is never answered from
+    the index of another, and equal stores share one index.
 
     Args:
         content: The `content_digest` of the store.
@@ -66,24 +66,24 @@ def build_index(
     cache_dir: str | os.PathLike[str] | None = None,
     block_size: int = BLOCK,
 ) -> EmbeddingIndex:
-    """Encode the distinct keys of a store, block by block, or load the index that a cache holds.
+    """Encode the distinct keys of a store, block by block, or load the cached index.
 
-    A kept index is the file `IDENTITY-DIGEST.npy`, which appears whole or not at all; DIGEST is the
-    SHA-256 of its bytes. One that is damaged is built again, with a warning in the log.
+    A cached index is the file `IDENTITY-DIGEST.npy`, which is written atomically; DIGEST is the
+    SHA-256 of its bytes. A damaged index is rebuilt, with a warning in the log.
 
     Args:
         triplets: The entries of the store.
-        encoder: What encodes; each distinct key is given to it once.
-        cache_dir: Folder of all indices, made where it is missing; the index is then mapped from
-            its file and never in memory as a whole. None to keep it in memory.
-        block_size: Keys that are encoded at a time, at least 1.
+        encoder: The encoder; it encodes each distinct key once.
+        cache_dir: Folder of all indices, created if it is missing; the index is then mapped from
+            its file and not loaded into memory. None to build it in memory.
+        block_size: Number of keys that are encoded at a time, at least 1.
 
     Returns:
-        The index. That of an empty store is empty and is not written.
+        The index. The index of an empty store is empty and is not written.
 
     Raises:
-        RunnerError: If a vector is not finite or longer than 1 (names the key), or the folder
-            cannot be written.
+        RunnerError: If a vector is not finite or longer than 1 (the message names the key), or the
+            folder cannot be written.
         ValueError: If `block_size` is below 1.
     """
     if block_size < 1:
@@ -114,7 +114,7 @@ def _encoded(
         if dimension not in (None, vectors.shape[1]):
             raise RunnerError(
                 f"the encoder returned vectors of dimension {dimension}, then of "
-                f"{vectors.shape[1]}; an encoder must keep to one"
+                f"{vectors.shape[1]}; all vectors of an encoder must have one dimension"
             )
         dimension = vectors.shape[1]
         yield vectors
@@ -132,13 +132,13 @@ def _stacked(blocks: Iterator[npt.NDArray[np.float32]], n_keys: int) -> npt.NDAr
 
 
 def _load(folder: Path, identity: str, n_keys: int) -> npt.NDArray[np.float32] | None:
-    """Map a kept index; None where there is none, or it is damaged."""
+    """Map a cached index; None if it does not exist or is damaged."""
     for path in sorted(folder.glob(f"{identity}-*.npy")):
         if file_digest(path) == path.stem.rpartition("-")[2]:
             vectors: npt.NDArray[np.float32] = np.load(path, mmap_mode="r", allow_pickle=False)
             if vectors.dtype == np.float32 and vectors.ndim == 2 and len(vectors) == n_keys:
                 return np.asarray(vectors)
-        _LOG.warning("%s: its bytes are not those that were written; built again", path)
+        _LOG.warning("%s: its bytes do not match its digest; rebuilt", path)
         path.unlink(missing_ok=True)
     return None
 
@@ -146,7 +146,7 @@ def _load(folder: Path, identity: str, n_keys: int) -> npt.NDArray[np.float32] |
 def _write(
     folder: Path, identity: str, blocks: Iterator[npt.NDArray[np.float32]], n_keys: int
 ) -> npt.NDArray[np.float32]:
-    """Write the blocks as one array, beside its place first, and map it."""
+    """Write the blocks as one array, first to a temporary file, and map it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         remove_abandoned(folder, identity)
@@ -171,6 +171,6 @@ def _write(
         return np.asarray(np.load(place, mmap_mode="r", allow_pickle=False))
     except OSError as error:
         raise RunnerError(
-            f"{folder}: the index cannot be written ({error}); free disk space, or give another "
+            f"{folder}: the index cannot be written ({error}); free disk space, or pass another "
             "folder"
         ) from error

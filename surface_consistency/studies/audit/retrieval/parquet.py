@@ -1,4 +1,4 @@
-"""Databases of millions of triplets: Parquet files, with an index of names and key hashes."""
+"""Read databases of millions of triplets: Parquet files, with an index of names and key hashes."""
 
 import hashlib
 import logging
@@ -30,7 +30,7 @@ from surface_consistency.studies.audit.retrieval.alias_groups import (
 from surface_consistency.studies.audit.retrieval.triplets import TextColumn, Triplets, name_id
 
 _LOG = logging.getLogger(__name__)
-# Keys of names depend on what Unicode says of case and letters, which Python renews.
+# Keys of names depend on the Unicode tables of case and letters, which change with Python.
 _FORMAT: Final = f"1, Unicode {unicodedata.unidata_version}"
 _COLUMNS: Final[Mapping[Role, tuple[str, ...]]] = {
     "subject": ("head", "subject", "entity"),
@@ -44,25 +44,25 @@ _SAMPLE: Final = 64
 def read_parquet(path: str | os.PathLike[str]) -> Triplets:
     """Read triplets from Parquet.
 
-    The first call checks every name, numbers the names and hashes their keys; this goes to the
-    Arrow file `FILE.index` beside the file or, where that cannot be written, to
+    The first call checks every name, numbers the names and hashes their keys. The result is the
+    Arrow file `FILE.index` next to the file or, if that cannot be written, in
     `$XDG_CACHE_HOME/surface-consistency/triplets` (`~/.cache` by default). Later calls map it and
-    read no more of it than they need. It is tied to the file by its SHA-256 and made again if the
-    file has changed or the index is damaged.
+    read only the parts that they need. The index contains the SHA-256 of the file and is rebuilt
+    if the file has changed or the index is damaged.
 
     Args:
         path: The file, or a folder of shards whose name ends in `.parquet`. It has the columns
             head, relation and tail, or subject, relation and object, or entity, relationship and
-            return_value, in any order and beside any others, all of them text.
+            return_value, as text, in any order and with any other columns.
 
     Returns:
-        The database. An entry that stands several times is as many entries.
+        The database. Repeated entries are kept.
 
     Raises:
-        SourceNotFoundError: If there is no such file.
-        ColumnNotFoundError: If a column is missing, or two could be it.
-        DataError: If the file is no Parquet, holds no entry, or a cell is empty, missing, longer
-            than 10,000 characters or not UTF-8; names file and row, from 1.
+        SourceNotFoundError: If the file does not exist.
+        ColumnNotFoundError: If a column is missing or ambiguous.
+        DataError: If the file is not Parquet or has no entry, or a cell is empty, missing, longer
+            than 10,000 characters or not UTF-8; the message names file and row, from 1.
     """
     source = Path(path)
     files = sorted(source.glob("*.parquet")) if source.is_dir() else [source]
@@ -92,8 +92,8 @@ def _find_columns(files: Sequence[Path]) -> dict[Role, str]:
     """Find the columns of the three parts, which all shards must have."""
     columns: dict[Role, str] = {}
     for file in files:
-        with _reading(file):
-            schema = pq.read_schema(file)
+        with _reading(file), open_parquet(file, groups=slice(0)) as opened:
+            schema = opened.schema_arrow
         for role, names in _COLUMNS.items():
             meant = {find_column(name, schema.names) for name in names}
             known = [name for name in schema.names if name in meant]
@@ -108,20 +108,20 @@ def _find_columns(files: Sequence[Path]) -> dict[Role, str]:
             plain = kind.value_type if pa.types.is_dictionary(kind) else kind
             if plain not in (pa.string(), pa.large_string(), pa.string_view()):
                 raise DataError(
-                    f"{file}: column {shown(known[0])} holds {kind}; a triplet is three texts: "
-                    "write the column as strings"
+                    f"{file}: column {shown(known[0])} has the type {kind}; a triplet is three "
+                    "texts: write the column as strings"
                 )
             if columns.setdefault(role, known[0]) != known[0]:
                 raise ColumnNotFoundError(
-                    f"{file}: the {role} stands in {shown(known[0])}, in {files[0].name} it stands "
-                    f"in {shown(columns[role])}; give all shards the same columns"
+                    f"{file}: the column of the {role} is {shown(known[0])}, in {files[0].name} it "
+                    f"is {shown(columns[role])}; give all shards the same columns"
                 )
     return columns
 
 
 @contextmanager
 def _reading(file: Path) -> Iterator[None]:
-    """Report what is no Parquet."""
+    """Raise a `DataError` if a file is not Parquet."""
     try:
         yield
     except (pa.ArrowInvalid, OSError) as error:
@@ -132,7 +132,7 @@ def _reading(file: Path) -> Iterator[None]:
 
 
 def _read_column(files: Sequence[Path], name: str) -> pa.ChunkedArray:
-    """Read a column of all files as texts; refuse missing ones."""
+    """Read a column of all files as texts; missing cells are an error."""
     chunks: list[pa.Array] = []
     for file in files:
         with _reading(file), open_parquet(file) as opened:
@@ -145,26 +145,26 @@ def _read_column(files: Sequence[Path], name: str) -> pa.ChunkedArray:
 
 
 def _check_names(column: TextColumn, files: Sequence[Path], name: str, role: Role) -> None:
-    """Refuse names that are blank, too long or not UTF-8."""
+    """Raise an error for names that are blank, too long or not UTF-8."""
     for number, raw in enumerate(column.names.view(pa.large_binary()).to_pylist()):
         try:
             text = raw.decode()
         except UnicodeDecodeError:
-            problem = f": column {shown(name)} holds bytes that are not UTF-8; write it as UTF-8"
+            problem = f": column {shown(name)} has bytes that are not UTF-8; write it as UTF-8"
         else:
             if text.strip() and len(text) <= _LONGEST:
                 continue
-            problem = f" has an empty {role}; drop the row, or mend the cell"
+            problem = f" has an empty {role}; drop the row, or correct the cell"
             if text.strip():
                 problem = (
                     f" has a {role} of {len(text):,} characters, more than {_LONGEST:,}; drop the "
-                    "row, or mend the cell"
+                    "row, or correct the cell"
                 )
         raise DataError(f"{_place(files, int(np.argmax(column.ids == number)))}{problem}")
 
 
 def _place(files: Sequence[Path], row: int) -> str:
-    """Name the shard and the row in it, from 1, of a row of all shards."""
+    """Return the shard and the row in it, from 1, of a row of all shards."""
     for file in files:
         n_rows = pq.read_metadata(file).num_rows
         if row < n_rows:
@@ -174,13 +174,13 @@ def _place(files: Sequence[Path], row: int) -> str:
 
 
 def _read_index(place: Path, digest: str) -> Triplets | None:
-    """Map an index; None where there is none, or it is damaged or of other triplets."""
+    """Map an index; None if it does not exist, is damaged or belongs to other triplets."""
     try:
         with pa.memory_map(os.fspath(place)) as mapped, pa.ipc.open_file(mapped) as file:
             (batch,) = file.read_all().to_batches()
         meta = {key.decode(): value.decode() for key, value in batch.schema.metadata.items()}
         if meta["format"] != _FORMAT or meta["source"] != digest:
-            print(f"{place}: of another file or another Python", file=sys.stderr, flush=True)
+            print(f"{place}: made for another file or Python", file=sys.stderr, flush=True)
             return None
         batch.validate(full=True)
         columns: dict[Role, TextColumn] = {}
@@ -196,7 +196,7 @@ def _read_index(place: Path, digest: str) -> Triplets | None:
     except FileNotFoundError:
         return None
     except (pa.ArrowException, OSError, LookupError, ValueError, AttributeError) as error:
-        _LOG.warning("%s: damaged (%s); made again", place, str(error).partition("\n")[0])
+        _LOG.warning("%s: damaged (%s); rebuilt", place, str(error).partition("\n")[0])
         return None
 
 
@@ -209,7 +209,7 @@ def _check_hashes(names: pa.Array, label: KeyName, hashes: npt.NDArray[np.uint64
 
 
 def _write_index(places: Sequence[Path], digest: str, triplets: Triplets) -> None:
-    """Write names, numbers and hashes to the first place that can be written."""
+    """Write names, numbers and hashes to the first path that can be written."""
     parts = {}
     for role, column in triplets.columns.items():
         hashes = [pa.array(triplets.name_ids(role, label)) for label in KEYS]

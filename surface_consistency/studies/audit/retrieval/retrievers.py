@@ -1,4 +1,4 @@
-"""The retrievers: by embedding, exact and with numpy; by words or letters; several as one."""
+"""The retrievers: exact embedding search in numpy, search by words or letters, and a hybrid."""
 
 import os
 from abc import ABC, abstractmethod
@@ -39,16 +39,16 @@ class EmbeddingRetriever:
 
     Args:
         triplets: The entries of the store.
-        encoder: What encodes keys and queries; a `CachedEncoder` may be shared with the retrievers
+        encoder: Encoder of keys and queries; a `CachedEncoder` may be shared with the retrievers
             of other stores.
-        cache_dir: Folder in which indices are kept; None to keep none.
+        cache_dir: Folder in which indices are cached; None for no cache.
 
     Raises:
         RunnerError: If a vector is not finite or longer than 1.
 
     Notes:
-        Entries of equal key (same subject and relation) score alike and are ranked by index.
-        A store without entries has no hits, and a query without text is encoded as it is.
+        Entries of equal key (same subject and relation) have equal scores and are ranked by index.
+        A store without entries has no hits, and an empty query is encoded unchanged.
 
     Examples:
         >>> from surface_consistency.schemas.memory import LookupQuery, Triplet
@@ -81,7 +81,7 @@ class EmbeddingRetriever:
         self._vectors = self.index.vectors
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Tell kind, encoder and content."""
+        """Return kind, encoder and content."""
         return {
             "retriever": "embedding",
             "encoder": self._encoded_by,
@@ -89,7 +89,7 @@ class EmbeddingRetriever:
         }
 
     def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Turn lookup keys into vectors, as keys and queries are.
+        """Encode lookup keys in the same way as keys and queries.
 
         Args:
             texts: The keys.
@@ -115,25 +115,25 @@ class EmbeddingRetriever:
     def search_vectors(
         self, vectors: npt.NDArray[np.float32], *, k: int, deleted: Deleted = None
     ) -> Hits:
-        """Rank the entries for queries that are vectors already.
+        """Rank the entries for encoded queries.
 
         Args:
             vectors: Finite vectors of length 1, shape (n_queries, dimension).
-            k: How many entries each query gets at most, at least 1.
-            deleted: Entries that do not exist for a query.
+            k: Maximum number of entries per query, at least 1.
+            deleted: Entries that are deleted for a query.
 
         Returns:
-            Indices and scores, one row a query.
+            Indices and scores, one row per query.
 
         Raises:
-            ValueError: If `k`, the dimension or `deleted` does not fit.
-            RunnerError: If a vector is not finite or longer than 1; names the query.
+            ValueError: If `k`, the dimension or `deleted` is invalid.
+            RunnerError: If a vector is not finite or longer than 1; the message names the query.
         """
         n_rows = len(vectors)
         masked = _ranking.mask(self._keys, deleted, n_rows)
         if vectors.ndim != 2 or vectors.shape[1] != self._vectors.shape[1]:
             raise ValueError(
-                f"queries must be of shape (n, {self._vectors.shape[1]}) as the index is; got "
+                f"queries must have the shape (n, {self._vectors.shape[1]}) of the index; got "
                 f"{vectors.shape}"
             )
         hits, need = _ranking.NO_HITS, _ranking.check_k(k) + masked.n_partly
@@ -168,7 +168,7 @@ class _WordSearch(ABC):
     """A retriever that scores the keys of a store by their words or letters."""
 
     _n_rows_at_once = 256
-    """Queries that are scored together where the keys are many."""
+    """Number of queries that are scored together if there are many keys."""
 
     def __init__(self, triplets: Sequence[Triplet]) -> None:
         self._triplets = Triplets.of(triplets)
@@ -189,15 +189,15 @@ class _WordSearch(ABC):
 
     @abstractmethod
     def _scorer(self, texts: list[str]) -> _ranking.Scorer:
-        """Return what fills blocks of scores of these queries."""
+        """Return the function that fills blocks of scores of these queries."""
 
 
 class BM25Retriever(_WordSearch):
     """Search by BM25 in Lucene's form (the library bm25s, an extra).
 
-    Words are those of `text.tokenize`, so names in scripts without spaces are found too. Only
-    entries that share a word with the query are hits: a query of unknown words has none. Scores are
-    above 0 and have no upper bound; a threshold for them is a matter of the store.
+    Words are those of `text.tokenize`, so names in scripts without spaces are also found. Only
+    entries that share a word with the query are hits: a query of unknown words has no hits. Scores
+    are above 0 and have no upper bound; a suitable threshold depends on the store.
 
     Args:
         triplets: The entries of the store.
@@ -221,11 +221,11 @@ class BM25Retriever(_WordSearch):
             self._bm25.index(words, show_progress=False)
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Tell kind, settings and content."""
+        """Return kind, settings and content."""
         return {"retriever": "bm25"} | _BM25 | {"content": self._triplets.content}
 
     def _scorer(self, texts: list[str]) -> _ranking.Scorer:
-        """Score queries against all keys; those of some rows are kept for their further blocks."""
+        """Score queries against all keys; scores of current rows are cached for later blocks."""
         wanted = [
             [word for word in tokenize(normalize(text)) if word in self._vocabulary]
             for text in texts
@@ -246,7 +246,7 @@ class BM25Retriever(_WordSearch):
         return score
 
     def _scores(self, words: list[str]) -> _ranking.Floats:
-        """Score all keys; those without any of the words are no hits."""
+        """Score all keys; keys without any of the words are not hits."""
         if not words:
             return np.full(len(self._keys.names), -np.inf, np.float32)
         scores: _ranking.Floats = self._bm25.get_scores(words).astype(np.float32)
@@ -270,7 +270,7 @@ class FuzzyRetriever(_WordSearch):
     """
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Tell kind, scorer and content."""
+        """Return kind, scorer and content."""
         return {"retriever": "fuzzy", "scorer": _SCORER, "content": self._triplets.content}
 
     def _scorer(self, texts: list[str]) -> _ranking.Scorer:
@@ -294,16 +294,16 @@ class FuzzyRetriever(_WordSearch):
 class HybridRetriever:
     """Search by reciprocal rank fusion of several retrievers over one store.
 
-    An entry at rank r of a retriever gets 1 / (60 + r), entries beyond the first 100 (or `k`) get
-    nothing; the sum is divided by that of an entry that is first everywhere, so scores lie in
-    (0, 1] and tell of ranks, not of likeness. Deletion comes first in each retriever, so the ranks
-    are those among the entries that remain.
+    An entry at rank r of a retriever gets 1 / (60 + r), and 0 beyond the first 100 (or `k`). The
+    sum is divided by that of an entry that is first everywhere, so scores are in (0, 1] and measure
+    ranks, not similarity. Each retriever applies deletion first, so the ranks are those among the
+    remaining entries.
 
     Args:
-        retrievers: What is fused, at least one; all of the same store.
+        retrievers: The retrievers, at least one, all of the same store.
 
     Raises:
-        ValueError: If there are no retrievers.
+        ValueError: If `retrievers` is empty.
         RunnerError: If the retrievers are of different stores.
 
     References:
@@ -312,18 +312,18 @@ class HybridRetriever:
 
     def __init__(self, retrievers: Sequence[Retriever]) -> None:
         if not retrievers:
-            raise ValueError("a hybrid needs at least one retriever; give those to fuse")
+            raise ValueError("a hybrid needs at least one retriever; pass the ones to combine")
         contents = {str(one.fingerprint().get("content")) for one in retrievers}
         if len(contents) > 1:
             raise RunnerError(
                 "the retrievers of a hybrid were built over different stores (contents "
                 f"{', '.join(sorted(content[:12] for content in contents))}); build all of them "
-                "over one"
+                "over the same store"
             )
         self._retrievers = list(retrievers)
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Tell the parts, the constants and the content."""
+        """Return the parts, the constants and the content."""
         parts = [one.fingerprint() for one in self._retrievers]
         return {
             "retriever": "hybrid",
@@ -335,7 +335,7 @@ class HybridRetriever:
 
     @property
     def encode(self) -> Callable[[Sequence[str]], npt.NDArray[np.float32]] | None:
-        """The encoder of the first retriever that has one; None without any."""
+        """The encoder of the first retriever with an encoder; None if no retriever has one."""
         return next((one.encode for one in self._retrievers if hasattr(one, "encode")), None)
 
     def search(self, queries: Sequence[LookupQuery], *, k: int, deleted: Deleted = None) -> Hits:

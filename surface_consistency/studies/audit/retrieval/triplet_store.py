@@ -1,4 +1,4 @@
-"""A store of facts as a model meets it: lookups in, traces out."""
+"""A store of facts that answers lookups and records a trace of each."""
 
 from collections.abc import Callable, Sequence
 from itertools import compress
@@ -34,7 +34,7 @@ _EMPTY_LOOKUP = "empty lookup: neither entity nor relation was given"
 
 
 class _Search(NamedTuple):
-    """One distinct search: what is asked, and of which remainder of the store."""
+    """One distinct search: the query and the deleted entries."""
 
     query: memory.LookupQuery
     deleted: bytes
@@ -45,18 +45,18 @@ class TripletStore:
 
     Args:
         triplets: The facts.
-        retriever: What ranks them; its `content` must be that of the database.
-        k: How many candidates a trace shows.
-        threshold: Lowest score that is accepted (`score >= threshold`); None for no limit. The
+        retriever: Ranks the facts; its `content` must be that of the database.
+        k: Number of candidates in a trace.
+        threshold: Minimum score that is accepted (`score >= threshold`); None for no limit. The
             published retriever of limited-memory LMs has 0.6, the published audit -1.
-        fallback: "abstain" answers nothing where no candidate is accepted; "top1_anyway" takes
-            the closest, as the published audit does.
+        fallback: If no candidate is accepted, "abstain" selects none, and "top1_anyway" the
+            closest one, as the published audit does.
         key: Names of equal key are equivalent: a function, or one of the names in `KEYS`. A name
-            whose key is empty is equivalent to itself alone.
+            whose key is empty is equivalent only to itself.
 
     Raises:
         RunnerError: If the retriever was built over other triplets.
-        ValueError: If `k`, `threshold`, `fallback` or `key` is none.
+        ValueError: If `k`, `threshold`, `fallback` or `key` is invalid.
     """
 
     def __init__(
@@ -82,11 +82,11 @@ class TripletStore:
         if theirs != ours:
             raise RunnerError(
                 f"the retriever was built over other triplets (content {str(theirs)[:12]}) than "
-                f"this store's {len(triplets)} (content {ours[:12]}); build it of the same triplets"
+                f"this store's {len(triplets)} (content {ours[:12]}); build it over the same ones"
             )
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Tell what decides the traces: retriever, content, policy and key."""
+        """Describe everything that affects the traces: retriever, content, policy and key."""
         return {
             "retriever": self._retriever.fingerprint(),
             "k": self._k,
@@ -106,23 +106,23 @@ class TripletStore:
         """Answer a batch of lookups, each with its own state, deletion and target.
 
         Args:
-            queries: What is looked up.
-            states: State of the store for each. FULL searches as if nothing were deleted; DEL-OFF
-                answers nothing.
+            queries: The lookup queries.
+            states: State of the store for each. FULL searches without a deletion; DEL-OFF does not
+                answer.
             deleted: For each, the indices of the triplets that its deletion removes, by which
-                candidates are flagged in FULL too; None where none is.
+                candidates are also flagged in FULL; None for no deletion.
             targets: For each, the fact by which candidates are flagged; None for no flags.
 
         Returns:
-            One trace a query, in order. `all_candidates` are the k closest of the whole store,
-            `deleted_candidates` those of them that are deleted, none in FULL, and
-            `retained_candidates` the k closest of what remains. A lookup whose entity and relation
-            are both blank searches nothing: it is an abstention with an `error`.
+            One trace per query, in order. `all_candidates` are the k closest of the full store,
+            `deleted_candidates` those of them that are deleted (empty in FULL), and
+            `retained_candidates` the k closest of the remaining entries. A lookup with a blank
+            entity and a blank relation is not searched: it is an abstention with an `error`.
 
         Raises:
             ValueError: If the sequences differ in length, or an index or state does not exist.
-            RunnerError: If the retriever gives NaN as a score, a deleted entry, or what else it
-                must not; names the entries.
+            RunnerError: If the retriever returns NaN as a score, a deleted entry, or another
+                invalid result; the message names the entries.
         """
         given = [None] * len(queries) if deleted is None else deleted
         n_entries = len(self.triplets)
@@ -155,7 +155,7 @@ class TripletStore:
         ]
 
     def _searched(self, searches: list[_Search]) -> dict[_Search, _Ranked]:
-        """Make each distinct search once, all in one batch."""
+        """Run each distinct search once, all in one batch."""
         if not searches:
             return {}
         gone = [np.frombuffer(search.deleted, np.int64) for search in searches]
@@ -174,7 +174,7 @@ class TripletStore:
         rest: _Ranked,
         deleted: Ints,
     ) -> memory.RetrievalTrace:
-        """Write down a lookup: the closest of the whole store and of the rest of it."""
+        """Return the trace of a lookup: the closest entries of the full store and of the rest."""
         gone = frozenset(deleted.tolist())
         names = [
             frozenset(map(self._of, names_in(target, role) if target is not None else ()))
@@ -206,7 +206,7 @@ class TripletStore:
     def _silent_trace(
         self, query: memory.LookupQuery, state: memory.MemoryState
     ) -> memory.RetrievalTrace:
-        """Write down a lookup for which nothing was searched."""
+        """Return the trace of a lookup that was not searched."""
         is_off = state == "DEL-OFF"
         return memory.RetrievalTrace(
             state=state,
@@ -219,7 +219,7 @@ class TripletStore:
     def _candidate(
         self, entry: int, score: float, names: Sequence[frozenset[str]], is_deleted: bool
     ) -> memory.Candidate:
-        """Describe one entry and what it shares with the keys of the target's names."""
+        """Return the candidate of an entry, with flags for the names that match the target's."""
         triplet = self.triplets[entry]
         flags = [self._of(part) in own for part, own in zip(triplet, names, strict=True)]
         return memory.Candidate(
@@ -234,17 +234,17 @@ class TripletStore:
 
 
 def _name_of(function: Callable[[str], str]) -> str:
-    """Name a function; one without a name by its class."""
+    """Return the name of a function, or of its class if it has no name."""
     named = function if hasattr(function, "__qualname__") else type(function)
     return f"{named.__module__}.{named.__qualname__}"
 
 
 def _check_lengths(n_queries: int, **given: Sequence[object]) -> None:
-    """Refuse sequences of another length than the queries, and states that do not exist."""
+    """Reject sequences whose length differs from the queries, and unknown states."""
     for name, items in given.items():
         if len(items) != n_queries:
             raise ValueError(
-                f"{name} must hold one item a query; got {len(items)} for {n_queries} queries"
+                f"{name} must have one item per query; got {len(items)} for {n_queries} queries"
             )
     unknown = {*map(str, given["states"])} - {*get_args(memory.MemoryState)}
     if unknown:
@@ -254,21 +254,21 @@ def _check_lengths(n_queries: int, **given: Sequence[object]) -> None:
 def _checked_hits(
     hits: Hits, deleted: Sequence[Ints], triplets: Sequence[memory.Triplet]
 ) -> list[_Ranked]:
-    """Return the hits of each query; refuse NaN, deleted and foreign entries, and false ranks."""
+    """Return the hits of each query; reject NaN, deleted, unknown and misranked entries."""
     shape = (len(deleted), hits.indices.shape[-1])
     if hits.indices.shape != shape or hits.scores.shape != shape:
         raise RunnerError(
-            f"the retriever must give one row of hits a query, {len(deleted)} rows; got indices of "
-            f"shape {hits.indices.shape} and scores of {hits.scores.shape}"
+            f"the retriever must return one row of hits per query, {len(deleted)} rows; got "
+            f"indices of shape {hits.indices.shape} and scores of {hits.scores.shape}"
         )
     is_hit = hits.indices >= 0
-    _refuse(hits.indices[is_hit & (hits.indices >= len(triplets))], "entries outside the store", ())
-    _refuse(hits.indices[is_hit & np.isnan(hits.scores)], "NaN as score", triplets)
+    _reject(hits.indices[is_hit & (hits.indices >= len(triplets))], "entries outside the store", ())
+    _reject(hits.indices[is_hit & np.isnan(hits.scores)], "NaN as score", triplets)
     is_gone = [np.isin(row, gone) for row, gone in zip(hits.indices, deleted, strict=True)]
-    _refuse(hits.indices[is_hit & np.reshape(is_gone, shape)], "deleted entries", triplets)
+    _reject(hits.indices[is_hit & np.reshape(is_gone, shape)], "deleted entries", triplets)
     is_risen = np.zeros(shape, np.bool_)
     is_risen[:, 1:] = hits.scores[:, 1:] > hits.scores[:, :-1]
-    _refuse(hits.indices[is_hit & is_risen], "entries below others of lower score", triplets)
+    _reject(hits.indices[is_hit & is_risen], "entries below others of lower score", triplets)
     rows = zip(hits.indices.tolist(), hits.scores.tolist(), strict=True)
     return [
         [pair for pair in zip(entries, scores, strict=True) if pair[0] >= 0]
@@ -276,12 +276,12 @@ def _checked_hits(
     ]
 
 
-def _refuse(entries: Ints, what: str, triplets: Sequence[memory.Triplet]) -> None:
-    """Say what a retriever gave, where it gave any."""
+def _reject(entries: Ints, what: str, triplets: Sequence[memory.Triplet]) -> None:
+    """Raise an error if a retriever returned invalid entries."""
     broken = np.unique(entries)
     if len(broken):
         named = ", ".join(f"{i} {tuple(triplets[i])}" if triplets else f"{i}" for i in broken[:3])
         raise RunnerError(
-            f"the retriever gave {what}: {len(broken)} entries ({named}); its model or index is "
-            "broken, or it does not keep to `Retriever.search`"
+            f"the retriever returned {what}: {len(broken)} entries ({named}); its model or index "
+            "is damaged, or it does not implement `Retriever.search`"
         )

@@ -1,7 +1,7 @@
 """A database of triplets as a table: subject, relation and object of each entry, and name keys.
 
-Each part is kept as its distinct names and one number per entry, so that a key is computed once for
-each name and millions of entries are compared as integers.
+Each part is stored as its distinct names and one number per entry, so that a key is computed once
+per name and millions of entries are compared as integers.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from surface_consistency.studies.audit.retrieval.retriever import lookup_part
 Ints = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.integer[Any]]
 NameRule = NameKey | AliasGroups
-"""When two names are one: their keys are equal, or one alias group contains both."""
+"""When two names are equivalent: their keys are equal, or one alias group contains both."""
 
 _CHUNK = 4096
 _BLOCK = 1 << 16
@@ -65,7 +65,7 @@ class TextColumn:
 
     @cached_property
     def starts(self) -> Ints:
-        """Place in `members` where the entries of each text start, shape (n_names + 1,)."""
+        """Position in `members` of the first entry of each text, shape (n_names + 1,)."""
         sizes = np.bincount(self.ids, minlength=len(self.names))
         return np.concatenate([[0], np.cumsum(sizes)])
 
@@ -179,11 +179,11 @@ class Triplets(Sequence[Triplet]):
         return self._content
 
     def name_ids(self, role: Role, rule: NameRule = "published") -> npt.NDArray[np.uint64]:
-        """Number the distinct names of a part so that names which are one have one number.
+        """Number the distinct names of a part so that equivalent names have the same number.
 
         Args:
             role: The part.
-            rule: When two names are one.
+            rule: When two names are equivalent.
 
         Returns:
             For each of `columns[role].names` the `name_id` of its key or group.
@@ -206,18 +206,18 @@ class Triplets(Sequence[Triplet]):
     def names_among(
         self, role: Role, rule: NameRule, wanted: npt.NDArray[np.uint64]
     ) -> tuple[Ints, npt.NDArray[np.uint64]]:
-        """Find the distinct names of a part whose numbers are among some.
+        """Find the distinct names of a part by their numbers.
 
         Args:
             role: The part.
-            rule: When two names are one.
+            rule: When two names are equivalent.
             wanted: Numbers as of `name_ids`.
 
         Returns:
             The names, ascending, and their numbers.
         """
         ids = self.name_ids(role, rule)
-        # Most names are ruled out by the low bits of their hashes, without a search.
+        # The low bits of the hashes exclude most names without a search.
         is_near = np.zeros(_LOW_BITS + 1, np.bool_)
         is_near[wanted & _LOW_BITS] = True
         names = np.flatnonzero(is_near[ids & _LOW_BITS])
@@ -225,9 +225,9 @@ class Triplets(Sequence[Triplet]):
         return names, ids[names]
 
     def alias_groups(self, facts: Iterable[AuditPrompt]) -> AliasGroups:
-        """Join the names of facts, and those of entries that a key joins with them.
+        """Join the names of facts, and the names of entries that keys connect with them.
 
-        The group of any name of the facts is that of `AliasGroups.from_prompts` with the whole
+        The group of any name of the facts is that of `AliasGroups.from_prompts` with the full
         database; names that no chain of keys and aliases reaches are not added.
 
         Args:
@@ -253,10 +253,10 @@ class Triplets(Sequence[Triplet]):
         return groups
 
     def _group_ids(self, role: Role, groups: AliasGroups) -> npt.NDArray[np.uint64]:
-        """Number the names of a part by group; a name of no group by its published key."""
+        """Number the names of a part by group; a name without a group by its published key."""
         ids = self.name_ids(role).copy()
         keys = groups.keys(role)
-        # Of a name whose keys are in two groups that of the published key counts.
+        # If the keys of a name are in two groups, the group of the published key counts.
         for label in _WEAKEST_FIRST:
             known = dict(zip(_ids_of(keys[label]).tolist(), keys[label].values(), strict=True))
             names, own = self.names_among(role, label, _ids_of(keys[label]))
@@ -265,10 +265,10 @@ class Triplets(Sequence[Triplet]):
 
 
 def content_digest(triplets: Iterable[Triplet]) -> str:
-    """Return a digest that is equal for equal triplets in equal order, and for no others.
+    """Return a digest that identifies triplets and their order.
 
-    Whatever depends on a store (an index on disk, a retriever, a run) is tied to it by this digest,
-    never by a file's name or by a number of entries.
+    An index on disk, a retriever and a run identify their store by this digest, never by a file's
+    name or a number of entries.
 
     Args:
         triplets: The entries, in order.
@@ -294,7 +294,7 @@ def name_id(key: str) -> int:
         BLAKE2b in 64 bits. Among 100 million names, the probability that one has the hash of any
         of 10,000 other keys is below 10⁻⁷.
     """
-    # A name of a prompt may hold half a character, which no entry does.
+    # A name of a prompt may contain half a character, which an entry cannot.
     raw = key.encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "little")
 
@@ -305,13 +305,13 @@ def _ids_of(keys: Iterable[str]) -> npt.NDArray[np.uint64]:
 
 
 def spread(sizes: Ids) -> tuple[Ints, Ints]:
-    """Number the members of groups of some sizes: for each its group, and its place in it."""
+    """Number the members of groups of given sizes: for each its group and its position in it."""
     groups = np.repeat(np.arange(len(sizes)), sizes)
     return groups, np.arange(len(groups)) - (np.cumsum(sizes) - sizes)[groups]
 
 
 def is_among(values: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return which values are among some that are ascending: `np.isin` for few of them."""
+    """Return which values are in `wanted`, which is ascending: `np.isin` for few values."""
     if not len(wanted):
         return np.zeros(len(values), np.bool_)
     places = np.minimum(np.searchsorted(wanted, values), len(wanted) - 1)

@@ -1,9 +1,9 @@
-"""Whether prompts belong to a database, and whether their deletions leave what they should not.
+"""Check that prompts belong to a database, and that deletions leave no entry of their fact.
 
-A deletion that is checked by its own predicate always passes. So deletions are looked at by a wider
-rule than they were made by: entries are compared under alias groups, names that any chain of
-aliases of any prompt, or any of the keys, makes one. Where one prompt's aliases are wrong or short,
-another's give it away.
+A deletion always passes a check by its own rule. Deletions are therefore checked by a wider rule:
+entries are compared under alias groups, which join names that any chain of aliases of any prompt,
+or any of the keys, connects. If the aliases of one prompt are incorrect or incomplete, those of
+another prompt can show it.
 """
 
 import warnings
@@ -38,29 +38,29 @@ def database_coverage(
 ) -> dict[str, Any]:
     """Check that prompts belong to a database.
 
-    A prompt fits when the database holds its subject, relation and object, each by its own name or
-    by an alias. Prompts of another database that were taken for this one's would come out as facts
-    that the model never knew.
+    A prompt fits if an entry of the database has its subject, relation and object, each by its own
+    name or by an alias. Prompts of another database would look like facts that the model never
+    knew.
 
     Args:
         triplets: The database.
-        prompts: Prompts that are to be asked of it, at least one.
-        max_missing: Maximum share of prompts without an entry, in [0, 1].
+        prompts: Prompts for it, at least one.
+        max_missing: Maximum proportion of prompts without an entry, in [0, 1].
 
     Returns:
         n_prompts; n_verbatim, the prompts whose fact is an entry, word for word; n_by_alias, the
-        further prompts of whose fact an entry states an alias form, without regard to case;
-        n_missing, the prompts without an entry; and missing_share, their share in [0, 1].
+        further prompts whose fact is an entry under aliases, ignoring case; n_missing, the prompts
+        without an entry; and missing_share, their proportion in [0, 1].
 
     Raises:
-        DataError: If a larger share has no entry.
-        ValueError: If there are no prompts.
+        DataError: If a larger proportion has no entry.
+        ValueError: If `prompts` is empty.
 
     Warns:
-        DataWarning: If some have no entry, but no larger share than allowed.
+        DataWarning: If some have no entry, but not more than allowed.
     """
     if not prompts:
-        raise ValueError("prompts must hold at least one prompt")
+        raise ValueError("prompts is empty; pass at least one prompt")
     n_verbatim, missing = 0, []
     closures = alias_closures(triplets, prompts, rule="strict")
     for prompt, entries in zip(prompts, closures, strict=True):
@@ -80,18 +80,18 @@ def database_coverage(
     if not missing:
         return fit
     message = (
-        f"{n_missing} of {n_prompts} prompts ask for facts that the database of "
-        f"{len(triplets)} triplets does not hold (prompt_id "
+        f"{n_missing} of {n_prompts} prompts are about facts that the database of "
+        f"{len(triplets)} triplets does not contain (prompt_id "
         f"{', '.join(map(str, missing[:5]))}{', ...' if n_missing > 5 else ''})"
     )
     if n_missing / n_prompts > max_missing:
-        raise DataError(f"{message}: they belong to another database; pass the one they came with")
+        raise DataError(f"{message}: they belong to another database; pass that database")
     warnings.warn(message, DataWarning, stacklevel=2)
     return fit
 
 
 LISTS: Final = ("remaining", "by_shared_alias", "shared_surface", "shared_by_punctuation")
-"""Columns of `verify_closures` that hold entries."""
+"""Columns of `verify_closures` that contain entries."""
 
 
 def verify_closures(
@@ -101,31 +101,31 @@ def verify_closures(
     *,
     groups: AliasGroups | None = None,
 ) -> pd.DataFrame:
-    """Look for what deletions leave.
+    """Find the entries about a fact that its deletion leaves.
 
     Args:
         triplets: The database.
         facts: The facts, with their aliases.
         closures: Their deletions, in the same order, as of `alias_closures`.
-        groups: Which names are one; None for those that the aliases of all facts join.
+        groups: Groups of equivalent names; None for those that the aliases of all facts join.
 
     Returns:
-        One row a fact, in order: prompt_id, fact_id, subject, relation and gold_object of the
-        prompt; n_deleted, the number of deleted entries, 0 when the database does not state the
-        fact; n_same_object, the number of entries left that hold the object; echoes, the accepted
-        objects that are or contain a name of the subject, so that repeating the question may pass
-        for an answer; and tuples of entries. `remaining` still state the fact: they are equivalent
-        in subject, relation and object. `by_shared_alias` are those of them that only an alias of
-        two things makes equivalent ("MJ" of two athletes). `shared_surface` are left about the same
-        subject under another relation, and their object reads as the fact's under the published
-        key. `shared_by_punctuation` are those of them that the strict key distinguishes, such as
-        ".us" and "US".
+        One row per fact, in order: prompt_id, fact_id, subject, relation and gold_object of the
+        prompt; n_deleted, the number of deleted entries, 0 if the database does not state the
+        fact; n_same_object, the number of remaining entries with the object; echoes, the accepted
+        objects that are or contain a name of the subject, so that a repetition of the question may
+        be scored as correct; and tuples of entries. `remaining` still state the fact: they are
+        equivalent in subject, relation and object. `by_shared_alias` are those of `remaining` that
+        are equivalent only by an alias of two entities ("MJ" of two athletes). `shared_surface`
+        remain about the same subject under another relation, with the object of the fact under the
+        published key. `shared_by_punctuation` are those of `shared_surface` that the strict key
+        distinguishes, such as ".us" and "US".
 
     Raises:
         ValueError: If facts and closures differ in number, or a closure is of another database.
     """
     if len(facts) != len(closures):
-        raise ValueError(f"facts and closures must pair up, got {len(facts)} and {len(closures)}")
+        raise ValueError(f"facts and closures differ in number: {len(facts)}, {len(closures)}")
     check_closures(closures, len(triplets))
     known = groups or triplets.alias_groups(facts)
     names = [*_OF_PROMPT, "n_deleted", *LISTS, "n_same_object", "echoes"]
@@ -133,7 +133,7 @@ def verify_closures(
 
 
 def closure_counts(left: pd.DataFrame) -> dict[str, Any]:
-    """Count what the deletions of a database leave.
+    """Count the entries that the deletions of a database leave.
 
     Args:
         left: Result of `verify_closures`.
@@ -141,16 +141,16 @@ def closure_counts(left: pd.DataFrame) -> dict[str, Any]:
     Returns:
         n_items; closure_is_complete, whether no entry that states a fact remains; n_incomplete, the
         facts that a remaining entry states; n_absent, those whose deletion deletes nothing;
-        n_shared_surface, those whose object stays readable under another relation of the subject;
-        n_shared_by_punctuation, those of which that holds only because the published key drops
-        punctuation; n_echoing, those that repeating the question may answer; and summary, the same
-        in one line, which a study prints with every table.
+        n_shared_surface, those whose object remains under another relation of the subject;
+        n_shared_by_punctuation, those of them only because the published key drops punctuation;
+        n_echoing, those that a repetition of the question may answer; and summary, the same in one
+        line, which a study prints with every table.
     """
     sizes = left[[*LISTS, "echoes"]].map(len)
     n = sizes.gt(0).sum().to_dict()
     is_doubtful = sizes["remaining"].gt(0) & sizes["remaining"].eq(sizes["by_shared_alias"])
     n_doubtful, n_absent = int(is_doubtful.sum()), int(left["n_deleted"].eq(0).sum())
-    doubtful = f" ({n_doubtful} by an alias of two things alone)" if n_doubtful else ""
+    doubtful = f" ({n_doubtful} only by an alias of two entities)" if n_doubtful else ""
     return {
         "n_items": len(left),
         "closure_is_complete": n["remaining"] == 0,
@@ -161,16 +161,16 @@ def closure_counts(left: pd.DataFrame) -> dict[str, Any]:
         "n_echoing": n["echoes"],
         "summary": f"deletion {'INCOMPLETE' if n['remaining'] else 'complete'}: "
         f"{n['remaining']} of {len(left)} leave an entry that states the fact under another name"
-        f"{doubtful}, {n_absent} delete nothing; the right answers of {n['shared_surface']} still "
-        f"stand under another relation of the subject ({n['shared_by_punctuation']} by punctuation "
-        f"alone), those of {n['echoes']} contain their subject",
+        f"{doubtful}, {n_absent} delete nothing; the correct answers of {n['shared_surface']} "
+        f"remain under another relation of the subject ({n['shared_by_punctuation']} only by "
+        f"punctuation), those of {n['echoes']} contain their subject",
     }
 
 
 def _leftovers(
     triplets: Triplets, facts: Sequence[AuditPrompt], closures: Sequence[Ints], groups: AliasGroups
 ) -> Iterator[tuple[Any, ...]]:
-    """Compare what is deleted with what states, is about and holds the parts of facts.
+    """Compare the deleted entries with those that state a fact, or have its subject or object.
 
     A pair of a fact and an entry is `fact * n_entries + entry`.
     """
@@ -182,7 +182,7 @@ def _leftovers(
     held = equivalent_names(triplets, facts, roles=["object"])["object"]
     stating = equivalent_entries(triplets, wide)
     remaining = np.setdiff1d(stating, gone, assume_unique=True)
-    # Few facts leave an entry; only for these the groups without shared aliases are computed.
+    # The groups without shared aliases are computed only for facts with a remaining entry.
     numbers = np.unique(remaining // max(n_entries, 1))
     some = [facts[number] for number in numbers]
     apart = groups.of_facts(some).without_shared_aliases()
@@ -216,11 +216,11 @@ def _objects(triplets: Triplets, pairs: Ints) -> Ints:
 
 
 def _echoes(fact: AuditPrompt) -> tuple[str, ...]:
-    """Find the accepted objects in which a name of the subject stands as whole words."""
+    """Find the accepted objects that contain a name of the subject as whole words."""
     of = name_key("published")
-    spoken = [f" {of(name)} " for name in names_in(fact, "subject")]
+    subjects = [f" {of(name)} " for name in names_in(fact, "subject")]
     return tuple(
         name
         for name in names_in(fact, "object")
-        if any(subject in f" {of(name)} " for subject in spoken)
+        if any(subject in f" {of(name)} " for subject in subjects)
     )

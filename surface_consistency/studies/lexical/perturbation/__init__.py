@@ -1,4 +1,4 @@
-"""Texts in other words of the same meaning: WordNet, senses, inflection, replacement."""
+"""Replacement of words by synonyms: WordNet, word senses, inflection, replacement."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""How often words are used, and synonyms that are about as frequent as a word or rarer."""
+"""Frequencies of words, and selection of synonyms of about the same frequency or rarer ones."""
 
 import math
 import os
@@ -14,18 +14,18 @@ from surface_consistency.studies.lexical.perturbation.wordnet import WordNet
 from surface_consistency.studies.lexical.records import PartOfSpeech
 
 WordFrequency = Callable[[str, PartOfSpeech], float]
-"""Tells how often a lemma is used as a part of speech; NaN where that was not counted."""
+"""Function that returns the frequency of a lemma as a part of speech; NaN if it was not counted."""
 
 _COLUMNS: Final = ("word", "count")
 
 
 def corpus_frequencies(source: WordNet | str | os.PathLike[str]) -> WordFrequency:
-    """Tell frequencies of words.
+    """Return the function of word frequencies.
 
     Args:
-        source: Counts of words in a corpus, as for `read_word_counts`, whatever their part of
-            speech; or WordNet itself: how often its authors saw the most frequent sense of the
-            word, which is coarse and 0 for most words.
+        source: Counts of words in a corpus, as for `read_word_counts`, for all parts of speech
+            together; or WordNet, with the frequency of the most frequent sense of a word in its
+            tagged corpora, which is coarse and 0 for most words.
 
     Returns:
         The function.
@@ -44,16 +44,16 @@ def read_word_counts(path: str | os.PathLike[str]) -> dict[str, float]:
     """Read counts of words.
 
     Args:
-        path: Folder of `count names` (its bounded occurrences are taken), or of `count ngrams
-            --n 1`, whose instances are words; or a table of words: CSV or Parquet with the columns
+        path: Folder of `count names` (its bounded occurrences are used), or of `count ngrams
+            --n 1` with words as instances; or a table of words: CSV or Parquet with the columns
             word and count.
 
     Returns:
-        Counts by word, in lower case; counts of words that differ in case alone are added.
+        Counts by word, in lower case; counts of words that differ only in case are added.
 
     Raises:
-        SourceNotFoundError: If there is no such file.
-        DataError: If it holds no counts of words, or a count is negative or missing.
+        SourceNotFoundError: If the file does not exist.
+        DataError: If it does not contain counts of words, or a count is negative or missing.
     """
     import pandas as pd
 
@@ -62,8 +62,8 @@ def read_word_counts(path: str | os.PathLike[str]) -> dict[str, float]:
     place = next((given / name for name in names if (given / name).is_file()), given)
     if not place.is_file():
         raise SourceNotFoundError(
-            f"{given} holds no counts of words: give a folder of `count names` or `count "
-            "ngrams --n 1`, or a CSV or Parquet file with the columns word and count"
+            f"{given} has no counts of words; give a folder of `count names` or `count ngrams "
+            "--n 1`, or a CSV or Parquet file with the columns word and count"
         )
     try:
         if place.suffix == ".parquet":
@@ -72,7 +72,7 @@ def read_word_counts(path: str | os.PathLike[str]) -> dict[str, float]:
         else:
             frame = pd.read_csv(place, keep_default_na=False)
     except (OSError, ValueError) as error:
-        raise DataError(f"{place} is no table of counts: {error}") from error
+        raise DataError(f"{place} is not a table of counts: {error}") from error
     if "n_bounded" in frame:
         frame = frame.drop_duplicates("surface").rename(
             columns={"surface": "word", "n_bounded": "count"}
@@ -82,7 +82,7 @@ def read_word_counts(path: str | os.PathLike[str]) -> dict[str, float]:
         if len(several):
             raise DataError(
                 f"{place}: {shown(several['instance_id'].iloc[0])} has "
-                f"{len(several['counts'].iloc[0])} n-grams, so it is no word; count words with "
+                f"{len(several['counts'].iloc[0])} n-grams, so it is not a word; count words with "
                 "`count ngrams --n 1`"
             )
         first = frame["counts"].map(lambda counts: counts[0] if len(counts) else math.nan)
@@ -90,12 +90,12 @@ def read_word_counts(path: str | os.PathLike[str]) -> dict[str, float]:
         frame = frame[frame["count"].notna()]
     if missing := [name for name in _COLUMNS if name not in frame]:
         raise DataError(
-            f"{place} lacks the column {', '.join(missing)}; a table of words has word and count"
+            f"{place} lacks the column {', '.join(missing)}; a table of words needs word and count"
         )
     numbers = pd.to_numeric(frame["count"], errors="coerce")
     if not (numbers >= 0).all():
         word = frame.loc[~(numbers >= 0), "word"].iloc[0]
-        raise DataError(f"{place}: the count of {shown(word)} is no number of at least 0")
+        raise DataError(f"{place}: the count of {shown(word)} is not a number of at least 0")
     words = frame["word"].astype(str).str.lower()
     return {str(word): float(n) for word, n in numbers.groupby(words).sum().items()}
 
@@ -103,21 +103,20 @@ def read_word_counts(path: str | os.PathLike[str]) -> dict[str, float]:
 def match_frequency(
     frequency: WordFrequency, arm: Literal["frequent", "rarer"], *, within: float = 2.0
 ) -> Callable[[str, PartOfSpeech, Sequence[str]], list[str]]:
-    """Make the choice of synonyms about as frequent as their word, or of rarer ones.
+    """Return a function that selects synonyms of about the same frequency as a word, or rarer ones.
 
-    Words with synonyms of one kind alone are left as they are in both arms: so two wordings that
-    take the one and the other replace the same words, and differ in how frequent their synonyms are
-    alone.
+    Words that have only one kind of synonyms are not replaced in either arm. The wordings of the
+    two arms therefore replace the same words, and differ only in the frequency of the synonyms.
 
     Args:
-        frequency: How often words are used.
-        arm: Which synonyms are taken.
-        within: A synonym is about as frequent where 1 + its count is within this factor of 1 + the
-            word's count; rarer where it is below.
+        frequency: Frequencies of words.
+        arm: Kind of synonyms to select.
+        within: A synonym has about the same frequency if 1 + its count is within this factor of 1 +
+            the word's count; it is rarer if 1 + its count is below that range.
 
     Returns:
-        A function of a lemma, its part of speech and its synonyms, of which it gives some; none
-        where either kind is missing. The lemma itself is left out.
+        A function of a lemma, its part of speech and its synonyms that returns the selected ones,
+        without the lemma; the list is empty if either kind is missing.
 
     Raises:
         ValueError: If `within` is below 1.
@@ -129,10 +128,10 @@ def match_frequency(
         ['utilise']
     """
     if not within >= 1.0:
-        raise ValueError(f"within is a factor of at least 1, got {within}")
+        raise ValueError(f"within must be a factor of at least 1, got {within}")
 
     def matched(lemma: str, pos: PartOfSpeech, synonyms: Sequence[str]) -> list[str]:
-        """Take the synonyms of the arm."""
+        """Select the synonyms of the arm."""
         own = 1.0 + frequency(lemma, pos)
         ratios = {
             other: (1.0 + frequency(other, pos)) / own

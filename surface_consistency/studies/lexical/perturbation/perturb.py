@@ -1,4 +1,4 @@
-"""Nouns and verbs of benchmark instances replaced by synonyms."""
+"""Replacement of words of benchmark instances by synonyms."""
 
 import hashlib
 from collections import Counter
@@ -30,7 +30,7 @@ _Synonyms = Callable[[str, PartOfSpeech, Sequence[str]], Sequence[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rules:
-    """How words are replaced."""
+    """Rules of the replacement of words."""
 
     inflect: tagging.Inflector
     share: float
@@ -42,7 +42,7 @@ class _Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """The replaceable words of an instance: where they stand, and the sense of each lemma."""
+    """The replaceable words of an instance, with their part, and the sense of each lemma."""
 
     places: list[tuple[int, tagging.Word]]
     senses: dict[_Key, Synset]
@@ -64,30 +64,31 @@ def perturb_all(
     seed: int = 0,
     draws: Collection[int] = (0,),
 ) -> Iterator[PerturbedInstance]:
-    """Reword instances with the same meaning; each is tagged, and its senses are chosen, once.
+    """Replace words of instances by synonyms; tagging and the choice of senses are done once.
 
     Args:
         instances: The instances.
         lexicon: WordNet.
-        tagger: Who finds nouns and verbs; `WordNetTagger` when None.
-        senses: Who tells their senses; the most frequent one when None.
-        inflect: Who restores the form of the word that was there; lemminflect when None.
-        pos: Parts of speech that are replaced.
-        share: Share of the lemmas with a synonym that are replaced, in (0, 1].
-        may_keep: Whether the original lemma is among those drawn from (the paper does not say).
-        multi_word: Whether a lemma of several words may take a word's place.
-        targets: Whether the word of a single option, which is to be foretold, is replaced too.
-        synonyms: Which synonyms of a lemma and part of speech are drawn from, such as those of
-            `match_frequency`; all of them when None. Where it gives none the word stays.
+        tagger: Tagger that finds the words; `WordNetTagger` if None.
+        senses: Chooser of their senses; the most frequent one if None.
+        inflect: Function that inflects a synonym like the original word; lemminflect if None.
+        pos: Parts of speech to replace.
+        share: Proportion of the lemmas with a synonym that are replaced, in (0, 1].
+        may_keep: Whether the draw includes the original lemma (not stated in the paper).
+        multi_word: Whether a lemma of several words may replace a word.
+        targets: Whether the word of a single option, which is to be predicted, is also replaced.
+        synonyms: Function that selects the synonyms of a lemma and part of speech for the draw,
+            such as that of `match_frequency`; all of them if None. A word is not replaced if the
+            selection is empty.
         seed: Seed of the draws.
         draws: Numbers of the draws.
 
     Yields:
-        One perturbed instance for each instance and draw, the draws of an instance together. A
-        lemma is replaced alike wherever it stands in the instance, in all its forms, so that
-        options still differ where they differed; where a word stands in some options alone and is
-        replaced there, the pair counts as broken. "a" and "an" before a replaced word follow its
-        first letter.
+        One perturbed instance per instance and draw, the draws of an instance together. A lemma is
+        replaced by the same synonym everywhere in the instance, in all its forms, so the options
+        differ in the same positions as before. If a word occurs only in some options and is
+        replaced there, the pair is marked as broken. "a" and "an" before a replaced word are
+        adapted to its first letter.
 
     Raises:
         ValueError: If `share` is out of range.
@@ -116,14 +117,14 @@ def perturb_all(
     chosen = (senses or FirstSense()).choose([question for _, question in questions])
     if len(chosen) != len(questions):
         raise ValueError(
-            f"a chooser of senses gives one sense a question, got {len(chosen)} for "
+            f"a chooser of senses must return one sense per question, got {len(chosen)} for "
             f"{len(questions)}"
         )
     start = 0
-    for instance, places, n_asked in of_instances:
-        keys = [key for key, _ in questions[start : start + n_asked]]
-        chosen_senses = zip(keys, chosen[start : start + n_asked], strict=True)
-        start += n_asked
+    for instance, places, n_own in of_instances:
+        keys = [key for key, _ in questions[start : start + n_own]]
+        chosen_senses = zip(keys, chosen[start : start + n_own], strict=True)
+        start += n_own
         words = _Found(places=places, senses={key: sense for key, sense in chosen_senses if sense})
         for draw in draws:
             yield _perturbed(instance, words, rules, draw)
@@ -137,7 +138,7 @@ def _replaceable(
     *,
     targets: bool,
 ) -> tuple[list[tuple[int, tagging.Word]], dict[_Key, SenseQuestion]]:
-    """Find the words that may be replaced; ask for the sense of a lemma where it is first."""
+    """Find the replaceable words, and write one question of sense per lemma, at its first word."""
     parts = instance.parts if len(instance.options) > 1 or targets else (instance.context,)
     places: list[tuple[int, tagging.Word]] = []
     questions: dict[_Key, SenseQuestion] = {}
@@ -170,7 +171,7 @@ def _perturbed(
     edits = list(_edits(instance, words, synonyms, rules))
     parts = _applied(instance.parts, edits)
     if len(set(parts[1:])) < len(set(instance.options)):
-        # Synonyms of one another stood in two options, which now read alike.
+        # Two options contained synonyms of each other and are now equal.
         edits = [edit for edit in edits if edit.part == 0]
         parts = _applied(instance.parts, edits)
     perturbed = instance.model_copy(update={"context": parts[0], "options": parts[1:]})
@@ -180,7 +181,7 @@ def _perturbed(
 
 
 def _drawn(key: _Key, sense: Synset, salt: str, rules: _Rules) -> str | None:
-    """Draw the synonym of a lemma, no name, number or unit of two letters; None to keep it."""
+    """Draw the synonym of a lemma from `candidate_synonyms`; None to keep the lemma."""
     lemma, pos = key
     candidates = [
         other
@@ -199,15 +200,16 @@ def _drawn(key: _Key, sense: Synset, salt: str, rules: _Rules) -> str | None:
 
 
 def candidate_synonyms(sense: Synset, pos: PartOfSpeech, *, multi_word: bool = False) -> list[str]:
-    """List the lemmas of a sense that may take a word's place: no name, number or symbol.
+    """List the lemmas of a sense that may replace a word, without names, numbers and symbols.
 
     Args:
         sense: The sense.
-        pos: Its part of speech; of a noun lemmas of two letters, mostly units, are left out.
-        multi_word: Whether lemmas of several words may.
+        pos: Its part of speech; lemmas of at most two letters, mostly units, are excluded unless it
+            is a verb.
+        multi_word: Whether lemmas of several words are included.
 
     Returns:
-        The lemmas, the word itself among them.
+        The lemmas, including that of the word.
     """
     return [
         lemma
@@ -222,7 +224,7 @@ def candidate_synonyms(sense: Synset, pos: PartOfSpeech, *, multi_word: bool = F
 def _edits(
     instance: BenchmarkInstance, words: _Found, synonyms: dict[_Key, str], rules: _Rules
 ) -> Iterator[Edit]:
-    """Give each replaced word in its form."""
+    """Yield the edit of each replaced word, with the inflected synonym."""
     parts = instance.parts
     for part, word in words.places:
         kind = word.pos
@@ -248,7 +250,7 @@ def _edits(
 
 
 def _applied(parts: Sequence[str], edits: Sequence[Edit]) -> tuple[str, ...]:
-    """Write the parts with their words replaced."""
+    """Return the parts with their words replaced."""
     texts = []
     for number, text in enumerate(parts):
         pieces, last = [], 0
@@ -261,7 +263,7 @@ def _applied(parts: Sequence[str], edits: Sequence[Edit]) -> tuple[str, ...]:
 
 
 def _with_article(before: str, edit: Edit) -> str:
-    """Let "a" or "an" right before a replaced word follow its first letter."""
+    """Adapt "a" or "an" directly before a replaced word to its first letter."""
     _, _, article = before.removesuffix(" ").rpartition(" ")
     if not before.endswith(" ") or article.lower() not in ("a", "an"):
         return before
@@ -272,14 +274,14 @@ def _with_article(before: str, edit: Edit) -> str:
 
 
 def _cased(form: str, original: str) -> str:
-    """Give a form the capitals of the word whose place it takes."""
+    """Capitalise a form like the word that it replaces."""
     if len(original) > 1 and original.isupper():
         return form.upper()
     return form[0].upper() + form[1:] if original[0].isupper() else form
 
 
 def _is_broken(instance: BenchmarkInstance, edits: Sequence[Edit]) -> bool:
-    """Tell whether options hold different replacements."""
+    """Return whether the options have different replacements."""
     if len(instance.options) < 2:
         return False
     replaced = [

@@ -1,4 +1,4 @@
-"""Which sense a word has in its text."""
+"""Choice of the sense of a word in its text."""
 
 import hashlib
 import json
@@ -23,23 +23,23 @@ _SENSE_COLUMNS: Final = ("text", "start", "synset")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SenseQuestion:
-    """A word of which several senses are known."""
+    """A word in its text, with its candidate senses."""
 
     text: str
     """The text."""
 
     start: int
-    """Place of the word's first character."""
+    """Position of the word's first character."""
 
     end: int
-    """Place after its last."""
+    """Position after its last character."""
 
     synsets: tuple[Synset, ...]
     """Its senses, the most frequent first; at least one."""
 
 
 class SenseChooser(Protocol):
-    """Says which sense words have; all questions are known at once, so that a model can batch."""
+    """Interface of choosers of senses; all questions are passed at once to allow batching."""
 
     def choose(self, questions: Sequence[SenseQuestion]) -> Sequence[Synset | None]:
         """Choose a sense for each question.
@@ -48,12 +48,12 @@ class SenseChooser(Protocol):
             questions: The words.
 
         Returns:
-            A sense of each, in order; None to leave the word as it is.
+            A sense of each, in order; None if the word is not to be replaced.
         """
 
 
 class FirstSense:
-    """Takes the most frequent sense, whatever the text."""
+    """Chooses the most frequent sense, independent of the text."""
 
     def choose(self, questions: Sequence[SenseQuestion]) -> list[Synset | None]:
         """Choose the first sense; see `SenseChooser.choose`."""
@@ -61,15 +61,15 @@ class FirstSense:
 
 
 class StoredSense:
-    """Takes senses that someone chose before.
+    """Reads senses from a file.
 
     Args:
         path: JSONL with `text`, `start` and `synset` (id of the sense, such as "02084071-n", or
-            null for none), as `write_senses` writes it.
+            null if it was not chosen), as written by `write_senses`.
 
     Raises:
-        SourceNotFoundError: If there is no such file.
-        RecordError: If a line lacks a field or has one of another kind.
+        SourceNotFoundError: If the file does not exist.
+        RecordError: If a field of a line is missing or has another type.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -84,16 +84,16 @@ class StoredSense:
                 or "synset" not in row
             ):
                 raise RecordError(
-                    f"{self._path}:{number}: a sense has text, start (a number) and synset (an id "
-                    f"such as 02084071-n, or null), got the fields {', '.join(row) or 'none'}"
+                    f"{self._path}:{number}: a sense must have text, start (a number) and synset "
+                    f"(an id such as 02084071-n, or null), got {', '.join(row) or 'no fields'}"
                 )
             self._senses[text, start] = synset
 
     def choose(self, questions: Sequence[SenseQuestion]) -> list[Synset | None]:
-        """Look the senses up; see `SenseChooser.choose`.
+        """Look up the senses; see `SenseChooser.choose`.
 
         Raises:
-            DataError: If a stored sense is none of the word's.
+            DataError: If a stored sense is not a sense of the word.
         """
         chosen: list[Synset | None] = []
         for question in questions:
@@ -102,15 +102,15 @@ class StoredSense:
             if wanted is not None and stored is None:
                 word = question.text[question.start : question.end]
                 raise DataError(
-                    f"{self._path}: {wanted} is no sense of {shown(word)} in this WordNet; take "
-                    "the one with which the senses were chosen"
+                    f"{self._path}: {wanted} is not a sense of {shown(word)} in this WordNet; use "
+                    "the version with which the senses were chosen"
                 )
             chosen.append(stored)
         return chosen
 
 
 class _Answering(Protocol):
-    """A runner, as far as it is needed here; see `models.Runner`."""
+    """The part of a runner that is used here; see `models.Runner`."""
 
     def generate(
         self, prompts: Sequence[Prompt], params: GenerationParams
@@ -118,26 +118,26 @@ class _Answering(Protocol):
 
 
 class JudgedSense:
-    """Asks a model, by multiple choice over the definitions.
+    """Chooses senses by a model, as multiple choice over the definitions.
 
-    Words of a single sense are not asked. A model whose answer is no number of a sense leaves the
-    word as it is, which `n_unclear` counts.
+    Words with a single sense are not sent. If the answer of the model is not the number of a sense,
+    the word is not replaced and `n_unclear` counts it.
 
     Args:
         runner: Any runner; a `models.MultipleChoiceRunner` chooses by probability.
 
     References:
-        Appendix A.2 of the study of lexical popularity, which asks a fine-tuned Llama-3.1-8B; its
-        wording is not printed, and this one is this package's own.
+        Appendix A.2 of the study of lexical popularity, which uses a fine-tuned Llama-3.1-8B; its
+        prompt is not printed, and the prompt here is that of this package.
     """
 
     def __init__(self, runner: _Answering) -> None:
         self._runner = runner
         self.n_unclear = 0
-        """Words whose sense the model did not tell."""
+        """Number of words for which the model did not choose a sense."""
 
     def choose(self, questions: Sequence[SenseQuestion]) -> list[Synset | None]:
-        """Ask the model, equal words once; see `SenseChooser.choose`."""
+        """Query the model, once for identical prompts; see `SenseChooser.choose`."""
         prompts = [_prompt(question) for question in questions]
         unclear = {
             prompt.id: prompt
@@ -182,7 +182,7 @@ def write_senses(
 
 
 def _prompt(question: SenseQuestion) -> Prompt:
-    """Ask for the sense of a word."""
+    """Build the prompt on the sense of a word."""
     listed = "\n".join(
         f"{number}. {sense.definition}" for number, sense in enumerate(question.synsets, start=1)
     )

@@ -1,4 +1,4 @@
-"""Which words of a text are nouns and verbs, in which form, and that form of another word."""
+"""Part-of-speech tagging of words, and inflection of their synonyms."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -11,14 +11,14 @@ from surface_consistency.studies.lexical.perturbation.wordnet import WordNet
 from surface_consistency.studies.lexical.records import PartOfSpeech
 
 Inflector = Callable[[str, str], str | None]
-"""Base form and Penn tag to the inflected form; None where there is none."""
+"""Function of a base form and a Penn tag that returns the inflected form, or None."""
 
 _BASE_FORMS: Final = frozenset(("NN", "VB", "VBP", "JJ", "RB"))
 _INFLECTED_FORMS: Final = frozenset(("NNS", "VBD", "VBG", "VBN", "VBZ"))
 
 
 def _words(text: str) -> frozenset[str]:
-    """Take a list of words apart."""
+    """Split a list of words."""
     return frozenset(text.split())
 
 
@@ -64,17 +64,17 @@ class Word(NamedTuple):
     """A word of a text."""
 
     start: int
-    """Place of its first character."""
+    """Position of its first character."""
 
     end: int
-    """Place after its last."""
+    """Position after its last character."""
 
     lemma: str
     """Base form, in lower case."""
 
     tag: str
-    """Tag of the Penn Treebank: NN and NNS of common nouns, VB, VBD, VBG, VBN, VBP and VBZ of full
-    verbs, JJ, RB; NNP of names, MD of modals, AUX of auxiliaries, and X of anything else."""
+    """Tag of the Penn Treebank: NN and NNS for common nouns, VB, VBD, VBG, VBN, VBP and VBZ for
+    full verbs, JJ, RB; NNP for names, MD for modals, AUX for auxiliaries, and X for others."""
 
     @property
     def pos(self) -> PartOfSpeech | None:
@@ -87,7 +87,7 @@ class Word(NamedTuple):
 
 
 class Tagger(Protocol):
-    """Anything that finds the words of a text; wrap spaCy or another library to use it."""
+    """Interface of taggers; wrap spaCy or another library to use it."""
 
     def tag(self, text: str) -> Sequence[Word]:
         """Find the words of a text.
@@ -96,14 +96,14 @@ class Tagger(Protocol):
             text: The text.
 
         Returns:
-            Its words in order, without overlap; those that are never replaced may be left out.
-            `be`, `have` and `do` as auxiliaries have the tag AUX, not that of a verb.
+            Its words in order, without overlap; words that are never replaced may be omitted. The
+            auxiliaries `be`, `have` and `do` have the tag AUX, not that of a verb.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What a form can be: base form of each part of speech, and the most frequent of them."""
+    """Base form of a form for each part of speech, and the most frequent part of speech."""
 
     lemmas: dict[PartOfSpeech, str]
     usual: PartOfSpeech | None
@@ -111,14 +111,15 @@ class _Reading:
 
 
 class WordNetTagger:
-    """Takes the part of speech of which WordNet's authors saw the most frequent sense.
+    """Tagger that selects the part of speech with the most frequent sense in WordNet.
 
     Words of a closed class (pronouns, prepositions, auxiliaries, modals, numbers) are never full
-    words; "be", "have" and "do" are always taken as auxiliaries. A capital within a sentence makes
-    a name, and at its begin a word that WordNet only has as a name or not at all. After a
-    determiner a word is no verb if it can be another, after a modal or "to" it is a verb if it can
-    be; a past form is a participle after "be", "have" or "get", one word between. The rule is
-    deterministic and reads nothing but WordNet. Its accuracy has not been measured.
+    words; "be", "have" and "do" are always auxiliaries. A capitalised word within a sentence is a
+    name; at the start of a sentence it is a name if WordNet has it only as a name or not at all.
+    After a determiner a word is not a verb if it can be a noun or adjective. After a modal, "to" or
+    a subject pronoun it is a verb if possible. A past form is a participle after "be", "have" or
+    "get", also with one word between. The rules are deterministic and use only WordNet. Their
+    accuracy has not been measured.
 
     Args:
         lexicon: WordNet.
@@ -150,7 +151,7 @@ class WordNetTagger:
     def _tagged(
         self, token: str, folded: str, before: str, further: str, is_begin: bool
     ) -> tuple[str, str]:
-        """Tell base form and tag of a word by the two before it."""
+        """Return base form and tag of a word by the two preceding words."""
         if folded in _CLOSED or len(folded) == 1:
             if folded in _MODALS:
                 return folded, "MD"
@@ -172,7 +173,7 @@ class WordNetTagger:
         return lemma, _form(folded, lemma, pos, is_perfect=bool({before, further} & _PERFECT))
 
     def _read(self, folded: str) -> _Reading:
-        """Look a form up under each part of speech."""
+        """Look up a form under each part of speech."""
         lemmas: dict[PartOfSpeech, str] = {}
         counts: dict[PartOfSpeech, int] = {}
         for pos in _ORDER:
@@ -190,7 +191,7 @@ class WordNetTagger:
 
 
 def _form(folded: str, lemma: str, pos: PartOfSpeech, *, is_perfect: bool) -> str:
-    """Name the form of a word."""
+    """Return the tag of the form of a word."""
     if pos == "noun":
         return "NN" if folded == lemma else "NNS"
     if pos == "verb":
@@ -208,10 +209,10 @@ def lemminflect_inflector() -> Inflector:
     """Load the inflector of the library lemminflect.
 
     Returns:
-        The inflector. Of a lemma of several words it inflects the head, the first of a verb and the
-        last of a noun; an adjective or adverb stays as it is. Words that lemminflect does not list
-        are inflected by its rules, capitals stay where they were. None where the tag is no form of
-        a full word, or the lemma is empty.
+        The inflector. In a lemma of several words it inflects the head, which is the first word of
+        a verb and the last of a noun; adjectives and adverbs are unchanged. Words that are not in
+        the lexicon of lemminflect are inflected by its rules; capitals are kept. It returns None if
+        the tag is not a form of a full word, or the lemma is empty.
 
     Raises:
         MissingDependencyError: If lemminflect is not installed.

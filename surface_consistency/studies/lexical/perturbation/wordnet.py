@@ -1,8 +1,8 @@
-"""WordNet, read from its own database files.
+"""Reader of the database files of WordNet.
 
 The files are those of WordNet 3.0 and 3.1 (`index.noun`, `data.noun`, `noun.exc` and so on; see
-wndb(5WN)), as Debian's package `wordnet-base`, `nltk_data/corpora/wordnet` and the download of
-Princeton hold them.
+wndb(5WN)), as in the Debian package `wordnet-base`, in `nltk_data/corpora/wordnet` and in the
+download of Princeton.
 """
 
 import os
@@ -28,7 +28,7 @@ _KEYS: Final[Mapping[PartOfSpeech, tuple[str, ...]]] = {
     "adjective": ("3", "5"),
     "adverb": ("4",),
 }
-"""Number of the part of speech in a sense key; that of satellites besides."""
+"""Number of the part of speech in a sense key; adjectives also have that of satellites."""
 
 _SUFFIXES: Final[Mapping[PartOfSpeech, tuple[tuple[str, str], ...]]] = {
     "noun": (
@@ -55,37 +55,37 @@ _SUFFIXES: Final[Mapping[PartOfSpeech, tuple[tuple[str, str], ...]]] = {
     "adjective": (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
     "adverb": (),
 }
-"""Endings of inflected forms and what takes their place, as of morphy(7WN)."""
+"""Endings of inflected forms and their replacements, from morphy(7WN)."""
 
 _MARKERS: Final = ("(p)", "(a)", "(ip)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synset:
-    """Words of one meaning."""
+    """A set of words with the same meaning."""
 
     id: str
     """Byte offset in its data file and letter of its type, such as "02084071-n"; "s" is a
-    satellite, an adjective that means nearly what its head does."""
+    satellite, an adjective with nearly the meaning of its head."""
 
     pos: PartOfSpeech
     """Part of speech."""
 
     lemmas: tuple[str, ...]
-    """Its words as they are written, several words of one lemma parted by spaces."""
+    """Its lemmas as written; a lemma of several words contains spaces."""
 
     definition: str
-    """What they mean, without examples."""
+    """Its definition, without examples."""
 
 
 class _SortedLines:
-    """Lines that begin with their key, sorted by its bytes."""
+    """Lines that begin with a key, sorted by the bytes of the key."""
 
     def __init__(self, path: Path) -> None:
         self._data = path.read_bytes()
 
     def find(self, key: str, *, end: bytes = b" ") -> Iterator[str]:
-        """Yield the lines whose key is `key`, up to the byte that ends it."""
+        """Yield the lines with the key `key`, which `end` terminates in the line."""
         data, wanted = self._data, key.encode() + end
         low, high = 0, len(data)
         while low < high:
@@ -105,18 +105,18 @@ class _SortedLines:
 
 
 class WordNet:
-    """The lexical database WordNet, opened by byte offset: nothing is parsed that is not asked for.
+    """The lexical database WordNet. Entries are read by byte offset and parsed on demand.
 
     Args:
         folder: The folder with `index.*`, `data.*` and `*.exc` of nouns, verbs, adjectives and
-            adverbs; `cntlist.rev`, how often each sense was seen, is used where it is there.
+            adverbs; `cntlist.rev`, the frequencies of the senses, is used if it exists.
 
     Raises:
         SourceNotFoundError: If the folder or a file is missing.
 
     Notes:
-        Debian's package `wordnet-base` has it in /usr/share/wordnet, nltk's data package in
-        nltk_data/corpora/wordnet.
+        The folder of the Debian package `wordnet-base` is /usr/share/wordnet, that of nltk's data
+        package nltk_data/corpora/wordnet.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -130,9 +130,9 @@ class WordNet:
         missing = [name for name in wanted if not (self.folder / name).is_file()]
         if missing:
             raise SourceNotFoundError(
-                f"{self.folder} is no folder of WordNet: it lacks {', '.join(missing)}; name the "
-                "folder of its database files, such as /usr/share/wordnet of the Debian package "
-                "wordnet-base, or nltk_data/corpora/wordnet"
+                f"{self.folder} is not a folder of WordNet: it lacks {', '.join(missing)}; name "
+                "the folder of its database files, such as /usr/share/wordnet of the Debian "
+                "package wordnet-base, or nltk_data/corpora/wordnet"
             )
         self._index = {
             pos: _SortedLines(self.folder / f"index.{stem}") for pos, stem in _FILES.items()
@@ -152,27 +152,27 @@ class WordNet:
         """Find the senses of a word.
 
         Args:
-            lemma: Base form, case aside; the words of a lemma of several parted by spaces.
+            lemma: Base form, case-insensitive; several words are separated by spaces.
             pos: Part of speech.
 
         Returns:
-            Its senses, the most frequent first; none where WordNet has no such word.
+            Its senses, the most frequent first; empty if the word is not in WordNet.
 
         Raises:
-            DataError: If a line of the files is broken.
+            DataError: If a line of the files is invalid.
         """
         return self._senses(lemma, pos)
 
     def base_forms(self, form: str, pos: PartOfSpeech) -> tuple[str, ...]:
-        """Find what an inflected form can be a form of.
+        """Find the base forms of an inflected form.
 
         Args:
-            form: A form, case aside.
+            form: A form, case-insensitive.
             pos: Part of speech.
 
         Returns:
-            Base forms that WordNet has, in lower case: those of the exception list, which then are
-            all; else the form itself and what is left without an ending.
+            Base forms in WordNet, in lower case: the form itself, and those of the exception list;
+            without an entry there, those that result from the rules for endings.
 
         References:
             morphy(7WN).
@@ -192,15 +192,15 @@ class WordNet:
         return tuple(dict.fromkeys(base.replace("_", " ") for base in bases))
 
     def sense_count(self, lemma: str, pos: PartOfSpeech) -> int:
-        """Tell how often a word was seen with its most frequent sense.
+        """Return the frequency of a word with its most frequent sense.
 
         Args:
             lemma: Base form.
             pos: Part of speech.
 
         Returns:
-            Uses in the corpora that the authors of WordNet tagged; without `cntlist.rev` the number
-            of its senses that were seen at all. 0 where it was not seen.
+            Number of occurrences in the corpora that the authors of WordNet tagged; without
+            `cntlist.rev` the number of its senses that occur there. 0 if it does not occur.
         """
         key = _key(lemma)
         if self._counts is None:
@@ -214,7 +214,7 @@ class WordNet:
         return best
 
     def _read_entry(self, key: str, pos: PartOfSpeech) -> tuple[tuple[int, ...], int]:
-        """Read the offsets of a word's senses, and how many of them were seen."""
+        """Read the offsets of a word's senses, and the number of those in the tagged corpora."""
         for line in self._index[pos].find(key):
             fields = line.split()
             try:
@@ -223,9 +223,9 @@ class WordNet:
                 offsets = tuple(map(int, fields[len(fields) - n_senses :]))
             except (IndexError, ValueError) as error:
                 raise DataError(
-                    f"{self.folder / f'index.{_FILES[pos]}'}: the line of {shown(key)} is no index "
-                    "line of WordNet (lemma, pos, counts, pointers, counts, offsets); take the "
-                    "files anew"
+                    f"{self.folder / f'index.{_FILES[pos]}'}: the line of {shown(key)} is not an "
+                    "index line of WordNet (lemma, pos, counts, pointers, counts, offsets); "
+                    "download the files again"
                 ) from error
             return offsets, n_seen
         return (), 0
@@ -247,9 +247,9 @@ class WordNet:
             kind = fields[2]
         except (IndexError, ValueError) as error:
             raise DataError(
-                f"{self.folder / f'data.{_FILES[pos]}'}: no synset begins at byte {offset}, where "
-                f"index.{_FILES[pos]} has one; take both files from one version, unchanged (line "
-                "ends too)"
+                f"{self.folder / f'data.{_FILES[pos]}'}: no synset begins at byte {offset}, to "
+                f"which index.{_FILES[pos]} refers; use both files of one version, unchanged "
+                "(including line ends)"
             ) from error
         return Synset(
             id=f"{offset:08d}-{kind}",
@@ -260,25 +260,25 @@ class WordNet:
 
 
 def _key(lemma: str) -> str:
-    """Write a lemma as the index does."""
+    """Return a lemma as it is written in the index."""
     return lemma.lower().replace(" ", "_")
 
 
 def _written(word: str) -> str:
-    """Write a word of a data file for people, without the marker of its syntax."""
+    """Return a word of a data file with spaces and without its syntactic marker."""
     for marker in _MARKERS:
         word = word.removesuffix(marker)
     return word.replace("_", " ")
 
 
 def _exceptions(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Read an exception list; a form that stands twice has the bases of both lines."""
+    """Read an exception list; a form in two lines has the bases of both."""
     listed: dict[str, list[str]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         form, *bases = line.split()
         if not bases:
             raise DataError(
-                f"{path}: {shown(form)} has no base form; each line holds a form and its bases"
+                f"{path}: {shown(form)} has no base form; each line must have a form and its bases"
             )
         listed.setdefault(form, []).extend(bases)
     for form, bases in listed.items():

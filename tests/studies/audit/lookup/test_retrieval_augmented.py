@@ -68,7 +68,7 @@ def runner(store):
         ("ALLOW", "What is the capital of Peru?", 0),
     ],
 )
-def test_states_decide_what_is_read(runner, state, text, n_lookups):
+def test_state_decides_which_facts_are_in_the_prompt(runner, state, text, n_lookups):
     found = next(runner.generate([prompt("Peru", state)], PARAMS))
 
     assert found.text == text
@@ -76,7 +76,7 @@ def test_states_decide_what_is_read(runner, state, text, n_lookups):
     assert found.prompt_id == f"Peru/{state}"
 
 
-def test_lookups_of_a_batch_and_of_a_planned_run_are_asked_at_once(runner, store):
+def test_lookups_of_a_batch_and_of_a_planned_run_are_sent_at_once(runner, store):
     prompts = [prompt(name, state) for name in ("Peru", "Chad") for state in ("FULL", *OFF)]
     found = answers(runner, prompts)
 
@@ -92,7 +92,7 @@ def test_lookups_of_a_batch_and_of_a_planned_run_are_asked_at_once(runner, store
     assert len(store.asked) == 2
 
 
-def test_prompts_that_become_the_same_are_asked_once(store):
+def test_identical_augmented_prompts_are_sent_once(store):
     inner = echo()
     runner = RetrievalAugmentedRunner(inner, store, query=query)
     prompts = [prompt("Peru", state) for state in ("DEL-ON", "NULL", "OFF", "ALLOW", "FULL")]
@@ -118,7 +118,7 @@ def test_prompts_that_become_the_same_are_asked_once(store):
         (0.99, 5, ["a"]),
     ],
 )
-def test_facts_are_those_that_retrieval_kept(threshold, n_facts, expected):
+def test_facts_are_the_retained_candidates(threshold, n_facts, expected):
     flags = ("matches_subject", "matches_relation", "matches_object", "supports_target_fact")
     flags = dict.fromkeys((*flags, "matches_deleted_fact"), False)
     candidates = tuple(
@@ -147,7 +147,7 @@ def test_facts_are_those_that_retrieval_kept(threshold, n_facts, expected):
     assert found.text.splitlines()[1:-2] == lines
 
 
-def test_facts_stand_before_the_last_turn(runner):
+def test_facts_are_put_before_the_last_turn(runner):
     turns = [("system", "Be brief."), ("user", "Capital of Peru?")]
     messages = [Message(role=role, content=content) for role, content in turns]
 
@@ -158,7 +158,7 @@ def test_facts_stand_before_the_last_turn(runner):
 
 @pytest.mark.parametrize("state", ["FULL", "OFF"])
 def test_options_and_their_contexts_are_kept(store, state):
-    """A runner that chooses by probability must see them, and the facts before each context."""
+    """A runner that scores options needs them, and the facts before each context."""
     asked = []
     inner = FakeRunner(lambda one: asked.append(one) or "Lima")
     choice = Prompt(
@@ -179,7 +179,7 @@ def test_options_and_their_contexts_are_kept(store, state):
     assert asked[0].condition is None
 
 
-def test_facts_may_hold_braces_and_may_have_no_null_text(store):
+def test_facts_may_contain_braces_and_null_text_may_be_none(store):
     braces = RetrievalAugmentedRunner(
         echo(), store, query=lambda one: LookupQuery(entity="France", relation="{x}")
     )
@@ -226,13 +226,13 @@ def test_runner_rejects_answers_to_other_prompts_and_less_than_one_fact(store):
 
     runner = RetrievalAugmentedRunner(Astray(lambda one: "x"), store, query=query)
 
-    with pytest.raises(RunnerError, match="runner 'fake' answered prompt 'other', which it was"):
+    with pytest.raises(RunnerError, match="runner 'fake' answered prompt 'other', which is not"):
         answers(runner, [prompt("Peru", "FULL")])
-    with pytest.raises(ValueError, match="`n_facts` is at least 1, got 0"):
+    with pytest.raises(ValueError, match="`n_facts` must be at least 1, got 0"):
         RetrievalAugmentedRunner(echo(), store, query=query, n_facts=0)
 
 
-def test_fingerprint_has_all_that_decides(runner, store):
+def test_fingerprint_contains_all_options_that_affect_answers(runner, store):
     other = RetrievalAugmentedRunner(echo(), store, query=query, n_facts=1)
 
     assert runner.fingerprint()["asks"] == {"runner": "fake", "name": "fake"}

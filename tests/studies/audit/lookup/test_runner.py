@@ -1,4 +1,4 @@
-"""Limited-memory models: answers as one by one, from a tiny model trained on a table."""
+"""Limited-memory models: batches equal single prompts, for a tiny model trained on a table."""
 
 import pytest
 
@@ -33,7 +33,7 @@ EAGER = LookupSettings(entity_bias=1.0, other_bias=3.0, repetition_penalty=1.5, 
 
 
 class Store:
-    """Exact strings in three states; counts how it is asked."""
+    """A store of exact strings in three states, which counts its calls."""
 
     def __init__(self, facts, off="allow"):
         self.facts = facts
@@ -121,7 +121,7 @@ def runner(toy_model, make_store):
 
 
 class Echo:
-    """Answers with the words of the query, so that every value is another one."""
+    """Answers with the words of the query, so that all values differ."""
 
     def mode(self, prompt):
         return prompt.condition or "answer"
@@ -195,7 +195,7 @@ class AddBias(transformers.LogitsProcessor):
         return scores
 
 
-def test_trained_model_looks_up_what_it_is_asked(runner, state_prompts, audit_prompts, facts):
+def test_trained_model_looks_up_the_fact_of_its_prompt(runner, state_prompts, audit_prompts, facts):
     found = ask(runner, state_prompts)
 
     for prompt in audit_prompts:
@@ -226,7 +226,7 @@ def test_batches_agree_with_one_by_one(toy_model, make_store, state_prompts, off
 
 
 def some_query(reader, row):
-    """Read a query out of whatever a random model wrote."""
+    """Parse a query from the text of a random model."""
     written = reader.decode(row.ids[row.n_prompt :])
     return LookupQuery(entity=written[-20:], relation="r")
 
@@ -267,7 +267,7 @@ def test_models_agree_with_generate(random_models, shot_prompts, runner, state_p
             assert (one.text, len(one.lookups)) == expected
 
 
-def test_lookups_are_asked_together_and_prompts_of_one_content_are_one_row(
+def test_lookups_are_sent_together_and_identical_prompts_are_one_row(
     toy_model, state_prompts, make_store, monkeypatch
 ):
     store, n_rows, decode = make_store(), [], module.decode
@@ -323,7 +323,7 @@ def test_only_written_tokens_count(runner, state_prompts):
     ],
     ids=["after", "inside"],
 )
-def test_stop_strings_hold_outside_of_lookups(runner, stop, text):
+def test_stop_strings_apply_outside_of_lookups(runner, stop, text):
     prompt = Prompt(id="q", text="What is the capital of Peru?", condition="FULL")
 
     found = next(runner.generate([prompt], GenerationParams(max_new_tokens=30, stop=stop)))
@@ -348,7 +348,7 @@ def test_stop_strings_agree_with_one_by_one(random_models, shot_prompts):
 @pytest.mark.parametrize(
     ("text", "inserted"), [("n/a", "<|db_return|> n/a<|db_end|>"), ("", "<|db_return|><|db_end|>")]
 )
-def test_null_result_is_inserted_without_asking(
+def test_null_result_is_inserted_without_a_query(
     toy_model, make_store, state_prompts, text, inserted
 ):
     store = make_store(off="null")
@@ -375,7 +375,7 @@ def test_null_result_is_inserted_without_asking(
         ("{e} A {e} B{r} R{v}", LookupQuery(entity="B", relation="R")),
     ],
 )
-def test_broken_queries_are_not_asked(runner, text, query):
+def test_invalid_queries_are_not_sent(runner, text, query):
     tokenizer = runner._encoder.tokenizer
     options = {"tokens": runner._tokens, "ends": runner._ends, "stop": (), "max_new_tokens": 99}
     reader, row = module.Reader(tokenizer, **options), module.Row([0], "pause", 0, [])
@@ -392,13 +392,13 @@ def test_broken_queries_are_not_asked(runner, text, query):
     [
         (
             "Lima " * 600,
-            ("the value 'Lima Lima", "the model takes 512. Shorten the value, or lower max_new_to"),
+            ("the value 'Lima Lima", "the context has 512. Shorten the value, or lower max_new_to"),
         ),
-        ("Lima<|db_end|> Oslo", ("of the store holds a lookup token; mend the store",)),
+        ("Lima<|db_end|> Oslo", ("of the store contains a lookup token; correct the store",)),
     ],
     ids=["huge", "token"],
 )
-def test_bad_values_are_errors_of_their_prompt(
+def test_invalid_values_are_errors_of_their_prompt(
     toy_model, facts, make_store, state_prompts, value, messages
 ):
     store = make_store()
@@ -419,7 +419,7 @@ def test_lookup_runner_rejects_a_tokenizer_without_lookup_tokens(tiny_models, ma
         LookupRunner(tiny_models("llama"), store=make_store(), device="cpu")
 
 
-def test_lookup_runner_rejects_tokens_that_the_model_does_not_know(
+def test_lookup_runner_rejects_tokens_outside_the_vocabulary_of_the_model(
     tiny_models, random_models, make_store, tmp_path
 ):
     for kind, folder in (
@@ -428,7 +428,7 @@ def test_lookup_runner_rejects_tokens_that_the_model_does_not_know(
     ):
         kind.from_pretrained(folder).save_pretrained(tmp_path)
 
-    with pytest.raises(RunnerError, match="never trained on them: resize_token_embeddings"):
+    with pytest.raises(RunnerError, match="was not trained on them: resize_token_embeddings"):
         LookupRunner(tmp_path, store=make_store(), device="cpu")
 
 
@@ -444,18 +444,18 @@ def test_lookup_runner_rejects_sampling_long_prompts_and_conversations(runner, s
 
 
 @pytest.mark.parametrize("answers", [[], ["Paris"]], ids=["none", "text"])
-def test_lookup_runner_rejects_a_store_that_answers_otherwise(runner, answers):
+def test_lookup_runner_rejects_invalid_answers_of_a_store(runner, answers):
     class Broken(Echo):
         def look_up(self, requests):
             return answers
 
     prompt = Prompt(id="q", text="What is the capital of Peru?", condition="answer")
-    message = f"Broken.look_up gave {len(answers)} answers, 0 of them a Lookup, for 1 requests"
+    message = f"Broken.look_up returned {len(answers)} answers, 0 of them a Lookup, for 1 requests"
 
     with pytest.raises(RunnerError, match=f"{message}.*prompt 'q'"):
         list(runner.with_store(Broken()).generate([prompt], PARAMS))
     other = prompt.model_copy(update={"condition": "FULL"})
-    with pytest.raises(RunnerError, match=r"Broken\.mode gave 'FULL' for prompt 'q'; a mode is"):
+    with pytest.raises(RunnerError, match=r"Broken\.mode returned 'FULL' for prompt 'q'; a mode"):
         list(runner.with_store(Broken()).generate([other], PARAMS))
 
 
@@ -464,12 +464,12 @@ def test_lookup_runner_rejects_a_store_that_answers_otherwise(runner, answers):
     [
         ({"repetition_penalty": 0.0}, "above 0"),
         ({"max_lookups": -1}, "0 or more, got -1"),
-        ({"end_token": "<|db_return|>"}, "different and not empty"),
-        ({"entity_token": ""}, "different and not empty"),
+        ({"end_token": "<|db_return|>"}, "must differ and not be empty"),
+        ({"entity_token": ""}, "must differ and not be empty"),
     ],
     ids=["penalty", "lookups", "same", "empty"],
 )
-def test_settings_reject_what_cannot_work(options, message):
+def test_settings_reject_invalid_values(options, message):
     with pytest.raises(ValueError, match=message):
         LookupSettings(**options)
 
@@ -486,7 +486,9 @@ def test_settings_reject_what_cannot_work(options, message):
     ],
     ids=["memory", "other"],
 )
-def test_full_memory_is_distinguished(runner, state_prompts, monkeypatch, said, error, message):
+def test_out_of_memory_errors_are_distinguished(
+    runner, state_prompts, monkeypatch, said, error, message
+):
     def fail(*args, **options):
         raise RuntimeError(said)
 
@@ -496,7 +498,7 @@ def test_full_memory_is_distinguished(runner, state_prompts, monkeypatch, said, 
         list(runner.generate(state_prompts[:2], PARAMS))
 
 
-def test_fingerprint_tells_decoding_and_store(toy_model, make_store):
+def test_fingerprint_contains_decoding_and_store(toy_model, make_store):
     told = Echo()
     told.fingerprint = lambda: {"database": "d41d8cd9"}
     plain = LookupRunner(toy_model, store=make_store(), device="cpu").fingerprint()

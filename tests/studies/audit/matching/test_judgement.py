@@ -1,4 +1,4 @@
-"""Verdicts on answers: the published columns, and the default that mends their faults."""
+"""Scores of answers: the published columns, and the default that corrects their faults."""
 
 import pytest
 from hypothesis import given, strategies as st
@@ -70,7 +70,7 @@ def test_judge_answer_agrees_with_published_metrics(text, gold, aliases, expecte
     ],
     ids=range(10),
 )
-def test_default_mends_the_published_equivalence(text, gold, as_published, by_default):
+def test_default_corrects_the_published_equivalence(text, gold, as_published, by_default):
     target = prompt(gold)
 
     for found, expected in (
@@ -81,7 +81,7 @@ def test_default_mends_the_published_equivalence(text, gold, as_published, by_de
         assert found.contains == (expected is not None)
 
 
-def test_default_takes_the_best_of_gold_and_aliases_and_no_right_answer_for_unknown():
+def test_default_uses_the_best_of_gold_and_aliases_and_correct_answers_are_not_unknown():
     found = judge_answer("big Holland", prompt("Netherlands", "Holland"))
 
     assert (found.precision, found.recall, found.contains) == (0.5, 1.0, True)
@@ -90,8 +90,8 @@ def test_default_takes_the_best_of_gold_and_aliases_and_no_right_answer_for_unkn
     assert judge_answer("NA", prompt("Namibia")).is_unknown
 
 
-def test_judge_answer_hands_lookups_to_the_cleaner():
-    """The published cleaner takes the value that a store gave, whatever was written after it."""
+def test_judge_answer_passes_lookups_to_the_cleaner():
+    """The published cleaner uses the value of the store, whatever the model wrote after it."""
     query = LookupQuery(entity="France", relation="Capital")
     text = "<|db_entity|> France<|db_relationship|> Capital<|db_return|> Lyon<|db_end|> Paris."
     target = prompt("Paris").model_copy(update={"prompt_text": "The capital of France is"})
@@ -104,7 +104,7 @@ def test_judge_answer_hands_lookups_to_the_cleaner():
     assert (written.answer, written.correct) == ("Paris", True)
 
 
-def test_judge_answer_takes_functions_and_gives_them_no_lookups_where_there_are_none():
+def test_judge_answer_calls_functions_without_lookups_if_there_are_none():
     seen = []
 
     def clean(text, target, lookups):
@@ -122,7 +122,7 @@ def test_judge_answer_takes_functions_and_gives_them_no_lookups_where_there_are_
     [
         ("Paris", {"cleaner": "x"}, ValueError, "`cleaner` must be one of audit, published; got"),
         ("Paris", {"equivalence": "x"}, ValueError, "`equivalence` must be one of audit, publi"),
-        (None, {}, TypeError, "`text` must be a string, got NoneType; leave out"),
+        (None, {}, TypeError, "`text` must be a string, got NoneType; omit"),
     ],
 )
 def test_judge_answer_rejects(text, options, error, message):

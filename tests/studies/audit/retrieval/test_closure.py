@@ -1,4 +1,4 @@
-"""What must go for a fact to be gone."""
+"""Deletion closures."""
 
 from collections import Counter
 from functools import cache
@@ -39,7 +39,7 @@ def naive_closure(database, fact, key, scope=ROLES):
     """Compare every entry with every name."""
 
     def equal(one, other):
-        """Whether two names are one; names without a key are their own."""
+        """Whether two names are equivalent; names without a key equal only themselves."""
         return key(one) == key(other) if key(one) or key(other) else one == other
 
     return [
@@ -59,7 +59,7 @@ def naive_closure(database, fact, key, scope=ROLES):
     key=st.sampled_from([("published", token_key), ("strict", folded)]),
     scope=st.sets(st.sampled_from(ROLES), min_size=1),
 )
-def test_closure_agrees_with_a_naive_one(triplets, fact, key, scope):
+def test_closure_agrees_with_a_naive_implementation(triplets, fact, key, scope):
     database = Triplets.of(triplets)
 
     found = alias_closure(database, fact, rule=key[0], scope=tuple(scope))
@@ -68,7 +68,7 @@ def test_closure_agrees_with_a_naive_one(triplets, fact, key, scope):
 
 
 @pytest.mark.parametrize("key", [("published", token_key), ("strict", folded)], ids=lambda k: k[0])
-def test_closures_of_the_published_facts_agree_with_naive_ones(published, key):
+def test_closures_of_the_published_facts_agree_with_a_naive_implementation(published, key):
     of = cache(key[1])
     for database, facts in published.values():
         for fact, closure in zip(facts, alias_closures(database, facts, rule=key[0]), strict=True):
@@ -99,8 +99,8 @@ def test_published_deletions_have_these_sizes(published):
     extra=st.lists(NAMES, max_size=3).map(tuple),
     role=st.sampled_from(ROLES),
 )
-def test_closure_holds_the_fact_is_monotone_and_idempotent(triplets, fact, extra, role):
-    """More aliases delete no less, and what a closure leaves states the fact no more."""
+def test_closure_contains_the_fact_and_is_monotone_and_idempotent(triplets, fact, extra, role):
+    """More aliases delete at least as much, and remaining entries do not state the fact."""
     triplets = [*triplets, Triplet(fact.subject, fact.relation, fact.gold_object)]
     database, field = Triplets.of(triplets), f"{role}_aliases"
     wider = fact.model_copy(update={field: getattr(fact, field) + extra})
@@ -142,7 +142,7 @@ def test_key_may_be_a_function_and_the_closure_cannot_be_written_to(make, fact):
         ({"rule": "loose"}, "key must be one of published, strict or a function"),
     ],
 )
-def test_wrong_scope_and_key_are_rejected(make, fact, options, message):
+def test_invalid_scope_and_key_are_rejected(make, fact, options, message):
     with pytest.raises(ValueError, match=message):
         alias_closure(make(), fact("a", "b", "c"), **options)
 
@@ -183,7 +183,7 @@ WORDS = st.text("abc", min_size=1, max_size=3)
     radius=st.sampled_from([0.0, 0.05, 0.2, 0.5, 2.0]),
     data=st.data(),
 )
-def test_similarity_agrees_with_a_naive_one(triplets, radius, data):
+def test_similarity_agrees_with_a_naive_implementation(triplets, radius, data):
     database = Triplets.of(triplets)
     entries = st.sets(st.integers(0, len(triplets) - 1), max_size=3)
     closures = [
@@ -196,7 +196,7 @@ def test_similarity_agrees_with_a_naive_one(triplets, radius, data):
     assert indices(found) == naive(database, closures, letters, radius)
 
 
-def test_radius_catches_a_decoy_and_spares_other_objects(make, fact):
+def test_radius_deletes_a_decoy_and_same_object_keeps_other_objects(make, fact):
     database = make(
         ("abc", "cap", "x"), ("abc h", "cap", "x"), ("abc", "cap h", "y"), ("ddd", "ggg", "x")
     )
@@ -214,13 +214,13 @@ def test_radius_catches_a_decoy_and_spares_other_objects(make, fact):
 @pytest.mark.parametrize(
     ("embed", "message"),
     [
-        (lambda texts: np.ones(len(texts)), r"one vector a text, shape \(1, d\); got \(1,\)"),
-        (lambda texts: np.full((len(texts), 3), np.nan), "no usable vector for 1 texts"),
+        (lambda texts: np.ones(len(texts)), r"one vector per text, shape \(1, d\); got \(1,\)"),
+        (lambda texts: np.full((len(texts), 3), np.nan), "an invalid vector for 1 texts"),
         (lambda texts: np.zeros((len(texts), 3)), "such as 'a r'; a vector must be finite"),
     ],
     ids=["shape", "nan", "zero"],
 )
-def test_useless_encoders_are_rejected(make, fact, embed, message):
+def test_invalid_vectors_of_encoders_are_rejected(make, fact, embed, message):
     database = make(("a", "r", "x"), ("b", "r", "x"))
     closures = alias_closures(database, [fact("a", "r", "x")])
 
@@ -237,12 +237,12 @@ def test_useless_encoders_are_rejected(make, fact, embed, message):
         ([np.array([0, 4])], 0.1, "of this database of 1 triplets, got the index 4"),
     ],
 )
-def test_impossible_radius_and_closures_are_rejected(make, closures, radius, message):
+def test_invalid_radius_and_closures_are_rejected(make, closures, radius, message):
     with pytest.raises(ValueError, match=message):
         similarity_closures(make(("a", "b", "c")), closures, embed=letters, radius=radius)
 
 
-def test_nothing_to_widen_is_left_alone(make, fact):
+def test_empty_closures_stay_empty(make, fact):
     database = make(("a", "r", "x"))
     empty = alias_closures(database, [fact("b", "r", "x")])
 

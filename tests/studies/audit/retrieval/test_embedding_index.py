@@ -1,4 +1,4 @@
-"""An index on disk is whole, or built again; it belongs to one content and one encoder."""
+"""A damaged index on disk is rebuilt; an index belongs to one content and one encoder."""
 
 import hashlib
 import logging
@@ -19,13 +19,13 @@ def files_in(folder):
 
 
 def place_of(index, folder):
-    """The file of a kept index."""
+    """The file of a cached index."""
     (path,) = folder.glob(f"{index.identity}-*.npy")
     return path
 
 
 @pytest.mark.parametrize("block_size", [1, 2, 5, 100])
-def test_kept_index_is_mapped_back(facts, table_encoder, tmp_path, block_size):
+def test_cached_index_is_mapped(facts, table_encoder, tmp_path, block_size):
     """An index is the same for any size of blocks, and equal content shares it."""
     encoder = table_encoder()
     index = build_index(facts, encoder)
@@ -87,7 +87,7 @@ def test_published_databases_have_thirteen_identities(published):
     ],
     ids=["order", "fewer", "object", "shifted_letter", "case"],
 )
-def test_other_content_never_shares(facts, change):
+def test_different_content_has_a_different_index(facts, change):
     assert content_digest(change(facts)) != content_digest(facts)
 
 
@@ -126,7 +126,7 @@ BREAKS = {
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_broken_index_is_built_again(name, facts, table_encoder, tmp_path, caplog):
+def test_damaged_index_is_rebuilt(name, facts, table_encoder, tmp_path, caplog):
     index = build_index(facts, table_encoder(), cache_dir=tmp_path)
     vectors, place = np.array(index.vectors), place_of(index, tmp_path)
     del index
@@ -136,13 +136,13 @@ def test_broken_index_is_built_again(name, facts, table_encoder, tmp_path, caplo
     with caplog.at_level(logging.WARNING):
         again = build_index(facts, encoder, cache_dir=tmp_path)
 
-    assert "built again" in caplog.text
+    assert "rebuilt" in caplog.text
     assert encoder.seen
     np.testing.assert_array_equal(again.vectors, vectors)
     assert files_in(tmp_path) == [place.name]
 
 
-def test_failed_build_leaves_nothing(facts, table_encoder, tmp_path):
+def test_failed_build_leaves_no_files(facts, table_encoder, tmp_path):
     class Dying(table_encoder):
         def encode(self, texts):
             if self.seen:
@@ -155,7 +155,7 @@ def test_failed_build_leaves_nothing(facts, table_encoder, tmp_path):
     assert files_in(tmp_path / "cache") == []
 
 
-def test_build_index_rejects_what_it_cannot_use(facts, table_encoder, tmp_path):
+def test_build_index_rejects_invalid_options_and_encoders(facts, table_encoder, tmp_path):
     class Growing(table_encoder):
         def encode(self, texts):
             self.dimension += 1
@@ -179,7 +179,7 @@ def build_in_cache(arguments):
 
 
 def test_processes_that_build_one_index_agree(facts, table_encoder, tmp_path):
-    """Whoever comes last finds or replaces an equal index; nobody fails, nothing is left over."""
+    """The last process finds or replaces an equal index; no process fails or leaves files."""
     many = [Triplet(f"s{i}", "r", "o") for i in range(400)]
     with multiprocessing.get_context("fork").Pool(2) as pool:
         sizes = pool.map(build_in_cache, [(table_encoder, many, tmp_path)] * 6, chunksize=1)

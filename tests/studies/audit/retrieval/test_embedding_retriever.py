@@ -1,4 +1,4 @@
-"""Exact search over vectors: deletion before the ranks, ties by index, any batch alike."""
+"""Exact search over vectors: deletion before ranking, ties by index, equal in any batch."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def searches(draw):
 @settings(max_examples=200, deadline=None)
 @given(search=searches())
 def test_masked_search_agrees_with_a_rebuilt_store(search, table_encoder):
-    """Deleting and searching is searching a store that never held the entries."""
+    """A search after deletion equals a search of a store without the entries."""
     key_vectors, key_of, queries, deleted, k = search
     retriever, vectors = store_of(key_vectors, key_of, table_encoder)
 
@@ -99,7 +99,7 @@ def test_search_of_many_blocks_agrees_with_a_rebuilt_store(large):
     assert (plain == hits.indices).all(axis=1).mean() < 0.2
 
 
-def test_hits_are_the_same_bits_in_any_batch(large):
+def test_hits_are_bitwise_equal_in_any_batch(large):
     retriever, _, queries = large
     deleted = nearest_and_random(large, np.random.default_rng(6))
     whole = retriever.search_vectors(queries, k=5, deleted=deleted)
@@ -111,7 +111,7 @@ def test_hits_are_the_same_bits_in_any_batch(large):
 
 
 def test_thousands_of_ties_are_ranked_by_index(table_encoder):
-    """A key whose lowest entry is deleted gives way to tied keys further down."""
+    """A key whose lowest entry is deleted is ranked after tied keys with lower entries."""
     same = [[0.5, 0.5, 0.5, 0.5]] * 3_000
     query = np.array([[0.5, 0.5, 0.0, 0.0]], np.float32)
 
@@ -126,7 +126,7 @@ def test_thousands_of_ties_are_ranked_by_index(table_encoder):
 
 
 def test_order_is_that_of_exact_scores(table_encoder):
-    """Where scores differ by less than single precision can sum, the double sum decides."""
+    """If scores differ by less than the error of single precision, the double sum decides."""
     rng = np.random.default_rng(7)
     base = rng.standard_normal(384).astype(np.float32)
     base /= 1.0001 * np.linalg.norm(base)
@@ -172,33 +172,33 @@ def test_fingerprint_is_of_content_and_encoder(facts, table_encoder):
 @pytest.mark.parametrize(
     ("deleted", "message"),
     [
-        ([[6]], r"deleted\[0\] names entry 6, but the store holds 6 entries"),
-        ([[-1]], r"deleted\[0\] names entry -1"),
+        ([[6]], r"deleted\[0\] contains entry 6, but the store has 6 entries"),
+        ([[-1]], r"deleted\[0\] contains entry -1"),
         ([np.zeros(6, bool)], r"deleted\[0\] must be .* indices; got shape \(6,\) of bool"),
         ([[[1]]], r"deleted\[0\] must be a one-dimensional array"),
         ([[0.5]], r"of float64"),
-        ([[1], [2]], "one item a query; got 2 for 1 queries"),
+        ([[1], [2]], "one item per query; got 2 for 1 queries"),
     ],
     ids=["too_large", "negative", "mask", "nested", "float", "too_many"],
 )
-def test_search_rejects_deletions_that_do_not_fit(facts, ask, table_encoder, deleted, message):
+def test_search_rejects_invalid_deletions(facts, ask, table_encoder, deleted, message):
     retriever = EmbeddingRetriever(facts, table_encoder())
 
     with pytest.raises(ValueError, match=message):
         retriever.search([ask("France", "capital")], k=1, deleted=deleted)
 
 
-def test_search_rejects_no_slots_and_other_dimensions(facts, ask, table_encoder):
+def test_search_rejects_k_below_one_and_other_dimensions(facts, ask, table_encoder):
     retriever = EmbeddingRetriever(facts, table_encoder())
 
     with pytest.raises(ValueError, match="k must be at least 1; got 0"):
         retriever.search([ask("France", "capital")], k=0)
-    with pytest.raises(ValueError, match=r"shape \(n, 16\) as the index is; got \(1, 3\)"):
+    with pytest.raises(ValueError, match=r"shape \(n, 16\) of the index; got \(1, 3\)"):
         retriever.search_vectors(np.zeros((1, 3), np.float32), k=1)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 3.0], ids=["nan", "inf", "long"])
-def test_vectors_that_give_no_score_name_their_text(facts, ask, table_encoder, bad):
+def test_invalid_vectors_are_errors_with_their_text(facts, ask, table_encoder, bad):
     vector = np.full(16, bad)
     what = "longer than 1" if bad == 3.0 else "not finite"
 
@@ -215,8 +215,8 @@ def test_vectors_that_give_no_score_name_their_text(facts, ask, table_encoder, b
 
 
 @pytest.mark.parametrize("n_keys", [5, 3_000])
-def test_an_index_that_holds_nan_is_an_error(table_encoder, n_keys):
-    """In every comparison NaN is the lesser, so its entry would go missing without a word."""
+def test_index_with_nan_is_an_error(table_encoder, n_keys):
+    """All comparisons with NaN are false, so its entry would silently be missing."""
     triplets = [Triplet(f"s{i}", "r", "o") for i in range(n_keys)]
     retriever = EmbeddingRetriever(triplets, table_encoder())
     retriever.index.vectors[-1] = np.nan

@@ -50,3 +50,11 @@ def test_hybrid_rejects_what_does_not_fit(parts, facts):
         HybridRetriever([])
     with pytest.raises(RunnerError, match="built over different stores"):
         HybridRetriever([parts[0], FuzzyRetriever(facts[1:])])
+
+
+def test_a_hybrid_is_of_the_content_of_its_parts(parts, facts):
+    hybrid = HybridRetriever(parts)
+
+    assert hybrid.fingerprint()["content"] == parts[0].fingerprint()["content"]
+    with pytest.raises(RunnerError, match="built over different stores"):
+        HybridRetriever([hybrid, FuzzyRetriever(facts[1:])])

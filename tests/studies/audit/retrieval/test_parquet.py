@@ -1,4 +1,4 @@
-"""Databases in Parquet, against the same triplets in memory."""
+"""Databases in Parquet, compared with the same triplets in memory."""
 
 import errno
 import io
@@ -58,7 +58,7 @@ def plain(closures):
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_parquet_agrees_with_memory(tmp_path, table_encoder, triplets, facts, own_key, scope):
-    """Entries, closures by each rule, what they leave, lookup keys, searches and coverage."""
+    """Entries, closures by each rule, remaining entries, lookup keys, searches and coverage."""
     home = tmp_path / content_digest(triplets)
     home.mkdir(exist_ok=True)
     file = write(home / "s.parquet", triplets, row_group_size=3)
@@ -116,7 +116,7 @@ def naive_relations(triplets, subjects, objects):
 @pytest.mark.parametrize(
     "names", [("Tail", "HEAD", "relation"), ("value", "entity", "relationship")], ids=["htr", "lm"]
 )
-def test_columns_are_found_by_name_in_any_order_beside_others(tmp_path, names):
+def test_columns_are_found_by_name_in_any_order(tmp_path, names):
     table = pa.table(
         {
             names[0]: pa.array(["Paris"]).dictionary_encode(),
@@ -143,7 +143,7 @@ TABLES = {
     "lacking": ([["a"], ["b"]], ["head", "tail"], "relation is missing.*'tail': rename"),
     "two": ([["a"]] * 4, ["head", "entity", "relation", "tail"], "could be 'head' or 'entity'"),
     "twice": ([["a"]] * 4, ["head", "head", "relation", "tail"], "could be 'head' or 'head'"),
-    "number": ([["a"], ["r"], [3]], NAMED, "'tail' holds int64"),
+    "number": ([["a"], ["r"], [3]], NAMED, "'tail' has the type int64"),
     "null": ([["a", None], ["r"] * 2, ["b"] * 2], NAMED, "row 2 has no"),
     "blank": ([["a", "a"], ["r", " "], ["b"] * 2], NAMED, "row 2 has an e"),
     "long": ([["a"], ["r"], ["b" * 10_001]], NAMED, "10,001 characters"),
@@ -151,7 +151,7 @@ TABLES = {
     "bytes": (
         [pa.array([b"\xff\xfe"]).view(pa.string()), ["r"], ["b"]],
         NAMED,
-        "row 1: column 'head' holds bytes that are not UTF-8",
+        "row 1: column 'head' has bytes that are not UTF-8",
     ),
 }
 
@@ -170,7 +170,7 @@ def test_read_parquet_rejects(tmp_path, name):
 
 
 @pytest.mark.parametrize("cell", [None, " ", "x" * 10_001, b"\xff"])
-def test_a_broken_cell_is_named_by_its_shard_and_row(tmp_path, facts, cell):
+def test_error_of_an_invalid_cell_names_shard_and_row(tmp_path, facts, cell):
     folder = tmp_path / "store.parquet"
     folder.mkdir()
     write(folder / "part-0.parquet", facts)
@@ -182,7 +182,7 @@ def test_a_broken_cell_is_named_by_its_shard_and_row(tmp_path, facts, cell):
         read_parquet(folder)
 
 
-def test_read_parquet_rejects_what_is_no_parquet(tmp_path, facts):
+def test_read_parquet_rejects_other_files(tmp_path, facts):
     (tmp_path / "s.parquet").write_text("{}")
     whole = write(tmp_path / "t.parquet", facts).read_bytes()
     (tmp_path / "t.parquet").write_bytes(whole[:-20])
@@ -194,7 +194,7 @@ def test_read_parquet_rejects_what_is_no_parquet(tmp_path, facts):
             read_parquet(tmp_path / f"{name}.parquet")
 
 
-def test_index_is_made_once_and_again_where_the_file_changed(tmp_path, facts, capsys):
+def test_index_is_built_once_and_rebuilt_if_the_file_changed(tmp_path, facts, capsys):
     path = write(tmp_path / "s.parquet", facts)
     made = [read_parquet(path), read_parquet(path)]
     assert capsys.readouterr().err.count("indexing the triplets of") == 1
@@ -204,20 +204,20 @@ def test_index_is_made_once_and_again_where_the_file_changed(tmp_path, facts, ca
     again = read_parquet(path)
 
     assert list(again) == facts[:2]
-    assert "of another file or another Python" in capsys.readouterr().err
+    assert "made for another file or Python" in capsys.readouterr().err
     # What was mapped before is still whole.
     assert list(made[1]) == facts
 
 
-def test_index_of_another_unicode_is_made_again(tmp_path, facts, capsys, monkeypatch):
-    """Names are found by their folded forms, which another Python may fold otherwise."""
+def test_index_of_another_unicode_version_is_rebuilt(tmp_path, facts, capsys, monkeypatch):
+    """Names are found by their folded forms, which may differ in another Python."""
     path = write(tmp_path / "s.parquet", facts)
     with monkeypatch.context() as patch:
         patch.setattr(parquet, "_FORMAT", "1, Unicode 9.0.0")
         read_parquet(path)
 
     assert list(read_parquet(path)) == facts
-    assert "of another file or another Python" in capsys.readouterr().err
+    assert "made for another file or Python" in capsys.readouterr().err
 
 
 def rewritten(place, change):
@@ -256,7 +256,7 @@ BREAKS = {
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_damaged_index_is_made_again(tmp_path, facts, caplog, name):
+def test_damaged_index_is_rebuilt(tmp_path, facts, caplog, name):
     path = write(tmp_path / "s.parquet", facts)
     whole = read_parquet(path)
     BREAKS[name](tmp_path / "s.parquet.index")
@@ -265,14 +265,14 @@ def test_damaged_index_is_made_again(tmp_path, facts, caplog, name):
 
     assert list(again) == facts
     assert again.name_ids("subject").tolist() == whole.name_ids("subject").tolist()
-    assert "made again" in caplog.text
+    assert "rebuilt" in caplog.text
     caplog.clear()
     assert list(read_parquet(path)) == facts
-    assert "made again" not in caplog.text
+    assert "rebuilt" not in caplog.text
 
 
 class _FullDisk(io.RawIOBase):
-    """A file on a disk without room."""
+    """A file on a full disk."""
 
     def writable(self):
         return True
@@ -281,7 +281,7 @@ class _FullDisk(io.RawIOBase):
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_triplets_are_read_where_no_index_can_be_written(tmp_path, facts, monkeypatch, caplog):
+def test_triplets_are_read_if_the_index_cannot_be_written(tmp_path, facts, monkeypatch, caplog):
     path = write(tmp_path / "s.parquet", facts)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     made = pa.ipc.new_file
@@ -293,7 +293,7 @@ def test_triplets_are_read_where_no_index_can_be_written(tmp_path, facts, monkey
     assert {one.name for one in tmp_path.rglob("*") if one.is_file()} == {"s.parquet"}
 
 
-def test_index_goes_to_the_cache_where_something_is_in_the_way(tmp_path, facts, monkeypatch):
+def test_index_is_written_to_the_cache_if_its_path_is_taken(tmp_path, facts, monkeypatch):
     path = write(tmp_path / "s.parquet", facts)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     own = tmp_path / "s.parquet.index" / "notes.txt"

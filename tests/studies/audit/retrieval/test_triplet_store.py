@@ -1,4 +1,4 @@
-"""Lookups in, traces out: states, deletion, flags, abstention."""
+"""Lookups and their traces: states, deletion, flags, abstention."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def objects(candidates):
 
 
 def test_states_of_one_lookup(store, ask):
-    """FULL sees all, DEL-ON what remains with no slot lost, DEL-OFF nothing."""
+    """FULL searches all, DEL-ON k of the remaining entries, DEL-OFF nothing."""
     query = ask("Chad", "capital")
     full, on, off = store.look_up(
         [query] * 3,
@@ -87,7 +87,7 @@ def test_flags_are_those_of_the_target(store, ask):
     assert [c.matches_subject for c in other.all_candidates if c.object == "Fort-Lamy"] == [False]
 
 
-def test_names_without_letters_are_equivalent_to_themselves_alone(ask, table_encoder):
+def test_names_without_letters_are_equivalent_only_to_themselves(ask, table_encoder):
     triplets = [Triplet("!!!", "genre", "dance"), Triplet("???", "genre", "rock")]
     database = Triplets.of(triplets)
     target = TARGET.model_copy(update={"subject": "!!!", "subject_aliases": ()})
@@ -120,7 +120,7 @@ def test_abstention_and_fallback_are_distinguished(database, store, ask):
 
 
 @pytest.mark.parametrize(("entity", "relation"), [("", ""), (" ", "\t"), ("_", " _ ")])
-def test_blank_lookup_is_an_error_and_no_fallback(database, ask, entity, relation):
+def test_blank_lookup_is_an_error_and_not_a_fallback(database, ask, entity, relation):
     anyway = store_of(database, threshold=None, fallback="top1_anyway")
 
     full, off = anyway.look_up([ask(entity, relation)] * 2, states=["FULL", "DEL-OFF"])
@@ -161,8 +161,8 @@ def test_batch_agrees_with_one_by_one(store, ask):
     ],
     ids=["nan", "deleted", "outside", "unsorted"],
 )
-def test_store_rejects_hits_that_cannot_be(database, ask, hits, message):
-    """A retriever that forgets the deletion would pass for a model that remembers."""
+def test_store_rejects_invalid_hits(database, ask, hits, message):
+    """A retriever that ignores the deletion would look like a model that remembers."""
 
     class Broken:
         def fingerprint(self):
@@ -189,11 +189,11 @@ def test_store_rejects_hits_of_other_queries_and_the_retriever_of_another_databa
 
     store = TripletStore(database, Broken(database))
 
-    with pytest.raises(RunnerError, match=r"one row of hits a query, 1 rows; got .* \(2, 1\)"):
+    with pytest.raises(RunnerError, match=r"one row of hits per query, 1 rows; got .* \(2, 1\)"):
         store.look_up([ask("a", "b")], states=["FULL"])
     # Of one name and one size, but not of one content.
     others = [entry._replace(object="?") for entry in facts]
-    with pytest.raises(RunnerError, match=r"built over other triplets .* build it of"):
+    with pytest.raises(RunnerError, match=r"built over other triplets .* build it over"):
         TripletStore(database, FuzzyRetriever(others))
 
 
@@ -202,19 +202,19 @@ def test_store_rejects_hits_of_other_queries_and_the_retriever_of_another_databa
     [
         ({"k": 0}, "k must be at least 1; got 0"),
         ({"threshold": np.nan}, "threshold must be a num"),
-        ({"states": ["FULL"] * 2}, "states must hold one item a query; got 2 for 1 queries"),
-        ({"states": ["FULL"], "targets": []}, "targets must hold one item a query; got 0 for 1"),
+        ({"states": ["FULL"] * 2}, "states must have one item per query; got 2 for 1 queries"),
+        ({"states": ["FULL"], "targets": []}, "targets must have one item per query; got 0 for 1"),
         ({"states": ["OFF"]}, r"states must be FULL, DEL-ON or DEL-OFF; got \['OFF'\]"),
-        ({"states": ["FULL"], "deleted": [[6]]}, "names entry 6, but the store holds 6 entries"),
-        ({"states": ["DEL-ON"], "deleted": [[6]]}, "names entry 6, but the store holds 6 entries"),
-        ({"states": ["DEL-OFF"], "deleted": [[6]]}, "names entry 6, but the store holds 6 entr"),
+        ({"states": ["FULL"], "deleted": [[6]]}, "contains entry 6, but the store has 6 entries"),
+        ({"states": ["DEL-ON"], "deleted": [[6]]}, "contains entry 6, but the store has 6 entries"),
+        ({"states": ["DEL-OFF"], "deleted": [[6]]}, "contains entry 6, but the store has 6 e"),
         (
             {"states": ["DEL-ON"], "deleted": [np.zeros(6, bool)]},
             r"deleted\[0\] must be .* for a mask",
         ),
     ],
 )
-def test_policies_and_lookups_that_do_not_fit_are_refused(database, ask, options, message):
+def test_invalid_policies_and_lookups_are_rejected(database, ask, options, message):
     policy = {"k": options.get("k", 3), "threshold": options.get("threshold", 0.6)}
     asked = {name: value for name, value in options.items() if name not in policy}
 
@@ -222,7 +222,7 @@ def test_policies_and_lookups_that_do_not_fit_are_refused(database, ask, options
         store_of(database, **policy).look_up([ask("Chad", "capital")], **asked)
 
 
-def test_fingerprint_tells_the_policy(store):
+def test_fingerprint_contains_the_policy(store):
     policy = {"k": 3, "threshold": 0.6, "fallback": "abstain", "key": "published"}
     assert store.fingerprint() == policy | {"retriever": store.fingerprint()["retriever"]}
     keyed = TripletStore(store.triplets, FuzzyRetriever(store.triplets), key=folded)
@@ -231,7 +231,7 @@ def test_fingerprint_tells_the_policy(store):
     assert other.fingerprint() != store.fingerprint()
 
 
-def test_published_facts_are_found_deleted_and_replaced(published):
+def test_published_facts_are_found_and_replaced_after_deletion(published):
     """In every database a fact answers its own lookup until deleted, then k others come."""
     for database, prompts in published.values():
         # Up to ten stars stand under the United States alone.

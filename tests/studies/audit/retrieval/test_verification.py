@@ -14,7 +14,7 @@ from surface_consistency.studies.audit.retrieval.verification import database_co
 
 
 def left_by(database, facts):
-    """Delete as published and verify; one item a fact, and the counts."""
+    """Delete as published and verify; one item per fact, and the counts."""
     left = verify_closures(database, facts, alias_closures(database, facts))
     return list(left.itertuples()), closure_counts(left)
 
@@ -44,7 +44,7 @@ def test_other_published_deletions_are_complete(published):
     assert sum(counts["n_absent"] for counts in found.values()) == 0
 
 
-def test_internet_suffixes_keep_the_iso_codes_alive(published):
+def test_iso_codes_remain_as_internet_suffixes(published):
     """In 19 of 20 countries the published key reads ".us" as "US"; for the UK it is "GB"."""
     database, facts = published["countries/base"]
 
@@ -58,8 +58,8 @@ def test_internet_suffixes_keep_the_iso_codes_alive(published):
     assert database[code.shared_surface[0]].object == f".{code.gold_object.lower()}"
 
 
-def test_largest_cities_share_the_capitals_surface(published):
-    """They are equal under any key, so punctuation is not to blame."""
+def test_capitals_remain_as_largest_cities(published):
+    """They are equal under any key, so punctuation is not the cause."""
     items, _ = left_by(*published["countries/collision"])
 
     capitals = [item for item in items if item.relation == "Capital"]
@@ -91,13 +91,13 @@ def test_unpaired_closures_are_rejected(published):
     database, facts = published["sports/base"]
     closures = alias_closures(database, facts)
 
-    with pytest.raises(ValueError, match="must pair up, got 100 and 99"):
+    with pytest.raises(ValueError, match="differ in number: 100, 99"):
         verify_closures(database, facts, closures[1:])
     with pytest.raises(ValueError, match="of this database of 100 triplets, got the index 101"):
         verify_closures(database, facts, [closures[0] + 101, *closures[1:]])
 
 
-def test_what_a_shared_alias_alone_keeps_alive_is_told_apart(make, fact):
+def test_entries_kept_only_by_a_shared_alias_are_marked(make, fact):
     """Another athlete's fact is listed, since an alias may be missing, and marked."""
     database = make(
         ("Michael Jordan", "Sport", "Basketball"),
@@ -115,11 +115,11 @@ def test_what_a_shared_alias_alone_keeps_alive_is_told_apart(make, fact):
     assert [item.remaining for item in items] == [(1, 2), (0, 2), (1,)]
     assert [item.by_shared_alias for item in items] == [(1,), (0, 2), (1,)]
     assert counts["n_incomplete"] == 3
-    assert "(2 by an alias of two things alone)" in counts["summary"]
+    assert "(2 only by an alias of two entities)" in counts["summary"]
 
 
-def test_many_facts_are_checked_as_each_alone(published):
-    """Facts with much in common, at once, in any number: what one leaves is told of it alone."""
+def test_many_facts_are_checked_as_if_one_by_one(published):
+    """Similar facts together, in any number: remaining entries are reported per fact."""
     database, facts = published["politicians/alias"]
     closures = alias_closures(database, facts)
     groups = AliasGroups.from_prompts(facts, database=database)
@@ -133,7 +133,7 @@ def test_many_facts_are_checked_as_each_alone(published):
     assert closure_counts(verify_closures(database, [], []))["n_items"] == 0
 
 
-def test_names_that_no_group_knows_are_one_with_those_of_their_key(make, fact):
+def test_names_outside_all_groups_are_equivalent_by_their_key(make, fact):
     database = make(("U.S.", "Capital", "Washington"), ("usa", "Capital", "Washington"))
     facts = [fact("u s", "capital", "WASHINGTON"), fact("b", "capital", "Washington")]
 
@@ -145,7 +145,7 @@ def test_names_that_no_group_knows_are_one_with_those_of_their_key(make, fact):
     assert closure_counts(left)["n_absent"] == 1
 
 
-def test_no_prompts_and_those_of_another_domain_are_rejected(published):
+def test_empty_prompts_and_prompts_of_another_domain_are_rejected(published):
     for (name, (database, _)), (other, (_, prompts)) in product(published.items(), repeat=2):
         if name.split("/")[0] != other.split("/")[0]:
             with pytest.raises(DataError, match="they belong to another database"):

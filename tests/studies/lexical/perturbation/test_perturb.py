@@ -31,7 +31,7 @@ def instance(*options, context="", correct=0, name="1"):
 
 
 def perturb(one, draw=0, **options):
-    """Give one draw of one instance."""
+    """Return one draw of one instance."""
     (made,) = perturb_all([one], draws=(draw,), **options)
     return made
 
@@ -77,7 +77,7 @@ def test_forms():
     assert {key: inflect(*key) for key in KNOWN} == KNOWN
 
 
-def test_any_inflector_serves(lexicon):
+def test_custom_inflector_is_used(lexicon):
     slash = "{}/{}".format
     made = perturb(instance("dogs", "x"), lexicon=lexicon, inflect=slash)
     assert made.instance.options[0] == "hound/NNS"
@@ -89,27 +89,27 @@ TEXT = "They choose a story of huge dogs."
 @pytest.mark.parametrize(
     ("options", "expected", "settings"),
     [
-        # Names, auxiliaries and synonyms of several words are left.
+        # Names, auxiliaries and synonyms of several words are not replaced.
         (("Ann does suspend an apple.", "Ann was here"), ("Ann does suspend an apple.",), {}),
         (("She suspended it.", "No"), ("She hung up it.",), {"multi_word": True}),
         # A noun of two letters is mostly a unit.
         (("an hour", "no"), ("an hour", "no"), {}),
-        # Articles follow the first letter.
+        # Articles are adapted to the first letter.
         (("A crime and an enrolment.", "x"), ("An offense and a registration.",), {}),
-        # Both options are reworded alike, in all forms.
+        # The same synonyms are used in both options, in all forms.
         (("These dogs.", "These dog."), ("These hounds.", "These hound."), {"seed": 3}),
         ((TEXT, "x"), ("They choose a history of huge hounds.",), {"pos": ("noun",)}),
         ((TEXT, "x"), ("They choose a story of immense dogs.",), {"pos": ("adjective",)}),
     ],
 )
-def test_words_give_way_to_synonyms(lexicon, options, expected, settings):
+def test_words_are_replaced_by_synonyms(lexicon, options, expected, settings):
     made = perturb(instance(*options), lexicon=lexicon, **settings)
 
     assert made.instance.options[: len(expected)] == expected
     assert bool(made.edits) == (made.instance.options != options)
 
 
-def test_an_edit_tells_place_form_and_lemmas(lexicon):
+def test_edit_contains_position_form_and_lemmas(lexicon):
     made = perturb(instance("Stories were chosen.", "x"), lexicon=lexicon)
 
     assert made.instance.options[0] == "Histories were selected."
@@ -127,7 +127,7 @@ def test_a_pair_with_a_word_of_one_option_replaced_is_broken(lexicon):
     assert not perturb(instance("These dogs.", "These dog."), lexicon=lexicon).is_broken
 
 
-def test_options_do_not_become_alike(lexicon):
+def test_options_do_not_become_equal(lexicon):
     pair = instance("the dog", "the hound", context="a story")
     for seed in range(8):
         made = perturb(pair, lexicon=lexicon, seed=seed)
@@ -136,7 +136,7 @@ def test_options_do_not_become_alike(lexicon):
     assert len(set(swapped.instance.options)) == 2
 
 
-def test_words_to_be_foretold_are_left_unless_asked_for(lexicon):
+def test_words_to_predict_are_replaced_only_with_targets(lexicon):
     one = instance("dog", context="He chose a")
     assert perturb(one, lexicon=lexicon).instance.options == ("dog",)
     assert perturb(one, lexicon=lexicon, targets=True).instance.options == ("hound",)
@@ -163,10 +163,10 @@ def test_draws_differ_and_repeat(lexicon):
         words(share=0.0)
 
 
-def test_any_tagger_serves(lexicon):
+def test_custom_tagger_is_used(lexicon):
     dogs = SimpleNamespace(tag=lambda text: [Word(start=0, end=len(text), lemma="dog", tag="NNS")])
     made = perturb(instance("hunde", "katze"), lexicon=lexicon, tagger=dogs)
-    # Both would be hounds, so the options stay.
+    # Both would be hounds, so the options are not replaced.
     assert made.instance.options == ("hunde", "katze")
     made = perturb(instance("x", "y", context="hunde"), lexicon=lexicon, tagger=dogs)
     assert made.instance.context == "hounds"
@@ -180,18 +180,18 @@ def test_senses_are_stored_and_read_again(lexicon, tmp_path):
     made = perturb(instance(text, "the apple"), lexicon=lexicon, senses=StoredSense(path))
     assert made.instance.options[0] == "the fellow"
     assert StoredSense(path).choose([question]) == [question.synsets[1]]
-    # What is not stored stays.
+    # Words without a stored sense are not replaced.
     assert perturb(instance("a dog", "b"), lexicon=lexicon, senses=StoredSense(path)).edits == ()
     for row, error, match in (
-        ({"start": 4, "synset": "00000001-n"}, DataError, "00000001-n is no sense of 'dog' in"),
-        ({"start": "4"}, RecordError, r"senses\.jsonl:1: a sense has text, start"),
+        ({"start": 4, "synset": "00000001-n"}, DataError, "00000001-n is not a sense of 'dog' in"),
+        ({"start": "4"}, RecordError, r"senses\.jsonl:1: a sense must have text, start"),
     ):
         path.write_text(json.dumps({"text": text} | row) + "\n")
         with pytest.raises(error, match=match):
             StoredSense(path).choose([question])
 
 
-def test_a_model_judges_senses_by_multiple_choice(lexicon):
+def test_model_chooses_senses_by_multiple_choice(lexicon):
     asked = []
 
     def generate(prompts, params):
@@ -211,14 +211,14 @@ def test_a_model_judges_senses_by_multiple_choice(lexicon):
     assert judge.n_unclear == 1
 
 
-def test_a_chooser_of_too_few_senses_is_refused(lexicon):
+def test_chooser_that_returns_too_few_senses_raises_an_error(lexicon):
     short = SimpleNamespace(choose=lambda questions: [])
-    with pytest.raises(ValueError, match="one sense a question, got 0 for 1"):
+    with pytest.raises(ValueError, match="one sense per question, got 0 for 1"):
         perturb(instance("dog", "x"), lexicon=lexicon, senses=short)
 
 
 def test_examples_of_the_paper(wordnet):
-    """Table A: the synonyms it prints are among those that are drawn."""
+    """The synonyms in table A are among those that are drawn."""
     for text, word in (
         ("He committed a crime.", "perpetrated"),
         ("The registration is closed.", "enrollment"),

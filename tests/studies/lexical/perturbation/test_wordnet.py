@@ -1,4 +1,4 @@
-"""The reader of WordNet's files, against files made by hand, and against nltk on the real ones."""
+"""The reader of WordNet's files, with small files and compared with nltk on the real ones."""
 
 import importlib.util
 import random
@@ -14,7 +14,7 @@ FILES = Path(__file__).parent / "wordnet"
 PARTS = {"noun": "n", "verb": "v", "adjective": "a", "adverb": "r"}
 
 
-def test_files_are_what_their_maker_writes():
+def test_files_equal_the_output_of_their_maker():
     spec = importlib.util.spec_from_file_location("make_wordnet", FILES.parent / "make_wordnet.py")
     maker = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(maker)
@@ -24,7 +24,7 @@ def test_files_are_what_their_maker_writes():
         assert (FILES / name).read_text(encoding="utf-8") == content
 
 
-def test_senses_come_in_their_order_with_words_as_written(lexicon):
+def test_senses_are_in_order_with_words_as_written(lexicon):
     tame, fellow = lexicon.synsets("Dog", "noun")
     assert tame.lemmas == ("hound", "dog", "Canis familiaris")
     assert tame.definition == "a tame animal that barks"
@@ -60,7 +60,7 @@ def test_counts_are_of_the_most_frequent_sense_of_a_part_of_speech(lexicon):
     assert {key: lexicon.sense_count(*key) for key in counts} == counts
 
 
-def test_a_word_that_no_corpus_holds_is_a_word(tmp_path):
+def test_word_that_no_tagged_corpus_contains_is_found(tmp_path):
     folder = tmp_path / "w"
     shutil.copytree(FILES, folder)
     (folder / "cntlist.rev").unlink()
@@ -72,18 +72,18 @@ def test_a_word_that_no_corpus_holds_is_a_word(tmp_path):
     assert (lexicon.sense_count("apple", "noun"), lexicon.sense_count("dog", "noun")) == (0, 1)
 
 
-def test_missing_and_broken_files_are_named(tmp_path):
+def test_errors_name_missing_and_invalid_files(tmp_path):
     with pytest.raises(SourceNotFoundError, match=r"lacks index\.noun, .*wordnet-base"):
         WordNet(tmp_path)
     folder = tmp_path / "w"
     shutil.copytree(FILES, folder)
     data = (folder / "data.noun").read_bytes()
     (folder / "data.noun").write_bytes(data.replace(b"\n", b"\r\n"))
-    with pytest.raises(DataError, match=r"data\.noun: no synset begins at byte \d+, where index"):
+    with pytest.raises(DataError, match=r"data\.noun: no synset begins at byte \d+, to which"):
         WordNet(folder).synsets("dog", "noun")
     index = (folder / "index.verb").read_text().replace("use v 1 1 @ 1 1", "use v x 1 @ 1 1")
     (folder / "index.verb").write_text(index)
-    with pytest.raises(DataError, match=r"index\.verb: the line of 'use' is no index line"):
+    with pytest.raises(DataError, match=r"index\.verb: the line of 'use' is not an index line"):
         WordNet(folder).synsets("use", "verb")
     (folder / "verb.exc").write_text("chose\n")
     with pytest.raises(DataError, match=r"verb\.exc: 'chose' has no base form"):
@@ -125,7 +125,7 @@ def test_equals_nltk_on_the_real_files(wordnet, nltk_wordnet):
                 for item in synset.lemmas()
                 if item.name().lower() == lemma
             ]
-            # A few lines of the published counts are of senses that no word has any more.
+            # A few lines of the published counts are for senses that no longer have words.
             n_more += wordnet.sense_count(lemma, pos) > max(seen)
             assert wordnet.sense_count(lemma, pos) >= max(seen)
             for form in (lemma, f"{lemma}s", f"{lemma}ed", f"{lemma}ing"):
