@@ -1,4 +1,4 @@
-"""The facts of a frame of forms, and what intervals take as a whole."""
+"""Number the facts and the clusters of a frame of forms."""
 
 from typing import NamedTuple
 
@@ -12,18 +12,18 @@ from surface_consistency.reading import shown
 
 
 class FactCodes(NamedTuple):
-    """Numbers of what each row is about, shape `(n_rows,)`."""
+    """Codes of the fact and the cluster of each row, shape `(n_rows,)`."""
 
     facts: Integers
     clusters: Integers
 
 
 def fact_codes(frame: pd.DataFrame, facts: list[str], cluster: str | None) -> FactCodes:
-    """Number facts and clusters, refusing rows without one and facts of two clusters."""
+    """Number facts and clusters; raise an error if one is missing or a fact is in two clusters."""
     for column in facts:
         if frame[column].isna().any():
             row = int(np.argmax(frame[column].isna()))
-            raise ValueError(f"column {shown(column)} names no fact in row {row}: fill it in")
+            raise ValueError(f"column {shown(column)} has no fact in row {row}: fill it")
         if frame[column].dtype == object:
             refuse_mixed_labels(frame[column].unique(), f"column {shown(column)}")
     codes = frame.groupby(facts, sort=False, observed=True).ngroup()
@@ -47,7 +47,7 @@ def refuse_repeats(
     columns: list[str],
     group: str,
 ) -> None:
-    """Refuse a form, the last of the columns, that stands twice for a fact of a group."""
+    """Raise an error if a form (the last of the columns) occurs twice for a fact of a group."""
     forms = pd.factorize(frame[columns[-1]].iloc[where], use_na_sentinel=False)[0]
     joint = facts[where] * (int(forms.max(initial=0)) + 1) + forms
     _, first, counts = np.unique(joint, return_index=True, return_counts=True)
@@ -55,6 +55,6 @@ def refuse_repeats(
         row = frame.iloc[int(where[first[np.argmax(counts > 1)]])]
         name = ", ".join(f"{column}={shown(plain_label(row[column]))}" for column in columns)
         raise ValueError(
-            f"{name} stands more than once {group}: drop the duplicates, or add to by or item what "
-            "tells them apart"
+            f"{name} occurs more than once {group}: drop the duplicates, or add a column that "
+            "distinguishes them to by or item"
         )
