@@ -342,9 +342,9 @@ def widened(
         confidence: Nominal coverage.
 
     Returns:
-        Both limits. The square of each half-width is the sum of its square and that of a t interval
-        over forms, with degrees of freedom one less than forms. NaN if omitting a form makes the
-        statistic undefined, and for fewer than two forms.
+        Both limits. Each half-width is combined with that of a t interval over forms, with degrees
+        of freedom one less than forms, as the root of the sum of squares. NaN if omitting a form
+        makes the statistic undefined, and for fewer than two forms.
     """
     if by_form.size < 2:
         return np.array([math.nan, math.nan])

@@ -176,9 +176,7 @@ def _kappa(table: PairedTable, intervals: Intervals) -> tuple[float, float, floa
     answers = np.repeat(np.eye(4), table.counts, axis=0)
     kappa = group_values(answers, {"kappa": kappa_of_counts}, intervals)["kappa"]
     if math.isnan(kappa.value):
-        warn_undefined(
-            f"kappa is undefined (NaN): the labels in {table} do not vary", stacklevel=3
-        )
+        warn_undefined(f"kappa is undefined (NaN): the labels in {table} do not vary", stacklevel=3)
     elif math.isnan(kappa.low):
         warn_undefined(
             "the interval of kappa is undefined (NaN): there is only one answer", stacklevel=3

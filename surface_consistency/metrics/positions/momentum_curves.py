@@ -273,7 +273,7 @@ def momentum(
         2018 (why runs of finite length need a permutation null). Myllymaki, Mrkvicka, Grabarnik,
         Seijo and Hahn, Journal of the Royal Statistical Society B 79, 2017 (rank envelopes). Rasch,
         Probabilistic Models, 1960 (the null of "topic-and-slot", given each response's number of
-        right slots).
+        correct slots).
 
     Examples:
         >>> slots = [[1, 1, 1, 0, 0], [0, 0, 1, 1, 1], [1, 1, 1, 1, 0], [0, 0, 0, 0, 1]] * 25
@@ -290,9 +290,9 @@ def momentum(
     null = _chosen_null(null, places, codes.shape[2])
     if places is None and codes.shape[1] > 1:
         raise ValueError(
-            f"orders must tell the sub-question in each slot, since a topic has {codes.shape[1]} "
-            "permutations, which share sub-questions: pass orders, of the shape of slots "
-            "(`topic_arrays` gives both), or one response a topic"
+            f"orders must give the sub-question in each slot, because a topic has {codes.shape[1]} "
+            "permutations, which share sub-questions: pass orders, with the shape of slots "
+            "(`topic_arrays` returns both), or one response per topic"
         )
     complete = (codes != MISSING).all(axis=2)
     verdicts = codes[complete]

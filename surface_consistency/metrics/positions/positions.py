@@ -164,9 +164,7 @@ def _by_topic(
     n_answers = (~gaps).sum(axis=1) * (n_permutations // n_slots)
     n_missing = int(gaps.sum())
     if not n_answers.any():
-        raise ValueError(
-            "no sub-question has correctness labels in all orders"
-        )
+        raise ValueError("no sub-question has correctness labels in all orders")
     _inputs.warn_unscored(n_missing, gaps.size, what="sub-questions", stacklevel=3)
     right = ((codes == 1) & complete).sum(axis=1, dtype=np.int64)
     some = n_answers > 0
