@@ -23,7 +23,7 @@ def adjust_p_values(
 ) -> npt.NDArray[np.float64]:
     """Adjust p-values for the number of tests.
 
-    With the m p-values in rising order, "holm" multiplies the i-th by m - i + 1 and takes running
+    With the m p-values in increasing order, "holm" multiplies the i-th by m - i + 1 and takes running
     maxima; "benjamini-hochberg" multiplies it by m / i and takes running minima from the largest
     down; "benjamini-yekutieli" is that times 1 + 1/2 + ... + 1/m.
 
@@ -64,7 +64,7 @@ def adjust_p_values(
     outside = (raw < 0.0) | (raw > 1.0)
     if outside.any():
         index = int(np.argmax(outside))
-        raise ValueError(f"p_values[{index}] must lie in [0, 1]; got {raw[index]}")
+        raise ValueError(f"p_values[{index}] must be in [0, 1]; got {raw[index]}")
     adjusted = np.full(raw.size, np.nan)
     tested = np.flatnonzero(~np.isnan(raw))
     order = tested[np.argsort(raw[tested], kind="stable")]

@@ -103,6 +103,7 @@ def paired_by(
 
     References:
         Nishida et al. 2026, arXiv 2604.21882, section 3.2 and figure 2.
+
     Examples:
         >>> import pandas as pd
         >>> categories = [["from surnames"], ["from surnames", "from plurals"], ["from plurals"]]

@@ -56,7 +56,7 @@ def required_pairs(
     size = abs(difference)
     if not 0.0 < size <= discordant_rate:
         raise ValueError(
-            "difference must lie between 0 and discordant_rate, which bounds it; got "
+            "difference must be between 0 and discordant_rate, which bounds it; got "
             f"{difference!r} with discordant_rate={discordant_rate!r}"
         )
     spread = z_test * math.sqrt(discordant_rate) + z_power * math.sqrt(discordant_rate - size**2)
@@ -134,14 +134,14 @@ def _quantiles(
     """Check the probabilities, and return the normal quantiles of test and power."""
     for name, value in (("power", power), ("significance", significance)):
         if not 0.0 < value < 1.0:
-            raise ValueError(f"{name} must lie strictly between 0 and 1; got {value!r}")
+            raise ValueError(f"{name} must be strictly between 0 and 1; got {value!r}")
     if power <= significance / 2.0:
         raise ValueError(
             "power must exceed significance / 2, the probability of a false finding in either "
             f"direction; got power={power!r} and significance={significance!r}"
         )
     if not 0.0 < discordant_rate <= 1.0:
-        raise ValueError(f"discordant_rate must lie in (0, 1]; got {discordant_rate!r}")
+        raise ValueError(f"discordant_rate must be in (0, 1]; got {discordant_rate!r}")
     if not 0.0 < design_effect < math.inf:
         raise ValueError(f"design_effect must be above 0 and finite; got {design_effect!r}")
     normal = NormalDist()

@@ -101,6 +101,7 @@ def extraction_log_likelihood(
             the previous ones; the first token may be None, as many servers return it.
         prefix_lengths: Number of tokens of each first half; None means half of the tokens, rounded
             down.
+
     Returns:
         One sum per instance, at most 0, shape `(n_instances,)`; higher means more memorized.
 
