@@ -84,7 +84,7 @@ def cluster_codes(frame: pd.DataFrame, cluster: str | None) -> _inputs.Integers:
         return np.arange(len(frame))
     codes, labels = pd.factorize(frame[cluster])
     if labels.dtype == object:
-        _inputs.refuse_mixed_labels(labels, f"column {shown(cluster)}")
+        _inputs.check_label_types(labels, f"column {shown(cluster)}")
     if (codes < 0).any():
         raise ValueError(
             f"column {shown(cluster)} has no cluster id in row {int(np.argmax(codes < 0))}: fill "

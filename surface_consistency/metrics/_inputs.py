@@ -98,7 +98,7 @@ def outcome_cells(
     codes = [verdict_codes(first, names[0]), verdict_codes(second, names[1])]
     check_equal_lengths(**{name: code.size for name, code in zip(names, codes, strict=True)})
     for code, name in zip(codes, names, strict=True):
-        refuse_missing(code == MISSING, name, missing, rows="pairs", is_verdict=True)
+        check_complete(code == MISSING, name, missing, rows="pairs", is_verdict=True)
     cells = (2 * (1 - codes[0]) + (1 - codes[1])).astype(np.int8)
     cells[(codes[0] == MISSING) | (codes[1] == MISSING)] = MISSING
     return cells
@@ -133,8 +133,10 @@ def plain_list(values: Iterable[Any]) -> list[Any]:
     if hasattr(values, "to_pylist"):
         return list(values.to_pylist())
     items = list(values.tolist() if isinstance(values, np.ma.MaskedArray) else values)
-    odd = any(hasattr(kind, "detach") or hasattr(kind, "as_py") for kind in set(map(type, items)))
-    return list(map(_scalar, items)) if odd else items
+    wrapped = any(
+        hasattr(kind, "detach") or hasattr(kind, "as_py") for kind in set(map(type, items))
+    )
+    return list(map(_scalar, items)) if wrapped else items
 
 
 def _vector(values: npt.ArrayLike, name: str, what: str = "") -> npt.NDArray[Any]:
@@ -167,9 +169,9 @@ def verdict_codes(values: npt.ArrayLike, name: str) -> Codes:
         codes = np.full(array.size, MISSING, dtype=np.int8)
         codes[array == 0] = 0
         codes[array == 1] = 1
-        strange = (codes == MISSING) & (array == array)
-        if strange.any():
-            index = int(np.argmax(strange))
+        invalid = (codes == MISSING) & (array == array)
+        if invalid.any():
+            index = int(np.argmax(invalid))
             raise _not_a_verdict(array[index].item(), index, name)
         return codes
     return np.fromiter(
@@ -298,7 +300,7 @@ def complete_rows(
     gaps = np.zeros(columns[first].size, dtype=np.bool_)
     for name, column in columns.items():
         absent = np.isnan(column)
-        refuse_missing(absent, name, missing)
+        check_complete(absent, name, missing)
         gaps |= absent
     n_dropped = int(np.count_nonzero(gaps))
     if n_dropped == 0:
@@ -311,7 +313,7 @@ def check_missing(missing: str) -> None:
     check_choice(missing, ("raise", "drop"), "missing")
 
 
-def refuse_missing(
+def check_complete(
     absent: Flags,
     name: str,
     missing: MissingPolicy,
@@ -352,7 +354,7 @@ def label_codes(
         return np.arange(n, dtype=np.int64)
     factorized = _factorized(labels)
     if factorized is not None and len(factorized[0]) == n:
-        refuse_mixed_labels(factorized[1], name)
+        check_label_types(factorized[1], name)
         return np.asarray(factorized[0], dtype=np.int64)
     values = plain_list(labels)
     numbers = {label: number for number, label in enumerate(dict.fromkeys(values))}
@@ -365,7 +367,7 @@ def label_codes(
         raise ValueError(
             f"{name} must have one label per {row}; got {len(values)} labels for {n} {row}s"
         )
-    refuse_mixed_labels(numbers, name)
+    check_label_types(numbers, name)
     return np.fromiter(map(numbers.__getitem__, values), dtype=np.int64, count=n)
 
 
@@ -385,7 +387,7 @@ def _factorized(labels: Any) -> tuple[Any, Any] | None:  # noqa: ANN401 - any ki
     return None if (codes < 0).any() else (codes, distinct)
 
 
-def refuse_mixed_labels(labels: Iterable[Any], name: str) -> None:
+def check_label_types(labels: Iterable[Any], name: str) -> None:
     """Raise an error if a text and a number are written alike, such as "1" and 1.
 
     Args:

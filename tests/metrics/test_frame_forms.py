@@ -146,7 +146,7 @@ class OfAnotherLibrary:
 
 
 REFUSALS = {
-    "list": (lambda f, _: f.to_dict("records"), TypeError, "DataFrame, one row a.*got list"),
+    "list": (lambda f, _: f.to_dict("records"), TypeError, "DataFrame, one row per.*got list"),
     "polars": (lambda *_: OfAnotherLibrary(), TypeError, r"of polars: pass frame.to_pandas\(\)"),
     "empty": (lambda f, _: f.iloc[:0], ValueError, "no rows"),
     "column": (lambda f, name: f.drop(columns=name), ColumnNotFoundError, "is not in the"),
@@ -178,11 +178,11 @@ def test_unusable_values_and_policies_are_refused(name):
     with pytest.raises(ValueError, match="missing must be 'raise' or 'drop'; got 'skip'"):
         rows_of(metric, frame, missing="skip")
     frame.loc[3, metric.value] = None
-    with pytest.raises(ValueError, match=rf"{metric.value}\[3\] (has no verdict|is missing)"):
+    with pytest.raises(ValueError, match=rf"{metric.value}\[3\] (has no label|is missing)"):
         rows_of(metric, frame, missing="raise")
     frame.loc[3, metric.value] = 2
     if "correct" in metric.value:
-        with pytest.raises(ValueError, match=rf"{metric.value}\[3\] is 2, which is no verdict"):
+        with pytest.raises(ValueError, match=rf"{metric.value}\[3\] is 2, which is not a corr"):
             rows_of(metric, frame)
 
 
@@ -192,9 +192,9 @@ def test_unusable_grouping_columns_are_refused(name):
     frame = metric.frame(0)
     taken = rows_of(metric, frame).columns[-1]
 
-    with pytest.raises(ValueError, match="by names a column twice"):
+    with pytest.raises(ValueError, match="by contains a column twice"):
         rows_of(metric, frame, **{metric.by: ["group", "group"]})
     with pytest.raises(ValueError, match="has the name of a column of the result"):
         rows_of(metric, frame.assign(**{taken: 1}), **{metric.by: taken})
-    with pytest.raises(ColumnNotFoundError, match="'nowhere' is not in the frame"):
+    with pytest.raises(ColumnNotFoundError, match="'nowhere' not found in the frame"):
         rows_of(metric, frame, **{metric.by: "nowhere"})

@@ -31,7 +31,7 @@ from surface_consistency.metrics.uncertainty.cluster_bounds import ClusterT, mea
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
     Intervals,
-    worth_of_clusters,
+    effective_number,
 )
 from surface_consistency.metrics.uncertainty.means import MeanT, distances
 from surface_consistency.reading import shown
@@ -276,7 +276,7 @@ def compare_totals(
         scale=known,
         is_verdicts=totals.is_verdicts,
         n_effective=min(
-            float(worth_of_clusters(totals.sizes[totals.tasks == task]))
+            float(effective_number(totals.sizes[totals.tasks == task]))
             for task in range(totals.n_tasks)
         ),
         cells=totals.cells(int(pairs.one[0]), int(pairs.other[0])) if has_cells else None,
@@ -354,7 +354,7 @@ def _inferred(
         events=events,
         squares=squares,
         times=np.ones(n_places),
-        are_apart=totals.are_apart,
+        are_disjoint=totals.are_disjoint,
     )
     if inferred is None:  # pragma: no cover - scores within their scale have a mean
         raise ValueError(f"scores are outside their scale {ends}")

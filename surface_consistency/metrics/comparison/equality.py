@@ -8,9 +8,9 @@ import numpy.typing as npt
 
 from surface_consistency.metrics._inputs import Floats, warn_undefined
 from surface_consistency.metrics.uncertainty.intervals import (
-    are_enough,
+    effective_number,
+    enough_clusters,
     too_few_clusters,
-    worth_of_clusters,
 )
 
 _LEAST_PER_CONTRAST: Final = 20
@@ -78,12 +78,12 @@ def equality_test(
             f"got shape {scores.shape}"
         )
     n_clusters = len(scores)
-    held = np.ones(n_clusters) if sizes is None else np.asarray(sizes, dtype=np.float64)
+    n_items = np.ones(n_clusters) if sizes is None else np.asarray(sizes, dtype=np.float64)
     around = scores - scores.mean(axis=1, keepdims=True)
-    worth = float(worth_of_clusters(held))
+    n_effective = float(effective_number(n_items))
     result = _tested(0.0, 1.0, (0, n_clusters))
-    if around.any() and not are_enough(worth):
-        result = _tested(math.nan, math.nan, (0, n_clusters), too_few_clusters(worth))
+    if around.any() and not enough_clusters(n_effective):
+        result = _tested(math.nan, math.nan, (0, n_clusters), too_few_clusters(n_effective))
     elif around.any():
         result = _cochran(around) if is_exchangeable else _hotelling(around)
     if result["not_inferred"]:

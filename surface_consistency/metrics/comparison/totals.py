@@ -50,8 +50,8 @@ class ModelScores(NamedTuple):
             return self
         if not is_whole.any():
             n_scores = (~np.isnan(self.values)).sum(axis=0)
-            told = zip(self.models, n_scores, strict=True)
-            held = first_names([f"{name[:40]} {n:,}" for name, n in told])
+            counts = zip(self.models, n_scores, strict=True)
+            listed = first_names([f"{name[:40]} {n:,}" for name, n in counts])
             empty = [name for name, n in zip(self.models, n_scores, strict=True) if not n]
             remedy = "drop a model, or pass the columns that identify an item"
             if empty:
@@ -59,7 +59,7 @@ class ModelScores(NamedTuple):
                 remedy = f"drop {empty[0][:40]}{more}"
             raise ValueError(
                 "no item has a score for every model, so models cannot be compared (items with a "
-                f"score: {held}); {remedy}"
+                f"score: {listed}); {remedy}"
             )
         part = self.at(is_whole)
         shared, tasks = np.unique(part.tasks, return_inverse=True)
@@ -95,14 +95,14 @@ def model_scores(
         if frame[column].isna().any():
             place = int(np.argmax(frame[column].isna()))
             raise ValueError(f"column {shown(column)} is empty in row {place}: fill it")
-    of_model, held = pd.factorize(frame[model])
-    of_label, labels = pd.factorize(pd.Index(held).astype(str))
+    of_model, names = pd.factorize(frame[model])
+    of_label, labels = pd.factorize(pd.Index(names).astype(str))
     columns, models = of_label[of_model], [str(label) for label in labels]
     rows = _codes(frame, [*tasks, *items])
     first = np.empty(int(rows.max()) + 1, dtype=np.int64)
     first[rows[::-1]] = np.arange(len(rows))[::-1]
     cells = rows * len(models) + columns
-    _refuse_repeats(frame, cells, [model, *tasks, *items])
+    _check_unique(frame, cells, [model, *tasks, *items])
     values = np.full(len(first) * len(models), np.nan)
     values[cells] = numeric_vector(frame[score].array, score)
     of_rows = _codes(frame, clusters) if clusters else rows
@@ -141,7 +141,7 @@ def _named(frame: pd.DataFrame, place: int, columns: Sequence[str]) -> str:
     return ", ".join(f"{column}={shown(frame[column].iloc[place])}" for column in columns)
 
 
-def _refuse_repeats(frame: pd.DataFrame, cells: Integers, columns: Sequence[str]) -> None:
+def _check_unique(frame: pd.DataFrame, cells: Integers, columns: Sequence[str]) -> None:
     """Raise an error if a model has two scores for one item."""
     if np.bincount(cells).max(initial=0) < 2:
         return
@@ -225,7 +225,7 @@ class ScoreTotals(NamedTuple):
         return np.column_stack(cells)
 
     @property
-    def are_apart(self) -> bool:
+    def are_disjoint(self) -> bool:
         """Whether each cluster has items of only one task."""
         return len(self.sizes) == self.n_clusters
 
@@ -234,7 +234,7 @@ class ScoreTotals(NamedTuple):
 
         The position is the cluster code if a cluster spans tasks.
         """
-        if not self.are_apart:
+        if not self.are_disjoint:
             return self.clusters, self.n_clusters
         order, sizes = np.argsort(self.tasks, kind="stable"), np.bincount(self.tasks)
         places = np.empty_like(order)
@@ -296,8 +296,8 @@ def score_totals(scores: ModelScores, *, has_cells: bool = False) -> ScoreTotals
         products = [part.T @ part for part in (of_tasks if n_tasks > 1 else [values])]
         places = np.triu_indices(values.shape[1], 1)
         for task, product in enumerate(products):
-            squares[task] = held = np.diag(product)
-            gaps[:, task] = held[places[0]] + held[places[1]] - 2.0 * product[places]
+            squares[task] = ones = np.diag(product)
+            gaps[:, task] = ones[places[0]] + ones[places[1]] - 2.0 * product[places]
         n_both = np.sum([product[places] for product in products], axis=0)[None, :]
     else:
         n_both = np.zeros((1, len(pairs)))

@@ -340,8 +340,8 @@ def left_out_correlations(
         blocks = codes % min(int(codes.max()) + 1, _MOST_BLOCKS)
         sizes = np.bincount(blocks).astype(np.float64)
         numbers = np.split(np.arange(sizes.size), range(0, sizes.size, _chunk(codes))[1:])
-        everyone = np.arange(sizes.size)
-        samples = ((everyone != some[:, None]).astype(np.int64) for some in numbers)
+        all_blocks = np.arange(sizes.size)
+        samples = ((all_blocks != some[:, None]).astype(np.int64) for some in numbers)
         return *rank_correlations(x, y, blocks, samples), sizes
     moments = moments_of_clusters(scaled(x), scaled(y), codes)
     left = moments.sum(axis=0) - moments

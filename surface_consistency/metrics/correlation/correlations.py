@@ -128,14 +128,14 @@ def _warned(
     check_correlation_method(method)
     _inputs.check_same_index(x=x, y=y, controls=controls)
     vectors = {"x": _inputs.numeric_vector(x, "x"), "y": _inputs.numeric_vector(y, "y")}
-    held = {} if controls is None else _inputs.as_columns(controls, "controls")
-    n, n_rows = vectors["x"].size, next(iter(held.values()), vectors["x"]).size
-    if len(held) == n != n_rows:
+    kept = {} if controls is None else _inputs.as_columns(controls, "controls")
+    n, n_rows = vectors["x"].size, next(iter(kept.values()), vectors["x"]).size
+    if len(kept) == n != n_rows:
         raise ValueError(
             f"controls has one row per variable, {n_rows} in all, and must have one row per value "
             f"of x, {n}: pass numpy.column_stack(controls)"
         )
-    vectors |= held
+    vectors |= kept
     columns = [*_inputs.complete_rows(vectors, missing=missing)[0].values()]
     coefficient, _, reason = _correlated(_ranked(columns, method))
     if reason:
@@ -155,13 +155,13 @@ def _correlated(columns: list[_inputs.Floats]) -> tuple[float, list[int], str]:
     if the coefficient is NaN, else an empty string.
     """
     basis: list[_inputs.Floats] = []
-    held = []
+    kept = []
     for place, column in enumerate(columns[2:], start=2):
         unit = unit_deviations(column)
         left = None if unit is None else residual_direction(unit, basis)
         if left is not None:
             basis.append(left)
-            held.append(place)
+            kept.append(place)
     n, reasons, sides = columns[0].size, [], []
     for name, column in zip("xy", columns, strict=False):
         unit = unit_deviations(column)
@@ -171,12 +171,12 @@ def _correlated(columns: list[_inputs.Floats]) -> tuple[float, list[int], str]:
         elif n:
             kind = "constant" if unit is None else "a linear function of the controls"
             reasons.append(f"{name} is {kind}")
-    if n < 3 + len(held):
-        among = f" with {len(held)} controls" if held else ""
-        reasons.append(f"there are {n} rows{among}, and it needs {3 + len(held)}")
+    if n < 3 + len(kept):
+        among = f" with {len(kept)} controls" if kept else ""
+        reasons.append(f"there are {n} rows{among}, and it needs {3 + len(kept)}")
     if reasons:
-        return math.nan, held, "; ".join(reasons)
-    return min(1.0, max(-1.0, float(sides[0] @ sides[1]))), held, ""
+        return math.nan, kept, "; ".join(reasons)
+    return min(1.0, max(-1.0, float(sides[0] @ sides[1]))), kept, ""
 
 
 _COLUMNS: Final = (
@@ -244,13 +244,13 @@ def correlation_by(
         [4]
     """
     check_correlation_method(method)
-    keys, held = _groups.grouping_columns(by, _COLUMNS), _groups.column_names(controls)
-    needed = [*keys, x, y, *held, *filter(None, (cluster,))]
+    keys, kept = _groups.grouping_columns(by, _COLUMNS), _groups.column_names(controls)
+    needed = [*keys, x, y, *kept, *filter(None, (cluster,))]
     _groups.check_frame(frame, needed, options="x, y, controls, by or cluster", row="row")
-    columns = [_inputs.numeric_vector(frame[name].array, name) for name in (x, y, *held)]
+    columns = [_inputs.numeric_vector(frame[name].array, name) for name in (x, y, *kept)]
     absent = np.zeros(len(frame), dtype=np.bool_)
-    for name, column in zip((x, y, *held), columns, strict=True):
-        _inputs.refuse_missing(np.isnan(column), name, missing)
+    for name, column in zip((x, y, *kept), columns, strict=True):
+        _inputs.check_complete(np.isnan(column), name, missing)
         absent |= np.isnan(column)
     _inputs.warn_unscored(int(absent.sum()), absent.size, what="rows", lack="a value", stacklevel=2)
     clusters, seed = _groups.cluster_codes(frame, cluster), _groups.root_seed(intervals.seed)
@@ -284,13 +284,13 @@ def _inferred(
     rng: np.random.Generator,
 ) -> dict[str, object]:
     """Return the correlation of the first two columns with interval, p-value and reason."""
-    coefficient, held, reason = _correlated(columns)
+    coefficient, kept, reason = _correlated(columns)
     low = high = p_value = math.nan
     n_undefined = 0
     if not reason and codes is None:
         low, high, p_value = correlation_interval(
             coefficient,
-            df=columns[0].size - 2 - len(held),
+            df=columns[0].size - 2 - len(kept),
             method=method,
             confidence=intervals.confidence,
         )
@@ -299,7 +299,7 @@ def _inferred(
         made = cluster_inference(
             np.array([[coefficient]]),
             lambda within, across: partial_of_correlations(within, across)[..., :1, :],
-            [columns[0], *(columns[place] for place in held)],
+            [columns[0], *(columns[place] for place in kept)],
             [columns[1]],
             codes,
             method=method,
@@ -314,7 +314,7 @@ def _inferred(
         "coefficient_low": low,
         "coefficient_high": high,
         "p_value": p_value,
-        "n_controls": len(held),
+        "n_controls": len(kept),
         "n_undefined": n_undefined,
         "not_inferred": reason,
     }
@@ -384,8 +384,8 @@ def partial_correlation_from_matrix(
             "matrix is not positive semidefinite, so no data have these correlations: its lowest "
             f"eigenvalue is {lowest:.3g}; compute all of them from the same rows"
         )
-    held = [controls] if isinstance(controls, int | np.integer) else list(controls)
-    rows = [operator.index(row) for row in (x, y, *held)]
+    kept = [controls] if isinstance(controls, int | np.integer) else list(controls)
+    rows = [operator.index(row) for row in (x, y, *kept)]
     if len({*rows}) < len(rows) or not {*rows} <= {*range(len(array))}:
         raise ValueError(
             f"x, y and controls must be different rows of the matrix, 0 to {len(array) - 1}; got "

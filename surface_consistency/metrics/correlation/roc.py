@@ -141,12 +141,12 @@ def _inference(
 ) -> tuple[float, float, float, str]:
     """Return bounds and p-value from the centred placements, or the reason for none."""
     sides = {"positive": positive, "negative": ~positive}
-    held = {name: np.bincount(codes[mine]).astype(np.float64) for name, mine in sides.items()}
-    worth = {name: float(intervals.worth_of_clusters(n)) for name, n in held.items()}
-    fewest = min(worth, key=lambda name: worth[name])
-    n, nothing = worth[fewest], (math.nan, math.nan, math.nan)
-    if not intervals.are_enough(n):
-        return *nothing, f"{fewest}s: {intervals.too_few_clusters(n)}"
+    sizes = {name: np.bincount(codes[mine]).astype(np.float64) for name, mine in sides.items()}
+    n_effective = {name: float(intervals.effective_number(n)) for name, n in sizes.items()}
+    fewest = min(n_effective, key=lambda name: n_effective[name])
+    n, undefined = n_effective[fewest], (math.nan, math.nan, math.nan)
+    if not intervals.enough_clusters(n):
+        return *undefined, f"{fewest}s: {intervals.too_few_clusters(n)}"
     quantile = float(intervals.t_quantile(n - 1.0, confidence))
     if auc in (0.0, 1.0):
         bound = quantile**2 / (n + quantile**2)
@@ -158,11 +158,11 @@ def _inference(
         for name, mine in sides.items()
     }
     for name, of_class in sums.items():
-        n_holding = np.count_nonzero(held[name])
-        variance += float((of_class**2).sum()) * n_holding / (n_holding - 1)
+        n_with = np.count_nonzero(sizes[name])
+        variance += float((of_class**2).sum()) * n_with / (n_with - 1)
     variance += 2 * float(sums["positive"] @ sums["negative"]) * n_clusters / (n_clusters - 1)
     if not variance > 0.0:
-        return *nothing, "the clusters do not vary"
+        return *undefined, "the clusters do not vary"
     error, logit = math.sqrt(variance) / (auc * (1 - auc)), math.log(auc / (1 - auc))
     low, high = (
         (1.0 + math.tanh((logit + sign * quantile * error) / 2.0)) / 2.0 for sign in (-1.0, 1.0)

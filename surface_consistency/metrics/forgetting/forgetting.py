@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from surface_consistency.metrics import _inputs
-from surface_consistency.metrics.paired.paired_tables import share_of_cells
+from surface_consistency.metrics.paired.paired_tables import proportion_of_cells
 
 
 def leakage(del_off: npt.ArrayLike, *, missing: _inputs.MissingPolicy = "raise") -> float:
@@ -35,7 +35,7 @@ def leakage(del_off: npt.ArrayLike, *, missing: _inputs.MissingPolicy = "raise")
         0.25
     """
     names = ("del_off", "del_off")
-    return share_of_cells((0,), del_off, del_off, missing=missing, names=names)
+    return proportion_of_cells((0,), del_off, del_off, missing=missing, names=names)
 
 
 def retrieval_mediated(
@@ -65,7 +65,7 @@ def retrieval_mediated(
         >>> retrieval_mediated([1, 1, 0, 0], [1, 0, 1, 0])
         0.25
     """
-    return share_of_cells((1,), del_on, del_off, missing=missing, names=("del_on", "del_off"))
+    return proportion_of_cells((1,), del_on, del_off, missing=missing, names=("del_on", "del_off"))
 
 
 def interference(
@@ -95,7 +95,7 @@ def interference(
         >>> interference([1, 1, 0, 0], [1, 0, 1, 0])
         0.25
     """
-    return share_of_cells((2,), del_on, del_off, missing=missing, names=("del_on", "del_off"))
+    return proportion_of_cells((2,), del_on, del_off, missing=missing, names=("del_on", "del_off"))
 
 
 def artifact_rate(
@@ -130,7 +130,7 @@ def artifact_rate(
         0.25
     """
     names = ("del_on", "gold_retrieved")
-    return share_of_cells((1,), del_on, gold_retrieved, missing=missing, names=names)
+    return proportion_of_cells((1,), del_on, gold_retrieved, missing=missing, names=names)
 
 
 def fact_counts(
@@ -177,5 +177,5 @@ def _codes(
         raise ValueError(
             f"{name} must have one value per fact, as {like}; got {codes.size} and {n_facts}"
         )
-    _inputs.refuse_missing(codes == _inputs.MISSING, name, missing, rows="facts")
+    _inputs.check_complete(codes == _inputs.MISSING, name, missing, rows="facts")
     return codes

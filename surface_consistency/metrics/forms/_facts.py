@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.metrics._groups import cluster_codes, plain_label
-from surface_consistency.metrics._inputs import Integers, refuse_mixed_labels
+from surface_consistency.metrics._inputs import Integers, check_label_types
 from surface_consistency.reading import shown
 
 
@@ -25,22 +25,22 @@ def fact_codes(frame: pd.DataFrame, facts: list[str], cluster: str | None) -> Fa
             row = int(np.argmax(frame[column].isna()))
             raise ValueError(f"column {shown(column)} has no fact in row {row}: fill it")
         if frame[column].dtype == object:
-            refuse_mixed_labels(frame[column].unique(), f"column {shown(column)}")
+            check_label_types(frame[column].unique(), f"column {shown(column)}")
     codes = frame.groupby(facts, sort=False, observed=True).ngroup()
     numbers: Integers = np.asarray(codes, dtype=np.int64)
     clusters = numbers if cluster is None else cluster_codes(frame, cluster)
     of_fact = np.empty(int(numbers.max()) + 1, dtype=np.int64)
     of_fact[numbers] = clusters
-    torn = of_fact[numbers] != clusters
-    if torn.any():
-        label = frame.iloc[int(np.argmax(torn))][facts].tolist()
+    differs = of_fact[numbers] != clusters
+    if differs.any():
+        label = frame.iloc[int(np.argmax(differs))][facts].tolist()
         raise ValueError(
             f"fact {label} belongs to more than one cluster of column {shown(cluster)}"
         )
     return FactCodes(numbers, clusters)
 
 
-def refuse_repeats(
+def check_unique_forms(
     frame: pd.DataFrame,
     where: npt.NDArray[np.intp],
     facts: Integers,

@@ -8,7 +8,7 @@ import pandas as pd
 
 from surface_consistency.metrics import _groups
 from surface_consistency.metrics._inputs import Floats, Integers
-from surface_consistency.metrics.forms._facts import fact_codes, refuse_repeats
+from surface_consistency.metrics.forms._facts import check_unique_forms, fact_codes
 from surface_consistency.metrics.forms.variance_shares import squared_totals
 from surface_consistency.metrics.paired.paired_tables import CountRatio
 from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums, group_values
@@ -85,7 +85,7 @@ def form_answers_by(
     facts, clusters = fact_codes(frame, [item], cluster)
     rows = []
     for key, where in _groups.group_positions(frame, keys).items():
-        refuse_repeats(frame, where, facts, [item, form], _groups.group_name(keys, key))
+        check_unique_forms(frame, where, facts, [item, form], _groups.group_name(keys, key))
         row = _group(facts[where], answers[where], clusters[where], intervals)
         rows.append(dict(zip(keys, key, strict=True)) | row)
     return pd.DataFrame(rows, columns=[*keys, *columns])

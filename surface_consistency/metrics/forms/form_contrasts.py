@@ -17,7 +17,7 @@ from surface_consistency.metrics._groups import (
 )
 from surface_consistency.metrics._inputs import MISSING, verdict_codes
 from surface_consistency.metrics.comparison.comparisons import compare_models
-from surface_consistency.metrics.forms._facts import fact_codes, refuse_repeats
+from surface_consistency.metrics.forms._facts import check_unique_forms, fact_codes
 from surface_consistency.metrics.forms.forms import fact_sums
 from surface_consistency.metrics.paired.multiplicity import with_adjusted_p_values
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
@@ -97,7 +97,7 @@ def form_contrasts(
         raise ValueError(f"reference must be one of {groups}; got {shown(reference)}")
     codes = fact_codes(frame, facts, cluster)
     for key, where in group_positions(frame, [between]).items():
-        refuse_repeats(frame, where, codes.facts, [*facts, form], group_name([between], key))
+        check_unique_forms(frame, where, codes.facts, [*facts, form], group_name([between], key))
     verdicts = verdict_codes(frame[score].array, score)
     cells = pd.DataFrame(
         {"fact": codes.facts, "cluster": codes.clusters, "form": frame[form].array, "_": verdicts}

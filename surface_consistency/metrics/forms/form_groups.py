@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.metrics import _groups, _inputs
-from surface_consistency.metrics.forms._facts import fact_codes, refuse_repeats
+from surface_consistency.metrics.forms._facts import check_unique_forms, fact_codes
 from surface_consistency.metrics.forms.forms import RepeatSums, fact_sums, form_rates
 from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums
 from surface_consistency.metrics.uncertainty.intervals import (
@@ -136,7 +136,7 @@ def forms_by(
     needed = [*keys, *facts, form, score, *filter(None, (cluster, repeat))]
     _groups.check_frame(frame, needed, options="by, item, form, score or cluster", row="form")
     codes = _inputs.verdict_codes(frame[score].array, score)
-    _inputs.refuse_missing(codes == _inputs.MISSING, score, missing, rows="forms", is_verdict=True)
+    _inputs.check_complete(codes == _inputs.MISSING, score, missing, rows="forms", is_verdict=True)
     numbers, clusters = fact_codes(frame, facts, cluster)
     form_codes, _ = pd.factorize(frame[form], use_na_sentinel=False)
     _inputs.warn_unscored(
@@ -148,7 +148,7 @@ def forms_by(
         prompts = numbers * (int(form_codes.max()) + 1) + form_codes
         names.append(repeat)
     for key, where in groups.items():
-        refuse_repeats(frame, where, prompts, names, _groups.group_name(keys, key))
+        check_unique_forms(frame, where, prompts, names, _groups.group_name(keys, key))
     table = _groups.group_frame(
         groups,
         keys,

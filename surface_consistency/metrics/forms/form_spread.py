@@ -15,12 +15,12 @@ from surface_consistency.metrics._groups import (
 )
 from surface_consistency.metrics._inputs import MISSING, Floats, verdict_codes, warn_unscored
 from surface_consistency.metrics.comparison.equality import equality_test
-from surface_consistency.metrics.forms._facts import fact_codes, refuse_repeats
+from surface_consistency.metrics.forms._facts import check_unique_forms, fact_codes
 from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums
 from surface_consistency.metrics.uncertainty.intervals import (
-    are_enough,
+    effective_number,
+    enough_clusters,
     too_few_clusters,
-    worth_of_clusters,
 )
 
 _SPREAD = (
@@ -174,7 +174,7 @@ def _complete_groups(
     numbers, clusters = fact_codes(frame, [item], cluster)
     groups = {}
     for key, where in group_positions(frame, keys).items():
-        refuse_repeats(frame, where, numbers, [item, form], group_name(keys, key))
+        check_unique_forms(frame, where, numbers, [item, form], group_name(keys, key))
         facts = pd.factorize(numbers[where])[0]
         forms, names = pd.factorize(frame[form].iloc[where], use_na_sentinel=False)
         cells = np.full((int(facts.max()) + 1, len(names)), MISSING, dtype=np.int8)
@@ -217,9 +217,9 @@ def _spread(group: _Complete) -> dict[str, object]:
     if n_forms < 2:
         return row | {"not_inferred": "only one form"}
     sizes = np.bincount(np.unique(group.clusters, return_inverse=True)[1]).astype(np.float64)
-    worth = float(worth_of_clusters(sizes))
-    if not are_enough(worth):
-        return row | {"not_inferred": too_few_clusters(worth)}
+    n_effective = float(effective_number(sizes))
+    if not enough_clusters(n_effective):
+        return row | {"not_inferred": too_few_clusters(n_effective)}
     around = totals - totals.mean(axis=1, keepdims=True)
     variance = float((around**2).sum()) / (n_forms - 1)
     row |= {"spread_null": expected_range(n_forms) * math.sqrt(variance) / n_items}

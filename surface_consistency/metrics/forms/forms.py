@@ -48,13 +48,13 @@ def fact_sums(
     agree = (k**2 - squares + (m - k) ** 2 - (m - 2.0 * k + squares)) / (m * (m - 1.0))
     all_correct, all_incorrect = (k == m, k == 0.0) if repeats is None else repeats[1:]
     share, drawn = k / m, m if of is None else float(of)
-    has_so_many = m >= drawn
+    is_drawn = m >= drawn
     return np.column_stack(
         [
             *(np.ones_like(m), m, k, share),
             *(k * share if repeats is None else (k**2 - squares + k) / m, m**2, agree),
             *(all_correct, all_incorrect),
-            *(has_so_many, np.where(has_so_many, _all_drawn_right(m, k, drawn), 0.0)),
+            *(is_drawn, np.where(is_drawn, _all_drawn_right(m, k, drawn), 0.0)),
         ]
     )
 

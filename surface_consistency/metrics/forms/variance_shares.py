@@ -22,9 +22,9 @@ from surface_consistency.metrics.uncertainty.cluster_bounds import jackknife
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
     Intervals,
-    are_enough,
+    effective_number,
+    enough_clusters,
     too_few_clusters,
-    worth_of_clusters,
 )
 
 SHARES: Final = ("item", "form", "item_by_form", "sampling")
@@ -160,9 +160,9 @@ def _group(
     }
     shares, total = _shares(values, facets, clusters)
     sizes = np.bincount(clusters).astype(np.float64)
-    worth = float(worth_of_clusters(sizes))
-    is_known = bool(are_enough(worth))
-    row["not_inferred"] = "" if is_known else too_few_clusters(worth)
+    n_effective = float(effective_number(sizes))
+    is_known = bool(enough_clusters(n_effective))
+    row["not_inferred"] = "" if is_known else too_few_clusters(n_effective)
     if is_known and np.isnan(shares[:, 0]).all():
         row["not_inferred"] = "all scores are equal" if total == 0.0 else "a single item or form"
     low, high = jackknife(shares[:, 0], shares[:, 1:], sizes=sizes).bounds(intervals.confidence)

@@ -41,18 +41,18 @@ def _names(first: str, controls: Sequence[str]) -> list[str]:
     return [*own, f"{first}_minus_surface", *controls, *given]
 
 
-def _n_held(n_controls: int) -> list[int]:
+def _control_counts(n_controls: int) -> list[int]:
     """Return the number of controls of each statistic, in the order of `_stacked`."""
-    held = n_controls + 1
-    return [0, 0, held, held, 0, *[0] * n_controls, *[held] * n_controls]
+    constant = n_controls + 1
+    return [0, 0, constant, constant, 0, *[0] * n_controls, *[constant] * n_controls]
 
 
 def _stacked(within: _inputs.Floats, across: _inputs.Floats) -> _inputs.Floats:
     """Stack the statistics before the axis of models, after any axis of resamples."""
     partial = partial_of_correlations(within, across)
-    plain, held = across[..., :2, :], across[..., 2:, :]
+    plain, controls = across[..., :2, :], across[..., 2:, :]
     difference = across[..., :1, :] - across[..., 1:2, :]
-    parts = [plain, partial[..., :2, :], difference, held, partial[..., 2:, :]]
+    parts = [plain, partial[..., :2, :], difference, controls, partial[..., 2:, :]]
     return np.concatenate(parts, axis=-2)
 
 
@@ -64,10 +64,10 @@ def _independent(
     `among` is the correlation of the two frequencies.
     """
     first, surface = estimates[:2].tolist()
-    for k, n_held in enumerate(_n_held((len(estimates) - _DIFFERENCE - 1) // 2)):
+    for k, n_constant in enumerate(_control_counts((len(estimates) - _DIFFERENCE - 1) // 2)):
         if k != _DIFFERENCE:
             bounds = correlation_interval(
-                float(estimates[k]), df=n - 2 - n_held, confidence=confidence, method=method
+                float(estimates[k]), df=n - 2 - n_constant, confidence=confidence, method=method
             )
             yield *bounds, bounds[-1]
         # Comparisons with NaN are False, so each size is compared separately.
@@ -297,7 +297,7 @@ def _statistics(
     if n > 2:
         within, across = data_correlations(x, y, method=method)
         among, estimates = float(within[0, 1]), _stacked(within, across)
-        estimates[n < 3 + np.array(_n_held(len(options.controls)))] = np.nan
+        estimates[n < 3 + np.array(_control_counts(len(options.controls)))] = np.nan
     alone = [list(_independent(column, among, n, method, confidence)) for column in estimates.T]
     low, high, p_value, paper_p_value = np.array(alone).transpose(2, 1, 0)
     n_undefined = np.zeros(estimates.shape, dtype=np.int64)

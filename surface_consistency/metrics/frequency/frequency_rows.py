@@ -246,7 +246,7 @@ def read_rows(
     }
     columns |= {name: number_column(frame, name) for name in models}
     for name, column in columns.items():
-        _inputs.refuse_missing(np.isnan(column), name, missing)
+        _inputs.check_complete(np.isnan(column), name, missing)
     canonical = _inputs.verdict_codes(frame[is_canonical].array, is_canonical)
     if (canonical == _inputs.MISSING).any():
         row = int(np.argmax(canonical == _inputs.MISSING))

@@ -73,7 +73,7 @@ def correctness_regression(
         _inputs.warn_undefined(f"the regression is undefined (NaN): {fit}", stacklevel=2)
         fit = np.full((2, design.shape[1]), np.nan)
     estimates, standard_errors = fit
-    df = intervals.worth_of_clusters(sizes) - 1.0
+    df = intervals.effective_number(sizes) - 1.0
     half = float(intervals.t_quantile(df, confidence)) * standard_errors
     z = estimates / standard_errors
     with np.errstate(over="ignore"):
@@ -101,8 +101,8 @@ def _fit(
     n_terms = design.shape[1]
     if sizes.size <= n_terms:
         return f"{sizes.size} clusters for {n_terms} terms"
-    if not intervals.are_enough(worth := intervals.worth_of_clusters(sizes)):
-        return intervals.too_few_clusters(float(worth))
+    if not intervals.enough_clusters(n_effective := intervals.effective_number(sizes)):
+        return intervals.too_few_clusters(float(n_effective))
     if (correct == correct[0]).all():
         return "all answers are equal"
     if np.linalg.matrix_rank(design) < n_terms:

@@ -34,7 +34,7 @@ def _linking_cells(
                 f"{names[1]}[{index}] must be one of {', '.join(LINKING_KINDS)}; got {shown(label)}"
             )
     lacking = codes == _inputs.MISSING
-    _inputs.refuse_missing(lacking, names[0], missing, rows="examples", is_verdict=True)
+    _inputs.check_complete(lacking, names[0], missing, rows="examples", is_verdict=True)
     negative = np.array([label != "positive" for label in labels], dtype=np.bool_)
     cells = (2 * negative + 1 - codes).astype(np.int8)
     cells[lacking] = _inputs.MISSING

@@ -89,7 +89,7 @@ def contrast(
         )
     statistic = _statistic(rate)
     counts = _Counts(a, b, np.concatenate([a, b], axis=1))
-    result = _compared(counts, _apart(statistic), statistic, margin, confidence)
+    result = _compared(counts, _unpaired(statistic), statistic, margin, confidence)
     if result["not_inferred"]:
         _inputs.warn_undefined(f"the contrast is undefined (NaN): {result['not_inferred']}")
     return result
@@ -109,7 +109,7 @@ def _means(rate: Statistic) -> tuple[cluster_bounds.Part, ...]:
     return () if getattr(rate, "link", None) is not None else cluster_bounds.parts_of(rate)
 
 
-def _apart(rate: Statistic) -> tuple[cluster_bounds.Part, ...]:
+def _unpaired(rate: Statistic) -> tuple[cluster_bounds.Part, ...]:
     """Return the means of a difference, from four counts of one group and four of the other."""
     none = (0.0,) * 4
     return tuple(
@@ -302,10 +302,10 @@ def contrasts_by(
             frame, [first, second], [*keys, *filter(None, (cluster,))], stacklevel=2
         )
     ids = None if pair is None else pd.factorize(frame[pair])[0].astype(np.int64)
-    difference_of = _apart if ids is None else matched_difference
+    difference_of = _unpaired if ids is None else matched_difference
     parts = {name: difference_of(statistic) for name, statistic in rates.items()}
     rows: dict[str, list[dict[str, object]]] = {name: [] for name in rates}
-    n_apart = 0
+    n_without = 0
     for inside, groups in _nested(_groups.group_positions(frame, keys)).items():
         chosen = _couples(groups, reference)
         scored = {name: one[cells[one] != _inputs.MISSING] for name, one in groups.items()}
@@ -315,15 +315,15 @@ def contrasts_by(
             counted = _by_pair(scored, chosen, cells, clusters, ids)
         for (a, b), counts in zip(chosen, counted, strict=True):
             if ids is not None and not len(counts.a):
-                n_apart += 1
+                n_without += 1
                 continue
             labels = dict(zip(keys, inside, strict=False)) | {"a": a, "b": b}
             for name, statistic in rates.items():
                 row = _compared(counts, parts[name], statistic, margin, confidence)
                 rows[name].append(labels | {"rate": name} | row)
-    if n_apart:
+    if n_without:
         _inputs.warn_undefined(
-            f"{n_apart} couples of groups have no pair with labels in both and no row: the ids of "
+            f"{n_without} couples of groups have no pair with labels in both, and no row: ids of "
             f"column {shown(pair)} must identify the same pair in each group; without pair "
             "each group uses all of its pairs"
         )
@@ -397,10 +397,10 @@ def _by_pair(
             raise ValueError(
                 f"a pair occurs more than once in group {shown(name)}: drop the duplicates"
             )
-        torn = (cluster_of[places] >= 0) & (cluster_of[places] != clusters[rows])
-        if torn.any():
+        differs = (cluster_of[places] >= 0) & (cluster_of[places] != clusters[rows])
+        if differs.any():
             raise ValueError(
-                f"{int(torn.sum())} pairs belong to different clusters in two groups: give each "
+                f"{int(differs.sum())} pairs belong to different clusters in two groups: give each "
                 "pair the same cluster in all groups"
             )
         cluster_of[places] = clusters[rows]

@@ -23,9 +23,9 @@ def adjust_p_values(
 ) -> npt.NDArray[np.float64]:
     """Adjust p-values for the number of tests.
 
-    With the m p-values in increasing order, "holm" multiplies the i-th by m - i + 1 and takes running
-    maxima; "benjamini-hochberg" multiplies it by m / i and takes running minima from the largest
-    down; "benjamini-yekutieli" is that times 1 + 1/2 + ... + 1/m.
+    With the m p-values in increasing order, "holm" multiplies the i-th by m - i + 1 and takes
+    running maxima; "benjamini-hochberg" multiplies it by m / i and takes running minima from the
+    largest down; "benjamini-yekutieli" is that times 1 + 1/2 + ... + 1/m.
 
     Args:
         p_values: The p-values, shape `(n_tests,)`; NaN for a missing test.

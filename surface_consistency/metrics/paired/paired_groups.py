@@ -21,7 +21,7 @@ from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS,
 
 _CELLS = ("both", "first_only", "second_only", "neither")
 _COUNTS = (*_CELLS, "n", "n_clusters", "few_clusters", "not_inferred", "n_missing", "n_undefined")
-_LEAN = CountRatio(numerator=(0, -1, 1, 0), denominator=(1, 1, 1, 1))
+_DIFFERENCE = CountRatio(numerator=(0, -1, 1, 0), denominator=(1, 1, 1, 1))
 """The accuracy difference, for its design effect."""
 
 
@@ -148,7 +148,7 @@ def paired_by(
         else:
             row, counts = _repeated(cells[positions], clusters[positions], pairs[positions])
         row |= run_test(counts, test, intervals)
-        return row | {"design_effect": design_effect_of(counts, _LEAN)}, counts
+        return row | {"design_effect": design_effect_of(counts, _DIFFERENCE)}, counts
 
     return _groups.group_frame(
         groups,

@@ -306,8 +306,8 @@ def consistency(
         >>> consistency([1, 1, 0, 0], [1, 0, 0, 0])
         0.75
     """
-    _refuse_more(more)
-    return share_of_cells((0, 3), first, second, missing=missing)
+    _check_two_conditions(more)
+    return proportion_of_cells((0, 3), first, second, missing=missing)
 
 
 def flip_rate(
@@ -341,8 +341,8 @@ def flip_rate(
         >>> flip_rate([1, 1, 0, 0], [1, 0, 0, 0])
         0.25
     """
-    _refuse_more(more)
-    return share_of_cells((1, 2), first, second, missing=missing)
+    _check_two_conditions(more)
+    return proportion_of_cells((1, 2), first, second, missing=missing)
 
 
 def consistency_given(
@@ -378,10 +378,10 @@ def consistency_given(
         0.5
     """
     among = (0, 1) if first_correct else (2, 3)
-    return share_of_cells((0, 3), first, second, among=among, missing=missing)
+    return proportion_of_cells((0, 3), first, second, among=among, missing=missing)
 
 
-def _refuse_more(more: tuple[npt.ArrayLike, ...]) -> None:
+def _check_two_conditions(more: tuple[npt.ArrayLike, ...]) -> None:
     """Raise an error if there are more than two conditions."""
     if more:
         raise TypeError(
@@ -390,7 +390,7 @@ def _refuse_more(more: tuple[npt.ArrayLike, ...]) -> None:
         )
 
 
-def share_of_cells(
+def proportion_of_cells(
     wanted: tuple[int, ...],
     first: npt.ArrayLike,
     second: npt.ArrayLike,

@@ -97,8 +97,8 @@ def _complete(
     if values.ndim != 1:
         raise ValueError(f"scores must be one-dimensional; got shape {values.shape}")
     _inputs.check_equal_lengths(scores=values.size, correct=codes.size)
-    _inputs.refuse_missing(np.isnan(values), "scores", missing, rows="instances")
-    _inputs.refuse_missing(
+    _inputs.check_complete(np.isnan(values), "scores", missing, rows="instances")
+    _inputs.check_complete(
         codes == _inputs.MISSING, "correct", missing, rows="instances", is_verdict=True
     )
     complete = (codes != _inputs.MISSING) & ~np.isnan(values)

@@ -126,14 +126,14 @@ SCORES: Mapping[str, CountRatio] = MappingProxyType(
 """The five scores by name, from the proportions of the four cells per topic, summed over topics."""
 
 
-_NOTHING = "no pair of a short and a long answer has both correctness labels"
+_NO_PAIR = "no pair of a short and a long answer has both correctness labels"
 
 
 def topic_shares(counts: npt.NDArray[np.int64]) -> _inputs.Floats:
     """Return the proportions of the four cells in each topic with a pair."""
     n_pairs = counts.sum(axis=1)
     if not n_pairs.any():
-        raise ValueError(_NOTHING)
+        raise ValueError(_NO_PAIR)
     return np.asarray(counts[n_pairs > 0] / n_pairs[n_pairs > 0, None])
 
 
@@ -226,7 +226,7 @@ def _mean_score(
     _inputs.warn_unscored(int((~scored).sum()), cells.size, stacklevel=3)
     sums = cluster_sums(np.eye(4)[cells[scored]], labels[scored])
     if not len(sums):
-        raise ValueError(_NOTHING)
+        raise ValueError(_NO_PAIR)
     return float(SCORES[name](sums).mean())
 
 

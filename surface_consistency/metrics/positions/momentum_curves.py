@@ -404,5 +404,5 @@ def _null_counts(
     if n_slots <= MAX_PATTERN_SLOTS:
         return null_by_pattern(verdicts, n_null, rng, keep_slots=False)
     own_topics = np.arange(n_responses)
-    as_asked = np.broadcast_to(np.arange(n_slots), verdicts.shape)
-    return null_by_moving(verdicts, own_topics, as_asked, n_null, rng)
+    in_order = np.broadcast_to(np.arange(n_slots), verdicts.shape)
+    return null_by_moving(verdicts, own_topics, in_order, n_null, rng)

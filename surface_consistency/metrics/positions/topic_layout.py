@@ -197,7 +197,7 @@ def topic_arrays(
             f"and {shown(columns[1])}: {int((counts[index] == 0).sum())} are missing and "
             f"{int((counts[index] > 1).sum())} occur more than once"
         )
-    laid_out = {name: _verdicts(frame[name].array, name, cells, shape) for name in (short, long)}
+    labels_of = {name: _verdicts(frame[name].array, name, cells, shape) for name in (short, long)}
     places = np.empty(shape, dtype=np.int64)
     numbers = _inputs.numeric_vector(frame[slot].array, slot)
     if not bool((numbers == np.floor(numbers)).all()):
@@ -206,14 +206,14 @@ def topic_arrays(
         )
     places.ravel()[cells] = numbers.astype(np.int64) - 1
     _check_slots(places, labels, slot)
-    _check_short(laid_out[short], labels, short)
+    _check_short(labels_of[short], labels, short)
     orders = np.argsort(places, axis=-1)
     return {
         "topics": np.array(labels, dtype=object),
-        "short": laid_out[short][:, 0, :],
-        "long": laid_out[long],
+        "short": labels_of[short][:, 0, :],
+        "long": labels_of[long],
         "orders": orders,
-        "slots": reorder_to_slots(laid_out[long], orders),
+        "slots": reorder_to_slots(labels_of[long], orders),
     }
 
 

@@ -216,8 +216,8 @@ def cluster_sums(counts: npt.NDArray[np.number], clusters: Integers) -> Floats:
         clusters = np.unique(clusters, return_inverse=True)[1]
         n_codes = int(clusters.max(initial=-1)) + 1
     columns = [np.bincount(clusters, weights=column, minlength=n_codes) for column in counts.T]
-    is_held = np.bincount(clusters, minlength=n_codes) > 0
-    return np.asarray(np.stack(columns, axis=1)[is_held], dtype=np.float64)
+    has_rows = np.bincount(clusters, minlength=n_codes) > 0
+    return np.asarray(np.stack(columns, axis=1)[has_rows], dtype=np.float64)
 
 
 def group_values(

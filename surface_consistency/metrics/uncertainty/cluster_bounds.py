@@ -92,10 +92,10 @@ class ClusterT(NamedTuple):
     """The sum, shape `(...)`, as are all fields."""
     variance: Floats
     """Its jackknife variance over clusters, pooled over its means if one has few events."""
-    doubt: Floats
+    few_events: Floats
     """Variance term for few events at values of the sign of the data and at those farther from 0,
     divided by the minimum variance at such a value."""
-    doubt_within: Floats
+    few_events_within: Floats
     """The same term at values nearer to 0, for a sum with either sign, divided by the difference of
     the squares: close to 0 unless all clusters are alike. Without it the variance would then be 0,
     and every value would be rejected."""
@@ -126,11 +126,11 @@ class ClusterT(NamedTuple):
         """
         size = np.abs(self.value)
         varies = self.variance > (1e-12 * size) ** 2
-        is_bounded = np.isfinite(self.least) & (self.doubt > 0.0)
+        is_bounded = np.isfinite(self.least) & (self.few_events > 0.0)
         farthest = np.maximum(-self.least, self.most)
         has_one_size = (size > (1.0 - _ROUNDING) * self.reach) & (self.reach < farthest)
-        tells = varies | (is_bounded & ~has_one_size)
-        return np.asarray(intervals.are_enough(self.n_effective) & tells)
+        is_known = varies | (is_bounded & ~has_one_size)
+        return np.asarray(intervals.enough_clusters(self.n_effective) & is_known)
 
     @property
     def not_inferred(self) -> str:
@@ -139,12 +139,15 @@ class ClusterT(NamedTuple):
 
     def reasons(self) -> list[str]:
         """Return the reason why there is no inference for each data set; empty if there is."""
-        worth = np.atleast_1d(self.n_effective)
+        numbers = np.atleast_1d(self.n_effective)
         alike = "the values are equal in all clusters, so that their spread is unknown"
         return [
             "" if known else alike if enough else intervals.too_few_clusters(float(n))
             for known, enough, n in zip(
-                np.atleast_1d(self.is_inferred), intervals.are_enough(worth), worth, strict=True
+                np.atleast_1d(self.is_inferred),
+                intervals.enough_clusters(numbers),
+                numbers,
+                strict=True,
             )
         ]
 
@@ -153,9 +156,9 @@ class ClusterT(NamedTuple):
         size = np.abs(self.value)
         along = np.asarray(null * np.where(self.value < 0.0, -1.0, 1.0), dtype=np.float64)
         farness = np.abs(null)
-        at_zero = self.variance + self.doubt_within * size**2
-        seen = self.variance + self.doubt_within * np.maximum(size**2 - farness**2, 0.0)
-        unseen = self.doubt * np.maximum(farness * self.reach - farness**2, 0.0)
+        at_zero = self.variance + self.few_events_within * size**2
+        seen = self.variance + self.few_events_within * np.maximum(size**2 - farness**2, 0.0)
+        unseen = self.few_events * np.maximum(farness * self.reach - farness**2, 0.0)
         is_nearer = (along > 0.0) & (farness <= size)
         far = np.maximum(seen + unseen, np.where(is_nearer, 0.0, self._constrained(along)))
         # On the other side of 0, t is at least its value at 0, so the accepted set is an interval.
@@ -225,16 +228,16 @@ class ClusterT(NamedTuple):
         """Return the limits at a level: the values at which t equals its quantile."""
         size = np.abs(self.value)
         square = intervals.t_quantile(self.df, confidence) ** 2
-        lift, within, error = (
-            square * part for part in (self.doubt, self.doubt_within, self.variance)
+        few_events, within, error = (
+            square * part for part in (self.few_events, self.few_events_within, self.variance)
         )
-        middle, rest = size + lift * self.reach / 2.0, size**2 - error
+        middle, rest = size + few_events * self.reach / 2.0, size**2 - error
         half = np.sqrt(np.maximum(error, 0.0))
         # Solve (value - x)^2 = square variance_at(x) in the direction of the value: beyond it,
         # with no term for few events beyond the reach, and between it and 0.
-        outer = _root(1.0 + lift, middle, rest, 1.0)
+        outer = _root(1.0 + few_events, middle, rest, 1.0)
         outer = np.where(size + half > self.reach, size + half, outer)
-        inner = _root(1.0 + lift + within, middle, rest - within * size**2, -1.0)
+        inner = _root(1.0 + few_events + within, middle, rest - within * size**2, -1.0)
         inner = np.minimum(inner, size)
         if (self.least < 0.0).any():
             quantile, farthest = np.sqrt(square), np.maximum(size + half, self.reach)
@@ -343,7 +346,7 @@ def mean_t(
     events: Floats,
     squares: Floats,
     times: Floats,
-    are_apart: bool = False,
+    are_disjoint: bool = False,
 ) -> ClusterT | None:
     """Return the inference of weighted sums of means, of one or many data sets.
 
@@ -357,7 +360,7 @@ def mean_t(
         events: Mean size of the events of a paired difference; NaN if unknown.
         squares: Their mean square.
         times: Number of clusters that each entry of the last axis represents.
-        are_apart: Whether the clusters of different means are different, so that no cluster
+        are_disjoint: Whether the clusters of different means are different, so that no cluster
             contributes to two means.
 
     Returns:
@@ -368,11 +371,11 @@ def mean_t(
         floor, ceiling = (end[..., None] * below for end in (least, most))
         if (above < floor - slack).any() or (above > ceiling + slack).any():
             return None
-    of_clusters = np.tile(times, weights.shape[-1]) if are_apart else times
+    of_clusters = np.tile(times, weights.shape[-1]) if are_disjoint else times
 
     def by_cluster(of_means: Floats) -> Floats:
         """Sum the contributions of a cluster to several means."""
-        if are_apart:
+        if are_disjoint:
             return of_means.reshape(*of_means.shape[:-2], -1)
         return np.asarray(of_means.sum(axis=-2))
 
@@ -388,8 +391,8 @@ def mean_t(
         # If many clusters contribute evenly to graded events, the term for few events vanishes.
         is_graded = (least >= 0.0) & (reaches < (1.0 - _ROUNDING) * most)
         if is_graded.any():
-            held = np.where(is_graded, intervals.worth_of_clusters(above, times), 0.0)
-            rests_on = np.where(held > _MANY, np.fmax(rests_on, held**2), rests_on)
+            n_holding = np.where(is_graded, intervals.effective_number(above, times), 0.0)
+            rests_on = np.where(n_holding > _MANY, np.fmax(rests_on, n_holding**2), rests_on)
         rests_on_sum = rests_on
         variance = variances.sum(axis=-1)
         if weights.shape[-1] > 1:
@@ -405,11 +408,11 @@ def mean_t(
         pooled = (variances / (scale * crowding)).sum(axis=-1) / (1.0 / crowding).sum(axis=-1)
         borrowed = scale.sum(axis=-1) * pooled - variances.sum(axis=-1)
         weighed = by_cluster(scale[..., None] * share)
-        degrees = intervals.worth_of_clusters(weighed, of_clusters) - 1.0
+        degrees = intervals.effective_number(weighed, of_clusters) - 1.0
         ends = np.sort(weights * np.stack([least, most]), axis=0).sum(axis=-1)
         farthest = np.maximum(-ends[0], ends[1])
-        is_told = ~np.isnan(reaches).any(axis=-1)
-        reach = np.where(is_told, (np.abs(weights) * reaches).sum(axis=-1), farthest)
+        is_given = ~np.isnan(reaches).any(axis=-1)
+        reach = np.where(is_given, (np.abs(weights) * reaches).sum(axis=-1), farthest)
         reach = np.where(np.isfinite(reach), reach, 0.0)
         largest = np.where(reach > 0.0, (np.abs(weights) * crowding).max(axis=-1), 0.0)
         value = np.asarray((weights * means).sum(axis=-1))
@@ -422,8 +425,8 @@ def mean_t(
     of_fields = ClusterT(
         value=value,
         variance=variance,
-        doubt=np.asarray(largest * unseen),
-        doubt_within=np.where(ends[0] < 0.0, largest * unseen_sum**2, 0.0),
+        few_events=np.asarray(largest * unseen),
+        few_events_within=np.where(ends[0] < 0.0, largest * unseen_sum**2, 0.0),
         df=degrees,
         n_effective=np.asarray((1.0 / crowding).min(axis=-1)),
         least=ends[0],
@@ -484,8 +487,8 @@ def jackknife(
     """
     value, n_clusters = np.asarray(estimate, dtype=np.float64), left_out.shape[-1]
     if n_clusters < 2:
-        nothing = np.full(value.shape, np.nan)
-        return StudentBounds(value, nothing, nothing, np.asarray(False))
+        undefined = np.full(value.shape, np.nan)
+        return StudentBounds(value, undefined, undefined, np.asarray(False))
     if scale == "fisher-z":
         with np.errstate(divide="ignore", invalid="ignore"):
             value, left_out = np.arctanh(value), np.arctanh(left_out)
@@ -494,9 +497,7 @@ def jackknife(
         # The values for equal clusters may differ in the last bits.
         tiny = np.abs(around).max(axis=-1) <= 1e-13 * (1.0 + np.abs(value))
         variance = (n_clusters - 1.0) / n_clusters * (around**2).sum(axis=-1)
-    df = np.maximum(
-        (n_clusters if sizes is None else intervals.worth_of_clusters(sizes)) - 1.0, 1.0
-    )
+    df = np.maximum((n_clusters if sizes is None else intervals.effective_number(sizes)) - 1.0, 1.0)
     error = np.where(np.isfinite(variance) & ~tiny, np.sqrt(variance), np.nan)
     return StudentBounds(value, error, np.asarray(df), np.asarray(scale == "fisher-z"))
 

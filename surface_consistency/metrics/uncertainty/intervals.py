@@ -13,7 +13,7 @@ from surface_consistency.clusters import FEW_CLUSTERS as FEW_CLUSTERS, LEAST_CLU
 from surface_consistency.metrics import _inputs
 
 
-def worth_of_clusters(sizes: _inputs.Floats, times: _inputs.Floats | float = 1.0) -> _inputs.Floats:
+def effective_number(sizes: _inputs.Floats, times: _inputs.Floats | float = 1.0) -> _inputs.Floats:
     """Return the effective number of clusters (Kish) for sizes along the last axis.
 
     `times` is the number of clusters of each size. (sum)^2 / sum of squares; 0 without clusters.
@@ -22,15 +22,15 @@ def worth_of_clusters(sizes: _inputs.Floats, times: _inputs.Floats | float = 1.0
     return np.asarray(total**2 / np.where(squares > 0.0, squares, 1.0))
 
 
-def are_enough(worth: npt.ArrayLike) -> _inputs.Flags:
+def enough_clusters(n_effective: npt.ArrayLike) -> _inputs.Flags:
     """Whether an effective number of clusters is large enough for inference."""
     # A tolerance, so that rounding does not reject four equal clusters.
-    return np.asarray(np.asarray(worth) > LEAST_CLUSTERS * (1.0 - 1e-9))
+    return np.asarray(np.asarray(n_effective) > LEAST_CLUSTERS * (1.0 - 1e-9))
 
 
-def too_few_clusters(worth: float, least: int = LEAST_CLUSTERS) -> str:
+def too_few_clusters(n_effective: float, least: int = LEAST_CLUSTERS) -> str:
     """Return the message for an effective number of clusters that is too small."""
-    return f"effective number of clusters {worth:.3g}, minimum {least}"
+    return f"effective number of clusters {n_effective:.3g}, minimum {least}"
 
 
 def quantiles(values: _inputs.Floats, levels: tuple[float, ...]) -> tuple[float, ...]:

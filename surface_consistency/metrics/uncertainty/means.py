@@ -162,7 +162,7 @@ def mean_by(
     _groups.check_frame(frame, needed, options="by, score or cluster", row="row")
     values = _inputs.numeric_vector(frame[score].array, score)
     absent = np.isnan(values)
-    _inputs.refuse_missing(absent, score, missing)
+    _inputs.check_complete(absent, score, missing)
     _inputs.warn_unscored(int(absent.sum()), absent.size, what="rows", lack="a score", stacklevel=2)
     clusters = _groups.cluster_codes(frame, cluster)
     ends = _scale(values[~absent], scale, score)

@@ -115,7 +115,7 @@ def test_identical_models_are_as_uncertain_in_several_tasks_as_in_one():
 
 def test_models_that_differ_by_a_constant_have_no_test_of_equality():
     scores = np.repeat([[1.0, 0.0, 0.0]], 20, axis=0) / 3.0
-    with pytest.warns(UndefinedMetricWarning, match="by the same on all"):
+    with pytest.warns(UndefinedMetricWarning, match="by the same amount on all"):
         assert np.isnan(equality_test(scores)["p_value"])
 
 
@@ -123,11 +123,11 @@ def test_models_that_differ_by_a_constant_have_no_test_of_equality():
 def test_a_constant_difference_has_a_reason_and_no_p_value(unit, scale):
     first = np.linspace(0.2, 0.7, 24)
     frame = long({"a": unit * first, "b": unit * (first + 0.1)})
-    with pytest.warns(UndefinedMetricWarning, match="alike in all clusters"):
+    with pytest.warns(UndefinedMetricWarning, match="equal in all clusters"):
         row = compare_models(frame, scale=scale).differences.iloc[0]
     assert row["difference"] == pytest.approx(0.1 * unit)
     assert math.isnan(row["p_value"])
-    assert "alike in all clusters" in row["not_inferred"]
+    assert "equal in all clusters" in row["not_inferred"]
 
 
 def test_p_of_graded_scores_is_below_a_twentieth_where_the_interval_leaves_out_zero():
@@ -280,7 +280,7 @@ def test_conclusions_follow_margin_direction_and_clusters():
     losses = compare_models(frame, higher_is_better=False)
     assert losses.differences["conclusion"].tolist() == ["better"]
     assert losses.models["model"].tolist() == ["b", "a"]
-    with pytest.warns(UndefinedMetricWarning, match="no difference is inferred"):
+    with pytest.warns(UndefinedMetricWarning, match="no difference is defined"):
         few = compare_models(drawn(13, 30, "ab", 10), cluster="passage").differences
     assert few["conclusion"].tolist() == ["not inferred"]
     assert few["not_inferred"].tolist() == ["effective number of clusters 3, minimum 4"]
@@ -312,16 +312,16 @@ test_bad_input_is_refused = refusals(
     lambda columns, options: compare_models(drawn(11).assign(**columns), **options),
     ({"item": 0}, {}, "177 rows repeat a model and item.*average repeats"),
     ({"model": None}, {}, "column 'model' is empty in row 0"),
-    ({}, {"baseline": "z"}, "baseline='z' is none of the models"),
+    ({}, {"baseline": "z"}, "baseline='z' not found"),
     ({}, {"margin": 0.0}, "margin must be above 0"),
     ({}, {"margin": 1.0}, "margin 1 includes the whole scale, 0 to 1"),
     ({"score": lambda f: f["score"] * 7}, {"scale": (0, 5)}, "outside the scale 0 to 5"),
-    ({}, {"scale": (1, 1)}, "scale must be the least and the largest"),
+    ({}, {"scale": (1, 1)}, "scale must be the minimum and the maximum"),
     ({"score": np.inf}, {}, "values must be finite"),
-    ({"score": 0.5}, {"test": "exact"}, "for verdicts of one task"),
+    ({"score": 0.5}, {"test": "exact"}, "needs correctness labels of one task"),
     ({}, {"intervals": Intervals(method="percentile")}, "method='auto' alone"),
-    (ITEMS, {}, "no item has a score of every model.*a 60, b 60"),
-    (PASSAGES, {"cluster": "passage"}, "lies in one cluster for 'a' and in another for 'b'"),
+    (ITEMS, {}, "no item has a score for every model.*a 60, b 60"),
+    (PASSAGES, {"cluster": "passage"}, "is in one cluster for 'a' and in another for 'b'"),
 )
 
 
@@ -376,7 +376,7 @@ def test_models_that_differ_by_the_same_everywhere_show_nothing_on_a_scale_witho
     scores = pd.DataFrame({"item": range(9), "score": np.arange(9.0)})
     frame = pd.concat([scores.assign(model="a"), scores.assign(model="b", score=scores.score + 5)])
 
-    with pytest.warns(UndefinedMetricWarning, match="alike in all clusters"):
+    with pytest.warns(UndefinedMetricWarning, match="equal in all clusters"):
         row = compare_models(frame).differences.iloc[0]
 
     assert row["difference"] == 5.0
@@ -391,7 +391,7 @@ def test_a_row_names_its_model_and_task(column):
     frame.loc[3, column] = None
     with pytest.raises(ValueError, match=f"column '{column}' is empty in row 3"):
         compare_models(frame, task="task")
-    with pytest.raises(TypeError, match=r"score\[0\] is 'good', which is no number"):
+    with pytest.raises(TypeError, match=r"score\[0\] is 'good', which is not a number"):
         compare_models(frame.dropna().assign(score="good"))
 
 
@@ -407,7 +407,7 @@ def test_decisions_about_all_pairs_bound_the_ranks():
     assert rank_intervals(p_above)[1].tolist() == [2, 3, 3]
     p_above[:] = np.nan
     assert [bounds.tolist() for bounds in rank_intervals(p_above)] == [[1, 1, 1], [3, 3, 3]]
-    with pytest.raises(ValueError, match="must be square, a row a model"):
+    with pytest.raises(ValueError, match="must be square, one row per model"):
         rank_intervals([[0.1, 0.2]])
 
 
@@ -456,8 +456,8 @@ def test_models_that_rarely_differ_have_q_in_place_of_f():
 @pytest.mark.parametrize(
     ("totals", "sizes", "message"),
     [
-        ([[1, 0, 0]] * 9, None, "by the same on all"),
-        ([[1, 0, 0, 0], [0, 1, 1, 0]] * 2, None, "by the same on all"),
+        ([[1, 0, 0]] * 9, None, "by the same amount on all"),
+        ([[1, 0, 0, 0], [0, 1, 1, 0]] * 2, None, "by the same amount on all"),
         (np.arange(90).reshape(30, 3) % 7, [900] + [1] * 29, "clusters 1.* minimum 4"),
     ],
 )
@@ -467,7 +467,7 @@ def test_equality_without_spread_is_undefined(totals, sizes, message):
 
     assert np.isnan(result["p_value"])
     assert result["not_inferred"] != ""
-    with pytest.raises(ValueError, match="totals must be finite, a row a cluster"):
+    with pytest.raises(ValueError, match="totals must be finite, one row per cluster"):
         equality_test([[1.0], [2.0]])
 
 

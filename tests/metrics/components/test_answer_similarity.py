@@ -156,7 +156,7 @@ test_token_similarity_rejects_bad_input = refusals(
     ([["a", "b"]], [[1, 2]], "pearson", TypeError, "short must hold importances"),
     (np.empty((0, 2)), [[1, 2]], "pearson", r"got \(0, 2\)"),
     ([[1, np.nan]], [[1, 2]], "spearman", r"short\[0, 1\] is not finite"),
-    ([[1]], [[2]], "pearson", "a correlation needs two components or more"),
+    ([[1]], [[2]], "pearson", "a correlation needs at least two components"),
     ([[1, 0]], [[True, False]], "iou", TypeError, "short must hold True or False"),
     ([[True, False]], [[0.1, 0.2]], "pearson", TypeError, "short must hold importances"),
     ([[1, 2]], [[1, 2]], "cosine", "metric must be 'pearson', 'spearman'"),
@@ -168,9 +168,9 @@ test_token_similarity_rejects_bad_input = refusals(
     ("matrix", "message"),
     [
         ([], "matrix must have shape"),
-        ([[]], r"\(n_short_tokens, n_long_tokens\) and hold something; got \(1, 0\)"),
-        ([0.5], r"hold something; got \(1,\)"),
-        ([[0.5, float("nan")]], r"matrix\[0, 1\] is not finite \(nan\): leave undefined tokens"),
+        ([[]], r"\(n_short_tokens, n_long_tokens\) and not be empty; got \(1, 0\)"),
+        ([0.5], r"not be empty; got \(1,\)"),
+        ([[0.5, float("nan")]], r"matrix\[0, 1\] is not finite \(nan\): drop undefined tokens"),
         ([[float("inf")]], r"matrix\[0, 0\] is not finite \(inf\)"),
     ],
 )

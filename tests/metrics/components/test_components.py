@@ -139,8 +139,8 @@ test_bad_input_is_rejected = refusals(
     (minimal([[0.5]]), r"importance must have shape .* got \(1, 1\)"),
     (minimal([0.5, math.nan]), r"importance\[1\] is not finite \(nan\): leave"),
     (minimal([0.5, math.inf]), r"importance\[1\] is not finite \(inf\)"),
-    (minimal([0.5], threshold=0), r"threshold must be a share in \(0, 1\]"),
-    (minimal([0.5], threshold=90), r"as in 0.9; got 90"),
+    (minimal([0.5], threshold=0), r"threshold must be in \(0, 1\]"),
+    (minimal([0.5], threshold=90), r"such as 0.9; got 90"),
 )
 
 

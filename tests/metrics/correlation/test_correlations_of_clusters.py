@@ -262,6 +262,6 @@ test_correlation_by_rejects_bad_arguments = refusals(
     ),
     ({}, {"controls": ["control", "z"]}, ColumnNotFoundError, "x, y, controls, by or cluster"),
     ({"x": [1.0, math.inf]}, {}, r"x\[1\] is inf"),
-    ({"x": ["a", "b"]}, {}, TypeError, r"x\[0\] is 'a', which is no number"),
+    ({"x": ["a", "b"]}, {}, TypeError, r"x\[0\] is 'a', which is not a number"),
     ({}, {"method": "kendall"}, "method must be 'pearson' or"),
 )

@@ -172,12 +172,12 @@ def test_fold_of_one_class_has_no_area():
     scores = np.random.default_rng(5).normal(size=(60, 2))
     groups = np.repeat(np.arange(6), 10)
 
-    with pytest.warns(UndefinedMetricWarning, match="folds hold one class only") as caught:
+    with pytest.warns(UndefinedMetricWarning, match="folds have only one class") as caught:
         result = predict_correctness(scores, groups >= 2, groups=groups.tolist(), n_folds=3)
     # Of the folds that have both classes.
     assert 0 <= result["auc"] <= 1
     assert caught[0].filename == __file__
-    with pytest.warns(UndefinedMetricWarning, match=r"\d of 5 folds hold one class only") as caught:
+    with pytest.warns(UndefinedMetricWarning, match=r"\d of 5 folds have only one class") as caught:
         rows = predict_alignment(scores, groups < 3, groups=groups, n_folds=5)
     assert len(rows) == 3
     assert len(caught) == 1
@@ -208,32 +208,32 @@ def alignment(**spoil):
 
 test_prediction_rejects_bad_input = refusals(
     lambda call, spoil: call(**spoil),
-    (correctness, {"scores": [[1.0, 2.0]]}, "one row a verdict"),
-    (correctness, {"scores": np.ones((4, 0))}, "one row a verdict"),
+    (correctness, {"scores": [[1.0, 2.0]]}, "one row per label"),
+    (correctness, {"scores": np.ones((4, 0))}, "one row per label"),
     (correctness, {"scores": [1, math.nan, 2, 3]}, r"scores\[1, 0\] is not fin"),
-    (correctness, {"correct": [1, None, 0, 1]}, r"correct\[1\] has no verdict"),
-    (correctness, {"correct": [1, 1, 1, 1]}, "both right and wrong"),
+    (correctness, {"correct": [1, None, 0, 1]}, r"correct\[1\] has no label"),
+    (correctness, {"correct": [1, 1, 1, 1]}, "both correct and incorrect"),
     (correctness, {"correct": [1, 3, 0, 1]}, r"correct\[1\] is 3"),
     (correctness, {"classifier": "forest"}, "'logistic' or 'svm'; got 'forest'"),
-    (correctness, {"n_folds": 3}, "n_folds must lie between 2 and 2"),
-    (correctness, {"n_folds": 1}, "n_folds must lie between 2 and 2"),
+    (correctness, {"n_folds": 3}, "n_folds must be between 2 and 2"),
+    (correctness, {"n_folds": 1}, "n_folds must be between 2 and 2"),
     (correctness, {"groups": ["a", "b"]}, "got 2 labels for 4 instances"),
     (correctness, {"groups": ["a", None, "b", "b"]}, r"every instance needs a l"),
-    (correctness, {"groups": [*"aabb"]}, "its groups are all the rows of a class"),
+    (correctness, {"groups": [*"aabb"]}, "its groups contain all rows of a class"),
     (alignment, {"features": np.ones(360)}, r"one row a pair.*\(360,\)"),
     (alignment, {"features": np.ones((9, 4))}, r"got \(9, 4\) for 360"),
     (alignment, {"features": np.full((360, 4), np.nan)}, r"features\[0, 0\] is no"),
-    (alignment, {"aligned": [2] * 360}, r"aligned\[0\] is 2, which is no verdict"),
-    (alignment, {"aligned": [None] * 360}, r"aligned\[0\] has no verdict"),
-    (alignment, {"aligned": [1] * 360}, "aligned must hold both classes"),
-    (alignment, {"aligned": np.arange(360) // 5 == 3}, "cannot be held out"),
+    (alignment, {"aligned": [2] * 360}, r"aligned\[0\] is 2, which is not a correctness label"),
+    (alignment, {"aligned": [None] * 360}, r"aligned\[0\] has no label"),
+    (alignment, {"aligned": [1] * 360}, "aligned must have both classes"),
+    (alignment, {"aligned": np.arange(360) // 5 == 3}, "cannot be a test fold"),
     (alignment, {"groups": range(5)}, "one label per pair; got 5 labels for 360"),
     (alignment, {"groups": [None] * 360}, r"groups\[0\] is None: every pair"),
-    (alignment, {"groups": [0] * 360}, "n_folds must lie between 2 and 1"),
-    (alignment, {"names": ["a"]}, "names must name 4 features; got 1"),
-    (alignment, {"n_folds": 1}, "n_folds must lie between 2 and 72"),
+    (alignment, {"groups": [0] * 360}, "n_folds must be between 2 and 1"),
+    (alignment, {"names": ["a"]}, "names must have 4 entries; got 1"),
+    (alignment, {"n_folds": 1}, "n_folds must be between 2 and 72"),
     (alignment, {"n_folds": 2.0}, TypeError, "n_folds must be an integer"),
-    (majority_macro_f1, {"accuracy": -0.1}, "accuracy must lie in"),
-    (majority_macro_f1, {"accuracy": 1.1}, "accuracy must lie in"),
-    (majority_macro_f1, {"accuracy": math.nan}, "accuracy must lie in"),
+    (majority_macro_f1, {"accuracy": -0.1}, "accuracy must be in"),
+    (majority_macro_f1, {"accuracy": 1.1}, "accuracy must be in"),
+    (majority_macro_f1, {"accuracy": math.nan}, "accuracy must be in"),
 )

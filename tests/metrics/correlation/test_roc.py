@@ -124,6 +124,6 @@ test_bad_arguments_are_rejected = refusals(
     lambda arguments: clustered_auc(*arguments),
     (([1, np.nan], [1, 0]), r"scores\[1\] is NaN"),
     (([1, 2], [1, 2]), "labels must be 0 or 1"),
-    (([1, 2], [1]), "equal lengths, one entry an example"),
+    (([1, 2], [1]), "equal lengths, one entry per example"),
     (([1, 2], [1, 0], ["a"]), "one label per example"),
 )

@@ -136,7 +136,7 @@ def test_rates_of_no_facts_are_nan():
 
 
 def test_facts_without_a_verdict_are_dropped_with_a_warning():
-    with pytest.warns(UnscoredWarning, match="2 of 5 pairs lack a verdict"):
+    with pytest.warns(UnscoredWarning, match="2 of 5 pairs lack a label"):
         rate = interference([1, 0, None, 0, 1], [0, 1, 0, np.nan, 1], missing="drop")
 
     assert rate == 1 / 3
@@ -145,8 +145,8 @@ def test_facts_without_a_verdict_are_dropped_with_a_warning():
 test_rates_reject_bad_verdicts = refusals(
     lambda function, arguments: function(*arguments),
     (interference, ([1], [1, 0]), "del_on and del_off must have equal lengths"),
-    (retrieval_mediated, ([1], [2]), r"del_off\[0\] is 2, which is no verdict"),
+    (retrieval_mediated, ([1], [2]), r"del_off\[0\] is 2, which is not a correctness label"),
     (retrieval_mediated, ([[1]], [1]), "del_on must be one-dimensional"),
-    (leakage, ([None],), r"del_off\[0\] has no verdict"),
-    (artifact_rate, ([1, 1], [0, None]), r"gold_retrieved\[1\] has no verdict"),
+    (leakage, ([None],), r"del_off\[0\] has no label"),
+    (artifact_rate, ([1, 1], [0, None]), r"gold_retrieved\[1\] has no label"),
 )

@@ -84,5 +84,5 @@ def test_ranking_agreement_is_symmetric_and_at_most_one(first, second):
 
     assert one == pytest.approx(other)
     assert 0.0 <= one[0, 0] <= 1.0 + 1e-12
-    with pytest.raises(ValueError, match="item 0: both rankings must hold the same candidates"):
+    with pytest.raises(ValueError, match="item 0: both rankings must contain the same candidates"):
         rank_agreement([["a", "b"]], [["a", "c"]])

@@ -54,7 +54,7 @@ def test_accuracy_of_two_forms_is_inferred_as_a_paired_table_is():
 test_bad_input_is_refused = refusals(
     lambda frame, change, options: form_contrasts(frame.assign(**change), **options),
     ({}, {"reference": "d"}, "reference must be one of"),
-    ({"model": None}, {}, "column 'model' names no group in row 0"),
+    ({"model": None}, {}, "column 'model' is empty in row 0"),
     ({"correct": 3}, {}, r"correct\[0\] is 3"),
     fixture="frame",
 )

@@ -188,11 +188,11 @@ def test_all_right_of_so_many_is_the_share_of_draws():
 
 test_forms_by_rejects_bad_input = refusals(
     lambda frame, change, options: forms_by(change(frame), **({"by": "model"} | options)),
-    (lambda f: pd.concat([f, f.iloc[[0]]]), {}, "item='Q0', form=0 stands more than once"),
-    (lambda f: f, {"by": ()}, "item='Q0', form=0 stands more than once in the frame"),
+    (lambda f: pd.concat([f, f.iloc[[0]]]), {}, "item='Q0', form=0 occurs more than once"),
+    (lambda f: f, {"by": ()}, "item='Q0', form=0 occurs more than once in the frame"),
     (lambda f: f, {"of": 0}, "of must be at least 1"),
     (lambda f: f, {"forms": "all"}, "forms must be"),
-    (lambda f: f, {"repeat": "subject_id", "of": 2}, "repeat is not for of"),
+    (lambda f: f, {"repeat": "subject_id", "of": 2}, "repeat excludes of"),
     fixture="frame",
 )
 
@@ -200,5 +200,5 @@ test_forms_by_rejects_bad_input = refusals(
 def test_several_columns_may_name_a_fact(frame):
     """Two models in one group: the model is part of what is asked."""
     assert forms_by(frame, item=["item", "model"])["n_items"].tolist() == [300]
-    with pytest.raises(ColumnNotFoundError, match="'nowhere' is not in the frame"):
+    with pytest.raises(ColumnNotFoundError, match="'nowhere' not found in the frame"):
         forms_by(frame, item=["item", "nowhere"])

@@ -76,7 +76,7 @@ def test_counts_of_independent_forms_agree_with_the_binomial_distribution():
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
-        ("item", None, "column 'item' names no fact in row 0"),
+        ("item", None, "column 'item' has no fact in row 0"),
         ("topic", "other", "belongs to more than one cluster of column 'topic'"),
     ],
 )
@@ -94,7 +94,7 @@ def test_a_form_stands_once_for_a_fact(metric):
     frame = pd.DataFrame(
         {"model": "a", "item": [1, 1], "form": ["a", "a"], "correct": 1, "answer": "x"}
     )
-    with pytest.raises(ValueError, match="item=1, form='a' stands more than once"):
+    with pytest.raises(ValueError, match="item=1, form='a' occurs more than once"):
         metric(frame)
 
 
@@ -104,19 +104,19 @@ ALIKE = long(np.ones((9, 3))).assign(answer="x\n\u202e")
 GAPS = long(np.ones((5, 3))).assign(correct=np.nan)
 APART = pd.DataFrame({"item": [1, 2], "form": ["a", "b"], "correct": [1, 0]})
 FEW = pd.concat([long(np.ones((3, 2)), model=model) for model in "ab"])
-NOTHING = "no fact has two forms with a verdict"
+NOTHING = "no fact has two forms with a correctness label"
 
 
 SAMPLE = functools.partial(forms_by, forms="sample")
 OF_TOPICS = functools.partial(form_spread_by, cluster="topic")
-ONE_ANSWER = "kappa: all answers are one, or all clusters alike"
+ONE_ANSWER = "kappa: all answers are equal, or all clusters are"
 TWO_FORMS = "at least 4 forms are needed for an interval of forms like these"
 
 
 @pytest.mark.parametrize(
     ("metric", "frame", "undefined", "reason"),
     [
-        (form_spread_by, APART, "spread", "no fact has a verdict in every form"),
+        (form_spread_by, APART, "spread", "no fact has a correctness label in every form"),
         (
             OF_TOPICS,
             long(RIGHT, topic=TOPICS),
@@ -151,6 +151,6 @@ def test_what_is_not_inferred_has_a_reason(metric, frame, undefined, reason):
 
 test_scores_to_divide_are_numbers = refusals(
     lambda score: variance_shares_by(long(np.array([[1, score]] * 5, dtype=object))),
-    ("x", TypeError, r"correct\[1\] is 'x', which is no number"),
+    ("x", TypeError, r"correct\[1\] is 'x', which is not a number"),
     (np.inf, r"correct\[1\] is inf"),
 )

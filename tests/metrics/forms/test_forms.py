@@ -94,7 +94,7 @@ def test_two_forms_are_the_paired_table(pairs):
 def test_missing_forms_and_single_forms_are_left_out_and_counted():
     correct = [[1, None, 0], [1, None, None], [0, 0, 0], [1]] * 2
 
-    with pytest.warns(UnscoredWarning, match="6 of 20 forms lack a verdict"):
+    with pytest.warns(UnscoredWarning, match="6 of 20 forms lack a label"):
         row = measured(correct)
 
     assert row[["n_items", "n_forms", "n_single", "n_missing"]].tolist() == [4, 10, 4, 6]

@@ -138,12 +138,12 @@ test_frequency_curves_rejects_bad_arguments = refusals(
     lambda change, options: frequency_curves(
         instances(0, 10).assign(**change), **({"accuracy": "small"} | options)
     ),
-    ({}, {"accuracy": "c"}, ColumnNotFoundError, "column 'c' is not in the frame"),
+    ({}, {"accuracy": "c"}, ColumnNotFoundError, "column 'c' not found in the frame"),
     ({}, {"n_bins": 0}, "n_bins must be at least 1"),
     ({}, {"n_bins": 2.0}, TypeError, "n_bins must be an integer count"),
     ({}, {"high_frequency_above": -1}, "high_frequency_above must be at least 0"),
     ({}, {"missing": "zero"}, "missing must be 'raise' or 'drop'"),
-    ({"small": 1.5}, {}, r"small\[0\] must lie in \[0, 1\]; got 1.5"),
+    ({"small": 1.5}, {}, r"small\[0\] must be in \[0, 1\]; got 1.5"),
     ({"small": np.nan}, {"missing": "raise"}, r"small\[0\] is missing"),
     ({"item": None}, {}, "no cluster id in row 0"),
 )

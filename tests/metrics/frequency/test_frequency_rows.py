@@ -59,7 +59,7 @@ def test_instances_without_both_verdicts_are_left_out_with_a_warning(gap):
     if gap == "row":
         frame = frame.drop(index=3)
 
-    with pytest.warns(UnscoredWarning, match="1 of 3 surface instances lack a verdict under a"):
+    with pytest.warns(UnscoredWarning, match="1 of 3 surface instances lack a label under a"):
         rows = surface_accuracy(frame)
 
     assert rows["accuracy"].tolist() == [0.5, 0.0]
@@ -71,13 +71,13 @@ def test_instances_without_both_verdicts_are_left_out_with_a_warning(gap):
 
 test_surface_accuracy_rejects_bad_arguments = refusals(
     lambda change, options: surface_accuracy(realizations([(1, 0)]).assign(**change), **options),
-    ({"correct": [1, 2]}, {}, r"correct\[1\] must lie in \[0, 1\]; got 2"),
+    ({"correct": [1, 2]}, {}, r"correct\[1\] must be in \[0, 1\]; got 2"),
     ({"correct": ["yes", "no"]}, {}, TypeError, r"correct\[0\] is 'yes'"),
     ({"surface": ["a", None]}, {}, "column 'surface' is missing in row 1"),
     ({"template": [None, "x"]}, {}, "column 'template' is missing in row 0"),
-    ({}, {"template": "wording"}, ColumnNotFoundError, "column 'wording' is not in the frame"),
+    ({}, {"template": "wording"}, ColumnNotFoundError, "column 'wording' not found in the frame"),
     ({}, {"instance": []}, "instance must name at least one column"),
-    ({}, {"instance": ["surface", "surface"]}, "instance names a column twice"),
+    ({}, {"instance": ["surface", "surface"]}, "instance contains a column twice"),
     ({}, {"missing": "zero"}, "missing must be 'raise' or 'drop'"),
     ({"accuracy": [1, 1]}, {"keep": ["accuracy"]}, "'accuracy' has the name of"),
     ({"n": [1, 2]}, {"keep": ["n"]}, "'n' has 2 values within the instance"),

@@ -68,8 +68,8 @@ SCORES, CORRECT, FACT = answers(5, n_facts=N)
     ("change", "message"),
     [
         ({"correct": np.ones(2 * N)}, "all answers are equal"),
-        ({"correct": SCORES[:, 0] > 9}, "the terms separate right from wrong"),
-        ({"correct": CORRECT | (FACT % 2 == 0)}, "the terms separate right from wrong"),
+        ({"correct": SCORES[:, 0] > 9}, "the terms separate correct from incorrect"),
+        ({"correct": CORRECT | (FACT % 2 == 0)}, "the terms separate correct from incorrect"),
         ({"scores": SCORES[:, [0, 0, 2]]}, "linear function of the"),
         ({"scores": np.zeros(2 * N)}, "a term is constant"),
         ({"clusters": FACT % 4}, "4 clusters for 4 terms"),
@@ -100,9 +100,9 @@ def test_missing_statsmodels_names_its_extra(monkeypatch):
 test_correctness_regression_rejects_bad_arguments = refusals(
     lambda scores, correct, options: correctness_regression(scores, correct, **options),
     ([0.0, np.nan, 1.0], [True, False, True], {}, r"scores\[1, 0\] is not finite"),
-    ([0.0, 1.0], [True, False], {"names": ["a", "b"]}, "names must name 1 scores; got 2"),
-    ([0.0, 1.0], [True, False], {"confidence": 95}, "confidence must lie strictly"),
-    ([0.0, 1.0], [True, 2], {}, r"correct\[1\] is 2, which is no verdict"),
+    ([0.0, 1.0], [True, False], {"names": ["a", "b"]}, "names must have 1 entries; got 2"),
+    ([0.0, 1.0], [True, False], {"confidence": 95}, "confidence must be strictly"),
+    ([0.0, 1.0], [True, 2], {}, r"correct\[1\] is 2, which is not a correctness label"),
     ([0.0, 1.0], [True, False], {"clusters": ["a"]}, "got 1 labels for 2"),
 )
 

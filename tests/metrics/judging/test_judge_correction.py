@@ -102,7 +102,7 @@ def test_the_truth_comes_back_from_an_erring_judge():
 
 
 def test_a_judge_no_better_than_chance_says_nothing_and_one_topic_has_no_interval():
-    with pytest.warns(UndefinedMetricWarning, match="no better than chance"):
+    with pytest.warns(UndefinedMetricWarning, match="not better than chance"):
         result = corrected([[1, 0], [1, 1]], [[1, 0], [0, 1]], judge(5, 5, 5, 5), ERRING)
     assert math.isnan(result["alignment"])
     with pytest.warns(UndefinedMetricWarning, match="one topic"):

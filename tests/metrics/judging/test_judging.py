@@ -47,11 +47,11 @@ def test_judge_agreement_drops_missing_verdicts_with_a_count_or_rejects_them():
         result = judge_agreement(human, judge, missing="drop", intervals=FEW)
 
     assert (result["accuracy"], result["n_missing"], result["n"]) == (1.0, 2, 4)
-    with pytest.raises(ValueError, match="has no verdict"):
+    with pytest.raises(ValueError, match="has no label"):
         judge_agreement([1, 0], [1, None])
     with (
         pytest.warns(UnscoredWarning, match="2 of 2"),
-        pytest.raises(ValueError, match="nothing to compare"),
+        pytest.raises(ValueError, match="both a human label and a label"),
     ):
         judge_agreement([1, None], [None, 0], missing="drop")
 

@@ -48,7 +48,7 @@ def test_group_without_negatives_is_nan_with_a_warning():
     frame = pd.DataFrame({"item": 1, "kind": kinds, "correct": verdicts})
 
     with (
-        pytest.warns(UnscoredWarning, match="1 of 30 linking examples lack a verdict"),
+        pytest.warns(UnscoredWarning, match="1 of 30 linking examples lack a label"),
         pytest.warns(UndefinedMetricWarning, match="balanced_accuracy"),
     ):
         row = linking_by(frame[frame["kind"] == "positive"], cluster=None).iloc[0]

@@ -268,7 +268,7 @@ def test_groups_that_cannot_be_compared_are_named(frame):
     assert alone["difference"] == pytest.approx(0.25)
     # Ids that name other pairs in each model leave nothing to compare.
     frame["pair"] = frame["model"] + frame["pair"]
-    with pytest.warns(UndefinedMetricWarning, match="1 couples of groups share no pair"):
+    with pytest.warns(UndefinedMetricWarning, match="1 couples of groups have no pair"):
         assert contrasts_by(frame, between="model", pair="pair").empty
 
 
@@ -289,7 +289,7 @@ ONE = [[1] * 4]
 test_contrast_rejects_bad_input = refusals(
     lambda a, b, options: contrast(a, b, **options),
     ([[1, 0, 0]], [[1, 0, 0]], {}, r"counts_a must have shape \(n_clusters, 4\)"),
-    (ONE, ONE * 2, {}, "must hold the same clusters row by row"),
+    (ONE, ONE * 2, {}, "must have the same clusters in the same rows"),
     (ONE, [[-1] * 4], {}, r"counts_b must be counts of at least 0; row 0"),
     ([["a"] * 4], ONE, {}, TypeError, "counts_a must hold numbers"),
     (ONE, ONE, {"rate": "flips"}, "rate must be among consistency"),
@@ -300,14 +300,14 @@ test_contrast_rejects_bad_input = refusals(
 
 test_contrasts_by_rejects_bad_options = refusals(
     lambda frame, options: contrasts_by(frame, **{"between": "types"} | options),
-    ({"between": "kind"}, ColumnNotFoundError, "'kind' is not in the frame"),
+    ({"between": "kind"}, ColumnNotFoundError, "'kind' not found in the frame"),
     ({"reference": "x"}, "reference must be one of the groups"),
     ({"rate": "x"}, "rate must be among"),
     ({"margin": -1}, "margin must be above 0"),
-    ({"pair": "pair"}, "stands more than once in group"),
+    ({"pair": "pair"}, "occurs more than once in group"),
     (
         {"between": "model", "pair": "pair", "cluster": "model"},
-        "120 pairs belong to another cluster in one group",
+        "120 pairs belong to different clusters in two groups",
     ),
     fixture="frame",
 )

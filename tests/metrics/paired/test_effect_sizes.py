@@ -98,8 +98,8 @@ test_effect_sizes_reject_bad_input = refusals(
         TypeError,
         "must be a PairedTable or counts of the shape .2, 2.; got list",
     ),
-    (lambda: kappa_of_counts(3.0), "four cells along the last axis"),
-    (lambda: kappa_of_counts([1, 2, 3]), "four cells along the last axis"),
+    (lambda: kappa_of_counts(3.0), "length four along the last axis"),
+    (lambda: kappa_of_counts([1, 2, 3]), "length four along the last axis"),
     (lambda: discordant_odds_ratio([1, 2, 3, 4]), TypeError, "got list of the shape"),
-    (lambda: discordant_odds_ratio(table(1, 2), confidence=1), "confidence must lie strictly"),
+    (lambda: discordant_odds_ratio(table(1, 2), confidence=1), "confidence must be strictly"),
 )

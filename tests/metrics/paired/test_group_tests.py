@@ -54,8 +54,8 @@ def test_swapping_the_groups_changes_the_sign(data):
 @pytest.mark.parametrize(
     ("values", "members", "options", "reason"),
     [
-        ([0.5, 0.5] * 8, [1, 0] * 8, {}, "alike in all clusters"),
-        ([0.5, 0.7] * 8, [1, 0] * 8, {}, "alike in all clusters"),
+        ([0.5, 0.5] * 8, [1, 0] * 8, {}, "equal in all clusters"),
+        ([0.5, 0.7] * 8, [1, 0] * 8, {}, "equal in all clusters"),
         ([1.0, 2.0, 3.0], [1, 0, 0], {"cluster": ["t"] * 3}, "of clusters 1, minimum 4"),
         ([1.0, 2.0], [1, 1], {}, "no stratum contains both kinds of rows"),
         ([1.0, 2.0], [1, 0], {"strata": ["a", "b"]}, "no stratum contains both kinds of rows"),
@@ -94,9 +94,9 @@ def test_a_hundred_thousand_pairs_are_compared_at_once():
 
 test_group_difference_rejects_bad_input = refusals(
     lambda values, members, options: compared(values, members, **options),
-    ([1, np.nan], [1, 0], {}, r"value\[1\] is missing: leave the row out"),
+    ([1, np.nan], [1, 0], {}, r"value\[1\] is missing: drop the row"),
     ([1, np.inf], [1, 0], {}, r"value\[1\] is inf"),
-    ([1, "a"], [1, 0], {}, TypeError, r"value\[1\] is 'a', which is no number"),
+    ([1, "a"], [1, 0], {}, TypeError, r"value\[1\] is 'a', which is not a number"),
     ([1, 2], [1, None], {}, r"member\[1\] is missing"),
     ([1, 2], [1, 3], {}, r"member\[1\] is 3"),
     ([1, 2], [1, 0], {"strata": ["a", None]}, "'strata' has no"),

@@ -98,15 +98,15 @@ test_adjustment_rejects_bad_input = refusals(
     lambda call, argument, options: call(
         argument, **({"column": "p"} | options if call is with_adjusted_p_values else options)
     ),
-    (adjust_p_values, [0.5, 1.5], {}, r"p_values\[1\] must lie in \[0, 1\]; got"),
+    (adjust_p_values, [0.5, 1.5], {}, r"p_values\[1\] must be in \[0, 1\]; got"),
     (adjust_p_values, [-0.1], {}, r"p_values\[0\]"),
     (adjust_p_values, [[0.1]], {}, "one-dimensional"),
     (adjust_p_values, [0.1], {"method": "bonferroni"}, "'holm', 'benjamini-hoch"),
     (with_adjusted_p_values, ROWS, {"column": "q"}, ColumnNotFoundError, "'q' is not in the"),
     (with_adjusted_p_values, ROWS, {"within": "m"}, ColumnNotFoundError, "'m' is not in the"),
     # A test in two families would be adjusted in whichever comes last.
-    (with_adjusted_p_values, ROWS, {"within": "list"}, "of within holds lists"),
-    (with_adjusted_p_values, ROWS, {"within": "gap"}, "has empty cells besides"),
+    (with_adjusted_p_values, ROWS, {"within": "list"}, "of within contains lists"),
+    (with_adjusted_p_values, ROWS, {"within": "gap"}, "has empty cells and also"),
 )
 
 

@@ -264,10 +264,10 @@ def test_a_pair_stands_once_in_a_group(frame):
 
 test_paired_by_rejects_options_out_of_range = refusals(
     lambda frame, options: paired_by(frame, **options),
-    ({"first": "canonical"}, ColumnNotFoundError, "'canonical' is not in the frame.*'item'"),
+    ({"first": "canonical"}, ColumnNotFoundError, "'canonical' not found in the frame.*'item'"),
     ({"repeat": "item"}, "repeat needs pair"),
     ({"test": "sign"}, "test must be .auto., .independent., .exact..*got 'sign'"),
-    ({"rates": {"n": kappa_of_counts}}, "column of the result twice: 'n'"),
+    ({"rates": {"n": kappa_of_counts}}, "repeats a column of the result: 'n'"),
     ({"rates": dict.fromkeys(("k", "k_low"), kappa_of_counts)}, "twice: 'k_low'"),
     fixture="frame",
 )
@@ -330,7 +330,7 @@ def test_labels_of_every_type_are_read_and_sorted(values, labels, sizes):
 test_empty_cells_besides_their_name_are_refused = refusals(
     lambda labels: paired_by(few([1] * 4, [0, 1, 0, 1], label=labels), by="label", cluster=None),
     *(
-        (labels, "column 'label' has empty cells besides the label 'none'")
+        (labels, "column 'label' has empty cells and also the label 'none'")
         for labels in (
             ["none", None, "a", "a"],
             pd.Categorical(["none", None, "a", "a"]),
@@ -351,7 +351,7 @@ def test_gaps_are_counted_and_change_nothing_else(frame):
 
     with pytest.warns(UndefinedMetricWarning, match="template='none'"):
         labelled = paired_by(with_gap, by="template")
-    with pytest.warns(UnscoredWarning, match="40 of 800 pairs lack a verdict") as caught:
+    with pytest.warns(UnscoredWarning, match="40 of 800 pairs lack a label") as caught:
         scored = paired_by(unscored, by="template")
 
     expected = paired_by(frame, by="template").drop(columns="template")

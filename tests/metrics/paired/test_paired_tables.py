@@ -176,7 +176,7 @@ def test_paired_table_reads_every_common_form(first):
     ],
 )
 def test_paired_table_drops_missing_verdicts_with_a_count(first):
-    with pytest.warns(UnscoredWarning, match="2 of 4 pairs lack a verdict"):
+    with pytest.warns(UnscoredWarning, match="2 of 4 pairs lack a label"):
         assert paired_table(first, [True] * 4, missing="drop").counts == (1, 0, 1, 0)
 
 
@@ -204,7 +204,7 @@ test_paired_table_rejects_bad_verdicts = refusals(
     lambda first, second=ONES, missing="raise", call=paired_table: call(
         first, second, missing=missing
     ),
-    ([1, 0, 2], ONES, "drop", r"first\[2\] is 2, which is no verdict"),
+    ([1, 0, 2], ONES, "drop", r"first\[2\] is 2, which is not a correctness label"),
     ([1.0, 0.5, 1.0], ONES, "drop", r"first\[1\] is 0\.5"),
     ([1.0, np.inf, 1.0], ONES, "drop", r"first\[1\] is inf"),
     ([True, "yes", False], ONES, "drop", r"first\[1\] is 'yes'"),
@@ -219,7 +219,7 @@ test_paired_table_rejects_bad_verdicts = refusals(
     (np.ma.masked_array([[1, 0]]), "first must be one-dimensional"),
     (ONES, ONES, "skip", "missing must be 'raise' or 'drop'; got 'skip'"),
     (ONES, ONES, "skip", consistency, "missing must be 'raise' or 'drop'; got 'skip'"),
-    (ONES, [1, None, np.nan], r"second\[1\] has no verdict \(in all 2 of 3.*drop"),
+    (ONES, [1, None, np.nan], r"second\[1\] has no label \(2 of 3.*drop"),
 )
 
 

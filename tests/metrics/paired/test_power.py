@@ -42,7 +42,7 @@ def test_required_pairs_agree_with_r(rare, ratio, options, pairs):
     significance=st.sampled_from([0.01, 0.05, 0.2]),
     effect=st.floats(0.5, 6.0),
 )
-@pytest.mark.filterwarnings("ignore:no difference can be found")
+@pytest.mark.filterwarnings("ignore:no difference can be detected")
 def test_difference_and_pairs_invert_each_other(rate, share, power, significance, effect):
     """The pairs required for a difference find that difference, and one pair fewer does not.
 
@@ -79,10 +79,10 @@ def test_too_few_pairs_find_nothing(n, options):
 
 
 OPTIONS = [
-    ({"discordant_rate": 0}, "discordant_rate must lie in"),
-    ({"discordant_rate": 1.2}, "discordant_rate must lie in"),
-    ({"power": 1}, "power must lie strictly"),
-    ({"significance": 0}, "significance must lie strictly"),
+    ({"discordant_rate": 0}, "discordant_rate must be in"),
+    ({"discordant_rate": 1.2}, "discordant_rate must be in"),
+    ({"power": 1}, "power must be strictly"),
+    ({"significance": 0}, "significance must be strictly"),
     ({"design_effect": 0}, "design_effect must be above 0"),
     ({"design_effect": math.nan}, "design_effect must be above 0"),
     # At a power of significance / 2 no pairs are needed, and below it fewer would do better.
@@ -94,7 +94,7 @@ test_power_rejects_options_out_of_range = refusals(
     lambda call, n, options: call(n, **{"discordant_rate": 0.2} | options),
     *((required_pairs, 0.01, *row) for row in OPTIONS),
     *((minimum_detectable_difference, 100, *row) for row in OPTIONS),
-    *((required_pairs, n, {}, "difference must lie betw") for n in (0.0, 0.3, math.nan)),
+    *((required_pairs, n, {}, "difference must be betw") for n in (0.0, 0.3, math.nan)),
     (minimum_detectable_difference, 100.5, {}, TypeError, "n_pairs must be an integer"),
 )
 
@@ -158,7 +158,7 @@ test_design_effect_rejects_bad_input = refusals(
 
 @settings(deadline=None)
 @given(n_pairs=st.integers(1, 40), discordant_rate=shares, power=st.floats(0.55, 0.99))
-@pytest.mark.filterwarnings("ignore:no difference can be found")
+@pytest.mark.filterwarnings("ignore:no difference can be detected")
 def test_detectable_difference_solves_its_equation(n_pairs, discordant_rate, power):
     """Squaring the equation makes roots that no number of pairs has: they are not returned."""
     found = minimum_detectable_difference(n_pairs, discordant_rate=discordant_rate, power=power)

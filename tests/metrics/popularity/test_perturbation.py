@@ -49,7 +49,7 @@ def test_relative_change_of_negative_scores_and_of_zero():
     """A log-likelihood that falls from -2 to -3 has a positive change."""
     assert relative_change(-2.0, -3.0) == 0.5
     assert relative_change(-2.0, -1.0) == -0.5
-    with pytest.warns(UndefinedMetricWarning, match="relative to an original of 0"):
+    with pytest.warns(UndefinedMetricWarning, match="relative to an original score of 0"):
         assert math.isnan(relative_change(0.0, 0.5))
 
 

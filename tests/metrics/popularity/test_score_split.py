@@ -91,7 +91,7 @@ def test_clusters_widen_the_intervals():
 def test_missing_values_are_left_out_and_counted():
     with (
         pytest.warns(UndefinedMetricWarning, match=r"interval of low_accuracy.*2 low and 1 high"),
-        pytest.warns(UnscoredWarning, match="2 of 5 instances lack a score or verdict"),
+        pytest.warns(UnscoredWarning, match="2 of 5 instances lack a score or label"),
     ):
         result = split_accuracy([1.0, math.nan, 3.0, 4.0, 2.0], [1, 1, None, 0, 1], missing="drop")
 
@@ -104,7 +104,7 @@ test_split_accuracy_rejects_bad_input = refusals(
     (([[1, 2]], [1, 0]), {}, "one-dimensional"),
     (([1, 2], [1, 5]), {}, r"correct\[1\] is 5"),
     (([1, math.nan], [1, 0]), {}, r"scores\[1\] is missing .*leave such instances out"),
-    (([1, 2], [1, None]), {}, r"correct\[1\] has no verdict"),
+    (([1, 2], [1, None]), {}, r"correct\[1\] has no label"),
     (([math.nan], [1]), {"missing": "drop"}, "no instance has both"),
     (([1, 2], [1, 0]), {"clusters": ["a"]}, "got 1 labels for 2"),
     (([1, 2], [1, 0]), {"clusters": ["a", None]}, r"clusters\[1\] is None"),

@@ -128,7 +128,7 @@ def test_pairs_that_lack_a_verdict_are_dropped():
     long = [[[1, None, 1], [1, 0, 1]], [[0, 1, 1], [1, 1, 1]]]
 
     with (
-        pytest.warns(UnscoredWarning, match="3 of 12 pairs lack a verdict"),
+        pytest.warns(UnscoredWarning, match="3 of 12 pairs lack a label"),
         pytest.warns(UndefinedMetricWarning, match="one cluster"),
     ):
         rows = alignment_by(framed(short, long), by="topic_id", topic="topic_id")
@@ -205,11 +205,11 @@ test_topic_counts_reject_bad_verdicts = refusals(
     ([[1, 0]], [[[[1, 0]]]], r"long must have shape .*; got \(1, 1, 1, 2\)"),
     ([], [], r"short must have shape .*; got \(0,\)"),
     ([[]], [[]], r"short is empty, shape \(1, 0\)"),
-    ([[1, 2]], [[1, 0]], r"short\[0\]\[1\] is 2, which is no verdict"),
-    ([[1, 0]], [[[1, 0], [0.5, 0]]], r"long\[0, 1\]\[0\] is 0.5, which is no verdict"),
-    ([["yes", "no"]], [[1, 0]], r"short\[0\]\[0\] is 'yes', which is no verdict"),
-    ([[1, None]], [[1, 0]], r"short\[0, 1\] has no verdict \(in all 1 of 2"),
-    ([[1, 0]], [[[1, 0], [1, np.nan]]], r"long\[0, 1, 1\] has no verdict"),
+    ([[1, 2]], [[1, 0]], r"short\[0\]\[1\] is 2, which is not a correctness label"),
+    ([[1, 0]], [[[1, 0], [0.5, 0]]], r"long\[0, 1\]\[0\] is 0.5, which is not a correctness label"),
+    ([["yes", "no"]], [[1, 0]], r"short\[0\]\[0\] is 'yes', which is not a correctness label"),
+    ([[1, None]], [[1, 0]], r"short\[0, 1\] has no label \(1 of 2"),
+    ([[1, 0]], [[[1, 0], [1, np.nan]]], r"long\[0, 1, 1\] has no label"),
 )
 
 
@@ -219,9 +219,9 @@ def test_alignment_rejects_pairs_without_any_verdict():
         pytest.raises(ValueError, match="no pair of a short and a long answer has both verdicts"),
     ):
         alignment([None], [1], missing="drop")
-    with pytest.raises(ValueError, match="has no verdict"):
+    with pytest.raises(ValueError, match="has no label"):
         alignment([1, None], [1, 1])
-    with pytest.raises(ValueError, match="topics must hold one label per pair"):
+    with pytest.raises(ValueError, match="topics must have one label per pair"):
         alignment([1], [1], topics=["a", "b"])
 
 

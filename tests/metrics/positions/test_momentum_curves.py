@@ -410,7 +410,7 @@ def test_momentum_leaves_incomplete_responses_out():
     gaps[3, 2, 4] = np.nan
     gaps[7, :, 0] = np.nan
 
-    with pytest.warns(UnscoredWarning, match="6 of 100 responses lack a verdict"):
+    with pytest.warns(UnscoredWarning, match="6 of 100 responses lack a label"):
         points, curves = momentum(
             gaps, orders=orders, missing="drop", intervals=Intervals(resamples=20), n_null=20
         )
@@ -443,21 +443,21 @@ def test_momentum_of_constant_verdicts_is_undefined_where_nothing_happened():
 
 test_momentum_rejects_bad_input = refusals(
     lambda slots, options: momentum(slots, **options),
-    ([[1], [0]], {}, "two slots a response or more"),
+    ([[1], [0]], {}, "at least two slots per response"),
     ([[1, 0], [1]], {}, "slots must have the same number of slots"),
     ([1, 0, 1], {}, r"slots must have shape .*; got \(3,\)"),
     ([], {}, r"slots must have shape .*; got \(0,\)"),
-    ([[1, 3]], {}, r"slots\[0\]\[1\] is 3, which is no verdict"),
-    ([[1, None]], {}, r"slots\[0, 1\] has no verdict"),
+    ([[1, 3]], {}, r"slots\[0\]\[1\] is 3, which is not a correctness label"),
+    ([[1, None]], {}, r"slots\[0, 1\] has no label"),
     ([[1, 0]], {"null": "slot"}, "null must be 'topic' or 'topic-and-slot'"),
     ([[1, 0]], {"n_null": 0}, "n_null must be at least 1"),
     ([[1, 0]], {"n_null": 1.5}, TypeError, "n_null must be an integer"),
     ([[1, 0]], {"orders": [[0, 1, 2]]}, "slots and orders must have the same"),
-    ([[1, 0]], {"orders": [[1, 2]]}, "each row must hold the sub-questions"),
+    ([[1, 0]], {"orders": [[1, 2]]}, "each row must contain the sub-questions"),
     ([[1] * 13], {"null": "topic-and-slot"}, "at most 12 slots, got 13"),
-    ([[[1, 0]] * 5], {"null": "topic"}, "orders must tell .* has 5 permutations"),
-    ([[[1, 0]] * 5], {}, "orders must tell .* a topic has 5 permutations"),
-    ([[1, None], [None, 0]], {"missing": "drop"}, "no response has a verdict in"),
+    ([[[1, 0]] * 5], {"null": "topic"}, "orders must give .* has 5 permutations"),
+    ([[[1, 0]] * 5], {}, "orders must give .* a topic has 5 permutations"),
+    ([[1, None], [None, 0]], {"missing": "drop"}, "no response has a correctness label in"),
 )
 
 

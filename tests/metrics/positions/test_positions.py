@@ -90,7 +90,7 @@ def test_position_curve_leaves_out_a_sub_question_in_all_its_orders():
     gaps[4, 1, 3] = np.nan
     gaps[7] = np.nan
 
-    with pytest.warns(UnscoredWarning, match="6 of 50 sub-questions lack a verdict"):
+    with pytest.warns(UnscoredWarning, match="6 of 50 sub-questions lack a label"):
         rows = position_curve(gaps, orders, missing="drop")
 
     is_kept = orders != orders[4, 1, 3]
@@ -124,7 +124,7 @@ PAIR = [[0, 1], [1, 0]]
     [
         ([[[1, 0], [0, 1]]], [PAIR], "effective number of clusters 1, minimum 4", (0, 1)),
         ([[[1, 0], [0, 1]]] * 3, [PAIR] * 3, "intervals, effective.* 3, minimum 4", (0, 1)),
-        ([[[1]], [[0]]] * 4, [[[0]]] * 8, "there is one slot", (1, 0)),
+        ([[[1]], [[0]]] * 4, [[[0]]] * 8, "there is only one slot", (1, 0)),
     ],
 )
 def test_what_cannot_be_inferred_is_nan(slots, orders, message, is_nan):
@@ -151,10 +151,10 @@ test_position_curve_rejects_bad_input = refusals(
     (np.ones(RANDOM.shape), RANDOM, "orders are not counter-balanced"),
     (np.ones(UNEVEN.shape), UNEVEN, r"in topic 2 .* \(1 of 4 topics are uneven\)"),
     ([[[1, 0], [0, 1]]], [[0, 1]], "slots and orders must have the same shape"),
-    ([[[1, 0], [0, 1]]], [[[0, 1], [2, 0]]], "each row must hold"),
-    ([[[1, 0], [0, 1]]], [[[0.0, 1], [1, 0]]], TypeError, "orders must hold integers"),
-    ([[[1, 7], [0, 1]]], [PAIR], "which is no verdict"),
-    ([[[1, None], [0, 1]]], [PAIR], "has no verdict"),
-    ([[[1, None], [0, None]]], [PAIR], "drop", "no sub-question has its verdicts in all orders"),
+    ([[[1, 0], [0, 1]]], [[[0, 1], [2, 0]]], "each row must contain"),
+    ([[[1, 0], [0, 1]]], [[[0.0, 1], [1, 0]]], TypeError, "orders must be integers"),
+    ([[[1, 7], [0, 1]]], [PAIR], "which is not a correctness label"),
+    ([[[1, None], [0, 1]]], [PAIR], "has no label"),
+    ([[[1, None], [0, None]]], [PAIR], "drop", "no sub-question has correctness labels in all"),
     ([[1, 0]], [[0, 1]], "not counter-balanced"),
 )

@@ -52,9 +52,9 @@ test_orders_reject_what_is_no_order = refusals(
     lambda orders, call=is_balanced: call(orders),
     ([[1, 2]], r"topic 0, permutation 0 is \[1, 2\]: each row"),
     ([[[0, 1], [0, 0]]], r"permutation 1 is \[0, 0\]"),
-    ([[0.0, 1.0]], TypeError, "orders must hold integers"),
+    ([[0.0, 1.0]], TypeError, "orders must be integers"),
     ([0, 1], r"orders must have shape .*; got \(2,\)"),
-    ([[[]]], TypeError, "orders must hold integers"),
+    ([[[]]], TypeError, "orders must be integers"),
     ([[0, 1]], lambda orders: reorder_to_slots([[1, 0, 1]], orders), r"same shape.*got \(1, 3\)"),
 )
 
@@ -125,22 +125,22 @@ UNEVEN, SIZES = "equally many values of", "'topic 1' has 2 and 'topic 0' has 3"
 
 test_topic_arrays_reject_bad_frames = refusals(
     lambda spoil: topic_arrays(spoil(arrays_and_frame(n_topics=3)[-1])),
-    (lambda f: f.drop(columns="slot"), ColumnNotFoundError, "'slot' is not in the frame"),
+    (lambda f: f.drop(columns="slot"), ColumnNotFoundError, "'slot' not found in the frame"),
     (lambda f: f.iloc[:0], "frame has no rows"),
-    (lambda f: f.drop(index=4), "'topic 0' must have one row .* 1 are not there"),
-    (lambda f: pd.concat((f, f.iloc[[4]])), "'topic 0' must .* 1 stand there more"),
+    (lambda f: f.drop(index=4), "'topic 0' must have one row .* 1 are missing"),
+    (lambda f: pd.concat((f, f.iloc[[4]])), "'topic 0' must .* 1 occur more"),
     (lambda f: lacking(f, "question_id", "q2"), f"{UNEVEN} 'question_id': {SIZES}"),
     (lambda f: lacking(f, "permutation", 2), f"{UNEVEN} 'permutation': {SIZES}"),
-    (lambda f: change(f, 0, "slot", f["slot"][1]), "must hold 1 to 3 once in each"),
+    (lambda f: change(f, 0, "slot", f["slot"][1]), "must contain 1 to 3 once in each"),
     (lambda f: f.assign(slot=f["slot"] - 1), r"one holds \[0, 1, 2\]"),
-    (lambda f: f.assign(slot="first"), TypeError, r"slot\[0\] is 'first', which is no number"),
-    (lambda f: f.assign(slot=np.nan), "'slot' must hold the number of the slot"),
+    (lambda f: f.assign(slot="first"), TypeError, r"slot\[0\] is 'first', which is not a number"),
+    (lambda f: f.assign(slot=np.nan), "'slot' must contain the number of the slot"),
     (
         lambda f: f.assign(first_correct=np.arange(len(f)) % 2),
         "'first_correct' differs between rows of one sub-question of topic 'topic 0'",
     ),
     (lambda f: f.assign(second_correct=2), r"second_correct\[0\] is 2, which is"),
-    (lambda f: f.to_dict("records"), TypeError, "frame must be a pandas DataFrame, one row a"),
+    (lambda f: f.to_dict("records"), TypeError, "frame must be a pandas DataFrame, one row per"),
     (lambda f: change(f, 5, "topic_id", None), "'topic_id' has no value in row 5"),
     (lambda f: change(f, 5, "question_id", np.nan), "'question_id' has no value"),
 )

@@ -160,7 +160,7 @@ def whole_data(totals):
         # Half the clusters have such pairs; resamples without one are left out.
         (HALF, CONDITIONAL, "", (2 / 3, 0.5, 1)),
         # The whole data is not among a few resamples.
-        (POWERS, whole_data, "no resample defines the statistic", (1, *UNKNOWN)),
+        (POWERS, whole_data, "the statistic is undefined in all resamples", (1, *UNKNOWN)),
     ],
 )
 def test_resampled_intervals_at_their_limits(counts, statistic, reason, expected):
@@ -193,7 +193,7 @@ test_bootstrap_rejects_bad_counts_and_statistics = refusals(
     ([1, 2, 3], mean, lambda counts, _: resample_counts(counts), r"got \(3,\)"),
     ([[1, 2], [3, np.nan]], r"counts must be finite; row 1 is \[3\.0, nan\]"),
     ([[np.inf, 2.0]], "row 0 is"),
-    ([["1", "2"]], TypeError, "counts must hold numbers"),
+    ([["1", "2"]], TypeError, "counts must be numeric"),
     ([[1, 1], [2, 3]], np.sum, "statistic must map summed.*sum over axis=-1"),
     ([[1, 1], [2, 3]], lambda totals: totals, "sum over axis=-1"),
 )

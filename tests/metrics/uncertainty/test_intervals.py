@@ -74,10 +74,10 @@ test_options_of_intervals_out_of_range_are_refused = refusals(
     lambda call, options: call(
         **({"successes": 1, "n": 3} if call is wilson_interval else {}) | options
     ),
-    (Intervals, {"confidence": 95}, "confidence must lie strictly between 0 and 1.*got 95"),
-    (Intervals, {"confidence": 1.0}, "confidence must lie strictly"),
-    (Intervals, {"confidence": 0}, "confidence must lie strictly"),
-    (Intervals, {"confidence": math.nan}, "confidence must lie strictly"),
+    (Intervals, {"confidence": 95}, "confidence must be strictly between 0 and 1.*got 95"),
+    (Intervals, {"confidence": 1.0}, "confidence must be strictly"),
+    (Intervals, {"confidence": 0}, "confidence must be strictly"),
+    (Intervals, {"confidence": math.nan}, "confidence must be strictly"),
     (Intervals, {"method": "bca"}, "must be 'auto' or 'percentile'; got 'bca'"),
     (Intervals, {"resamples": 0}, "resamples must be at least 1"),
     (Intervals, {"resamples": -5}, "resamples must be a count of at least 0"),

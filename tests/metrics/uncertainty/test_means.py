@@ -47,7 +47,7 @@ def test_a_group_without_a_score_keeps_its_row():
 test_mean_by_rejects = refusals(
     lambda options: mean_by(FRAME.assign(score=[2.0, *FRAME["score"][1:]]), **options),
     ({"scale": (0, 1)}, "between 1 and 2, outside the scale 0 to 1"),
-    ({"intervals": Intervals(method="percentile")}, "intervals of means have method='auto'"),
+    ({"intervals": Intervals(method="percentile")}, "intervals of means need method='auto'"),
     ({"by": "mean"}, "by column 'mean' has the name of a column of the result"),
 )
 
