@@ -139,15 +139,12 @@ class ClusterT(NamedTuple):
 
     def reasons(self) -> list[str]:
         """Return the reason why there is no inference for each data set; empty if there is."""
-        numbers = np.atleast_1d(self.n_effective)
+        size = np.atleast_1d(self.n_effective)
         alike = "the values are equal in all clusters, so that their spread is unknown"
         return [
             "" if known else alike if enough else intervals.too_few_clusters(float(n))
             for known, enough, n in zip(
-                np.atleast_1d(self.is_inferred),
-                intervals.enough_clusters(numbers),
-                numbers,
-                strict=True,
+                np.atleast_1d(self.is_inferred), intervals.enough_clusters(size), size, strict=True
             )
         ]
 
