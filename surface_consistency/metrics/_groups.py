@@ -67,8 +67,8 @@ def check_frame(frame: object, needed: Sequence[str], *, options: str, row: str 
     for column in needed:
         if column not in seen:
             raise ColumnNotFoundError(
-                f"column {shown(column)} not found in the frame, which has {seen}: "
-                f"pass the name of a column as {options}"
+                f"column {shown(column)} not found; pass the name of a column as {options}. "
+                f"Columns: {', '.join(map(str, seen))}"
             )
         if seen.count(column) > 1:
             raise ValueError(

@@ -21,7 +21,7 @@ clusters differ; with fewer it rejects true hypotheses in up to 0.13 of the data
 def equality_test(
     totals: npt.ArrayLike, *, sizes: npt.ArrayLike | None = None, is_exchangeable: bool = False
 ) -> dict[str, Any]:
-    """Test whether several models have equal mean scores on the same items, clustered.
+    """Test whether several models have equal mean scores on the same items, with clusters.
 
     This is Cochran's Q for clusters and for graded scores. With u_k the totals of cluster k minus
     their mean over the models, and S the covariance of u over the K clusters,

@@ -107,7 +107,7 @@ CELL = pd.DataFrame([["x", "y", 5, 1, 0]])
 CELL.columns = ["domain", "topology", "n", "full_correct", "del_on_correct"]
 test_contamination_by_rejects_bad_frames = refusals(
     lambda frame, options: contamination_by(frame, **options),
-    (CELL.drop(columns="n"), {}, ColumnNotFoundError, "'n' not found in the frame"),
+    (CELL.drop(columns="n"), {}, ColumnNotFoundError, "'n' not found; pass"),
     (CELL.iloc[:0], {}, "frame has no rows"),
     (CELL, {"by": ()}, "by must name the columns that identify"),
     (CELL.assign(n_cells=1), {"by": "n_cells"}, "'n_cells' has the name of"),

@@ -94,7 +94,7 @@ def test_forgetting_by_keeps_a_group_without_verdicts():
 
 test_forgetting_by_rejects_bad_options = refusals(
     lambda options: forgetting_by(pairs(10), **options),
-    ({"full": "FULL"}, ColumnNotFoundError, "'FULL' not found in the frame"),
+    ({"full": "FULL"}, ColumnNotFoundError, "'FULL' not found; pass"),
     ({"test": "t"}, "test must be .auto., .independent., .exact."),
     ({"del_on": "item"}, "which is not a correctness label"),
     ({"gold_retrieved": "group"}, r"group\[0\] is .* which is not a correctness label"),

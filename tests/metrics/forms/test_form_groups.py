@@ -200,5 +200,5 @@ test_forms_by_rejects_bad_input = refusals(
 def test_several_columns_may_name_a_fact(frame):
     """Two models in one group: the model is part of what is asked."""
     assert forms_by(frame, item=["item", "model"])["n_items"].tolist() == [300]
-    with pytest.raises(ColumnNotFoundError, match="'nowhere' not found in the frame"):
+    with pytest.raises(ColumnNotFoundError, match="'nowhere' not found; pass"):
         forms_by(frame, item=["item", "nowhere"])

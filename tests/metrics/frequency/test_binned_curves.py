@@ -138,7 +138,7 @@ test_frequency_curves_rejects_bad_arguments = refusals(
     lambda change, options: frequency_curves(
         instances(0, 10).assign(**change), **({"accuracy": "small"} | options)
     ),
-    ({}, {"accuracy": "c"}, ColumnNotFoundError, "column 'c' not found in the frame"),
+    ({}, {"accuracy": "c"}, ColumnNotFoundError, "column 'c' not found; pass"),
     ({}, {"n_bins": 0}, "n_bins must be at least 1"),
     ({}, {"n_bins": 2.0}, TypeError, "n_bins must be an integer count"),
     ({}, {"high_frequency_above": -1}, "high_frequency_above must be at least 0"),

@@ -75,7 +75,7 @@ test_surface_accuracy_rejects_bad_arguments = refusals(
     ({"correct": ["yes", "no"]}, {}, TypeError, r"correct\[0\] is 'yes'"),
     ({"surface": ["a", None]}, {}, "column 'surface' is missing in row 1"),
     ({"template": [None, "x"]}, {}, "column 'template' is missing in row 0"),
-    ({}, {"template": "wording"}, ColumnNotFoundError, "column 'wording' not found in the frame"),
+    ({}, {"template": "wording"}, ColumnNotFoundError, "column 'wording' not found; pass"),
     ({}, {"instance": []}, "instance must name at least one column"),
     ({}, {"instance": ["surface", "surface"]}, "instance contains a column twice"),
     ({}, {"missing": "zero"}, "missing must be 'raise' or 'drop'"),

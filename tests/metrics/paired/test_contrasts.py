@@ -300,7 +300,7 @@ test_contrast_rejects_bad_input = refusals(
 
 test_contrasts_by_rejects_bad_options = refusals(
     lambda frame, options: contrasts_by(frame, **{"between": "types"} | options),
-    ({"between": "kind"}, ColumnNotFoundError, "'kind' not found in the frame"),
+    ({"between": "kind"}, ColumnNotFoundError, "'kind' not found; pass"),
     ({"reference": "x"}, "reference must be one of the groups"),
     ({"rate": "x"}, "rate must be among"),
     ({"margin": -1}, "margin must be above 0"),

@@ -264,7 +264,7 @@ def test_a_pair_stands_once_in_a_group(frame):
 
 test_paired_by_rejects_options_out_of_range = refusals(
     lambda frame, options: paired_by(frame, **options),
-    ({"first": "canonical"}, ColumnNotFoundError, "'canonical' not found in the frame.*'item'"),
+    ({"first": "canonical"}, ColumnNotFoundError, "'canonical' not found; pass .*item"),
     ({"repeat": "item"}, "repeat needs pair"),
     ({"test": "sign"}, "test must be .auto., .independent., .exact..*got 'sign'"),
     ({"rates": {"n": kappa_of_counts}}, "repeats a column of the result: 'n'"),
