@@ -128,7 +128,7 @@ def with_adjusted_p_values(
     seen = list(rows.columns)
     for name in (column, *keys):
         if name not in seen:
-            raise ColumnNotFoundError(f"column {shown(name)} not found. Columns: {', '.join(map(str, seen))}")
+            raise ColumnNotFoundError(f"column {shown(name)} not found. Columns: {seen}")
     for name in keys:
         if has_list_cells(rows[name]):
             raise ValueError(
