@@ -94,7 +94,7 @@ def finite_array(
     """Return finite numbers of a shape such as "(n_tokens, n_components)", at least one."""
     array = np.asarray(plain(values))
     if array.dtype.kind not in kinds and array.size:
-        raise TypeError(f"{name} must be {what}; got dtype {array.dtype}")
+        raise TypeError(f"{name} must contain {what}; got dtype {array.dtype}")
     if array.ndim != shape.count("n_") or 0 in array.shape:
         raise ValueError(f"{name} must have shape {shape} and not be empty; got {array.shape}")
     if not np.isfinite(array).all():

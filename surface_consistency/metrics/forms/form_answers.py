@@ -80,7 +80,7 @@ def form_answers_by(
     columns = [*_COUNTS, *_groups.bound_columns(_RATES)]
     keys = _groups.grouping_columns(by, columns)
     needed = [*dict.fromkeys([*keys, item, form, answer, cluster or item])]
-    _groups.check_frame(frame, needed, options="by, fact, form, answer or cluster", row="form")
+    _groups.check_frame(frame, needed, options="by, item, form, answer or cluster", row="form")
     answers, _ = pd.factorize(frame[answer])
     facts, clusters = fact_codes(frame, [item], cluster)
     rows = []

@@ -88,7 +88,7 @@ def form_contrasts(
     """
     facts = column_names(item)
     needed = [between, *facts, form, score, *filter(None, (cluster,))]
-    check_frame(frame, needed, options="between, fact, form, correct or cluster", row="form")
+    check_frame(frame, needed, options="between, item, form, score or cluster", row="form")
     if frame[between].isna().any():
         row = int(np.argmax(frame[between].isna()))
         raise ValueError(f"column {shown(between)} is empty in row {row}: fill in its group")

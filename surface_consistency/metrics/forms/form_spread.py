@@ -166,7 +166,7 @@ def _complete_groups(
     check_frame(
         frame,
         [*dict.fromkeys([*keys, item, form, score, cluster or item])],
-        options="by, fact, form, correct or cluster",
+        options="by, item, form, score or cluster",
         row="form",
     )
     codes = verdict_codes(frame[score].array, score)

@@ -103,7 +103,7 @@ def variance_shares_by(
         [*_groups.column_names(keys), item, form, score, whole, templates or item]
     )
     _groups.check_frame(
-        frame, [*needed], options="by, item, form, correct, cluster or templates", row="form"
+        frame, [*needed], options="by, item, form, score, cluster or templates", row="form"
     )
     values = numeric_vector(frame[score].array, score)
     names_of_codes = dict.fromkeys([item, form, templates or item])

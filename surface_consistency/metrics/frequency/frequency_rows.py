@@ -94,7 +94,7 @@ def surface_accuracy(
     _groups.check_frame(
         frame,
         [*names, score, template, *constant],
-        options="instance, correct, template or keep",
+        options="instance, score, template or keep",
         row="question realization",
     )
     _check_keys(frame, names, template)

@@ -138,9 +138,7 @@ def linking_by(
     """
     keys = _groups.grouping_columns(by, _COLUMNS)
     needed = [*keys, score, kind, *([cluster] if cluster is not None else [])]
-    _groups.check_frame(
-        frame, needed, options="by, correct, kind or cluster", row="linking example"
-    )
+    _groups.check_frame(frame, needed, options="by, score, kind or cluster", row="linking example")
     cells = _linking_cells(
         frame[score].array, frame[kind].tolist(), missing=missing, names=(score, kind)
     )

@@ -484,7 +484,7 @@ def count_matrix(counts: npt.ArrayLike, name: str, *, is_whole: bool = False) ->
     """Return checked counts of paired labels by cluster as floats, shape `(n_clusters, 4)`."""
     array, kind = np.asarray(counts), "whole numbers" if is_whole else "numbers"
     if array.dtype.kind not in "iuf":
-        raise TypeError(f"{name} must be {kind}; got dtype {array.dtype}")
+        raise TypeError(f"{name} must contain {kind}; got dtype {array.dtype}")
     if array.ndim != 2 or array.shape[1] != 4:
         raise ValueError(
             f"{name} must have shape (n_clusters, 4), columns both, first only, second only, "

@@ -56,7 +56,7 @@ def test_correlation_agrees_with_scipy(method, n, slope):
 
 
 @pytest.mark.parametrize("n", [3, 12, 200])
-def test_interval_of_ranks_is_stretched_as_by_bonett_and_wright_at_the_bound(n):
+def test_interval_of_ranks_agrees_with_bonett_and_wright_at_the_bound(n):
     """The variance of atanh(r) is 1 + rho^2 / 2 times that of values."""
     x, y = correlated(n, n, slope=0.2)
     row = row_of(x, y, method="spearman")
@@ -93,7 +93,7 @@ def test_interval_excludes_0_exactly_if_the_test_rejects(coefficient, df, confid
     data=st.data(),
 )
 @settings(deadline=None)
-def test_correlation_is_bounded_symmetric_and_free_of_order_and_scale(
+def test_correlation_is_bounded_symmetric_and_independent_of_order_and_scale(
     pairs, method, scale, shift, data
 ):
     x, y = np.array(pairs, dtype=float).T
@@ -115,7 +115,7 @@ def test_correlation_is_bounded_symmetric_and_free_of_order_and_scale(
 
 @pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200, 1e307])
 def test_correlation_is_exact_at_extreme_scales(scale):
-    """Neither squares that overflow nor squares that vanish spoil a correlation."""
+    """Squares that overflow or underflow do not affect a correlation."""
     x, y = correlated(5, 50)
 
     assert correlation(x * scale, y) == pytest.approx(correlation(x, y))
@@ -266,7 +266,7 @@ def test_partial_correlation_is_that_of_residuals_and_of_the_matrix(seed, n, n_c
 
 @given(seed=st.integers(0, 2**32 - 1), method=st.sampled_from(METHODS), data=st.data())
 @settings(deadline=None)
-def test_partial_correlation_is_symmetric_and_free_of_order(seed, method, data):
+def test_partial_correlation_is_symmetric_and_independent_of_order(seed, method, data):
     x, y, controls = sample(seed, 20, 3)
     places = data.draw(st.permutations(range(20)))
     columns = data.draw(st.permutations(range(3)))
@@ -284,7 +284,7 @@ def test_partial_correlation_is_symmetric_and_free_of_order(seed, method, data):
 
 @pytest.mark.parametrize("extra", ["constant", "repeated", "sum", "shifted"])
 def test_redundant_controls_change_nothing(extra):
-    """A control that adds no direction counts neither in the residuals nor in the degrees."""
+    """A redundant control affects neither the residuals nor the degrees of freedom."""
     x, y, controls = sample(2, 40, 2)
     redundant = {
         "constant": np.full(40, 0.1),
@@ -302,8 +302,8 @@ def test_redundant_controls_change_nothing(extra):
         assert ours["n_controls"] == 2
 
 
-def test_partial_correlation_is_exact_beside_a_huge_shared_trend():
-    """What the controls explain may outweigh the rest by ten orders of magnitude."""
+def test_partial_correlation_is_exact_with_a_huge_shared_trend():
+    """The part explained by the controls may exceed the rest by ten orders of magnitude."""
     rng = np.random.default_rng(8)
     trend, noise = rng.normal(size=300), rng.normal(size=300)
     x, y = 1e8 * trend + noise, 1e8 * trend + noise + rng.normal(size=300)
@@ -437,7 +437,7 @@ test_bad_arguments_are_rejected = refusals(
 )
 
 
-def test_a_nonlinear_control_is_not_held_constant_unless_it_is_transformed():
+def test_nonlinear_effect_of_a_control_is_removed_only_if_it_is_transformed():
     """x and y are the square of the control plus noise: Cov 2 over Var 3, and 0 given z squared."""
     rng = np.random.default_rng(0)
     z = rng.normal(size=40_000)

@@ -28,14 +28,14 @@ def test_majority_baseline_agrees_with_the_published_tables(accuracy, macro_f1):
 
 
 def scores_and_verdicts(n=600, strength=1.0, seed=0):
-    """Two scores, the first of which goes with being right."""
+    """Two scores, the first of which is correlated with correctness."""
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=(n, 2))
     return scores, strength * scores[:, 0] + rng.normal(size=n) < 0.8
 
 
 def slaq_like(seed, gain=0.06):
-    """360 fact pairs of 72 topics, of which the last feature shows aligned ones best."""
+    """360 fact pairs of 72 topics; the last feature predicts alignment best."""
     rng = np.random.default_rng(seed)
     topic = np.arange(360) // 5
     aligned = rng.random(360) < 0.5
@@ -44,7 +44,7 @@ def slaq_like(seed, gain=0.06):
 
 
 def by_hand(features, labels, groups, seed):
-    """Macro-F1, accuracy and area of each fold, with scikit-learn's own parts."""
+    """Macro-F1, accuracy and area of each fold, computed with scikit-learn."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedGroupKFold
 
@@ -86,8 +86,8 @@ def test_predictions_agree_with_scikit_learn_by_hand():
 
 
 @pytest.mark.parametrize("classifier", ["logistic", "svm"])
-def test_scores_with_information_are_found_and_others_are_not(classifier):
-    """Without information macro-F1 stays at the baseline, and the area at one half."""
+def test_informative_scores_predict_and_others_do_not(classifier):
+    """Without information macro-F1 equals the baseline, and the area one half."""
     rng = np.random.default_rng(1)
 
     result = predict_correctness(
@@ -106,8 +106,8 @@ def test_scores_with_information_are_found_and_others_are_not(classifier):
     assert scaled["auc"] == pytest.approx(result["auc"], abs=1e-9)
 
 
-def test_groups_keep_copies_out_of_the_test():
-    """Verdicts that follow only from which fact it is look predictable when facts are torn."""
+def test_groups_are_not_split_between_training_and_test():
+    """Labels that depend only on the fact appear predictable if facts are split."""
     rng = np.random.default_rng(3)
     fact = np.repeat(np.arange(40), 20)
     scores = np.eye(40)[fact] + rng.normal(scale=0.01, size=(800, 40))
@@ -127,7 +127,7 @@ def test_groups_keep_copies_out_of_the_test():
 NAMES = ("containment", "iou", "pearson attention", "spearman attention")
 
 
-def test_the_planted_feature_leads():
+def test_the_planted_feature_predicts_best():
     """Figure 5: the best feature alone does about as well as all, and has the largest weight."""
     features, aligned, topic = slaq_like(2)
 
@@ -168,7 +168,7 @@ def test_prediction_is_the_same_for_the_same_seed_or_generator():
 
 
 def test_fold_of_one_class_has_no_area():
-    """Where groups hold one class each, some test folds may too."""
+    """If groups have one class each, some test folds may also have one."""
     scores = np.random.default_rng(5).normal(size=(60, 2))
     groups = np.repeat(np.arange(6), 10)
 

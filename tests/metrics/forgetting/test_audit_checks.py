@@ -31,7 +31,7 @@ def golden_frame(data_files):
 
 
 def test_contamination_by_finds_exactly_the_three_databases(data_files):
-    """Three of thirteen databases were answered from another one's index."""
+    """Three of thirteen databases were scored with the index of another one."""
     frame = golden_frame(data_files)
     rows = contamination_by(frame)
 
@@ -69,7 +69,7 @@ def test_contamination_flags_agree_with_a_naive_loop(counts, near_zero):
 
 
 def test_contamination_by_needs_every_cell():
-    """One weak prompt style does not damn a database, and its count shows it."""
+    """One weak prompt style does not flag a database, but is counted."""
     frame = pd.DataFrame(
         {"db": ["a", "a", "b", "b"], "full_correct": [1, 60, 0, 2], "n": 100}
     ).assign(del_on_correct=[0, 5, 0, 2])
@@ -111,7 +111,7 @@ test_contamination_by_rejects_bad_frames = refusals(
     (CELL.iloc[:0], {}, "frame has no rows"),
     (CELL, {"by": ()}, "by must name the columns that identify"),
     (CELL.assign(n_cells=1), {"by": "n_cells"}, "'n_cells' has the name of"),
-    (CELL.to_dict("records"), {}, TypeError, "must be a pandas DataFrame, one row a"),
+    (CELL.to_dict("records"), {}, TypeError, "must be a pandas DataFrame, one row per"),
     (CELL.assign(n=np.nan), {}, TypeError, "n must be integer counts"),
 )
 
@@ -205,7 +205,7 @@ def test_recover_table_agrees_with_the_printed_table(data_files):
 
 
 def test_recover_table_agrees_with_the_follow_up(data_files):
-    """Where c is large the stack L + R says 26.5 % and DEL-ON accuracy is 5.3 %."""
+    """If c is large, L + R is 26.5 % and DEL-ON accuracy is 5.3 %."""
     (cross,) = golden_rows(data_files, "halo_cross_state_metrics.csv", "lmlm")
     rows = golden_rows(data_files, "halo_per_state_metrics.csv", "lmlm")
     states = {row["state"]: row for row in rows}
@@ -225,7 +225,7 @@ def test_recover_table_agrees_with_the_follow_up(data_files):
 
 
 @given(contingencies)
-def test_recover_table_undoes_the_rates(counts):
+def test_recover_table_inverts_the_rates(counts):
     """Three decimals are enough below 1,000 facts, rounded to even or up."""
     n, rates = rates_of(counts)
     rounded = {name: round(rate, 3) for name, rate in rates.items()}

@@ -49,7 +49,7 @@ def test_the_null_of_the_spread_is_that_of_permuted_forms():
     assert row["spread_null"] == pytest.approx(np.mean(permuted), rel=0.03)
 
 
-def test_forms_without_effect_are_found_different_in_one_of_twenty_worlds():
+def test_forms_without_effect_are_significant_in_one_of_twenty_data_sets():
     rng = np.random.default_rng(4)
     found = 0
     for _ in range(300):
@@ -58,7 +58,7 @@ def test_forms_without_effect_are_found_different_in_one_of_twenty_worlds():
     assert 4 <= found <= 27  # Binomial(300, .05), within three standard errors.
 
 
-def test_items_with_a_gap_are_left_out_and_counted():
+def test_incomplete_items_are_excluded_and_counted():
     frame = long(np.random.default_rng(5).random((20, 3)) < 0.5).drop(index=0)
     row = form_spread_by(frame).iloc[0]
 
@@ -81,7 +81,7 @@ def test_counts_of_independent_forms_agree_with_the_binomial_distribution():
     ],
 )
 @pytest.mark.parametrize("metric", [form_spread_by, form_answers_by, form_contrasts, forms_by])
-def test_facts_and_topics_must_be_known(metric, column, value, message):
+def test_missing_facts_and_topics_raise_an_error(metric, column, value, message):
     frame = long(np.random.default_rng(7).random((9, 3)) < 0.5)
     frame = frame.assign(topic="t", model="a", answer="x").astype({"item": object})
     frame.loc[0, column] = value
@@ -90,7 +90,7 @@ def test_facts_and_topics_must_be_known(metric, column, value, message):
 
 
 @pytest.mark.parametrize("metric", [form_spread_by, form_answers_by, form_contrasts, forms_by])
-def test_a_form_stands_once_for_a_fact(metric):
+def test_a_repeated_form_of_a_fact_raises_an_error(metric):
     frame = pd.DataFrame(
         {"model": "a", "item": [1, 1], "form": ["a", "a"], "correct": 1, "answer": "x"}
     )
@@ -139,7 +139,7 @@ TWO_FORMS = "at least 4 forms are needed for an interval of forms like these"
         (form_contrasts, FEW, "p_value_holm", "effective number of clusters 3, minimum 4"),
     ],
 )
-def test_what_is_not_inferred_has_a_reason(metric, frame, undefined, reason):
+def test_missing_inference_has_a_reason(metric, frame, undefined, reason):
     with warnings.catch_warnings(record=True, action="always") as told:
         rows = metric(frame)
 

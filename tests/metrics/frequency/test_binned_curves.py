@@ -41,7 +41,7 @@ def test_bins_without_ties_are_equal_counts_as_by_array_split():
     data=st.data(),
 )
 @settings(deadline=None)
-def test_bins_hold_every_row_once_and_ties_together(values, n_bins, data):
+def test_bins_contain_every_row_once_and_ties_together(values, n_bins, data):
     frequency, accuracy = np.array(values).T
     order = np.array(data.draw(st.permutations(range(len(values)))))
 
@@ -108,7 +108,7 @@ def test_every_usable_row_is_in_one_bin_of_each_curve():
         pd.testing.assert_frame_equal(ours[columns].reset_index(drop=True), expected[columns])
 
 
-def test_groups_and_gaps_are_kept_apart():
+def test_groups_and_missing_values_are_separate():
     frame = instances(0, 300).assign(corpus=["pile", "mix"] * 300)
     frame.loc[frame.index[:4], "small"] = np.nan
 

@@ -113,7 +113,7 @@ def test_every_row_of_a_subset_is_used_or_counted_as_dropped():
 
 
 def test_models_with_gaps_have_their_own_rows():
-    """A gap in one model's accuracy leaves the other's numbers as they are."""
+    """A missing accuracy of one model does not change the numbers of the other."""
     frame = instances(5)
     gappy = frame.copy()
     gappy.loc[gappy.index[:9], "small"] = np.nan
@@ -146,7 +146,7 @@ def test_long_and_wide_frames_agree():
 
 @given(seed=st.integers(0, 10_000))
 @settings(deadline=None, max_examples=20)
-def test_estimates_are_free_of_order_bounded_and_opposite_for_wrongness(seed):
+def test_estimates_are_bounded_independent_of_order_and_opposite_for_errors(seed):
     frame = instances(seed, n_facts=30)
 
     right = frequency_analysis(frame, accuracy="small")
@@ -169,7 +169,7 @@ def test_estimates_are_free_of_order_bounded_and_opposite_for_wrongness(seed):
     confidence=st.sampled_from([0.5, 0.9, 0.95]),
 )
 @settings(deadline=None, max_examples=20)
-def test_intervals_leave_out_0_exactly_where_the_test_rejects(seed, cluster, interval, confidence):
+def test_intervals_exclude_0_exactly_if_the_test_rejects(seed, cluster, interval, confidence):
     rows = frequency_analysis(
         instances(seed, n_facts=40),
         accuracy="small",
@@ -270,7 +270,7 @@ test_frequency_analysis_rejects_bad_arguments = refusals(
     ({}, {"others_frequency": "no"}, ColumnNotFoundError, "column 'no' not found; pass"),
     ({}, {"missing": "zero"}, "missing must be 'raise' or 'drop'"),
     ({"small": None}, {"missing": "raise"}, r"small\[0\] is missing"),
-    ([{"small": 1}], {}, TypeError, "frame must be a pandas DataFrame, one row a surface ins"),
+    ([{"small": 1}], {}, TypeError, "frame must be a pandas DataFrame, one row per surface ins"),
 )
 
 
@@ -319,7 +319,7 @@ def test_log1p_keeps_rows_of_zero_and_counts_them():
 
 
 @pytest.mark.parametrize("method", ["pearson", "spearman"])
-def test_controls_are_held_constant_too(method):
+def test_controls_are_also_controlled_for(method):
     frame = instances(22)
     frame["pairs"] = np.random.default_rng(0).integers(0, 40, len(frame))
     kept = subset_of(frame, "canonical")

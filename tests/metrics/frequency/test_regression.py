@@ -14,7 +14,7 @@ N = 200
 
 
 def answers(seed=0, n_facts=1500, slopes=(0.3, 0.1), spread=0.0):
-    """Scores of two answers a fact, verdicts whose log odds rise by the slopes, and the facts."""
+    """Scores of two answers per fact, labels with log odds linear in the scores, and the facts."""
     rng = np.random.default_rng(seed)
     fact = np.repeat(np.arange(n_facts), 2)
     first = rng.uniform(3, 14, n_facts)[fact]
@@ -107,7 +107,7 @@ test_correctness_regression_rejects_bad_arguments = refusals(
 )
 
 
-def test_a_giant_cluster_costs_degrees_of_freedom():
+def test_a_large_cluster_reduces_degrees_of_freedom():
     """A fact with a quarter of the rows: 1 / (1/4^2 + 45 / 60^2) - 1 degrees, not 45."""
     rng = np.random.default_rng(0)
     score = rng.normal(size=60)

@@ -41,7 +41,7 @@ def test_the_judge_of_slaq_is_within_its_interval():
     assert result["accuracy_high"] == pytest.approx(0.9476, abs=5e-4)
 
 
-def test_judge_agreement_drops_missing_verdicts_with_a_count_or_rejects_them():
+def test_judge_agreement_drops_missing_labels_with_a_count_or_rejects_them():
     human, judge = [1, 0, 1, 0, None, 1], [1, 0, None, 0, 1, 1]
     with pytest.warns(UnscoredWarning, match="2 of 6"):
         result = judge_agreement(human, judge, missing="drop", intervals=FEW)

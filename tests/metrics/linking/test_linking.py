@@ -15,7 +15,7 @@ def rates_of(cells):
 
 
 def test_table_7_follows_from_its_positive_and_negative_accuracy(data_files):
-    """Raw accuracy weighs two negatives a positive, balanced accuracy one class as the other."""
+    """Raw accuracy has two negatives per positive, balanced accuracy equal class weights."""
     published = golden_rows(data_files, "redirectqa_table7_entity_linking.csv")
 
     for row in published:
@@ -29,7 +29,7 @@ def test_table_7_follows_from_its_positive_and_negative_accuracy(data_files):
 
 @given(cells=st.tuples(*[st.integers(1, 60)] * 4), weight=st.integers(2, 5), yes=st.booleans())
 @settings(deadline=None)
-def test_rates_are_bounded_and_balanced_accuracy_is_free_of_prevalence(cells, weight, yes):
+def test_rates_are_bounded_and_balanced_accuracy_is_independent_of_prevalence(cells, weight, yes):
     rates = rates_of(cells)
     more_negatives = rates_of((*cells[:2], *(weight * cell for cell in cells[2:])))
 

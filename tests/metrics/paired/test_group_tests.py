@@ -69,7 +69,7 @@ def test_undefined_intervals_are_nan_with_a_reason(values, members, options, rea
 
 
 def test_t_of_single_rows_agrees_with_scipy():
-    """Equally many independent rows: Student's test, with its degrees less one."""
+    """Groups of equal size with independent rows: Student's test, with one degree less."""
     rng = np.random.default_rng(2)
     first, second = rng.normal(0.4, 1.0, (2, 30))
 
@@ -100,12 +100,12 @@ test_group_difference_rejects_bad_input = refusals(
     ([1, 2], [1, None], {}, r"member\[1\] is missing"),
     ([1, 2], [1, 3], {}, r"member\[1\] is 3"),
     ([1, 2], [1, 0], {"strata": ["a", None]}, "'strata' has no"),
-    ([1, 2], [1, 0], {"confidence": 95}, "confidence must lie"),
+    ([1, 2], [1, 0], {"confidence": 95}, "confidence must be"),
 )
 
 
-def test_t_under_strata_is_the_regression_with_an_intercept_a_stratum():
-    """Models that differ in level and in share of the group show no difference."""
+def test_t_under_strata_is_the_regression_with_an_intercept_per_stratum():
+    """Models that differ in level and in group size give no difference."""
     rng = np.random.default_rng(3)
     model = np.repeat([0, 1, 2], 400)
     topic = np.tile(np.repeat(np.arange(40), 10), 3)

@@ -44,9 +44,9 @@ def test_required_pairs_agree_with_r(rare, ratio, options, pairs):
 )
 @pytest.mark.filterwarnings("ignore:no difference can be detected")
 def test_difference_and_pairs_invert_each_other(rate, share, power, significance, effect):
-    """The pairs required for a difference find that difference, and one pair fewer does not.
+    """The required pairs detect the difference, and one pair fewer does not.
 
-    Below a power of 1/2 larger differences need not need fewer pairs in the approximation.
+    Below a power of 1/2 larger differences may need more pairs in the approximation.
     """
     options = {"discordant_rate": rate, "power": power}
     options |= {"significance": significance, "design_effect": effect}
@@ -73,7 +73,7 @@ def test_design_effect_divides_the_pairs():
 @pytest.mark.parametrize(
     ("n", "options"), [(0, {}), (1, {}), (5, {}), (3, {"discordant_rate": 1.0, "power": 0.9})]
 )
-def test_too_few_pairs_find_nothing(n, options):
+def test_too_few_pairs_detect_no_difference(n, options):
     with pytest.warns(UndefinedMetricWarning, match=f"{n} pairs .* are too few"):
         assert math.isnan(minimum_detectable_difference(n, **{"discordant_rate": 0.2} | options))
 
@@ -141,7 +141,7 @@ def test_design_effect_agrees_with_a_naive_loop(counts):
         ([[0, 0, 1, 0], [0, 0, 1, 1]], "consistency_given_first_correct"),
     ],
 )
-def test_design_effect_of_what_does_not_vary_is_undefined(counts, rate):
+def test_design_effect_of_a_constant_rate_is_undefined(counts, rate):
     with pytest.warns(UndefinedMetricWarning, match="design effect is undefined"):
         effect = design_effect(counts, rate=rate)
 
@@ -160,7 +160,7 @@ test_design_effect_rejects_bad_input = refusals(
 @given(n_pairs=st.integers(1, 40), discordant_rate=shares, power=st.floats(0.55, 0.99))
 @pytest.mark.filterwarnings("ignore:no difference can be detected")
 def test_detectable_difference_solves_its_equation(n_pairs, discordant_rate, power):
-    """Squaring the equation makes roots that no number of pairs has: they are not returned."""
+    """Squaring the equation adds roots that do not solve it; they are not returned."""
     found = minimum_detectable_difference(n_pairs, discordant_rate=discordant_rate, power=power)
 
     if not math.isnan(found):

@@ -26,7 +26,7 @@ def test_extraction_accuracy_agrees_with_a_naive_loop(rows):
     assert extraction_accuracy(generated, expected) == np.mean([a == b for a, b in rows])
 
 
-def test_continuations_are_compared_as_they_are():
+def test_continuations_are_compared_without_normalisation():
     assert extraction_accuracy(["Paris ", "paris", "Paris"], ["Paris"] * 3) == 1 / 3
     assert extraction_accuracy([[1, 2], (3,)], [(1, 2), [3]]) == 1
     with pytest.warns(UnscoredWarning, match="1 of 3 instances lack a continuation"):
@@ -79,7 +79,7 @@ def test_neighbourhood_score_is_a_difference_of_losses(rows, shift):
 
 
 def test_min_k_plus_plus_standardises_by_the_vocabulary():
-    """Zhang et al.: against a naive loop over a known distribution at each place."""
+    """Zhang et al.: compared with a naive loop over a known distribution at each position."""
     rng = np.random.default_rng(0)
     places = np.log(rng.dirichlet(np.ones(7), size=12))
     rows, means, deviations = [places[:, 0].tolist()], [[]], [[]]
@@ -109,7 +109,7 @@ TOKENS = [[-1.0, -2.0], [-1.0], [None]]
         (neighbourhood_score, ([1, 2], [[], [1]]), "1 of 2 texts have no neighbours", [1, 0]),
     ],
 )
-def test_what_has_no_tokens_is_nan_with_a_warning(function, arguments, message, is_nan):
+def test_texts_without_tokens_are_nan_with_a_warning(function, arguments, message, is_nan):
     options = {"prefix_lengths": arguments[1]} if function is likelihood else {}
     arguments = arguments[:1] if options else arguments
 

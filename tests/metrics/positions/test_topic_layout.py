@@ -24,7 +24,7 @@ def ordered_verdicts(draw):
 
 @given(ordered_verdicts())
 def test_slots_agree_with_a_naive_loop(data):
-    """Slot j holds the verdict on the sub-question that stands there."""
+    """Slot j has the label of the sub-question in it."""
     verdicts, orders = data
 
     laid_out, counts = reorder_to_slots(verdicts, orders), slot_counts(orders)
@@ -41,7 +41,7 @@ def test_reorder_to_slots_keeps_values_of_any_type():
     assert reorder_to_slots(verdicts, [[1, 0]]).tolist() == [[None, True]]
 
 
-def test_is_balanced_accepts_latin_squares_alone():
+def test_is_balanced_accepts_only_latin_squares():
     assert is_balanced([LATIN])
     assert is_balanced([LATIN + LATIN[::-1]])
     for orders in ([LATIN[:4]], [LATIN, LATIN[:4] + LATIN[:1]], [[0, 1, 2]]):
@@ -60,7 +60,7 @@ test_orders_reject_what_is_no_order = refusals(
 
 
 def arrays_and_frame(n_topics=30):
-    """Arrays of verdicts, NaN where missing, and the same as a frame of one row a verdict."""
+    """Arrays of labels, NaN if missing, and the same as a frame with one row per label."""
     rng = np.random.default_rng(0)
     square = (np.arange(3)[:, None] + np.arange(3)) % 3
     orders = rng.permuted(np.tile(np.arange(3), (n_topics, 1)), axis=1)[:, square]
@@ -94,13 +94,13 @@ def test_topic_arrays_agree_with_the_arrays_of_a_sorted_frame():
             np.testing.assert_array_equal(laid_out[name], array)
 
 
-def test_topic_arrays_are_free_of_row_order():
-    """Each verdict stands with its topic, its sub-question and its slot."""
+def test_topic_arrays_are_independent_of_row_order():
+    """Each label remains with its topic, its sub-question and its slot."""
     *_, frame = arrays_and_frame()
     expected, shuffled = topic_arrays(frame), topic_arrays(frame.sample(frac=1.0, random_state=3))
 
     def topics(arrays):
-        """Rows of short verdict, slot and long verdict of each topic, by permutation."""
+        """Rows of short label, slot and long label of each topic, by permutation."""
         places, short = np.argsort(arrays["orders"], axis=-1), arrays["short"][:, None]
         rows = np.stack(np.broadcast_arrays(short, places, arrays["long"]), axis=-1)
         sorted_rows = [sorted(sorted(map(str, one.tolist())) for one in topic) for topic in rows]

@@ -52,8 +52,8 @@ test_mean_by_rejects = refusals(
 )
 
 
-def test_graded_scores_that_vary_in_all_clusters_have_nearly_the_t_interval_of_cluster_means():
-    """Of 20 clusters with events of like size nothing is unseen; of few events much is."""
+def test_graded_scores_that_vary_in_all_clusters_have_nearly_the_t_of_cluster_means():
+    """With 20 clusters of similar events the term for few events is 0, but not with few events."""
     rng, cluster = np.random.default_rng(2), np.arange(400) // 20
 
     def ratio(scores):
