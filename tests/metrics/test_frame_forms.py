@@ -102,7 +102,7 @@ def test_rows_without_a_value_are_excluded(name, seed):
 @settings(deadline=None, max_examples=5)
 @given(seed=seeds, n_copies=st.integers(2, 4))
 def test_copies_of_rows_within_their_clusters_do_not_change_the_inference(name, seed, n_copies):
-    """Weights of all rows alike change neither values nor intervals."""
+    """Equal weights of all rows change neither values nor intervals."""
     metric = METRICS[name]
     frame = metric.frame(seed)
     copies = [frame.copy() for _ in range(n_copies)]

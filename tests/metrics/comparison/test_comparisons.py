@@ -228,7 +228,7 @@ def test_items_without_a_score_of_all_models_are_excluded_and_counted():
     assert result.models.set_index("model")["n_missing"].to_dict() == {"a": 1, "b": 0, "c": 0}
 
 
-def test_published_exact_p_values_and_none_below_five_percent_after_holm():
+def test_published_exact_p_values_are_not_significant_after_holm():
     top = np.r_[np.ones(396), np.zeros(104)]
     scores = {"first": top}
     for p, (lost, gained) in SWE_BENCH.items():

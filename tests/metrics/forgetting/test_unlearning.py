@@ -173,7 +173,7 @@ SAME, LEAK, BELOW, OPEN = (0.99, 0.01), (0.001, 0.999), (0.999, 0.8), (0.6, 0.4)
         ({}, "cannot tell", ()),
     ],
 )
-def test_verdict_of_all_forms(p_values, verdict, unclear):
+def test_conclusion_from_all_forms(p_values, verdict, unclear):
     result = unlearning_verdict(forms(**p_values))
 
     assert (result["verdict"], result["unclear"]) == (verdict, unclear)
@@ -225,6 +225,6 @@ def test_the_level_of_the_conclusion_is_that_of_the_intervals():
         assert unlearning_verdict(table, confidence=level)["verdict"] == verdict
 
 
-def test_verdict_needs_the_columns_of_unlearning_by():
+def test_conclusion_needs_the_columns_of_unlearning_by():
     with pytest.raises(ColumnNotFoundError, match="no column p_equivalent, clusters_needed: pass"):
         unlearning_verdict(forms(plain=SAME).drop(columns=["p_equivalent", "clusters_needed"]))

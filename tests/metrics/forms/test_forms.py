@@ -15,7 +15,7 @@ IGNORED = pytest.mark.filterwarnings("ignore::surface_consistency.errors.Undefin
 
 
 def measured(correct, *, clusters=None, **options):
-    """The one row of verdicts: one sequence per fact, of any length."""
+    """The one row for labels: one sequence per fact, of any length."""
     sizes = [len(forms) for forms in correct]
     frame = pd.DataFrame(
         {

@@ -31,7 +31,7 @@ def by_analysis_of_variance(y):
     return np.array([*parts, within])
 
 
-def test_shares_agree_with_the_analysis_of_variance():
+def test_proportions_agree_with_the_analysis_of_variance():
     y, frame = crossed(np.random.default_rng(0))
     parts = by_analysis_of_variance(y)
 
@@ -67,7 +67,7 @@ def test_simulated_labels_are_divided_like_their_probabilities():
     ("n_samples", "options", "undefined"),
     [(3, {}, []), (1, {}, ["sampling_share"]), (3, {"templates": "item"}, ["form_share"])],
 )
-def test_shares_add_up_to_one_whatever_is_missing(n_samples, options, undefined):
+def test_proportions_add_up_to_one_whatever_is_missing(n_samples, options, undefined):
     """Without samples, interaction and sampling noise are one; one fact's wordings have no form."""
     rng = np.random.default_rng(4)
     _, frame = crossed(rng, n_samples=n_samples)
@@ -110,7 +110,7 @@ def test_forms_as_a_sample_widen_every_interval():
 
 
 @pytest.mark.parametrize("forms", ["fixed", "sample"])
-def test_bounds_of_shares_lie_within_0_and_1(forms):
+def test_bounds_of_proportions_are_within_0_and_1(forms):
     for seed in range(20):
         _, frame = crossed(np.random.default_rng(seed), n_items=10, n_forms=4)
         row = variance_shares_by(frame, forms=forms).iloc[0]

@@ -56,7 +56,7 @@ def test_judge_agreement_drops_missing_labels_with_a_count_or_rejects_them():
         judge_agreement([1, None], [None, 0], missing="drop")
 
 
-def test_labels_of_one_kind_leave_a_rate_undefined():
+def test_labels_of_one_kind_make_a_rate_undefined():
     with (
         pytest.warns(UndefinedMetricWarning, match="specificity is undefined"),
         pytest.warns(UndefinedMetricWarning, match="kappa is undefined"),

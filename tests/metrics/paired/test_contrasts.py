@@ -38,7 +38,7 @@ def flips_of(rng, own, sizes):
 
 
 def naive(a, b, rate):
-    """Difference and cluster jackknife error, one cluster left out at a time."""
+    """Difference and cluster jackknife error, one cluster omitted at a time."""
 
     def difference(kept):
         return float(rate(a[kept].sum(axis=0))) - float(rate(b[kept].sum(axis=0)))

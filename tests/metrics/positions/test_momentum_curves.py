@@ -65,7 +65,7 @@ def planted(kind, seed, n_topics=600):
 
 
 def fixed_order(seed, n_permutations=5):
-    """Long answers of 40 topics, each asked several times in one order, without momentum."""
+    """Long answers of 40 topics, each queried several times in one order, without momentum."""
     rng = np.random.default_rng(seed)
     slots = rng.random((40, n_permutations, SLOTS)) < rng.beta(0.5, 0.5, (40, 1, SLOTS))
     return slots, np.broadcast_to(np.arange(SLOTS), slots.shape)
@@ -143,7 +143,7 @@ def test_pattern_null_agrees_with_all_rearrangements():
 
 
 def test_pattern_null_agrees_with_the_model_of_slots():
-    """Given two right slots of three with weights 1, 2 and 3, the pairs come as 2 : 3 : 6."""
+    """Given two correct slots of three with weights 1, 2 and 3, the pairs come as 2 : 3 : 6."""
     patterns = [[1, 1, 0]] * 200 + [[1, 0, 1]] * 300 + [[0, 1, 1]] * 600
     verdicts = np.array(patterns, dtype=np.int8)
 

@@ -116,7 +116,7 @@ SHARE_PART = Part(1.0, (1, 0), (0, 1))
 
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 12), (12, 12), (0, 200)])
-def test_share_without_events_agrees_with_statsmodels(successes, n):
+def test_proportion_without_events_agrees_with_statsmodels(successes, n):
     """Wilson's interval with t if the spread between clusters is unknown."""
     proportion = pytest.importorskip("statsmodels.stats.proportion")
     sums = np.column_stack([np.arange(n) < successes, np.ones(n)]).astype(float)
@@ -130,7 +130,7 @@ def test_share_without_events_agrees_with_statsmodels(successes, n):
 
 
 @pytest.mark.parametrize("n", [5, 10, 20, 50, 200])
-def test_shares_of_single_trials_cover_at_every_rate(n):
+def test_proportions_of_single_trials_cover_at_every_rate(n):
     """Summed over all outcomes; the coverage of Wilson's interval drops to 0.84 for rare events."""
     sums = np.stack([np.tri(n + 1, n, -1), np.ones((n + 1, n))], axis=-1)
 
@@ -218,7 +218,7 @@ CONTRAST = (Part(1.0, (1, 0, 0, 0), (0, 1, 0, 0)), Part(-1.0, (0, 0, 1, 0), (0, 
 
 @given(rows=two_groups(), confidence=st.sampled_from([0.9, 0.95, 0.99]))
 @settings(deadline=None)
-def test_contrast_of_shares_agrees_with_its_formulas(rows, confidence):
+def test_contrast_of_proportions_agrees_with_its_formulas(rows, confidence):
     rows = [row for row in rows if row[0][1] or row[1][1]]
     value, variance_at, df, n_effective, _ = plain_t(rows, (1, -1), [(0, 1)] * 2)
 
