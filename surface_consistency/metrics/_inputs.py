@@ -325,7 +325,7 @@ def check_complete(
     check_missing(missing)
     if missing == "raise" and absent.any():
         counts = f"({int(absent.sum())} of {absent.size}"
-        lack = f"is missing {counts} are): fill it"
+        lack = f"is missing {counts} values are missing): fill them"
         if is_verdict:
             lack = f"has no label {counts} are missing): score the answers"
         raise ValueError(

@@ -220,7 +220,7 @@ test_prediction_rejects_bad_input = refusals(
     (correctness, {"groups": ["a", "b"]}, "got 2 labels for 4 instances"),
     (correctness, {"groups": ["a", None, "b", "b"]}, r"every instance needs a l"),
     (correctness, {"groups": [*"aabb"]}, "its groups contain all rows of a class"),
-    (alignment, {"features": np.ones(360)}, r"one row a pair.*\(360,\)"),
+    (alignment, {"features": np.ones(360)}, r"one row per pair.*\(360,\)"),
     (alignment, {"features": np.ones((9, 4))}, r"got \(9, 4\) for 360"),
     (alignment, {"features": np.full((360, 4), np.nan)}, r"features\[0, 0\] is no"),
     (alignment, {"aligned": [2] * 360}, r"aligned\[0\] is 2, which is not a correctness label"),

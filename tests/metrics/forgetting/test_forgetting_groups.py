@@ -79,7 +79,7 @@ def test_forgetting_by_keeps_a_group_without_labels():
 
     with (
         pytest.warns(UndefinedMetricWarning, match="undefined"),
-        pytest.warns(UnscoredWarning, match=f"{sizes['b'] + 1} of {len(frame)} facts lack a verd"),
+        pytest.warns(UnscoredWarning, match=f"{sizes['b'] + 1} of {len(frame)} facts lack a label"),
     ):
         rows = forgetting_by(frame, by="group", full="full").set_index("group")
 
