@@ -135,7 +135,7 @@ def _group(
     known = not agreement.not_inferred
     ends = np.where(known, np.stack(bounds), math.nan)
     if known and np.isnan(ends[0, 1]):
-        row["not_inferred"] = "kappa: all answers are equal, or all clusters are"
+        row["not_inferred"] = "kappa: all answers or all clusters are equal"
     row |= {"same_answer": agreement.value, "chance": chance[0], "kappa": kappa[0]}
     row |= {"same_answer_low": agreement.low, "same_answer_high": agreement.high}
     row |= {"chance_low": max(ends[0, 0], 0.0) if known else math.nan}

@@ -55,7 +55,7 @@ def forms_by(
     all_incorrect and all_agree are the proportions of facts that are correct, incorrect, and
     either, in all forms; accuracy is the mean over facts of the proportion of correct forms.
     within_item_share is E[Var(correct | fact)] / Var(correct) = (1 - consistency) / (2 p (1 - p)),
-    where p is the accuracy, in [0, 2]. intraclass_correlation, in [-1, 1], is ICC(1,1) of a one-way
+    in [0, 2], where p is the accuracy. intraclass_correlation, in [-1, 1], is ICC(1,1) of a one-way
     analysis of variance, in which facts with more forms have more weight.
 
     Args:
@@ -81,7 +81,7 @@ def forms_by(
     Returns:
         One row per group, sorted by label, with the columns `by`; n_items, n_forms (of these
         facts), n_single (excluded facts with fewer than two scored forms), n_missing, n_clusters,
-        few_clusters (fewer than 20), not_inferred (why intervals are NaN; empty if none is),
+        few_clusters (fewer than 20), not_inferred (why intervals are NaN; else empty),
         n_undefined (maximum over metrics of the number of resamples in which the metric is
         undefined); and `<metric>`, `<metric>_low`, `<metric>_high` for accuracy, all_correct,
         all_incorrect, all_agree, consistency, within_item_share, intraclass_correlation, and with

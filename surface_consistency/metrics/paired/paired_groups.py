@@ -72,7 +72,7 @@ def paired_by(
     Returns:
         One row per group, sorted by label, with the columns `by`; both, first_only, second_only,
         neither; n (their sum), n_clusters, few_clusters (fewer than 20), not_inferred (why
-        intervals and test are NaN; empty if none is), n_missing, n_undefined (maximum over rates of
+        intervals and test are NaN; else empty), n_missing, n_undefined (maximum over rates of
         the number of resamples in which the rate is undefined), n_effective_clusters (Kish's
         number, for the first rate; NaN with resamples); `<rate>`, `<rate>_low`, `<rate>_high` for
         each name in `rates`; `<rate>_n` and `<rate>_n_clusters`, the numbers of pairs in the

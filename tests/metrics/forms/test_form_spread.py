@@ -109,7 +109,7 @@ NOTHING = "no fact has two forms with a correctness label"
 
 SAMPLE = functools.partial(forms_by, forms="sample")
 OF_TOPICS = functools.partial(form_spread_by, cluster="topic")
-ONE_ANSWER = "kappa: all answers are equal, or all clusters are"
+ONE_ANSWER = "kappa: all answers or all clusters are equal"
 TWO_FORMS = "at least 4 forms are needed for an interval of forms like these"
 
 
