@@ -88,7 +88,7 @@ def cluster_codes(frame: pd.DataFrame, cluster: str | None) -> _inputs.Integers:
     if (codes < 0).any():
         raise ValueError(
             f"column {shown(cluster)} has no cluster id in row {int(np.argmax(codes < 0))}: fill "
-            "it, or pass cluster=None to make each row a separate cluster"
+            "it in, or pass cluster=None to make each row a separate cluster"
         )
     return codes.astype(np.int64)
 
@@ -160,7 +160,7 @@ def _coded(column: "pd.Series[Any]") -> _Coded:
         if UNLABELLED in numbers:
             raise ValueError(
                 f"column {shown(column.name)} has empty cells and also the label {UNLABELLED!r}, "
-                "which is the name of their group: rename the label, or fill the empty cells"
+                "which is the name of their group: rename the label, or fill the empty cells in"
             )
         codes[is_empty] = numbers.setdefault(UNLABELLED, len(numbers))
     return _Coded(list(numbers), codes, sizes)

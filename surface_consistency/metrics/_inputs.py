@@ -325,7 +325,7 @@ def check_complete(
     check_missing(missing)
     if missing == "raise" and absent.any():
         counts = f"({int(absent.sum())} of {absent.size}"
-        lack = f"is missing {counts} values are missing): fill them"
+        lack = f"is missing {counts} values are missing): fill them in"
         if is_verdict:
             lack = f"has no label {counts} are missing): score the answers"
         raise ValueError(
@@ -361,7 +361,7 @@ def label_codes(
     if any(map(is_missing, numbers)):
         index = next(place for place, label in enumerate(values) if is_missing(label))
         raise ValueError(
-            f"{name}[{index}] is {shown(values[index])}: every {row} needs a label, so fill it"
+            f"{name}[{index}] is {shown(values[index])}: every {row} needs a label, so fill it in"
         )
     if len(values) != n:
         raise ValueError(

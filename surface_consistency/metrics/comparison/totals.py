@@ -94,7 +94,7 @@ def model_scores(
     for column in (model, *tasks):
         if frame[column].isna().any():
             place = int(np.argmax(frame[column].isna()))
-            raise ValueError(f"column {shown(column)} is empty in row {place}: fill it")
+            raise ValueError(f"column {shown(column)} is empty in row {place}: fill it in")
     of_model, names = pd.factorize(frame[model])
     of_label, labels = pd.factorize(pd.Index(names).astype(str))
     columns, models = of_label[of_model], [str(label) for label in labels]
@@ -110,7 +110,7 @@ def model_scores(
         if frame[column].isna().any():
             place = int(np.argmax(frame[column].isna()))
             raise ValueError(
-                f"column {shown(column)} has no cluster id in row {place}: fill it, or pass "
+                f"column {shown(column)} has no cluster id in row {place}: fill it in, or pass "
                 "cluster=None to make each item a separate cluster"
             )
     moved = of_rows != of_rows[first][rows]

@@ -23,7 +23,7 @@ def fact_codes(frame: pd.DataFrame, facts: list[str], cluster: str | None) -> Fa
     for column in facts:
         if frame[column].isna().any():
             row = int(np.argmax(frame[column].isna()))
-            raise ValueError(f"column {shown(column)} has no fact in row {row}: fill it")
+            raise ValueError(f"column {shown(column)} has no fact in row {row}: fill it in")
         if frame[column].dtype == object:
             check_label_types(frame[column].unique(), f"column {shown(column)}")
     codes = frame.groupby(facts, sort=False, observed=True).ngroup()

@@ -57,7 +57,7 @@ def _codes(
     if missing == "raise" and absent.any():
         label = ", ".join(str(int(index)) for index in np.argwhere(absent)[0])
         raise ValueError(
-            f"{name}[{label}] has no correctness label ({int(absent.sum())} of {codes.size} are "
+            f"{name}[{label}] has no label ({int(absent.sum())} of {codes.size} are "
             "missing): score the answers, or pass missing='drop' to exclude them"
         )
     return codes

@@ -319,7 +319,7 @@ test_bad_input_is_refused = refusals(
     ({}, {"scale": (1, 1)}, "scale must be the minimum and the maximum"),
     ({"score": np.inf}, {}, "values must be finite"),
     ({"score": 0.5}, {"test": "exact"}, "needs correctness labels of one task"),
-    ({}, {"intervals": Intervals(method="percentile")}, "method='auto' alone"),
+    ({}, {"intervals": Intervals(method="percentile")}, "only method='auto'"),
     (ITEMS, {}, "no item has a score for every model.*a 60, b 60"),
     (PASSAGES, {"cluster": "passage"}, "is in one cluster for 'a' and in another for 'b'"),
 )

@@ -256,7 +256,7 @@ def test_a_repeated_pair_in_a_group_raises_an_error(frame):
 
     assert len(paired_by(models, by="model", pair="pair")) == 2
     assert len(paired_by(frame, by="category", pair="pair")) == 4
-    with pytest.raises(ValueError, match=r"'pair' holds 'pair-0' more than once in the frame"):
+    with pytest.raises(ValueError, match=r"'pair' contains 'pair-0' more than once in the frame"):
         paired_by(models, pair="pair")
     with pytest.raises(ValueError, match=r"'pair-100' more than once in group model='b' \(1 rows"):
         paired_by(doubled, by="model", pair="pair")
@@ -268,7 +268,7 @@ test_paired_by_rejects_options_out_of_range = refusals(
     ({"repeat": "item"}, "repeat needs pair"),
     ({"test": "sign"}, "test must be .auto., .independent., .exact..*got 'sign'"),
     ({"rates": {"n": kappa_of_counts}}, "repeats a column of the result: 'n'"),
-    ({"rates": dict.fromkeys(("k", "k_low"), kappa_of_counts)}, "twice: 'k_low'"),
+    ({"rates": dict.fromkeys(("k", "k_low"), kappa_of_counts)}, "column of the result: 'k_low'"),
     fixture="frame",
 )
 

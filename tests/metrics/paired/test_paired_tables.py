@@ -270,7 +270,7 @@ def test_cluster_counts_agree_with_a_naive_loop(rows):
 
 @pytest.mark.parametrize("label", [None, float("nan"), np.float64("nan"), pd.NA, pd.NaT])
 def test_cluster_counts_reject_missing_labels(label):
-    with pytest.raises(ValueError, match=r"clusters\[1\] is .*name it"):
+    with pytest.raises(ValueError, match=r"clusters\[1\] is .*fill it"):
         cluster_counts([1, 0], [1, 0], clusters=["a", label])
     with pytest.raises(ValueError, match="got 2 labels for 3 pairs"):
         cluster_counts([1, 0, 1], [1, 0, 1], clusters=["a", "b"])

@@ -216,7 +216,7 @@ test_topic_counts_reject_bad_verdicts = refusals(
 def test_alignment_rejects_pairs_without_any_label():
     with (
         pytest.warns(UnscoredWarning, match="1 of 1 pairs"),
-        pytest.raises(ValueError, match="no pair of a short and a long answer has both verdicts"),
+        pytest.raises(ValueError, match="a long answer has both correctness labels"),
     ):
         alignment([None], [1], missing="drop")
     with pytest.raises(ValueError, match="has no label"):

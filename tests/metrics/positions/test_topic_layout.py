@@ -132,7 +132,7 @@ test_topic_arrays_reject_bad_frames = refusals(
     (lambda f: lacking(f, "question_id", "q2"), f"{UNEVEN} 'question_id': {SIZES}"),
     (lambda f: lacking(f, "permutation", 2), f"{UNEVEN} 'permutation': {SIZES}"),
     (lambda f: change(f, 0, "slot", f["slot"][1]), "must contain 1 to 3 once in each"),
-    (lambda f: f.assign(slot=f["slot"] - 1), r"one holds \[0, 1, 2\]"),
+    (lambda f: f.assign(slot=f["slot"] - 1), r"one has \[0, 1, 2\]"),
     (lambda f: f.assign(slot="first"), TypeError, r"slot\[0\] is 'first', which is not a number"),
     (lambda f: f.assign(slot=np.nan), "'slot' must contain the number of the slot"),
     (
